@@ -23,25 +23,25 @@ class KeyReader:
     """
 
     def __init__(self) -> None:
-        self._begun = ''
+        self._sequence = ''
 
     def keys(self, typed: str) -> str:
         """Return the single keys of what was read next."""
         return ''.join(key for key in typed if self._is_single(key))
 
     def _is_single(self, key: str) -> bool:
-        begun, self._begun = self._begun, ''
+        sequence, self._sequence = self._sequence, ''
         if key == ESCAPE:
-            self._begun = ESCAPE
+            self._sequence = ESCAPE
             return False
-        if key <= ' ' or not begun:
+        if key <= ' ' or not sequence:
             return True
-        if begun == ESCAPE:
-            self._begun = {'[': '[', 'O': 'O'}.get(key, '')  # else a key with Alt
-        elif begun == '[':
-            self._begun = 'O' if key == '[' else '1' if key < '@' else ''  # [[: one more, as after O
-        elif begun == '1':
-            self._begun = '1' if key < '@' else ''
+        if sequence == ESCAPE:
+            self._sequence = {'[': '[', 'O': 'O'}.get(key, '')  # else a key with Alt
+        elif sequence == '[':
+            self._sequence = 'O' if key == '[' else '1' if key < '@' else ''  # [[: one more, as after O
+        elif sequence == '1':
+            self._sequence = '1' if key < '@' else ''
         return False
 
 
@@ -69,14 +69,14 @@ class Joystick:
         self._was_up = False
         self._values = dict.fromkeys(self.names, 0.0)
         self._blocked: set[str] = set()
-        self._heard = -math.inf
-        self._ended = -math.inf
+        self._received = -math.inf
+        self._released = -math.inf
 
     def message(self, axes: Sequence[float], buttons: Sequence[int], now: float) -> None:
         """Take a message at a wall time, s. One that does not make sense ends driving."""
         if self.silent(now):
             self._lose(now)
-        self._heard = now
+        self._received = now
         self.fault = self._fault_of(axes, buttons)
         if self.fault:
             self._lose(now)
@@ -110,7 +110,7 @@ class Joystick:
 
     def _release(self, now: float) -> None:
         if self.held:
-            self._ended = now
+            self._released = now
         self.held = False
         self._values = dict.fromkeys(self.names, 0.0)
 
@@ -125,13 +125,13 @@ class Joystick:
 
     def silent(self, now: float) -> bool:
         """Return whether messages have come, and come no more."""
-        return math.isfinite(self._heard) and now - self._heard > self.pattern.timeout
+        return math.isfinite(self._received) and now - self._received > self.pattern.timeout
 
     def command(self, now: float) -> list[float] | None:
         """Return the voltages to send now, None where nothing is to be sent."""
         if self.silent(now):
             self._lose(now)
-        if self.held or now - self._ended <= FAREWELL:
+        if self.held or now - self._released <= FAREWELL:
             return [self._values[name] for name in self.names]
         return None
 
@@ -185,10 +185,10 @@ class Keyboard:
 
         The first ones after that are neutral: who takes them lets nothing begin to move otherwise.
         """
-        began, self._sends = not self._sends, now - self._pressed <= FIRST_PRESS + FAREWELL
+        is_first, self._sends = not self._sends, now - self._pressed <= FIRST_PRESS + FAREWELL
         if not self._sends:
             return None
-        values = dict.fromkeys(self.names, 0.0) if began else self.values(now)
+        values = dict.fromkeys(self.names, 0.0) if is_first else self.values(now)
         return [values[name] for name in self.names]
 
     def help(self) -> list[str]:

@@ -91,15 +91,15 @@ class _Reader:
         self._keys: dict[str, str] = {}
 
     def pattern(self, root: Entry) -> LeverPattern | None:
-        self._known(root, TOP_KEYS)
+        self._check_keys(root, TOP_KEYS)
         button = self._whole(root, 'dead_man_button')
         dead_band = self._number(root, 'dead_band', 0.0, 0.9)
         expo = self._number(root, 'expo', 0.0, 1.0)
         timeout = self._number(root, 'timeout', 0.05, 10.0)
         listed = root.mapping.get('levers')
         if listed is None or not listed.mapping:
-            found = 'nothing' if listed is None else listed.describe()
-            self.report.add(listed.line if listed else root.line, 'levers', 'a mapping of actuators', found)
+            actual = 'nothing' if listed is None else listed.describe()
+            self.report.add(listed.line if listed else root.line, 'levers', 'a mapping of actuators', actual)
             return None
         levers = {name: self._lever(name, entry) for name, entry in listed.mapping.items()}
         if self.report.failed or button is None:
@@ -108,17 +108,17 @@ class _Reader:
 
     def _lever(self, name: str, entry: Entry) -> Lever | None:
         if name not in self.actuators:
-            known = f'one of {", ".join(self.actuators)}'
-            self.report.add(entry.line, entry.path, known, did_you_mean(name, self.actuators))
+            expected = f'one of {", ".join(self.actuators)}'
+            self.report.add(entry.line, entry.path, expected, did_you_mean(name, self.actuators))
             return None
-        self._known(entry, LEVER_KEYS)
+        self._check_keys(entry, LEVER_KEYS)
         axis = self._whole(entry, 'axis') if 'axis' in entry.mapping else None
         volts = self._number(entry, 'volts', 0.0, 100.0)
         keys = self._pair_of_keys(entry.mapping['keys'], name) if 'keys' in entry.mapping else ''
         words = [self._word(entry, key, default) for key, default in (('positive', '+'), ('negative', '-'))]
         return Lever(axis, -1.0 if self._flag(entry, 'invert') else 1.0, volts, keys, *words)
 
-    def _known(self, entry: Entry, keys: Sequence[str]) -> None:
+    def _check_keys(self, entry: Entry, keys: Sequence[str]) -> None:
         if entry.kind != 'map':
             self.report.add(entry.line, entry.path or 'file', f'a mapping with {", ".join(keys)}', entry.describe())
         for key, child in entry.mapping.items():
@@ -129,8 +129,8 @@ class _Reader:
         child = entry.mapping.get(key)
         if child is not None and child.kind == 'text' and child.text.isdecimal():
             return int(child.text)
-        found = 'nothing' if child is None else child.describe()
-        self.report.add((child or entry).line, self._path(entry, key), 'a whole number from 0', found)
+        actual = 'nothing' if child is None else child.describe()
+        self.report.add((child or entry).line, self._path(entry, key), 'a whole number from 0', actual)
         return None
 
     def _number(self, entry: Entry, key: str, low: float, high: float) -> float:

@@ -70,7 +70,7 @@ class ValveMotion:
     def note_neutral(self) -> None:
         """Take notice that neutral voltages were given instead of those of the task."""
         if isinstance(self.profile, SupervisedTask):
-            self.profile.note_given(dict.fromkeys(self._names, 0.0))
+            self.profile.note_volts(dict.fromkeys(self._names, 0.0))
 
     def _hold(self, time: float, positions: Array) -> None:
         self.tracker.set_trajectory(resting(self.joint_names, positions), time, positions)
@@ -86,7 +86,7 @@ class ValveMotion:
             return profile.evaluate(time + self.lead, self._names)
         profile.watch(time)
         volts = profile.evaluate(time + self.lead, self._names)
-        profile.note_given(dict(zip(self._names, volts.tolist())))
+        profile.note_volts(dict(zip(self._names, volts.tolist())))
         return volts
 
     def phase(self, time: float) -> str:

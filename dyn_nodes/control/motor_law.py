@@ -52,14 +52,14 @@ class MotorLaw:
     """
 
     def __init__(self, motors: Sequence[Actuator]) -> None:
-        self.motors = tuple(electric(own) for own in motors)
-        self.joint_names = tuple(own.joint for own in self.motors)
-        self.gain = np.array([own.effort_per_current for own in self.motors])
-        self.resistance = np.array([own.resistance for own in self.motors])
-        self.inductance = np.array([own.inductance for own in self.motors])
-        self.viscous = np.array([own.viscous for own in self.motors])
-        self.voltage_limit = np.array([own.voltage_limit for own in self.motors])
-        self.current_limit = np.array([own.current_limit for own in self.motors])
+        self.motors = tuple(electric(motor) for motor in motors)
+        self.joint_names = tuple(motor.joint for motor in self.motors)
+        self.gain = np.array([motor.effort_per_current for motor in self.motors])
+        self.resistance = np.array([motor.resistance for motor in self.motors])
+        self.inductance = np.array([motor.inductance for motor in self.motors])
+        self.viscous = np.array([motor.viscous for motor in self.motors])
+        self.voltage_limit = np.array([motor.voltage_limit for motor in self.motors])
+        self.current_limit = np.array([motor.current_limit for motor in self.motors])
 
     def currents(self, efforts: ArrayLike, rates: ArrayLike) -> Array:
         """Return the currents (n,) of efforts at the joints (n,) while they move, within the limits, A (2-238)."""
@@ -109,16 +109,16 @@ class NominalVoltage:
         self.machine, self.law, self.loads = machine, MotorLaw(motors), dict(loads or {})
         self.tree = build_tree(machine)
         self.payload = machine.payload.mass if machine.payload else 0.0
-        self._places = [self.tree.velocity_index(name) for name in self.law.joint_names]
+        self._indices = [self.tree.velocity_index(name) for name in self.law.joint_names]
 
     def _external(self, state: TreeState) -> dict[int, Force]:
         result: dict[int, Force] = {}
         for link, load in self.loads.items():
             frame: Frame = self.tree.frame(link)
             pose, R = state.frame_pose(frame), state.poses[frame.body].R
-            own = spatial_force_at(state.poses[frame.body].p, R, ca.SX(ca.DM(load.force)), pose.p)
-            own = Force(own.n + ca.mtimes(R.T, ca.SX(ca.DM(load.moment))), own.f)
-            result[frame.body] = result[frame.body] + own if frame.body in result else own
+            wrench = spatial_force_at(state.poses[frame.body].p, R, ca.SX(ca.DM(load.force)), pose.p)
+            wrench = Force(wrench.n + ca.mtimes(R.T, ca.SX(ca.DM(load.moment))), wrench.f)
+            result[frame.body] = result[frame.body] + wrench if frame.body in result else wrench
         return result
 
     @cached_property
@@ -129,7 +129,7 @@ class NominalVoltage:
         gravity = ca.SX(ca.DM([0.0, 0.0, -self.machine.gravity]))
         needed: Expression = inverse_dynamics(state, a, gravity, self._external(state))
         damping = np.array([self.machine.joint(name).damping for name in self.law.joint_names])
-        effort, rate = needed[self._places] + damping * v[self._places], v[self._places]
+        effort, rate = needed[self._indices] + damping * v[self._indices], v[self._indices]
         law = self.law
         current = (effort + law.viscous * rate) / law.gain
         slope = ca.jtimes(current, ca.vertcat(q, v, a), ca.vertcat(v, a, jerk))
@@ -139,5 +139,5 @@ class NominalVoltage:
 
     def at(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, jerk: ArrayLike) -> NominalDrive:
         """Return effort, current, its rate and voltage at positions and their first three derivatives (nv,)."""
-        given = (np.asarray(part, dtype=float) for part in (q, v, a, jerk))
-        return NominalDrive(*(np.array(part).ravel() for part in self._function(*given)))
+        arguments = (np.asarray(part, dtype=float) for part in (q, v, a, jerk))
+        return NominalDrive(*(np.array(part).ravel() for part in self._function(*arguments)))

@@ -64,9 +64,9 @@ class MotorServo:
         """Return the efforts (n,) of a motion, N m or N."""
         return self.drives.efforts(*reference, np.zeros(len(reference.position)))
 
-    def felt_inertia(self, positions: Array) -> Array:
+    def apparent_inertia(self, positions: Array) -> Array:
         """Return the inertia (n, n) that the motors feel on a base that gives way freely."""
-        return self.drives.felt_inertia(positions)
+        return self.drives.apparent_inertia(positions)
 
     def voltages(
         self,

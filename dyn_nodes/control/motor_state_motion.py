@@ -59,7 +59,7 @@ class StateLaw:
             NoGainError: another number of poles, or a mode out of reach, by name.
         """
         linear = model.linear(positions)
-        linear.refuse_unreachable()
+        linear.require_controllable()
         n, m = len(model.names), len(model.law.motors)
         if self.law == 'lqr':
             sizes = np.concatenate([np.full(n, self.position), np.full(n, self.rate), np.full(m, self.current)])
@@ -152,8 +152,8 @@ class MotorStateMotion:
         now, currents, _ = self._nominal(time)
         measured = currents
         if efforts is not None:
-            own = np.asarray(efforts, dtype=float)[self.model.places]
-            measured = (own + self.law.viscous * v[self.model.places]) / self.law.gain
+            motor_efforts = np.asarray(efforts, dtype=float)[self.model.motor_indices]
+            measured = (motor_efforts + self.law.viscous * v[self.model.motor_indices]) / self.law.gain
         deviation = np.concatenate([q - now.position, v - now.velocity, measured - currents])
         return self._feedback.inputs(self._nominal(time + 0.5 * self.hold)[2], deviation)
 

@@ -64,8 +64,8 @@ class LegLimits:
         fast = np.abs(motion.velocity) > self.speed
         if fast.any():
             k = int(np.argmax(fast))
-            found = f'found {abs(motion.velocity[k]):.4g} m/s{when}'
-            raise ReachError(f'{self.names[k]}: expected at most {self.speed[k]:g} m/s, {found}')
+            actual = f'found {abs(motion.velocity[k]):.4g} m/s{when}'
+            raise ReachError(f'{self.names[k]}: expected at most {self.speed[k]:g} m/s, {actual}')
 
 
 def platform_of(machine: Machine, link: str = '') -> tuple[str, PlatformLegs]:
@@ -80,7 +80,7 @@ def platform_of(machine: Machine, link: str = '') -> tuple[str, PlatformLegs]:
     """
     if link:
         return link, PlatformLegs.of_machine(machine, link)
-    ends = [end.link for own in machine.constraints for end in own.ends]
+    ends = [end.link for constraint in machine.constraints for end in constraint.ends]
     for name in dict.fromkeys(ends):
         try:
             return name, PlatformLegs.of_machine(machine, name)
@@ -121,8 +121,8 @@ class PlatformFollower:
     def measure(self, positions: ArrayLike) -> None:
         """Find the pose of measured legs (n,), m. Raises ValueError where there is none near the last one."""
         near = self.measured
-        place, rotation = self.legs.pose(positions, near.position, near.rotation)
-        self.measured = HandPose(rotation, place)
+        position, rotation = self.legs.pose(positions, near.position, near.rotation)
+        self.measured = HandPose(rotation, position)
 
     def restart(self, positions: ArrayLike) -> None:
         """Hold the pose of measured legs (n,), m, looked for from the start of the machine. Raises ValueError."""
@@ -155,7 +155,7 @@ class PlatformFollower:
 
     def follow(self, trajectory: PoseTrajectory) -> None:
         """Follow a trajectory. Raises ReachError where legs are too short, too long or too slow for it."""
-        for time in _looked_at(trajectory.times):
+        for time in _check_times(trajectory.times):
             pose, twist, acceleration = trajectory.at(float(time))
             when = f' after {time:.3g} s'
             self.limits.check(self.legs.motion(pose.position, pose.rotation, twist, acceleration), when)
@@ -167,18 +167,18 @@ class PlatformFollower:
         self._check_condition(pose, when)
 
     def _check_condition(self, pose: HandPose, when: str) -> None:
-        found = self.legs.condition(pose.position, pose.rotation)
-        if not found <= self.greatest_condition:
+        condition = self.legs.condition(pose.position, pose.rotation)
+        if not condition <= self.greatest_condition:
             raise ReachError(
                 f'{self.link}: expected a condition number of at most {self.greatest_condition:g}, '
-                f'found {found:.3g}{when}: a singular pose is near'
+                f'found {condition:.3g}{when}: a singular pose is near'
             )
 
 
-def _looked_at(times: Array) -> Array:
+def _check_times(times: Array) -> Array:
     """Return instants (m,) between the times of poses (n,) and at them, s."""
     pieces = []
-    for begin, end in pairwise(times):
-        count = max(LEAST_SAMPLES, int(np.ceil((end - begin) / FINEST)))
-        pieces.append(np.linspace(begin, end, count, endpoint=False))
+    for start, end in pairwise(times):
+        count = max(LEAST_SAMPLES, int(np.ceil((end - start) / FINEST)))
+        pieces.append(np.linspace(start, end, count, endpoint=False))
     return np.concatenate([*pieces, times[-1:]])

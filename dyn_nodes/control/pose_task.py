@@ -46,10 +46,10 @@ def load_pose_task(path: str | Path) -> tuple[TimedPose, ...]:
 
     def make(reader: SchemaReader, name: str, entry: Entry) -> TimedPose | None:
         nonlocal last
-        own = reader.table(entry, keys_of(TimedPose), where=entry.path)
+        values = reader.table(entry, keys_of(TimedPose), where=entry.path)
         if reader.report.failed:
             return None
-        pose: TimedPose = build(TimedPose, own, name=name)
+        pose: TimedPose = build(TimedPose, values, name=name)
         if last is not None and pose.time <= last.time:
             reader.report.add(entry.line, f'{entry.path}.time', f'a time after {last.time:g} s', f'{pose.time:g}')
         last = pose

@@ -65,8 +65,10 @@ class PoseTrajectory:
             first = _rates(np.zeros(6) if start is None else np.asarray(start, float), quaternions[0])
             self._curve = CubicSpline(self.times, values, bc_type=((1, first), (1, np.zeros(7))))
         else:
-            given = np.asarray(twists, dtype=np.float64)
-            self._curve = CubicHermiteSpline(self.times, values, [_rates(*own) for own in zip(given, quaternions)])
+            twist_rows = np.asarray(twists, dtype=np.float64)
+            self._curve = CubicHermiteSpline(
+                self.times, values, [_rates(*pair) for pair in zip(twist_rows, quaternions)]
+            )
 
     @property
     def duration(self) -> float:

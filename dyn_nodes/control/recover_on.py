@@ -68,28 +68,28 @@ class RecoverOn:
         return self.event or f'{self.measure} < {self.below:g}'
 
 
-def recover_on(text: str, known: RecoverOn | None, delay: float = -1.0) -> RecoverOn | None:
+def recover_on(text: str, default: RecoverOn | None, delay: float = -1.0) -> RecoverOn | None:
     """Return what a text such as `lift_off` or `force_angle < 0.1` says; None for `clock`.
 
     Args:
         text: '': what is known already.
-        known: of the task; its timeout holds for the text, too.
+        default: of the task; its timeout holds for the text, too.
         delay: over that of the task, s; negative: that of the task.
 
     Raises:
         ValueError: another form, or what `RecoverOn` refuses.
     """
-    timeout = RecoverOn(LIFT_OFF).timeout if known is None else known.timeout
-    delay = delay if delay >= 0.0 else 0.0 if known is None else known.delay
+    timeout = RecoverOn(LIFT_OFF).timeout if default is None else default.timeout
+    delay = delay if delay >= 0.0 else 0.0 if default is None else default.delay
     if text == CLOCK:
         return None
     if not text:
-        return None if known is None else RecoverOn(known.event, known.measure, known.below, delay, timeout)
+        return None if default is None else RecoverOn(default.event, default.measure, default.below, delay, timeout)
     if text in EVENTS:
         return RecoverOn(text, delay=delay, timeout=timeout)
-    found = re.fullmatch(r'(\w+)\s*<\s*(\S+)', text)
+    match = re.fullmatch(r'(\w+)\s*<\s*(\S+)', text)
     try:
-        measure, below = (found[1], float(found[2])) if found else ('', 0.0)
+        measure, below = (match[1], float(match[2])) if match else ('', 0.0)
     except ValueError:
         measure = ''
     if not measure:

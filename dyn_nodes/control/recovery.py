@@ -51,8 +51,8 @@ class SupervisedTask:
         recovery = tuple(segment for segment in profile.segments if segment.recovery)
         course = profile.without_recovery()
         if not recovery or not course.segments:
-            found = 'none' if not recovery else 'no other'
-            raise ValueError(f'recover_on: expected segments with recovery and others, found {found}')
+            actual = 'none' if not recovery else 'no other'
+            raise ValueError(f'recover_on: expected segments with recovery and others, found {actual}')
         self.name, self.on, self._whole, self._course = profile.name, on, profile, course
         self._recovery = VoltageProfile(profile.name, profile.duration, recovery)
         self._first, self._last = course.segments[0].start, course.segments[-1].end
@@ -65,7 +65,7 @@ class SupervisedTask:
         self.stopped: float | None = None
         self.cause = ''
         self._reported: float | None = None
-        self._given: dict[str, float] = {}
+        self._volts: dict[str, float] = {}
         self._faded: dict[str, float] = {}
 
     # -- the machine -----------------------------------------------------------------------------------------------
@@ -73,7 +73,7 @@ class SupervisedTask:
     def note_event(self, kind: str, at: float, now: float) -> None:
         """Take notice of an event that happened at an instant, s, and is known now."""
         if kind == self.on.event and at >= self._first:
-            self._begin(at, now, f'{kind} at t = {at:.3f} s')
+            self._start_recovery(at, now, f'{kind} at t = {at:.3f} s')
 
     def note_measure(self, name: str, value: float, now: float) -> None:
         """Take notice of a value of a measure; one that is no number is no report."""
@@ -81,15 +81,15 @@ class SupervisedTask:
             return
         self._reported = now
         if now >= self._first and self.on.is_reached(value):
-            self._begin(now, now, f'{name} {value:.4g} at t = {now:.3f} s')
+            self._start_recovery(now, now, f'{name} {value:.4g} at t = {now:.3f} s')
 
-    def _begin(self, at: float, now: float, cause: str) -> None:
+    def _start_recovery(self, at: float, now: float, cause: str) -> None:
         if self.started is None:
             self.started, self.cause = max(now, at + self.on.delay), cause
 
-    def note_given(self, volts: Mapping[str, float]) -> None:
+    def note_volts(self, volts: Mapping[str, float]) -> None:
         """Take notice of what the actuators were given last, V by name: of the task, or neutral in its place."""
-        self._given = dict(volts)
+        self._volts = dict(volts)
 
     def watch(self, now: float) -> None:
         """Stop the segments where the reports have stopped for too long, or have not begun when the first one does."""
@@ -98,7 +98,7 @@ class SupervisedTask:
         if self.started is not None and now >= self.started:
             return
         if self._reported is None or now - self._reported > self.on.timeout:
-            self.stopped, self._faded = now, self._given
+            self.stopped, self._faded = now, self._volts
 
     # -- what is played ----------------------------------------------------------------------------------------------
 
@@ -116,7 +116,7 @@ class SupervisedTask:
         for instant in (self.stopped, self.started):
             if instant is not None:
                 times = [
-                    np.concatenate([own[own < instant] for own in times]),
+                    np.concatenate([part[part < instant] for part in times]),
                     np.array([instant, instant + self._ramp]),
                 ]
         if self.started is not None:

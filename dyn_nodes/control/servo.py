@@ -21,17 +21,17 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
 
-def free_push(M: Array, places: NDArray[np.intp], wanted: Array) -> Array:
-    """Return the efforts (n,) that give joints at `places` wanted accelerations (n,) while all else gives way freely.
+def free_push(M: Array, indices: NDArray[np.intp], wanted: Array) -> Array:
+    """Return the efforts (n,) that give joints at `indices` wanted accelerations (n,) while all else gives way freely.
 
     The inertia they feel then is (S M^-1 S^T)^-1, of the mass matrix M (nv, nv).
     """
-    return np.asarray(np.linalg.solve(free_response(M, places), wanted))
+    return np.asarray(np.linalg.solve(free_response(M, indices), wanted))
 
 
-def free_response(M: Array, places: NDArray[np.intp]) -> Array:
-    """Return S M^-1 S^T (n, n): accelerations of joints at `places` for efforts on them while all else is free."""
-    return np.asarray(np.linalg.inv(M)[np.ix_(places, places)])
+def free_response(M: Array, indices: NDArray[np.intp]) -> Array:
+    """Return S M^-1 S^T (n, n): accelerations of joints at `indices` for efforts on them while all else is free."""
+    return np.asarray(np.linalg.inv(M)[np.ix_(indices, indices)])
 
 
 class PresentMotion(NamedTuple):
@@ -83,13 +83,13 @@ class JointServo:
     def __init__(self, machine: Machine, bandwidth: float = 40.0, damping_ratio: float = 1.0) -> None:
         self.model = RigidBodyModel(machine)
         self._joints = DrivenJoints(machine, bandwidth, damping_ratio)
-        self._places = self.model.nv - len(machine.movable_joints) + self._joints.driven
+        self._indices = self.model.nv - len(machine.movable_joints) + self._joints.driven
         self._parameters = self.model.parameters()
 
     def response(self, q: Array, payload: float) -> Array:
         """Return S M^-1 S^T (d, d) of the driven joints at positions q (nq,) with a payload, kg."""
         self._parameters[3] = payload
-        return free_response(self.model.mass_matrix(q, self._parameters), self._places)
+        return free_response(self.model.mass_matrix(q, self._parameters), self._indices)
 
     def efforts(self, task: ServoTask) -> ServoEfforts:
         """Return the efforts of joints that touch nothing, on a base that does not accelerate."""
@@ -99,7 +99,7 @@ class JointServo:
     def _loose(self, task: ServoTask, asked: ServoInput, response: Array) -> ServoOutput:
         self._parameters[:3], self._parameters[3] = task.gravity, task.payload
         bias = self.model.inverse_dynamics(task.q, task.v, np.zeros(self.model.nv), self._parameters)
-        return servo_output(asked, bias[self._places], response, task.joints.brakes)
+        return servo_output(asked, bias[self._indices], response, task.joints.brakes)
 
     def stiff_efforts(self, task: ServoTask, now: PresentMotion, stiff: Flags) -> ServoEfforts:
         """Return efforts that include all forces on the joints but those of their stops.
@@ -111,11 +111,11 @@ class JointServo:
         """
         asked, driven = self._joints.input_of(task.joints), self._joints.driven
         whole = self.response(task.q, task.payload)
-        found = ServoOutput.none(len(driven)) if stiff.all() else self._loose(task, asked, whole)
+        output = ServoOutput.none(len(driven)) if stiff.all() else self._loose(task, asked, whole)
         if stiff.any():
-            change = found.efforts - now.efforts[driven]
+            change = output.efforts - now.efforts[driven]
             moved = now.accelerations[driven[stiff]] + whole[np.ix_(stiff, ~stiff)] @ change[~stiff]
             response = whole[np.ix_(stiff, stiff)]
             still = (now.efforts + now.stops)[driven[stiff]] - np.linalg.solve(response, moved)
-            found.put(stiff, servo_output(asked.of(stiff), still, response, task.joints.brakes))
-        return self._joints.efforts_of(task.joints, found)
+            output.put(stiff, servo_output(asked.of(stiff), still, response, task.joints.brakes))
+        return self._joints.efforts_of(task.joints, output)

@@ -74,8 +74,8 @@ def placed_gain(A: ArrayLike, B: ArrayLike, poles: ArrayLike) -> Array:
             K = np.asarray(place_poles(a, b, wanted).gain_matrix)
     except (ValueError, np.linalg.LinAlgError) as error:
         raise NoGainError(f'poles that cannot be placed: {error}') from error
-    found, size = np.linalg.eigvals(a - b @ K), max(1.0, float(np.abs(wanted).max()))
-    off = max(float(np.abs(found - pole).min()) for pole in wanted)
+    placed, size = np.linalg.eigvals(a - b @ K), max(1.0, float(np.abs(wanted).max()))
+    off = max(float(np.abs(placed - pole).min()) for pole in wanted)
     if not off < 1e-3 * size:
         raise NoGainError(f'poles that cannot be placed: one is missed by {off:.3g} 1/s')
     return K

@@ -81,8 +81,8 @@ class TorqueDistribution:
                 raise ValueError(f'{name}: expected lower limit <= upper limit, found {low:g} and {high:g}')
         self._W = self._weights(weights)
         self.at_limit = np.zeros(n, dtype=np.int64)
-        known = np.concatenate([self._W.ravel(), self._A.ravel(), self._lower, self._upper])
-        self._data = np.concatenate([known, np.empty(workspace(n, m) - len(known))])
+        fixed = np.concatenate([self._W.ravel(), self._A.ravel(), self._lower, self._upper])
+        self._data = np.concatenate([fixed, np.empty(workspace(n, m) - len(fixed))])
 
     def _limit(self, which: str, limit: ArrayLike) -> Array:
         value = np.asarray(limit, dtype=float)
@@ -129,10 +129,10 @@ class TorqueDistribution:
         n = len(self.names)
         bounds = [*zip(self._lower, self._upper), (0.0, 1.0)]
         equalities = np.hstack([self._A, -w[:, None]])
-        found = linprog(np.r_[np.zeros(n), -1.0], A_eq=equalities, b_eq=np.zeros(len(w)), bounds=bounds)
-        if not found.success:
+        solution = linprog(np.r_[np.zeros(n), -1.0], A_eq=equalities, b_eq=np.zeros(len(w)), bounds=bounds)
+        if not solution.success:
             return InfeasibleDemandError(w, 0.0, self.names)
-        torque, fraction = found.x[:-1], float(found.x[-1])
+        torque, fraction = solution.x[:-1], float(solution.x[-1])
         near = 1e-9 * np.maximum(np.abs(torque), 1e-9)
         binding = [
             name

@@ -44,7 +44,7 @@ class SlippingTrack:
 
     Attributes:
         middle: (x, y) in the base frame, m.
-        places: (n,) of the rollers along x from the middle, the rearmost one first, m.
+        roller_positions: (n,) of the rollers along x from the middle, the rearmost one first, m.
         loads: (n,) on the rollers at rest, N.
         pitch: of the rollers, m.
         modulus: shear displacement at which a shoe slides, kinetic friction over the stiffness of the bristles, m.
@@ -52,7 +52,7 @@ class SlippingTrack:
     """
 
     middle: tuple[float, float]
-    places: Array
+    roller_positions: Array
     loads: Array
     pitch: float
     modulus: float
@@ -62,12 +62,12 @@ class SlippingTrack:
         """Return forces ahead and to the left, N, and the moment about the base's origin, N m, of the ground on it."""
         u, v, turn = twist
         x0, y = self.middle
-        order = range(len(self.places)) if belt < 0.0 else range(len(self.places) - 1, -1, -1)
+        order = range(len(self.roller_positions)) if belt < 0.0 else range(len(self.roller_positions) - 1, -1, -1)
         along, carried = u - turn * y - belt, abs(belt) / self.pitch
         ahead = left = moment = 0.0
         zx = zy = 0.0  # deflections; shoes come down without any
         for k in order:
-            x = x0 + float(self.places[k])
+            x = x0 + float(self.roller_positions[k])
             across = v + turn * x
             loss = math.hypot(along, across) / self.modulus + carried + STILL
             zx, zy = (along + carried * zx) / loss, (across + carried * zy) / loss
@@ -91,7 +91,7 @@ class TrackSlip:
     def __init__(self, tracks: Sequence[SlippingTrack]) -> None:
         self.tracks = tuple(tracks)
         self.half = max(abs(track.middle[1]) for track in self.tracks)
-        further = (place + NEARLY_STRAIGHT for place in (0.0, np.pi, 2.0 * np.pi))
+        further = (angle + NEARLY_STRAIGHT for angle in (0.0, np.pi, 2.0 * np.pi))
         self._angles = np.sort(np.concatenate([np.linspace(0.0, 2.0 * np.pi, DIRECTIONS + 1), *further]))[4:-4]
         self._motions = self._table()
         turned = np.unwrap(np.arctan2(self._motions[:, 2] * self.half, self._motions[:, 0]))
@@ -103,7 +103,7 @@ class TrackSlip:
         A track whose belt nearly stands is where the search may fail: shoes begin to slide there all at once.
         """
         rolling = [(math.cos(angle), 0.0, math.sin(angle) / self.half) for angle in self._angles]
-        result = np.array([self._balance(own) for own in rolling])
+        result = np.array([self._balance(twist) for twist in rolling])
         lost = np.isnan(result[:, 0])
         if lost.sum() > MOST_LOST * len(lost):
             raise ValueError(
@@ -123,9 +123,9 @@ class TrackSlip:
 
         for factor in GUESSES:
             guess = np.array([rolling[0], 0.0, rolling[2] / factor])
-            found = np.asarray(fsolve(unbalanced, guess, xtol=1e-12, full_output=True)[0])
-            if np.abs(unbalanced(found)).max() < BALANCED:
-                return found
+            solution = np.asarray(fsolve(unbalanced, guess, xtol=1e-12, full_output=True)[0])
+            if np.abs(unbalanced(solution)).max() < BALANCED:
+                return solution
         return np.full(3, np.nan)
 
     def forces(self, rolling: Sequence[float] | Array, twist: Sequence[float] | Array) -> Array:

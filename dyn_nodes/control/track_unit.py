@@ -17,7 +17,7 @@ from dyn_nodes.stability.equilibrium.standing import at_rest
 
 def tracks_of(machine: Machine) -> tuple[Track, ...]:
     """Return the tracks of a machine."""
-    return tuple(own for own in machine.contacts if isinstance(own, Track))
+    return tuple(contact for contact in machine.contacts if isinstance(contact, Track))
 
 
 def track_units(machine: Machine, poses: Mapping[str, Array]) -> tuple[WheelUnit, ...]:
@@ -69,7 +69,7 @@ def slip_of(machine: Machine) -> TrackSlip | None:
         [
             SlippingTrack(
                 middle=(float(track.position[0]), float(track.position[1])),
-                places=np.array(track.places),
+                roller_positions=np.array(track.places),
                 loads=np.array(loads[track.name]),
                 pitch=track.pitch,
                 modulus=track.friction.kinetic / track.friction.bristle_stiffness,

@@ -84,8 +84,8 @@ class JointTrajectory:
             bad = int(np.flatnonzero(np.isnan(positions).any(axis=1))[0])
             raise ValueError(f'points[{bad}].positions: expected {len(names)} numbers, found none')
         if not allow_moving_end and np.nanmax(np.abs(velocities[-1]), initial=0.0) > 0.0:
-            place = f'points[{len(points) - 1}].velocities'
-            raise ValueError(f'{place}: expected zero at the last point, found {velocities[-1].tolist()}')
+            field = f'points[{len(points) - 1}].velocities'
+            raise ValueError(f'{field}: expected zero at the last point, found {velocities[-1].tolist()}')
         return cls(names, times, positions, velocities, accelerations)
 
     @property

@@ -193,7 +193,7 @@ class _Reader:
         self.actuators = actuators
 
     def profile(self, root: Entry) -> VoltageProfile | None:
-        self._known_keys(root, ('name', 'description', 'duration', 'recover_on', 'segments'))
+        self._check_keys(root, ('name', 'description', 'duration', 'recover_on', 'segments'))
         name = self._text(root, 'name')
         duration = self._number(root, 'duration', 's')
         listed = self._required(root, 'segments', 'a list of segments')
@@ -201,7 +201,11 @@ class _Reader:
             self.report.add(listed.line, listed.path, 'a list of segments', listed.describe())
         segments = [self._segment(item) for item in (listed.items if listed is not None else [])]
         on = self._recover_on(root.mapping.get('recover_on'))
-        if on is not None and listed is not None and not any(own is not None and own.recovery for own in segments):
+        if (
+            on is not None
+            and listed is not None
+            and not any(segment is not None and segment.recovery for segment in segments)
+        ):
             self.report.add(listed.line, listed.path, 'a segment with `recovery: true` (recover_on waits)', 'none')
         if self.report.failed or listed is None:
             return None
@@ -217,16 +221,16 @@ class _Reader:
         if entry.kind != 'map':
             self.report.add(entry.line, entry.path, 'a mapping', entry.describe())
             return None
-        self._known_keys(entry, ('event', 'measure', 'below', 'delay', 'timeout'))
-        given: dict[str, Any] = {key: self._text(entry, key) for key in ('event', 'measure') if key in entry.mapping}
+        self._check_keys(entry, ('event', 'measure', 'below', 'delay', 'timeout'))
+        values: dict[str, Any] = {key: self._text(entry, key) for key in ('event', 'measure') if key in entry.mapping}
         units = {'below': 'the unit of the measure', 'delay': 's', 'timeout': 's'}
-        needed = {'below'} if 'measure' in given else set()
+        needed = {'below'} if 'measure' in values else set()
         for key in (key for key in units if key in {*entry.mapping, *needed}):
-            given[key] = self._number(entry, key, units[key])
+            values[key] = self._number(entry, key, units[key])
         if self.report.failed:
             return None
         try:
-            return RecoverOn(**given)
+            return RecoverOn(**values)
         except ValueError as error:
             self._add_split(entry.line, entry.path, error)
             return None
@@ -235,7 +239,7 @@ class _Reader:
         if entry.kind != 'map':
             self.report.add(entry.line, entry.path, 'a mapping', entry.describe())
             return None
-        self._known_keys(entry, ('name', 'start', 'end', 'ramp', 'volts', 'recovery'))
+        self._check_keys(entry, ('name', 'start', 'end', 'ramp', 'volts', 'recovery'))
         name = self._text(entry, 'name')
         start, end, ramp = (self._number(entry, key, 's') for key in ('start', 'end', 'ramp'))
         volts = self._volts(entry)
@@ -262,10 +266,10 @@ class _Reader:
                 self.report.add(child.line, child.path, 'an actuator', did_you_mean(name, self.actuators))
         return {name: self._number(volts, name, 'V') for name in volts.mapping}
 
-    def _known_keys(self, entry: Entry, known: Sequence[str]) -> None:
+    def _check_keys(self, entry: Entry, keys: Sequence[str]) -> None:
         for name, child in entry.mapping.items():
-            if name not in known:
-                self.report.add(child.line, child.path, 'a key of this mapping', did_you_mean(name, known))
+            if name not in keys:
+                self.report.add(child.line, child.path, 'a key of this mapping', did_you_mean(name, keys))
 
     def _required(self, entry: Entry, key: str, expected: str) -> Entry | None:
         child = entry.mapping.get(key)
@@ -297,6 +301,6 @@ class _Reader:
 
     def _add_split(self, line: int, path: str, error: ValueError) -> None:
         """Record an error whose text reads `place: expected ..., found ...`."""
-        place, _, rest = str(error).partition(': expected ')
-        expected, _, found = rest.rpartition(', found ')
-        self.report.add(line, f'{path}, {place}', expected, found)
+        location, _, rest = str(error).partition(': expected ')
+        expected, _, actual = rest.rpartition(', found ')
+        self.report.add(line, f'{path}, {location}', expected, actual)

@@ -67,8 +67,8 @@ class WaypointPath:
         if not (np.isfinite(t).all() and np.isfinite(pose).all()):
             raise ValueError('expected finite times and poses')
         if not np.all(np.diff(t) > 0.0):
-            place = int(np.argmin(np.diff(t) > 0.0)) + 1
-            raise ValueError(f'waypoint {place + 1}: expected a time after {t[place - 1]:g} s, found {t[place]:g} s')
+            index = int(np.argmin(np.diff(t) > 0.0)) + 1
+            raise ValueError(f'waypoint {index + 1}: expected a time after {t[index - 1]:g} s, found {t[index]:g} s')
         self.start, self.duration = float(t[0]), float(t[-1] - t[0])
         rest = [(1, np.zeros(3)), (2, np.zeros(3))]
         splines = [make_interp_spline(t, pose, k=5, bc_type=(rest, rest))]
@@ -178,9 +178,9 @@ def _numbers(lines: Any, needed: Sequence[str], optional: Sequence[str], report:
     head = [name.strip() for name in next(lines, [])]
     missing = [name for name in needed if name not in head]
     if missing:
-        found = f'no {" and no ".join(missing)} among {", ".join(head)}' if any(head) else 'an empty file'
+        actual = f'no {" and no ".join(missing)} among {", ".join(head)}' if any(head) else 'an empty file'
         also = f', and {", ".join(optional)} where it is not 0' if optional else ''
-        report.add(1, 'head line', f'the columns {", ".join(needed)}{also}', found)
+        report.add(1, 'head line', f'the columns {", ".join(needed)}{also}', actual)
         return []
     rows: Rows = []
     for cells in lines:
@@ -198,8 +198,8 @@ def _numbers(lines: Any, needed: Sequence[str], optional: Sequence[str], report:
 def _cell(cells: list[str], head: list[str], name: str, line: int, report: Report) -> float:
     if name not in head:
         return 0.0
-    place = head.index(name)
-    text = cells[place].strip() if place < len(cells) else ''
+    column = head.index(name)
+    text = cells[column].strip() if column < len(cells) else ''
     try:
         value = float(text)
     except ValueError:

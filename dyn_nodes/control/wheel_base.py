@@ -122,9 +122,9 @@ class WheelBase:
         """Return rows R (n, 3) and s (n,): 0 = R twist + s * (steering rate), true for tyres only."""
         return self._keep('lateral', angles, lambda: self._rows(self._heading + angles + 0.5 * np.pi, angles))
 
-    def _keep(self, what: str, angles: Array, make: Callable[[], Any]) -> Any:
+    def _keep(self, kind: str, angles: Array, make: Callable[[], Any]) -> Any:
         """Return what was made for these angles the last time: one instant asks for it again and again."""
-        key = (what, angles.tobytes())
+        key = (kind, angles.tobytes())
         if key not in self._kept:
             if len(self._kept) >= KEPT:
                 self._kept.clear()
@@ -204,7 +204,7 @@ class WheelBase:
         rows = [self.rolling_rows(zero)[0][self.driven], self.held_rows(zero)]
         rank = int(np.linalg.matrix_rank(np.vstack(rows), tol=ALIKE)) if self.driven.any() else 0
         if rank < 3:
-            driven = ', '.join(name for name, own in zip(self.names, self.driven) if own) or 'none'
+            driven = ', '.join(name for name, is_driven in zip(self.names, self.driven) if is_driven) or 'none'
             raise NoVehicleError(
                 f'expected driven wheels that move the base in all directions that the others leave, found: {driven}'
             )
@@ -217,11 +217,11 @@ def rigid_inertia(machine: Machine, poses: Mapping[str, Array]) -> Array:
     if machine.payload is not None:
         payload = machine.payload
         bodies.append((payload.mass, payload.position, np.zeros((3, 3)), poses[payload.link]))
-    for own, com, inertia, pose in bodies:
+    for body_mass, com, inertia, pose in bodies:
         centre = (pose[:3, :3] @ com + pose[:3, 3])[:2]
-        mass += own
-        first += own * centre
-        second += own * float(centre @ centre) + float(pose[2, :3] @ inertia @ pose[2, :3])
+        mass += body_mass
+        first += body_mass * centre
+        second += body_mass * float(centre @ centre) + float(pose[2, :3] @ inertia @ pose[2, :3])
     return np.array([[mass, 0.0, -first[1]], [0.0, mass, first[0]], [-first[1], first[0], second]])
 
 

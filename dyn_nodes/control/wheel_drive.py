@@ -63,7 +63,7 @@ class DriveReference:
         twist, acceleration: (3,) of the base, and the rates of its components.
         wheel_speeds, wheel_accelerations: (n,) rad/s, rad/s2.
         steering_angles, steering_rates, steering_accelerations: (n,) rad, ...; angles that nothing steers as measured.
-        refused: texts that name what is not followed.
+        rejected: texts that name what is not followed.
     """
 
     twist: Array
@@ -73,7 +73,7 @@ class DriveReference:
     steering_angles: Array
     steering_rates: Array
     steering_accelerations: Array
-    refused: tuple[str, ...]
+    rejected: tuple[str, ...]
 
 
 class TwistGovernor(Protocol):
@@ -125,15 +125,15 @@ class WheelDrive:
             dt: since the last step, s.
             angles: (n,) measured steering angles.
         """
-        refused: list[str] = []
-        goal = self._possible(np.asarray(wanted, dtype=np.float64), refused)
+        rejected: list[str] = []
+        goal = self._possible(np.asarray(wanted, dtype=np.float64), rejected)
         if self.governor is not None:
             goal = self.governor.reachable(goal)
         self._aim(self._towards(goal, dt), goal)
         accelerations = self._turn_wheels(dt, angles)
         self._before = self.twist
         self.twist = self._next(goal * self._readiness(angles), dt)
-        return self._reference(dt, angles, accelerations, tuple(refused))
+        return self._reference(dt, angles, accelerations, tuple(rejected))
 
     def _next(self, goal: Array, dt: float) -> Array:
         """Return the twist of the next step."""
@@ -145,9 +145,9 @@ class WheelDrive:
     def withdraw(self, reference: DriveReference, fraction: float, dt: float, angles: Array) -> DriveReference:
         """Take back a part of the last step's acceleration, which the drives cannot give: 0 <= fraction < 1."""
         self.twist = self._before + fraction * (self.twist - self._before)
-        return self._reference(dt, angles, reference.steering_accelerations, reference.refused)
+        return self._reference(dt, angles, reference.steering_accelerations, reference.rejected)
 
-    def _reference(self, dt: float, angles: Array, accelerations: Array, refused: tuple[str, ...]) -> DriveReference:
+    def _reference(self, dt: float, angles: Array, accelerations: Array, rejected: tuple[str, ...]) -> DriveReference:
         acceleration = (self.twist - self._before) / dt if dt > 0.0 else np.zeros(3)
         rows, swing = self.base.rolling_rows(angles)
         return DriveReference(
@@ -158,31 +158,31 @@ class WheelDrive:
             self._angles.copy(),
             self._rates.copy(),
             accelerations,
-            refused,
+            rejected,
         )
 
     # -- what is possible ----------------------------------------------------------------------------------------------
 
-    def _possible(self, wanted: Array, refused: list[str]) -> Array:
+    def _possible(self, wanted: Array, rejected: list[str]) -> Array:
         """Return the twist nearest to the wanted one that wheels and limits allow; name what is left out."""
-        twist = self.base.rolling_twist(self.without_drag(wanted, refused))
-        twist = self._within_stops(twist, refused)
-        return self._within_speeds(twist, refused)
+        twist = self.base.rolling_twist(self.without_drag(wanted, rejected))
+        twist = self._within_stops(twist, rejected)
+        return self._within_speeds(twist, rejected)
 
-    def without_drag(self, wanted: Array, refused: list[str]) -> Array:
+    def without_drag(self, wanted: Array, rejected: list[str]) -> Array:
         """Return a wanted twist (3,) without the sideways motion that fixed tyres refuse, and name that."""
         row = self.base.constraint
         if row is None:
             return wanted.copy()
         side = row[:2]
-        asked, given = float(side @ wanted[:2]), -float(row[2] * wanted[2])
-        if abs(asked) > 1e-9 and abs(asked - given) > 1e-6:
-            refused.append(f'sideways at {abs(asked):.3g} m/s: {", ".join(self.base.fixed)} do not steer')
+        asked, allowed = float(side @ wanted[:2]), -float(row[2] * wanted[2])
+        if abs(asked) > 1e-9 and abs(asked - allowed) > 1e-6:
+            rejected.append(f'sideways at {abs(asked):.3g} m/s: {", ".join(self.base.fixed)} do not steer')
         twist = wanted.copy()
-        twist[:2] += side * (given - asked)
+        twist[:2] += side * (allowed - asked)
         return twist
 
-    def _within_stops(self, twist: Array, refused: list[str]) -> Array:
+    def _within_stops(self, twist: Array, rejected: list[str]) -> Array:
         """Take the turn out of a twist until every steered wheel can follow; what is straight ahead always goes."""
         if not len(self._steered) or self._reaches(twist):
             return twist
@@ -193,14 +193,14 @@ class WheelDrive:
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self._reaches(straight + middle * (twist - straight)) else (low, middle)
-        refused.append(f'{100 * (1 - low):.0f} % of the turn: the steering joints end before it')
+        rejected.append(f'{100 * (1 - low):.0f} % of the turn: the steering joints end before it')
         return np.asarray(straight + low * (twist - straight))
 
     def _reaches(self, twist: Array) -> bool:
         speeds = self.base.pivot_speeds(twist)
         return all(self._nearest(wheel, twist) is not None for wheel in self._steered if speeds[wheel] > 1e-9)
 
-    def _within_speeds(self, twist: Array, refused: list[str]) -> Array:
+    def _within_speeds(self, twist: Array, rejected: list[str]) -> Array:
         limits = self.limits
         angles = self._targets.copy()
         for wheel in self._steered:
@@ -214,11 +214,11 @@ class WheelDrive:
         }
         fast = int(np.argmax(needed / self._fastest))
         over[f'{needed[fast]:.3g} rad/s of {self.base.names[fast]}'] = needed[fast] / self._fastest[fast]
-        what = max(over, key=lambda name: over[name])
-        if over[what] <= 1.0 + 1e-9:
+        worst = max(over, key=lambda name: over[name])
+        if over[worst] <= 1.0 + 1e-9:
             return twist
-        refused.append(f'{what}: {100 / over[what]:.0f} % is allowed')
-        return np.asarray(twist / over[what])
+        rejected.append(f'{worst}: {100 / over[worst]:.0f} % is allowed')
+        return np.asarray(twist / over[worst])
 
     def _towards(self, goal: Array, dt: float) -> Array:
         """Return the next twist on the straight line to a goal, within the accelerations and the steering stops."""

@@ -67,7 +67,7 @@ class WheelMotion:
         driven = [wheel.drive for wheel in base.wheels if wheel.driven]
         steered = [wheel.steering for wheel in base.wheels if wheel.steered and wheel.steering]
         self.commanded = (*driven, *dict.fromkeys(steered))
-        self._places = np.array([self.joints.index(name) for name in self.commanded])
+        self._indices = np.array([self.joints.index(name) for name in self.commanded])
         self.reference: DriveReference | None = None
         self.load: Callable[[Array, Array], Array] | None = None
 
@@ -90,9 +90,9 @@ class WheelMotion:
         """Return the joint values of the commanded joints."""
         joints = np.zeros(len(self.joints))
         joints[: len(axles)] = self.base.turn * axles
-        own = self._has_steering
-        joints[self._steering[own]] = (self.base.up * steering)[own]
-        return np.asarray(joints[self._places])
+        mask = self._has_steering
+        joints[self._steering[mask]] = (self.base.up * steering)[mask]
+        return np.asarray(joints[self._indices])
 
     # -- running -------------------------------------------------------------------------------------------------------
 
@@ -151,5 +151,5 @@ class WheelMotion:
     @property
     def refused(self) -> tuple[str, ...]:
         """What is not followed now, in texts."""
-        texts = self.reference.refused if self.reference else ()
-        return (*texts, self.servo.refused) if self.servo.refused else texts
+        texts = self.reference.rejected if self.reference else ()
+        return (*texts, self.servo.rejected) if self.servo.rejected else texts

@@ -68,7 +68,7 @@ class WheelOdometry:
             spread.append(self.noise.lateral)
         self._spread = np.array(spread)
         self._weights = (self.noise.rolling / self._spread) ** 2  # relative to a rolling wheel's
-        self._known: tuple[Array, tuple[Array, Array, Array]] | None = None
+        self._cached: tuple[Array, tuple[Array, Array, Array]] | None = None
         self.reset()
 
     def reset(self, pose: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> None:
@@ -107,8 +107,8 @@ class WheelOdometry:
 
     def _matrices(self, angles: Array) -> tuple[Array, Array, Array]:
         """Return the inverse (3, m), the rows (m, 3) and the swing of every row (m,); kept while no wheel steers."""
-        if self._known is not None and np.array_equal(self._known[0], angles):
-            return self._known[1]
+        if self._cached is not None and np.array_equal(self._cached[0], angles):
+            return self._cached[1]
         rolling, along = self.base.rolling_rows(angles)
         lateral, across = self.base.lateral_rows(angles)
         rows, swing = np.vstack([rolling, lateral[self._across]]), np.concatenate([along, across[self._across]])
@@ -122,19 +122,19 @@ class WheelOdometry:
         else:
             root = np.sqrt(self._weights)
             inverse = np.linalg.pinv(root[:, None] * rows, rcond=1e-6) * root
-        found = (inverse, rows, swing)
-        self._known = (angles.copy(), found)
-        return found
+        matrices = (inverse, rows, swing)
+        self._cached = (angles.copy(), matrices)
+        return matrices
 
     def _solve(self, speeds: Array, angles: Array, rates: Array) -> tuple[Array, Array]:
         """Return the twist (3,) and what it leaves of every row (m,), m/s."""
         inverse, rows, swing = self._matrices(angles)
-        told = np.zeros(len(rows))
-        told[: len(speeds)] = self.base.reach * speeds
+        measured = np.zeros(len(rows))
+        measured[: len(speeds)] = self.base.reach * speeds
         steering = np.concatenate([rates, rates[self._across], np.zeros(len(rows) - len(rates) - len(self._across))])
-        told -= swing * steering
-        twist = inverse @ told
-        return twist, told - rows @ twist
+        measured -= swing * steering
+        twist = inverse @ measured
+        return twist, measured - rows @ twist
 
     def _by_wheel(self, left: Array) -> Array:
         count = len(self.base.wheels)
@@ -176,7 +176,7 @@ class WheelOdometry:
         left = np.eye(len(rows))[:, :speeds] - rows @ inverse[:, :speeds]
         return int(np.linalg.matrix_rank(left, tol=1e-6))
 
-    def knows_the_motion(self, angles: Array | None = None) -> bool:
+    def determines_motion(self, angles: Array | None = None) -> bool:
         """Return whether the wheels determine the twist."""
         rows = self._matrices(np.zeros(len(self.base.wheels)) if angles is None else angles)[1]
         return int(np.linalg.matrix_rank(rows, tol=1e-6)) == 3

@@ -36,11 +36,13 @@ class WheelRunOut:
         movable = machine.movable_joints
         rolling = {wheel.link for wheel in machine.wheels if wheel.rolling is not None}
         self.joints = np.array([k for k, joint in enumerate(movable) if joint.child in rolling], dtype=np.intp)
-        places = {joint.child: k for k, joint in enumerate(movable)}
-        wheels = [(own.first.link, own.radius) for own in machine.rigid_wheels]
-        self._rigid = [(places[link], radius) for link, radius in wheels if link in places]
-        wheeled = {place for place, _ in self._rigid}
-        self._driven = [k for k, own in enumerate(movable) if k not in wheeled and own.name not in machine.idle_joints]
+        indices = {joint.child: k for k, joint in enumerate(movable)}
+        wheels = [(wheel.first.link, wheel.radius) for wheel in machine.rigid_wheels]
+        self._rigid = [(indices[link], radius) for link, radius in wheels if link in indices]
+        wheeled = {index for index, _ in self._rigid}
+        self._driven = [
+            k for k, joint in enumerate(movable) if k not in wheeled and joint.name not in machine.idle_joints
+        ]
         self._period, self.together = period, together
         self._last: tuple[int, Array | None] = (-2, None)
         self._speeds, self._span, self._gone = np.zeros(len(movable)), 0.0, 0.0

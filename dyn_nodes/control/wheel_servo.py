@@ -17,7 +17,7 @@ from dyn_nodes.control.torque_distribution import InfeasibleDemandError, TorqueD
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveReference
 
-OWN_INERTIA = 0.25
+WHEEL_INERTIA = 0.25
 """A wheel in the air must stay stable: its own inertia times this, over the period, is the greatest speed gain."""
 MARGIN = 0.98
 """Of a wrench that was found to be the greatest, this part is asked for next."""
@@ -77,7 +77,7 @@ class WheelServo:
         # of the direction of travel that most wheels help
         grip, spin = (float(np.linalg.norm((along.T * part) @ along, 2)) for part in (base.driven, self._spin))
         wanted = self.gains.speed * (base.inertia[0, 0] + spin) / max(grip, 1e-12)
-        self.speed_gain = np.minimum(wanted, OWN_INERTIA * self._spin / self.period)
+        self.speed_gain = np.minimum(wanted, WHEEL_INERTIA * self._spin / self.period)
         steering = np.array([wheel.steering_inertia for wheel in base.wheels])
         self._steering_inertia = steering + self._spin * (swing / base.reach) ** 2
 
@@ -89,7 +89,7 @@ class WheelServo:
         self._steering_integral = np.zeros(count)
         self._holds_load = torques is not None
         self.saturated: tuple[str, ...] = ()
-        self.refused = ''
+        self.rejected = ''
 
     # -- feedforward ---------------------------------------------------------------------------------------------------
 
@@ -100,10 +100,10 @@ class WheelServo:
         inertia = self.base.inertia + rows.T @ (self._spin[:, None] * rows)
         demand = motions.T @ (inertia @ reference.acceleration + self._bias(reference.twist))
         torques = np.zeros(len(self.base.wheels))
-        self.refused = ''
+        self.rejected = ''
         if not demand.any():
             return torques, 1.0
-        part = self._known_part(demand)
+        part = self._feasible_part(demand)
         try:
             share = self._distribution(rows[self._driven] @ motions)
             torques[self._driven] = share(part * demand)
@@ -111,13 +111,13 @@ class WheelServo:
             size = float(np.linalg.norm(demand))
             part *= MARGIN * error.fraction
             self._greatest = (demand / size, part * size)
-            self.refused = f'{100 * part:.0f} % of the acceleration: torque of {", ".join(error.binding)}'
+            self.rejected = f'{100 * part:.0f} % of the acceleration: torque of {", ".join(error.binding)}'
             torques[self._driven] = share(part * demand) if part > 0.0 else 0.0
         except ValueError:
             part = 0.0
-            self.refused = 'no acceleration: the wheels that are driven cannot give it as they are turned'
-        if part < 1.0 and not self.refused:
-            self.refused = f'{100 * part:.0f} % of the acceleration: torques are at their limits'
+            self.rejected = 'no acceleration: the wheels that are driven cannot give it as they are turned'
+        if part < 1.0 and not self.rejected:
+            self.rejected = f'{100 * part:.0f} % of the acceleration: torques are at their limits'
         return torques, part
 
     def load_torques(self, wrench: Array, reference: DriveReference, angles: Array) -> Array:
@@ -138,7 +138,7 @@ class WheelServo:
             self.integral, self._holds_load = self.integral - torques, False
         return torques
 
-    def _known_part(self, demand: Array) -> float:
+    def _feasible_part(self, demand: Array) -> float:
         """Return how much of a wrench can be given where one of the same direction was found to be too much."""
         if self._greatest is None:
             return 1.0

@@ -101,9 +101,11 @@ class RollingWheel(NamedTuple):
 def rolling_wheels(machine: Machine) -> tuple[RollingWheel, ...]:
     """Return the wheels on springs that roll, then those by constraint."""
     sprung = tuple(
-        RollingWheel(own.name, own.link, own.position, np.asarray(own.rolling.axis), None, own.rolling.roller_angle)
-        for own in machine.wheels
-        if own.rolling is not None
+        RollingWheel(
+            wheel.name, wheel.link, wheel.position, np.asarray(wheel.rolling.axis), None, wheel.rolling.roller_angle
+        )
+        for wheel in machine.wheels
+        if wheel.rolling is not None
     )
     return sprung + constraint_wheels(machine)
 
@@ -112,10 +114,15 @@ def constraint_wheels(machine: Machine) -> tuple[RollingWheel, ...]:
     """Return the wheels that roll by constraint; those without friction follow any motion and do not count."""
     return tuple(
         RollingWheel(
-            own.name, own.first.link, own.first.position, own.first.rotation @ np.asarray(own.axis), own.radius, None
+            wheel.name,
+            wheel.first.link,
+            wheel.first.position,
+            wheel.first.rotation @ np.asarray(wheel.axis),
+            wheel.radius,
+            None,
         )
-        for own in machine.rigid_wheels
-        if not own.frictionless
+        for wheel in machine.rigid_wheels
+        if not wheel.frictionless
     )
 
 
@@ -166,7 +173,9 @@ def _radii(machine: Machine, wheels: Sequence[RollingWheel], poses: Mapping[str,
     else:
         resting = at_rest(machine)
         loads = np.zeros(len(machine.wheels)) if resting is None else resting[1].loads
-        heights = {own.name: own.free_length - float(load) / own.stiffness for own, load in zip(machine.wheels, loads)}
+        heights = {
+            wheel.name: wheel.free_length - float(load) / wheel.stiffness for wheel, load in zip(machine.wheels, loads)
+        }
     return [heights[wheel.name] if wheel.radius is None else wheel.radius for wheel in wheels]
 
 
@@ -179,8 +188,8 @@ def _drive(wheel: RollingWheel, above: Mapping[str, Joint]) -> Joint:
     """Return the joint that turns a wheel. Raises NoVehicleError where none turns it about its axle."""
     joint = above.get(wheel.link)
     if joint is None or joint.type not in ('revolute', 'continuous'):
-        found = 'none' if joint is None else f'the {joint.type} joint {joint.name!r}'
-        raise NoVehicleError(f'wheel {wheel.name!r}: expected a joint that turns link {wheel.link!r}, found {found}')
+        actual = 'none' if joint is None else f'the {joint.type} joint {joint.name!r}'
+        raise NoVehicleError(f'wheel {wheel.name!r}: expected a joint that turns link {wheel.link!r}, found {actual}')
     if np.linalg.norm(np.cross(joint.axis, wheel.axle)) > PARALLEL:
         raise NoVehicleError(f'wheel {wheel.name!r}: expected an axle along the axis of joint {joint.name!r}')
     if np.linalg.norm(np.cross(joint.axis, wheel.position)) > PARALLEL:
@@ -190,11 +199,11 @@ def _drive(wheel: RollingWheel, above: Mapping[str, Joint]) -> Joint:
 
 def _chain(link: str, above: Mapping[str, Joint]) -> list[Joint]:
     """Return the joints between the base and a link, from the link upwards."""
-    found = []
+    chain = []
     while link in above:
-        found.append(above[link])
+        chain.append(above[link])
         link = above[link].parent
-    return found
+    return chain
 
 
 def _axis(joint: Joint, poses: Mapping[str, Array]) -> Array:

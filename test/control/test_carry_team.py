@@ -48,7 +48,7 @@ def test_a_robot_in_its_actuated_rates_accelerates_as_by_kanes_equations(robot, 
     )
     wanted = kane.accelerations(rm_1().efforts(T0[2:], T0[:2]))
     found = np.linalg.solve(at_s0.inertia, T0 - at_s0.bias)
-    assert found == pytest.approx(wanted[list(robot.places)], rel=1e-9)
+    assert found == pytest.approx(wanted[list(robot.indices)], rel=1e-9)
     _, place, velocity = tabulated('tanner-1998/6.2/energy')
     assert at_s0.place[:3] == pytest.approx(place + np.array([0.0, 0.0, 0.3]), abs=1e-9)
     assert at_s0.rate[:3] == pytest.approx(velocity, abs=1e-9)

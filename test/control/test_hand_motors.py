@@ -104,7 +104,7 @@ def test_corrections_of_the_hand_are_those_of_operational_space_control(machine,
     reference = motors._sample(0.0)
     feedback = motors._of_hand(here, v, reference)
     efforts = servo.forward(type(reference)(here[::-1], v[::-1], np.zeros(2)))
-    inertia = servo.felt_inertia(here[::-1])
+    inertia = servo.apparent_inertia(here[::-1])
     found = efforts + inertia @ feedback[::-1]
     goal = hand.pose(q)
     at = HandMotion(HandPose(goal.rotation, goal.position), np.zeros(6), np.zeros(6), np.zeros(6))

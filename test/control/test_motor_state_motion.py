@@ -47,7 +47,7 @@ def pendulum(folder, axis):
 
 def volts_of(motion, time, state):
     """Measurements as joint_states have them: positions, rates, efforts of the motors at the joints of the tree."""
-    n, places, law = len(motion.joint_names), motion.model.places, motion.law
+    n, places, law = len(motion.joint_names), motion.model.motor_indices, motion.law
     q, v, currents = state[:n], state[n : 2 * n], state[2 * n :]
     efforts = np.zeros(n)
     efforts[places] = law.gain * currents - law.viscous * v[places]

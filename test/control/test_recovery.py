@@ -33,7 +33,7 @@ def play(task: SupervisedTask, since: float, until: float) -> None:
     """Give the volts of the task every 0.01 s, as a controller does."""
     for k in range(round((until - since) / 0.01) + 1):
         task.watch(since + 0.01 * k)
-        task.note_given(dict(zip(ARMS, task.evaluate(since + 0.01 * k, ARMS).tolist())))
+        task.note_volts(dict(zip(ARMS, task.evaluate(since + 0.01 * k, ARMS).tolist())))
 
 
 def test_without_a_cause_the_task_plays_without_its_recovery():
@@ -146,7 +146,7 @@ def test_a_task_that_is_stopped_fades_from_what_was_last_given():
     """Whatever the task would have given meanwhile: the first look of a run, or a gap in the joint states."""
     for given, volts in (({}, (0.0, 0.0)), ({'stick': -1.0}, (0.0, -1.0)), ({'boom': -5.0, 'stick': 2.0}, (-5.0, 2.0))):
         task = supervised()
-        task.note_given(given)
+        task.note_volts(given)
         task.watch(7.0)
         assert task.evaluate(7.0, ARMS) == pytest.approx(volts)
         assert task.evaluate(7.3, ARMS) == pytest.approx(0.5 * np.array(volts))

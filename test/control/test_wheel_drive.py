@@ -44,17 +44,17 @@ class TestFixedWheels:
     def test_an_axle_rolls_ahead_and_turns(self) -> None:
         reference = WheelDrive(differential(), FAST).step(np.array([0.5, 0.0, 1.0]), 0.01, np.zeros(2))
         assert reference.wheel_speeds == pytest.approx([2.5, 7.5])
-        assert reference.refused == ()
+        assert reference.rejected == ()
 
     def test_sideways_is_left_out_and_named(self) -> None:
         reference = WheelDrive(differential(), FAST).step(np.array([0.5, 0.2, 0.0]), 0.01, np.zeros(2))
         assert reference.twist == pytest.approx([0.5, 0.0, 0.0])
-        assert reference.refused == ('sideways at 0.2 m/s: left, right do not steer',)
+        assert reference.rejected == ('sideways at 0.2 m/s: left, right do not steer',)
 
     def test_an_axle_behind_the_base_swings_it_sideways_without_complaint(self) -> None:
         reference = WheelDrive(differential(-0.2), FAST).step(np.array([0.0, 0.0, 1.0]), 0.01, np.zeros(2))
         assert reference.twist == pytest.approx([0.0, 0.2, 1.0])
-        assert reference.refused == ()
+        assert reference.rejected == ()
 
     def test_wheels_on_two_axles_turn_about_the_middle_and_are_known_to_drag(self) -> None:
         base = base_of(*(unit(f'{x}{y}', x, y) for x in (0.3, -0.1) for y in (0.2, -0.2)))
@@ -173,12 +173,12 @@ class TestCar:
         reference = settled(WheelDrive(car(), DriveLimits(angular_speed=10.0)), (0.5, 0.0, 0.5), 5.0)
         tightest = WHEELBASE / math.tan(STOP) + TRACK / 2
         assert reference.twist == pytest.approx([0.5, 0.0, 0.5 / tightest], rel=1e-4)
-        assert any('the steering joints end before it' in text for text in reference.refused)
+        assert any('the steering joints end before it' in text for text in reference.rejected)
 
     def test_it_cannot_turn_on_the_spot(self) -> None:
         reference = settled(WheelDrive(car(), DriveLimits()), (0.0, 0.0, 0.5))
         assert not reference.twist.any()
-        assert reference.refused == ('100 % of the turn: the steering joints end before it',)
+        assert reference.rejected == ('100 % of the turn: the steering joints end before it',)
 
 
 class TestLimits:
@@ -208,8 +208,8 @@ class TestLimits:
     def test_speeds_are_limited_in_the_same_direction_and_named(self, twist) -> None:
         limits = DriveLimits(0.4, 0.5, 1e6, 1e6)
         reference = WheelDrive(mecanum(drive_limits=(6.0, math.inf)), limits).step(twist, 0.1, np.zeros(4))
-        reached('limited', bool(reference.refused))
-        reached('free', not reference.refused)
+        reached('limited', bool(reference.rejected))
+        reached('free', not reference.rejected)
         reached('linear', np.hypot(*twist[:2]) > 0.4)
         reached('turn', abs(twist[2]) > 0.5)
         reached('wheels', np.abs(reference.wheel_speeds).max() > 5.999)
@@ -217,11 +217,11 @@ class TestLimits:
         assert abs(reference.twist[2]) <= 0.5 + 1e-9
         assert np.abs(reference.wheel_speeds).max() <= 6.0 + 1e-9
         assert np.cross(reference.twist, twist) == pytest.approx(np.zeros(3), abs=1e-12)
-        assert bool(reference.refused) == (not np.allclose(reference.twist, twist))
+        assert bool(reference.rejected) == (not np.allclose(reference.twist, twist))
 
     def test_a_wheel_that_would_be_too_fast_is_named(self) -> None:
         drive = WheelDrive(mecanum(drive_limits=(6.0, math.inf)), DriveLimits(2.0, 2.0, 1e6, 1e6))
-        assert drive.step(np.array([0.8, 0.0, 0.4]), 0.1, np.zeros(4)).refused == (
+        assert drive.step(np.array([0.8, 0.0, 0.4]), 0.1, np.zeros(4)).rejected == (
             '10 rad/s of front_right: 60 % is allowed',
         )
 

@@ -135,7 +135,7 @@ def test_slip_can_be_seen_where_there_are_spare_wheel_speeds(name, spare):
 
 
 def test_two_driven_wheels_know_the_motion_only_as_the_axle_says_that_there_is_none_across():
-    assert WheelOdometry(differential()).knows_the_motion()
+    assert WheelOdometry(differential()).determines_motion()
     odometry = WheelOdometry(differential())
     zero = np.zeros(2)
     odometry.step(0.0, zero, np.array([1.0, -1.0]), zero, zero)

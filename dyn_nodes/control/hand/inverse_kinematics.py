@@ -147,18 +147,18 @@ def inverse_kinematics(
         raise HandError('target: expected finite numbers')
     problem = _Problem(hand, target, task or hand.default_task, settings)
     random = np.random.default_rng(settings.seed)
-    found: list[Solution] = []
+    solutions: list[Solution] = []
     for k in range(settings.starts + settings.more_starts):
-        if k >= settings.starts and any(each.reached for each in found):
+        if k >= settings.starts and any(each.reached for each in solutions):
             break
-        found.append(problem.solve(first) if k == 0 else problem.solve_from_anywhere(first, random))
-    return Result(_sorted(found, first[hand.places], problem.task.length), len(found))
+        solutions.append(problem.solve(first) if k == 0 else problem.solve_from_anywhere(first, random))
+    return Result(_sorted(solutions, first[hand.places], problem.task.length), len(solutions))
 
 
-def _sorted(found: Sequence[Solution], start: Array, length: float) -> tuple[Solution, ...]:
-    reached = [each for each in found if each.reached]
+def _sorted(solutions: Sequence[Solution], start: Array, length: float) -> tuple[Solution, ...]:
+    reached = [each for each in solutions if each.reached]
     if not reached:
-        return (min(found, key=lambda each: float(np.hypot(each.distance, length * each.angle))),)
+        return (min(solutions, key=lambda each: float(np.hypot(each.distance, length * each.angle))),)
     different: list[Solution] = []
     for each in sorted(reached, key=lambda each: float(np.linalg.norm(each.positions - start))):
         if all(np.abs(each.positions - other.positions).max() > SAME for other in different):
@@ -190,12 +190,12 @@ class _Problem:
         """Iterate from a random posture: without limits first, then within them from there, whole turns taken off."""
         hand = self.hand
         free = np.full(len(hand.joints), np.inf)
-        found = self.solve(hand.with_joints(start, self.anywhere(random)), -free, free)
+        unlimited = self.solve(hand.with_joints(start, self.anywhere(random)), -free, free)
         turning = hand.turning & np.isfinite(hand.lower) & np.isfinite(hand.upper)
         middle = 0.5 * (hand.lower[turning] + hand.upper[turning])
         whole = np.zeros(len(hand.joints))
-        whole[turning] = 2.0 * np.pi * np.round((found.positions[turning] - middle) / (2.0 * np.pi))
-        return self.solve(hand.with_joints(start, found.positions - whole))
+        whole[turning] = 2.0 * np.pi * np.round((unlimited.positions[turning] - middle) / (2.0 * np.pi))
+        return self.solve(hand.with_joints(start, unlimited.positions - whole))
 
     def solve(self, start: Array, lower: Array | None = None, upper: Array | None = None) -> Solution:
         """Iterate from a posture, within limits (n,); None: those of the hand."""
@@ -210,11 +210,11 @@ class _Problem:
         while count < settings.iterations and np.linalg.norm(e) > settings.tolerance:
             count += 1
             scale = float(np.linalg.norm(J, 2)) ** 2
-            own = (settings.damping * float(np.linalg.norm(e))) ** 2 + damping * scale
+            step_damping = (settings.damping * float(np.linalg.norm(e))) ** 2 + damping * scale
             bend = self._curvature(posture, e) if slow or damping > 0.0 else None
-            own = max(own, 1e-14 * scale) if bend is not None else own
+            step_damping = max(step_damping, 1e-14 * scale) if bend is not None else step_damping
             low, high = np.maximum(least - q, -LONGEST_STEP), np.minimum(most - q, LONGEST_STEP)
-            step, _ = bounded_step(J, e, low, high, own, bend)
+            step, _ = bounded_step(J, e, low, high, step_damping, bend)
             trial = np.clip(q + step, least, most)
             moved = hand.with_joints(posture, trial)
             trial = moved[hand.places]
@@ -236,9 +236,9 @@ class _Problem:
         H = self.hand.coefficients(posture, 2).H
         n = len(self.hand.joints)
         total = np.zeros((n, n))
-        for row, place, value in zip(self.task.rows, self.task.places, e):
+        for row, index, value in zip(self.task.rows, self.task.places, e):
             if row in POSITION:
-                total -= value * H[place]
+                total -= value * H[index]
         return 0.5 * (total + total.T)
 
     def _solution(self, q: Array, posture: Array, e: Array, J: Array, pose: HandPose, count: int) -> Solution:

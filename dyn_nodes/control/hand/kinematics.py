@@ -165,8 +165,8 @@ class HandKinematics:
             HandError: as the class.
         """
         if link not in {each.name for each in machine.links}:
-            known = [each.name for each in machine.links]
-            raise HandError(f'unknown link {link!r}; known: {", ".join(known)}{near(link, known)}')
+            names = [each.name for each in machine.links]
+            raise HandError(f'unknown link {link!r}; known: {", ".join(names)}{near(link, names)}')
         fixed = replace(machine, base=replace(machine.base, attachment='fixed'), loads=())
         tree = build_tree(fixed)
         movable = {joint.name: joint for joint in machine.movable_joints}
@@ -240,7 +240,7 @@ class HandKinematics:
         """Return the pose and G by all joints of the tree."""
         position = self.model.at(posture, 1)
         pose = HandPose(*position.pose(self.frame))
-        places = position.places
-        point = self.model.points_at(places, [self.frame.body], self.frame.p, 1).G[0, 0]
-        turn = self.model.rotations_at(places, [self.frame.body], 1).G[0, 0]
+        poses = position.places
+        point = self.model.points_at(poses, [self.frame.body], self.frame.p, 1).G[0, 0]
+        turn = self.model.rotations_at(poses, [self.frame.body], 1).G[0, 0]
         return pose, np.concatenate([point, turn])

@@ -84,7 +84,7 @@ class LoopHand(HandKinematics):
         self._most = np.array([most.get(name, np.inf) for name in self.names])
         self._divide(np.asarray(start, dtype=np.float64), driven)
         self._home = self._closed_near(np.asarray(start, dtype=np.float64))
-        self._take_joints(self._own_joints(driven, joints), least, most)
+        self._take_joints(self._choose_joints(driven, joints), least, most)
 
     def _divide(self, start: Array, driven: Sequence[str]) -> None:
         """Choose the dependent joints at the start; driven ones stay independent."""
@@ -107,11 +107,11 @@ class LoopHand(HandKinematics):
             raise HandError(f'loops that cannot be closed from the initial posture: {worst} is open by {gap.max():.3g}')
         return closed
 
-    def _own_joints(self, driven: Sequence[str], joints: Sequence[str] | None) -> tuple[str, ...]:
+    def _choose_joints(self, driven: Sequence[str], joints: Sequence[str] | None) -> tuple[str, ...]:
         candidates = [name for name in driven if name in self._independent]
-        places = [self.names.index(name) for name in candidates]
+        indices = [self.names.index(name) for name in candidates]
         whole = self._frame_jacobian(self.home)[1]
-        moves = np.abs(whole[:, places] + whole[:, self._dependent] @ self._following(self.home, places)).max(axis=0)
+        moves = np.abs(whole[:, indices] + whole[:, self._dependent] @ self._following(self.home, indices)).max(axis=0)
         able = tuple(name for name, size in zip(candidates, moves) if size > MOVES)
         wanted = tuple(able if joints is None else joints)
         if not wanted or len(set(wanted)) != len(wanted) or not set(wanted) <= set(able):
@@ -133,10 +133,10 @@ class LoopHand(HandKinematics):
         J, residual = self._rows(q, self._numbers)
         return np.array(J), np.array(residual).ravel()
 
-    def _following(self, q: Array, places: Sequence[int] | NDArray[np.intp]) -> Array:
+    def _following(self, q: Array, indices: Sequence[int] | NDArray[np.intp]) -> Array:
         """Return the rates of the dependent joints (d, k) by those of independent ones."""
         J, _ = self._constraint_rows(q)
-        return np.asarray(-np.linalg.pinv(J[:, self._dependent], RANK) @ J[:, places])
+        return np.asarray(-np.linalg.pinv(J[:, self._dependent], RANK) @ J[:, indices])
 
     def _closed(self, posture: Array) -> Array | None:
         """Return the posture with its dependent joints where the loops are closed; None where they do not close."""

@@ -67,7 +67,7 @@ class HandMotors:
         if missing:
             raise ValueError(f'expected a motor on every joint of the hand, found none on {", ".join(missing)}')
         self._motors = np.array([hand.names.index(name) for name in servo.joint_names], dtype=np.intp)
-        self._own = np.array([servo.joint_names.index(name) for name in hand.joints], dtype=np.intp)
+        self._hand_indices = np.array([servo.joint_names.index(name) for name in hand.joints], dtype=np.intp)
         self._held = np.zeros(len(servo.joint_names))
 
     def restart(self, posture: ArrayLike) -> None:
@@ -84,20 +84,20 @@ class HandMotors:
         """
         q, v = np.asarray(posture, dtype=np.float64), np.asarray(rates, dtype=np.float64)
         reference, ahead = self._sample(time), self._sample(time + self.servo.hold)
-        own_q, own_v = q[self._motors], v[self._motors]
+        motor_q, motor_v = q[self._motors], v[self._motors]
         gains = self.gains
-        error, rate = reference.position - own_q, reference.velocity - own_v
+        error, rate = reference.position - motor_q, reference.velocity - motor_v
         feedback = loop(error, rate, gains.bandwidth, gains.damping_ratio)
         if gains.law == 'hand':
-            feedback[self._own] = self._of_hand(q, v, reference)
-        return self.servo.voltages((own_q, own_v), reference, ahead, feedback)
+            feedback[self._hand_indices] = self._of_hand(q, v, reference)
+        return self.servo.voltages((motor_q, motor_v), reference, ahead, feedback)
 
     def _sample(self, time: float) -> JointReference:
         """Return the references of all motors' joints."""
         wanted = self.follower.sample(time)
         result = JointReference(self._held.copy(), np.zeros(len(self._held)), np.zeros(len(self._held)))
         for whole, part in zip(result, wanted):
-            whole[self._own] = part
+            whole[self._hand_indices] = part
         return result
 
     def _of_hand(self, posture: Array, rates: Array, reference: JointReference) -> Array:
@@ -106,14 +106,14 @@ class HandMotors:
         The inverse of G is weighted with the inertia that the motors feel.
         """
         hand, task, gains = self.follower.reference.hand, self.follower.reference.task, self.gains
-        own = self._own
-        q_ref, v_ref = reference.position[own], reference.velocity[own]
+        indices = self._hand_indices
+        q_ref, v_ref = reference.position[indices], reference.velocity[indices]
         here, aim = hand.coefficients(posture, 1), hand.with_joints(posture, q_ref)
         error = hand.pose(posture).error_to(hand.pose(aim))
         moving = hand.coefficients(aim, 1).velocity(v_ref) - here.velocity(rates[hand.places])
         wanted = loop(error, moving, gains.bandwidth, gains.damping_ratio)[task.places]
         null = loop(q_ref - posture[hand.places], v_ref - rates[hand.places], gains.null_bandwidth, 1.0)
-        inertia = self.servo.felt_inertia(posture[self._motors])[np.ix_(own, own)]
+        inertia = self.servo.apparent_inertia(posture[self._motors])[np.ix_(indices, indices)]
         chosen = here.rows([here.parameters[k] for k in task.places])
         greatest = float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(inertia), chosen.G.T), 2))
         return resolved_rate(chosen, wanted, null, inertia, (NEAR_SINGULAR * greatest) ** 2)

@@ -134,8 +134,8 @@ class HandReference:
 
     def restart(self, posture: ArrayLike, base: HandPose = STILL) -> None:
         """Hold the joints at a posture of all joints (those of the hand within their limits)."""
-        own = np.asarray(posture, dtype=np.float64)[self.hand.places]
-        self.posture = q = self.hand.with_joints(posture, np.clip(own, self.hand.lower, self.hand.upper))
+        positions = np.asarray(posture, dtype=np.float64)[self.hand.places]
+        self.posture = q = self.hand.with_joints(posture, np.clip(positions, self.hand.lower, self.hand.upper))
         self._rates, self._accelerations = np.zeros(len(self.hand.joints)), np.zeros(len(self.hand.joints))
         self._base = base
         self._twist, self._wanted, self._twist_before = np.zeros(6), np.zeros(6), np.zeros(6)
@@ -312,10 +312,10 @@ class HandReference:
         if self.limits.resolved_order < 1 or not still:
             return None
         if self._path is not None:
-            own = HandRates(*self._path.at(self._time + scale * dt)[1:])
+            rates = HandRates(*self._path.at(self._time + scale * dt)[1:])
         else:
-            own = HandRates(self._twist, (self._twist - self._twist_before) / dt, np.zeros(6))
-        return own.scaled(scale, (scale - self.scale) / dt if self.state != HOLDING else 0.0).seen_from(base.rotation)
+            rates = HandRates(self._twist, (self._twist - self._twist_before) / dt, np.zeros(6))
+        return rates.scaled(scale, (scale - self.scale) / dt if self.state != HOLDING else 0.0).seen_from(base.rotation)
 
     def _advance(self, dt: float, scale: float) -> None:
         self._pose = self._target(scale * dt)
@@ -344,8 +344,8 @@ class HandReference:
         self.posture, jerk = self.hand.with_joints(self.posture, new), None
         followed = reached is not None and reached.missing < ON_PATH and not np.any(np.abs(new - wanted) > ROUND_OFF)
         if motion is not None and followed:
-            own = rates, accelerations, (accelerations - self._accelerations) / dt
-            rates, accelerations, jerk = self._resolved(dt, motion, own)
+            differences = rates, accelerations, (accelerations - self._accelerations) / dt
+            rates, accelerations, jerk = self._resolved(dt, motion, differences)
         self._rates, self._accelerations = rates, accelerations
         if reached is not None:
             self.condition = reached.condition
@@ -355,10 +355,12 @@ class HandReference:
         self.state = slow if moving else HOLDING
         return JointTarget(new, rates, accelerations, jerk)
 
-    def _resolved(self, dt: float, motion: HandRates, own: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+    def _resolved(
+        self, dt: float, motion: HandRates, differences: tuple[Array, Array, Array]
+    ) -> tuple[Array, Array, Array]:
         """Return the derivatives of the joints, resolved up to the order of the limits; the next ones by difference."""
         order = self.limits.resolved_order
-        v, a, j = resolved(self.hand, self.task, order, self.posture, motion, own)
+        v, a, j = resolved(self.hand, self.task, order, self.posture, motion, differences)
         if order < 2:
             a = (v - self._rates) / dt
         if order < THIRD:

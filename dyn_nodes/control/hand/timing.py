@@ -74,9 +74,9 @@ class JerkTrapezoid:
             return Progress(0.0, 0.0, 0.0, 0.0)
         if time >= self.duration:
             return Progress(self.length, 0.0, 0.0, 0.0)
-        own = time * pace
-        k = min(int(np.searchsorted(self._starts, own, side='right')) - 1, len(self._jerks) - 1)
-        here = _carried(self._knots[k], self._jerks[k], own - self._starts[k])
+        scaled_time = time * pace
+        k = min(int(np.searchsorted(self._starts, scaled_time, side='right')) - 1, len(self._jerks) - 1)
+        here = _carried(self._knots[k], self._jerks[k], scaled_time - self._starts[k])
         return Progress(here.length, pace * here.speed, pace**2 * here.acceleration, pace**3 * here.jerk)
 
 

@@ -176,9 +176,9 @@ class WholeBodyServo:
         Raises:
             MethodError: base and arm do not move the point in every direction here.
         """
-        space, place = self.space.at(q, rates)
+        space, point = self.space.at(q, rates)
         gains = self.gains
-        error, moving = reference.point - place, reference.velocity - space.jacobian @ rates
+        error, moving = reference.point - point, reference.velocity - space.jacobian @ rates
         wanted = reference.acceleration + loop(error, moving, gains.bandwidth, gains.damping_ratio)
         away = np.where(self._held, self.posture - positions, 0.0)
         efforts = space.efforts_along(wanted, loop(away, -rates, gains.null_bandwidth, 1.0))

@@ -79,17 +79,17 @@ class Workspace:
         return np.asarray(np.hypot(self.positions[:, 0], self.positions[:, 1]))
 
 
-def ranges_of(hand: LimitedJoints, given: Mapping[str, tuple[float, float]] | None = None) -> Array:
+def ranges_of(hand: LimitedJoints, overrides: Mapping[str, tuple[float, float]] | None = None) -> Array:
     """Return least and greatest position (n, 2) of the hand's joints.
 
     Args:
         hand: whose limits count.
-        given: ranges by joint that take the place of these.
+        overrides: ranges by joint that take the place of these.
 
     Raises:
         HandError: a sliding joint without limits, an unknown joint, a range that is none.
     """
-    ranges = dict(given or {})
+    ranges = dict(overrides or {})
     unknown = [name for name in ranges if name not in hand.joints]
     if unknown:
         raise HandError(f'range: expected joints of the hand, {", ".join(hand.joints)}, found {", ".join(unknown)}')
@@ -115,7 +115,7 @@ def spread(ranges: Array, count: int, seed: int = 0) -> Array:
 
 
 def joint_stiffness(
-    machine: Machine, hand: MovedByJoints, given: Mapping[str, float] | None = None
+    machine: Machine, hand: MovedByJoints, overrides: Mapping[str, float] | None = None
 ) -> Callable[[Array], Array]:
     """Return the stiffness of the hand's joints as a function of postures (N, n): (N, n) N m/rad or N/m.
 
@@ -124,7 +124,7 @@ def joint_stiffness(
     Raises:
         HandError: an unknown joint, a stiffness that is not above zero.
     """
-    values = dict(given or {})
+    values = dict(overrides or {})
     for name, value in values.items():
         if name not in hand.joints:
             raise HandError(f'stiffness: expected joints of the hand, {", ".join(hand.joints)}, found {name}')
@@ -167,9 +167,9 @@ def survey(
     task = task or hand.default_task
     whole = np.zeros((len(postures), len(hand.names))) if start is None else np.tile(start, (len(postures), 1))
     whole[:, hand.places] = postures
-    places = hand.model.places(whole)
-    points = hand.model.points_at(places, [hand.frame.body], hand.frame.p, 1)
-    turns = hand.model.rotations_at(places, [hand.frame.body], 1)
+    poses = hand.model.places(whole)
+    points = hand.model.points_at(poses, [hand.frame.body], hand.frame.p, 1)
+    turns = hand.model.rotations_at(poses, [hand.frame.body], 1)
     G = np.concatenate([points.G[:, 0], turns.G[:, 0]], axis=1)[:, :, hand.places]
     values = np.linalg.svd(G[:, task.places] * task.scales[:, None], compute_uv=False)
     greatest, least = values[:, 0], values[:, -1]
@@ -188,11 +188,11 @@ def survey(
 
 def _stiffness(G: Array, K: Array) -> tuple[Array, Array]:
     """Return stiffness (N,) in the worst direction and along z from G (N, 3, n) and those of the joints (N, n)."""
-    known = np.all(K > 0.0, axis=1)
+    defined = np.all(K > 0.0, axis=1)
     worst, vertical = np.full(len(K), np.nan), np.full(len(K), np.nan)
-    if known.any():
-        C = np.einsum('eik,ek,ejk->eij', G[known], 1.0 / K[known], G[known])
+    if defined.any():
+        C = np.einsum('eik,ek,ejk->eij', G[defined], 1.0 / K[defined], G[defined])
         with np.errstate(divide='ignore'):
-            worst[known] = 1.0 / np.linalg.eigvalsh(C)[:, -1]
-            vertical[known] = 1.0 / C[:, 2, 2]
+            worst[defined] = 1.0 / np.linalg.eigvalsh(C)[:, -1]
+            vertical[defined] = 1.0 / C[:, 2, 2]
     return worst, vertical
