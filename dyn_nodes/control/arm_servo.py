@@ -1,4 +1,4 @@
-"""Computed torque for some joints of a machine whose base and other joints are driven otherwise: an arm on a vehicle."""
+"""Computed torque for some joints of a machine with other drives of its base and other joints: an arm on a vehicle."""
 
 from __future__ import annotations
 

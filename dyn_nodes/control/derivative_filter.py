@@ -17,7 +17,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.control._kernels import kernel, part
 
 TIME, SURPRISE, STARTED, KEPT = 0, 1, 2, 3
-"""Indices in the memory of a filter: time, s, innovation, standard deviations, started; then covariance and estimates."""
+"""Indices in the memory of a filter: time, s, innovation, deviations, started; then covariance and estimates."""
 STATES, GAP, GATE, FIXED = 0, 1, 2, 3
 """Indices in its law: see `DerivativeFilter`; then variances, start, transition and noise."""
 

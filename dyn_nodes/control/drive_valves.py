@@ -109,7 +109,7 @@ class DriveValves:
         return volts
 
     def _loads(self, rolling: Array, dt: float, efforts: Array | None) -> Array:
-        """Return the loads (d,) about the axles, N m: load of the steady turn, and filtered difference of measured efforts."""
+        """Return the loads (d,) about the axles, N m: of the steady turn, and the filtered measured difference."""
         turning = self.base.turning_torques(rolling)[self._driven]
         if efforts is None:
             return turning

@@ -1,4 +1,4 @@
-"""What a lever does: the YAML mapping from the axes of a gamepad and the keys of a keyboard to valve voltages."""
+"""The YAML mapping from the axes of a gamepad and the keys of a keyboard to valve voltages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RESERVED_KEYS = ' q0123456789'
 
 
 class LeverPatternError(MachineError):
-    """A lever file has faults; `problems` holds all of them, `str()` one line for each."""
+    """A lever file has faults; `problems` has all of them, `str()` one line for each."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Lever:
     """One valve's lever.
 
     Attributes:
-        axis: number of the gamepad's axis, None where there is none.
-        sign: +1 or -1: volts at the positive end of the axis.
+        axis: number of the gamepad's axis; None: no axis.
+        sign: +1 or -1: of the volts at the positive end of the axis.
         volts: at the end of the travel, V.
         keys: the key for positive and the key for negative volts, or ''.
-        positive, negative: what they do, in a word.
+        positive, negative: their effect, in a word.
     """
 
     axis: int | None
@@ -59,9 +59,9 @@ class LeverPattern:
 
 
 def shape(value: float, dead_band: float, expo: float) -> float:
-    """Return a lever's effect, -1 to 1: nothing within the dead band, then (1 - expo) x + expo x^3.
+    """Return a lever's effect, -1 to 1: zero within the dead band, then (1 - expo) x + expo x^3.
 
-    x grows from 0 at the edge of the dead band to 1 at the end of the travel, so that nothing jumps.
+    x grows continuously from 0 at the edge of the dead band to 1 at the end of the travel.
     """
     size = min(abs(value), 1.0)
     if size <= dead_band:

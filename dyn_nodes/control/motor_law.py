@@ -1,4 +1,4 @@
-"""Voltages of d-c motors: nominal ones along a path to third order, and those for wanted efforts."""
+"""Voltages of d-c motors: for wanted efforts, and nominal ones along a path to third order."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class TipLoad(NamedTuple):
 
 
 class NominalDrive(NamedTuple):
-    """What motors need at one instant of a path, in the order of the motors.
+    """Nominal state of motors at one instant of a path, in the order of the motors.
 
     Attributes:
-        effort: (n,) at the joints, of rotors and bodies, before the friction of the motors, N m or N.
+        effort: (n,) at the joints, of rotors and bodies, without the friction of the motors, N m or N.
         current: (n,) A.
         current_rate: (n,) A/s.
         voltage: (n,) V.
@@ -48,7 +48,7 @@ class MotorLaw:
         motors: n electric actuators.
 
     Raises:
-        ValueError: an actuator that is no electric motor.
+        ValueError: an actuator that is not an electric motor.
     """
 
     def __init__(self, motors: Sequence[Actuator]) -> None:
@@ -62,14 +62,14 @@ class MotorLaw:
         self.current_limit = np.array([motor.current_limit for motor in self.motors])
 
     def currents(self, efforts: ArrayLike, rates: ArrayLike) -> Array:
-        """Return the currents (n,) of efforts at the joints (n,) while they move, within the limits, A (2-238)."""
+        """Return the currents (n,) for efforts (n,) at joint rates (n,), within the limits, A (2-238)."""
         wanted = (np.asarray(efforts, float) + self.viscous * np.asarray(rates, float)) / self.gain
         return np.clip(wanted, -self.current_limit, self.current_limit)
 
     def voltages(
         self, efforts: ArrayLike, rates: ArrayLike, current_rates: ArrayLike = 0.0, after: float = 0.0
     ) -> Array:
-        """Return the voltages (n,) under which motors come to give efforts (n,) at joint rates (n,), V (2-240).
+        """Return the voltages (n,) for efforts (n,) at joint rates (n,), V (2-240).
 
         V = L di/dt + R (i + di/dt t) + n k w, current and voltage within the limits.
 
@@ -77,7 +77,7 @@ class MotorLaw:
             efforts: N m or N.
             rates: rad/s or m/s.
             current_rates: di/dt, A/s; 0: the current follows within the time L/R.
-            after: time t until the instant for which the voltage is right, such as the middle of its hold, s.
+            after: time t until the instant at which the voltage is exact, such as the middle of its hold, s.
         """
         slope = np.asarray(current_rates, float)
         limit = self.current_limit
@@ -89,8 +89,8 @@ class MotorLaw:
 class NominalVoltage:
     """Nominal currents and voltages of motors along a path, to third order (freeman-1985, 2-238 to 2-240).
 
-    The rotors are part of the tree, the damping of the joints is added, their dry friction is not. Nothing is clipped:
-    what exceeds the limits of a motor cannot be followed.
+    The rotors are part of the tree, the damping of the joints is added, their dry friction is not. Voltages are not
+    clipped: a motor cannot follow beyond its limits.
 
     Args:
         machine: on a fixed base, without constraints.

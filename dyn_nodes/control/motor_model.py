@@ -1,4 +1,4 @@
-"""Linear model of an arm on electric motors about a motion: exact, from the traced equations (freeman-1985, 2.13)."""
+"""Linear model of an arm on electric motors about a motion, exact from the traced equations (freeman-1985, 2.13)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 
 UNREACHED = 1e-9
-"""Singular value of (A - s, B), relative to the greatest, below which the mode s is out of reach of the inputs."""
+"""Singular value of (A - s, B), relative to the norm of (A, B), below which the mode s is uncontrollable."""
 
 
 class LinearModel(NamedTuple):
@@ -28,7 +28,7 @@ class LinearModel(NamedTuple):
     names: tuple[str, ...]
 
     def require_controllable(self) -> None:
-        """Raise NoGainError where the voltages do not reach a mode; names the state that moves most in it."""
+        """Raise NoGainError if the voltages do not control a mode; names the state with its greatest component."""
         values, vectors = np.linalg.eig(self.A.T)
         size = float(np.linalg.norm(np.hstack([self.A, self.B])))
         for value, left in zip(values, vectors.T):
@@ -39,7 +39,7 @@ class LinearModel(NamedTuple):
 
 
 class MotorModel:
-    """An arm on a fixed base whose joints have motors, or move passively.
+    """An arm on a fixed base with motors on its joints; other joints are passive.
 
     States are the positions and rates of all joints in the order of the tree, and the currents of the motors.
 
@@ -48,7 +48,7 @@ class MotorModel:
         motors: m electric actuators, in the order of the voltages.
 
     Raises:
-        ValueError: another base, constraints, or an actuator that is no electric motor.
+        ValueError: another base, constraints, or an actuator that is not an electric motor.
     """
 
     def __init__(self, machine: Machine, motors: Sequence[Actuator]) -> None:
@@ -69,7 +69,7 @@ class MotorModel:
 
     @cached_property
     def _function(self) -> ca.Function:
-        """Efforts that a motion takes, their slopes, and their rate along it."""
+        """Efforts of a motion, their rate along it, and their Jacobians."""
         n = self.tree.nv
         q, v, a, jerk, payload = (ca.SX.sym(name, size) for name, size in zip('qvajm', (n, n, n, n, 1)))
         state = TreeState(self.tree, q, v, payload)
@@ -90,14 +90,14 @@ class MotorModel:
         """Return currents, A, and voltages, V, (m,) of a motion of all joints to its third order (2-238 to 2-240).
 
         Raises:
-            NoGainError: a joint without a motor that does not move so by itself; names it.
+            NoGainError: a joint without a motor needs an effort for this motion; names it.
         """
         effort, slope, *_ = self._at(q, v, a, jerk)
         left = effort.ravel().copy()
         left[self.motor_indices] = 0.0
         if np.abs(left).max(initial=0.0) > 1e-6 * max(1.0, float(np.abs(effort).max())):
             joint = self.names[int(np.argmax(np.abs(left)))]
-            raise NoGainError(f'{joint} has no motor and does not stay where it should: it would take {left.max():.3g}')
+            raise NoGainError(f'{joint} has no motor and does not stay in place: it would need {left.max():.3g}')
         law = self.law
         currents, rates = effort.ravel()[self.motor_indices] / law.gain, slope.ravel()[self.motor_indices] / law.gain
         return currents, law.inductance * rates + law.resistance * currents + law.gain * np.asarray(v)[

@@ -1,4 +1,4 @@
-"""A motion of a platform in six freedoms from a YAML file: poses by name, each with its time."""
+"""A motion of a platform in six degrees of freedom from a YAML file: poses by name, each with its time."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Valve voltages against time: trapezoids in named phases, from a YAML task description."""
+"""Valve voltages over time: trapezoids in named phases, from a YAML task description."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dyn_nodes.model.problems import PRINTABLE, MachineError, Report, did_you_me
 from dyn_nodes.model.yaml_source import Entry
 
 WAITING, HOLDING, SETTLING = 'wait', 'hold', 'settle'
-"""Names of the times before the first segment, between segments and after the last one."""
+"""Names of the phases before the first segment, between segments and after the last one."""
 
 
 class TaskError(MachineError):
-    """A task file has faults; `problems` holds all of them, `str()` one line for each."""
+    """A task file has faults; `problems` has all of them, `str()` one line for each."""
 
 
 def trapezoid(ta: float, tb: float, u: float, r: float) -> tuple[Array, Array]:
@@ -37,7 +37,7 @@ def trapezoid(ta: float, tb: float, u: float, r: float) -> tuple[Array, Array]:
         r: ramp, s, > 0.
 
     Raises:
-        ValueError: a number is not finite, or the ramps do not fit into the time.
+        ValueError: a number is not finite, or the ramps are longer than the interval.
     """
     if not all(math.isfinite(value) for value in (ta, tb, u, r)):
         raise ValueError(f'trapezoid: expected finite numbers, found {(ta, tb, u, r)}')
@@ -51,13 +51,13 @@ class Segment:
     """Trapezoids of one or more actuators at the same time.
 
     Attributes:
-        name: of the phase, as displays show it.
+        name: of the phase, shown in displays.
         start, end, ramp: s.
         volts: plateau by actuator name.
         recovery: part of the recovery, which a run may leave out.
 
     Raises:
-        ValueError: of `trapezoid`.
+        ValueError: as `trapezoid`.
     """
 
     name: str
@@ -80,7 +80,7 @@ class VoltageProfile:
         name: of the task.
         duration: s.
         segments: in the order of time, no two at the same time.
-        recover_on: what a supervisor waits for before it plays the recovery; None: its times.
+        recover_on: condition for the start of the recovery; None: it plays at its times.
         knots: (times, volts) by actuator name; 0 V outside and for every actuator without knots.
 
     Raises:
@@ -119,7 +119,7 @@ class VoltageProfile:
 
     @property
     def actuators(self) -> tuple[str, ...]:
-        """Names of the actuators that get a voltage at some time."""
+        """Names of the actuators with a voltage at some time."""
         return tuple(self.knots)
 
     @property
@@ -139,7 +139,7 @@ class VoltageProfile:
             (..., len(actuators)), V.
 
         Raises:
-            ValueError: the profile drives an actuator that is not among them.
+            ValueError: the profile drives an actuator that is not in `actuators`.
         """
         for name in self.knots:
             if name not in actuators:
@@ -161,7 +161,7 @@ class VoltageProfile:
         return SETTLING if self.segments else WAITING
 
     def without_recovery(self) -> VoltageProfile:
-        """Return the same task without the segments that are marked as recovery."""
+        """Return the task without the segments marked as recovery."""
         kept = tuple(segment for segment in self.segments if not segment.recovery)
         return replace(self, segments=kept, recover_on=None)
 
@@ -175,7 +175,7 @@ def load_voltage_profile(
         path: YAML with `name`, `duration` (s) and `segments`, each with `name`, `start`, `end`, `ramp` (s), `volts`
             (actuator: V) and optionally `recovery: true`; optionally `recover_on` with `event` or `measure` and
             `below`, `delay`, `timeout` (s).
-        actuators: names that the machine has; None: any.
+        actuators: of the machine; None: any.
         recovery: False leaves out the segments marked as recovery.
 
     Raises:
@@ -186,7 +186,7 @@ def load_voltage_profile(
 
 
 class _Reader:
-    """Turns the entries of a task file into a profile, and records what is wrong with them."""
+    """Converts the entries of a task file to a profile, and reports their faults."""
 
     def __init__(self, report: Report, actuators: Sequence[str] | None) -> None:
         self.report = report
@@ -300,7 +300,7 @@ class _Reader:
         return value
 
     def _add_split(self, line: int, path: str, error: ValueError) -> None:
-        """Record an error whose text reads `place: expected ..., found ...`."""
+        """Report an error with a message of the form `location: expected ..., found ...`."""
         location, _, rest = str(error).partition(': expected ')
         expected, _, actual = rest.rpartition(', found ')
         self.report.add(line, f'{path}, {location}', expected, actual)

@@ -77,7 +77,7 @@ def test_hands_squeeze_an_object_by_forces_that_balance_each_other(load):
 
 def test_forces_that_no_rod_takes_are_refused():
     across = np.array([(0.0, 1.0, 0.0), (0.0, -1.0, 0.0)])
-    with pytest.raises(ValueError, match='expected internal forces that the rods of the object take, found 1 N left'):
+    with pytest.raises(ValueError, match='expected internal forces that the rods of the object balance, found 1 N left'):
         compressed(chain(0.6, 1, 1.2, 3000.0), across)
 
 

@@ -95,7 +95,7 @@ def test_rates_along_the_path_bend_as_their_differences(plan):
 def test_a_hand_that_does_not_reach_is_refused_with_its_distance(robot):
     q = rm_1().position(S0)
     far = robot.motions(q)[0] + (5.0, 0.0, 0.0, 0.0, 0.0)
-    with pytest.raises(ValueError, match=r'expected a hand that reaches its place on the path, found .* m off'):
+    with pytest.raises(ValueError, match=r'expected a hand that reaches its position on the path, found .* m off'):
         settled(robot, q, far)
 
 

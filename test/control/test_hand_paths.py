@@ -102,7 +102,7 @@ def test_an_arc_passes_its_place_and_keeps_its_radius():
 
 
 def test_an_arc_through_places_on_a_line_is_refused():
-    with pytest.raises(ValueError, match='three places that are not on one line'):
+    with pytest.raises(ValueError, match='three points that are not on one line'):
         Arc(pose(0, 0, 0), [1, 1, 1], pose(2, 2, 2))
 
 

@@ -59,7 +59,7 @@ def test_the_pose_follows_from_the_legs(follower):
         )
         assert place == pytest.approx(wanted.position, abs=1e-12)
         assert rotation == pytest.approx(wanted.rotation, abs=1e-12)
-    with pytest.raises(ValueError, match=r'expected positions of the legs that a pose near the last one has, found 9,'):
+    with pytest.raises(ValueError, match=r'expected positions of the legs for a pose near the last one, found 9,'):
         follower.legs.pose([9.0, *[2.2] * 5], [0, 0, 1.8], np.eye(3))
 
 

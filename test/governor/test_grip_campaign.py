@@ -44,7 +44,7 @@ def test_a_case_is_the_same_for_a_number_and_within_the_limits():
         (['agv_mecanum', '--period', '1'], '--period: expected 0.0005 to 0.1, found 1'),
         (['agv_mecanum', '--slope', '60'], '--slope: expected 0 to 45 degrees, found 60'),
         (['excavator'], 'excavator: expected wheels, found'),
-        (['four_bar'], 'the machine has no wheels that roll'),
+        (['four_bar'], 'the machine has no rolling wheels'),
     ],
 )
 def test_what_cannot_be_driven_is_one_line(words, text, capsys):

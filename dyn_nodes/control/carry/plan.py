@@ -45,7 +45,7 @@ class Reference(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """Motion of a robot along the path: positions (t, nq); rates of the actuated joints per path speed, their derivative."""
+    """A robot along the path: positions (t, nq); rates of the actuated joints per path speed, and their derivative."""
 
     q: Array
     speed: Array
@@ -146,7 +146,7 @@ def _slope(robot: HoldingRobot, q: Array, wanted: Motion, k: int) -> Array:
 
 
 def settled(robot: HoldingRobot, start: Array, wanted: Array, steps: int = 50) -> Array:
-    """Return coordinates (nq,) with hand and carrier at wanted positions (5,), by Newton's method along rolling motions.
+    """Return coordinates (nq,) with hand and carrier at positions (5,), by Newton's method along rolling motions.
 
     Raises:
         ValueError: the hand does not reach its position; the message has the distance.

@@ -183,7 +183,7 @@ class HoldingRobot:
         return Evaluation(ca.Function('kinematics', [blocks.q, blocks.parameters.vector], [whole]))
 
     def motions(self, q: ArrayLike) -> tuple[Array, Array, Array]:
-        """Return positions (5,) and Jacobian (5, n) of hand and carrier, and rates of the coordinates (nq, n) per rate."""
+        """Return positions (5,) and Jacobian (5, n) of hand and carrier, and dq/dt (nq, n) per joint rate."""
         nq, n = self.blocks.tree.nq, len(self.indices)
         points, J, rates = np.split(self._kinematics(q, self._parameters), [5, 5 + 5 * n])
         return points, J.reshape((5, n), order='F'), rates.reshape((nq, n), order='F')

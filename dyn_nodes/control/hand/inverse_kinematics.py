@@ -1,10 +1,10 @@
 """Inverse kinematics: joint positions for a pose of the hand, by Newton steps with the analytic G, within joint limits.
 
-The source leaves this problem to others (freeman-1985, p. 24). The residual is e = (target - place, rotation vector
-from the hand to the target). Its Jacobian is -G with the rate of the rotation vector in front, so that a step is exact
-to second order at any residual. Joints that a step would take beyond a limit stop there and the others take over. A
-step that does not bring the hand nearer is damped, with the second derivatives H of the place, until it does. Where the
-target is out of reach the iteration so ends at the nearest pose, as far as small motions of the joints show.
+The source does not treat this problem (freeman-1985, p. 24). The residual is e = (target - position, rotation vector
+from the hand to the target). Its Jacobian is -G, with the rate of the rotation vector as factor, so that a step is
+exact to second order at any residual. Joints that would exceed a limit stop there and the others compensate. A step
+that does not reduce the residual is damped, with the second derivatives H of the position, until it does. If the target
+is out of reach, the iteration ends at a locally nearest pose.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from dyn_nodes.control.hand.kinematics import POSITION, HandError, HandKinematic
 LONGEST_STEP = 0.7
 """Greatest change of a joint in one iteration, rad or m."""
 FIRST_DAMPING, GREATEST_DAMPING = 1e-6, 1e12
-"""Of rejected steps, relative to the square of the greatest singular value."""
+"""Damping of rejected steps, relative to the square of the greatest singular value."""
 STATIONARY = 1e-12
-"""Change of the joints, rad or m, below which no step brings the hand nearer."""
+"""Change of the joints, rad or m, below which the iteration ends."""
 SAME = 1e-6
-"""Greatest difference of two postures that are one solution, and of a joint and the limit that it is at, rad or m."""
+"""Greatest difference of equal solutions, and of a joint and its limit if it counts as at the limit, rad or m."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to iterate.
+    """Settings of the iteration.
 
     Attributes:
         tolerance: residual that counts as reached, m (rotations times the task's length).
-        iterations: most of one start.
+        iterations: greatest number from one start.
         damping: of every step, in rad or m over the residual: near singular postures steps stay short; 0: none.
-        starts: postures to begin at, the given one and others at random within the limits.
+        starts: number of start postures, the specified one and random ones within the limits.
         more_starts: tried beyond these while none has reached the target.
         seed: of the random postures.
     """
@@ -58,16 +58,16 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Where the iteration from one posture ended.
+    """Result of the iteration from one start posture.
 
     Attributes:
         joints: names (n).
         positions: (n,) of these joints, rad or m.
         posture: positions of all joints of the tree.
         reached: the residual is within the tolerance.
-        distance: m, and `angle`, rad, that are missing in the rows of the task.
+        distance, angle: residual in the rows of the task, m and rad.
         pose: of the hand there.
-        iterations: steps tried, rejected ones among them.
+        iterations: steps tried, rejected ones included.
         condition: condition number of the task's G, with its length.
         at_limit: joints at a limit: -1 the lower, 1 the upper one, by name.
     """
@@ -89,9 +89,9 @@ class Result:
     """Solutions for a target.
 
     Attributes:
-        solutions: different postures that reach the target, the one nearest to the given posture first; where none
-            does, the posture that comes nearest.
-        starts: postures that were tried.
+        solutions: different postures that reach the target, the one nearest to the start posture first; if none
+            does, the posture with the least residual.
+        starts: number of start postures tried.
     """
 
     solutions: tuple[Solution, ...]
@@ -104,12 +104,12 @@ class Result:
 
     @property
     def reached(self) -> bool:
-        """True where the target is reached."""
+        """Whether the target is reached."""
         return self.best.reached
 
     @property
     def statement(self) -> str:
-        """One line: whether the target is reached; what is missing, and what stands in the way."""
+        """One line: whether the target is reached; else the residual and the joints at a limit."""
         best = self.best
         if best.reached:
             return f'reached in {best.iterations} iterations; condition number {best.condition:.3g}'
@@ -131,14 +131,14 @@ def inverse_kinematics(
     """Return joint positions that bring the hand to a pose.
 
     Args:
-        hand: the link, and the joints that may move.
+        hand: the link and the joints that may move.
         target: in axes of the base link.
-        start: positions of all joints of the tree; joints that may not move stay there.
-        task: the rows that matter; None: those of `hand.default_task`.
+        start: positions of all joints of the tree; all others keep them.
+        task: controlled rows; None: `hand.default_task`.
         settings: of the iteration.
 
     Raises:
-        HandError: a start or a target of another size or that is not finite.
+        HandError: a start of another size, or a start or target that is not finite.
     """
     first = np.asarray(start, dtype=np.float64)
     if first.shape != (len(hand.names),) or not np.isfinite(first).all():
@@ -173,7 +173,7 @@ class _Problem:
         self.hand, self.target, self.task, self.settings = hand, target, task, settings
 
     def anywhere(self, random: np.random.Generator) -> Array:
-        """Return random positions (n,) within the limits; half a turn to both sides where there are none."""
+        """Return random positions (n,) within the limits; within half a turn to both sides without limits."""
         low = np.where(np.isfinite(self.hand.lower), self.hand.lower, -np.pi)
         high = np.where(np.isfinite(self.hand.upper), self.hand.upper, np.pi)
         return random.uniform(low, np.maximum(low, high))
@@ -187,7 +187,7 @@ class _Problem:
         return self.task.scaled(error), self.task.scaled(J), pose
 
     def solve_from_anywhere(self, start: Array, random: np.random.Generator) -> Solution:
-        """Iterate from a random posture: without limits first, then within them from there, whole turns taken off."""
+        """Iterate from a random posture: first without limits, then within them, whole turns removed."""
         hand = self.hand
         free = np.full(len(hand.joints), np.inf)
         unlimited = self.solve(hand.with_joints(start, self.anywhere(random)), -free, free)
@@ -198,7 +198,7 @@ class _Problem:
         return self.solve(hand.with_joints(start, unlimited.positions - whole))
 
     def solve(self, start: Array, lower: Array | None = None, upper: Array | None = None) -> Solution:
-        """Iterate from a posture, within limits (n,); None: those of the hand."""
+        """Iterate from a posture, within limits (n,); None: the limits of the hand."""
         hand, settings = self.hand, self.settings
         least = hand.lower if lower is None else lower
         most = hand.upper if upper is None else upper
@@ -232,7 +232,7 @@ class _Problem:
         return self._solution(q, posture, e, J, pose, count)
 
     def _curvature(self, posture: Array, e: Array) -> Array:
-        """Return minus the sum of the residual's rows times their second derivatives; of rows of the place alone."""
+        """Return minus the sum of the residual's rows times their second derivatives, of position rows only."""
         H = self.hand.coefficients(posture, 2).H
         n = len(self.hand.joints)
         total = np.zeros((n, n))

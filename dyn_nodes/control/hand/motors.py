@@ -19,16 +19,16 @@ from dyn_nodes.control.trajectory import JointReference
 Law = Literal['joints', 'hand']
 LAWS: tuple[str, ...] = get_args(Law)
 NEAR_SINGULAR = 1e-2
-"""Singular value of the hand's coefficients, relative to the greatest, from which on corrections of the hand fade."""
+"""Singular value of the hand's coefficients, relative to the greatest, below which corrections of the hand fade."""
 
 
 @dataclass(frozen=True)
 class MotorLoopGains:
-    """Of all joints, or of the hand.
+    """Gains of all joints, or of the hand.
 
     Attributes:
-        law: what is brought to its reference: `joints`, each by itself (computed torque), or the `hand`
-            (operational-space control, the null space goes to the joints' references).
+        law: `joints` (computed torque) or `hand` (operational-space control, the null space follows the joints'
+            references).
         bandwidth: natural frequency, rad/s.
         damping_ratio: damping ratio.
         null_bandwidth: of the joints in the null space, rad/s.
@@ -47,12 +47,12 @@ class MotorLoopGains:
 
 
 class HandMotors:
-    """Turns the references of a follower and measured joint states into motor voltages.
+    """Computes motor voltages from the references of a follower and measured joint states.
 
-    Joints with a motor that do not move the hand are held where they were at the last `restart`.
+    Joints with a motor that do not move the hand are held at their positions of the last `restart`.
 
     Args:
-        follower: of a hand all of whose joints have a motor.
+        follower: of a hand with a motor on every joint.
         servo: of the machine.
         gains: of the loops; may be replaced at any time.
 
@@ -71,7 +71,7 @@ class HandMotors:
         self._held = np.zeros(len(servo.joint_names))
 
     def restart(self, posture: ArrayLike) -> None:
-        """Hold the joints that are not the hand's where they are in a posture of all joints."""
+        """Hold the joints that are not the hand's at their positions in a posture of all joints."""
         self._held = np.asarray(posture, dtype=np.float64)[self._motors]
 
     def voltages(self, time: float, posture: ArrayLike, rates: ArrayLike) -> Array:
@@ -103,7 +103,7 @@ class HandMotors:
     def _of_hand(self, posture: Array, rates: Array, reference: JointReference) -> Array:
         """Return the accelerations (n,) of the hand's joints that correct the hand, and the joints in its null space.
 
-        The inverse of G is weighted with the inertia that the motors feel.
+        The inverse of G is weighted with the apparent inertia at the motors.
         """
         hand, task, gains = self.follower.reference.hand, self.follower.reference.task, self.gains
         indices = self._hand_indices

@@ -10,7 +10,7 @@ from dyn_nodes.control.number_checks import require_not_negative, require_positi
 
 
 class Progress(NamedTuple):
-    """Length that is behind, m, and its rates, m/s, m/s2, m/s3."""
+    """Length covered, m, and its rates, m/s, m/s2, m/s3."""
 
     length: float
     speed: float
@@ -19,7 +19,7 @@ class Progress(NamedTuple):
 
 
 class JerkTrapezoid:
-    """Seven stretches of constant jerk: the fastest motion from rest to rest over a length within the limits.
+    """Seven intervals of constant jerk: the fastest motion from rest to rest over a length within the limits.
 
     Args:
         length: m, 0 or more.
@@ -81,7 +81,7 @@ class JerkTrapezoid:
 
 
 def _greatest_speed(length: float, acceleration: float, jerk: float) -> float:
-    """Return the speed that a motion over a length reaches where nothing limits the speed itself."""
+    """Return the greatest speed of a motion over a length without a speed limit."""
     ramp = acceleration / jerk
     long = 0.5 * acceleration * (float(np.sqrt(ramp**2 + 4.0 * length / acceleration)) - ramp)
     return long if long >= acceleration * ramp else float(np.cbrt(0.25 * length**2 * jerk))
