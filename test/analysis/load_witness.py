@@ -11,7 +11,7 @@ from dyn_nodes.analysis.load_statics import LoadStatics
 from dyn_nodes.model.posture import initial_positions
 
 
-def greatest_standing(demand):
+def greatest_untipped(demand):
     """Payload (N,) at which the first edge is relieved, kg; 0 where one is without payload, inf where none ever is."""
     with np.errstate(divide='ignore', invalid='ignore'):
         load = np.where(demand.pressing_per_kg < 0.0, -demand.pressing / demand.pressing_per_kg, np.inf)
@@ -22,9 +22,9 @@ def greatest_standing(demand):
 def greatest_lifted(demand, low, high):
     """Payload (N,) at which the first joint needs its least or greatest effort (N, c), kg; 0 for beyond."""
     slope, effort = demand.effort_per_kg, demand.effort
-    room = np.where(slope > 0.0, high - effort, effort - low)
+    reserve = np.where(slope > 0.0, high - effort, effort - low)
     with np.errstate(divide='ignore', invalid='ignore'):
-        load = np.where(np.abs(slope) > 1e-9, room / np.abs(slope), np.inf)
+        load = np.where(np.abs(slope) > 1e-9, reserve / np.abs(slope), np.inf)
     load[(effort > high) | (effort < low)] = 0.0
     return load.min(axis=1)
 
@@ -51,9 +51,9 @@ def payloads(statics, settings, q, slope, headings):
     for heading in headings:
         pull = slope_gravity(statics.machine.gravity, slope, heading)
         rest = statics.demand(q, pull)
-        rows = [greatest_standing(rest), greatest_lifted(rest, *lifts)]
+        rows = [greatest_untipped(rest), greatest_lifted(rest, *lifts)]
         moving = [statics.demand(q, pull, *motion) for motion in stops(statics, settings, q)]
-        rows.append(np.min([greatest_standing(demand) for demand in moving], axis=0))
+        rows.append(np.min([greatest_untipped(demand) for demand in moving], axis=0))
         rows.append(np.min([greatest_lifted(demand, *holds) for demand in moving], axis=0))
         least = np.minimum(least, rows)
     return least
@@ -71,7 +71,7 @@ def greatest_held(margin, demand, bound):
     return np.where(held, np.inf, np.where(empty, low, 0.0))
 
 
-def limits_as_it_stands(machine):
+def limits_at_start(machine):
     """The limits of the one state in which the arm of a machine is at its start."""
     statics, at = LoadStatics(machine), initial_positions(machine)
     arm = np.array([[at[joint.name] for joint in statics.arm]])

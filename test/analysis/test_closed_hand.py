@@ -114,7 +114,7 @@ def test_wheels_and_held_loads_are_no_loops_of_the_hand():
     assert loops('agv_axle', 'agv_axle_rigid') == ()
 
 
-def test_a_hand_of_closed_loops_refuses_names_that_are_none():
+def test_a_hand_of_closed_loops_rejects_unknown_names():
     with pytest.raises(HandError, match=r"unknown link 'plate'; known: .*platform"):
         hand('stewart_platform', 'plate')
     platform = hand('stewart_platform', 'platform')

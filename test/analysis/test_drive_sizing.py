@@ -31,7 +31,7 @@ def test_no_ratio_near_the_coolest_is_cooler():
     assert heats[1] < min(heats[0], heats[2])
 
 
-def test_what_an_inertial_load_asks_for():
+def test_demands_of_an_inertial_load():
     requirements = demand(swinging())
     peak = INERTIA * AMPLITUDE * RATE**2
     assert requirements.peak_effort == pytest.approx(peak, rel=1e-6)
@@ -67,7 +67,7 @@ def test_limits_leave_a_range_of_ratios():
     assert load_of(motion, MOTOR, 1.02 * choice.greatest).exceeded
 
 
-def test_a_motor_that_is_too_small_says_by_what():
+def test_a_too_small_motor_is_reported_with_its_excess():
     choice = gear_choice(swinging(lambda angle, acceleration: 6000.0 + 0.0 * angle), MOTOR)
     assert not choice.fits
     assert np.isnan(choice.least)

@@ -89,7 +89,7 @@ def test_a_slew_joint_anywhere_in_the_chain_gives_the_same(statics):
 
 
 @pytest.mark.parametrize('friction', [(0.3, 0.3, 0.3, 0.3), (0.5, 0.0, 0.25, 0.1)])
-def test_sliding_is_what_a_search_by_halves_finds(statics, friction):
+def test_sliding_limits_equal_those_of_a_bisection(statics, friction):
     grip = slippery(statics, friction)
     arm, swings = statics.arm_grid(3), swings_of(statics, SETTINGS)
     limits, pull = limits_of(statics, SETTINGS, arm, swings), slope_gravity(9.81, 0.1, 1.0)
@@ -108,7 +108,7 @@ def test_sliding_is_what_a_search_by_halves_finds(statics, friction):
     assert len(kinds) > 1, 'all states slide, or none does'
 
 
-def test_what_surely_holds_has_admissible_reactions(statics):
+def test_loads_within_the_limits_have_admissible_reactions(statics):
     grip, rng = slippery(statics, (0.4, 0.2, 0.3, 0.25)), np.random.default_rng(4)
     arm, swings = statics.arm_grid(3), swings_of(statics, SETTINGS)
     limits, pull = limits_of(statics, SETTINGS, arm, swings), slope_gravity(9.81, 0.12, 2.0)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gear_cases import CASES
-from load_witness import limits_as_it_stands
+from load_witness import limits_at_start
 
 from dyn_nodes.analysis.load_statics import LoadChartError
 from dyn_nodes.commands.machine_summary import machine_summary
@@ -85,7 +85,7 @@ def test_the_load_chart_gives_the_same_load(machine_and_load):
     if machine.base.attachment == 'planar':
         pytest.skip('a machine in a plane')
     try:
-        limits = limits_as_it_stands(machine)
+        limits = limits_at_start(machine)
     except LoadChartError as error:
         if 'a load chart expects an arm whose drives move its joints independently' not in str(error):
             raise
@@ -97,7 +97,7 @@ def test_the_load_chart_gives_the_same_load(machine_and_load):
         assert float(chart[0, 0]) == pytest.approx(load, rel=1e-5, abs=2e-6 * machine.total_mass)
 
 
-def test_the_plant_stands_up_to_this_load_and_not_beyond(machine_and_load):
+def test_the_plant_is_stable_up_to_this_load_and_not_beyond(machine_and_load):
     machine, load = machine_and_load
     plant = Plant(carrying(machine, BELOW * load), 'effort', 0.01, 1e-3, ('static',))
     balance = plant.balance()
@@ -111,7 +111,7 @@ def test_the_plant_stands_up_to_this_load_and_not_beyond(machine_and_load):
     assert beyond.output('tilt') > plant.output('tilt') + 0.02
 
 
-def test_margins_of_the_library_end_there(machine_and_load):
+def test_margins_of_the_library_vanish_at_this_load(machine_and_load):
     machine, load = machine_and_load
     library = Machine(machine)
     if gives_way(machine):
@@ -128,7 +128,7 @@ def test_margins_of_the_library_end_there(machine_and_load):
     assert hangs or not beyond.valid or beyond.value <= 0.0
 
 
-def test_the_monitor_sees_it_tip_there_or_rejects_the_machine_by_name(machine_and_load):
+def test_the_monitor_reports_tipping_there_or_rejects_the_machine_by_name(machine_and_load):
     machine, load = machine_and_load
     if gives_way(machine):
         with pytest.raises(GearError, match='stability monitor: expected supports that are rigid with the base'):

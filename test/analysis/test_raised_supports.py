@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from gear_cases import CASES
-from load_witness import limits_as_it_stands
+from load_witness import limits_at_start
 
 from dyn_nodes.commands.machine_summary import machine_summary
 from dyn_nodes.library.machine import Machine
@@ -51,7 +51,7 @@ def pair(request, tmp_path_factory):
 
 
 def chart_load(machine):
-    return float(limits_as_it_stands(machine).equilibria(np.array([[0.0, 0.0, -9.81]]), True)[1][0, 0])
+    return float(limits_at_start(machine).equilibria(np.array([[0.0, 0.0, -9.81]]), True)[1][0, 0])
 
 
 def test_the_tipping_load_is_that_without_pads_everywhere(pair):

@@ -51,7 +51,7 @@ def command(*words):
     return main(['loadchart', *files, *words])
 
 
-def test_the_command_gives_them_and_says_where_the_machine_tips(capsys):
+def test_the_command_prints_loads_and_the_tipping_angle(capsys):
     words = '--posture', 'luff=0', '--at', 'extend=1.3', '--swing-step', '45', '--json'
     assert command('--supports', '400', *words) == 0
     shown = json.loads(capsys.readouterr().out)

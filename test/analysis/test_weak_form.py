@@ -26,7 +26,7 @@ def test_the_rate_of_a_window_is_the_mean_of_the_derivative():
     np.testing.assert_allclose(grid.mean(grid.times), grid.centers, atol=1e-12)
 
 
-def test_gaps_of_a_signal_are_known_and_commands_are_held():
+def test_gaps_of_a_signal_are_detected_and_commands_are_held():
     times = np.concatenate([np.arange(0.0, 1.0, 0.01), np.arange(2.0, 3.0, 0.01)])
     samples = Samples(times, np.sin(times)[:, None])
     at = np.array([0.005, 0.5, 1.5, 2.5])
@@ -65,7 +65,7 @@ def test_intervals_hold_for_residuals_that_last():
     assert 0.92 <= np.mean(hits) <= 0.985
 
 
-def test_what_is_known_beforehand_counts_as_it_is():
+def test_prior_knowledge_is_weighted_by_its_deviation():
     """One row of noise 1 with a prior mean of deviation 1: half way, with the deviation of both together."""
     rows = np.ones((400, 1))
     right = np.random.default_rng(4).normal(size=400) * 20.0

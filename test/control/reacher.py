@@ -48,7 +48,7 @@ def reacher(folder: Path, inductance: float = 6e-4, motors: tuple[str, ...] = ('
 
 
 def advance_of(machine: Machine) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Return the step of positions and rates of shoulder and elbow and the motors' currents over one hold of voltages."""
+    """Return the step of positions and rates of shoulder and elbow and of the currents over one hold of voltages."""
     plant = Assembly(machine, 'hydraulic')
     rhs = ca.Function('rhs', [plant.x, plant.u], [ca.substitute(plant.rhs, plant.p, plant.default_parameters())])
     x, u, h = ca.SX.sym('x', plant.x.numel()), ca.SX.sym('u', plant.u.numel()), HOLD / STEPS

@@ -39,9 +39,7 @@ def test_a_figure_of_eight_comes_back_with_its_heading_and_never_jumps():
     assert result.pose[-1] == pytest.approx(result.pose[0], abs=1e-9)
     assert np.abs(np.diff(result.pose[:, 0])).max() < 0.1
     one = figure_of_eight(2.0, 1.5)([float(result.times[150])])
-    assert one.pose[0] == pytest.approx(result.pose[150]), (
-        'one parameter alone has the heading that it has among others'
-    )
+    assert one.pose[0] == pytest.approx(result.pose[150]), 'the heading of one parameter does not depend on others'
 
 
 def test_a_path_that_is_moved_turns_about_its_origin():

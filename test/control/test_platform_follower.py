@@ -242,7 +242,7 @@ def test_drives_that_leave_a_degree_of_freedom_are_rejected(machine, start):
 
 
 def test_the_platform_follows_a_motion_on_its_motors(machine, start, drives, follower):
-    """0.4 s in six degrees of freedom; the plant: constrained dynamics and windings, independent of the compiled ones."""
+    """0.4 s in six degrees of freedom; the plant: constrained dynamics and windings, independent of compiled ones."""
     blocks, period, steps = start.system.blocks, 0.004, 4
     indices = [blocks.tree.velocity_index(name) for name in drives.joint_names]
     loop = MotorLoop(MotorServo(machine, machine.actuators, period, drives), 40.0, 1.0)

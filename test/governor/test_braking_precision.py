@@ -17,9 +17,9 @@ STOPS = 6
 
 def least_in_doubles(stops, asked, row, delay):
     """Follow a stop for one of the delays, step by step in double precision; return its least share."""
-    _, at, begins, _, support, sent, times, levers = stops.situation
+    _, at, starts, _, support, sent, times, levers = stops.situation
     m, leads = len(levers.order), asked.leads[row]
-    x, inputs, waits = begins[delay].copy(), stops.surroundings.copied(), sent.waits[delay]
+    x, inputs, waits = starts[delay].copy(), stops.surroundings.copied(), sent.waits[delay]
     rows = waits + times.lasting + round(leads * times.hold) + times.horizon
     volts, kept, led = np.empty((rows, m)), np.zeros(m), np.zeros(m)
     kept[levers.order], led[levers.order] = asked.volts[row], asked.toward[row]
@@ -58,10 +58,10 @@ def shares(governor):
 
 def test_single_precision_changes_the_share_of_a_stop_that_lifts_no_wheel_by_less_than_a_ten_thousandth(shares):
     single, exact = shares
-    stands = exact > 0.0
-    assert 100 < stands.sum() < len(exact) == 47 * STOPS
-    assert np.abs(single - exact)[stands].max() < 1e-4
-    assert np.median(np.abs(single - exact)[stands]) < 1e-6
+    without_lift = exact > 0.0
+    assert 100 < without_lift.sum() < len(exact) == 47 * STOPS
+    assert np.abs(single - exact)[without_lift].max() < 1e-4
+    assert np.median(np.abs(single - exact)[without_lift]) < 1e-6
 
 
 def test_a_wheel_that_lifts_in_double_precision_lifts_in_single(shares):

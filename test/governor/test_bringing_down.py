@@ -29,7 +29,7 @@ def predictions(*rows):
         (((-np.inf, np.inf), (-np.inf, np.inf)), 0),  # nothing is known
     ],
 )
-def test_a_way_is_taken_where_it_is_sooner_down_and_no_higher(rows, index):
+def test_a_motion_is_selected_if_the_wheel_is_down_sooner_and_no_higher(rows, index):
     assert best(predictions(*rows)) == index
 
 

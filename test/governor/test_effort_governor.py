@@ -46,15 +46,15 @@ def test_levers_are_accelerations_of_the_joints_with_a_limited_effort(arm):
 
 def test_no_wheel_lifts_with_the_governor_and_most_runs_lift_one_without(outcomes):
     governed, free = outcomes
-    stood = [run for run in governed if not run.refused]
-    assert len(stood) >= 0.8 * RUNS
-    assert not any(run.lifted or run.overturned or run.diverged or run.lost for run in stood)
+    accepted = [run for run in governed if not run.refused]
+    assert len(accepted) >= 0.8 * RUNS
+    assert not any(run.lifted or run.overturned or run.diverged or run.lost for run in accepted)
     assert sum(run.lifted for run in free) >= 0.8 * RUNS
     assert sum(run.overturned for run in free) >= 0.5 * RUNS
-    assert np.mean([run.let_through for run in stood]) > 0.1
+    assert np.mean([run.let_through for run in accepted]) > 0.1
 
 
-def test_levers_with_which_a_search_lifted_a_wheel_lift_none(rig):
+def test_levers_of_a_search_that_lifted_a_wheel_lift_none(rig):
     """Links of 0.9 of their masses turn and reach out, and the stick comes to its end in the middle of that."""
     segments = (
         (1.8166, (-2.339, -0.4911, 2.6233)),
@@ -78,7 +78,7 @@ def test_levers_with_which_a_search_lifted_a_wheel_lift_none(rig):
 
 
 @pytest.mark.slow
-def test_a_light_machine_stands_with_the_governor_too():
+def test_a_light_machine_also_stays_on_its_wheels_with_the_governor():
     """Its payload may err by a fifth, which bends how it brakes more than that of a heavy one does."""
     machine = load_machine(*LIGHT)
     cases = random_cases(box_of(machine, efforts=True, delay=0.03), RUNS, seed=1)
@@ -95,7 +95,7 @@ def test_a_run_does_not_depend_on_those_before_it(arm, rig, outcomes):
     assert rig.run(case) == outcomes[0][4]
 
 
-def test_a_joint_without_a_limit_of_its_effort_is_refused_by_name(machine):
+def test_a_joint_without_an_effort_limit_is_rejected_by_name(machine):
     joints = tuple(
         replace(joint, effort_limit=np.inf) if joint.name == 'boom_joint' else joint for joint in machine.joints
     )

@@ -99,7 +99,7 @@ def doubtful(machine):
 
 
 @pytest.mark.parametrize('true', [2400.0, 2150.0, 1600.0])
-def test_a_payload_that_weighs_otherwise_than_known_is_weighed_and_held(doubtful, true):
+def test_a_wrong_payload_is_estimated_and_held(doubtful, true):
     doubtful.restart(true, nominal=2000.0)
     doubtful.go(6.0)
     q = doubtful.plant.positions.copy()
@@ -110,7 +110,7 @@ def test_a_payload_that_weighs_otherwise_than_known_is_weighed_and_held(doubtful
     assert abs(boom) < 0.05 * abs(true - 2000.0) * 9.81 * 5.0  # N m, of what it would be 5 m ahead of the boom's joint
 
 
-def test_what_a_payload_is_taken_to_weigh_stays_within_its_error(doubtful):
+def test_the_estimated_payload_stays_within_its_error(doubtful):
     doubtful.restart(3000.0, nominal=2000.0)
     doubtful.go(5.0)
     assert 2390.0 < doubtful.stops.payload <= 2400.0
@@ -118,7 +118,7 @@ def test_what_a_payload_is_taken_to_weigh_stays_within_its_error(doubtful):
     assert doubtful.stops.support.errors[2] == pytest.approx(2400.0 - doubtful.stops.payload, abs=0.2)
 
 
-def test_where_it_stands_on_nothing_nothing_is_learnt(doubtful, monkeypatch):
+def test_without_ground_contact_the_payload_is_not_estimated(doubtful, monkeypatch):
     doubtful.restart(2400.0, nominal=2000.0)
     doubtful.go(0.3)
     weighed, disturbances = doubtful.stops.payload, doubtful.stops.disturbances.copy()
@@ -129,7 +129,7 @@ def test_where_it_stands_on_nothing_nothing_is_learnt(doubtful, monkeypatch):
     assert np.array_equal(doubtful.stops.disturbances, disturbances)
 
 
-def test_another_load_that_becomes_known_is_taken_as_it_is(doubtful):
+def test_a_newly_reported_load_is_adopted(doubtful):
     doubtful.restart(2400.0, nominal=2000.0)
     doubtful.go(2.0)
     doubtful.monitor.payload = 500.0
@@ -137,7 +137,7 @@ def test_another_load_that_becomes_known_is_taken_as_it_is(doubtful):
     assert doubtful.stops.payload == pytest.approx(500.0, abs=10.0)
 
 
-def test_what_weighs_more_than_a_payload_may_sinks_ever_less(bench):
+def test_a_load_beyond_the_limit_sinks_ever_less(bench):
     bench.restart(2400.0, nominal=2000.0)
     moved = []
     for _ in range(3):
@@ -150,7 +150,7 @@ def test_what_weighs_more_than_a_payload_may_sinks_ever_less(bench):
     assert sags[1] < -0.9 * 400.0 * 9.81 * 2.0  # N m, by 400 kg more than 2 m ahead of the boom's joint
 
 
-def test_efforts_pass_as_they_are_where_there_is_room(bench):
+def test_efforts_pass_unchanged_within_the_reserve(bench):
     bench.restart(0.0)
     bench.go(0.3)
 
@@ -167,7 +167,7 @@ def test_efforts_pass_as_they_are_where_there_is_room(bench):
 
 
 @pytest.mark.parametrize('mass', [0.9, 1.05])
-def test_links_that_weigh_otherwise_than_known_are_weighed_and_held(machine, mass):
+def test_wrong_link_masses_are_estimated_and_held(machine, mass):
     bench = Bench(machine, replace(EXACT, mass_error=0.1), mass)
     bench.restart(0.0)
     bench.go(5.0)
@@ -178,7 +178,7 @@ def test_links_that_weigh_otherwise_than_known_are_weighed_and_held(machine, mas
     assert bench.stops.payload == 0.0
 
 
-def test_links_and_a_payload_that_both_weigh_otherwise_are_told_apart(machine):
+def test_errors_of_links_and_payload_are_distinguished(machine):
     bench = Bench(machine, replace(EXACT, mass_error=0.1, payload_error=0.2), 0.92)
     bench.restart(2300.0, nominal=2000.0)
     bench.go(10.0)
@@ -204,7 +204,7 @@ def foreseen_states(stops, seconds):
     return np.array(states)
 
 
-def test_a_joint_that_comes_to_the_end_of_its_way_is_foreseen_to_stay_there(bench):
+def test_a_joint_is_predicted_to_stay_at_the_end_of_its_range(bench):
     """Neutral brakes from speeds that the governor carries on: those have to end with the joint's."""
     bench.restart(0.0, stick=-0.1)
     bench.go(0.3)
@@ -240,7 +240,7 @@ def test_a_stop_out_of_motion_is_foreseen(bench, beyond):
     assert bench.go(2.0) == pytest.approx(foreseen, abs=0.06)
 
 
-def test_after_silence_the_efforts_carry_the_weight_alone_and_end_when_the_joints_rest(bench):
+def test_after_a_timeout_efforts_carry_the_weight_only_and_end_when_the_joints_rest(bench):
     """Braking speeds of long ago would move the arm the other way, and a weight that a model carries falls."""
     bench.restart(1000.0, speeds=(0.0, -0.3, 0.3))
     bench.see()
@@ -270,7 +270,7 @@ def test_the_model_moves_no_joint_beyond_its_end(bench):
     assert bench.stops.speeds[-1][2] == 0.0
 
 
-def test_an_arm_that_pressed_on_something_does_not_go_on_pressing_at_neutral(bench):
+def test_an_arm_in_contact_does_not_continue_to_push_at_neutral(bench):
     """Its joints stay where they are, whatever efforts are given: that looks like an error of the model."""
     bench.restart(0.0)
     bench.see()
@@ -293,13 +293,13 @@ def test_an_arm_that_pressed_on_something_does_not_go_on_pressing_at_neutral(ben
 
 
 @pytest.mark.parametrize('name', ['agv_mecanum_arm', 'platform_4x4x4_arm'])
-def test_a_vehicle_whose_wheels_are_driven_by_efforts_is_refused_by_name(name):
+def test_a_vehicle_with_wheels_driven_by_efforts_is_rejected_by_name(name):
     machine = load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
     with pytest.raises(ValueError, match=r'expected efforts of arm joints only, found front_left_'):
         EffortDrives(machine)
 
 
-def test_before_the_machine_was_seen_no_effort_is_known(bench):
+def test_before_the_first_measurement_there_is_no_effort(bench):
     bench.restart(0.0)
     bench.governor.neutral(PERIOD)
     assert np.isnan(bench.stops.given).all()

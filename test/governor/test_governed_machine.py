@@ -86,7 +86,7 @@ def test_the_task_without_recovery_does_not_overturn_with_the_governor(machine, 
     assert outcome.positions[1] < np.radians(51.0)  # it did reach out, from 55
 
 
-def test_levers_held_out_for_long_come_to_a_stand(machine):
+def test_outputs_of_levers_held_for_long_decrease_to_zero(machine):
     outcome = drive(machine, lambda time: (-5.0 * (time > 1.0), 5.5 * (time > 1.0), 0.0), 14.0)
     assert not outcome.overturned
     assert outcome.tilt < 2.0
@@ -101,7 +101,7 @@ def test_an_emergency_stop_of_a_governed_motion_keeps_all_wheels_down(machine, i
     assert outcome.least_load > 0.0
 
 
-def test_an_unloaded_machine_is_let_alone(machine):
+def test_an_unloaded_machine_is_not_limited(machine):
     levers = lambda time: np.array([-3.0, 3.0, 2.0]) * (1.0 < time < 2.5)  # noqa: E731
     free, governed = (drive(machine, levers, 4.0, 0.0, governed) for governed in (False, True))
     assert governed.held == set()
@@ -111,7 +111,7 @@ def test_an_unloaded_machine_is_let_alone(machine):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('seed', range(6))
-def test_levers_thrown_about_do_not_overturn_it(machine, seed):
+def test_random_lever_steps_do_not_overturn_it(machine, seed):
     """Steps of all levers at once, up to full, every 1.5 s: two of these six overturn without the governor."""
     rng = np.random.default_rng(seed + 2)
     table = rng.uniform(-8.0, 8.0, (20, 3)) * (rng.random((20, 3)) < 0.7)

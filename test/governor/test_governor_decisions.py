@@ -68,7 +68,7 @@ def one_by_one(requests, results, first, last, situation):
         predict_stops(requests, results, row, row + 1, situation)
 
 
-def test_compiled_decisions_are_those_of_the_same_text_as_plain_python(governor, monkeypatch):
+def test_compiled_decisions_equal_those_of_plain_python(governor, monkeypatch):
     recorded, stops, decisions = np.load(RECORDED), governor.stops, []
     chosen = range(0, len(recorded['command']), 3)
     for k in chosen:
@@ -89,7 +89,7 @@ def test_compiled_decisions_are_those_of_the_same_text_as_plain_python(governor,
         assert decision.stop.least == pytest.approx(stop.least, abs=1e-9)
 
 
-def test_decisions_are_those_that_were_recorded(governor):
+def test_decisions_equal_recorded_ones(governor):
     recorded = np.load(RECORDED)
     stops, rows = governor.stops, range(len(recorded['command']))
     assert len(rows) == 47
@@ -106,7 +106,7 @@ def test_decisions_are_those_that_were_recorded(governor):
         assert verdict.scale == pytest.approx(recorded['scale'][k], abs=1e-9)
 
 
-def test_what_was_expected_changes_no_decision(governor):
+def test_expected_answers_change_no_decision(governor):
     """Answers that come true, that do not, and none: the same bits where all stops are predicted at once."""
     recorded, stops = np.load(RECORDED), governor.stops
     random = np.random.default_rng(5)
@@ -130,7 +130,7 @@ def test_what_was_expected_changes_no_decision(governor):
             assert stop == pytest.approx(decisions[0][2], abs=1e-9)
 
 
-def test_stops_predicted_at_once_are_those_predicted_one_by_one(governor):
+def test_stops_predicted_at_once_equal_those_predicted_one_by_one(governor):
     """Least share, wheel, time and share at rest, to 1e-9; that of one that is not enough to its end or below it."""
     recorded, stops = np.load(RECORDED), governor.stops
     random = np.random.default_rng(6)

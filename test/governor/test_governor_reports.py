@@ -33,7 +33,7 @@ def reports():
 
 
 @pytest.mark.parametrize('kind', ROWS)
-def test_the_page_says_what_the_reports_add_up_to(kind):
+def test_the_page_has_the_sums_of_the_reports(kind):
     total = sum_up(reports()).get(kind)
     lines = [line for line in (DOCS / 'stability_monitor.md').read_text().splitlines() if ROWS[kind] in line]
     if total is None:
@@ -46,15 +46,15 @@ def test_the_page_says_what_the_reports_add_up_to(kind):
     assert numbers == [*expected, round(100.0 * total['let_through'])]
 
 
-def test_random_runs_are_those_of_seed_1_without_a_gap_and_as_many_as_the_page_says():
+def test_random_runs_are_those_of_seed_1_without_a_gap_with_the_number_of_the_page():
     random_runs = [report for _, report in reports() if not report['search']]
     ends = {
         report['first']: report['first'] + report['runs'] + report['refused_starts']['runs'] for report in random_runs
     }
-    (said,) = re.findall(r'random runs, ([\d,]+) of seed 1', (DOCS / 'stability_monitor.md').read_text())
+    (stated,) = re.findall(r'random runs, ([\d,]+) of seed 1', (DOCS / 'stability_monitor.md').read_text())
     assert {report['seed'] for report in random_runs} == {1}
     assert sorted(ends) == [0, *sorted(ends.values())[:-1]]
-    assert max(ends.values()) == int(said.replace(',', ''))
+    assert max(ends.values()) == int(stated.replace(',', ''))
 
 
 def test_no_wheel_has_lifted_and_the_box_is_that_of_the_governor():

@@ -27,7 +27,7 @@ def rig(machine):
         (0.0, 3.0, (46, -102, 0)),
     ],
 )
-def test_a_stick_comes_in_from_where_no_stop_keeps_the_reserve(rig, roll, pitch, posture):
+def test_a_stick_can_be_retracted_where_no_stop_keeps_the_reserve(rig, roll, pitch, posture):
     """Boom, stick and swing in degrees; 5,100 kg, 100 ms of delay, all machines of the box on the ground as it is."""
     levers, start = (0.0, 6.0, 0.0), tuple(np.radians(posture).tolist())
     slope = {'roll': np.radians(roll), 'pitch': np.radians(pitch)}

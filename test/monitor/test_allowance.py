@@ -69,7 +69,7 @@ def test_the_payload_allowed_leaves_the_reserve(at, machine, effort_system, post
         assert degree >= RESERVE
 
 
-def test_on_ground_that_is_seen_from_below_nothing_is_allowed_and_the_wheels_are_named(at):
+def test_on_ground_above_the_machine_nothing_is_allowed_and_the_wheels_are_named(at):
     q = POSTURES['ahead']
     _, allowances = at(q, 300.0)
     allowances.ground.place([0.0352, 0.9274, -0.3724, 2.0397], [0.0, 0.0, 1.0])
@@ -82,7 +82,7 @@ def test_on_ground_that_is_seen_from_below_nothing_is_allowed_and_the_wheels_are
 
 
 @pytest.mark.parametrize('name', POSTURES)
-def test_the_present_degree_is_that_of_a_machine_which_does_not_move(at, name):
+def test_the_present_degree_is_that_of_the_machine_at_rest(at, name):
     q = np.array(POSTURES[name])
     _, allowances = at(q, 300.0)
     allowances.ground.place([0.02, -0.03, np.sqrt(1.0 - 0.0013), -1.4], [0.05, 0.01, np.sqrt(1.0 - 0.0026)])
@@ -113,7 +113,7 @@ def test_the_reach_allowed_leaves_the_reserve_at_its_end(at, effort_system, payl
     assert degree == pytest.approx(RESERVE, abs=4e-3)
 
 
-def test_where_the_arm_ends_the_reach_ends(at, effort_system):
+def test_the_reach_ends_at_the_end_of_the_arm(at, effort_system):
     """An empty machine is nowhere near tipping: what ends the way is the straight arm."""
     q = np.array((0.0, 0.4, -0.5))
     _, allowances = at(q, 0.0)
@@ -145,7 +145,7 @@ def test_the_swing_speed_allowed_leaves_the_reserve_turning_and_braking(at, mode
     assert least == pytest.approx(RESERVE, abs=1e-6)
 
 
-def test_allowances_are_negative_where_there_is_too_much(at, effort_system):
+def test_allowances_are_negative_beyond_the_limits(at, effort_system):
     q, payload = np.array((0.0, 0.2, -0.6)), 5800.0
     _, allowances = at(q, payload)
     allowance = allowances.evaluate(q, np.array((0.3, 0.0, 0.0)), payload)
@@ -175,7 +175,7 @@ def changed_joint(machine, name, **changes):
     return replace(machine, joints=joints)
 
 
-def test_unknown_or_sliding_swing_joints_are_refused(machine, model):
+def test_unknown_or_sliding_swing_joints_are_rejected(machine, model):
     ground = StandingGround(machine, model)
     with pytest.raises(KeyError, match='unknown joint'):
         Allowances(machine, ground, AllowanceSettings(swing_joint='none'))
@@ -210,7 +210,7 @@ def test_the_swing_is_the_first_joint_from_the_base_that_turns_about_its_z_axis(
 @pytest.mark.parametrize(
     'function', [lambda s: 1.0 - s, lambda s: 1.0 - s**9, lambda s: np.where(s > 0.3, -np.inf, 1.0)]
 )
-def test_crossings_are_found_on_the_safe_side(function):
+def test_crossings_are_on_the_safe_side(function):
     root = crossing(function, 0.0, float(function(0.0)), 2.0, float(function(2.0)))
     assert function(root) >= 0.0
     assert function(root + 2e-5) < 2e-5

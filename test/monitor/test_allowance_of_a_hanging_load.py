@@ -49,7 +49,7 @@ def posture(arm, hook=0.0, sway=0.0) -> np.ndarray:
 
 @pytest.mark.parametrize('payload', [0.0, 2000.0])
 @pytest.mark.parametrize('up', [(0.0, 0.0, 1.0), (0.08, -0.1, 1.0)])
-def test_at_rest_gravity_turns_no_hanging_joint(grapple, ground, payload, up):
+def test_at_rest_gravity_torques_on_hanging_joints_vanish(grapple, ground, payload, up):
     """Against the inverse dynamics of the whole machine, from far off plumb."""
     up = np.array(up) / np.linalg.norm(up)
     q = ground.hanging.at_rest(posture(POSTURES['ahead'], 1.2, -0.9), payload, up)
@@ -67,7 +67,7 @@ def test_at_rest_gravity_turns_no_hanging_joint(grapple, ground, payload, up):
     assert np.abs(efforts).max() < 1e-4 * np.abs(turned).max()
 
 
-def test_a_machine_from_which_nothing_hangs_is_where_it_is(machine):
+def test_the_posture_of_a_machine_without_a_hanging_load_does_not_change(machine):
     ground = StandingGround(machine)
     q = np.array((0.3, 0.6, -1.2))
     assert not ground.hanging

@@ -30,7 +30,7 @@ class Watched:
         return self.monitor.balance().margins['zmp'].value
 
 
-def test_a_machine_that_tips_when_its_imu_goes_gets_no_good_margin(machine):
+def test_a_machine_that_tips_when_its_imu_is_lost_gets_no_high_margin(machine):
     """It was 0.96 a moment after both rear wheels had lifted: that of a machine that rests on all wheels."""
     watched = Watched(machine, 2000.0)
     watched.live(4.0)
@@ -42,7 +42,7 @@ def test_a_machine_that_tips_when_its_imu_goes_gets_no_good_margin(machine):
         assert watched.margin <= 0.0, 'until two seconds after'
 
 
-def test_a_machine_that_stands_when_its_imu_goes_loses_a_twentieth_for_a_moment(machine):
+def test_a_stable_machine_that_loses_its_imu_loses_a_twentieth_of_its_margin_briefly(machine):
     watched = Watched(machine, 2000.0)
     watched.live(4.0)
     before = watched.margin

@@ -112,7 +112,7 @@ def test_perfect_sensors_give_the_margins_of_the_simulation(task, machine):
 
 
 @pytest.mark.parametrize('slope', [(0.0, 0.0), (0.05, -0.08), (-0.1, 0.12)])
-def test_without_an_imu_a_machine_at_rest_on_a_slope_is_seen_exactly(machine, slope):
+def test_without_an_imu_margins_at_rest_on_a_slope_are_exact(machine, slope):
     system = System(machine, 'effort')
     p = system.parameters({'payload_mass': 1500.0}, slope)
     posture = {'swing_joint': 0.8, 'boom_joint': 0.7, 'stick_joint': -1.5}
@@ -143,7 +143,7 @@ def test_a_machine_that_would_overturn_has_margins_below_zero(machine):
     assert balance.margins['load_share'].value < 1e-3
 
 
-def test_an_imu_that_is_mounted_askew_tells_the_same(task, machine):
+def test_a_misaligned_imu_with_its_mounting_gives_the_same_margins(task, machine):
     """What differs comes and goes with the lag of the angular acceleration, times the arm of 1.2 m."""
     position, turn = np.array([0.7, -0.4, 0.9]), Rotation.from_euler('xyz', [0.3, -0.2, 2.0])
     series = []

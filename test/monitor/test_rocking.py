@@ -19,7 +19,7 @@ def machine():
     return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
 
 
-def test_wheel_loads_and_load_follow_the_simulation_from_the_joints_alone(machine):
+def test_wheel_loads_and_load_from_the_joints_only_follow_the_simulation(machine):
     """Five seconds of reaching out. The simulated ground gives way along its plane, the prediction's does not."""
     run = simulate(machine, work_cycle(machine), PAYLOAD, RATE, (0.0, 0.0))
     n = len(machine.movable_joints)

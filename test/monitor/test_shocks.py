@@ -27,7 +27,7 @@ class Base:
         self.monitor.payload = 3000.0
         self.time = 0.0
 
-    def feel(self, force, seconds, turn=(0.0, 0.0, 0.0)):
+    def measure(self, force, seconds, turn=(0.0, 0.0, 0.0)):
         """Go on; return the loads of the wheels over all of them."""
         for _ in range(round(seconds / PERIOD)):
             self.time += PERIOD
@@ -42,26 +42,26 @@ def base(machine):
     return Base(machine)
 
 
-def test_an_instant_without_load_does_not_take_the_ground_away(base):
-    before = base.feel(GRAVITY * up(0.02, 0.03), 1.0)
-    base.feel(PULLED, PERIOD)
+def test_an_instant_without_load_does_not_reset_the_ground(base):
+    before = base.measure(GRAVITY * up(0.02, 0.03), 1.0)
+    base.measure(PULLED, PERIOD)
     assert not base.monitor.footing.pressed
     for _ in range(20):  # the shock that follows shows another ground
-        assert base.feel(SHAKEN, PERIOD) == pytest.approx(before, abs=0.02)
+        assert base.measure(SHAKEN, PERIOD) == pytest.approx(before, abs=0.02)
 
 
-def test_the_base_turns_on_while_the_load_shows_nothing(base):
-    before = base.feel(GRAVITY * up(0.0, 0.0), 1.0)
+def test_the_base_continues_to_turn_while_there_is_no_load(base):
+    before = base.measure(GRAVITY * up(0.0, 0.0), 1.0)
     plane = base.monitor.footing.plane.copy()
-    base.feel(PULLED, 0.05, turn=(0.0, 0.1, 0.0))
-    after = base.feel(GRAVITY * up(0.0, 0.0), PERIOD)
+    base.measure(PULLED, 0.05, turn=(0.0, 0.1, 0.0))
+    after = base.measure(GRAVITY * up(0.0, 0.0), PERIOD)
     assert base.monitor.footing.plane[0] - plane[0] == pytest.approx(-0.1 * 0.06, abs=2e-3)
     assert np.abs(after - before).max() > 0.01
 
 
-def test_after_a_flight_the_ground_is_found_anew(machine, base):
-    base.feel(GRAVITY * up(0.0, 0.0), 1.0)
-    base.feel(PULLED, 0.6)
-    landed = base.feel(GRAVITY * up(0.06, -0.04), 2 * PERIOD)
+def test_after_a_flight_the_ground_is_estimated_again(machine, base):
+    base.measure(GRAVITY * up(0.0, 0.0), 1.0)
+    base.measure(PULLED, 0.6)
+    landed = base.measure(GRAVITY * up(0.06, -0.04), 2 * PERIOD)
     fresh = Base(machine)
-    assert landed == pytest.approx(fresh.feel(GRAVITY * up(0.06, -0.04), 1.0), abs=0.03)
+    assert landed == pytest.approx(fresh.measure(GRAVITY * up(0.06, -0.04), 1.0), abs=0.03)

@@ -87,7 +87,7 @@ def test_conservative_margin_is_the_distance_to_the_intersection_of_all_hulls(se
 
 @given(SEEDS)
 @settings(max_examples=60)
-def test_normalized_energy_is_the_energy_level_over_the_weight_where_the_machine_stands(seed):
+def test_normalized_energy_of_a_stable_machine_is_the_energy_level_over_the_weight(seed):
     rng = np.random.default_rng(seed)
     feet, com = random_feet(rng), rng.normal(size=3) * 0.5 + (0, 0, 1.5)
     levels, rises = energy_level(feet, com, 40.0), normalized_energy(feet, com)
@@ -108,7 +108,7 @@ def test_normalized_energy_has_the_sign_of_the_static_margin(seed):
     assert (np.sign(normalized_energy(feet, com).edges) == np.sign(distances)).all()
 
 
-def test_normalized_energy_beyond_an_edge_is_what_the_centre_of_mass_has_fallen():
+def test_normalized_energy_beyond_an_edge_is_the_drop_of_the_centre_of_mass():
     # 3-4-5: on the circle of radius 5 about the front edge, 3 m beyond it, the centre of mass has fallen from 5 to 4 m
     assert normalized_energy(SQUARE, (4.0, 0.0, 4.0)).edges[1] == pytest.approx(-1.0, rel=1e-12)
     assert normalized_energy(SQUARE, (-2.0, 0.0, 4.0)).edges[1] == pytest.approx(1.0, rel=1e-12)
@@ -285,7 +285,7 @@ def test_measures_do_not_depend_on_the_frame(seed):
 
 @given(SEEDS, st.integers(1, 6))
 @settings(max_examples=30)
-def test_the_first_foot_is_a_matter_of_taste_for_the_new_measures(seed, roll):
+def test_the_new_measures_do_not_depend_on_the_first_foot(seed, roll):
     states = random_states(1, seed=seed, n=6)
     rolled = {**states, 'feet': np.roll(states['feet'], -roll, axis=1)}
     here, there = all_measures(**states), all_measures(**rolled)
@@ -302,7 +302,7 @@ PROBE = (
 )
 
 
-def test_a_kernel_on_disk_does_not_outlive_a_change_in_a_helper(tmp_path):
+def test_a_cached_kernel_is_rebuilt_after_a_change_of_a_helper(tmp_path):
     """Edit a helper in another file than the kernel's, with its time kept: the next process must see the edit."""
     import dyn_nodes
 

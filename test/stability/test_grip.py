@@ -43,7 +43,7 @@ def test_a_wheel_without_friction_holds_nothing():
     assert grip_of(smooth).friction[0] == 0.0
 
 
-def test_friction_use_is_the_part_of_what_friction_can_hold():
+def test_friction_use_is_relative_to_the_friction_limit():
     forces = np.array([(3.0, 4.0, 10.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 5.0), (1.0, 0.0, 2.0)])
     result = friction_use(forces, np.array((1.0, 0.7, 0.7, 0.0, 0.0)))
     assert result == pytest.approx([0.5, 0.0, np.inf, 0.0, np.inf])

@@ -147,17 +147,17 @@ def test_energy_zmp_and_net_moment_agree_on_the_onset():
         load = net_load(state, 5000)
         external = WEIGHT * 3.0 - moments.front
         level = planar_energy_level(external, weight=WEIGHT, distance=np.hypot(3.0, 0.9), angle=np.arctan2(3.0, 0.9))
-        standing = bool(moments.front > 0)
-        assert (level.level > 0) == standing
-        assert (zmp_degree(FEET, *load).edges[FRONT] > 0) == standing
-        assert (extended_energy_level(FEET, *load).edges[FRONT] > 0) == standing
-        assert (net_moment(FEET, *load).edges[FRONT] > 0) == standing
-        signs.append(standing)
+        stable = bool(moments.front > 0)
+        assert (level.level > 0) == stable
+        assert (zmp_degree(FEET, *load).edges[FRONT] > 0) == stable
+        assert (extended_energy_level(FEET, *load).edges[FRONT] > 0) == stable
+        assert (net_moment(FEET, *load).edges[FRONT] > 0) == stable
+        signs.append(stable)
     assert len(set(signs)) == 2
     assert sum(a != b for a, b in itertools.pairwise(signs)) == 1
 
 
-def test_measures_of_the_standing_machine_are_valid_and_positive():
+def test_measures_of_the_machine_at_rest_are_valid_and_positive():
     centre = whole_machine_com(np.radians((55, -105)), 5000)
     force = np.array((0.0, 0.0, -19_518 * 9.81))
     loads = np.array((35_000.0, 60_000.0, 60_000.0, 36_471.58))

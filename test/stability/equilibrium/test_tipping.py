@@ -44,7 +44,7 @@ def agree(machine, loads):
 
 
 @pytest.mark.parametrize(('kind', 'seed'), recorded(18))
-def test_loads_are_those_of_a_load_that_grows_slowly_in_mujoco(kind, seed, tmp_path):
+def test_loads_equal_those_of_a_slowly_growing_load_in_mujoco(kind, seed, tmp_path):
     machine = random_machine(seed, kind, tmp_path)
     agree(machine, RECORD[kind][str(seed)])
 
@@ -129,7 +129,7 @@ def test_pads_in_the_air_have_no_part_in_the_balance():
     assert (result[1][4:] == 0.0).all()
 
 
-def test_a_support_that_is_compressed_to_nothing_is_named_once(locked_crane):
+def test_a_fully_compressed_support_is_named_once(locked_crane):
     soft = stiffened(locked_crane, 0.2)
     posture = {'swing': 0.0, 'luff': 1.2, 'extend': 0.0}  # the payload inside the polygon
     stages = [stage for stage in tipping_load(running_gear(soft, posture), LEVEL).stages if stage.kind == 'flattened']
@@ -137,7 +137,7 @@ def test_a_support_that_is_compressed_to_nothing_is_named_once(locked_crane):
     assert stages[0].name.startswith('front')
 
 
-def test_a_machine_that_cannot_stand_is_rejected(pivot_crane):
+def test_a_machine_without_an_equilibrium_is_rejected(pivot_crane):
     with pytest.raises(NotStandingError, match='pivot_crane: no stable rest in this posture'):
         tipping_load(running_gear(pivot_crane, OVER_THE_SIDE), LEVEL, payload=5000.0)
 
