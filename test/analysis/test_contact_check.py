@@ -1,4 +1,4 @@
-"""Ground reactions along planned motions: closed forms of sliding and tipping, and what would do."""
+"""Ground reactions along planned motions: closed forms of sliding and tipping, and sufficient conditions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check(machine):
 
 
 def straight(machine, heading=0.0, joints=TUCKED, payload=0.0):
-    """Drive a metre in a second towards a heading, from rest to rest."""
+    """Return the check of a drive of a metre in a second towards a heading, from rest to rest."""
     away = AWAY * np.array([np.cos(heading), np.sin(heading), 0.0])
     posture = np.array([joints.get(joint.name, 0.0) for joint in machine.movable_joints])
     return MotionPlan('', machine, payload, np.array([0.0, TIME]), np.array([0 * away, away]), np.array([posture] * 2))
@@ -40,7 +40,7 @@ def straight(machine, heading=0.0, joints=TUCKED, payload=0.0):
 
 @pytest.mark.parametrize('heading', [0.0, 1.0, np.pi / 2])
 def test_driving_off_slides_beyond_the_acceleration_of_friction(machine, check, heading):
-    """All wheels have one coefficient: the vehicle slides where |a| > mu g, so the pace is known."""
+    """All wheels have one coefficient: the vehicle slides if |a| > mu g, which determines the pace."""
     report = check.report(straight(machine, heading))
     assert len(report.breaches) == 2
     first, last = report.breaches

@@ -1,4 +1,4 @@
-"""Sizing of drives against closed forms."""
+"""Sizing of drives compared with closed forms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOTOR = CatalogueMotor('m', '', 0.25, 1.0, 3e-3, 48.0, 10.0, rotor_inertia=2e-4)
 
 
 def swinging(load=lambda angle, acceleration: INERTIA * acceleration, count=4001):
-    """Three whole periods of a sine."""
+    """Return three whole periods of a sine."""
     time = np.linspace(0.0, 6.0 * np.pi / RATE, count)
     angle = AMPLITUDE * np.sin(RATE * time)
     acceleration = -(RATE**2) * angle
@@ -54,7 +54,7 @@ def test_current_and_voltage_of_a_motor_in_steady_motion():
     assert load.peak_current == pytest.approx(current)
     assert load.peak_voltage == pytest.approx(2.0 * current + 0.1 * 75.0)
     assert load.heat == pytest.approx(2.0 * current**2)
-    # what goes in goes into the load, the winding and the friction
+    # input power equals the power of load, winding and friction
     assert load.peak_power == pytest.approx(6.0 * 1.5 + load.heat + load.friction)
 
 

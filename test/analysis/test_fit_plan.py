@@ -1,4 +1,4 @@
-"""Sequences that show a machine: what counts as information, which are chosen, what they become as tasks."""
+"""Sequences for identification: their information, their selection, and their tasks."""
 
 from __future__ import annotations
 

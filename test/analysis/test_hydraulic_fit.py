@@ -35,7 +35,7 @@ def truth(actuator):
 
 
 def wrong_guess(actuator):
-    """What a machine file written from catalogues might say."""
+    """Return a wrong first guess, like a machine file from catalogues."""
     valve = actuator.valve
     return replace(
         actuator,
@@ -85,7 +85,7 @@ def test_the_simulated_oil_is_that_of_the_plant(run):
     shooting = Shooting(run.machine, run.machine.actuator('stick'), run.record('stick', noise=0.0, seed=0))
     exact = np.concatenate([np.zeros(4), shooting.first_pressures() / shooting.pressure_scale])
     settled = exact.copy()
-    for _ in range(3):  # the first guesses of the pressures are means over some time
+    for _ in range(3):  # the first guesses of the pressures are time averages
         matrix, left = shooting.jacobian(settled), shooting.residuals(settled)
         settled[4:] -= np.linalg.lstsq(matrix[:, 4:], left, rcond=None)[0]
     assert (shooting.left_over(settled) < 1e5).all()
@@ -216,7 +216,7 @@ def test_missing_topics_of_a_bag_are_named(bag, capsys):
 def test_noise_is_read_off_the_samples():
     rng = np.random.default_rng(0)
     t = np.linspace(0.0, 10.0, 2001)
-    signal = np.sin(3.0 * t) + np.where(t > 5.0, 0.5, 0.0)  # a jump hardly matters
+    signal = np.sin(3.0 * t) + np.where(t > 5.0, 0.5, 0.0)  # a jump has little effect
     assert noise_level(signal + 0.02 * rng.normal(size=len(t))) == pytest.approx(0.02, rel=0.08)
     assert noise_level(np.sin(3.0 * t)) < 1e-9
 

@@ -15,7 +15,7 @@ from dyn_nodes.commands import CommandError, governor
 
 STEP, SECONDS = 0.05, 20.0
 HELD = ((5.0, 6.0, 0.5, 0.08), (12.0, 14.0, 0.25, 0.12))
-"""Interventions on the boom: start, end, part let through, margin kept."""
+"""Interventions on the boom: start, end, passed fraction, margin kept."""
 WALL = 1.7e9
 FIELDS = {'swing': -2.0, 'boom': 4.0}
 LAYOUT = TYPES['std_msgs/msg/MultiArrayLayout']
@@ -27,7 +27,7 @@ def volts(values):
 
 
 def write(path, skip=(), levers='/valve_commands_in', start=0.0):
-    """Write commands every 50 ms, s since 1970; the first ten have no answer but neutral."""
+    """Write commands every 50 ms, s since 1970; the answers to the first ten are neutral."""
     with BagOfRun(path, skip=skip, stamped_log=True) as bag:
         if start:
             bag.write('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', start, header=header(1.0, ''), status=[])

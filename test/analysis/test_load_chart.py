@@ -1,4 +1,4 @@
-"""Load charts: the source's tipping loads, statics done another way, hydraulics at relief, and what a user gets."""
+"""Load charts: the source's tipping loads, independent statics, hydraulics at relief pressure, and the command."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def chart(log_loader):
 
 
 def test_tipping_load_of_the_planar_machine_at_full_reach(planar):
-    """The source has rigid wheels; on its tyres the machine leans, and tips at less."""
+    """The source has rigid wheels; on tyres the machine leans, and tips at a lower load."""
     result = load_chart(planar, ChartSettings(rigid=True))
     assert result.reaches[-1] == pytest.approx(7.0, abs=1e-6)
     assert result.tipping[0, -1, 0] == pytest.approx(5018.7, abs=0.05)
@@ -85,7 +85,7 @@ def test_5100_kg_reach_the_tipping_line_at_6_5_m_from_the_boom_foot(statics):
 @pytest.mark.parametrize('heading', [0.0, 1.0, np.pi, -2.0])
 @pytest.mark.parametrize('slope', [0.0, 0.15])
 def test_tipping_load_is_that_of_the_projected_centre_of_mass(log_loader, statics, slope, heading):
-    """Another way: put the tipping load on the mount, project the centre of mass along gravity on the ground."""
+    """Independent check: with the tipping load on the mount, project the centre of mass along gravity to the ground."""
     rng = np.random.default_rng(3)
     pull = slope_gravity(9.81, slope, heading)
     for _ in range(10):
@@ -179,7 +179,7 @@ def slippery(machine, friction):
 
 
 def test_on_a_slope_beyond_the_angle_of_friction_no_payload_is_safe(log_loader):
-    """One coefficient on all wheels: at rest the machine slides where tan(slope) > mu, whatever it holds."""
+    """One coefficient on all wheels: at rest the machine slides if tan(slope) > mu, with any payload."""
     still = {'arm_deceleration': 0.0, 'slew_deceleration': 0.0, 'slew_speed': 0.0, 'downhill': 0.0}
     angle = np.arctan(0.1)
     settings = ChartSettings((0.999 * angle, 1.001 * angle), reach_step=2.0, swing_step=np.pi / 2, **still)

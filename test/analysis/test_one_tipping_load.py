@@ -31,11 +31,11 @@ REACHING = {
     'forwarder': {'slew_joint': 1.3, 'boom_joint': 0.4, 'stick_joint': -0.6, 'extend_joint': 1.0},
     'rover': {'azimuth_joint': 1.4, 'shoulder_joint': 0.6, 'elbow_joint': -0.8},
 }
-"""Postures in which machines are tried, where not in the initial ones."""
+"""Postures of machines that are not tested in their initial ones."""
 
 
 def machines():
-    """Names of the machines with a payload that stand on springs."""
+    """Return the names of the machines on springs with a payload."""
     names = {
         path.stem: (ROOT / 'urdf' / f'{path.stem}.urdf', path) for path in sorted((ROOT / 'config').glob('*.yaml'))
     }
@@ -47,7 +47,7 @@ FILES = machines()
 
 
 def reaching(name):
-    """The machine with its arm out, able to take any payload; None where its base does not stand on springs."""
+    """Return the machine with its arm out, without a payload limit; None if its base is not on springs."""
     machine = load_machine(*FILES[name])
     if machine.base.attachment == 'fixed' or not machine.supports or machine.rigid_wheels or machine.payload is None:
         return None

@@ -19,7 +19,7 @@ VOID = {'meta', 'img', 'br', 'link', 'hr'}
 
 
 class Page(HTMLParser):
-    """Checks that tags close in order, and collects what a browser would have to load."""
+    """Checks that tags close in order, and collects the resources that a browser would load."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -133,7 +133,7 @@ def test_an_incomplete_run_still_gives_a_page(recovered, tmp_path):
 
 
 def slipping(record):
-    """A record with friction uses: the rear left wheel is the tightest, at 6 s; the front right one is never valid."""
+    """Return a record with friction uses: the rear left one is greatest, at 6 s; the front right one is never valid."""
     time = np.linspace(0.0, 10.0, 11)
     rear = np.where(time == 6.0, 1.25, 0.4)
     rear[-1] = np.nan
@@ -236,7 +236,7 @@ def test_long_lines_keep_their_extremes(recovered):
 
 
 def test_neighbouring_lines_differ_in_lightness_too():
-    """Whoever sees no colours still tells the first lines apart."""
+    """Without colour vision the first lines can still be distinguished."""
 
     def lightness(colour: str) -> float:
         red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))

@@ -18,9 +18,9 @@ DRIVES = 48
 
 
 def drive(seed=0, most=2.0, seconds=90.0, step=5e-4):
-    """Positions every 20 ms with noise and steps, commands every 0.6 to 2 s, of a drive that turns back at its ends.
+    """Return positions every 20 ms with noise and steps, and commands every 0.6 to 2 s, of a drive between its limits.
 
-    The lag is exact, the speed integrated by Simpson's rule over 1 ms: Euler's steps would move it by half a step.
+    The lag is exact, the speed integrated by Simpson's rule over 1 ms: Euler's steps would shift it by half a step.
     """
     rng = np.random.default_rng(seed)
     count = round(seconds / STEP)
@@ -78,7 +78,7 @@ def test_a_drive_that_moves_against_its_command_has_the_same_numbers(logged):
 
 
 def test_a_limit_that_is_never_reached_is_not_estimated():
-    fit = fit_speed(*drive(2, most=1.2))  # volts that give at most 0.28 of 0.45 forward
+    fit = fit_speed(*drive(2, most=1.2))  # volts for at most 0.28 of 0.45 forward
     assert not fit.seen[PARAMETERS.index('forward_limit')]
     assert fit.seen[PARAMETERS.index('forward_gain')]
     assert fit.values[PARAMETERS.index('forward_gain')] == pytest.approx(TRUTH[4], rel=0.1)

@@ -1,4 +1,4 @@
-"""Elements of links and joints change or are added, and the rest of a URDF stays as it is."""
+"""Elements of links and joints are changed or added; the rest of a URDF does not change."""
 
 from __future__ import annotations
 

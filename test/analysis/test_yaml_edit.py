@@ -1,4 +1,4 @@
-"""Values change, are added and keep the rest of a YAML file as it is."""
+"""Values are changed or added; the rest of a YAML file does not change."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ OUT, SWINGING, IN = (-5.0, -5.5, 0.0), (-3.0, 0.0, 6.0), (7.0, 4.0, -5.0)
 
 
 class Bench:
-    """A machine with what watches it."""
+    """A machine with its monitor and predictor."""
 
     def __init__(self, machine, settings=EXACT):
         self.plant = Plant(machine, 'hydraulic', PERIOD, 5e-4, ())
@@ -66,7 +66,7 @@ class Bench:
         self.see()
 
     def least_of_stop(self, seconds=2.0):
-        """Brake the plant itself; return its least share and the one in the end."""
+        """Brake the plant; return its least share and its final share."""
         shares = [self.share]
         for _ in range(round(seconds / PERIOD)):
             self.give(np.zeros(3))
@@ -102,7 +102,7 @@ def test_wheel_loads_at_rest_equal_those_of_the_simulated_machine(bench, payload
     ],
 )
 def test_a_stop_out_of_motion_is_foreseen(bench, levers, payload, seconds):
-    """The least share is that of the simulated machine to 0.1; a pull of the ground, below 0, is a wheel that lifts."""
+    """The least share is that of the simulated machine to 0.1; a share below 0 is a lifted wheel."""
     bench.restart(payload)
     bench.drive((0.0, 0.0, 0.0), 0.5)
     before = bench.share
@@ -144,7 +144,7 @@ def test_a_base_that_rocks_fast_on_its_springs_has_no_longer_steps(machine):
 
 
 def shown_now(bench):
-    """Return pressures (6,) at which the joints move as they do now, and the inertia (36,) of the whole machine."""
+    """Return pressures (6,) for the present motion of the joints, and the inertia (36,) of the whole machine."""
     monitor, stops = bench.monitor, bench.stops
     shown, inertia = np.empty(6), np.empty(36)
     shaking = np.concatenate([monitor.alpha, monitor.felt])
@@ -162,7 +162,7 @@ def shown_now(bench):
     ],
 )
 def test_stops_are_followed_for_periods_of_the_present_rocking(bench, payload, posture, period):
-    """An arm at the side and a load that came later make it longer; the frequencies are those of NumPy."""
+    """An arm at the side and a later load make it longer; the frequencies are those of NumPy."""
     bench.restart(0.0)
     bench.drive((0.0, 0.0, 0.0), 0.1)
     monitor, stops = bench.monitor, bench.stops
@@ -186,7 +186,7 @@ def test_stops_are_followed_for_periods_of_the_present_rocking(bench, payload, p
 
 
 def test_delayed_outputs_are_those_sent_at_uneven_times(machine):
-    """After a pause the valves have had what was given before it, and what is given now has not come yet."""
+    """After a pause the valves have the outputs from before it, and the present outputs have not arrived yet."""
     late = Bench(machine, replace(EXACT, delay=0.1))
     late.restart(1000.0)
     late.drive((0.0, 0.0, 0.0), 0.5)
@@ -267,7 +267,7 @@ def test_a_stop_below_the_threshold_is_not_predicted_to_its_end(bench):
 
 
 def test_errors_of_mass_and_payload_reduce_the_share_by_their_effect(machine):
-    """Machines at the corners of the box stand no worse than what is said of the one that is known."""
+    """Machines at the corners of the box have at least the predicted share of the nominal machine."""
     nominal = Bench(machine, GovernorSettings(delay=0.0))
     nominal.restart(4000.0)
     nominal.drive((0.0, 0.0, 0.0), 0.6)
@@ -284,7 +284,7 @@ def test_errors_of_mass_and_payload_reduce_the_share_by_their_effect(machine):
 
 
 def test_an_error_of_the_centre_of_mass_reduces_the_share_by_its_effect(machine):
-    """At every side all wheels keep what the prediction says, and one keeps hardly more."""
+    """At every side all wheels keep the predicted share, and one keeps hardly more."""
     nominal = Bench(machine, replace(EXACT, center_error=0.05))
     nominal.restart(4000.0)
     nominal.drive((0.0, 0.0, 0.0), 0.6)
@@ -301,7 +301,7 @@ def test_an_error_of_the_centre_of_mass_reduces_the_share_by_its_effect(machine)
 
 
 def test_outputs_sent_within_the_delay_act_first(bench, machine):
-    """Outputs that have not reached the valves yet still act: a stop then begins later."""
+    """Outputs that have not reached the valves yet still act: a stop then starts later."""
     late = Bench(machine, replace(EXACT, delay=0.1))
     ends = []
     for one in (bench, late):
@@ -315,7 +315,7 @@ def test_outputs_sent_within_the_delay_act_first(bench, machine):
 
 
 def test_the_worse_of_the_shortest_and_the_longest_delay_counts(machine):
-    """each with its spools and pressures: as two predictors that know the delay would find."""
+    """Each with its spools and pressures, like two predictors with the exact delay."""
     both, soon, late = (
         Bench(machine, replace(EXACT, delay=most, least_delay=least)) for least, most in ((0, 0.1), (0, 0), (0.1, 0.1))
     )
@@ -335,7 +335,7 @@ def test_the_worse_of_the_shortest_and_the_longest_delay_counts(machine):
 
 
 def test_a_stop_is_predicted_to_its_end_only_if_it_is_for_every_delay(machine):
-    """Of one delay's stop that ended below the share that was enough, the rest may be worse than the other's."""
+    """If the stop of one delay ends early below the threshold, its rest may be worse than that of the other delay."""
     bench = Bench(machine, replace(EXACT, delay=0.1))
     bench.restart(4000.0)
     bench.drive(OUT, 0.8)
@@ -374,7 +374,7 @@ def test_motion_corrects_the_force_of_two_pressures_by_the_least_change(oil, sho
 
 
 def test_the_common_part_of_two_pressures_is_kept(machine):
-    """A boom that leaves its stop under an open valve has pressure on both sides, and its motion shows one force."""
+    """A boom that leaves its stop under an open valve has pressure on both sides; its motion shows one force."""
     bench = Bench(machine)
     bench.restart(300.0)
     bench.drive((8.0, 0.0, 0.0), 4.0)
@@ -422,7 +422,7 @@ def test_commands_are_in_the_order_of_the_levers(machine, bench):
 @pytest.mark.parametrize('swing', [0.0, 0.6, -1.2])
 @pytest.mark.parametrize('function', range(3))
 def test_easing_functions_increase_the_stability_of_the_simulated_machine(bench, function, swing):
-    """Each lever both ways until the joint has gone a few degrees; then the loads at rest in that posture."""
+    """Each lever in both directions until the joint has moved a few degrees; then the loads at rest in that posture."""
 
     def restart(posture):
         bench.plant.start = posture
@@ -463,7 +463,7 @@ def test_the_prediction_is_conservative_for_a_boom_that_reaches_its_joint_stop(b
 
 
 def test_the_force_of_a_cylinder_is_estimated_while_the_base_rocks(bench):
-    """Out and in with 4,000 kg, and stopped; with a base taken to be at rest a third of the load is missed."""
+    """Extend and retract 4,000 kg, and stop; with a base assumed at rest a third of the load is missed."""
     system, chambers = bench.plant.system, bench.stops.drives.chambers
     first, second = chambers.first[0], chambers.second[0]
     indices = [system.index('state', f'boom/{line}_pressure') for line in ('head', 'rod')]
@@ -481,7 +481,7 @@ def test_the_force_of_a_cylinder_is_estimated_while_the_base_rocks(bench):
 
 
 def test_twice_as_many_wheels_of_half_the_stiffness_give_the_same_stop(machine):
-    """Eight wheels: each push is half, and its share of the mean is the same; their friction holds the base harder."""
+    """Eight wheels: each force is half, and its share of the mean is the same; their friction is greater."""
     half = [replace(one, stiffness=one.stiffness / 2.0, damping=one.damping / 2.0) for one in machine.wheels]
     other = [replace(one, name=f'{one.name}_twin') for one in half]
     doubled = replace(machine, wheels=tuple(one for pair in zip(half, other) for one in pair))

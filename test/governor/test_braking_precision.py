@@ -12,7 +12,7 @@ from dyn_nodes.governor.records import requests, results
 
 __all__ = ['governor']
 STOPS = 6
-"""Of each recorded decision."""
+"""Stops of each recorded decision."""
 
 
 def least_in_doubles(stops, asked, row, delay):
@@ -41,7 +41,7 @@ def least_in_doubles(stops, asked, row, delay):
 
 @pytest.fixture(scope='module')
 def shares(governor):
-    """Least shares of stops after outputs near recorded ones, half of them led elsewhere: as predicted, in doubles."""
+    """Return least shares of stops after outputs near recorded ones, as predicted and in double precision."""
     recorded, stops, random = np.load(RECORDED), governor.stops, np.random.default_rng(12)
     single, exact = [], []
     for k in range(len(recorded['command'])):
@@ -65,7 +65,7 @@ def test_single_precision_changes_the_share_of_a_stop_that_lifts_no_wheel_by_les
 
 
 def test_a_wheel_that_lifts_in_double_precision_lifts_in_single(shares):
-    """How far a machine is thrown that has lifted differs by more: it comes down on its springs."""
+    """The motion after a lift differs by more: the machine lands on its springs."""
     single, exact = shares
     np.testing.assert_array_equal(single > 0.0, exact > 0.0)
     assert np.abs(single - exact).max() < 1e-2

@@ -1,4 +1,4 @@
-"""What the certificate of one decision is worth at the next one, where everything is known."""
+"""The certificate of one decision at the next decision, with an exact model."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dyn_nodes.governor.predictor import STEP_TIME
 from dyn_nodes.governor.settings import GovernorSettings
 
 SHOCK = 5.0
-"""Acceleration of a joint that meets its stop or leaves it, rad/s2."""
+"""Acceleration of a joint that reaches or leaves its stop, rad/s2."""
 
 
 @pytest.fixture(scope='module')
 def decisions(machine):
-    """Of three nominal runs: least load behind the last decision, that of neutral now, greatest acceleration."""
+    """Return least share after the last decision and of neutral now, and greatest acceleration; three nominal runs."""
     exact = {'mass_error': 0.0, 'payload_error': 0.0, 'delay': 0.0}
     settings = GovernorSettings(**exact)
     rig = Rig(machine, settings)

@@ -1,4 +1,4 @@
-"""The governor of efforts under its adversary: the log-loader without oil, levers that ask for accelerations."""
+"""The governor of efforts under its adversary: the log-loader without oil, levers that command accelerations."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dyn_nodes.model import load_machine
 
 RUNS = 15
 LIGHT = [Path(__file__).with_name(f'mobile_arm.{kind}') for kind in ('urdf', 'yaml')]
-"""A mobile manipulator of 54.5 kg, which takes up to 7 kg at an arm of 1 m."""
+"""A mobile manipulator of 54.5 kg for up to 7 kg at an arm of 1 m."""
 
 
 @pytest.fixture(scope='module')
 def arm(machine):
-    """The machine whose joints are commanded by efforts."""
+    """The machine with joints commanded by efforts."""
     return replace(machine, actuators=())
 
 
@@ -33,7 +33,7 @@ def rig(arm):
 
 @pytest.fixture(scope='module')
 def outcomes(arm, rig):
-    """With and without the governor."""
+    """Outcomes with and without the governor."""
     cases = random_cases(box_of(arm, efforts=True), RUNS, seed=1)
     return [rig.run(case) for case in cases], [rig.run(case, governed=False) for case in cases]
 
@@ -55,7 +55,7 @@ def test_no_wheel_lifts_with_the_governor_and_most_runs_lift_one_without(outcome
 
 
 def test_levers_of_a_search_that_lifted_a_wheel_lift_none(rig):
-    """Links of 0.9 of their masses turn and reach out, and the stick comes to its end in the middle of that."""
+    """Links of 0.9 of their masses turn and extend, and the stick reaches its limit in this motion."""
     segments = (
         (1.8166, (-2.339, -0.4911, 2.6233)),
         (0.8822, (-0.3536, -0.2048, -1.9249)),
@@ -79,7 +79,7 @@ def test_levers_of_a_search_that_lifted_a_wheel_lift_none(rig):
 
 @pytest.mark.slow
 def test_a_light_machine_also_stays_on_its_wheels_with_the_governor():
-    """Its payload may err by a fifth, which bends how it brakes more than that of a heavy one does."""
+    """Its payload may err by a fifth, which changes its braking more than on a heavy machine."""
     machine = load_machine(*LIGHT)
     cases = random_cases(box_of(machine, efforts=True, delay=0.03), RUNS, seed=1)
     rig = Rig(machine, GovernorSettings(rate=20.0, delay=0.03))

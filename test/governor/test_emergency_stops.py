@@ -33,7 +33,7 @@ def worst(machine):
 
 
 def out(payload=4000.0, duration=1.2, **changes):
-    """Boom and stick out at full lever."""
+    """Return a case with boom and stick out at full lever."""
     return Case(((duration, (-8.0, -8.0, 0.0)),), payload, payload, duration=duration, **changes)
 
 
@@ -76,7 +76,7 @@ def test_the_run_continues_as_without_stops(rig):
 
 
 def test_delayed_outputs_still_reach_the_valves(rig):
-    """A stop with 0.1 s of delay begins later and comes out lower."""
+    """A stop with 0.1 s of delay starts later and has a lower share."""
     case = Case(((1.0, (0.0, 0.0, 8.0)),), 1000.0, 1000.0, duration=1.0)
     prompt, late = (emergency_stops(rig, replace(case, command_delay=delay), every=0.75) for delay in (0.0, 0.1))
     assert late.longest > prompt.longest - 0.011
@@ -110,7 +110,7 @@ def test_a_hard_stop_shuts_the_valves_at_once(rig, monkeypatch):
 
 
 def test_a_governor_that_dies_near_the_border_leaves_the_machine_on_its_wheels(rig, worst):
-    """Outputs stay until who moves the valves misses them, 0.2 s, then these shut."""
+    """Outputs are kept until the valve driver times out, 0.2 s, then the valves close."""
     outcomes = [emergency_stops(rig, case, every=0.5, kept=0.2, hard=True) for case in worst]
     outcomes = [outcome for outcome in outcomes if not outcome.refused]
     assert sum(outcome.stops for outcome in outcomes) > 60
@@ -193,7 +193,7 @@ def by_efforts(machine):
 
 
 def turning_out(**changes):
-    """An arm that turns and reaches out, links of 0.95 of their masses."""
+    """Return a case with an arm that turns and extends, links of 0.95 of their masses."""
     segments = ((1.2, (-1.5, -0.5, 1.5)), (0.8, (1.0, 0.0, -1.0)))
     return Case(segments, 1000.0, 900.0, mass=0.95, state_delay=0.04, duration=2.0, **changes)
 
@@ -208,7 +208,7 @@ def test_an_arm_without_commands_is_braked_with_its_measurements(by_efforts):
 
 
 def test_such_a_stop_continues_the_run(by_efforts):
-    """Until it the machine goes where it goes without one, and the levers stay for a while."""
+    """Before the stop the run is the same as without it, and the levers are kept for a while."""
     case = turning_out()
     early, late = (released_levers(by_efforts, case, every=0.5, kept=kept) for kept in (0.0, 0.2))
     assert early.stops == late.stops

@@ -1,4 +1,4 @@
-"""The adversary of the governor: its cases, its runs, its search, what it writes down, and the command."""
+"""The adversary of the governor: its cases, runs, search, records, and the command."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ WORST = Path(__file__).with_name('governor_worst.jsonl')
 IMPACTS = Path(__file__).with_name('governor_impacts.jsonl')
 REJECTED = Path(__file__).with_name('governor_refused.jsonl')
 SHOCKS = Path(__file__).with_name('governor_shocks.jsonl')
-"""In which a joint meets its stop so hard that for an instant the accelerometer shows a machine that presses on
-nothing. The ground was forgotten then, and found anew in the shock: the least shares were 0.000, 0.038 and 0.057."""
+"""Cases in which a joint reaches its stop so hard that for an instant the accelerometer shows no ground reaction. With
+an estimate of the ground that was then reset in the shock, the least shares were 0.000, 0.038 and 0.057."""
 STABLE = Outcome(False, False, False, 10.5, None, 0.01, 0.4, 1.0)
 
 
@@ -233,7 +233,7 @@ def test_a_line_without_a_case_is_rejected_in_one_line(box, tmp_path, line):
 
 @pytest.mark.parametrize('number', [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_the_recorded_sequence_that_overturned_the_governed_machine_lifts_no_wheel(rig, box, number):
-    """Reach out for 4.55 s, then swing to and fro: 75 degrees at 10.15 s under the governor before this one."""
+    """Extend for 4.55 s, then slew to and fro: 75 degrees at 10.15 s with the previous governor."""
     outcome = rig.run(read_cases(FAILURES, box)[number])
     assert (outcome.overturned, outcome.lifted, outcome.diverged) == (False, False, False)
     assert outcome.share > 0.05
@@ -243,7 +243,7 @@ def test_the_recorded_sequence_that_overturned_the_governed_machine_lifts_no_whe
 def test_motions_to_a_more_stable_posture_keep_a_certified_stop(rig, box):
     """Boom out at -6 V and swing at -8 V on a slope, links 10 % lighter, 13 % more payload: run 427 of seed 1.
 
-    Both led to a better stand and went on for 0.7 s without a certificate, while the stop behind them became worse.
+    Both led to a more stable posture and passed for 0.7 s without a certificate, while the stop after them got worse.
     """
     outcome = rig.run(read_cases(FAILURES, box)[2])
     assert not outcome.lifted
@@ -260,9 +260,9 @@ def test_valves_that_answer_early_and_booms_that_leave_their_stops_lift_no_wheel
 
 
 def test_a_boom_on_a_rocking_base_hits_its_stop_no_harder_than_predicted(rig, box):
-    """Run 1,926 of seed 2: the boom at full speed to its upper stop, foreseen to rest just before it.
+    """Run 1,926 of seed 2: the boom at full speed to its upper stop, predicted to rest just before it.
 
-    A wheel was left with a hundredth of its load while the oil was taken to carry an arm on a base at rest.
+    A wheel kept a hundredth of its load while the oil model assumed a base at rest.
     """
     outcome = rig.run(read_cases(FAILURES, box)[3])
     assert not outcome.lifted
@@ -271,9 +271,9 @@ def test_a_boom_on_a_rocking_base_hits_its_stop_no_harder_than_predicted(rig, bo
 
 
 def test_a_boom_that_leaves_its_upper_stop_falls_no_farther_than_predicted(rig, box):
-    """A search found it in 284 evaluations: just before the stop, then out, 18 % more payload than known.
+    """Result of a search with 284 evaluations: just before the stop, then out, 18 % more payload than nominal.
 
-    A wheel lifted with a governor that let joint stops begin 0.01 rad early and took that for a pressure.
+    A wheel lifted with a governor whose joint stops started 0.01 rad early, which it attributed to a pressure.
     """
     outcome = rig.run(read_cases(FAILURES, box)[4])
     assert not outcome.lifted
@@ -282,7 +282,7 @@ def test_a_boom_that_leaves_its_upper_stop_falls_no_farther_than_predicted(rig, 
 
 
 def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
-    """The first 24 runs of seed 1; `--runs 500` is the slow one."""
+    """The first 24 runs of seed 1; the slow test has 500."""
     outcomes = [rig.run(case) for case in random_cases(box, 24, seed=1)]
     assert sum(outcome.overturned for outcome in outcomes) == sum(outcome.lifted for outcome in outcomes) == 0
     assert not any(outcome.diverged for outcome in outcomes)
@@ -293,7 +293,7 @@ def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
 
 
 def test_rejected_starts_that_lift_a_wheel_have_a_fortieth_of_its_load_and_turn_by_a_fifth_of_a_degree(rig, box):
-    """All of them in 100,000 random runs; two of them have a wheel off the ground before the levers begin."""
+    """All of them in 100,000 random runs; two of them have a wheel off the ground before the levers start."""
     cases = read_cases(REJECTED, box)
     outcomes = [rig.run(case) for case in cases]
     assert len(outcomes) == 22
@@ -316,7 +316,7 @@ def test_500_runs_of_the_adversary_lift_no_wheel(machine, box):
 
 @pytest.mark.slow
 def test_the_worst_cases_of_earlier_campaigns_leave_a_twentieth_of_its_load_on_every_wheel(machine, box):
-    """A hundred: of three searches and of 1,606 random runs, against laws with reserves of 0.13 and 0.17."""
+    """A hundred cases of three searches and of 1,606 random runs, with laws of reserves 0.13 and 0.17."""
     with Campaign(machine, jobs=2) as campaign:
         outcomes = [record.outcome for record in campaign.run(read_cases(WORST, box))]
     assert len(outcomes) == 100
@@ -325,7 +325,7 @@ def test_the_worst_cases_of_earlier_campaigns_leave_a_twentieth_of_its_load_on_e
 
 
 def test_a_stick_that_meets_its_stop_leaves_its_load_on_every_wheel(rig, box):
-    """The worst of 20,000 evaluations: a wheel came down to 0.007, 0.8 s after the stick met its stop."""
+    """The worst of 20,000 evaluations: the share of a wheel fell to 0.007, 0.8 s after the stick reached its stop."""
     outcome = rig.run(read_cases(IMPACTS, box)[0])
     assert not outcome.lifted
     assert outcome.share > 0.08
@@ -333,7 +333,7 @@ def test_a_stick_that_meets_its_stop_leaves_its_load_on_every_wheel(rig, box):
 
 @pytest.mark.parametrize('number', [0, 16, 34])
 def test_a_certified_stop_stays_certified_if_it_is_predicted_further(rig, box, number):
-    """A stop ends where nothing is left to come, the base's rocking included, and not after some time."""
+    """A stop ends when all motion has ended, the base's rocking included, and not after a fixed time."""
     trial, reserve = rig.trial(read_cases(IMPACTS, box)[number]), rig.settings.reserve
     partner, certified, least = trial.partner, 0, np.inf
     further = StopPredictor(rig.machine, range(3), partner.monitor, replace(rig.settings, horizon=3.5))
@@ -352,7 +352,7 @@ def test_a_certified_stop_stays_certified_if_it_is_predicted_further(rig, box, n
 
 @pytest.mark.slow
 def test_the_worst_cases_of_a_search_leave_a_twelfth_of_its_load_on_every_wheel(machine, box):
-    """The forty worst of 20,000 evaluations, against stops that were not followed until the base had rocked."""
+    """The forty worst of 20,000 evaluations with stops that were not predicted until the base had rocked."""
     with Campaign(machine, jobs=2) as campaign:
         outcomes = [record.outcome for record in campaign.run(read_cases(IMPACTS, box))]
     assert len(outcomes) == 40
@@ -362,14 +362,14 @@ def test_the_worst_cases_of_a_search_leave_a_twelfth_of_its_load_on_every_wheel(
 
 @pytest.mark.parametrize('number', [1, 41])
 def test_sequences_near_the_corners_of_the_box_lift_no_wheel(rig, box, number):
-    """The payload is 18 % heavier than known on links 10 % lighter; or far out on a slope."""
+    """The payload is 18 % heavier than nominal on links 10 % lighter; or far out on a slope."""
     outcome = rig.run(random_cases(box, number + 1, seed=1)[number])
     assert not outcome.lifted
     assert outcome.share > 0.03
 
 
 def test_an_extended_load_can_be_retracted(rig, box):
-    """The governor does not stick where it stopped the arm: boom and stick come back from the border."""
+    """The governor does not block the arm after a stop: boom and stick return from the border."""
     case = Case(((3.0, (-6.0, -6.0, 0.0)), (4.0, (8.0, 8.0, 0.0))), 3000.0, 3000.0, duration=7.0)
     outcome = rig.run(case)
     boom, stick = rig.plant().positions[1:]
@@ -406,7 +406,7 @@ def test_a_run_has_slope_payload_and_stops_of_its_case(rig):
 
 
 def test_measurements_reach_the_governor_and_commands_the_valves_late(rig):
-    """0.05 s and 0.08 s; the levers begin after the settling."""
+    """0.05 s and 0.08 s; the levers start after the settling."""
     seen, arrived = [], []
 
     class Listener:
@@ -466,7 +466,7 @@ def test_sensor_errors_affect_the_governor_only(rig, monkeypatch):
     monkeypatch.setattr(governed_run.Partner, 'measure', lambda value, s: (seen.append(s), measure(value, s)))
     still = short(1000.0, (0.0, 0.0, 0.0))
     assert rig.run(replace(still, troubles=Troubles(noise=1.0, seed=4))).share == rig.run(still).share
-    noisy, exact = seen[1 : len(seen) // 2], seen[len(seen) // 2 + 1 :]  # each begins with that of the start
+    noisy, exact = seen[1 : len(seen) // 2], seen[len(seen) // 2 + 1 :]  # each starts with the sample of the start
     assert len(noisy) == len(exact) > 50
     off = np.array([value.v - other.v for value, other in zip(noisy, exact)])
     assert np.std(off) == pytest.approx(SensorModel().velocity_noise, rel=0.2)
@@ -551,7 +551,7 @@ def test_a_sample_of_the_adversary_from_any_start_with_delays_that_vary_lifts_no
 def test_a_sample_of_the_adversary_with_sensors_that_err_lifts_no_wheel(rig, box):
     outcomes = [rig.run(case) for case in random_cases(replace(box, troubles=TroubleBox(noise=1.0)), 8, seed=1)]
     assert not any(outcome.lifted for outcome in outcomes if not outcome.refused)
-    # the last digits of the start move the least of them between 0.095 and 0.124
+    # the least share varies between 0.095 and 0.124 with the last digits of the start
     assert min(outcome.share for outcome in outcomes if not outcome.refused) > 0.08
 
 
@@ -594,11 +594,11 @@ def test_a_base_that_leans_one_way_and_turns_the_other_has_turned(rig):
 
 
 STEEP = {'payload': 5987.231, 'known_payload': 5100.0, 'mass': 0.9, 'roll': 0.08051, 'pitch': 0.03367}
-"""A corner of the box: found by the search before such starts were refused."""
+"""A corner of the box, from a search before such starts were rejected."""
 
 
 def test_a_start_without_load_on_a_wheel_in_the_box_is_rejected(rig):
-    """The wheel is off the ground at 0.12 s, before the levers begin: no command could hold it."""
+    """The wheel is off the ground at 0.12 s, before the levers start: no command could hold it."""
     case = short(volts=(0.0, 0.0, 0.0), **STEEP)
     outcome = rig.run(case)
     assert (outcome.refused, outcome.lifted, outcome.lift_time) == (True, True, 0.12)
@@ -618,7 +618,7 @@ def test_a_start_without_load_on_a_wheel_in_the_box_is_rejected(rig):
     ],
 )
 def test_a_start_is_rejected_by_the_model_of_the_governor(less_careful, change, rejected):
-    """Not by the machine that is drawn: any of the box counts, and the governor cannot know which it is."""
+    """Not by the random machine: every machine of the box counts, as the governor cannot distinguish them."""
     assert less_careful.rejects(short(**{**STEEP, **change})) == rejected
 
 
@@ -650,7 +650,7 @@ def test_a_start_is_rejected_below_the_least_share_of_the_settings(machine):
 
 
 class Counted(Campaign):
-    """Counts what it runs in place of running it."""
+    """A campaign that counts its cases instead of running them."""
 
     ran = 0
 
@@ -751,7 +751,7 @@ def test_the_worst_run_is_the_one_that_overturned_first():
 
 
 def test_a_wheel_that_lost_its_load_is_worse_than_any_that_did_not(box):
-    """From a bad begin it cannot fall as deep as one that fell and stood."""
+    """From a low initial share it cannot fall as far as a run that fell and kept its load."""
     lifted = replace(STABLE, lifted=True, share=0.0, begin=0.09)
     lost = replace(STABLE, share=0.0, begin=0.08)
     fell = replace(STABLE, share=0.08, begin=0.9)
@@ -789,7 +789,7 @@ def test_several_processes_give_the_result_of_one(machine, box):
 
 
 class Valley:
-    """A campaign whose machine stands worst where one lever is at its end and the payload is too small."""
+    """A campaign whose machine is least stable with one lever at its end and too small a payload."""
 
     def __init__(self, box):
         self.box, self.calls = box, 0

@@ -1,4 +1,4 @@
-"""A campaign that several calls have shared, added up."""
+"""The sum of a campaign that was divided between several calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dyn_nodes.cli import main
 
 @pytest.fixture(scope='module')
 def report():
-    """A report of one short run."""
+    """The report of one short run."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
         words = 'governor test log_loader --runs 1 --duration 1 --seed 5 --jobs 1 --json'
         assert main(words.split()) == 0

@@ -1,4 +1,4 @@
-"""The page has the sums of the reports of the adversary, and the present law repeats their worst runs."""
+"""The page has the sums of the adversary's reports, and the present law reproduces their worst runs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ ROWS = {
     'without governor': 'without governor: random runs',
 }
 TRIED = 5
-"""Reports whose three worst runs are repeated."""
+"""Number of reports whose three worst runs are repeated."""
 SAME = 0.01
-"""Of two least loads of a run: another processor rounds otherwise, and a run goes on from what was decided before."""
+"""Greatest difference of two least loads of a run: processors round differently, and decisions accumulate this."""
 
 
 def reports():

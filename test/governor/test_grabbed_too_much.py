@@ -1,4 +1,4 @@
-"""A log-loader that grabs too much: a wheel lifts, and the governor may bring it down by itself."""
+"""A log-loader with an overload: a wheel lifts, and the governor may bring it down automatically."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dyn_nodes.governor.campaign.troubles import Troubles
 from dyn_nodes.governor.settings import GovernorSettings
 
 GRAB = 0.5
-"""s after the levers begin."""
+"""Time from the start of the levers to the overload, s."""
 
 
 @pytest.fixture(scope='module')
@@ -23,13 +23,13 @@ def rigs(machine):
 
 
 def grabbing(mass, volts=(0.0, 0.0, 0.0)):
-    """3,500 kg, and more from half a second on, up to a mass, kg, with levers kept at volts."""
+    """Return a case with 3,500 kg, and a greater mass, kg, from half a second on, with levers kept at volts."""
     troubles = Troubles(grab=GRAB, grabbed=mass - 3500.0)
     return Case(((6.0, volts),), payload=3500.0, known_payload=3500.0, duration=6.0, troubles=troubles)
 
 
 def run(rig, case):
-    """Run a case; return its outcome and the names of what the governor moved by itself."""
+    """Run a case; return its outcome and the names of the functions that the governor moved automatically."""
     trial, brought = rig.trial(case), set()
     govern = trial.partner.governor.govern
 
@@ -57,7 +57,7 @@ def test_retracting_the_arm_saves_an_overloaded_machine(rigs):
 
 
 def test_a_joint_pushed_through_its_reliefs_is_not_moved_if_its_motion_is_checked(machine):
-    """The governor cannot tell it from a wrong encoder."""
+    """The governor cannot distinguish it from a wrong encoder."""
     rig = Rig(machine, GovernorSettings(bring_down=True), tests_motion=True)
     _, brought = run(rig, grabbing(8500.0))
     assert brought == set()
@@ -65,7 +65,7 @@ def test_a_joint_pushed_through_its_reliefs_is_not_moved_if_its_motion_is_checke
 
 
 def test_a_load_above_the_relief_pressure_is_not_a_fault(machine):
-    """Its mass is more than twice what the governor knows."""
+    """Its mass is more than twice the reported one."""
     rig = Rig(machine, tests_motion=True)
     run(rig, grabbing(7500.0))
     assert rig.partner(True).monitor.checks.are_sound

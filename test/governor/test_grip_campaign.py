@@ -1,4 +1,4 @@
-"""The adversary of the grip governor: its cases, what it refuses, and that wheels hold with the governor."""
+"""The adversary of the grip governor: its cases, its rejections, and that wheels hold with the governor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dyn_nodes.nodes.machines import machine_of
 
 BOX = GripBox(DriveLimits(1.5, 2.0, 5.0, 10.0), 2.0)
 COMMAND = replace(BOX, slope=math.radians(5.0))
-"""Of `dyn-nodes contact drive agv_mecanum_arm`."""
+"""Cases of `dyn-nodes contact drive agv_mecanum_arm`."""
 
 
 def test_a_case_is_the_same_for_a_number_and_within_the_limits():
@@ -95,7 +95,7 @@ def test_a_wheel_slides_if_postures_of_the_arm_are_missed(monkeypatch):
 
 
 def test_wheels_hold_if_the_motors_of_the_arm_are_too_weak_for_a_trajectory():
-    """With 6.8 kg two joints of the arm would need up to 1.9 times their limits, and it would break away."""
+    """With 6.8 kg two joints of the arm would need up to 1.9 times their limits, and the arm would leave its path."""
     machine = machine_of('platform_4x4x4_arm', '')
     outcome = run_case(machine, random_case(machine, COMMAND, 1, 15), COMMAND, GripSettings())
     assert not outcome.lifted

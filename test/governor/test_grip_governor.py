@@ -1,4 +1,4 @@
-"""The grip governor on a block with four wheels, whose reactions are written down here: sliding, lifting, braking."""
+"""The grip governor on a block with four wheels with reactions in closed form: sliding, lifting, braking."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOLDS = 0.8 * MU * G
 
 
 class Block:
-    """A block of 1 kg on four wheels, 1 m apart, its centre of mass at a height: the split of least norm."""
+    """A block of 1 kg on four wheels, 1 m apart, its centre of mass at a height; reactions of least norm."""
 
     names = ('front_left', 'front_right', 'rear_left', 'rear_right')
     points = np.array(list(itertools.product((0.5, -0.5), (0.5, -0.5))))
@@ -42,7 +42,7 @@ class Block:
 
 
 class Gone(Block):
-    """Reactions that nothing gives."""
+    """A block without finite reactions."""
 
     def reactions(self, twists, accelerations):
         return np.full((1, len(twists), 4, 3), np.nan)
@@ -53,7 +53,7 @@ def governor(model=None, settings=SETTINGS):
 
 
 def step(law, before, goal, acceleration=20.0):
-    """One step towards a goal, and to rest, at an acceleration."""
+    """Return one step towards a goal, and to rest, at an acceleration."""
     before, goal = np.array(before, float), np.array(goal, float)
 
     def towards(end):
@@ -184,7 +184,7 @@ def test_the_drive_of_a_vehicle_follows_its_governor():
 
 
 class Rounded(Block):
-    """Round-off that depends on how many twists are looked at."""
+    """A block with round-off that depends on the number of twists."""
 
     def reactions(self, twists, accelerations):
         forces = super().reactions(twists, accelerations)
@@ -194,7 +194,7 @@ class Rounded(Block):
 
 @pytest.mark.parametrize('model', [Block, Rounded])
 def test_round_off_does_not_reduce_braking_that_improves_stability(model):
-    """The rear wheels are below the reserve; braking from a drive backwards loads them."""
+    """The rear wheels are below the reserve; braking from driving backwards loads them."""
     law = governor(model(height=0.2, friction=20.0, shift=0.47))
     before = np.array([-1.0, 0.0, 0.0])
     assert law._margin(before[None], np.zeros((1, 3)))[0] < 0.0
@@ -203,7 +203,7 @@ def test_round_off_does_not_reduce_braking_that_improves_stability(model):
 
 
 class ArmGoesOut(Block):
-    """The block stands well now; as its arm is coming, its centre of mass lies so far ahead that little holds."""
+    """The block is stable now; with its arm extended, its centre of mass is so far ahead that the grip is small."""
 
     def reactions(self, twists, accelerations):
         coming = Block(height=self.height, shift=0.42)

@@ -1,4 +1,4 @@
-"""Ground reactions of vehicles in planar motion, against the split of `admissible_reactions` and their balance."""
+"""Ground reactions of vehicles in planar motion, compared with the split of `admissible_reactions`; their balance."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def vehicle():
 
 
 def load_of(model, joints, twists, rates):
-    """Return the load of motions, straight from the compiled model."""
+    """Return the load of motions, directly from the compiled model."""
     count = len(twists)
     q, v, a = (np.tile(part, (count, 1)) for part in joints)
     turns = (model.base.rolling_rows(np.zeros(4))[0] / model.base.reach[:, None]).T * model.base.turn
@@ -192,7 +192,7 @@ def test_an_arm_off_its_reference_moves_as_measured_and_one_on_it_as_planned():
 
 
 def test_a_short_stroke_in_a_long_trajectory_is_detected(vehicle):
-    """Hundred instants of ninety seconds would all miss a stroke of half a second."""
+    """A hundred instants in ninety seconds would miss a stroke of half a second."""
     still, out = np.zeros(4), np.array([1.5, 0.4, 1.2, 0.5])
 
     def stroke(before):
@@ -208,7 +208,7 @@ def test_a_short_stroke_in_a_long_trajectory_is_detected(vehicle):
 
 
 def test_the_pace_needs_few_evaluations_and_holds_in_all_states(vehicle, monkeypatch):
-    """The commands of the wheels wait for it: a bisection with all states took eleven times as many as one look."""
+    """The commands of the wheels wait for it: a bisection with all states took eleven times as many as one check."""
     model, counts = vehicle[0], []
     motion, evaluate = trajectory(0.3, np.array([1.5, 0.4, 1.2, 0.5])), model.evaluate
     monkeypatch.setattr(model, 'evaluate', lambda q, *others: counts.append(len(q)) or evaluate(q, *others))
@@ -235,7 +235,7 @@ def test_a_posture_on_the_way_beyond_the_limits_at_rest_has_no_pace(vehicle):
 
 
 def test_an_arm_beyond_the_limits_may_retract_and_not_extend(vehicle):
-    """At rest the rear wheels are below the reserve already; what makes it no worse is let through."""
+    """At rest the rear wheels are below the reserve already; motions that do not reduce it pass."""
     model, rest = vehicle[0], np.zeros(4)
     far, farther, near = (np.array([0.0, shoulder, 0.0, 0.0]) for shoulder in (1.0, 1.3, -0.6))
 

@@ -1,4 +1,4 @@
-"""The adversary against the governor of a machine that moves in its plane."""
+"""The adversary of the governor on a planar machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.governor.campaign.run_outcome import RESTLESS
 
 SLOPE = np.radians(2.0)
-"""Steepest ground on which it stands: its wheels have the friction of ice."""
+"""Steepest ground on which it rests: its wheels have the friction of ice."""
 
 
 @pytest.fixture(scope='module')

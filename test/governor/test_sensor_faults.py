@@ -1,4 +1,4 @@
-"""Faults of simulated sensors: what they show, and a governed machine under them."""
+"""Faults of simulated sensors: their readings, and a governed machine under them."""
 
 from __future__ import annotations
 
@@ -66,9 +66,7 @@ def test_a_fault_changes_its_signal_from_its_start_on_and_no_other(signal, kind)
     )
     assert changed <= expected
     constant = kind in ('late', 'frozen', 'scaled', 'reversed', 'swapped') and signal in ('orientation', 'imu')
-    constant = constant or (
-        kind in ('late', 'frozen') and part == 'velocity'
-    )  # what does not change shows no such fault
+    constant = constant or (kind in ('late', 'frozen') and part == 'velocity')  # constant signals show no such fault
     assert (sensors.error > 0.0) != constant
 
 

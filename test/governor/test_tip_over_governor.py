@@ -1,4 +1,4 @@
-"""The governor's law, run as plain Python, with stops that are written down here."""
+"""The governor's law, run as plain Python, with specified stops."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _written_stops(monkeypatch):
 
 
 class Written:
-    """Stops whose least share is a function of the outputs, and whose stand is one of where they lead."""
+    """Stops whose least share is a function of the outputs and whose share at rest is a function of their direction."""
 
     contacts = ('front', 'rear')
     eases = True
@@ -106,7 +106,7 @@ def test_an_output_that_improves_stability_grows_at_the_reserve():
 
 
 def test_no_stop_is_predicted_twice_for_a_decision():
-    """One of two functions is certified; the other leads nowhere better."""
+    """One of two functions is certified; the other does not improve stability."""
 
     class Recording(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
@@ -144,7 +144,7 @@ def test_only_the_function_that_costs_the_reserve_is_held():
 
 
 def test_the_function_that_costs_least_comes_first():
-    """There is room for one of two; the boom costs more of it."""
+    """The reserve suffices for one of two; the boom uses more of it."""
     stops = Written(lambda volts: 0.5 - 3.0 * abs(volts[0]) - 2.0 * abs(volts[1]))
     verdict = govern(stops, [8.0, 8.0, 0.0])
     assert verdict.volts[1] == pytest.approx(0.15)
@@ -168,7 +168,7 @@ def test_without_a_certified_stop_all_functions_are_braked(least):
 
 
 def test_no_output_changes_faster_than_its_rate_for_any_prediction():
-    """Also where only the gentle way to a better stand keeps the floor: it would have taken 5 V off in a period."""
+    """Also if only the slow motion to a more stable posture keeps the floor: it would change by 5 V in a period."""
     rng = np.random.default_rng(4)
     for _ in range(300):
         levels = rng.uniform(-0.2, 0.4, 3)
@@ -184,7 +184,7 @@ def test_no_output_changes_faster_than_its_rate_for_any_prediction():
 
 
 def test_without_a_new_certificate_the_last_certified_stop_is_executed():
-    """Recursive feasibility: what follows the certificate is the next stop of the same course."""
+    """Recursive feasibility: the certificate is followed by the next stop of the same course."""
     stops = Written(lambda volts: RESERVE + RISE if np.abs(volts).max() <= 2.0 else 0.0)
     governor = TipOverGovernor(NAMES, stops)
     for _ in range(100):
@@ -203,7 +203,7 @@ def test_motions_to_a_more_stable_posture_pass_without_a_certificate(here):
 
 
 def test_motions_that_reduce_stability_at_once_are_not_predicted():
-    """However good the stand may be where it ends."""
+    """Even if the final posture is more stable."""
     stops = Written(lambda volts: 0.05, lambda toward: 0.05 + 0.01 * toward[0])
     assert govern(stops, [6.0, 0.0, 0.0]).volts[0] == pytest.approx(0.15)
     asked = len(stops.asked)
@@ -219,14 +219,14 @@ def test_motions_to_a_less_stable_posture_do_not_pass(gain):
 
 
 def test_an_incomplete_stop_is_reused_where_it_fails_again():
-    """The step of the only function that has one is refused by its first prediction; its halves are tried."""
+    """The step of the only function is rejected by its first prediction; its halves are tried."""
     stops = Written(lambda volts: 0.5 if volts[0] <= 0.1 else 0.0)
     govern(stops, [8.0, 0.0, 0.0])
     assert [volts[0] for volts in stops.asked].count(0.15) == 1
 
 
 def test_stability_gained_by_another_function_does_not_count():
-    """The stick pulls in already; the boom goes out and would take part of that away."""
+    """The stick retracts already; the boom extends and would cancel a part of it."""
     stops = Written(lambda volts: 0.05, lambda toward: 0.2 * toward[1] - 0.01 * toward[0])
     verdict = govern(stops, [5.0, 5.0, 0.0], output=[0.0, 5.0, 0.0])
     assert verdict.volts[0] == 0.0
@@ -235,7 +235,7 @@ def test_stability_gained_by_another_function_does_not_count():
 
 @pytest.mark.parametrize(('harmful', 'part'), [(7.0, WAYS[-2][0]), (2.0, WAYS[-1][0])])
 def test_motions_to_a_more_stable_posture_are_slower_where_full_speed_is_unsafe(harmful, part):
-    """No wheel may come below `least` on the way."""
+    """No share may fall below `least` on the way."""
 
     class Hasty(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
@@ -273,14 +273,14 @@ def test_motions_to_a_more_stable_posture_may_use_slack_and_share_above_least(he
 
 
 def test_a_slow_motion_gives_no_function_less_than_is_certified():
-    """The boom keeps what its stop allows, though a tenth of its lever leads to a better stand, too."""
+    """The boom keeps its certified output, although a tenth of its lever also leads to a more stable posture."""
     stops = Written(lambda volts: 0.5 if volts[0] <= 4.0 else 0.05, lambda toward: 0.5 + 0.01 * min(toward[0], 1.0))
     verdict = govern(stops, [8.0, 0.0, 0.0], output=[4.0, 0.0, 0.0])
     assert verdict.volts[0] == pytest.approx(4.0)
 
 
 def test_in_motion_nothing_may_cost_more_than_the_stop():
-    """It would stand well, but to stop takes it to -0.1; what takes it lower has to wait."""
+    """It is stable at rest, but the stop reaches -0.1; commands with a lower share must wait."""
 
     class Moving(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
@@ -291,7 +291,7 @@ def test_in_motion_nothing_may_cost_more_than_the_stop():
 
 
 def test_outputs_whose_stop_is_below_the_floor_do_not_pass():
-    """The way as a whole keeps `least`, the stop after one period of it does not: the stop is put off."""
+    """The whole motion keeps `least`, the stop after one period of it does not: the stop would be postponed."""
 
     class PutOff(Written):
         def stop(self, volts, enough=-np.inf, toward=None):

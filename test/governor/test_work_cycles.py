@@ -1,4 +1,4 @@
-"""Working cycles with the governor and without it: their file, the operator, the command."""
+"""Working cycles with and without the governor: their file, the operator, the command."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_mistake_is_one_line(words, kind, message):
 
 @pytest.mark.slow
 def test_the_governor_costs_little_in_ordinary_work(machine, work):
-    """The cycles of the package, all together; each keeps its wheels down without the governor."""
+    """The cycles of the package, all together; each keeps its wheels on the ground without the governor."""
     compared = [work.compare(cycle) for cycle in load_cycles(DEFAULT, machine)]
     assert all(cycle.safe and cycle.governed.finished and not cycle.governed.lifted for cycle in compared)
     free = sum(cycle.free.time for cycle in compared)

@@ -1,4 +1,4 @@
-"""The kernels that follow the ground, against the same formulas in NumPy at random vectors."""
+"""The kernels that track the ground, compared with the same formulas in NumPy at random vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a monitor is given and asked: margins while wheels come and go, and messages of a wrong length."""
+"""Inputs and outputs of a monitor: margins while wheels lift and land, and messages of a wrong length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FAILURES = Path(__file__).parents[1] / 'governor' / 'governor_failures.jsonl'
 
 
 def test_margins_evaluated_rarely_are_held_as_if_evaluated_always():
-    """A log-loader that tips over: both monitors give the same at every seventh instant, while wheels come and go."""
+    """A log-loader that tips over: both monitors agree at every seventh instant, while wheels lift and land."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     trial = Rig(machine).trial(read_cases(FAILURES, box_of(machine))[2], governed=False)
     often, seldom = (StabilityMonitor(machine, ('zmp',)) for _ in range(2))

@@ -1,4 +1,4 @@
-"""What joint states of now on a base of some instants ago would do to the margins: why nodes do not join them."""
+"""Effect of present joint states with an older base state on the margins, the reason why nodes do not combine them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dyn_nodes.nodes.machines import machine_of
 
 
 def overestimate(run: MeasuredRun, lag: int) -> float:
-    """Return by how much `force_angle` is too high at most where the IMU comes `lag` instants late, % of its scale."""
+    """Return the greatest excess of `force_angle` if the IMU is `lag` instants late, % of its scale."""
     monitor = StabilityMonitor(run.machine, MEASURES)
     monitor.payload = run.payload
     errors = []

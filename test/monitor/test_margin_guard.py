@@ -1,4 +1,4 @@
-"""Margins are held down for a moment where something has happened, and are let alone otherwise."""
+"""Margins are held down for a short time after events, and do not change otherwise."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_an_invalid_margin_does_not_change(guard):
 
 
 def test_by_default_it_holds_50_ms_after_a_contact_and_15_ms_after_a_shock_and_deducts_3_percent():
-    """As docs/stability_monitor.md has it."""
+    """The numbers of docs/stability_monitor.md."""
     guard = MarginGuard(GuardSettings(), {'zmp': 2.0})
     guard.see(0.0, True, LIFTED)
     assert guard.span(0.0149) == 0.015

@@ -43,7 +43,7 @@ def rig(machine):
 
 @pytest.fixture(scope='module')
 def smooth(machine):
-    """Without dry friction, and with pressures that are measured exactly."""
+    """A rig without dry friction and with exact pressures."""
     return CaseRig(machine, PayloadSettings(pressure_noise=0.0))
 
 
@@ -60,7 +60,7 @@ def samples(run):
 
 
 def test_momentum_changes_by_the_forces_of_the_model_in_any_motion_of_the_base(smooth):
-    """No estimate at all: momentum and forces with the true payload, on a slope, all joints moving."""
+    """Without an estimate: momentum and forces with the true payload, on a slope, all joints moving."""
     case = exact_case(random_case(smooth, np.random.default_rng(3)), payload=2500.0, payload_after=2500.0)
     run = measure_case(smooth, case, PERFECT)
     terms = [smooth.model.evaluate(*sample[1:], 2500.0) for sample in samples(run)]
@@ -82,7 +82,7 @@ def test_exact_inputs_give_the_exact_payload(smooth):
 
 
 def test_the_position_of_a_payload_acts_as_that_of_a_mass(machine):
-    """Mount moved by d, or first moment m d: the same forces and momenta, but for the moment of inertia m d^2."""
+    """Mount moved by d, or first moment m d: the same forces and momenta, except for the moment of inertia m d^2."""
     shift = np.array([0.05, -0.02, 0.04])
     moved = replace(machine, payload=replace(machine.payload, position=machine.payload.position + shift))
     near, there = PayloadModel(machine), PayloadModel(moved)
@@ -99,7 +99,7 @@ def test_the_position_of_a_payload_acts_as_that_of_a_mass(machine):
 
 
 def test_three_seconds_of_work_give_the_payload_within_one_per_cent_and_a_valid_interval(rig):
-    """The thousand cases of `dyn-nodes monitor payload` in small: as many misses as 60 of 95 % may have."""
+    """A sample of the cases of `dyn-nodes monitor payload`: as many misses as 60 intervals of 95 % may have."""
     limit = rig.machine.payload.limit
     report = summary([check_number(rig, 1, number) for number in range(CASES)], limit)
     assert report['error_95'] <= FULL_SCALE_PART * limit
@@ -121,7 +121,7 @@ def test_a_grab_and_a_drop_are_detected_and_estimated_within_half_a_second(rig):
 
 @pytest.mark.slow
 def test_deviations_of_the_machine_are_estimated_within_their_standard_deviation(machine):
-    """The simulated machine is 3 % heavier, with 20 % more friction in its cylinders: built from other numbers."""
+    """The simulated machine is 3 % heavier, with 20 % more friction in its cylinders."""
     links = tuple(replace(link, mass=1.03 * link.mass, inertia=1.03 * link.inertia) for link in machine.links)
     stiffer = tuple(replace(actuator, viscous=1.2 * actuator.viscous) for actuator in machine.actuators)
     truth = CaseRig(rough_machine(replace(machine, links=links, actuators=stiffer)))
@@ -133,7 +133,7 @@ def test_deviations_of_the_machine_are_estimated_within_their_standard_deviation
         ratios.append(result['error'] / result['deviation'])
         assert abs(result['error']) <= 0.02 * machine.payload.limit, seed
     assert np.abs(ratios).max() < 3.0
-    assert np.sqrt(np.mean(np.square(ratios))) < 1.5  # all errors of the file are one deviation, the same way
+    assert np.sqrt(np.mean(np.square(ratios))) < 1.5  # all errors of the file are one deviation in the same direction
 
 
 def test_an_empty_implement_calibrates_the_estimator(rig):
@@ -175,7 +175,7 @@ def test_the_covariance_returns_to_its_start_and_keeps_the_tare(rig):
 
 
 def shortened(run, count, later):
-    """The first so many samples of a run, later by so many seconds."""
+    """Return the first `count` samples of a run, shifted by `later`, s."""
     parts = {field.name: getattr(run, field.name)[:count] for field in fields(run)}
     return PayloadRun(**{**parts, 'time': parts['time'] + later})
 
@@ -183,7 +183,7 @@ def shortened(run, count, later):
 @pytest.mark.slow
 @pytest.mark.parametrize('renewed', [False, True])
 def test_the_interval_stays_valid_from_load_to_load(rig, renewed):
-    """24 loads on one machine, whose dry friction is drawn anew half-way: what was learnt may not hold for ever."""
+    """24 loads on one machine whose dry friction changes half-way: estimates may become invalid."""
     covered = []
     for seed in range(12):
         rng = np.random.default_rng(1000 + seed)
@@ -204,7 +204,7 @@ def test_the_interval_stays_valid_from_load_to_load(rig, renewed):
 
 @pytest.mark.parametrize('name', ['pressures 20 ms late', 'none beside those of the cases'])
 def test_a_delay_of_the_pressures_is_estimated(rig, name):
-    """Without that state of the filter 20 ms cost hundreds of kilograms, and steps that are none."""
+    """Without this state of the filter 20 ms cause errors of hundreds of kilograms and false steps."""
     wrong = next(entry for entry in WRONG if entry.name == name)
     results = [check_wrong(rig, wrong, 1, number) for number in range(15)]
     assert sum(entry.steps for entry in results) <= 1
@@ -213,7 +213,7 @@ def test_a_delay_of_the_pressures_is_estimated(rig, name):
 
 
 def test_pressures_inconsistent_with_the_motion_are_rejected(rig):
-    """100 ms are beyond what the filter is told of: the load seems to step again and again."""
+    """100 ms are beyond the model of the filter: the load seems to step repeatedly."""
     wrong = next(entry for entry in WRONG if entry.name == 'pressures 100 ms late')
     case = random_case(rig, np.random.default_rng((1, 4, 0)))
     run = wrong.run(measure_case(rig, case))
@@ -230,13 +230,13 @@ def test_pressures_inconsistent_with_the_motion_are_rejected(rig):
 # -- broken pressures --------------------------------------------------------------------------------------------------
 
 HIDDEN = 0.02
-"""Part of the mount's limit by which an observed payload may be too light for long."""
+"""Part of the mount's limit by which an observed payload may be too light for a long time."""
 LEVERS = {'at rest': (), 'slewing': ('swing',), 'at work': ('swing', 'boom', 'stick')}
 BOOM_HEAD, BOOM_ROD, STICK_HEAD = range(3)
 
 
 def longest_too_light(rig, run, estimator):
-    """Time for which the interval of an observed payload ends below the truth, s."""
+    """Return the longest time for which the interval of an observed payload is below the true payload, s."""
     longest, start = 0.0, None
     payloads = dict(zip(run.time.tolist(), run.payload.tolist()))
     for time, _ in feed(run, estimator):
@@ -249,7 +249,7 @@ def longest_too_light(rig, run, estimator):
 
 @pytest.fixture(scope='module')
 def loaded(rig):
-    """A machine with 2,400 kg, by what it does."""
+    """Runs of a machine with 2,400 kg, by motion."""
     case = replace(random_case(rig, np.random.default_rng(4)), payload=2400.0, payload_after=2400.0)
     names, runs = [actuator.name for actuator in rig.machine.actuators], {}
     for motion, moved in LEVERS.items():
@@ -302,7 +302,7 @@ def test_broken_pressures_hide_no_load_for_longer_than_half_a_second(rig, loaded
 
 
 def test_a_weight_far_beyond_the_mount_is_rejected(rig, loaded):
-    """All of the boom's force is the load's: 40 MPa are 14 t."""
+    """The whole force of the boom is attributed to the load: 40 MPa are 14 t."""
     _, run = loaded['at rest']
     pressures = run.pressures.copy()
     pressures[:, BOOM_HEAD] += 2e7
@@ -339,7 +339,7 @@ def test_before_any_measurement_the_rated_payload_holds(machine):
 
 
 def test_without_gravity_across_the_arm_the_rated_payload_holds(rig):
-    """A stretched boom that stands upright has no moment of its load at any joint."""
+    """A stretched upright boom has no moment of its load at any joint."""
     upright, level = (PayloadEstimator(rig.model) for _ in range(2))
     for time, _, v, omega, force, pressures in still(rig):
         stretched = np.array([0.0, 0.3, 0.0])
@@ -354,7 +354,7 @@ def test_without_gravity_across_the_arm_the_rated_payload_holds(rig):
 
 
 def test_the_interval_at_rest_is_limited_by_dry_friction(machine):
-    """At rest the interval stops shrinking where friction may hold the rest; much friction leaves nothing to say."""
+    """At rest friction bounds the interval from below; with much friction there is no estimate."""
     deviations = []
     for part in (0.0, 0.02, 0.2):
         model = PayloadModel(machine)
@@ -394,7 +394,7 @@ WORK = ((0.3, 1.2, (-4.0, 4.0, 3.0)), (1.2, 2.2, (4.0, -4.0, -3.0)), (2.2, 3.2, 
 
 
 def grows(rig, rate, most, start_time, segments):
-    """Measurements of a machine whose load grows by so many kg/s, in steps of 0.1 s."""
+    """Return measurements of a machine whose load grows at a rate, kg/s, in steps of 0.1 s."""
     case = replace(random_case(rig, np.random.default_rng(12)), payload=0.0, joints=(0.0, 0.3, -1.2), slope=(0.0, 0.0))
     names = [actuator.name for actuator in rig.machine.actuators]
     levers = tuple(
@@ -411,7 +411,7 @@ def grows(rig, rate, most, start_time, segments):
 @pytest.mark.parametrize('rate', [20.0, 100.0, 400.0, pytest.param(50.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('segments', [(), WORK], ids=['at rest', 'after work'])
 def test_a_load_that_grows_is_not_above_the_interval_for_longer_than_half_a_second(rig, rate, segments):
-    """A grapple that is filled, or a load that is lifted slowly off the ground: no block shows a step."""
+    """A grapple is filled, or a load is lifted slowly off the ground: no block shows a step."""
     case, run = grows(rig, rate, min(8.0 * rate, 2000.0), 4.0 if segments else 1.0, segments)
     estimator = PayloadEstimator(rig.model, replace(rig.settings, offsets=case.offsets))
     assert longest_too_light(rig, run, estimator) <= NOTICED_WITHIN
@@ -433,7 +433,7 @@ def test_white_innovations_are_no_step_and_a_small_constant_one_is():
 
 @pytest.mark.parametrize(('gap', 'state'), [(0.15, 'observed'), (0.5, 'rated'), (-5.0, 'rated')])
 def test_a_gap_in_the_samples_starts_a_new_block_and_a_long_one_resets_the_payload(rig, gap, state):
-    """Nothing has shown meanwhile whether the load has changed."""
+    """The load may have changed during the gap."""
     estimator, taken = PayloadEstimator(rig.model), still(rig, 120)
     for sample in taken[:80]:
         estimator.sample(*sample)
@@ -456,7 +456,7 @@ def test_samples_too_rare_for_a_block_give_the_rated_payload(rig):
 
 
 def test_with_boom_and_stick_at_their_ends_the_rated_payload_holds(rig):
-    """The stops carry a part of the load: 3,000 kg that are taken up there are not seen."""
+    """The stops carry a part of the load: 3,000 kg taken up there are not observable."""
     case = replace(random_case(rig, np.random.default_rng(5)), payload=0.0, joints=(0.0, -0.1, -1.9), slope=(0.0, 0.0))
     names = [actuator.name for actuator in rig.machine.actuators]
     levers = tuple({'boom': -6.0, 'stick': 6.0}.get(name, 0.0) for name in names)

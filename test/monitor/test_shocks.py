@@ -1,4 +1,4 @@
-"""The ground below a machine whose accelerometer shows for an instant that it presses on nothing."""
+"""The ground below a machine whose accelerometer shows no ground reaction for an instant."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 PERIOD, GRAVITY = 0.01, 9.81
 POSTURE = np.array([0.3, 0.9, -1.7])
 PULLED = np.array([-30.0, -13.0, -19.0])
-"""Specific force of a base that a joint stop throws down, m/s2."""
+"""Specific force of a base under the shock of a joint stop, m/s2."""
 SHAKEN = np.array([3.0, -4.0, 11.5])
 
 
 def up(roll, pitch):
-    """Against gravity in the axes of a base on a slope."""
+    """Return the direction against gravity in the axes of a base on a slope."""
     return np.array([-np.sin(pitch), np.sin(roll) * np.cos(pitch), np.cos(roll) * np.cos(pitch)])
 
 
 class Base:
-    """A machine whose joints rest, and what an IMU on its base measures."""
+    """A machine with joints at rest and an IMU on its base."""
 
     def __init__(self, machine):
         self.monitor = StabilityMonitor(machine, ('zmp',))
@@ -28,7 +28,7 @@ class Base:
         self.time = 0.0
 
     def measure(self, force, seconds, turn=(0.0, 0.0, 0.0)):
-        """Go on; return the loads of the wheels over all of them."""
+        """Measure a specific force for a time; return the load shares of the wheels."""
         for _ in range(round(seconds / PERIOD)):
             self.time += PERIOD
             self.monitor.imu(self.time, np.asarray(turn, dtype=float), force)

@@ -1,4 +1,4 @@
-"""Tests of signals against each other: every kind of fault is found, and sound signals are let pass."""
+"""Checks of signals against each other: every kind of fault is detected, and sound signals pass."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ STILL = np.zeros(3)
 
 
 def motion(time, size=0.4, rate=1.3):
-    """Positions and speeds of two joints that swing, each its own way."""
+    """Return positions and speeds of two oscillating joints."""
     phase = rate * time * np.array([1.0, 0.7])
     return size * (1.0 - np.cos(phase)), size * rate * np.array([1.0, 0.7]) * np.sin(phase)
 
 
 def detected(change, seconds=8.0, speeds=True, noise=0.0, rng=None):
-    """What is found of joints whose samples `change` makes wrong from an instant on: text of the boom, and when."""
+    """Return detected faults of joints whose samples `change` falsifies from an instant on, and the time until then."""
     checks, rng = JointChecks(NAMES, np.array([1.0, 1.0]), np.array([False, False])), rng or np.random.default_rng(1)
     start = None
     for time in np.arange(0.0, seconds, STEP):
@@ -104,7 +104,7 @@ def test_a_fault_stays_through_sound_samples_and_pauses_until_it_is_cleared():
 
 
 def imu_detected(change, seconds=8.0, oriented=True, tilts=True):
-    """What is found of an IMU on a base that rocks by 2 degrees, and when."""
+    """Return detected faults of an IMU on a base that rocks by 2 degrees, and the time to detection."""
     checks, rng, start = ImuChecks(9.81), np.random.default_rng(2), None
     for time in np.arange(0.0, seconds, STEP):
         angle, rate = (0.035 * np.sin(3.0 * time), 0.105 * np.cos(3.0 * time)) if tilts else (0.0, 0.0)
@@ -162,7 +162,7 @@ def test_a_constant_signal_is_not_frozen_while_the_base_does_not_tilt():
 
 
 def test_a_misaligned_imu_cannot_be_distinguished_from_a_slope():
-    """What no test of an IMU alone can find: docs/stability_monitor.md names it."""
+    """No check of an IMU alone can detect this, see docs/stability_monitor.md."""
     askew = Rotation.from_rotvec([0.0, 0.05, 0.0])
 
     def turned(t, o, w, f, b, rng):
@@ -176,7 +176,7 @@ def test_a_misaligned_imu_cannot_be_distinguished_from_a_slope():
 
 
 def test_a_position_beyond_the_range_of_its_joint_is_wrong_from_the_first_sample():
-    """An encoder of another joint; a cylinder may reach farther than the range of the URDF."""
+    """An encoder of another joint; a cylinder may extend beyond the range of the URDF."""
     reach = np.array([[-0.3, -np.inf], [1.1, np.inf]])
     for q, is_sound in ((1.5, True), (-1.2, True), (2.2, False), (-1.8, False)):
         checks = JointChecks(NAMES, np.array([1.0, 1.0]), np.array([False, True]), reach=reach)

@@ -1,4 +1,4 @@
-"""The stability monitor on crawler tracks: reactions, pressure and margins from measured joints, as at rest."""
+"""The stability monitor on crawler tracks: reactions, pressure and margins from measured joints at rest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def machine():
 
 
 def monitor_at_rest(machine, payload=0.0, slope=None):
-    """A monitor that has received the joints at rest for a second, without an IMU."""
+    """Return a monitor that has received the joints at rest for a second, without an IMU."""
     monitor = StabilityMonitor(machine, MEASURED, slope=slope)
     monitor.payload = payload
     q = np.array([machine.initial.joint_positions[name] for name in monitor.model.joints])
@@ -57,7 +57,7 @@ def test_loads_and_margins_of_tracks_at_rest_equal_those_of_equilibrium(machine,
 def test_the_corners_are_the_ends_of_the_tracks(machine):
     corners = np.array(monitor_at_rest(machine).balance().corners)
     expected = [(x * HALF_LENGTH, y * HALF_GAUGE) for x, y in ((-1, 1), (-1, -1), (1, -1), (1, 1))]
-    assert corners[:, :2] == pytest.approx(np.array(expected), abs=5e-3)  # seen in the plane of the ground
+    assert corners[:, :2] == pytest.approx(np.array(expected), abs=5e-3)  # in the plane of the ground
 
 
 def test_on_a_slope_friction_is_the_weight_along_it(machine):

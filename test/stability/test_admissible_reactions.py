@@ -1,4 +1,4 @@
-"""Ground reactions that can exist: against other solvers, closed forms and the numbers of tanner-1998."""
+"""Admissible ground reactions compared with other solvers, closed forms and the numbers of tanner-1998."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ S0 = tabulated('tanner-1998/6.4/wrench')[0]
 
 
 def below(points, height=HEIGHT):
-    """Contacts on the ground, the centre of mass in the origin."""
+    """Return contacts on the ground for a centre of mass in the origin."""
     return np.column_stack([points, np.full(len(points), -height)])
 
 
@@ -65,7 +65,7 @@ def prescribed_tractions(traction):
 
 
 def margin_of_facets(balance, target, friction, traction, outside):
-    """Return the greatest t of a linear program, in cones of 64 facets around the true ones or inside them."""
+    """Return the greatest t of a linear program, in cones of 64 facets outside or inside of the exact ones."""
     wheels = len(friction)
     angle = 2.0 * np.pi * np.arange(FACETS) / FACETS
     shrunk = 1.0 if outside else np.cos(np.pi / FACETS)
@@ -155,7 +155,7 @@ def test_reactions_keep_the_balance_and_the_best_are_inside_by_the_margin():
 
 
 def test_every_force_reaches_the_ends_of_its_range_and_no_further():
-    """A bound put on one force within its range leaves reactions, one beyond it leaves none."""
+    """With a bound on one force within its range reactions exist, with a bound beyond it none."""
     inputs, balance, target = random_states(6, 4, 5)
     reactions = admissible_reactions(**inputs)
     tested = 0
@@ -258,7 +258,7 @@ def test_lateral_forces_of_rm_1_are_a_line_between_the_chords():
 @pytest.mark.pins('tanner-1998/6.4/nullity', 'tanner-1998/3.1/S11')
 @pytest.mark.parametrize(('wheels', 'all_free', 'driven'), [(3, 3, 1), (4, 6, 3), (6, 12, 7)])
 def test_reactions_are_open_in_3_w_minus_6_directions(wheels, all_free, driven):
-    """Known tractions of wheels that roll about one point leave 2 w - 5."""
+    """Prescribed tractions of wheels that roll about one point leave 2 w - 5."""
     rng = np.random.default_rng(wheels)
     points = np.column_stack([rng.normal(size=(wheels, 2)), np.full(wheels, -HEIGHT)])
     load = np.array((0.0, 0.0, -600.0))
@@ -382,7 +382,7 @@ def test_inputs_that_are_not_numbers_are_never_possible():
 
 @pytest.mark.parametrize('decimals', [16, 6])
 def test_with_prescribed_tractions_every_state_has_a_margin(decimals):
-    """Tractions near the border make the set thin: the last step of the program may be no number."""
+    """Tractions near the border make the set thin: the last step of the program may be NaN."""
     rng = np.random.default_rng(1)
     for _ in range(150):
         points = np.column_stack([rng.uniform(-1.0, 1.0, (4, 2)), np.zeros(4)])

@@ -1,4 +1,4 @@
-"""How a machine stands on joints that give way, for wheels, hands and alarm levels: as its plant does."""
+"""The pose at rest on compliant joints, for wheels, hands and alarm levels, equals that of the plant."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_conservative_margin_is_the_distance_to_the_intersection_of_all_hulls(se
     rng = np.random.default_rng(seed)
     feet = random_feet(rng, least=5)
     com = rng.normal(size=3)
-    # the definition, with no use of the order of the feet: half-planes of the hulls of all subsets but one
+    # the definition, independent of the order of the feet: half-planes of the hulls of all subsets without one foot
     halves = [ConvexHull(feet[list(kept), :2]).equations for kept in combinations(range(len(feet)), len(feet) - 1)]
     distances = -(np.vstack(halves) @ (*com[:2], 1.0))
     reached('inside', distances.min() > 0.0)
@@ -184,7 +184,7 @@ def test_force_angle_of_a_planar_body_on_a_slope(height, slope):
 
 
 def test_force_angle_of_a_pushed_planar_body():
-    """A horizontal push f at the centre of mass: tipping begins at f h = m g b, whatever the angle's definition."""
+    """A horizontal force f at the centre of mass: tipping starts at f h = m g b with any definition of the angle."""
     b, h, weight = 1.0, 2.0, 500.0
     feet = SQUARE * (b, 5.0, 1.0)
     for push in (0.0, 100.0, 249.0, 251.0, 400.0):
@@ -196,7 +196,7 @@ def test_force_angle_of_a_pushed_planar_body():
 
 
 def test_force_angle_counts_a_couple_as_a_force_across_the_line_to_the_edge():
-    """A couple that overturns about the front edge adds n / |l| across l, away from the ground: by components."""
+    """An overturning couple about the front edge adds n / |l| across l, away from the ground: by components."""
     b, h, weight, couple = 1.0, 2.0, 500.0, 150.0
     length = np.hypot(b, h)
     across = np.array((h, b)) / length  # in (x, z): across (b, -h), turned so that it overturns
@@ -303,7 +303,7 @@ PROBE = (
 
 
 def test_a_cached_kernel_is_rebuilt_after_a_change_of_a_helper(tmp_path):
-    """Edit a helper in another file than the kernel's, with its time kept: the next process must see the edit."""
+    """Edit a helper in another file than the kernel's and keep its time stamp: the next process must use the edit."""
     import dyn_nodes
 
     package = tmp_path / 'dyn_nodes'

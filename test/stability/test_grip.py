@@ -64,7 +64,7 @@ def test_wheels_by_constraint_have_the_friction_of_their_file_and_casters_none()
 
 
 def test_reactions_of_a_machine_on_wheels_by_constraint_are_judged_by_their_friction():
-    """RM-1 at rest in the posture of tanner-1998, 6.4: its right wheel carries least; then a drive pulls."""
+    """RM-1 at rest in the posture of tanner-1998, 6.4: its right wheel carries least; then with drive torque."""
     plant = Plant(machine_of('rm_1'), 'effort', 0.001, 5e-4, ('static', 'admissible'))
     balance = plant.balance()
     assert balance.margins['admissible'].value == pytest.approx(tabulated('tanner-1998/6.4/static')[0][1], abs=1e-4)

@@ -29,7 +29,7 @@ def same(actual, expected):
 
 @pytest.mark.parametrize('measure', [zmp_degree, net_moment, force_angle, extended_energy_level])
 def test_moment_and_direction_default_to_zero_and_up(measure):
-    """A load of 2 N: a moment of 1 N m would be seen."""
+    """A load of 2 N, so that a moment of 1 N m would have an effect."""
     same(measure(FEET, COM, FORCE), measure(FEET, COM, FORCE, STILL, UP))
     for axis in np.eye(3):
         other = measure(FEET, COM, FORCE, axis)

@@ -1,4 +1,4 @@
-"""Every measure against the specification's numbers, and the properties that tie the measures together."""
+"""Every measure compared with the specification's numbers, and common properties of the measures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FRONT, REAR = 1, 3
 
 
 def random_case(seed, up=(0.0, 0.0, 1.0), spread=1.0):
-    """A random support polygon, a centre of mass above it and a load that mostly presses down."""
+    """Return a random support polygon, a centre of mass above it and a load that mostly acts downwards."""
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(int(rng.integers(3, 8)), 3)) * (2, 2, 0.2)
     feet = points[support_order(points, up)]
@@ -235,7 +235,7 @@ def test_gravity_level_is_the_height_formula(seed):
 @given(SEEDS)
 @settings(max_examples=40)
 def test_level_is_the_work_to_the_first_stationary_maximum(seed):
-    """The definition, by turning the body with Rodrigues' rotation, for loads at several points."""
+    """The definition, by Rodrigues' rotation of the body, for loads at several points."""
     feet, _, _, moment = random_case(seed)
     rng = np.random.default_rng(seed + 1)
     points = np.array((0, 0, 1.5)) + rng.normal(size=(3, 3))

@@ -22,7 +22,7 @@ def share(force, at, points=SQUARE, stiffness=STIFFNESS, length=LENGTH):
 
 
 def balance(loads, force, moment, points):
-    """Resultant of load and normal forces along the normal, and its moment along the plane about the origin."""
+    """Return the resultant of load and normal forces along the normal, and its moment in the plane about the origin."""
     normal = loads.plane[:3]
     pushes = loads.normal[:, None] * normal
     total = moment + np.cross(loads.feet, pushes).sum(axis=0)
@@ -90,7 +90,7 @@ def test_a_load_away_from_the_ground_gives_no_wheel_loads():
 
 
 def test_a_load_that_leaves_the_ground_during_the_iteration_keeps_the_plane_of_the_guess():
-    """Iterations lead the plane of such a load anywhere, as far as below the machine."""
+    """Iterations can move the plane of such a load anywhere, even below the machine."""
     force, guess = np.array([1.5e9, -1.6e2, -2.3e8]), np.array([0.0, 0.0, 1.0, 0.1])
     result = wheel_loads(SQUARE, STIFFNESS, LENGTH, support_order(SQUARE), force, [3.1e8, 2.15e10, 2.2e8], guess)
     assert not result.pressed

@@ -21,11 +21,11 @@ RECORD = json.loads(Path(__file__).with_name('mujoco_loads.json').read_text())
 OVER_THE_SIDE = {'swing': np.pi / 2, 'luff': 0.0, 'extend': 1.3}  # reach 2.5 m
 CLOSE = 5e-3
 FINE = STAIR / FINER**LEVELS
-"""Of the mass of the machine: steps of the recorded loads."""
+"""Steps of the recorded loads, relative to the mass of the machine."""
 
 
 def recorded(count):
-    """Kinds and seeds of recorded machines, as many of each kind."""
+    """Return kinds and seeds of recorded machines, equally many of each kind."""
     return [(kind, int(seed)) for kind in KINDS for seed in list(RECORD.get(kind, {}))[:count]]
 
 
@@ -66,7 +66,7 @@ def test_one_load_in_mujoco_is_measured_now(tmp_path):
 
 
 def test_the_edge_of_a_pivoted_axle_passes_through_its_pivot(pivot_crane):
-    """On hard springs: hand statics of all but the axle about the line from the front contact to the pivot."""
+    """On hard springs: hand statics of all bodies but the axle about the line from the front contact to the pivot."""
     machine = stiffened(pivot_crane)
     poses = link_poses(machine.links, machine.joints, initial_positions(machine) | OVER_THE_SIDE)
     chassis = [link for link in machine.links if link.name != 'axle']
@@ -100,7 +100,7 @@ def test_a_locked_axle_is_held(pivot_crane, locked_crane):
 
 
 def test_the_slope_at_which_a_machine_tips_is_that_of_its_centre_of_mass(locked_crane):
-    """A rigid machine on hard springs tips sideways where gravity points over the wheels."""
+    """A rigid machine on hard springs tips sideways if gravity points beyond the wheels."""
     machine = stiffened(locked_crane)
     _, center = center_of_mass(
         machine.links, link_poses(machine.links, machine.joints, initial_positions(machine)), None
