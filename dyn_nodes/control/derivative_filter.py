@@ -169,7 +169,7 @@ def estimate_kernel(law, memory, state, count):
 def update_kernel(step, before, unit_transition, unit_noise, rows, values, variances, gate, x, covariance):
     """Write the estimates (states, n), update their covariance in place; return the innovation, standard deviations.
 
-    It is that of the vector of all quantities, so that for an IMU it does not depend on the mounting.
+    It is computed for the vector of all quantities, so that for an IMU it does not depend on the mounting.
 
     Args:
         step: time since `before`, s.

@@ -79,7 +79,7 @@ def load_lever_pattern(path: str | Path, actuators: Sequence[str]) -> LeverPatte
         actuators: names that may have a lever; not all need one.
 
     Raises:
-        LeverPatternError: with file, line, key, what was expected and what was found, for every fault.
+        LeverPatternError: with file, line, key, expected and found, for every fault.
     """
     return load_file(path, lambda root, report: _Reader(report, actuators).pattern(root), LeverPatternError)
 
@@ -166,7 +166,7 @@ class _Reader:
             return ''
         for key in keys:
             if self._keys.setdefault(key, name) != name:
-                self.report.add(entry.line, entry.path, 'keys of its own', f'{key!r}, the key of {self._keys[key]}')
+                self.report.add(entry.line, entry.path, 'unique keys', f'{key!r}, the key of {self._keys[key]}')
         return keys
 
     @staticmethod

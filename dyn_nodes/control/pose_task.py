@@ -40,7 +40,7 @@ def load_pose_task(path: str | Path) -> tuple[TimedPose, ...]:
     """Return the poses of a file, in the order of their times.
 
     Raises:
-        MachineError: with file, line, key, what was expected and what was found, for every fault.
+        MachineError: with file, line, key, expected and found, for every fault.
     """
     last: TimedPose | None = None
 

@@ -9,7 +9,7 @@ middles. Without other forces the shear of all tracks is in balance at its twist
 time: it is homogeneous in the speeds, so that one table over the direction of (v, w h), h the greatest y of a track,
 holds for every speed.
 
-Loads are those of the machine at rest. Inertia, slopes, soil in front of the belts, viscous friction and the difference
+Loads are taken at rest. Inertia, slopes, soil in front of the belts, viscous friction and the difference
 of static and kinetic friction are left out.
 """
 

@@ -179,7 +179,7 @@ def load_voltage_profile(
         recovery: False leaves out the segments marked as recovery.
 
     Raises:
-        TaskError: with file, line, key, what was expected and what was found, for every fault.
+        TaskError: with file, line, key, expected and found, for every fault.
     """
     profile = load_file(path, lambda root, report: _Reader(report, actuators).profile(root), TaskError)
     return profile if recovery else profile.without_recovery()

@@ -90,7 +90,7 @@ def load_waypoints(path: str | Path) -> WaypointPath:
     """Return the path of a CSV file with a header line (columns of other names are skipped) or of a YAML file.
 
     Raises:
-        MachineError: with file, line, key or column, what was expected and what was found, for every fault; after
+        MachineError: with file, line, key or column, expected and found, for every fault; after
             `MOST_FAULTS` of a CSV file the rest is not read.
     """
     report = Report(str(path))
@@ -138,7 +138,7 @@ def read_columns(path: str | Path, names: Sequence[str]) -> Array:
     """Return the columns (n, k) of a CSV file with a header line; the first one must increase.
 
     Raises:
-        MachineError: with file, line, column, what was expected and what was found, for every fault.
+        MachineError: with file, line, column, expected and found, for every fault.
     """
     report = Report(str(path))
     rows = _rows_of_csv(Path(path), names, (), report)

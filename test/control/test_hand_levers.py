@@ -333,7 +333,7 @@ levers:
         ('axis: 1', 'axis: -1', 'levers.boom.axis', 'a whole number from 0', 6),
         ('volts: 6.0', 'volts: 6 V', 'levers.boom.volts', 'a number', 6),
         ('keys: ki', 'keys: kq', 'levers.boom.keys', 'two different keys', 6),
-        ('keys: ki', 'keys: ki}\n  stick: {volts: 1, keys: kj', 'levers.stick.keys', 'keys of its own', 7),
+        ('keys: ki', 'keys: ki}\n  stick: {volts: 1, keys: kj', 'levers.stick.keys', 'unique keys', 7),
         ('axis: 1', 'axis: 1, invert: 1', 'levers.boom.invert', 'true or false', 6),
     ],
 )

@@ -1,6 +1,6 @@
 """The hand of a machine whose joints depend on each other through closed loops, such as cylinders that are bodies.
 
-The rows of the constraints, J v = 0, make the rates of the dependent joints linear in those of the independent ones,
+The rows of the constraints, J v = 0, make the rates of dependent joints linear in the rates of independent ones,
 v_d = -J_d^+ J_i v_i. With them the coefficients of the hand are reduced from all joints to the driven joints:
 G = G_i + G_d dv_d/dv_i, H by the chain rule (freeman-1985, 2.20 of its spec).
 """

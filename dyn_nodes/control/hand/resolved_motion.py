@@ -1,6 +1,6 @@
-"""Resolved motion: rates, accelerations and jerks of the joints for those of the hand (freeman-1985, 3-15, 3-19, 3-46).
+"""Resolved motion: joint rates, accelerations and jerks for derivatives of the hand (freeman-1985, 3-15, 3-19, 3-46).
 
-With more joints than rows the solution is that of the weighted pseudo-inverse plus a task in the null space:
+With more joints than rows the solution is the weighted pseudo-inverse plus a task in the null space:
 
     v_phi = G# v + (1 - G# G) z,  G# = W^-1 G^T (G W^-1 G^T + damping)^-1
 
