@@ -84,7 +84,7 @@ class Shaper:
 class ShapedTrajectory(JointTrajectory):
     """A trajectory in delayed parts: sum of parts_i reference(t - times_i).
 
-    Its positions and speeds stay within the ranges of the trajectory. It starts at rest: of a velocity at the start only
+    Its positions and speeds stay within the ranges of that one. It starts at rest: of a velocity at the start only
     the first part acts at once.
 
     Attributes:
