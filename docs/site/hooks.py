@@ -29,6 +29,15 @@ TABLE = re.compile(r'<table>.*?</table>', re.DOTALL)
 WORD = re.compile(r'<code>([^\s<]{1,48})</code>')
 UNSEARCHED = ('verification/', 'contributing/decisions')
 """Beginnings of the pages that the search of the site leaves out: records of quality, not answers to users."""
+BOOST = {
+    'how_to/': 2.0,
+    'reference/api': 0.3,
+    'reference/parameters': 0.3,
+    'contributing/': 0.1,
+    'sources/': 0.3,
+    'theory/index': 0.1,
+}
+"""Weights of pages in the search, by the beginning of their path; 1 for the others."""
 MATH_FONT = 'fonts/STIXTwoMath-Regular.ttf'
 """In ziamath, an extra of the documentation: browsers draw roots, braces and sums only with a font made for them."""
 
@@ -60,8 +69,9 @@ def generated_pages() -> dict[str, str]:
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Show a link to a file of the repository that is no page as the file's name; mark what is stale."""
-    if page.file.src_uri.startswith(UNSEARCHED):
-        page.meta['search'] = {'exclude': True}
+    source = page.file.src_uri
+    boost = next((value for start, value in BOOST.items() if source.startswith(start)), 1.0)
+    page.meta['search'] = {'exclude': True} if source.startswith(UNSEARCHED) else {'boost': boost}
     if page.file.src_uri == 'verification/mutants.md':
         markdown = marked(markdown)
     folder = posixpath.dirname(page.file.src_uri)
