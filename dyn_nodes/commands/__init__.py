@@ -64,11 +64,11 @@ class HelpFormatter(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         lines: list[str] = []
         for paragraph in text.split('\n\n'):
-            own = paragraph.split('\n')
-            if any(line.startswith(' ') for line in own):
-                lines += own
+            source = paragraph.split('\n')
+            if any(line.startswith(' ') for line in source):
+                lines += source
             else:
-                lines += textwrap.wrap(' '.join(own), width)
+                lines += textwrap.wrap(' '.join(source), width)
             lines.append('')
         return '\n'.join(indent + line for line in lines[:-1])
 
@@ -86,16 +86,16 @@ class CommandParser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse; what a sub-command does not know is its own error, with its own usage."""
         words = list(map(self._renamed, sys.argv[1:] if args is None else args))
-        verbs = next((own.choices for own in self._actions if isinstance(own, Subparsers)), None) or ()
+        verbs = next((action.choices for action in self._actions if isinstance(action, Subparsers)), None) or ()
         if self.implied and words and words[0] not in (*verbs, '-h', '--help'):
             words.insert(0, self.implied)
-        found, unknown = super().parse_known_args(words, namespace)
+        parsed, unknown = super().parse_known_args(words, namespace)
         if unknown:
             options = [option[2:] for option in self._option_string_actions if option.startswith('--')]
             word = unknown[0].partition('=')[0]
             hint = near(word[2:], options, '--') if word.startswith('--') else ''
             self.error(f'unrecognized arguments: {" ".join(map(printable, unknown))}{hint}')
-        return found, unknown
+        return parsed, unknown
 
     def error(self, message: str) -> NoReturn:
         """Raise a wrong value as one line; print the usage too where an option is unknown or missing."""

@@ -55,10 +55,10 @@ def joined_config(platform: Path | None, arm: Path | None, name: str, prefix: st
             raise CommandError(f'payload: both {platform} and {arm} have one, a machine carries one')
         result['payload'] = above['payload']
     for key in ('joint_positions', 'joint_velocities'):
-        own = (above.get('initial') or {}).get(key)
-        if own:
+        values = (above.get('initial') or {}).get(key)
+        if values:
             initial = dict(result.get('initial') or {})
-            initial[key] = {**(initial.get(key) or {}), **own}
+            initial[key] = {**(initial.get(key) or {}), **values}
             result['initial'] = initial
     sources = ' and '.join(path.name for path in (platform, arm) if path is not None)
     head = (

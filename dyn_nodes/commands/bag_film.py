@@ -84,13 +84,13 @@ def _check(args: argparse.Namespace) -> tuple[int, int]:
     return int(width), int(height)
 
 
-def _film(run: Recorded, times: list[float], size: tuple[int, int], args: argparse.Namespace, place: int) -> list[Any]:
+def _film(run: Recorded, times: list[float], size: tuple[int, int], args: argparse.Namespace, index: int) -> list[Any]:
     from dyn_nodes.common.printing import printable
     from dyn_nodes.viewer.picture import film
 
     replay = run.replay
     titles = args.title or []
-    title = titles[place] if place < len(titles) else run.robot.name.replace('_', ' ')
+    title = titles[index] if index < len(titles) else run.robot.name.replace('_', ' ')
     snapshots = [replay.at(time) for time in times]
     events = [printable(replay.event(time)) for time in times]
     return list(film(run.robot, snapshots, size, args.camera, run.load_link, printable(title), events))

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, add_out, missing_package, tables
-from dyn_nodes.commands.refusal import print_refusal
+from dyn_nodes.commands.problem_lines import print_rejection
 
 if TYPE_CHECKING:
     from dyn_nodes.nodes.log_import import Imported
@@ -49,15 +49,15 @@ def run_import(args: argparse.Namespace) -> int:
     except ImportError as error:
         raise missing_package(error, 'can') from None
     except MachineError as error:
-        print_refusal(error, args.json)
+        print_rejection(error, args.json)
         return 1
     except (LogError, BagError, FileNotFoundError) as error:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f'{error.filename or directory}: {error.strerror or error}') from None
     if args.json:
-        found = {**imported._asdict(), 'findings': [own._asdict() for own in imported.findings]}
-        tables.print_json({'bag': str(directory), **found})
+        facts = {**imported._asdict(), 'findings': [finding._asdict() for finding in imported.findings]}
+        tables.print_json({'bag': str(directory), **facts})
     else:
         _print(directory, imported)
     return 0

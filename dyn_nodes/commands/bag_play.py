@@ -112,8 +112,8 @@ def _wanted(connections: Iterable[Any], args: argparse.Namespace) -> list[Any]:
 
     chosen = [item for item in connections if is_wanted(item.topic)]
     if not chosen:
-        known = ', '.join(sorted({item.topic for item in connections})) or 'none'
-        raise CommandError(f'{args.bag}: no topic to play; it holds {known}')
+        topics = ', '.join(sorted({item.topic for item in connections})) or 'none'
+        raise CommandError(f'{args.bag}: no topic to play; it holds {topics}')
     return chosen
 
 
@@ -198,8 +198,8 @@ class _Clock:
         due = start
         for entry in messages:
             if entry[0] > LATEST_STAMP:
-                limit, found = LATEST_STAMP // 10**9, entry[0] // 10**9
-                text = f'expected log times up to {limit} s, the latest that /clock can hold, found {found} s'
+                limit, logged = LATEST_STAMP // 10**9, entry[0] // 10**9
+                text = f'expected log times up to {limit} s, the latest that /clock can hold, found {logged} s'
                 raise CommandError(f'{self.bag}: --clock: {text}')
             while due <= entry[0]:
                 yield due, None, b''
@@ -220,9 +220,9 @@ def _wait(publishers: list[Any], args: argparse.Namespace) -> None:
 
 def _run(entries: Iterable[Entry], start: int, rate: float, clock: _Clock | None) -> int:
     """Publish everything at its time; return the number of messages."""
-    began, count = time.monotonic(), 0
+    started, count = time.monotonic(), 0
     for at, publisher, data in entries:
-        due = began + (at - start) * 1e-9 / rate
+        due = started + (at - start) * 1e-9 / rate
         while (left := due - time.monotonic()) > 0.0:
             time.sleep(min(left, LONGEST_SLEEP))
         if clock is not None:

@@ -45,10 +45,10 @@ def run_view(args: argparse.Namespace) -> int:
         raise CommandError(f'expected one bag or two, found {len(args.bags)}', 2)
     runs = []
     for name, bag in zip(_names(args.bags), args.bags):
-        found = read_recorded(bag, args)
-        mount = found.machine.payload if found.machine is not None and found.load_link else None
+        recorded = read_recorded(bag, args)
+        mount = recorded.machine.payload if recorded.machine is not None and recorded.load_link else None
         x, y, z = mount.position if mount is not None else (0.0, 0.0, 0.0)
-        runs.append(Run(name, found.replay, found.robot, found.load_link, (float(x), float(y), float(z))))
+        runs.append(Run(name, recorded.replay, recorded.robot, recorded.load_link, (float(x), float(y), float(z))))
     try:
         page = ReplayPage(runs, port=args.port)
     except (OSError, OverflowError) as error:

@@ -42,7 +42,7 @@ class TracedSystem:
         self.state_names, self.parameter_names = plant.states.names, plant.parameters.names
         self.inputs = len(plant.inputs.names)
         self.parameters = np.array(plant.default_parameters(), dtype=np.float64)
-        self.scales = {own.name: own.scale for own in plant.element_states}
+        self.scales = {state.name: state.scale for state in plant.element_states}
         self._plant = plant
 
     @cached_property
@@ -70,8 +70,8 @@ def _in_place(function: ca.Function) -> Any:
     count = function.n_in()
 
     def call(*arrays: Array) -> None:
-        found = function.call([ca.DM(array) for array in arrays[:count]])
-        for array, values in zip(arrays[count:], found):
+        results = function.call([ca.DM(array) for array in arrays[:count]])
+        for array, values in zip(arrays[count:], results):
             array[:] = np.array(values).ravel()
 
     return call
@@ -109,20 +109,20 @@ def checked_start(machine: Machine) -> CheckedStart:
         ValueError: a cylinder at its dead centre, numbers that are not finite.
     """
     with np.errstate(all='ignore'):  # absurd numbers end in one of the errors, without noise
-        found = _constrained_start(machine) if machine.needs_constraints else _tree_start(machine)
-        check_upright(machine, tilt_of(found.pose))
-    return found
+        start = _constrained_start(machine) if machine.needs_constraints else _tree_start(machine)
+        check_upright(machine, tilt_of(start.pose))
+    return start
 
 
 def _constrained_start(machine: Machine) -> CheckedStart:
-    found = constrained_machine(machine, actuation='hydraulic' if machine.actuators else 'effort')
-    rest = found.at_rest()
-    positions = dict(zip(found.system.blocks.tree.position_names, map(float, rest.q)))
+    constrained = constrained_machine(machine, actuation='hydraulic' if machine.actuators else 'effort')
+    rest = constrained.at_rest()
+    positions = dict(zip(constrained.system.blocks.tree.position_names, map(float, rest.q)))
     joints = {joint.name: positions[joint.name] for joint in machine.movable_joints}
-    place, turn = base_pose(machine.base.attachment, rest.q)
-    pose = np.array([*place, *rpy_of_matrix(matrix_of_quaternion(turn))])
+    position, turn = base_pose(machine.base.attachment, rest.q)
+    pose = np.array([*position, *rpy_of_matrix(matrix_of_quaternion(turn))])
     deflections = {name: rest.states[name] for name in rest_deflections(machine)}
-    return CheckedStart(joints, pose, deflections, rest.efforts, found)
+    return CheckedStart(joints, pose, deflections, rest.efforts, constrained)
 
 
 def _tree_start(machine: Machine) -> CheckedStart:
@@ -195,6 +195,6 @@ def _check_motions(machine: Machine, start: CheckedStart) -> None:
     about.division(machine.name, EXCHANGE_PERIOD)
 
 
-def _problem(machine: Machine, where: str, expected: str, found: object) -> Problem:
-    text = str(found).removeprefix(f'{machine.name}: ')
+def _problem(machine: Machine, where: str, expected: str, error: object) -> Problem:
+    text = str(error).removeprefix(f'{machine.name}: ')
     return Problem(machine.sources[-1] if machine.sources else machine.name, 0, where, expected, text)

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, tables
-from dyn_nodes.commands.refusal import print_refusal
+from dyn_nodes.commands.problem_lines import print_rejection
 from dyn_nodes.model.problems import MachineError
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ def check_mapping(path: str, as_json: bool) -> int:
         text = f'a mapping of a CAN bus needs {error.name}: {sys.executable} -m pip install "dyn_nodes[can]"'
         raise CommandError(text) from None
     except MachineError as error:
-        print_refusal(error, as_json)
+        print_rejection(error, as_json)
         return 1
     if as_json:
-        shown = {'valid': True, 'problems': [], 'warnings': [vars(own) for own in warnings]}
+        shown = {'valid': True, 'problems': [], 'warnings': [vars(warning) for warning in warnings]}
         tables.print_json({**shown, **mapping_facts(mapping)})
         return 0
     _print(mapping)
@@ -59,8 +59,13 @@ def _frame_facts(frame: Frame) -> dict[str, Any]:
         'counter': frame.counter,
         'checksum': frame.checksum,
         'signals': [
-            {'signal': own.signal, 'kind': own.kind, 'name': own.name, 'resolution': resolution(frame, own)}
-            for own in frame.channels
+            {
+                'signal': channel.signal,
+                'kind': channel.kind,
+                'name': channel.name,
+                'resolution': resolution(frame, channel),
+            }
+            for channel in frame.channels
         ],
     }
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_command, add_machine_and_config, tables
-from dyn_nodes.commands.refusal import print_problems
+from dyn_nodes.commands.problem_lines import print_problems
 from dyn_nodes.common.share import share_directory
 from dyn_nodes.measures import MEASURES, Measure
 from dyn_nodes.model import LoadReport, Machine, Problem, load_machine_report
@@ -76,17 +76,17 @@ def run(args: argparse.Namespace) -> int:
     return 0 if report.machine is not None else 1
 
 
-def _of_package(given: str) -> str:
+def _of_package(path: str) -> str:
     """Return the YAML of the package where none of this path, such as config/can/log_loader.yaml, is here."""
-    is_here = Path(given).is_absolute() or Path(given).exists() or not given.endswith(YAML_ENDINGS)
-    return given if is_here or not (share_directory() / given).is_file() else str(share_directory() / given)
+    is_here = Path(path).is_absolute() or Path(path).exists() or not path.endswith(YAML_ENDINGS)
+    return path if is_here or not (share_directory() / path).is_file() else str(share_directory() / path)
 
 
-def _team_of_name(given: str) -> str | None:
+def _team_of_name(name: str) -> str | None:
     """Return the YAML of a team of the package that has this name and that no machine has; else None."""
-    if not is_name(given, YAML_ENDINGS) or given in known_machines():
+    if not is_name(name, YAML_ENDINGS) or name in known_machines():
         return None
-    path = share_directory() / 'config' / 'teams' / f'{given}.yaml'
+    path = share_directory() / 'config' / 'teams' / f'{name}.yaml'
     return str(path) if path.is_file() else None
 
 
@@ -143,8 +143,8 @@ def _meshes(machine: Machine, shapes: Shapes) -> Iterator[Problem]:
     shapes.read_meshes()
     urdf = machine.sources[0]
     lines = UrdfLines(urdf).named('link')
-    for (link, name), (expected, found) in shapes.faults.items():
-        yield Problem(urdf, lines.get(link, 0), f'link {link}, mesh {name or "without a name"}', expected, found)
+    for (link, name), (expected, actual) in shapes.faults.items():
+        yield Problem(urdf, lines.get(link, 0), f'link {link}, mesh {name or "without a name"}', expected, actual)
 
 
 def _with_facts(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
@@ -155,8 +155,8 @@ def _with_facts(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
     if report.machine is None:
         return report, None
     facts = machine_summary(report.machine)
-    found = (*stance_warnings(report.machine, facts), *load_warnings(report.machine, facts))
-    return report._replace(warnings=(*report.warnings, *found)), facts
+    warnings = (*stance_warnings(report.machine, facts), *load_warnings(report.machine, facts))
+    return report._replace(warnings=(*report.warnings, *warnings)), facts
 
 
 def _as_json(report: LoadReport, facts: dict[str, Any] | None) -> dict[str, Any]:
@@ -179,7 +179,7 @@ def _print_machine(report: LoadReport, facts: dict[str, Any], list_assumed: bool
     if facts['actuators']:
         for table in _actuator_tables(facts, console.width):
             console.print(table)
-        if any(own['locked_stiffness'] for own in facts['actuators']):
+        if any(actuator['locked_stiffness'] for actuator in facts['actuators']):
             tables.say(console, f'stiffness of the locked joints, at the start: {_locked_stiffness(facts)}')
     _print_statics(console, facts['static'])
     _print_rigid_ground(console, facts['rigid_ground'])
@@ -193,8 +193,11 @@ def _print_machine(report: LoadReport, facts: dict[str, Any], list_assumed: bool
 def _locked_stiffness(facts: dict[str, Any]) -> str:
     sliding = {joint['name'] for joint in facts['joints'] if joint['type'] == 'prismatic'}
     values = [
-        (f'{own["name"]} {own["locked_stiffness"] / 1e6:.4g}', 'MN/m' if own['joint'] in sliding else 'MN m/rad')
-        for own in facts['actuators']
+        (
+            f'{actuator["name"]} {actuator["locked_stiffness"] / 1e6:.4g}',
+            'MN/m' if actuator['joint'] in sliding else 'MN m/rad',
+        )
+        for actuator in facts['actuators']
     ]
     if len({unit for _, unit in values}) == 1:
         return f'{", ".join(value for value, _ in values)} {values[0][1]}'
@@ -223,12 +226,12 @@ def _print_overview(console: Console, facts: dict[str, Any]) -> None:
 
 def _joint_tables(facts: dict[str, Any], width: int) -> list[Table]:
     """Return the table of the joints, in two parts where the terminal is too narrow for one."""
-    kinds, places, limits = ('type', 'moves'), ('lower', 'upper', 'start'), ('velocity', 'effort')
+    kinds, positions, limits = ('type', 'moves'), ('lower', 'upper', 'start'), ('velocity', 'effort')
     if width >= tables.NARROWEST:
-        return [_joint_table('joints', facts, (*kinds, *places, *limits))]
+        return [_joint_table('joints', facts, (*kinds, *positions, *limits))]
     return [
         _joint_table('joints', facts, (*kinds, *limits)),
-        _joint_table('positions of the joints, m or rad', facts, places),
+        _joint_table('positions of the joints, m or rad', facts, positions),
     ]
 
 
@@ -267,17 +270,19 @@ def _actuator_tables(facts: dict[str, Any], width: int) -> list[Table]:
     """Return the table of the actuators, in two parts where the terminal is too narrow for one."""
     actuators = facts['actuators']
     words = ('type', 'joint', 'travel')
-    parts = [(headings, of) for key, headings, of in _ACTUATOR_COLUMNS if any(key in own for own in actuators)]
+    parts = [
+        (headings, of) for key, headings, of in _ACTUATOR_COLUMNS if any(key in actuator for actuator in actuators)
+    ]
     numbers = [heading for headings, _ in parts for heading in headings]
-    said = [[own['name'], *(own[word] for word in words)] for own in actuators]
+    described = [[actuator['name'], *(actuator[word] for word in words)] for actuator in actuators]
     counted = [
-        [own['name'], *(cell for headings, of in parts for cell in of(own) or [''] * len(headings))]
-        for own in actuators
+        [actuator['name'], *(cell for headings, of in parts for cell in of(actuator) or [''] * len(headings))]
+        for actuator in actuators
     ]
     if width >= tables.NARROWEST:
-        both = [[*some, *others[1:]] for some, others in zip(said, counted)]
+        both = [[*some, *others[1:]] for some, others in zip(described, counted)]
         return [tables.table(both, ('actuator', *words, *numbers), 'actuators')]
-    made = [tables.table(said, ('actuator', *words), 'actuators')]
+    made = [tables.table(described, ('actuator', *words), 'actuators')]
     return [*made, tables.table(counted, ('actuator', *numbers), 'limits of the actuators')] if numbers else made
 
 

@@ -56,21 +56,21 @@ def run(args: argparse.Namespace) -> int:
 
 def words_of(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[Words]:
     """Yield what may follow a command, and what may follow each of its sub-commands."""
-    own, below = Words(path), []
+    entry, below = Words(path), []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            own.verbs |= {choice.dest: choice.help or '' for choice in action._choices_actions}
+            entry.verbs |= {choice.dest: choice.help or '' for choice in action._choices_actions}
             below += [words_of(child, (*path, name)) for name, child in action.choices.items()]
         elif action.option_strings:
             longest = max(action.option_strings, key=len)
-            own.options[longest] = (action.help or '').replace('%(default)s', str(action.default))
+            entry.options[longest] = (action.help or '').replace('%(default)s', str(action.default))
             if action.choices:
-                own.choices |= {option: [str(c) for c in action.choices] for option in action.option_strings}
+                entry.choices |= {option: [str(c) for c in action.choices] for option in action.option_strings}
             elif action.metavar == 'MACHINE':
-                own.choices[longest] = _machines()
+                entry.choices[longest] = _machines()
         else:
-            own.values += [str(c) for c in action.choices or _named(str(action.metavar))]
-    yield own
+            entry.values += [str(c) for c in action.choices or _named(str(action.metavar))]
+    yield entry
     for words in below:
         yield from words
 
@@ -176,16 +176,16 @@ def fish_script(words: list[Words]) -> str:
         'end',
     ]
     for entry in words:
-        begin = f'complete -c dyn-nodes -n {_quoted("__dyn_nodes_at " + _quoted(" ".join(entry.path)))}'
+        prefix = f'complete -c dyn-nodes -n {_quoted("__dyn_nodes_at " + _quoted(" ".join(entry.path)))}'
         if entry.verbs:
-            lines += [f'{begin} -f -a {_quoted(verb)} -d {_quoted(text)}' for verb, text in entry.verbs.items()]
+            lines += [f'{prefix} -f -a {_quoted(verb)} -d {_quoted(text)}' for verb, text in entry.verbs.items()]
         if entry.values:
-            lines.append(f'{begin} -a {_quoted(" ".join(entry.values))}')
+            lines.append(f'{prefix} -a {_quoted(" ".join(entry.values))}')
         for option, text in entry.options.items():
             kind, name = ('-l', option[2:]) if option.startswith('--') else ('-s', option[1:])
             choices = entry.choices.get(option)
             values = f' -x -a {_quoted(" ".join(choices))}' if choices else ''
-            lines.append(f'{begin} {kind} {name}{values} -d {_quoted(text)}')
+            lines.append(f'{prefix} {kind} {name}{values} -d {_quoted(text)}')
     return '\n'.join(lines) + '\n'
 
 

@@ -102,15 +102,15 @@ def _assumed(args: argparse.Namespace, plan: MotionPlan) -> tuple[Assumption, ..
     from dyn_nodes.model.assumptions import friction_of, payload_of, slope_of
 
     weighed = args.payload is not None or plan.payload_given
-    found = () if weighed else payload_of(plan.machine, 'payload in the plan, nor --payload')
-    found += friction_of(plan.machine, '--friction') if args.friction is None else ()
-    return found + slope_of(plan.machine, 'slope in the plan')
+    assumed = () if weighed else payload_of(plan.machine, 'payload in the plan, nor --payload')
+    assumed += friction_of(plan.machine, '--friction') if args.friction is None else ()
+    return assumed + slope_of(plan.machine, 'slope in the plan')
 
 
 def _as_json(report: ContactReport, assumed: Sequence[Assumption]) -> dict[str, Any]:
     from dyn_nodes.model.assumptions import plain
 
-    found = report.reactions.found
+    reactions = report.reactions.found
     return {
         'motion': report.plan.name,
         'machine': report.plan.machine.name,
@@ -122,10 +122,10 @@ def _as_json(report: ContactReport, assumed: Sequence[Assumption]) -> dict[str, 
         'posture': None if report.posture is None else report.posture._asdict(),
         'wheels': list(report.wheels),
         'times': report.reactions.times,
-        'margin': found.margin,
-        'possible': found.possible,
-        'robust': found.robust,
-        'friction_use': found.friction_use,
+        'margin': reactions.margin,
+        'possible': reactions.possible,
+        'robust': reactions.robust,
+        'friction_use': reactions.friction_use,
     }
 
 
@@ -133,7 +133,7 @@ def _print(report: ContactReport, assumed: Sequence[Assumption]) -> None:
     from dyn_nodes.model.assumptions import lines
 
     console = tables.console()
-    times, found = report.reactions
+    times, reactions = report.reactions
     title = f'{report.plan.name}: ' if report.plan.name else ''
     console.print(
         f'{title}{report.plan.machine.name} with {report.plan.payload:g} kg, {times[-1]:g} s, {len(times)} instants',
@@ -141,8 +141,8 @@ def _print(report: ContactReport, assumed: Sequence[Assumption]) -> None:
     )
     for line in lines(assumed):
         console.print(line, soft_wrap=True)
-    least = int(found.margin.argmin())
-    console.print(f'least margin {found.margin[least]:.1f} N at {times[least]:.2f} s', soft_wrap=True)
+    least = int(reactions.margin.argmin())
+    console.print(f'least margin {reactions.margin[least]:.1f} N at {times[least]:.2f} s', soft_wrap=True)
     if not report.breaches:
         console.print('reactions are admissible all along', style='green')
         return
@@ -172,7 +172,9 @@ def advice(report: ContactReport) -> list[str]:
     worst = min(report.breaches, key=lambda breach: breach.margin)
     if report.posture is None:
         return [*lines, f'another posture: no joint alone gives {goal} at {worst.worst:.2f} s']
-    joint = next(own for own in report.plan.machine.movable_joints if own.name == report.posture.joint)
+    joint = next(
+        candidate for candidate in report.plan.machine.movable_joints if candidate.name == report.posture.joint
+    )
     unit = 'm' if joint.type == 'prismatic' else 'rad'
     text = f'another posture: {report.posture.joint} {report.posture.change:+.3f} {unit} at {worst.worst:.2f} s'
     return [*lines, f'{text} gives {goal} there']

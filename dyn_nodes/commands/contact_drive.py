@@ -75,11 +75,11 @@ def run_drive(args: argparse.Namespace) -> int:
     without, governed = [pair[0] for pair in outcomes], [pair[1] for pair in outcomes]
     summary = {'without': _summary(without), 'governed': _summary(governed)}
     if args.json:
-        given = {name: getattr(args, name) for name in ('machine', 'runs', 'first', 'seed')}
-        tables.print_json({**given, **summary})
+        options = {name: getattr(args, name) for name in ('machine', 'runs', 'first', 'seed')}
+        tables.print_json({**options, **summary})
     else:
         _print(summary)
-    return int(any(own.slid or own.lifted or own.overturned for own in governed))
+    return int(any(outcome.slid or outcome.lifted or outcome.overturned for outcome in governed))
 
 
 def _outcomes(args: argparse.Namespace) -> list[tuple[GripOutcome, GripOutcome]]:
@@ -120,29 +120,31 @@ def _lines(directory: Path | None) -> Iterator[Callable[[int, tuple[GripOutcome,
 
 
 def _summary(outcomes: Sequence[GripOutcome]) -> dict[str, Any]:
-    counts = {name: sum(getattr(own, name) for own in outcomes) for name in KINDS}
+    counts = {name: sum(getattr(outcome, name) for outcome in outcomes) for name in KINDS}
     return {
         'runs': len(outcomes),
-        'commands': sum(own.commands for own in outcomes),
+        'commands': sum(outcome.commands for outcome in outcomes),
         **counts,
-        'greatest_friction_use': max(own.friction_use for own in outcomes),
-        'least_load_share': min(own.load_share for own in outcomes),
-        'way': sum(own.way for own in outcomes),
-        'led': sum(own.led for own in outcomes),
-        'wanted': sum(own.wanted for own in outcomes),
-        'trajectories_slowed': sum(own.slowed for own in outcomes),
+        'greatest_friction_use': max(outcome.friction_use for outcome in outcomes),
+        'least_load_share': min(outcome.load_share for outcome in outcomes),
+        'way': sum(outcome.way for outcome in outcomes),
+        'led': sum(outcome.led for outcome in outcomes),
+        'wanted': sum(outcome.wanted for outcome in outcomes),
+        'trajectories_slowed': sum(outcome.slowed for outcome in outcomes),
     }
 
 
 def _print(summary: dict[str, dict[str, Any]]) -> None:
-    rows = [('commands to base and arm', *(str(own['commands']) for own in summary.values()))]
-    rows += [(text, *(f'{own[name]} of {own["runs"]}' for own in summary.values())) for name, text in KINDS.items()]
+    rows = [('commands to base and arm', *(str(counts['commands']) for counts in summary.values()))]
     rows += [
-        ('greatest friction use', *(f'{own["greatest_friction_use"]:.2f}' for own in summary.values())),
-        ('least load over an equal share', *(f'{own["least_load_share"]:.2f}' for own in summary.values())),
-        ('way', *(f'{own["way"]:.1f} m' for own in summary.values())),
-        ('way that was led', *(f'{own["led"]:.1f} m' for own in summary.values())),
-        ('way that was wanted', *(f'{own["wanted"]:.1f} m' for own in summary.values())),
-        ('trajectories slowed or refused', *(str(own['trajectories_slowed']) for own in summary.values())),
+        (text, *(f'{counts[name]} of {counts["runs"]}' for counts in summary.values())) for name, text in KINDS.items()
+    ]
+    rows += [
+        ('greatest friction use', *(f'{counts["greatest_friction_use"]:.2f}' for counts in summary.values())),
+        ('least load over an equal share', *(f'{counts["least_load_share"]:.2f}' for counts in summary.values())),
+        ('way', *(f'{counts["way"]:.1f} m' for counts in summary.values())),
+        ('way that was led', *(f'{counts["led"]:.1f} m' for counts in summary.values())),
+        ('way that was wanted', *(f'{counts["wanted"]:.1f} m' for counts in summary.values())),
+        ('trajectories slowed or refused', *(str(counts['trajectories_slowed']) for counts in summary.values())),
     ]
     tables.show(rows, ('', 'without', 'with'))

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.commands.free_domain import claimed_domain, require_no_machine
     from dyn_nodes.commands.run_directory import new_run_directory, point_latest
 
-    began = time.monotonic()
+    started = time.monotonic()
     console = Console(highlight=False, emoji=False)
     with claimed_domain() as domain:
         require_no_machine(domain)
@@ -96,10 +96,10 @@ def run(args: argparse.Namespace) -> int:
             args.compose,
         )
     if outcome.failure:
-        _tell_failure(console, outcome)
+        _print_failure(console, outcome)
     status = 1 if outcome.failure else INTERRUPTED if outcome.interrupted else 0
     made = _report(console, args, directory, outcome)
-    _tell_time(console, time.monotonic() - began, outcome)
+    _print_time(console, time.monotonic() - started, outcome)
     if outcome.bag.is_dir():
         point_latest(directory)  # one without a report, too: the commands after the demo then name this run
     return status if made else status or 1
@@ -109,12 +109,12 @@ def _greet(console: Console, args: argparse.Namespace, directory: Path, domain: 
     task = 'reaches out, tips, and is recovered' if args.recovery else 'reaches out and tips; it is not recovered'
     console.print(f'[bold]A 17-tonne log-loader with 5.1 t in its grapple {task}.[/bold]')
     console.print(f'results go to {directory}', markup=False, soft_wrap=True)
-    look = f'ROS_DOMAIN_ID={domain} ' if domain else ''
+    environment = f'ROS_DOMAIN_ID={domain} ' if domain else ''
     program = 'dyn-nodes' if shutil.which('dyn-nodes') else sys.argv[0]  # `make` runs it without activating .venv
-    console.print(f'to look in from another terminal: {look}{program} topic list', style='dim', markup=False)
+    console.print(f'to look in from another terminal: {environment}{program} topic list', style='dim', markup=False)
 
 
-def _tell_failure(console: Console, outcome: DemoRun) -> None:
+def _print_failure(console: Console, outcome: DemoRun) -> None:
     console.print('failed:', style='bold red', end=' ')
     console.print(outcome.failure, markup=False, soft_wrap=True)
     for line in outcome.last_lines:
@@ -122,7 +122,7 @@ def _tell_failure(console: Console, outcome: DemoRun) -> None:
     console.print(f'all logs: {outcome.logs}', markup=False, soft_wrap=True)
 
 
-def _tell_time(console: Console, seconds: float, outcome: DemoRun) -> None:
+def _print_time(console: Console, seconds: float, outcome: DemoRun) -> None:
     run = f', {outcome.wall_time:.1f} s of it from the first simulated instant to the last' if outcome.wall_time else ''
     console.print(f'took {seconds:.1f} s in all{run}', markup=False, soft_wrap=True)
 

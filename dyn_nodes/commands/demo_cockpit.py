@@ -42,7 +42,7 @@ class DemoCockpit:
         """Environment variables that give the token to the viewer of this run."""
         return {TOKEN_VARIABLE: self.access.token}
 
-    def look(self) -> bool:
+    def open_when_ready(self) -> bool:
         """As soon as the page answers, open the browser, where that is wanted, and return True, once."""
         if self._answered:
             return False

@@ -127,12 +127,12 @@ def _watch(
         watcher = _Watcher(session, feed.state, run)
         while session.wait(PERIOD) is None:
             feed.poll()
-            watcher.look()
-            if cockpit is not None and cockpit.look():  # printed once it answers
+            watcher.check()
+            if cockpit is not None and cockpit.open_when_ready():  # printed once it answers
                 console.print(cockpit.announcement(), markup=False, soft_wrap=True)
             show()
         feed.poll()
-        watcher.look()
+        watcher.open_when_ready()
         show()
     run.wall_time = watcher.wall_time
     run.failure = watcher.failure or _unsuccessful(session, run)
@@ -197,11 +197,11 @@ class _Watcher:
         (wall, simulated), (wall_end, simulated_end) = self._first, self._last
         return (wall_end - wall) * simulated_end / (simulated_end - simulated)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Look once."""
-        self._look_at_time()
+        self._check_time()
         if self.session.stopping:
-            self._look_at_the_end()
+            self._check_end()
             return
         for child in self.session.children:
             if not child.running:
@@ -214,13 +214,13 @@ class _Watcher:
                 self._fail(child)
             return
 
-    def _look_at_the_end(self) -> None:
+    def _check_end(self) -> None:
         """The launch file ends everything with the dynamics node: was that its own end?"""
         for child in self.session.children:
             if child.name in MAIN_NODES and child.returncode and not (self.failure or self.run.interrupted):
                 self._fail(child)
 
-    def _look_at_time(self) -> None:
+    def _check_time(self) -> None:
         now, simulated = time.monotonic(), self.state.time
         if simulated is not None and simulated != self._seen:
             self._moved, self._seen = now, simulated

@@ -63,7 +63,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Find and show layouts; return 0 where every one of them is isotropic, else 1."""
-    designs = _found(args)
+    designs = _designs(args)
     if args.json:
         from dyn_nodes.analysis.isotropic_output import as_json
 
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if all(design.layout.isotropic for design in designs) else 1
 
 
-def _found(args: argparse.Namespace) -> list[Design]:
+def _designs(args: argparse.Namespace) -> list[Design]:
     from dyn_nodes.multibody.isotropic_design import general, rectangles, require_possible, stars
 
     rollers = args.roller * args.wheels if len(args.roller) == 1 else args.roller
@@ -122,14 +122,14 @@ def _nearest(args: argparse.Namespace, alpha: list[float]) -> Design:
     from dyn_nodes.multibody.isotropy import synthesize
     from dyn_nodes.multibody.omni_vehicle import OmniWheel
 
-    places = args.places
-    if len(places) != args.wheels:
-        raise CommandError(f'--places: expected {args.wheels} places, found {len(places)}', 2)
-    reach = max(math.hypot(*place) for place in places)
+    positions = args.places
+    if len(positions) != args.wheels:
+        raise CommandError(f'--places: expected {args.wheels} places, found {len(positions)}', 2)
+    reach = max(math.hypot(*position) for position in positions)
     require_possible([0.5 * math.pi] * args.wheels, args.radius, reach, args.length)
     wheels = [
         OmniWheel(a, math.atan2(y, x), math.atan2(y, x), math.hypot(x, y), args.radius, args.roller_radius)
-        for a, (x, y) in zip(alpha, places)
+        for a, (x, y) in zip(alpha, positions)
     ]
     layout = synthesize(wheels, args.length, seed=args.seed)
     note = 'hubs and rollers turned until the six conditions hold' if layout.isotropic else (
@@ -146,15 +146,17 @@ def _print(designs: list[Design], count: int) -> None:
     for design in designs:
         layout = design.layout
         title = f'{design.family}: {design.note}'
-        said = f'L = {layout.length:.6g} m, sigma = {layout.sigma:.6g} 1/m, condition number {layout.condition:.9g}'
+        properties = (
+            f'L = {layout.length:.6g} m, sigma = {layout.sigma:.6g} 1/m, condition number {layout.condition:.9g}'
+        )
         headings = ('wheel', 'x, m', 'y, m', 'hub, deg', 'roller, deg', 'roller axis, deg')
         tables.show(table_rows(design), headings, title=title)
-        console.print(said, style='italic')
+        console.print(properties, style='italic')
     free = freedom(count)
-    told = f'{free} free parameters' if free else 'none but its mirror image'
+    freedoms = f'{free} free parameters' if free else 'none but its mirror image'
     console.print(
-        f'All isotropic layouts of {count} equal wheels, beside turning the whole: {told}; every wheel may slide along '
-        'the axis of its roller, and its hub may turn with the roller left in place.',
+        f'All isotropic layouts of {count} equal wheels, beside turning the whole: {freedoms}; every wheel may slide '
+        'along the axis of its roller, and its hub may turn with the roller left in place.',
         style='dim',
     )
 

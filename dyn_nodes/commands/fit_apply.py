@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command, add_out, missing_package
 from dyn_nodes.commands.machine_report import add_machine, sound_machine
-from dyn_nodes.commands.refusal import print_refusal
+from dyn_nodes.commands.problem_lines import print_rejection
 
 
 def add_verb(verbs: Subparsers) -> None:
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
     except ImportError as error:
         raise missing_package(error, 'can') from None
     except MachineError as error:
-        print_refusal(error, False)
+        print_rejection(error, False)
         return 1
     except (EditError, FileNotFoundError) as error:
         raise CommandError(str(error)) from None

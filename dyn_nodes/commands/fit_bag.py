@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.model.actuators import hydraulic
 
     rig = log_loader_rig(args.duration)
-    found, count = rig.run(args.seed), ''
-    log = measured(found, rig.sensors, args.seed)
+    simulated, count = rig.run(args.seed), ''
+    log = measured(simulated, rig.sensors, args.seed)
     try:
         if args.log.suffix.lower() in SUFFIXES:
             from dyn_nodes.can.mapping_file import load_mapping
@@ -53,9 +53,10 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f'{error.filename or args.log}: {error.strerror or error}') from None
-    facts = f'{args.duration:g} s{count}, payload {found.payload:.1f} kg, dead time {found.dead_time:.3f} s'
+    facts = f'{args.duration:g} s{count}, payload {simulated.payload:.1f} kg, dead time {simulated.dead_time:.3f} s'
     print(f'{args.log}: {facts}')
-    for own in map(hydraulic, rig.machine.actuators):
-        friction = rig.machine.joint(own.joint).friction
-        print(f'  {own.name}: dry friction {friction:.5g} at {own.joint}, leakage {own.leakage:.2g} m3/(s Pa)')
+    for actuator in map(hydraulic, rig.machine.actuators):
+        friction = rig.machine.joint(actuator.joint).friction
+        leakage = f'leakage {actuator.leakage:.2g} m3/(s Pa)'
+        print(f'  {actuator.name}: dry friction {friction:.5g} at {actuator.joint}, {leakage}')
     return 0

@@ -64,7 +64,7 @@ def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit],
 
     try:
         named = _chosen(machine, args.actuator)
-        chosen = [hydraulic(own) for own in named] if args.actuator else oil_actuators(named)
+        chosen = [hydraulic(actuator) for actuator in named] if args.actuator else oil_actuators(named)
     except ValueError as error:
         raise CommandError(str(error)) from None
     data = read_bag(args.bag, namespace=args.namespace)
@@ -72,8 +72,8 @@ def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit],
         chosen = [actuator for actuator in chosen if is_recorded(data, actuator)]
         if not chosen:
             wanted = f'{data.namespace}/hydraulics/<actuator>/spool and pressures'
-            known = printable(', '.join(sorted(data.counts)))
-            raise CommandError(f'{args.bag}: expected {wanted}, found {known}')
+            topics = printable(', '.join(sorted(data.counts)))
+            raise CommandError(f'{args.bag}: expected {wanted}, found {topics}')
     fits: list[ActuatorFit] = []
     failures: list[str] = []
     left_out: list[str] = []
@@ -143,17 +143,17 @@ def yaml_lines(fits: list[ActuatorFit]) -> str:
     """Return the lines to paste into a machine YAML; only what the data determine."""
     lines = ['actuators:']
     for fit in fits:
-        known = {name: estimate for name, estimate in fit.estimates.items() if estimate.identified}
-        if not known:
+        identified = {name: estimate for name, estimate in fit.estimates.items() if estimate.identified}
+        if not identified:
             continue
         lines.append(f'  {fit.actuator}:')
         for group in ('valve', 'supply'):
-            members = [name for name in known if GROUPS.get(name) == group]
+            members = [name for name in identified if GROUPS.get(name) == group]
             if members:
                 lines.append(f'    {group}:')
-                lines += [f'      {name}: {_yaml_number(known[name].value)}' for name in members]
-        if 'viscous' in known:
-            lines.append(f'    viscous: {_yaml_number(known["viscous"].value)}')
+                lines += [f'      {name}: {_yaml_number(identified[name].value)}' for name in members]
+        if 'viscous' in identified:
+            lines.append(f'    viscous: {_yaml_number(identified["viscous"].value)}')
     return '\n'.join(lines)
 
 

@@ -101,13 +101,13 @@ def print_fit(fit: MachineFit) -> None:
     if fit.validation is not None:
         start, end = fit.validation.span
         console.print(f'on {start:.6g} to {end:.6g} s, which the fit has not seen:', style='bold')
-        for name, own in fit.validation.joints.items():
+        for name, joint in fit.validation.joints.items():
             text = (
                 'at rest'
-                if own.nrmse != own.nrmse
+                if joint.nrmse != joint.nrmse
                 else (
-                    f'speed within {own.error:.2g} rad/s or m/s, NRMSE {100 * own.nrmse:.1f} %, '
-                    f'measured {1e3 * own.delay:+.0f} ms after simulated'
+                    f'speed within {joint.error:.2g} rad/s or m/s, NRMSE {100 * joint.nrmse:.1f} %, '
+                    f'measured {1e3 * joint.delay:+.0f} ms after simulated'
                 )
             )
             console.print(f'  {name}: {text}', markup=False)
@@ -137,14 +137,14 @@ def _tables(fit: MachineFit) -> list[tuple[str, list[Row]]]:
     from dyn_nodes.analysis.mechanics_fit import Quantity
     from dyn_nodes.analysis.valve_fit import PARAMETERS, SENSORS
 
-    found: list[tuple[str, list[Row]]] = []
-    for name, own in fit.valves.items():
+    sections: list[tuple[str, list[Row]]] = []
+    for name, valve in fit.valves.items():
         rows: list[Row] = []
         for k, key in enumerate(PARAMETERS):
             if key not in SENSORS and key != 'joint_offset':
-                one = Quantity(float(own.values[k]), float(own.half_widths[k]), float(own.before[k]))
+                one = Quantity(float(valve.values[k]), float(valve.half_widths[k]), float(valve.before[k]))
                 rows.append((key, one, is_seen(key.partition('.')[0], one)))
-        found.append((f'{name}: flow left over {100 * own.rest / max(own.moved, 1e-12):.1f} %', rows))
+        sections.append((f'{name}: flow left over {100 * valve.rest / max(valve.moved, 1e-12):.1f} %', rows))
     if fit.mechanics is not None:
         mechanics = fit.mechanics
         rows = [(f'{name} viscous', one, is_seen('viscous', one)) for name, one in mechanics.viscous.items()]
@@ -154,5 +154,5 @@ def _tables(fit: MachineFit) -> list[tuple[str, list[Row]]]:
             seen = one.half_width < SEEN_COMBINATION * mechanics.base.scales[k]
             rows.append((mechanics.base.text(k), one, seen))
         left = ', '.join(f'{name} {value:.3g}' for name, value in mechanics.rest.items())
-        found.append((f'joints and links: effort left over, N m or N: {left}', rows))
-    return found
+        sections.append((f'joints and links: effort left over, N m or N: {left}', rows))
+    return sections

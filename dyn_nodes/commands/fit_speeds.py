@@ -79,16 +79,16 @@ def _pair(text: str, commands: Signals, positions: Signals, log: Path) -> tuple[
     names = text.split('=')
     if len(names) != 2:
         raise CommandError(f'--pair: expected COMMAND=POSITION, found {printable(text)}')
-    found = []
-    for name, known, kind in zip(names, (commands, positions), ('command', 'position')):
-        if name not in known:
+    samples = []
+    for name, signals, kind in zip(names, (commands, positions), ('command', 'position')):
+        if name not in signals:
             raise CommandError(
-                f'{log}: expected the {kind} {printable(name)}, found {printable(", ".join(sorted(known)))}'
+                f'{log}: expected the {kind} {printable(name)}, found {printable(", ".join(sorted(signals)))}'
             )
-        found.append(_samples(*known[name]))
-        if len(found[-1].times) < 2:
+        samples.append(_samples(*signals[name]))
+        if len(samples[-1].times) < 2:
             raise CommandError(f'{log}: expected two numbers or more of {printable(name)}')
-    return found[0], found[1]
+    return samples[0], samples[1]
 
 
 def _samples(times: Array, values: Array) -> Samples:
@@ -106,8 +106,8 @@ def _csv(path: Path) -> tuple[Signals, Signals]:
         with path.open(newline='', encoding='utf-8-sig') as file:
             rows = csv.reader(file)
             names = [name.strip() for name in next(rows, [])]
-            place = next((k for k, name in enumerate(names) if name.lower() in TIMES), None)
-            if place is None:
+            index = next((k for k, name in enumerate(names) if name.lower() in TIMES), None)
+            if index is None:
                 raise CommandError(
                     f'{path}:1: expected a column of time ({", ".join(TIMES)}), found {printable(", ".join(names))}'
                 )
@@ -117,19 +117,19 @@ def _csv(path: Path) -> tuple[Signals, Signals]:
     if not data:
         raise CommandError(f'{path}: expected rows of numbers, found none')
     columns = np.array(data).T
-    found = {name: (columns[place], columns[k]) for k, name in enumerate(names) if k != place}
-    return found, found
+    signals = {name: (columns[index], columns[k]) for k, name in enumerate(names) if k != index}
+    return signals, signals
 
 
-def _row(place: str, names: list[str], cells: list[str]) -> list[float]:
+def _row(where: str, names: list[str], cells: list[str]) -> list[float]:
     if len(cells) != len(names):
-        raise CommandError(f'{place}: expected {len(names)} cells, found {len(cells)}')
+        raise CommandError(f'{where}: expected {len(names)} cells, found {len(cells)}')
     values = []
     for name, cell in zip(names, cells):
         try:
             values.append(float(cell) if cell.strip() else math.nan)
         except ValueError:
-            raise CommandError(f'{place}: {printable(name)}: expected a number, found {printable(cell)}') from None
+            raise CommandError(f'{where}: {printable(name)}: expected a number, found {printable(cell)}') from None
     return values
 
 
@@ -139,8 +139,8 @@ def _bag(path: Path, namespace: str | None) -> tuple[Signals, Signals]:
     data = read_bag(path, namespace=namespace)
     for topic in ('valve_commands', 'joint_states'):
         if topic not in data.tables:
-            known = printable(', '.join(sorted(data.counts)))
-            raise CommandError(f'{path}: expected {data.namespace}/{topic}, found {known}')
+            topics = printable(', '.join(sorted(data.counts)))
+            raise CommandError(f'{path}: expected {data.namespace}/{topic}, found {topics}')
     commands, states = data.tables['valve_commands'], data.tables['joint_states']
     positions = {
         name.removesuffix('/position'): (states.time, values)

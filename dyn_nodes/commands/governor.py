@@ -132,18 +132,18 @@ def run(args: argparse.Namespace) -> int:
     path = governor_box.runs_file(args)
     try:
         governed, free, repeated = _records(args, machine, box, path)
-        found = _result(args, governed, free, box, repeated)
+        result = _result(args, governed, free, box, repeated)
     except OSError as error:
         raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
     if args.json:
-        tables.print_json(found)
+        tables.print_json(result)
     else:
-        _print(found)
-    refused = found['refused_starts']
-    return 1 if any((found['lifted'], found['diverged'], refused['overturned'], refused['diverged'])) else 0
+        _print(result)
+    rejected = result['refused_starts']
+    return 1 if any((result['lifted'], result['diverged'], rejected['overturned'], rejected['diverged'])) else 0
 
 
-def _given_cases(args: argparse.Namespace, box: Box) -> list[Case]:
+def _cases_of_file(args: argparse.Namespace, box: Box) -> list[Case]:
     from dyn_nodes.governor.campaign.campaign import read_cases
 
     if args.cases is None:
@@ -163,7 +163,7 @@ def _records(
     from dyn_nodes.governor.campaign.campaign import Campaign, random_cases
     from dyn_nodes.governor.campaign.search import SearchSettings, search
 
-    cases = _given_cases(args, box) + random_cases(box, args.runs, args.seed, args.first)
+    cases = _cases_of_file(args, box) + random_cases(box, args.runs, args.seed, args.first)
     with (
         tables.progress() as bar,
         Campaign(machine, path, args.jobs, governor_box.settings(args)) as campaign,
@@ -207,44 +207,44 @@ def _result(
         'search': summary(governed[len(governed) - args.search :]) if args.search else None,
         'without_governor': summary(free) if free else None,
         'worst': [
-            {'task': None if path is None else str(path), **own.outcome.as_dict(), 'case': own.case.as_dict()}
-            for path, own in zip(paths, bad)
+            {'task': None if path is None else str(path), **record.outcome.as_dict(), 'case': record.case.as_dict()}
+            for path, record in zip(paths, bad)
         ],
     }
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(result: dict[str, Any]) -> None:
     governor_counts.print_counts(
         {
-            'without governor': found['without_governor'],
-            'with governor': found,
-            'of these the search': found['search'],
+            'without governor': result['without_governor'],
+            'with governor': result,
+            'of these the search': result['search'],
         }
     )
-    if not found['worst']:
+    if not result['worst']:
         return
     console = tables.console()
     numbers = ('', 'ended, s', 'lifted, s', 'tilt, deg', 'load share', 'payload / known, kg', 'mass', 'slope, deg')
-    tables.show(map(_row, found['worst']), (*numbers, 'delays, ms'), title='worst cases with the governor')
-    for own in found['worst']:
-        if own['task'] is not None:
-            console.print(own['task'], soft_wrap=True)
+    tables.show(map(_row, result['worst']), (*numbers, 'delays, ms'), title='worst cases with the governor')
+    for case in result['worst']:
+        if case['task'] is not None:
+            console.print(case['task'], soft_wrap=True)
 
 
-def _end(own: dict[str, Any]) -> str:
-    return next((name for name in ('overturned', 'diverged', 'lifted') if own[name]), 'stood')
+def _end(outcome: dict[str, Any]) -> str:
+    return next((name for name in ('overturned', 'diverged', 'lifted') if outcome[name]), 'stood')
 
 
-def _row(own: dict[str, Any]) -> list[str]:
-    case = own['case']
-    lifted = '' if own['lift_time'] is None else f'{own["lift_time"]:.2f}'
+def _row(outcome: dict[str, Any]) -> list[str]:
+    case = outcome['case']
+    lifted = '' if outcome['lift_time'] is None else f'{outcome["lift_time"]:.2f}'
     slope = f'{math.degrees(case["roll"]):.1f} / {math.degrees(case["pitch"]):.1f}'
     return [
-        _end(own),
-        f'{own["time"]:.2f}',
+        _end(outcome),
+        f'{outcome["time"]:.2f}',
         lifted,
-        f'{math.degrees(own["tilt"]):.2f}',
-        f'{own["share"]:.3f}',
+        f'{math.degrees(outcome["tilt"]):.2f}',
+        f'{outcome["share"]:.3f}',
         f'{case["payload"]:.0f} / {case["known_payload"]:.0f}',
         f'{case["mass"]:g}',
         slope,

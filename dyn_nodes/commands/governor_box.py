@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from dyn_nodes.governor.campaign.troubles import TroubleBox
     from dyn_nodes.model.machine import Machine
 
-CARE = {
+MARGINS = {
     'reserve': 'least load of a wheel on a stop, over its mean',
     'rise': 'how much more where an output grows',
     'least': 'least load of a wheel on the way to a better stand',
@@ -54,7 +54,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--unaware', action='store_true', help='the governor allows for its own errors and delay, not for those above'
     )
-    add_care(parser)
+    add_margins(parser)
     parser.add_argument('--no-stops', action='store_true', help='without the end stops of joints')
     parser.add_argument('--no-imu', action='store_true', help='the governor has no IMU and takes the ground for level')
     add_jobs(parser)
@@ -89,9 +89,9 @@ def add_efforts(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_care(parser: argparse.ArgumentParser) -> None:
+def add_margins(parser: argparse.ArgumentParser) -> None:
     """Add how careful the governor is; what is not given is as in `GovernorSettings`."""
-    for name, text in CARE.items():
+    for name, text in MARGINS.items():
         text = f'{text} ({getattr(DEFAULTS, name):g})'
         parser.add_argument(f'--{name}', metavar='SHARE', type=between(0.0, 0.9), help=text)
 
@@ -139,18 +139,18 @@ def _troubles(args: argparse.Namespace) -> TroubleBox:
 def _doubts(args: argparse.Namespace) -> dict[str, float]:
     """Return errors, as parts, and the delay, s."""
     factors = {'mass_error': 0.01, 'center_error': 1e-3, 'payload_error': 0.01, 'delay': 1e-3}
-    is_known = getattr(args, 'nominal', False)
-    return {name: 0.0 if is_known else factor * getattr(args, name) for name, factor in factors.items()}
+    is_nominal = getattr(args, 'nominal', False)
+    return {name: 0.0 if is_nominal else factor * getattr(args, name) for name, factor in factors.items()}
 
 
 def settings(args: argparse.Namespace) -> GovernorSettings:
     """Return the settings of the governor, which allows for the errors and the delay that are given."""
-    given: dict[str, Any] = {name: value for name in CARE if (value := getattr(args, name)) is not None}
-    given |= {} if getattr(args, 'unaware', False) else _doubts(args)
-    given['bring_down'] = getattr(args, 'bring_down', False)
+    changes: dict[str, Any] = {name: value for name in MARGINS if (value := getattr(args, name)) is not None}
+    changes |= {} if getattr(args, 'unaware', False) else _doubts(args)
+    changes['bring_down'] = getattr(args, 'bring_down', False)
     if getattr(args, 'efforts', False):
-        given['rate'] = JERK if args.jerk is None else args.jerk
-    return replace(DEFAULTS, **given)
+        changes['rate'] = JERK if args.jerk is None else args.jerk
+    return replace(DEFAULTS, **changes)
 
 
 def runs_file(args: argparse.Namespace, name: str = 'runs.jsonl') -> Path | None:

@@ -47,12 +47,12 @@ def run(args: argparse.Namespace) -> int:
     """
     from dyn_nodes.analysis.interventions import read_interventions
 
-    found = read_interventions(args.bag, args.namespace)
-    worst = found.worst(args.worst)
+    interventions = read_interventions(args.bag, args.namespace)
+    worst = interventions.worst(args.worst)
     if args.json:
-        tables.print_json(_as_json(found, worst, args.bag))
+        tables.print_json(_as_json(interventions, worst, args.bag))
     else:
-        _print(found, worst, args.bag)
+        _print(interventions, worst, args.bag)
     return 0
 
 
@@ -63,38 +63,40 @@ def play_command(bag: Path, one: Intervention) -> str:
     return f'dyn-nodes bag play {shlex.quote(str(bag))} --start-offset {start:.1f} --playback-duration {duration:.1f}'
 
 
-def when(found: Interventions, time: float) -> str:
+def when(interventions: Interventions, time: float) -> str:
     """Return a time of the bag, and that of the clock (UTC) where it is known."""
-    if found.origin <= 0.0:
+    if interventions.origin <= 0.0:
         return f'{time:.2f} s'
-    clock = datetime.fromtimestamp(found.origin + time, timezone.utc)
+    clock = datetime.fromtimestamp(interventions.origin + time, timezone.utc)
     return f'{time:.2f} s, {clock:%Y-%m-%d %H:%M:%S}Z'
 
 
-def _as_json(found: Interventions, worst: list[Intervention], bag: Path) -> dict[str, Any]:
+def _as_json(interventions: Interventions, worst: list[Intervention], bag: Path) -> dict[str, Any]:
     return {
-        'interventions': len(found.found),
-        'held_s': found.held,
-        'commands_s': found.seconds,
-        'answers': found.answers,
-        'neutral': found.neutral,
-        'functions': found.functions,
-        'least': {topic: {'value': value, 'time': time} for topic, (value, time) in found.least.items()},
-        'origin': found.origin,
+        'interventions': len(interventions.found),
+        'held_s': interventions.held,
+        'commands_s': interventions.seconds,
+        'answers': interventions.answers,
+        'neutral': interventions.neutral,
+        'functions': interventions.functions,
+        'least': {topic: {'value': value, 'time': time} for topic, (value, time) in interventions.least.items()},
+        'origin': interventions.origin,
         'worst': [{**asdict(one), 'play': play_command(bag, one)} for one in worst],
     }
 
 
-def _print(found: Interventions, worst: list[Intervention], bag: Path) -> None:
+def _print(interventions: Interventions, worst: list[Intervention], bag: Path) -> None:
     console = tables.console()
     console.print(
-        f'interventions: {len(found.found)}, {found.held:.1f} s of {found.seconds:.1f} s with commands; '
-        f'{found.answers} answers'
+        f'interventions: {len(interventions.found)}, {interventions.held:.1f} s of {interventions.seconds:.1f} s '
+        f'with commands; {interventions.answers} answers'
     )
-    if found.neutral:
-        console.print(f'{found.neutral} commands without an answer: nothing certain was known, valves at neutral')
+    if interventions.neutral:
+        console.print(
+            f'{interventions.neutral} commands without an answer: nothing certain was known, valves at neutral'
+        )
     tables.show(
-        found.functions.items(),
+        interventions.functions.items(),
         {
             'function': lambda item: printable(item[0]),
             'commanded, s': lambda item: f'{item[1].commanded:.1f}',
@@ -102,13 +104,14 @@ def _print(found: Interventions, worst: list[Intervention], bag: Path) -> None:
             'of its commands, %': lambda item: f'{100.0 * item[1].share:.2f}',
         },
     )
-    for topic, (value, time) in found.least.items():
-        console.print(f'least {printable(topic)}: {value:.4g} at {when(found, time)}', markup=False)
+    for topic, (value, time) in interventions.least.items():
+        console.print(f'least {printable(topic)}: {value:.4g} at {when(interventions, time)}', markup=False)
     for one in worst:
         margin = (
             f'margin {one.margin:.3f} ({printable(one.wheel)})' if math.isfinite(one.margin) else 'margin not logged'
         )
         held = ', '.join(map(printable, one.functions)) or 'none by more than 2 %'
-        line = f'{when(found, one.start)}: {one.end - one.start:.2f} s, {margin}, {100.0 * one.scale:.0f} % let through'
-        console.print(f'{line}, held back: {held}', markup=False, soft_wrap=True)
+        line = f'{when(interventions, one.start)}: {one.end - one.start:.2f} s, {margin}'
+        passed = f'{100.0 * one.scale:.0f} % let through'
+        console.print(f'{line}, {passed}, held back: {held}', markup=False, soft_wrap=True)
         console.print(f'  {printable(play_command(bag, one))}', markup=False, soft_wrap=True)

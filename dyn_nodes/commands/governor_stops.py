@@ -80,9 +80,9 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
     outcomes = [record.outcome for record in records]
     worst = min(range(len(outcomes)), key=lambda k: (outcomes[k].refused, outcomes[k].share))
-    refused = [own for own in outcomes if own.refused]
-    counts = {name: sum(getattr(own, name) for own in outcomes) for name in ('stops', *BAD)}
-    found = {
+    rejected = [outcome for outcome in outcomes if outcome.refused]
+    counts = {name: sum(getattr(outcome, name) for outcome in outcomes) for name in ('stops', *BAD)}
+    result = {
         'machine': args.machine,
         'seed': args.seed,
         'governed': not args.free,
@@ -93,29 +93,29 @@ def run(args: argparse.Namespace) -> int:
         'runs': len(outcomes),
         **counts,
         'share': outcomes[worst].share,
-        'refused_starts': {'runs': len(refused), 'share': min((own.share for own in refused), default=1.0)},
-        'longest': max(own.longest for own in outcomes),
+        'refused_starts': {'runs': len(rejected), 'share': min((outcome.share for outcome in rejected), default=1.0)},
+        'longest': max(outcome.longest for outcome in outcomes),
         'box': asdict(box),
         'reserve': governor_box.settings(args).reserve,
         'worst': {**outcomes[worst].as_dict(), 'case': records[worst].case.as_dict()},
     }
     if args.json:
-        tables.print_json(found)
+        tables.print_json(result)
     else:
-        _print(found)
+        _print(result)
     return 1 if any(counts[name] for name in BAD) else 0
 
 
 BAD = ('lost', 'lifted', 'overturned', 'unfinished', 'ended')
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(result: dict[str, Any]) -> None:
     headings = ('runs', 'stops', 'a wheel without load', 'lifted', 'overturned', 'not at rest', 'runs ended early')
-    counts = (str(found[name]) for name in ('runs', 'stops', *BAD))
-    row = (*counts, f'{found["share"]:.3f}', f'{found["longest"]:.2f}')
+    counts = (str(result[name]) for name in ('runs', 'stops', *BAD))
+    row = (*counts, f'{result["share"]:.3f}', f'{result["longest"]:.2f}')
     tables.show([row], (*headings, 'least load share', 'longest, s'))
-    refused = found['refused_starts']
-    if refused['runs']:
+    rejected = result['refused_starts']
+    if rejected['runs']:
         tables.console().print(
-            f'{refused["runs"]} of the starts are refused: least load share {refused["share"]:.3f} there'
+            f'{rejected["runs"]} of the starts are refused: least load share {rejected["share"]:.3f} there'
         )

@@ -36,26 +36,26 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.governor.campaign.pieces import sum_up
 
     reports = [(str(path), _report(path)) for path in args.reports]
-    found = sum_up(reports)
+    sums = sum_up(reports)
     if args.json:
-        tables.print_json(found)
+        tables.print_json(sums)
     else:
-        governor_counts.print_counts({**found})
-    governed = [own for kind, own in found.items() if kind != 'without governor']
-    return 1 if any(own['lifted'] or own['diverged'] for own in governed) else 0
+        governor_counts.print_counts({**sums})
+    governed = [summary for kind, summary in sums.items() if kind != 'without governor']
+    return 1 if any(summary['lifted'] or summary['diverged'] for summary in governed) else 0
 
 
 def _report(path: Path) -> dict[str, Any]:
     from dyn_nodes.governor.campaign.pieces import sum_up
 
     try:
-        found = json.loads(path.read_text())
-        sum_up([(str(path), found)])
+        report = json.loads(path.read_text())
+        sum_up([(str(path), report)])
     except OSError as error:
         raise CommandError(f'{path}: {error.strerror or error}') from None
     except (ValueError, KeyError, TypeError, RecursionError):
         text = f'{path}: expected what `dyn-nodes governor test --json` prints, found another text'
         raise CommandError(text) from None
-    if found['search'] and found['search']['runs'] != found['runs']:
+    if report['search'] and report['search']['runs'] != report['runs']:
         raise CommandError(f'{path}: expected random runs or a search, found both')
-    return dict(found)
+    return dict(report)

@@ -87,11 +87,11 @@ def find_talk(node: Any, everything: bool, connected: bool) -> Talk:
         everything: With hidden nodes and topics, and those of every node.
         connected: Only topics with both ends.
     """
-    own = node.get_fully_qualified_name()
+    this_node = node.get_fully_qualified_name()
     talk = Talk()
     for name, namespace in node.get_node_names_and_namespaces():
         full = full_name(name, namespace)
-        if full == own or (is_hidden(full) and not everything) or full in talk.nodes:
+        if full == this_node or (is_hidden(full) and not everything) or full in talk.nodes:
             continue
         talk.nodes.append(full)
         for query, ends in (

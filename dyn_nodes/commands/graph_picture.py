@@ -26,26 +26,26 @@ def draw(talk: Talk, path: Path, kind: str) -> None:
     """
     from matplotlib.figure import Figure
 
-    speakers, topics, listeners = arranged(talk)
-    height = ROW * max(len(topics), len(speakers), len(listeners), 1) + 2 * MARGIN
-    columns, width = _columns(speakers, topics, listeners)
+    publishers, topics, subscribers = arranged(talk)
+    height = ROW * max(len(topics), len(publishers), len(subscribers), 1) + 2 * MARGIN
+    columns, width = _columns(publishers, topics, subscribers)
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_xlim(0.0, width)
     axes.set_ylim(0.0, height)
     axes.axis('off')
     colours = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(talk.nodes)}
-    places = [_column(names, height) for names in (speakers, topics, listeners)]
+    positions = [_column(names, height) for names in (publishers, topics, subscribers)]
     for node, topic, speaks in talk.edges():
         left, right = (0, 1) if speaks else (1, 2)
         names = (node, topic) if speaks else (topic, node)
-        start = columns[left] + _half(names[0]), places[left][names[0]]
-        end = columns[right] - _half(names[1]), places[right][names[1]]
+        start = columns[left] + _half(names[0]), positions[left][names[0]]
+        end = columns[right] - _half(names[1]), positions[right][names[1]]
         _arrow(axes, start, end, colours[node])
     for column, x in ((0, columns[0]), (2, columns[2])):
-        for name, y in places[column].items():
+        for name, y in positions[column].items():
             _label(axes, x, y, name, colours[name], 'round')
-    for name, y in places[1].items():
+    for name, y in positions[1].items():
         _label(axes, columns[1], y, name, '#222222', 'square')
     for x, text in zip(columns, ('publish', 'topics', 'subscribe')):
         axes.text(x, height - 0.5 * MARGIN, text, ha='center', va='center', fontsize=10, color='#777777')
@@ -54,21 +54,21 @@ def draw(talk: Talk, path: Path, kind: str) -> None:
 
 def arranged(talk: Talk) -> tuple[list[str], list[str], list[str]]:
     """Return publishers, topics and subscribers in an order with few crossings (each at the mean of its partners)."""
-    speakers = [name for name in talk.nodes if any(name in talk.publishers.get(t, []) for t in talk.topics)]
-    listeners = [name for name in talk.nodes if any(name in talk.subscribers.get(t, []) for t in talk.topics)]
+    publishers = [name for name in talk.nodes if any(name in talk.publishers.get(t, []) for t in talk.topics)]
+    subscribers = [name for name in talk.nodes if any(name in talk.subscribers.get(t, []) for t in talk.topics)]
     topics = talk.topics
     for _ in range(SWEEPS):
-        speaker_places, listener_places = _ranks(speakers), _ranks(listeners)
+        publisher_ranks, subscriber_ranks = _ranks(publishers), _ranks(subscribers)
         partners = {
-            topic: [speaker_places[n] for n in talk.publishers.get(topic, [])]
-            + [listener_places[n] for n in talk.subscribers.get(topic, [])]
+            topic: [publisher_ranks[n] for n in talk.publishers.get(topic, [])]
+            + [subscriber_ranks[n] for n in talk.subscribers.get(topic, [])]
             for topic in topics
         }
         topics = _by_mean(topics, partners)
         ranks = _ranks(topics)
-        for names, ends in ((speakers, talk.publishers), (listeners, talk.subscribers)):
+        for names, ends in ((publishers, talk.publishers), (subscribers, talk.subscribers)):
             names[:] = _by_mean(names, {n: [ranks[t] for t in topics if n in ends.get(t, [])] for n in names})
-    return speakers, topics, listeners
+    return publishers, topics, subscribers
 
 
 def _half(name: str) -> float:
@@ -98,7 +98,7 @@ def _by_mean(names: Sequence[str], partners: Mapping[str, Sequence[float]]) -> l
 def _column(names: Sequence[str], height: float) -> dict[str, float]:
     """Heights of a column's entries, the first at the top."""
     room = height - 2 * MARGIN
-    return {name: height - MARGIN - room * place for name, place in _ranks(names).items()}
+    return {name: height - MARGIN - room * rank for name, rank in _ranks(names).items()}
 
 
 def _label(axes: Any, x: float, y: float, text: str, colour: str, shape: str) -> None:

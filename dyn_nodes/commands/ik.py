@@ -97,9 +97,9 @@ def _without_loops(args: argparse.Namespace, machine: Machine) -> tuple[HandTask
     from dyn_nodes.nodes.machines import joint_positions
 
     hand = HandKinematics.of(machine, args.link, args.joints)
-    known = set(hand.names)
-    own = {name: value for name, value in machine.initial.joint_positions.items() if name in known}
-    start = hand.posture(own | dict(joint_positions(args.posture, machine)))
+    names = set(hand.names)
+    initial = {name: value for name, value in machine.initial.joint_positions.items() if name in names}
+    start = hand.posture(initial | dict(joint_positions(args.posture, machine)))
     settings = Settings(tolerance=args.tolerance, damping=args.damping, starts=args.starts)
     task = _task(args, hand)
     return task, inverse_kinematics(hand, _target(args.pose, task), start, task, settings)
@@ -181,8 +181,8 @@ def _print(result: Result | ClosedResult, machine: Machine) -> None:
             degrees = f'{math.degrees(value):.2f}' if turns else ''
             rows.append((name, f'{value:.9g}', degrees, limits, SIDES[solution.at_limit.get(name, 0)]))
         tables.show(rows, ('joint', 'position', 'deg', 'limits', ''))
-        place = ' '.join(f'{value:.6g}' for value in solution.pose.position)
+        position = ' '.join(f'{value:.6g}' for value in solution.pose.position)
         turn = ' '.join(f'{value:.6g}' for value in rpy_of_matrix(solution.pose.rotation))
         console.print(
-            f'at {place} m, roll pitch yaw {turn} rad; residual {solution.distance:.3g} m, {solution.angle:.3g} rad'
+            f'at {position} m, roll pitch yaw {turn} rad; residual {solution.distance:.3g} m, {solution.angle:.3g} rad'
         )

@@ -84,12 +84,12 @@ def run(args: argparse.Namespace) -> int:
         Path(output).write_text(text, encoding='utf-8')
     except OSError as error:
         raise CommandError(f'{output} cannot be written: {error.strerror}') from None
-    _tell(output, guess, checked, reason)
+    _print_result(output, guess, checked, reason)
     print(f'{text.count("guess:") - 2} guesses, each marked "guess:" in the file; look through them, then')
-    given, made = shlex.quote(str(args.urdf)), shlex.quote(output)
-    print(f'  dyn-nodes check {given} --config {made}')
+    urdf, made = shlex.quote(str(args.urdf)), shlex.quote(output)
+    print(f'  dyn-nodes check {urdf} --config {made}')
     control = '' if checked.machine and checked.machine.movable_joints else ' controller:=false'
-    print(f'  dyn-nodes launch machine machine:={given} config:={made}{control}')
+    print(f'  dyn-nodes launch machine machine:={urdf} config:={made}{control}')
     return 0
 
 
@@ -102,12 +102,12 @@ def _loops(machine: Machine, urdf: Path, closures: Path | None) -> Loops:
     result = Closures('')
     for path in [closures] if closures is not None else files_beside(urdf):
         report = Report(str(path))
-        found = read_closures(path, machine, report)
+        loaded = read_closures(path, machine, report)
         for warning in report.sorted_warnings():
             print(f'warning: {warning}', file=sys.stderr)
-        if found is None:
+        if loaded is None:
             raise CommandError('\n'.join(str(problem) for problem in report.sorted_problems()))
-        result = result if result.pairs or result.mimics else found
+        result = result if result.pairs or result.mimics else loaded
     return loops_of(machine, result)
 
 
@@ -182,7 +182,7 @@ def _load(urdf: Path, text: str) -> LoadReport:
         return load_machine_report(urdf, path)
 
 
-def _tell(output: str, guess: Guess, checked: LoadReport, reason: str) -> None:
+def _print_result(output: str, guess: Guess, checked: LoadReport, reason: str) -> None:
     machine = checked.machine
     assert machine is not None
     print(f'{output}: {machine.name}, {machine.total_mass:.4g} kg, {len(machine.movable_joints)} joints that move')
@@ -194,7 +194,7 @@ def _tell(output: str, guess: Guess, checked: LoadReport, reason: str) -> None:
     if joints.locked:
         print(f'  held joints: {len(joints.locked)}')
     if joints.constraints:
-        print(f'  constraints: {", ".join(own.name for own in joints.constraints)}')
+        print(f'  constraints: {", ".join(constraint.name for constraint in joints.constraints)}')
     for name, (kind, why) in joints.classes.items():
         if kind == 'actuated':
             print(f'  {name}: class {kind}, because its {why}')

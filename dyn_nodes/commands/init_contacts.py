@@ -61,7 +61,7 @@ class Contact:
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _Candidate:
     link: str
     low: float
     middle: Array  # of the shape, in the root frame
@@ -86,14 +86,14 @@ def find_contacts(machine: Machine, shapes: Shapes, poses: Mapping[str, Array]) 
         return [], 'no link has a shape that could be read'
     everything = np.concatenate(list(clouds.values()))
     near = max(NEAR_GROUND * float(np.ptp(everything[:, 2])), LEAST_NEAR)
-    places = _places(machine, clouds, poses)
-    lowest = min((place.low for place in places), default=0.0)
-    low = [place for place in places if place.low - lowest <= near]
-    found = _distinct(low, SAME * float(np.ptp(everything[:, :2], axis=0).max()))
-    if _span_an_area(found):
-        tolerance = LOSS * half_width(np.concatenate([_below(place)[:, :2] for place in found]))
-        contacts = [contact for place in found for contact in _contacts(place, poses, tolerance)]
-        how = f'{len(found)} wheels or feet that reach within {near:.3f} m of the lowest of them'
+    candidates = _candidates(machine, clouds, poses)
+    lowest = min((candidate.low for candidate in candidates), default=0.0)
+    low = [candidate for candidate in candidates if candidate.low - lowest <= near]
+    distinct = _distinct(low, SAME * float(np.ptp(everything[:, :2], axis=0).max()))
+    if _span_an_area(distinct):
+        tolerance = LOSS * half_width(np.concatenate([_below(candidate)[:, :2] for candidate in distinct]))
+        contacts = [contact for candidate in distinct for contact in _contacts(candidate, poses, tolerance)]
+        how = f'{len(distinct)} wheels or feet that reach within {near:.3f} m of the lowest of them'
     else:
         contacts = _corners(machine, clouds, poses)
         how = 'corners of the sole of the base body: no three wheels or feet were found that span an area'
@@ -109,15 +109,15 @@ def find_contacts(machine: Machine, shapes: Shapes, poses: Mapping[str, Array]) 
 def _cloud(shapes: Shapes, link: str, pose: Array) -> Array:
     """Return corner points of a link in the root frame; of a ball its lowest, highest and outermost points."""
     points, radii = shapes.points(link)
-    placed = points @ pose[:3, :3].T + pose[:3, 3]
-    balls = [center + radius * side for center, radius in zip(placed, radii) if radius > 0 for side in _SIDES]
-    return np.concatenate([placed[radii <= 0], np.array(balls).reshape(-1, 3)])
+    in_root = points @ pose[:3, :3].T + pose[:3, 3]
+    balls = [center + radius * side for center, radius in zip(in_root, radii) if radius > 0 for side in _SIDES]
+    return np.concatenate([in_root[radii <= 0], np.array(balls).reshape(-1, 3)])
 
 
 _SIDES = np.array([[0, 0, -1], [0, 0, 1], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]], dtype=np.float64)
 
 
-def _places(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, Array]) -> list[_Place]:
+def _candidates(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, Array]) -> list[_Candidate]:
     """Return every link that looks like a wheel or a foot."""
     mover = {joint.child: joint for joint in machine.joints}
     result = []
@@ -142,10 +142,10 @@ def _places(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, A
         ends = _track_ends(link.name, cloud)
         for end, point in ends.items():
             how = f'the {end} end of the track {link.name}'
-            result.append(_Place(link.name, low, point, point[None], joints, carrier, False, how, f'_{end}'))
+            result.append(_Candidate(link.name, low, point, point[None], joints, carrier, False, how, f'_{end}'))
         if ends:
             continue
-        result.append(_Place(link.name, low, middle, sole, joints, carrier, wheel, how))
+        result.append(_Candidate(link.name, low, middle, sole, joints, carrier, wheel, how))
     return result
 
 
@@ -177,46 +177,48 @@ def _steered(link: str, mover: Mapping[str, Joint]) -> tuple[tuple[str, ...], st
     return tuple(joints), carrier
 
 
-def _distinct(places: list[_Place], near: float) -> list[_Place]:
+def _distinct(candidates: list[_Candidate], near: float) -> list[_Candidate]:
     """Return the lowest of those that are near to each other, in the order of the URDF."""
-    kept: list[_Place] = []
-    for place in sorted(places, key=lambda place: place.low):
-        if all(np.linalg.norm(place.middle[:2] - other.middle[:2]) > near for other in kept):
-            kept.append(place)
-    return [place for place in places if place in kept]
+    kept: list[_Candidate] = []
+    for candidate in sorted(candidates, key=lambda candidate: candidate.low):
+        if all(np.linalg.norm(candidate.middle[:2] - other.middle[:2]) > near for other in kept):
+            kept.append(candidate)
+    return [candidate for candidate in candidates if candidate in kept]
 
 
-def _span_an_area(places: list[_Place]) -> bool:
-    if len(places) < 3:
+def _span_an_area(candidates: list[_Candidate]) -> bool:
+    if len(candidates) < 3:
         return False
-    points = np.array([_below(place)[:, :2].mean(axis=0) for place in places])
+    points = np.array([_below(candidate)[:, :2].mean(axis=0) for candidate in candidates])
     extents = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return bool(extents[1] > THIN * extents[0])
 
 
-def _below(place: _Place) -> Array:
+def _below(candidate: _Candidate) -> Array:
     """Return the points (n, 3) that touch the ground: below the middle of a wheel, the sole of a foot."""
-    points = place.middle[None].copy() if place.wheel else place.sole.copy()
-    points[:, 2] = place.low
+    points = candidate.middle[None].copy() if candidate.wheel else candidate.sole.copy()
+    points[:, 2] = candidate.low
     return points
 
 
-def _contacts(place: _Place, poses: Mapping[str, Array], tolerance: float) -> list[Contact]:
+def _contacts(candidate: _Candidate, poses: Mapping[str, Array], tolerance: float) -> list[Contact]:
     """Return the contacts of a wheel or foot: one in the middle of a sole that is smaller than a tolerance, m."""
-    points = _below(place)
+    points = _below(candidate)
     middle = points.mean(axis=0)
     if np.linalg.norm(points[:, :2] - middle[:2], axis=1).max() <= tolerance:
         points = middle[None]
     else:
-        points = np.insert(corners(points[:, :2], tolerance), 2, place.low, axis=1)
-    height = float(place.middle[2]) if place.wheel else place.low + FOOT_HEIGHT
-    name = (re.sub(r'_?link$', '', place.link) or place.link) + place.end
+        points = np.insert(corners(points[:, :2], tolerance), 2, candidate.low, axis=1)
+    height = float(candidate.middle[2]) if candidate.wheel else candidate.low + FOOT_HEIGHT
+    name = (re.sub(r'_?link$', '', candidate.link) or candidate.link) + candidate.end
     result = []
     for k, ground in enumerate(points):
-        own = name if len(points) == 1 else f'{name}_{k + 1}'
-        how = place.how if len(points) == 1 else f'{place.how}, a corner of its sole'
-        position = _in_frame(poses[place.carrier], np.array([ground[0], ground[1], height]))
-        result.append(Contact(own, place.carrier, position, height - place.low, ground, place.joints, how))
+        contact = name if len(points) == 1 else f'{name}_{k + 1}'
+        how = candidate.how if len(points) == 1 else f'{candidate.how}, a corner of its sole'
+        position = _in_frame(poses[candidate.carrier], np.array([ground[0], ground[1], height]))
+        result.append(
+            Contact(contact, candidate.carrier, position, height - candidate.low, ground, candidate.joints, how)
+        )
     return result
 
 
@@ -232,7 +234,7 @@ def _corners(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, 
     points = np.concatenate(bodies)
     low = float(points[:, 2].min())
     soles = (points[points[:, 2] <= low + height][:, :2] for height in SOLES)
-    sole = next((own for own in soles if half_width(own) > 0.5e-3), None)
+    sole = next((area for area in soles if half_width(area) > 0.5e-3), None)
     if sole is None:
         return []
     how = f'a corner of the sole of {root} and what is fixed to it'

@@ -78,8 +78,8 @@ def guess_machine(
 def _springs(guess: Guess, machine: Machine) -> None:
     if not guess.contacts:
         return
-    places = np.array([contact.ground[:2] for contact in guess.contacts])
-    extent = float(np.linalg.norm(places[:, None] - places[None, :], axis=2).max())
+    positions = np.array([contact.ground[:2] for contact in guess.contacts])
+    extent = float(np.linalg.norm(positions[:, None] - positions[None, :], axis=2).max())
     share = machine.total_mass / len(guess.contacts)
     shortest = min(contact.free_length for contact in guess.contacts)
     guess.sag = min(SAG * extent, MOST_SAG * shortest)

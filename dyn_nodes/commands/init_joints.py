@@ -188,7 +188,7 @@ def _locked(
         leader = followers.mimics[joint.name].leader if joint.name in followers.mimics else joint.name
         group = [leader, *followers.of(leader)]
         reasons[joint.name] = '' if joint.name in looped else _reason(joint.name, group, moved, spun, lightest)
-    for name, mimic in ((name, own) for name, own in followers.mimics.items() if name not in looped):
+    for name, mimic in ((name, entry) for name, entry in followers.mimics.items() if name not in looped):
         if not reasons[name] and (reasons.get(mimic.leader, 'fixed') or not mimic.multiplier):
             reasons[name] = f'mimics {mimic.leader}, which does not move it'
         elif not reasons[name] and name in followers.unmet:

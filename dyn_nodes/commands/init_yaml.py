@@ -81,7 +81,7 @@ def _classes(joints: Joints) -> str:
         return ''
     classes = joints.classes.items()
     return _explained(
-        ['joints:'], [(f'{yaml_word(name)}: {{class: {own}}}', f'guess: {why}') for name, (own, why) in classes]
+        ['joints:'], [(f'{yaml_word(name)}: {{class: {kind}}}', f'guess: {why}') for name, (kind, why) in classes]
     )
 
 
@@ -89,7 +89,8 @@ def _constraints(joints: Joints) -> str:
     if not joints.constraints:
         return ''
     entries = [
-        (f'{yaml_word(own.name)}: {_flow({"kind": own.kind, **own.keys})}', own.source) for own in joints.constraints
+        (f'{yaml_word(constraint.name)}: {_flow({"kind": constraint.kind, **constraint.keys})}', constraint.source)
+        for constraint in joints.constraints
     ]
     return _explained(['constraints:'], entries)
 
@@ -108,12 +109,12 @@ def _explained(lines: list[str], entries: Sequence[tuple[str, str]]) -> str:
 def _flow(value: Any) -> str:
     """Return a value in YAML's flow style."""
     if isinstance(value, Mapping):
-        return f'{{{", ".join(f"{yaml_word(key)}: {_flow(own)}" for key, own in value.items())}}}'
+        return f'{{{", ".join(f"{yaml_word(key)}: {_flow(entry)}" for key, entry in value.items())}}}'
     if isinstance(value, str):
         return yaml_word(value)
     if isinstance(value, float):
         return _exact(value)
-    return f'[{", ".join(_exact(float(own)) for own in value)}]'
+    return f'[{", ".join(_exact(float(number)) for number in value)}]'
 
 
 def _exact(value: float) -> str:

@@ -117,7 +117,7 @@ def _model(args: argparse.Namespace) -> tuple[Plant, LinearModel, list[str]]:
         values = {} if args.payload is None else {'payload_mass': checked_payload(machine, args.payload)}
         actuation: Any = 'hydraulic' if machine.actuators and not args.efforts else 'effort'
         plant = Plant(machine, actuation, PERIOD, PERIOD, (), joints, values)
-        plant.set_inputs({name: value for given in args.input for name, value in given.items()})
+        plant.set_inputs({name: value for inputs in args.input for name, value in inputs.items()})
         for _ in range(round(args.after / PERIOD)):
             plant.advance()
         x, u = plant.x, plant.u
@@ -139,10 +139,10 @@ def _assumed(args: argparse.Namespace, machine: Machine) -> tuple[Assumption, ..
     from dyn_nodes.model.assumptions import payload_of, posture_of, slope_of
     from dyn_nodes.nodes.machines import joint_positions
 
-    found = payload_of(machine, '--payload') if args.payload is None else ()
+    assumed = payload_of(machine, '--payload') if args.payload is None else ()
     if args.bag is None:
-        found += posture_of(machine, '--posture', joint_positions(args.posture, machine) if args.posture else ())
-    return found + slope_of(machine, 'option for it')
+        assumed += posture_of(machine, '--posture', joint_positions(args.posture, machine) if args.posture else ())
+    return assumed + slope_of(machine, 'option for it')
 
 
 def _from_bag(args: argparse.Namespace, plant: Plant) -> tuple[Any, Any, list[str]]:
@@ -151,33 +151,33 @@ def _from_bag(args: argparse.Namespace, plant: Plant) -> tuple[Any, Any, list[st
 
     try:
         data = read_bag(args.bag, namespace=args.namespace)
-        found = recorded_state(plant.system, data, args.at, plant.x, plant.u)
+        recorded = recorded_state(plant.system, data, args.at, plant.x, plant.u)
     except OSError as error:
         raise CommandError(f'{error.filename or args.bag}: {error.strerror or error}') from None
-    notes = [f'state of {args.bag} at {found.time:g} s']
-    if found.missing:
-        notes.append(f'not in the bag, as at rest: {", ".join(found.missing)}')
-    return found.x, found.u, notes
+    notes = [f'state of {args.bag} at {recorded.time:g} s']
+    if recorded.missing:
+        notes.append(f'not in the bag, as at rest: {", ".join(recorded.missing)}')
+    return recorded.x, recorded.u, notes
 
 
 def _as_json(plant: Plant, model: LinearModel, bode: Any, notes: list[str]) -> dict[str, Any]:
     reach, seen = model.controllability(), model.observability()
-    found = {'machine': plant.machine.name, 'stable': model.stable, 'notes': notes, **model.as_dict()}
-    for what, own in (('controllability', reach), ('observability', seen)):
-        found[what] = {'rank': own.rank, 'order': own.order, 'rest': list(own.rest)}
+    result = {'machine': plant.machine.name, 'stable': model.stable, 'notes': notes, **model.as_dict()}
+    for name, subspace in (('controllability', reach), ('observability', seen)):
+        result[name] = {'rank': subspace.rank, 'order': subspace.order, 'rest': list(subspace.rest)}
     if bode is not None:
-        found['bode'] = {'hertz': bode.hertz, 'gain': bode.gain, 'phase': bode.phase}
-    return found
+        result['bode'] = {'hertz': bode.hertz, 'gain': bode.gain, 'phase': bode.phase}
+    return result
 
 
 def _print(plant: Plant, model: LinearModel, bode: Any, notes: list[str]) -> None:
     console = tables.console()
     growing = sum(mode.count for mode in model.modes() if mode.grows)
     still = sum(mode.count for mode in model.modes() if mode.pole == 0)
-    said = f'{growing} pole{" grows" if growing == 1 else "s grow"}' if growing else 'no pole grows'
+    growth = f'{growing} pole{" grows" if growing == 1 else "s grow"}' if growing else 'no pole grows'
     inputs = ', '.join(model.input_names) or 'none'
     rest = f', {still} at the origin' if still else ''
-    console.print(f'{plant.machine.name}: {len(model.state_names)} states, inputs {inputs}; {said}{rest}')
+    console.print(f'{plant.machine.name}: {len(model.state_names)} states, inputs {inputs}; {growth}{rest}')
     for note in notes:
         console.print(note, style='dim')
     rows = []
@@ -190,9 +190,11 @@ def _print(plant: Plant, model: LinearModel, bode: Any, notes: list[str]) -> Non
         states = ', '.join(f'{name} {100 * share:.0f} %' for name, share in mode.main_states() if share > 0.005)
         rows.append((f'{times}{mode.pole.real:.4g}{sign}', frequency, damping, decay, states))
     tables.show(rows, ('pole, 1/s', 'Hz', 'damping ratio', 'time constant, s', 'states, share'))
-    for what, own in (('inputs reach', model.controllability()), ('outputs see', model.observability())):
-        rest = f'; the rest lies mostly in {", ".join(own.rest[:6])}' if own.rest else ''
-        console.print(f'{what} {own.rank} of {own.order} states{rest}{" ..." if len(own.rest) > 6 else ""}')
+    for label, subspace in (('inputs reach', model.controllability()), ('outputs see', model.observability())):
+        rest = f'; the rest lies mostly in {", ".join(subspace.rest[:6])}' if subspace.rest else ''
+        console.print(
+            f'{label} {subspace.rank} of {subspace.order} states{rest}{" ..." if len(subspace.rest) > 6 else ""}'
+        )
     if bode is not None:
         step = max(1, len(bode.hertz) // 20)
         lines = zip(*(values[::step] for values in (bode.hertz, bode.gain, bode.decibels, bode.phase)))

@@ -98,9 +98,9 @@ def run(args: argparse.Namespace) -> int:
         from dyn_nodes.commands.support_loads import print_support_loads
 
         return print_support_loads(machine, args)
-    own = math.acos(max(-1.0, min(1.0, math.cos(machine.slope[0]) * math.cos(machine.slope[1]))))
+    tilt = math.acos(max(-1.0, min(1.0, math.cos(machine.slope[0]) * math.cos(machine.slope[1]))))
     settings = ChartSettings(
-        slopes=tuple(math.radians(slope) for slope in args.slope) if args.slope else (own,),
+        slopes=tuple(math.radians(slope) for slope in args.slope) if args.slope else (tilt,),
         downhill=None if args.downhill == 'any' else math.radians(HEADINGS[args.downhill]),
         height=args.height,
         tipping_share=args.tipping_share,
@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
         rigid=args.rigid,
     )
     chart = load_chart(machine, settings)
-    found = None if args.map is None else _map(machine, settings, args.map)
+    judged = None if args.map is None else _map(machine, settings, args.map)
     assumed = (*(() if args.slope else slope_of(machine, '--slope')), *friction_of(machine, 'friction of the ground'))
     if args.json:
         tables.print_json({**as_json(chart), 'assumed': plain(assumed)}, indent=None)
@@ -125,10 +125,10 @@ def run(args: argparse.Namespace) -> int:
         try:
             args.out.mkdir(parents=True, exist_ok=True)
             paths = write_all(chart, args.out)
-            if found is not None:
+            if judged is not None:
                 from dyn_nodes.analysis.load_map import write_map
 
-                paths += write_map(found, args.out)
+                paths += write_map(judged, args.out)
         except OSError as error:
             raise CommandError(f'--out {args.out}: {error.strerror}') from None
         print('written: ' + ', '.join(str(path) for path in paths), file=sys.stderr)
@@ -143,10 +143,10 @@ def _map(machine: Machine, settings: ChartSettings, count: int) -> LoadMap:
     since = time.perf_counter()
     with tables.progress() as bar:
         task = bar.add_task('postures', total=len(settings.slopes) * count ** len(small.joints))
-        found = load_map(machine, settings, count, lambda postures: bar.advance(task, postures))
+        result = load_map(machine, settings, count, lambda postures: bar.advance(task, postures))
     seconds = time.perf_counter() - since
-    print(f'load map: {found.safe.size} states in {seconds:.2f} s', file=sys.stderr)
-    return found
+    print(f'load map: {result.safe.size} states in {seconds:.2f} s', file=sys.stderr)
+    return result
 
 
 def _check(args: argparse.Namespace) -> None:

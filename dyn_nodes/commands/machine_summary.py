@@ -75,10 +75,10 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
 def _initial_velocities(machine: Machine, start: ConstrainedMachine | None) -> dict[str, float]:
     """Return the velocities at the start that are not zero, by name: given, and what constraints make of them."""
     if start is not None:
-        found = dict(zip(start.system.blocks.tree.velocity_names, (float(value) for value in start.v)))
+        velocities = dict(zip(start.system.blocks.tree.velocity_names, (float(value) for value in start.v)))
     else:
-        found = given_velocities(machine, matrix_of_rpy(machine.initial.pose[3:]))
-    return {name: value for name, value in found.items() if abs(value) > ROUND_OFF}
+        velocities = given_velocities(machine, matrix_of_rpy(machine.initial.pose[3:]))
+    return {name: value for name, value in velocities.items() if abs(value) > ROUND_OFF}
 
 
 def _start(machine: Machine) -> CheckedStart | None:
@@ -96,17 +96,17 @@ def _posed(machine: Machine, joints: Mapping[str, float]) -> Machine:
 
 def constraint_summary(start: ConstrainedMachine) -> dict[str, Any]:
     """Return the counts of a machine with constraints at its start."""
-    found = start.analysis
+    analysis = start.analysis
     return {
-        'topology': found.topology,
-        'velocities': found.velocities,
-        'rows': found.rows,
-        'rank': found.rank,
-        'mobility': found.mobility,
-        'actuators': found.actuators,
-        'underactuation': found.underactuation,
-        'redundant': list(found.redundant),
-        'indeterminate': [name for name, unique in found.forces_unique.items() if not unique],
+        'topology': analysis.topology,
+        'velocities': analysis.velocities,
+        'rows': analysis.rows,
+        'rank': analysis.rank,
+        'mobility': analysis.mobility,
+        'actuators': analysis.actuators,
+        'underactuation': analysis.underactuation,
+        'redundant': list(analysis.redundant),
+        'indeterminate': [name for name, unique in analysis.forces_unique.items() if not unique],
     }
 
 
@@ -142,7 +142,7 @@ def static_summary(machine: Machine, start: CheckedStart | None = None) -> dict[
         'center_of_mass': _list(stance.center),
         'zmp': _list(stance.zmp),
         'weight': total,
-        'wheels': {own.name: _standing(machine, own.name, stance) for own in machine.ground_contacts},
+        'wheels': {contact.name: _standing(machine, contact.name, stance) for contact in machine.ground_contacts},
     }
     if machine.base.attachment == 'free':
         summary |= _margins(machine, stance)
@@ -154,10 +154,10 @@ def _raised(machine: Machine, stance: Stance) -> dict[str, float]:
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     up = (rotation_about(np.eye(3)[1], stance.pitch) @ rotation_about(np.eye(3)[0], stance.roll))[2]
     gaps = {}
-    for own, stands in zip(machine.supports, standing_supports(machine)):
-        if not stands:
-            point = poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3]
-            gaps[own.name] = stance.height + float(up @ point) - own.free_length
+    for support, carries in zip(machine.supports, standing_supports(machine)):
+        if not carries:
+            point = poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3]
+            gaps[support.name] = stance.height + float(up @ point) - support.free_length
     return gaps
 
 
@@ -170,27 +170,27 @@ def _tipping(machine: Machine) -> dict[str, Any] | None:
     if machine.payload is None:
         return None
     try:
-        found = tipping_load(running_gear(machine), gravity_in_ground(machine))
+        tipping = tipping_load(running_gear(machine), gravity_in_ground(machine))
     except ValueError:
         return None
     return {
-        'first_lift_off': _finite(found.first_lift_off),
-        'load': _finite(found.load),
-        'fall': _finite(found.fall),
-        'axis': [] if found.axis is None else list(found.axis.names),
-        'fall_axis': [] if found.fall_axis is None else list(found.fall_axis.names),
-        'stages': [stage._asdict() for stage in found.stages],
+        'first_lift_off': _finite(tipping.first_lift_off),
+        'load': _finite(tipping.load),
+        'fall': _finite(tipping.fall),
+        'axis': [] if tipping.axis is None else list(tipping.axis.names),
+        'fall_axis': [] if tipping.fall_axis is None else list(tipping.fall_axis.names),
+        'stages': [stage._asdict() for stage in tipping.stages],
     }
 
 
 def _standing(machine: Machine, name: str, stance: Stance) -> dict[str, Any]:
     """Return load, share, greatest compression and centre of pressure of a wheel or another contact at rest."""
-    own = contact_at_rest(machine, name, stance)
+    contact = contact_at_rest(machine, name, stance)
     return {
-        'load': own.load,
-        'share': own.load / float(stance.loads.sum()),
-        'compression': own.compression,
-        'contact': _list(own.point),
+        'load': contact.load,
+        'share': contact.load / float(stance.loads.sum()),
+        'compression': contact.compression,
+        'contact': _list(contact.point),
     }
 
 

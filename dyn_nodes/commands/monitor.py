@@ -115,13 +115,13 @@ def _assumed(args: argparse.Namespace, *names: str) -> list[dict[str, Any]]:
     """Return payload and slope of the runs as plain assumptions."""
     from dyn_nodes.model.assumptions import Assumption, plain
 
-    found = []
+    assumptions = []
     for name in names:
         if args.payload is None:
-            found.append(Assumption('payload', RUNS[name].payload, 'kg', f'of the run {name}; no --payload'))
+            assumptions.append(Assumption('payload', RUNS[name].payload, 'kg', f'of the run {name}; no --payload'))
         if any(RUNS[name].slope):
-            found.append(Assumption('slope', list(RUNS[name].slope), 'rad', f'roll and pitch, of the run {name}'))
-    return plain(found)
+            assumptions.append(Assumption('slope', list(RUNS[name].slope), 'rad', f'roll and pitch, of the run {name}'))
+    return plain(assumptions)
 
 
 def _print_assumed(assumed: list[dict[str, Any]]) -> None:
@@ -171,8 +171,8 @@ def _check(args: argparse.Namespace) -> int:
             measured = _measured(name, args.payload, seed, args.rate)
             scale = scale or full_scale(measured.machine)
             believed, _ = misjudged(measured, 'stiffness', args.stiffness - 1.0)
-            found = replay(measured, 'imu' not in args.without, 'velocities' not in args.without, machine=believed)
-            for item in deviations(measured, *found):
+            replayed = replay(measured, 'imu' not in args.without, 'velocities' not in args.without, machine=believed)
+            for item in deviations(measured, *replayed):
                 record = {'run': name, 'seed': seed, **vars(item), 'bound': item.bound, 'passed': item.passed}
                 results.append(record)
             sensors = measured.sensors
@@ -213,10 +213,10 @@ def _print_errors(records: list[dict[str, Any]], cases: list[tuple[str, float]])
     phases = list(dict.fromkeys((record['measure'], record['phase']) for record in records))
     rows = []
     for quantity, error in cases:
-        own = [r for r in records if r['quantity'] == quantity and abs(r['error']) == error]
+        matching = [r for r in records if r['quantity'] == quantity and abs(r['error']) == error]
         cells = []
         for measure, phase in phases:
-            both = [r for r in own if (r['measure'], r['phase']) == (measure, phase)]
+            both = [r for r in matching if (r['measure'], r['phase']) == (measure, phase)]
             cells.append(f'{max(r["over"] for r in both):.1f} / {max(r["under"] for r in both):.1f}')
         rows.append((quantity, f'{error:g}' if error else '', *cells))
     tables.console().print('unsafe / safe side, %')

@@ -57,13 +57,13 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.analysis.payload_check import missed, summary
 
     assert machine.payload is not None
-    found = summary(results, machine.payload.limit)
-    found['missed'] = missed(found, args.steps)
+    result = summary(results, machine.payload.limit)
+    result['missed'] = missed(result, args.steps)
     if args.json:
-        tables.print_json(found)
+        tables.print_json(result)
     else:
-        _print(found, machine.payload.limit)
-    return 1 if found['missed'] else 0
+        _print(result, machine.payload.limit)
+    return 1 if result['missed'] else 0
 
 
 def _machine(args: argparse.Namespace) -> Machine:
@@ -109,29 +109,29 @@ def _checked(args: argparse.Namespace, machine: Machine) -> Iterator[PayloadResu
         yield from pool.map(check_in_worker, numbers, together=10)
 
 
-def _print(found: dict[str, Any], limit: float) -> None:
+def _print(result: dict[str, Any], limit: float) -> None:
     rows = {
-        'cases': f'{found["cases"]}',
-        'interval of 95 % holds the truth': f'{100.0 * found["covered"]:.1f} %',
-        f'within 1 % of {limit:g} kg': f'{100.0 * found["within_bound"]:.1f} %',
+        'cases': f'{result["cases"]}',
+        'interval of 95 % holds the truth': f'{100.0 * result["covered"]:.1f} %',
+        f'within 1 % of {limit:g} kg': f'{100.0 * result["within_bound"]:.1f} %',
         'error: median, 95 %, greatest': ', '.join(
-            f'{found[key]:.1f}' for key in ('median_error', 'error_95', 'greatest_error')
+            f'{result[key]:.1f}' for key in ('median_error', 'error_95', 'greatest_error')
         )
         + ' kg',
-        'greatest error where it is observed': _kilograms(found['greatest_error_observed']),
-        'standard deviation reported, median': f'{found["median_deviation"]:.1f} kg',
-        'rated payload at the end': f'{found["rated"]}',
-        'steps noticed where there was none': f'{found["false_steps"]}',
+        'greatest error where it is observed': _kilograms(result['greatest_error_observed']),
+        'standard deviation reported, median': f'{result["median_deviation"]:.1f} kg',
+        'rated payload at the end': f'{result["rated"]}',
+        'steps noticed where there was none': f'{result["false_steps"]}',
     }
-    if found['stepped']:
+    if result['stepped']:
         rows |= {
-            'steps of the load noticed': f'{found["noticed"]} of {found["stepped"]}',
-            'noticed: median, latest': f'{found["median_notice"]:.3f}, {found["latest_notice"]:.3f} s',
-            'weighed anew: 99 %, latest': f'{found["settled_99"]:.3f}, {found["latest_settled"]:.3f} s',
+            'steps of the load noticed': f'{result["noticed"]} of {result["stepped"]}',
+            'noticed: median, latest': f'{result["median_notice"]:.3f}, {result["latest_notice"]:.3f} s',
+            'weighed anew: 99 %, latest': f'{result["settled_99"]:.3f}, {result["latest_settled"]:.3f} s',
         }
     tables.show(rows.items(), ('', 'found'))
     console = tables.console()
-    for item in found['missed']:
+    for item in result['missed']:
         console.print(f'MISSED: {item}')
 
 

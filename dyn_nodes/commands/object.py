@@ -67,22 +67,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _file(given: str) -> Path:
+def _file(name: str) -> Path:
     """Return a file by its path, or by its name in the share."""
     from dyn_nodes.common.share import find_resource, share_directory
 
-    if Path(given).exists() or '/' in given or Path(given).suffix:
-        return Path(given)
+    if Path(name).exists() or '/' in name or Path(name).suffix:
+        return Path(name)
     try:
-        return find_resource(f'config/objects/{given}.yaml')
+        return find_resource(f'config/objects/{name}.yaml')
     except FileNotFoundError:
         names = sorted(file.stem for file in (share_directory() / 'config/objects').glob('*.yaml'))
-        found = f'{given!r}{near(given, names)}'
-        raise CommandError(f'object: expected a file, or one of {", ".join(names)}; found {found}') from None
+        actual = f'{name!r}{near(name, names)}'
+        raise CommandError(f'object: expected a file, or one of {", ".join(names)}; found {actual}') from None
 
 
 def _as_json(item: DeformableObject, facts: ObjectFacts, change: list[float] | None) -> dict[str, Any]:
-    plain = {name: own for name, own in facts._asdict().items() if name not in ('masses', 'stiffnesses')}
+    plain = {name: value for name, value in facts._asdict().items() if name not in ('masses', 'stiffnesses')}
     rods = {
         'between': [[item.grasps[i].name, item.grasps[j].name] for i, j in item.lattice.rods.tolist()],
         'stiffness': item.lattice.stiffness,

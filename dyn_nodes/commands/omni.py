@@ -49,11 +49,11 @@ def _add_verb(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument('--step', type=positive(), default=0.02, metavar='S', help='between samples, s (0.02)')
     parser.add_argument('--driven', nargs='+', metavar='WHEEL', help="wheels with a motor (the file's)")
     if verb in ('torques', 'simulate'):
-        for name, what in (
+        for name, meaning in (
             ('limit', 'torque limit of a wheel, N m, both ways'),
             ('weight', 'of a torque in the effort'),
         ):
-            text = f'{what}; WHEEL may be `all`'
+            text = f'{meaning}; WHEEL may be `all`'
             parser.add_argument(f'--{name}', action='append', type=numbers_by_name, metavar='WHEEL=X', help=text)
     if verb == 'simulate':
         parser.add_argument(
@@ -104,45 +104,45 @@ def _vehicle(args: argparse.Namespace) -> OmniMachine:
     return machine
 
 
-def _file(given: str, what: str, folder: str) -> Path:
+def _file(name: str, kind: str, folder: str) -> Path:
     """Return a file by its path, or by its name in a folder of the share."""
     from dyn_nodes.common.share import find_resource, share_directory
 
-    if Path(given).exists() or '/' in given or Path(given).suffix:
-        return Path(given)
+    if Path(name).exists() or '/' in name or Path(name).suffix:
+        return Path(name)
     try:
-        return find_resource(f'{folder}/{given}.yaml')
+        return find_resource(f'{folder}/{name}.yaml')
     except FileNotFoundError:
         names = sorted(file.stem for file in (share_directory() / folder).glob('*.yaml'))
-        found = f'{given!r}{near(given, names)}'
-        raise CommandError(f'{what}: expected a file, or one of {", ".join(names)}; found {found}') from None
+        actual = f'{name!r}{near(name, names)}'
+        raise CommandError(f'{kind}: expected a file, or one of {", ".join(names)}; found {actual}') from None
 
 
-def _by_wheel(option: str, given: list[dict[str, float]], machine: OmniMachine, least: float) -> dict[str, float]:
+def _by_wheel(option: str, options: list[dict[str, float]], machine: OmniMachine, least: float) -> dict[str, float]:
     """Return wheel -> number."""
-    found: dict[str, float] = {}
-    for name, value in (item for own in given for item in own.items()):
+    result: dict[str, float] = {}
+    for name, value in (item for group in options for item in group.items()):
         if value < least:
             expected = 'WHEEL=X with X a number ' + ('>= 0' if least == 0.0 else '> 0')
             raise CommandError(f"{option}: expected {expected}, found '{name}={value:g}'", 2)
-        found.update(dict.fromkeys(machine.wheels, value) if name == 'all' else {name: value})
-    return found
+        result.update(dict.fromkeys(machine.wheels, value) if name == 'all' else {name: value})
+    return result
 
 
-def _path(given: str) -> tuple[str, PlannedPath, tuple[float, float]]:
+def _path(source: str) -> tuple[str, PlannedPath, tuple[float, float]]:
     """Return name, path, and its first and last time, s."""
     from dyn_nodes.analysis.omni_levels import NAMED_DURATION, NAMED_PATHS
     from dyn_nodes.control.waypoint_path import load_waypoints
 
-    if given in NAMED_PATHS:
-        return given, NAMED_PATHS[given][1](), (0.0, NAMED_DURATION)
-    if not (Path(given).exists() or Path(given).suffix):
-        known = '; '.join(f'{name}: {text}' for name, (text, _) in NAMED_PATHS.items())
+    if source in NAMED_PATHS:
+        return source, NAMED_PATHS[source][1](), (0.0, NAMED_DURATION)
+    if not (Path(source).exists() or Path(source).suffix):
+        names = '; '.join(f'{name}: {text}' for name, (text, _) in NAMED_PATHS.items())
         raise CommandError(
-            f'path: expected a file of waypoints, or a name ({known}); found {given!r}{near(given, NAMED_PATHS)}'
+            f'path: expected a file of waypoints, or a name ({names}); found {source!r}{near(source, NAMED_PATHS)}'
         )
-    path = load_waypoints(given)
-    return Path(given).name, path, (path.start, path.start + path.duration)
+    path = load_waypoints(source)
+    return Path(source).name, path, (path.start, path.start + path.duration)
 
 
 def _times(span: tuple[float, float], step: float) -> Any:

@@ -163,10 +163,10 @@ def _set(node: Any, args: argparse.Namespace) -> int:
 
 def _describe(node: Any, args: argparse.Namespace) -> int:
     target = _target(node, args)
-    known = _names(node, target)
-    missing = [name for name in args.name if name not in known]
+    names = _names(node, target)
+    missing = [name for name in args.name if name not in names]
     if missing:
-        raise CommandError(f"node '{target}' has no parameter '{missing[0]}'; it has {', '.join(known)}")
+        raise CommandError(f"node '{target}' has no parameter '{missing[0]}'; it has {', '.join(names)}")
     for item in _call(node, target, 'DescribeParameters', names=args.name).descriptors:
         print(f'Parameter name: {item.name}\n  Type: {TYPE_NAMES[item.type]}')
         if item.description:
@@ -188,11 +188,11 @@ def _dump(node: Any, args: argparse.Namespace) -> int:
     for name, value in zip(names, _values(node, target, names)):
         if not value.type:
             continue
-        place = parameters
+        branch = parameters
         *groups, last = name.split('.')
         for group in groups:
-            place = place.setdefault(group, {})
-        place[last] = _value(value)
+            branch = branch.setdefault(group, {})
+        branch[last] = _value(value)
     print(to_yaml({target: {'ros__parameters': parameters}}), end='')
     return 0
 
@@ -201,14 +201,14 @@ def _load(node: Any, args: argparse.Namespace) -> int:
     """Set what a file says and the node lets be set; say what it refuses."""
     target = _target(node, args)
     wanted = _values_of_file(args.file, target)
-    known = _names(node, target)
-    missing = [name for name in wanted if name not in known]
+    names = _names(node, target)
+    missing = [name for name in wanted if name not in names]
     if missing:
-        raise CommandError(f"{args.file}: node '{target}' has no parameter '{missing[0]}'; it has {', '.join(known)}")
+        raise CommandError(f"{args.file}: node '{target}' has no parameter '{missing[0]}'; it has {', '.join(names)}")
     descriptors = _call(node, target, 'DescribeParameters', names=list(wanted)).descriptors
     fixed = {item.name for item in descriptors if item.read_only}
     present = dict(zip(wanted, _values(node, target, list(wanted))))
-    refused = 0
+    rejected = 0
     for name, value in wanted.items():
         if name in fixed:
             if _value(present[name]) != value:
@@ -216,9 +216,9 @@ def _load(node: Any, args: argparse.Namespace) -> int:
             continue
         (result,) = _call(node, target, 'SetParameters', parameters=[_parameter(name, value)]).results
         print(f'{name}: set to {value!r}' if result.successful else f'{name}: refused: {result.reason}')
-        refused += not result.successful
-    if refused:
-        raise CommandError(f"{refused} of {len(wanted)} parameters of '{target}' were refused")
+        rejected += not result.successful
+    if rejected:
+        raise CommandError(f"{rejected} of {len(wanted)} parameters of '{target}' were refused")
     return 0
 
 

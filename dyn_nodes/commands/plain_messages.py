@@ -103,8 +103,8 @@ def select_field(value: Any, path: str) -> Any:
         match = re.fullmatch(r'(\w+)((?:\[-?\d+\])*)', part)
         names = list(value.get_fields_and_field_types()) if hasattr(value, 'get_fields_and_field_types') else []
         if match is None or match.group(1) not in names:
-            known = ', '.join(names) or 'none'
-            raise CommandError(f"--field {path}: no field '{part}'; there are {known}")
+            listed = ', '.join(names) or 'none'
+            raise CommandError(f"--field {path}: no field '{part}'; there are {listed}")
         value = getattr(value, match.group(1))
         for index in re.findall(r'-?\d+', match.group(2)):
             try:
@@ -126,15 +126,15 @@ def fill_message(target: Any, values: Any, path: str = '') -> Any:
     if not isinstance(values, dict):
         raise CommandError(f'{path or "message"}: expected field: value pairs, found {values!r}')
     for name, value in values.items():
-        place = f'{path}.{name}' if path else str(name)
+        where = f'{path}.{name}' if path else str(name)
         if name not in fields:
-            known = ', '.join(fields) or 'none'
-            raise CommandError(f'{place}: no such field of {type(target).__name__}; there are {known}')
-        setattr(target, name, _field_value(getattr(target, name), fields[name], value, place))
+            listed = ', '.join(fields) or 'none'
+            raise CommandError(f'{where}: no such field of {type(target).__name__}; there are {listed}')
+        setattr(target, name, _field_value(getattr(target, name), fields[name], value, where))
     return target
 
 
-def _field_value(present: Any, label: str, value: Any, place: str) -> Any:
+def _field_value(present: Any, label: str, value: Any, where: str) -> Any:
     """A plain value as what a field takes."""
     if label == TIME and value == NOW:
         return _now()
@@ -142,19 +142,19 @@ def _field_value(present: Any, label: str, value: Any, place: str) -> Any:
         present.stamp = _now()
         return present
     if hasattr(present, 'get_fields_and_field_types'):
-        return fill_message(present, value, place)
+        return fill_message(present, value, where)
     array = re.fullmatch(r'(?:sequence<)?([\w/]+(?:<\d+>)?)(?:(>)|\[(\d+)\]|, (\d+)>)', label)
     if array is None:
-        return _scalar(label, value, place)
+        return _scalar(label, value, where)
     if not isinstance(value, list):
-        raise CommandError(f'{place}: expected a list ({label}), found {value!r}')
+        raise CommandError(f'{where}: expected a list ({label}), found {value!r}')
     inner, _, exact, most = array.groups()
     if (exact and len(value) != int(exact)) or (most and len(value) > int(most)):
-        raise CommandError(f'{place}: expected {exact or f"at most {most}"} values, found {len(value)}')
+        raise CommandError(f'{where}: expected {exact or f"at most {most}"} values, found {len(value)}')
     if '/' not in inner:
-        return [_scalar(inner, item, f'{place}[{k}]') for k, item in enumerate(value)]
+        return [_scalar(inner, item, f'{where}[{k}]') for k, item in enumerate(value)]
     kind = message_class(inner.replace('/', '/msg/'))
-    return [fill_message(kind(), item, f'{place}[{k}]') for k, item in enumerate(value)]
+    return [fill_message(kind(), item, f'{where}[{k}]') for k, item in enumerate(value)]
 
 
 def _now() -> Any:
@@ -163,11 +163,11 @@ def _now() -> Any:
     return stamp_at(time.time_ns())
 
 
-def _scalar(label: str, value: Any, place: str) -> Any:
+def _scalar(label: str, value: Any, where: str) -> Any:
     """A plain value as a field of a basic type."""
     if label == 'boolean':
         if not isinstance(value, bool):
-            raise CommandError(f'{place}: expected true or false, found {value!r}')
+            raise CommandError(f'{where}: expected true or false, found {value!r}')
         return value
     if label in ('float', 'double'):
         try:
@@ -175,13 +175,13 @@ def _scalar(label: str, value: Any, place: str) -> Any:
                 return float(value)
         except (TypeError, ValueError):
             pass
-        raise CommandError(f'{place}: expected a number, found {value!r}')
+        raise CommandError(f'{where}: expected a number, found {value!r}')
     if label.startswith(('string', 'wstring')):
         if isinstance(value, dict | list):
-            raise CommandError(f'{place}: expected a text, found {value!r}')
+            raise CommandError(f'{where}: expected a text, found {value!r}')
         return value if isinstance(value, str) else str(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise CommandError(f'{place}: expected an integer, found {value!r}')
+        raise CommandError(f'{where}: expected an integer, found {value!r}')
     if label == 'octet':
         from dyn_nodes.middleware import RUNTIME
 
@@ -193,5 +193,5 @@ def _scalar(label: str, value: Any, place: str) -> Any:
         bits = int(match.group(2))
         low, high = (0, 2**bits - 1) if match.group(1) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
         if not low <= value <= high:
-            raise CommandError(f'{place}: expected {low} to {high}, found {value}')
+            raise CommandError(f'{where}: expected {low} to {high}, found {value}')
     return value

@@ -63,7 +63,7 @@ def earlier_wall_time(bag: Path) -> float | None:
     """Return the wall time that a summary beside the bag gives; a bag logged in simulated time doesn't know it."""
     try:
         summary = json.loads((bag.parent / 'summary.json').read_text(encoding='utf-8'))
-        known = summary['wall_time_s']
-        return float(known) if Path(summary['bag']).name == bag.name and known is not None else None
+        seconds = summary['wall_time_s']
+        return float(seconds) if Path(summary['bag']).name == bag.name and seconds is not None else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -27,7 +27,7 @@ def rigid_ground_summary(machine: Machine) -> dict[str, Any]:
         state = problem.closed(range(len(plant.ground)))
     except (ContactModelError, LinAlgError) as error:
         return {'refused': str(error).removeprefix(f'{machine.name}: ')}
-    names = [own.name for own in plant.ground]
+    names = [contact.name for contact in plant.ground]
     alone = {feet[0] for feet in state.leaving if len(feet) == 1}
     return {
         'refused': None,

@@ -116,17 +116,17 @@ def find_node(node: Any, name: str, spin_time: float) -> tuple[str, str]:
     wanted = absolute(name)
 
     def search() -> tuple[str, str] | None:
-        for found, namespace in node.get_node_names_and_namespaces():
-            if full_name(found, namespace) == wanted:
-                return found, namespace
+        for node_name, namespace in node.get_node_names_and_namespaces():
+            if full_name(node_name, namespace) == wanted:
+                return node_name, namespace
         return None
 
-    found = wait_until(search, spin_time)
-    if found is None:
+    result = wait_until(search, spin_time)
+    if result is None:
         names = sorted({full_name(*entry) for entry in node.get_node_names_and_namespaces()})
         shown = [n for n in names if not is_hidden(n)]
         raise CommandError(f"node '{wanted}' was not found{near(wanted, shown)}; running: {', '.join(shown) or 'none'}")
-    return found
+    return result
 
 
 def find_topic_type(node: Any, topic: str, spin_time: float) -> str:

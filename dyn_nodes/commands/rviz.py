@@ -55,8 +55,8 @@ def _program() -> str | None:
     from dyn_nodes.common.share import ament_prefix
 
     prefix = ament_prefix('rviz2')
-    places = [] if prefix is None else [str(prefix / 'lib' / 'rviz2'), str(prefix / 'bin')]
-    return shutil.which('rviz2', path=os.pathsep.join([*places, os.environ.get('PATH', os.defpath)]))
+    directories = [] if prefix is None else [str(prefix / 'lib' / 'rviz2'), str(prefix / 'bin')]
+    return shutil.which('rviz2', path=os.pathsep.join([*directories, os.environ.get('PATH', os.defpath)]))
 
 
 def _written(args: argparse.Namespace) -> Path:

@@ -60,13 +60,13 @@ def machine_layout(machine: Machine) -> Layout:
         ),
     }
     displays = [shown['Grid'], shown['Machine'], shown['TF']]
-    if _stands(machine):
+    if _has_support_polygon(machine):
         displays += [shown[name] for name in ('Stability', 'Support polygon', 'Centre of mass', 'Zero moment point')]
     elif machine.loads:
         displays.append({**shown['Stability'], 'Name': 'Loads'})
     for title, (entries, topic, scale) in groups.items():
         displays += _group(
-            shown, title, [(own.name, f'{topic}/{own.name}') for own in entries], wrench, scale, distance
+            shown, title, [(entry.name, f'{topic}/{entry.name}') for entry in entries], wrench, scale, distance
         )
     joints = [(name, f'joint_reactions/{name}') for name in machine.reactions]
     displays += _group(shown, 'Joint reactions', joints, wrench, length / LOOP_FORCES, distance, enabled=False)
@@ -77,7 +77,7 @@ def machine_layout(machine: Machine) -> Layout:
 def team_layout(team: Team) -> Layout:
     """Return the layout of a team in no namespace: every robot by its prefix, and the objects."""
     layout, shown = _template()
-    points = np.concatenate([shape_points(own.machine) for own in team.robots.values()])
+    points = np.concatenate([shape_points(robot.machine) for robot in team.robots.values()])
     distance = _set_view(layout, points, *OBLIQUE, '<Fixed Frame>')
     _set_sizes(shown, distance)
     robots, margins = [], []
@@ -98,13 +98,13 @@ def shape_points(machine: Machine) -> Array:
     root[:3, :3], root[:3, 3] = matrix_of_rpy(start[3:]), start[:3]
     poses = link_poses(machine.links, machine.joints, initial_positions(machine), root)
     shapes = Shapes(machine.urdf)
-    found = [pose[None, :3, 3] for pose in poses.values()]
+    clouds = [pose[None, :3, 3] for pose in poses.values()]
     for name, pose in poses.items():
         points, radii = shapes.points(name)
-        placed = points @ pose[:3, :3].T + pose[:3, 3]
-        found += [placed] + [placed + sign * radii[:, None] for sign in (-1.0, 1.0)]
-    found += [np.array([load.position]) for load in machine.loads]
-    every = np.concatenate(found)
+        in_world = points @ pose[:3, :3].T + pose[:3, 3]
+        clouds += [in_world] + [in_world + sign * radii[:, None] for sign in (-1.0, 1.0)]
+    clouds += [np.array([load.position]) for load in machine.loads]
+    every = np.concatenate(clouds)
     if machine.ground_contacts and machine.initial.settle:
         every[:, 2] -= every[:, 2].min()
     return np.asarray(every)
@@ -113,18 +113,18 @@ def shape_points(machine: Machine) -> Array:
 def _template() -> tuple[Layout, dict[str, Layout]]:
     """Return the template, and its displays by name."""
     layout: Layout = yaml.safe_load(find_resource('config/template.rviz').read_text())
-    return layout, {own['Name']: own for own in layout['Visualization Manager']['Displays']}
+    return layout, {display['Name']: display for display in layout['Visualization Manager']['Displays']}
 
 
-def _stands(machine: Machine) -> bool:
+def _has_support_polygon(machine: Machine) -> bool:
     """Whether there is a support polygon, as `balance_observer` decides it."""
-    feet = sum(own.corner for own in machine.supports) + len(machine.rigid_wheels)
+    feet = sum(support.corner for support in machine.supports) + len(machine.rigid_wheels)
     return feet >= (2 if machine.base.attachment == 'planar' else 3)
 
 
 def _followed(machine: Machine) -> str:
     """Return the frame with which the eye goes: that of the base, unless it rolls."""
-    rolling = any(own.first.link == machine.base.link for own in machine.rigid_wheels)
+    rolling = any(wheel.first.link == machine.base.link for wheel in machine.rigid_wheels)
     return 'odom' if rolling else machine.base.link
 
 
@@ -132,7 +132,7 @@ def _across(machine: Machine) -> tuple[float, float]:
     """Return pitch and yaw of an eye that looks along the joints' axes, where these are all parallel."""
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     axes = np.array(
-        [poses[own.child][:3, :3] @ own.axis for own in machine.movable_joints if own.type != 'prismatic']
+        [poses[joint.child][:3, :3] @ joint.axis for joint in machine.movable_joints if joint.type != 'prismatic']
     ).reshape(-1, 3)
     if not len(axes) or np.linalg.norm(np.cross(axes, axes[0]), axis=1).max() > 1e-6:
         return OBLIQUE
@@ -148,11 +148,11 @@ def _set_view(layout: Layout, points: Array, pitch: float, yaw: float, followed:
     distance = rounded(ROUND * max(distance_to_show(points, middle, away, SEEN), 0.1))
     views = layout['Visualization Manager']['Views']
     follow, top = views['Saved']
-    place = [round(float(number), 2) for number in middle]
+    focus = [round(float(number), 2) for number in middle]
     for view, frame in ((views['Current'], '<Fixed Frame>'), (follow, followed)):
-        focal = dict(zip('XYZ', place, strict=True))
+        focal = dict(zip('XYZ', focus, strict=True))
         view.update({'Distance': distance, 'Pitch': pitch, 'Yaw': yaw, 'Focal Point': focal, 'Target Frame': frame})
-    top.update(Scale=rounded(700.0 / distance), X=place[0], Y=place[1])
+    top.update(Scale=rounded(700.0 / distance), X=focus[0], Y=focus[1])
     return distance
 
 
@@ -177,20 +177,20 @@ def _group(
     enabled: bool = True,
 ) -> list[Layout]:
     """Return the group of wrenches, none where there are no topics."""
-    found = []
+    displays = []
     for name, topic in topics:
-        found.append(_on_topic(wrench, name.replace('_', ' ').capitalize(), topic))
-        found[-1].update(
+        displays.append(_on_topic(wrench, name.replace('_', ' ').capitalize(), topic))
+        displays[-1].update(
             {'Force Arrow Scale': rounded(scale), 'Torque Arrow Scale': rounded(scale), 'Value': enabled}
             | {'Arrow Width': rounded(distance / 90.0), 'Enabled': enabled}
         )
-    return [{**shown['Ground reactions'], 'Name': title, 'Enabled': enabled, 'Displays': found}] if found else []
+    return [{**shown['Ground reactions'], 'Name': title, 'Enabled': enabled, 'Displays': displays}] if displays else []
 
 
 def _on_topic(display: Layout, name: str, topic: str, key: str = 'Topic') -> Layout:
-    own = copy.deepcopy(display)
-    own['Name'], own[key]['Value'] = name, topic
-    return own
+    result = copy.deepcopy(display)
+    result['Name'], result[key]['Value'] = name, topic
+    return result
 
 
 def rounded(number: float) -> float:

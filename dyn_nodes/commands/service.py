@@ -62,10 +62,10 @@ def _list(node: Any, args: argparse.Namespace) -> int:
 
 
 def _service_type(node: Any, name: str, spin_time: float) -> str:
-    found = wait_until(lambda: dict(node.get_service_names_and_types()).get(name), spin_time)
-    if not found:
+    types = wait_until(lambda: dict(node.get_service_names_and_types()).get(name), spin_time)
+    if not types:
         raise CommandError(f"service '{name}' is not available")
-    return found[0]
+    return types[0]
 
 
 def _type(node: Any, args: argparse.Namespace) -> int:

@@ -46,21 +46,21 @@ def run(args: argparse.Namespace) -> int:
     """Print demands and choices; return 0, or 1 where a joint has no motor that does."""
     from dyn_nodes.analysis.drive_sizing import demand, gear_choice
 
-    own = _motors_of_machine(args)
+    machine_motors = _motors_of_machine(args)
     catalogue = _catalogue(args.motors)
-    motions = _motions(args, own)
+    motions = _motions(args, machine_motors)
     demands = {joint: demand(motion) for joint, motion in motions.items()}
     choices: dict[str, list[GearChoice]] = {}
     for joint, motion in motions.items():
-        candidates = catalogue or ([own[joint]] if joint in own else [])
+        candidates = catalogue or ([machine_motors[joint]] if joint in machine_motors else [])
         choices[joint] = [gear_choice(motion, motor) for motor in candidates]
     if args.json:
         tables.print_json(_as_json(demands, choices))
     else:
-        _print(demands, choices, {joint: motor.drive_ratio for joint, motor in own.items()})
+        _print(demands, choices, {joint: motor.drive_ratio for joint, motor in machine_motors.items()})
     if args.plot:
-        _plot(args.plot, motions, choices, {motor.name: motor for motor in (*catalogue, *own.values())})
-    return 1 if any(found and not any(choice.fits for choice in found) for found in choices.values()) else 0
+        _plot(args.plot, motions, choices, {motor.name: motor for motor in (*catalogue, *machine_motors.values())})
+    return 1 if any(gears and not any(choice.fits for choice in gears) for gears in choices.values()) else 0
 
 
 def _motors_of_machine(args: argparse.Namespace) -> dict[str, CatalogueMotor]:
@@ -78,8 +78,8 @@ def _motors_of_machine(args: argparse.Namespace) -> dict[str, CatalogueMotor]:
     except ValueError as error:
         text = str(error).replace("parameter 'config'", '--config')
         raise CommandError(text.replace("parameter 'machine': ", '')) from None
-    motors = [own for own in machine.actuators if isinstance(own, DcMotorActuator)]
-    return {own.joint: as_catalogue_motor(own) for own in motors}
+    motors = [actuator for actuator in machine.actuators if isinstance(actuator, DcMotorActuator)]
+    return {actuator.joint: as_catalogue_motor(actuator) for actuator in motors}
 
 
 def _catalogue(path: str | None) -> tuple[CatalogueMotor, ...]:
@@ -90,7 +90,7 @@ def _catalogue(path: str | None) -> tuple[CatalogueMotor, ...]:
     return load_catalogue(path)
 
 
-def _motions(args: argparse.Namespace, own: Mapping[str, CatalogueMotor]) -> dict[str, JointMotion]:
+def _motions(args: argparse.Namespace, motors: Mapping[str, CatalogueMotor]) -> dict[str, JointMotion]:
     from dyn_nodes.analysis.bag_reading import read_bag
 
     data = read_bag(args.bag, namespace=args.namespace)
@@ -103,7 +103,7 @@ def _motions(args: argparse.Namespace, own: Mapping[str, CatalogueMotor]) -> dic
         )
     motions = {}
     for joint in args.joints or recorded:
-        inertia = own[joint].reflected_inertia if joint in own else 0.0
+        inertia = motors[joint].reflected_inertia if joint in motors else 0.0
         motion = _motion(data, joint, inertia)
         if motion is not None and (args.joints or motion.effort.any()):
             motions[joint] = motion
@@ -131,7 +131,7 @@ def _motion(data: BagData, joint: str, inertia: float) -> JointMotion | None:
 def _as_json(demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearChoice]]) -> dict[str, Any]:
     return {
         joint: {
-            'demand': found,
+            'demand': demand,
             'motors': [
                 {
                     'motor': choice.motor,
@@ -143,7 +143,7 @@ def _as_json(demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearC
                 for choice in choices[joint]
             ],
         }
-        for joint, found in demands.items()
+        for joint, demand in demands.items()
     }
 
 
@@ -156,13 +156,13 @@ def _print(
         return
     rows = [
         (joint, choice.motor, f'{present[joint]:.4g}' if joint in present else '', *_cells(choice))
-        for joint, found in choices.items()
-        for choice in sorted(found, key=lambda own: (not own.fits, own.best.heat))
+        for joint, gears in choices.items()
+        for choice in sorted(gears, key=lambda gear: (not gear.fits, gear.best.heat))
     ]
     headings = ('joint', 'motor', 'ratio now', 'ratios that do', 'coolest', 'current', 'RMS', 'voltage', 'heat', '')
     tables.show(rows, headings, title='motors and gears')
-    for joint, found in choices.items():
-        if found and not any(choice.fits for choice in found):
+    for joint, gears in choices.items():
+        if gears and not any(choice.fits for choice in gears):
             print(f'dyn-nodes: {joint}: no motor does this task', file=sys.stderr)
 
 
@@ -195,9 +195,9 @@ def _plot(
     from dyn_nodes.analysis.drive_plot import drive_figure
 
     best = {
-        joint: min(found, key=lambda choice: (not choice.fits, choice.best.heat))
-        for joint, found in choices.items()
-        if found
+        joint: min(gears, key=lambda choice: (not choice.fits, choice.best.heat))
+        for joint, gears in choices.items()
+        if gears
     }
     chosen = {joint: (motors[choice.motor], choice.best.ratio) for joint, choice in best.items()}
     try:

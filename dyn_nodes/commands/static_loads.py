@@ -108,11 +108,11 @@ def _warning(machine: Machine, name: str, static: StaticLoad, lines: Mapping[str
     if machine.payload is not None and shown[1] not in ('none', shown[0]):
         expected += f', or {shown[1]} with the greatest payload, {number(machine.payload.limit)} kg'
     if not drives:
-        where, found = f'joint {name}, limit', f'at most {number(static.greatest)} {unit}'
-        return Problem(machine.sources[0], lines.get(name, 0), where, expected, found)
-    found, config = f'{number(static.least)} to {number(static.greatest)} {unit}', machine.sources[-1]
+        where, actual = f'joint {name}, limit', f'at most {number(static.greatest)} {unit}'
+        return Problem(machine.sources[0], lines.get(name, 0), where, expected, actual)
+    actual, config = f'{number(static.least)} to {number(static.greatest)} {unit}', machine.sources[-1]
     where = f'actuators.{drives[0]}'
-    return Problem(config, _line_of(config, where), where, expected, found)
+    return Problem(config, _line_of(config, where), where, expected, actual)
 
 
 def stance_warnings(machine: Machine, facts: Mapping[str, Any]) -> tuple[Problem, ...]:
@@ -129,15 +129,15 @@ def stance_warnings(machine: Machine, facts: Mapping[str, Any]) -> tuple[Problem
         line = _line_of(config, 'initial.joint_positions') or _line_of(config, 'wheels')
         expected = 'a posture in which the machine stands on its wheels'
         return (Problem(config, line, 'initial', expected, 'one in which it tips'),)
-    found = []
-    for own in machine.ground_contacts:
-        sag, support = static['wheels'][own.name]['compression'], own.supports[0]
+    warnings = []
+    for contact in machine.ground_contacts:
+        sag, support = static['wheels'][contact.name]['compression'], contact.supports[0]
         if sag > MOST_SAG * support.free_length:
             where = f'{support.key}.stiffness'
             expected = f'a compression at rest well below the free length, {support.free_length:.4g} m'
             line = _line_of(config, where) or _line_of(config, support.key)
-            found.append(Problem(config, line, where, expected, f'{sag:.4g} m'))
-    return tuple(found)
+            warnings.append(Problem(config, line, where, expected, f'{sag:.4g} m'))
+    return tuple(warnings)
 
 
 def _line_of(config: str, where: str) -> int:

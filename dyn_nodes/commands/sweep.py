@@ -122,16 +122,21 @@ def _run(args: argparse.Namespace, sweep: Sweep) -> int:
         with closing(_workers(args)) as workers, _progress() as progress:
             done = run_sweep(sweep, directory, workers, progress, _remark)
         seconds = time.monotonic() - since
-        found = {'directory': str(directory), 'made': done.runs, 'seconds': seconds, **summary(read_results(directory))}
+        result = {
+            'directory': str(directory),
+            'made': done.runs,
+            'seconds': seconds,
+            **summary(read_results(directory)),
+        }
     except OSError as error:
         raise CommandError(f'--out: {error.filename or directory}: {error.strerror or error}') from None
     except KeyboardInterrupt:
         print(f'dyn-nodes: what is done is kept in {directory}; the same command goes on', file=sys.stderr)
         raise
     if args.json:
-        tables.print_json(found)
+        tables.print_json(result)
     else:
-        sweep_report.print_summary(found)
+        sweep_report.print_summary(result)
         rate = f', {done.runs / seconds:.1f} a second' if done.runs else ''
         print(f'{done.runs} runs in {seconds:.1f} s{rate}; results: {directory}')
     return 0

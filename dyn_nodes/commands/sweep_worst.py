@@ -34,11 +34,11 @@ def worst(args: argparse.Namespace) -> int:
     try:
         results = read_results(args.directory)
         outcome = outcome_of(results, args.outcome)
-        places = worst_runs(results, outcome, args.count, None if args.end is None else args.end == 'least')
-        made = [(place, write_replay(results, place, args.directory / DIRECTORY)) for place in places]
+        indices = worst_runs(results, outcome, args.count, None if args.end is None else args.end == 'least')
+        made = [(index, write_replay(results, index, args.directory / DIRECTORY)) for index in indices]
     except OSError as error:
         raise CommandError(f'{error.filename or args.directory}: {error.strerror or error}') from None
-    rows = [{**results.table.slice(place, 1).to_pylist()[0], 'directory': str(path)} for place, path in made]
+    rows = [{**results.table.slice(index, 1).to_pylist()[0], 'directory': str(path)} for index, path in made]
     if args.json:
         tables.print_json(rows)
         return 0

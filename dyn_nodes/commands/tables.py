@@ -63,9 +63,9 @@ def show(records: Iterable[Any], columns: Columns, as_json: bool = False, title:
         console().print(table(records, columns, title))
 
 
-def print_json(found: Any, indent: int | None = 2) -> None:
+def print_json(value: Any, indent: int | None = 2) -> None:
     """Print JSON, see `json_text`."""
-    print(json_text(found, indent))
+    print(json_text(value, indent))
 
 
 def progress() -> Any:

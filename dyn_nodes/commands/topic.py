@@ -129,7 +129,7 @@ def _echo(node: Any, args: argparse.Namespace) -> int:
 def _info(node: Any, args: argparse.Namespace) -> int:
     topic = absolute(args.topic)
     find_topic_type(node, topic, args.spin_time)
-    publishers, subscriptions = known_ends(node, topic, args.spin_time)
+    publishers, subscriptions = endpoints_of(node, topic, args.spin_time)
     kinds = dict(node.get_topic_names_and_types()).get(topic, [])
     print(f'Type: {", ".join(kinds)}\n')
     for label, endpoints in (('Publisher', publishers), ('Subscription', subscriptions)):
@@ -141,7 +141,7 @@ def _info(node: Any, args: argparse.Namespace) -> int:
     return 0
 
 
-def known_ends(node: Any, topic: str, spin_time: float) -> tuple[list[Any], list[Any]]:
+def endpoints_of(node: Any, topic: str, spin_time: float) -> tuple[list[Any], list[Any]]:
     """Publishers and subscriptions of a topic, as soon as discovery has brought the names of their nodes too.
 
     Args:
@@ -149,15 +149,15 @@ def known_ends(node: Any, topic: str, spin_time: float) -> tuple[list[Any], list
         topic: its full name.
         spin_time: s after which names that are still unknown stay so.
     """
-    found: tuple[list[Any], list[Any]] = ([], [])
+    result: tuple[list[Any], list[Any]] = ([], [])
 
     def complete() -> bool:
-        nonlocal found
-        found = node.get_publishers_info_by_topic(topic), node.get_subscriptions_info_by_topic(topic)
-        return all(end.node_name != UNKNOWN_NODE for ends in found for end in ends)
+        nonlocal result
+        result = node.get_publishers_info_by_topic(topic), node.get_subscriptions_info_by_topic(topic)
+        return all(end.node_name != UNKNOWN_NODE for ends in result for end in ends)
 
     wait_until(complete, spin_time)
-    return found
+    return result
 
 
 def _describe(endpoint: Any) -> None:

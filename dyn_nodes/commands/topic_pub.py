@@ -64,8 +64,10 @@ def run(node: Any, args: argparse.Namespace) -> int:
     wanted = args.wait_matching_subscriptions
     wanted = (1 if args.times else 0) if wanted is None else wanted
     if not wait_until(lambda: publisher.get_subscription_count() >= wanted, WAIT):
-        found = publisher.get_subscription_count()
-        raise CommandError(f"'{topic}': expected {wanted} subscriptions (-w 0: none), found {found} within {WAIT:g} s")
+        subscriptions = publisher.get_subscription_count()
+        raise CommandError(
+            f"'{topic}': expected {wanted} subscriptions (-w 0: none), found {subscriptions} within {WAIT:g} s"
+        )
     _publish(publisher, kind, values, args)
     publisher.wait_for_all_acked(_seconds(2.0))
     time.sleep(args.keep_alive)
@@ -79,9 +81,9 @@ def _seconds(value: float) -> Any:
 
 
 def _publish(publisher: Any, kind: Any, values: Any, args: argparse.Namespace) -> None:
-    began, count = time.monotonic(), 0
+    started, count = time.monotonic(), 0
     while args.times is None or count < args.times:
-        due = began + count / args.rate
+        due = started + count / args.rate
         if due > time.monotonic():
             time.sleep(due - time.monotonic())
         message = fill_message(kind(), values)

@@ -52,11 +52,11 @@ def bash():
     ids=lambda value: ' '.join(value) if isinstance(value, list) else '',
 )
 def test_bash_completes(bash, line, expected):
-    found = completed(bash, line)
+    offered = completed(bash, line)
     if expected is None:
-        assert 'check' in found
+        assert 'check' in offered
     else:
-        assert set(found) == expected
+        assert set(offered) == expected
 
 
 def test_every_command_verb_and_option_is_offered(words):

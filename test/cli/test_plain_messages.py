@@ -40,12 +40,12 @@ from dyn_nodes.commands.plain_messages import fill_message, message_class, parse
         ('diagnostic_msgs/msg/DiagnosticArray', '{status: [{level: x}]}', r'status\[0\]\.level: expected an integer'),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused_with_its_place(kind: str, text: str, said: str) -> None:
-    with pytest.raises(CommandError, match=said):
+def test_a_value_of_the_wrong_type_is_rejected_with_its_field(kind: str, text: str, message: str) -> None:
+    with pytest.raises(CommandError, match=message):
         fill_message(message_class(kind)(), parse_values(text))
 
 
-def test_values_become_what_the_fields_take() -> None:
+def test_values_are_converted_to_the_types_of_the_fields() -> None:
     text = '{header: {stamp: now, frame_id: map}, name: [a, 7], position: [1, 2e-1, .nan]}'
     state = fill_message(message_class('sensor_msgs/msg/JointState')(), parse_values(text))
     assert abs(state.header.stamp.sec - time.time()) < 60
@@ -65,7 +65,7 @@ def test_now_is_the_latest_stamp_once_the_clock_is_beyond_it(monkeypatch: pytest
     assert (stamp.sec, stamp.nanosec) == (2**31 - 1, 999_999_999)
 
 
-def test_text_that_is_no_yaml_is_refused() -> None:
+def test_invalid_yaml_is_rejected() -> None:
     with pytest.raises(CommandError, match='VALUES: expected YAML'):
         parse_values('[1')
 
@@ -100,8 +100,8 @@ def test_the_texts_hold_every_edge_once(talk: Talk) -> None:
 
 
 def test_the_picture_has_every_name(talk: Talk, tmp_path: Path) -> None:
-    speakers, topics, listeners = arranged(talk)
-    assert (sorted(speakers), sorted(topics), sorted(listeners)) == (['/a', '/b'], talk.topics, ['/a', '/b'])
+    publishers, topics, subscribers = arranged(talk)
+    assert (sorted(publishers), sorted(topics), sorted(subscribers)) == (['/a', '/b'], talk.topics, ['/a', '/b'])
     draw(talk, tmp_path / 'nodes.svg', 'svg')
     picture = (tmp_path / 'nodes.svg').read_text()
     assert all(f'<!-- {name} -->' in picture for name in ('/a', '/b', '/states', '/commands', '/silent'))

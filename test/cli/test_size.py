@@ -57,14 +57,14 @@ def test_demands_of_a_task_and_the_coolest_gear(bag, tmp_path, capsys):
     catalogue.write_text(CATALOGUE)
     status, out, _ = size(capsys, bag, '--motors', catalogue, '--json', '--plot', tmp_path / 'drives.png')
     assert status == 0
-    found = json.loads(out)
-    assert list(found) == ['arm']  # nothing drives the other
+    result = json.loads(out)
+    assert list(result) == ['arm']  # nothing drives the other
     inertial = INERTIA * AMPLITUDE * RATE**2
-    asked = found['arm']['demand']
-    assert asked['peak_effort'] == pytest.approx(LOAD + inertial, rel=1e-3)
-    assert asked['rms_effort'] == pytest.approx(np.hypot(LOAD, inertial / np.sqrt(2.0)), rel=1e-3)
-    right, weak = found['arm']['motors']
-    rms, acceleration = asked['rms_effort'], AMPLITUDE * RATE**2 / np.sqrt(2.0)
+    demand = result['arm']['demand']
+    assert demand['peak_effort'] == pytest.approx(LOAD + inertial, rel=1e-3)
+    assert demand['rms_effort'] == pytest.approx(np.hypot(LOAD, inertial / np.sqrt(2.0)), rel=1e-3)
+    right, weak = result['arm']['motors']
+    rms, acceleration = demand['rms_effort'], AMPLITUDE * RATE**2 / np.sqrt(2.0)
     assert right['fits']
     assert right['best']['ratio'] == pytest.approx(np.sqrt(rms / (ROTOR * acceleration)), rel=0.01)
     assert not weak['fits']

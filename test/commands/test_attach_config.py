@@ -30,7 +30,7 @@ def written(tmp_path, text, name):
 
 
 @pytest.mark.parametrize('vehicle', ['agv_axle', 'agv_caster', 'agv_omni', 'agv_mecanum', 'platform_4x4x4', 'car'])
-def test_an_arm_goes_on_every_vehicle_with_one_command(vehicle, tmp_path, capsys):
+def test_one_command_attaches_an_arm_to_every_vehicle(vehicle, tmp_path, capsys):
     urdf, config = tmp_path / 'both.urdf', tmp_path / 'both.yaml'
     parts = [str(ROOT / 'urdf' / f'{vehicle}.urdf'), str(ARM), '--to', 'base_link', '--prefix', 'arm_', '-o', str(urdf)]
     configs = ['--config', str(ROOT / 'config' / f'{vehicle}.yaml'), '--arm-config', str(ARM_CONFIG)]
@@ -98,7 +98,7 @@ def test_defaults_of_the_arm_stay_with_the_arm(tmp_path):
     assert result['constraints']['a_tip']['second'] == {'link': 'world'}
 
 
-def test_one_payload_and_names_of_their_own(tmp_path):
+def test_two_payloads_and_equal_names_are_rejected(tmp_path):
     with pytest.raises(CommandError, match='payload: both'):
         joined_config(ARM_CONFIG, ARM_CONFIG, 'both', 'a_', 'base')
     arm = written(tmp_path, 'wheels:\n  front: {link: hand}\n', 'feet')
@@ -112,7 +112,7 @@ def test_a_platform_without_a_file_is_free_on_its_base():
     assert result['payload']['link'] == 'a_hand'
 
 
-def test_a_file_that_is_no_mapping_is_refused(tmp_path):
+def test_a_file_without_a_mapping_is_rejected(tmp_path):
     with pytest.raises(CommandError, match='expected a mapping, found list'):
         joined_config(written(tmp_path, '- a\n', 'list'), None, 'both', '', 'base')
     with pytest.raises(CommandError, match='expected a file that exists'):

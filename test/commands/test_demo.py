@@ -61,8 +61,8 @@ class Demo:
 
     def node_pids(self) -> dict[str, int]:
         (log,) = self.out.glob('2*/log/launch.log')
-        found = re.findall(r'\[(\w+)-\d+\]: process started with pid \[(\d+)\]', log.read_text())
-        return {name: int(pid) for name, pid in found}
+        started = re.findall(r'\[(\w+)-\d+\]: process started with pid \[(\d+)\]', log.read_text())
+        return {name: int(pid) for name, pid in started}
 
     def assert_no_node_is_left(self) -> None:
         for pid in self.node_pids().values():
@@ -116,7 +116,7 @@ def test_ctrl_c_stops_everything_and_reports_the_part_that_ran(demo):
 
 
 @pytest.mark.slow
-def test_a_node_that_dies_is_named_and_the_rest_stopped(demo):
+def test_a_node_that_dies_is_reported_and_all_others_are_stopped(demo):
     run = demo('--separate', '--duration', '600')
     run.wait_for(UNDER_WAY)
     os.kill(run.node_pids()['hydraulic_actuator_node'], signal.SIGKILL)
@@ -127,7 +127,7 @@ def test_a_node_that_dies_is_named_and_the_rest_stopped(demo):
 
 
 @pytest.mark.parametrize('duration', ['0', '-3', 'nan', '1e9'])
-def test_a_duration_that_is_none_is_refused(demo, duration):
+def test_an_invalid_duration_is_rejected(demo, duration):
     run = demo('--duration', duration)
     assert run.wait() == 2
     assert '--duration: expected more than 0 and at most 3600 s' in run.text
@@ -215,12 +215,12 @@ def test_the_browser_is_opened_where_there_is_a_display_and_only_when_the_page_a
     opened = []
     monkeypatch.setattr(demo_cockpit.webbrowser, 'open', opened.append)
     cockpit = demo_cockpit.make_cockpit(20000 + os.getpid() % 20000)
-    cockpit.look()
+    cockpit.open_when_ready()
     assert opened == []
     with socket.socket() as page:
         page.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         page.bind(('127.0.0.1', cockpit.port))
         page.listen()
-        cockpit.look()
-        cockpit.look()
+        cockpit.open_when_ready()
+        cockpit.open_when_ready()
     assert opened == ([cockpit.address] if shown else [])

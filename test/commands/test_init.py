@@ -73,7 +73,7 @@ def test_locking_and_standing_leave_the_mass_where_the_urdf_has_it(tmp_path):
     )
 
 
-def test_every_guess_is_marked_as_one_and_says_how(tmp_path):
+def test_every_guess_is_marked_and_explained(tmp_path):
     machine, text = init(PLATFORM, tmp_path)
     values = yaml.safe_load(text)
     for wheel in values['wheels'].values():
@@ -89,7 +89,7 @@ def test_every_guess_is_marked_as_one_and_says_how(tmp_path):
     assert all(reason.startswith('guess: ') for reason in machine.assumed.values())
 
 
-def test_stiffness_and_damping_are_what_their_reasons_say(tmp_path):
+def test_stiffness_and_damping_agree_with_their_explanations(tmp_path):
     machine, _ = init(PLATFORM, tmp_path)
     sag = 0.008 * np.hypot(0.7, 0.66)
     wheel = machine.wheels[0]
@@ -132,8 +132,8 @@ def test_without_wheels_the_corners_of_the_base_never_reach_beyond_it(tmp_path):
     assert [wheel.name for wheel in machine.wheels] == ['front_right', 'front_left', 'rear_right', 'rear_left']
     assert 'corners of the sole of the base body' in text
     init(path, tmp_path)
-    places = np.array([wheel.position[:2] for wheel in load_machine(path, tmp_path / 'crane.yaml').wheels])
-    np.testing.assert_allclose(np.linalg.norm(places, axis=1), 1.5, rtol=1e-6)
+    positions = np.array([wheel.position[:2] for wheel in load_machine(path, tmp_path / 'crane.yaml').wheels])
+    np.testing.assert_allclose(np.linalg.norm(positions, axis=1), 1.5, rtol=1e-6)
 
 
 @needs_robots
@@ -144,7 +144,7 @@ def test_without_wheels_the_corners_of_the_base_never_reach_beyond_it(tmp_path):
         ('g1_description/urdf/g1_29dof_rev_1_0.urdf', 'the base body ends 0.64 m above the lowest link'),
     ],
 )
-def test_what_does_not_stand_gets_a_fixed_base_and_the_reason(tmp_path, capsys, name, reason):
+def test_a_machine_that_cannot_stand_gets_a_fixed_base_and_the_reason(tmp_path, capsys, name, reason):
     machine, text = init(ROBOTS / name, tmp_path)
     assert machine.base.attachment == 'fixed'
     assert reason in text
@@ -187,7 +187,7 @@ def test_a_joint_whose_range_is_beyond_zero_starts_inside_it(tmp_path):
     assert 'where 0 is outside' in text
 
 
-def test_a_broken_urdf_is_refused_with_its_lines(tmp_path, capsys):
+def test_a_broken_urdf_is_rejected_with_its_lines(tmp_path, capsys):
     assert main(['init', str(CORPUS / 'mass_negative.urdf'), '-o', str(tmp_path / 'x.yaml')]) == 1
     error = capsys.readouterr().err
     assert 'mass_negative.urdf:' in error
@@ -195,14 +195,14 @@ def test_a_broken_urdf_is_refused_with_its_lines(tmp_path, capsys):
     assert not (tmp_path / 'x.yaml').exists()
 
 
-def test_a_xacro_file_is_expanded_or_the_way_to_expand_it_said(tmp_path, capsys):
+def test_a_xacro_file_without_an_expander_is_reported(tmp_path, capsys):
     path = tmp_path / 'a.urdf.xacro'
     path.write_text('<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="b"/></robot>')
     assert main(['init', str(path), '-o', str(tmp_path / 'x.yaml')]) == 1
     assert 'xacro' in capsys.readouterr().err
 
 
-def test_a_file_that_is_there_is_kept(tmp_path, capsys):
+def test_an_existing_file_is_kept_without_force(tmp_path, capsys):
     output = tmp_path / 'mine.yaml'
     output.write_text('name: mine\n')
     assert main(['init', str(PLATFORM), '-o', str(output)]) == 1
@@ -243,7 +243,7 @@ def test_an_arm_can_be_turned_and_moved(tmp_path):
     np.testing.assert_allclose(pose, [[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 1]], atol=1e-12)
 
 
-def test_names_that_both_have_are_refused_and_a_prefix_proposed(tmp_path, capsys):
+def test_equal_names_are_rejected_and_a_prefix_is_proposed(tmp_path, capsys):
     other = tmp_path / 'other.urdf'
     shutil.copy(PLATFORM, other)
     words = ['attach', str(PLATFORM), str(other), '--to', 'mount', '-o', str(tmp_path / 'both.urdf')]
@@ -254,7 +254,7 @@ def test_names_that_both_have_are_refused_and_a_prefix_proposed(tmp_path, capsys
     assert main([*words, '--prefix', 'upper_']) == 0
 
 
-def test_an_unknown_link_is_refused(tmp_path, capsys):
+def test_an_unknown_link_is_rejected(tmp_path, capsys):
     words = ['attach', str(PLATFORM), str(CORPUS / 'crane.urdf'), '--to', 'mound', '-o', str(tmp_path / 'both.urdf')]
     assert main(words) == 1
     assert "'mound' (did you mean 'mount'?)" in capsys.readouterr().err

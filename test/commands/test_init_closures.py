@@ -86,7 +86,7 @@ def assert_it_is_the_four_bar(urdf, apart=1e-9):
         assert start.at_rest().efforts == {'a': pytest.approx(expected, rel=1e-6)}
 
 
-def test_loop_closures_of_the_solidworks_exporter_are_found_beside_the_urdf(tmp_path):
+def test_loop_closures_of_the_solidworks_exporter_are_read_from_beside_the_urdf(tmp_path):
     urdf = four_bar(tmp_path)
     loop_closures(tmp_path)
     values = init(urdf)
@@ -109,7 +109,7 @@ def test_a_config_folder_of_the_package_is_searched_too(tmp_path):
     assert 'loop_1' in init(four_bar(tmp_path / 'urdf'))['constraints']
 
 
-def test_a_loop_takes_the_place_of_mimics_that_approximate_it(tmp_path):
+def test_a_loop_replaces_the_mimics_that_approximate_it(tmp_path):
     urdf = four_bar(tmp_path, mimic='<mimic joint="a" multiplier="-0.9"/>')
     loop_closures(tmp_path)
     assert list(init(urdf)['constraints']) == ['loop_1']
@@ -297,9 +297,9 @@ def test_a_ball_joint_closes_a_planar_loop_whose_file_is_rounded(tmp_path):
 
 def test_a_loop_joint_in_a_gazebo_element_of_the_urdf_closes_the_loop(tmp_path):
     pose = f'<pose>{spaced(C - D)} 0 0 0</pose>'
-    own = sdf_joint(pose=pose).replace('coupler', 'X').replace('rocker', 'coupler').replace('X', 'rocker')
+    element = sdf_joint(pose=pose).replace('coupler', 'X').replace('rocker', 'coupler').replace('X', 'rocker')
     plugin = '<plugin name="mimic"><joint>b</joint><joint>d</joint></plugin>'
-    urdf = four_bar(tmp_path, more=f'<gazebo>{own}{plugin}</gazebo>')
+    urdf = four_bar(tmp_path, more=f'<gazebo>{element}{plugin}</gazebo>')
     assert init(urdf)['constraints']['pin']['first']['link'] == 'rocker'
     assert_it_is_the_four_bar(urdf)
 
@@ -320,9 +320,9 @@ def test_a_loop_joint_in_a_gazebo_element_of_the_urdf_closes_the_loop(tmp_path):
         ),
     ],
 )
-def test_faults_of_an_sdf_file_have_file_line_and_key(tmp_path, capsys, own, message):
+def test_faults_of_an_sdf_file_have_file_line_and_key(tmp_path, capsys, element, message):
     path = tmp_path / 'four_bar.sdf'
-    path.write_text(f'<sdf version="1.10"><model name="four_bar">{own}</model></sdf>')
+    path.write_text(f'<sdf version="1.10"><model name="four_bar">{element}</model></sdf>')
     words = ['init', str(four_bar(tmp_path)), '-o', str(tmp_path / 'x.yaml'), '--closures', str(path)]
     assert main(words) == 1
     assert f'{path}:1: {message}' in capsys.readouterr().err

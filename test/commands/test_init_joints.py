@@ -67,8 +67,8 @@ def moving_effort(urdf, positions, rates):
     model = pin.buildModelFromUrdf(str(urdf))
     data, q, v = model.createData(), np.zeros(model.nq), np.zeros(model.nv)
     for name in model.names[1:]:
-        place = model.joints[model.getJointId(name)]
-        q[place.idx_q], v[place.idx_v] = positions.get(name, 0.0), rates.get(name, 0.0)
+        pin_joint = model.joints[model.getJointId(name)]
+        q[pin_joint.idx_q], v[pin_joint.idx_v] = positions.get(name, 0.0), rates.get(name, 0.0)
     return float(v @ pin.computeGeneralizedGravity(model, data, q))
 
 
@@ -197,9 +197,9 @@ def test_a_mimic_joint_is_reported_until_the_yaml_couples_or_locks_it(tmp_path):
     assert load_machine_report(urdf, config).warnings == ()
     text = 'mimic_lift.urdf:7: joint fold: expected a coupling or a lock of it in the machine YAML'
     config.write_text('locked: [level]\ninitial: {joint_positions: {lift: 0.2}}\n')
-    found = [str(warning) for warning in load_machine_report(urdf, config).warnings if 'mimic' in str(warning)]
-    assert len(found) == 1
-    assert text in found[0]
+    mimic_warnings = [str(warning) for warning in load_machine_report(urdf, config).warnings if 'mimic' in str(warning)]
+    assert len(mimic_warnings) == 1
+    assert text in mimic_warnings[0]
 
 
 # --- limits of 0 ---------------------------------------------------------------------------------------------------
@@ -208,14 +208,14 @@ def test_a_mimic_joint_is_reported_until_the_yaml_couples_or_locks_it(tmp_path):
 def test_limits_of_zero_are_named_and_the_joint_becomes_actuated(tmp_path, capsys):
     values = init(CASES / 'zero_limits.urdf', tmp_path)
     assert values['joints'] == {'shoulder': {'class': 'actuated'}}
-    said = 'shoulder: class actuated, because its effort and velocity are limited to 0 in the URDF'
-    assert said in capsys.readouterr().out
+    message = 'shoulder: class actuated, because its effort and velocity are limited to 0 in the URDF'
+    assert message in capsys.readouterr().out
     machine, _, warnings = load_machine_report(CASES / 'zero_limits.urdf', tmp_path / 'zero_limits.yaml')
     shoulder = machine.joint('shoulder')
     assert (shoulder.effort_limit, shoulder.velocity_limit) == (np.inf, np.inf)
     assert machine.idle_joints == {}
-    found = 'expected limits of a driven joint in the URDF, found effort and velocity 0, taken for no limit'
-    assert f'joints.shoulder: {found}' in str(warnings[-1])
+    problem = 'expected limits of a driven joint in the URDF, found effort and velocity 0, taken for no limit'
+    assert f'joints.shoulder: {problem}' in str(warnings[-1])
 
 
 def test_a_passive_joint_that_nothing_holds_becomes_actuated_with_the_reason(tmp_path):

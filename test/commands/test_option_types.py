@@ -49,7 +49,7 @@ def options(parser, path=()):
         (picture, 'a.svg', 'a.txt', 'a .png, .svg or .pdf'),
     ],
 )
-def test_a_value_beyond_the_range_of_its_option_names_option_expected_and_found(capsys, kind, good, bad, expected):
+def test_a_value_beyond_its_range_is_reported_with_option_range_and_value(capsys, kind, good, bad, expected):
     parser = CommandParser()
     parser.add_argument('--x', type=kind)
     assert parser.parse_args([f'--x={good}']).x is not None
@@ -66,11 +66,12 @@ def test_numbers_come_as_they_are_written():
 
 
 def test_every_number_has_a_range():
-    assert not [(path, own.option_strings) for path, own in options(build_parser()) if own.type in (int, float)]
+    unlimited = [(path, action) for path, action in options(build_parser()) if action.type in (int, float)]
+    assert not unlimited
 
 
 def test_the_same_thing_has_the_same_name_in_every_command():
-    names = {(option, *path) for path, own in options(build_parser()) for option in own.option_strings}
+    names = {(option, *path) for path, action in options(build_parser()) for option in action.option_strings}
     assert {name[1:] for name in names if name[0] == '-o'} == {name[1:] for name in names if name[0] == '--out'}
     assert not {name for name in names if name[0] in ('--output', '--output-config', '--seconds', '--urdf', '--yaml')}
     assert {path[0] for option, *path in names if option == '--from'} == {'bag'}

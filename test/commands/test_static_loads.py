@@ -19,7 +19,7 @@ def check(urdf, config, capsys):
     """Warnings of static loads, and the joints by name."""
     assert main(['check', str(urdf), *(['--config', str(config)] if config else []), '--json']) == 0
     report = json.loads(capsys.readouterr().out)
-    warnings = [own for own in report['warnings'] if 'static load' in own['expected']]
+    warnings = [warning for warning in report['warnings'] if 'static load' in warning['expected']]
     return warnings, {joint['name']: joint for joint in report['machine']['joints']}
 
 
@@ -64,7 +64,7 @@ def test_the_posture_and_the_payload_of_the_file_count(tmp_path, capsys):
     assert warning['expected'].endswith('56.8757 N m, or 85.3135 N m with the greatest payload, 5 kg')
 
 
-def test_what_follows_by_a_coupling_is_part_of_the_load(tmp_path, capsys):
+def test_coupled_links_are_part_of_the_load(tmp_path, capsys):
     urdf = tmp_path / 'lift.urdf'
     urdf.write_text(
         (CASES / 'mimic_lift.urdf').read_text().replace('effort="2000" velocity="0.5"', 'effort="300" velocity="1"')
@@ -77,7 +77,7 @@ def test_what_follows_by_a_coupling_is_part_of_the_load(tmp_path, capsys):
     assert joints['fold']['static_load'] is None
 
 
-def test_the_capacity_of_a_cylinder_takes_the_place_of_the_limit(tmp_path, capsys):
+def test_the_capacity_of_a_cylinder_replaces_the_effort_limit(tmp_path, capsys):
     """Relief pressure of the pump on the boom's cylinder lowered until it lifts no more."""
     values = yaml.safe_load((ROOT / 'config' / 'log_loader.yaml').read_text())
     urdf, config = ROOT / 'urdf' / 'log_loader.urdf', written(tmp_path, values)
@@ -88,7 +88,7 @@ def test_the_capacity_of_a_cylinder_takes_the_place_of_the_limit(tmp_path, capsy
     supply = values['defaults']['supply']
     supply['relief_pressure'] = 4.0e6
     warnings, joints = check(urdf, written(tmp_path, values), capsys)
-    warning = next(own for own in warnings if own['where'] == 'actuators.boom')
+    warning = next(warning for warning in warnings if warning['where'] == 'actuators.boom')
     boom = joints['boom_joint']['static_load']
     assert not boom['least'] <= boom['load'] <= boom['greatest']
     assert warning['file'] == str(config)

@@ -72,8 +72,8 @@ def loops_of(machine: Machine, closures: Closures) -> Loops:
     poses = link_poses(machine.links, machine.joints, {})
     constraints: list[Constraint] = []
     rows = []
-    for k, given in enumerate(closures.pairs):
-        pair = paths.in_plane(given, joints, postures)
+    for k, original in enumerate(closures.pairs):
+        pair = paths.in_plane(original, joints, postures)
         relative = [paths.relative(pair, joints, at) for at in postures]
         kind = _least_kind(pair.kind, relative)
         rows.append(relative[0][list(HELD.get(kind, range(6)))])

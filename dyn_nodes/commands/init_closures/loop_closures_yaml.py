@@ -21,8 +21,8 @@ def read(root: Entry, machine: Machine, report: Report, source: str) -> Closures
     result = Closures(source)
     entry = root.mapping.get('closures')
     if entry is None or entry.kind != 'list':
-        found = ', '.join(root.mapping) if entry is None else entry.describe()
-        report.add(root.line if entry is None else entry.line, 'closures', 'a list of closures', found or 'nothing')
+        actual = ', '.join(root.mapping) if entry is None else entry.describe()
+        report.add(root.line if entry is None else entry.line, 'closures', 'a list of closures', actual or 'nothing')
         return result
     for item in entry.items:
         pair = _pair(item, machine, report)
@@ -43,8 +43,8 @@ def _pair(entry: Entry, machine: Machine, report: Report) -> Pair | None:
         name = value.text if value is not None else ''
         links.append(name)
         if name not in names:
-            line, found = (entry.line, 'nothing') if value is None else (value.line, did_you_mean(name, names))
-            report.add(line, f'{entry.path}.{key}', 'a link of the URDF', found)
+            line, actual = (entry.line, 'nothing') if value is None else (value.line, did_you_mean(name, names))
+            report.add(line, f'{entry.path}.{key}', 'a link of the URDF', actual)
     point, axis = (_vector(entry, key, report) for key in ('point', 'axis'))
     if point is None or axis is None or not set(links) <= set(names):
         return None
@@ -66,8 +66,8 @@ def _vector(entry: Entry, key: str, report: Report) -> Array | None:
         values = np.zeros(0)
     if len(values) == 3 and np.isfinite(values).all():
         return values
-    line, found = (entry.line, 'nothing') if value is None else (value.line, value.describe())
-    report.add(line, f'{entry.path}.{key}', 'three numbers', found)
+    line, actual = (entry.line, 'nothing') if value is None else (value.line, value.describe())
+    report.add(line, f'{entry.path}.{key}', 'three numbers', actual)
     return None
 
 
@@ -78,6 +78,6 @@ def _joints(entry: Entry | None, machine: Machine, report: Report) -> set[str] |
     names = [joint.name for joint in machine.movable_joints]
     for item in entry.items:
         if item.text not in names:
-            found = f'{did_you_mean(item.text, names)}, left out'
-            report.warn(item.line, entry.path, 'movable joints of the URDF', found)
+            actual = f'{did_you_mean(item.text, names)}, left out'
+            report.warn(item.line, entry.path, 'movable joints of the URDF', actual)
     return {item.text for item in entry.items if item.text in names}

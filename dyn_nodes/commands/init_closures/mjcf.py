@@ -47,16 +47,16 @@ class _File:
         self.report.add(element.sourceline, f'{element.tag}, {key}', f'{counts} numbers', repr(text))
         return None
 
-    def name(self, element: Element, key: str, names: list[str], what: str) -> str | None:
+    def name(self, element: Element, key: str, names: list[str], expected: str) -> str | None:
         """Return the name that an attribute gives, one of some names; None after a fault, which is in the report."""
         name = element.get(key)
         if name in names:
             return name
-        found = 'nothing' if name is None else did_you_mean(name, names)
-        self.report.add(element.sourceline, f'{element.tag}, {key}', what, found)
+        actual = 'nothing' if name is None else did_you_mean(name, names)
+        self.report.add(element.sourceline, f'{element.tag}, {key}', expected, actual)
         return None
 
-    def placed(self, element: Element) -> Array | None:
+    def pose_of(self, element: Element) -> Array | None:
         """Return the pose (4, 4) that `pos` and `quat` of an element give in its body."""
         pose = np.eye(4)
         position = self.numbers(element, 'pos', (3,))
@@ -66,8 +66,8 @@ class _File:
             pose[:3, :3] = Rotation.from_quat(np.roll(quaternion, -1)).as_matrix()
         others = [key for key in ('axisangle', 'euler', 'xyaxes', 'zaxis') if element.get(key) is not None]
         if others:
-            found = others[0]
-            self.report.add(element.sourceline, f'{element.tag}, {found}', 'an orientation by quat', found)
+            actual = others[0]
+            self.report.add(element.sourceline, f'{element.tag}, {actual}', 'an orientation by quat', actual)
             return None
         return pose
 
@@ -113,12 +113,12 @@ def _of_bodies(element: Element, file: _File) -> tuple[str, str, Array] | None:
         return None
     relative = file.numbers(element, 'relpose', (7,))
     if relative is not None and np.any(relative[3:]):
-        found = 'a relative pose other than that of the bodies at joint positions 0'
+        actual = 'a relative pose other than that of the bodies at joint positions 0'
         pose = np.eye(4)
         pose[:3, 3], pose[:3, :3] = relative[:3], Rotation.from_quat(np.roll(relative[3:], -1)).as_matrix()
         if not np.allclose(file.poses[first] @ pose, file.poses[second], atol=1e-6):
             file.report.add(
-                element.sourceline, 'weld, relpose', 'the pose of body2 in body1 at joint positions 0', found
+                element.sourceline, 'weld, relpose', 'the pose of body2 in body1 at joint positions 0', actual
             )
             return None
     carrier = first if element.tag == 'connect' else second
@@ -138,7 +138,7 @@ def _of_sites(element: Element, file: _File) -> tuple[str, str, Array] | None:
         link = WORLD if body is not None and body.tag == 'worldbody' else None
         if body is not None and link is None:
             link = file.name(body, 'name', file.links, f'a link of the URDF, which carries the site {name!r}')
-        pose = file.placed(site) if site is not None else None
+        pose = file.pose_of(site) if site is not None else None
         if link is None or pose is None:
             return None
         links.append(link)

@@ -53,13 +53,13 @@ def _pair(element: Element, machine: Machine, report: Report) -> Iterator[Pair]:
     ends = {end: (element.findtext(end) or '').strip() for end in ('child', 'parent')}
     for end, link in ends.items():
         if link not in links and not (end == 'parent' and link == WORLD):
-            found = did_you_mean(link, links) if link else 'nothing'
-            report.add(element.sourceline, f'{where}, {end}', 'a link of the URDF', found)
+            actual = did_you_mean(link, links) if link else 'nothing'
+            report.add(element.sourceline, f'{where}, {end}', 'a link of the URDF', actual)
     kind = KINDS.get(element.get('type') or '')
     if kind is None:
         kind_name = element.get('type') or ''
-        found = did_you_mean(kind_name, KINDS) if kind_name else 'nothing'
-        report.add(element.sourceline, f'{where}, type', f'a type of {", ".join(KINDS)}', found)
+        actual = did_you_mean(kind_name, KINDS) if kind_name else 'nothing'
+        report.add(element.sourceline, f'{where}, type', f'a type of {", ".join(KINDS)}', actual)
     if report.failed:
         return
     poses = link_poses(machine.links, machine.joints, {})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dyn_nodes.commands.refusal import MOST_SHOWN, print_problems
+from dyn_nodes.commands.problem_lines import MOST_SHOWN, print_problems
 from dyn_nodes.model.problems import Problem
 
 

@@ -15,11 +15,15 @@ MOST_SHOWN = 50
 """Problems: one fault of a file may bring hundreds."""
 
 
-def print_refusal(error: MachineError, as_json: bool) -> None:
+def print_rejection(error: MachineError, as_json: bool) -> None:
     """Print the problems of an error, and its warnings."""
     if as_json:
         shown = {'problems': error.problems, 'warnings': error.warnings}
-        print(json_text({'valid': False} | {key: [vars(own) for own in found] for key, found in shown.items()}))
+        print(
+            json_text(
+                {'valid': False} | {key: [vars(problem) for problem in problems] for key, problems in shown.items()}
+            )
+        )
         return
     print_problems(error.problems, error.warnings)
 
