@@ -1,4 +1,4 @@
-"""`dyn-nodes bag import`: a log of a machine's bus as a bag, and what is wrong with the log."""
+"""`dyn-nodes bag import`: converts a log of a machine's CAN bus to a bag and reports faults of the log."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ def add_parser(verbs: Subparsers) -> None:
     parser = add_command(
         verbs,
         'import',
-        "Write a log of a machine's CAN bus to a bag, by the mapping of its signals.",
+        "Write a log of a machine's CAN bus to a bag, using the mapping of its signals.",
         'dyn-nodes bag import day_1.blf --mapping log_loader -o day_1\n'
         'dyn-nodes bag import measured.csv --mapping my_machine.yaml -o measured',
     )
     parser.add_argument(
         'log', metavar='LOG', type=Path, help='frames: .csv, .asc, .blf, .log, .mf4; columns of signals: .csv, .mf4'
     )
-    parser.add_argument('--mapping', required=True, metavar='YAML', help='of the signals, or its name in config/can')
-    add_out(parser, 'must not exist (default: the name of the log)')
+    parser.add_argument(
+        '--mapping', required=True, metavar='YAML', help='mapping of the signals, or its name in config/can'
+    )
+    add_out(parser, 'new directory (name of the log)')
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run_import(args: argparse.Namespace) -> int:
-    """Import a log; return 0, or 1 where the mapping has faults.
+    """Import a log; return 0, or 1 if the mapping has faults.
 
     Raises:
         CommandError: the log or the directory can't be used.

@@ -1,4 +1,4 @@
-"""`dyn-nodes check MAPPING.yaml`: which quantity is which signal of a machine's bus, and how finely it is measured."""
+"""`dyn-nodes check MAPPING.yaml`: checks the mapping of a CAN bus and prints its signals and resolutions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SI = {'imu': '', 'pressure': 'Pa', 'payload': 'kg', 'wheel_load': 'N', 'command'
 
 
 def check_mapping(path: str, as_json: bool) -> int:
-    """Check a mapping; return 0 where it is sound, else 1.
+    """Check a mapping; return 0 if it has no faults, else 1.
 
     Raises:
         CommandError: cantools is not installed.
@@ -43,7 +43,7 @@ def check_mapping(path: str, as_json: bool) -> int:
 
 
 def mapping_facts(mapping: CanMapping) -> dict[str, Any]:
-    """Return the frames and channels of a mapping as JSON has them."""
+    """Return the frames and channels of a mapping for JSON."""
     return {'machine': mapping.machine.name, 'frames': [_frame_facts(frame) for frame in mapping.frames]}
 
 

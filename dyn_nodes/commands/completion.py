@@ -1,4 +1,4 @@
-"""`dyn-nodes completion`: a script with which a shell completes the command's words. It is made from the parsers."""
+"""`dyn-nodes completion`: generates completion scripts for shells from the parsers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SHELLS = ('bash', 'zsh', 'fish')
 
 @dataclass
 class Words:
-    """What may follow a command.
+    """Words that may follow a command.
 
     Attributes:
-        path: the command, such as `('study', 'run')`; () for the program itself.
-        verbs: sub-commands with their help.
-        options: with their help.
-        values: names that its arguments may have, such as machines; files may always be given.
-        choices: values of an option that has a few, by option.
+        path: words of the command, such as `('study', 'run')`; () for the program.
+        verbs: help of the sub-commands by name.
+        options: help of the options by name.
+        values: possible values of the arguments, such as machines; files are always possible.
+        choices: possible values by option.
     """
 
     path: tuple[str, ...]
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def words_of(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[Words]:
-    """Yield what may follow a command, and what may follow each of its sub-commands."""
+    """Yield the words that may follow a command, then those of its sub-commands."""
     entry, below = Words(path), []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -113,7 +113,7 @@ NAMES: dict[str, Callable[[], list[str]]] = {
     'FILE|NAME': _launch_files,
     'NODE': _nodes,
 }
-"""Names that an argument may have, by its metavar."""
+"""Functions that return the possible values of an argument, by its metavar."""
 
 
 def bash_script(words: list[Words]) -> str:
@@ -154,7 +154,7 @@ def bash_script(words: list[Words]) -> str:
 
 
 def zsh_script(words: list[Words]) -> str:
-    """Return the script for zsh, which runs the one for bash."""
+    """Return the script for zsh, which runs the script for bash."""
     load = '(( $+functions[compdef] )) || compinit -u\nbashcompinit\n'
     return '#compdef dyn-nodes\nautoload -U +X compinit bashcompinit\n' + load + bash_script(words)
 
@@ -190,5 +190,5 @@ def fish_script(words: list[Words]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a text in single quotes that bash and fish read alike."""
+    """Return a text in single quotes for bash and fish."""
     return "'" + text.replace('\\', '\\\\').replace("'", "'\\''") + "'" if "'" in text or '\\' in text else f"'{text}'"

@@ -1,4 +1,4 @@
-"""`dyn-nodes contact`: do the wheels hold along a planned motion (`plan`), or under random commands (`drive`)?"""
+"""`dyn-nodes contact`: checks wheel contacts along a planned motion (`plan`) or under random commands (`drive`)."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def add_parser(subparsers: Subparsers) -> None:
         'plan',
         'Find instants of a planned motion without admissible ground reactions.',
         'dyn-nodes contact plan fetch.yaml --margin 20 --json',
-        'Every instant of a motion is checked for ground reactions that can exist: that\n'
-        'balance gravity and inertia, pull no wheel down and stay inside the friction\n'
-        'cones. Prints where there are none, the tightest wheel there, how much slower the\n'
-        'motion would do, and the least change of one joint that would do at the worst\n'
-        'instant. Exit status 0 where the whole motion is admissible, else 1.',
+        'Check every instant of a motion for admissible ground reactions, which balance\n'
+        'gravity and inertia, pull no wheel down and stay inside the friction cones.\n'
+        'Prints the intervals without admissible reactions, the tightest wheel there, the\n'
+        'admissible speed of the motion, and the least change of one joint that makes the\n'
+        'worst instant admissible. Exit status 0 if the whole motion is admissible, else 1.',
     )
     plan.add_argument('plan', metavar='PLAN', type=Path, help='YAML file: machine and points of the motion')
     for name, unit, least, default, text in (
         ('payload', 'KG', 0.0, None, "mass in the implement (the plan's)"),
         ('friction', 'X', 1e-3, None, "static coefficient of all wheels (the machine's)"),
-        ('margin', 'N', 0.0, 0.0, 'that has to be left at every wheel (0)'),
-        ('step', 'S', SHORTEST, 0.01, 'between instants (0.01)'),
+        ('margin', 'N', 0.0, 0.0, 'least margin of every wheel (0)'),
+        ('step', 'S', SHORTEST, 0.01, 'time between instants (0.01)'),
     ):
         plan.add_argument(f'--{name}', type=at_least(least), default=default, metavar=unit, help=text)
     plan.add_argument('--json', action='store_true', help='print JSON, SI units')
@@ -57,7 +57,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check the motion and print what was found; return 0 where all of it is admissible, else 1."""
+    """Check the motion and print the result; return 0 if the whole motion is admissible, else 1."""
     if args.verb == 'drive':
         return run_drive(args)
     report = _report(args)
@@ -98,7 +98,7 @@ def _report(args: argparse.Namespace) -> ContactReport:
 
 
 def _assumed(args: argparse.Namespace, plan: MotionPlan) -> tuple[Assumption, ...]:
-    """Return the conditions that neither the plan nor the options give."""
+    """Return the conditions that neither the plan nor the options specify."""
     from dyn_nodes.model.assumptions import friction_of, payload_of, slope_of
 
     weighed = args.payload is not None or plan.payload_given
@@ -163,7 +163,7 @@ COLUMNS: dict[str, Callable[[Breach], str]] = {
 
 
 def advice(report: ContactReport) -> list[str]:
-    """Return what would do: the speed, and another posture at the worst instant."""
+    """Return advice: an admissible speed, and another posture at the worst instant."""
     goal = f'a margin of {report.wanted:g} N' if report.wanted else 'admissible reactions'
     if report.pace is None:
         lines = [f'slower: no speed gives {goal} everywhere, not even standing still']

@@ -1,4 +1,4 @@
-"""`dyn-nodes contact drive`: an adversary against the grip governor of a vehicle."""
+"""`dyn-nodes contact drive`: tests the grip governor of a vehicle with random commands."""
 
 from __future__ import annotations
 
@@ -42,35 +42,35 @@ def add_drive_parser(verbs: Subparsers) -> None:
         'Try to make wheels slide or lift by random cmd_vel and arm motions.',
         'dyn-nodes contact drive agv_mecanum_arm --runs 50\n'
         'dyn-nodes contact drive car --speed 12 --turn 1 --acceleration 7 --turn-acceleration 4 --json',
-        'Simulate a vehicle on wheels with springs under random commands, reversals and full speed among\n'
-        'them, with random payloads, slopes and motions of its arm, without the grip governor and\n'
-        'with it, and count the runs in which a wheel slid or lifted for longer than 0.05 s. All wheels\n'
-        'are on the ground at the start. The exit status is 1 where a wheel slid or lifted with the governor.',
+        'Simulate a vehicle on sprung wheels under random commands, including reversals and full speed,\n'
+        'with random payloads, slopes and motions of its arm, without and with the grip governor, and\n'
+        'count the runs in which a wheel slid or lifted for longer than 0.05 s. All wheels are on the\n'
+        'ground at the start. The exit status is 1 if a wheel slid or lifted with the governor.',
     )
     add_machine_and_config(drive)
     drive.add_argument('--runs', metavar='N', type=count(1, MOST_RUNS), default=20, help='random sequences (20)')
     drive.add_argument(
-        '--first', metavar='N', type=count(0, MOST_RUNS), default=0, help='number of the first of them (0)'
+        '--first', metavar='N', type=count(0, MOST_RUNS), default=0, help='number of the first sequence (0)'
     )
-    drive.add_argument('--seed', metavar='N', type=SEED, default=1, help='of the random numbers (1)')
+    drive.add_argument('--seed', metavar='N', type=SEED, default=1, help='seed of the random numbers (1)')
     usual = between(0.01, 1000.0)
     for name, unit, kind, default, text in (
         ('duration', 'S', usual, 2.0, 'length of a run (2)'),
         ('speed', 'M/S', usual, 1.5, 'greatest speed (1.5)'),
         ('turn', 'RAD/S', usual, 2.0, 'greatest yaw rate (2)'),
         ('acceleration', 'M/S2', usual, 5.0, 'greatest acceleration (5)'),
-        ('turn-acceleration', 'RAD/S2', usual, 10.0, 'of the yaw rate (10)'),
+        ('turn-acceleration', 'RAD/S2', usual, 10.0, 'greatest yaw acceleration (10)'),
         ('slope', 'DEG', between(0.0, 45.0, 'degrees'), 5.0, 'steepest ground about each axis (5)'),
-        ('period', 'S', between(0.0005, 0.1), 0.005, 'of the commands (0.005)'),
+        ('period', 'S', between(0.0005, 0.1), 0.005, 'period of the commands (0.005)'),
     ):
         drive.add_argument(f'--{name}', metavar=unit, type=kind, default=default, help=text)
     add_jobs(drive, 1)
-    add_out(drive, f'write {FILE} there, a line for every run')
+    add_out(drive, f'directory for {FILE}, a line for every run')
     drive.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run_drive(args: argparse.Namespace) -> int:
-    """Run the adversary; return 1 where a wheel slid or lifted with the governor, else 0."""
+    """Run the sequences; return 1 if a wheel slid or lifted with the governor, else 0."""
     outcomes = _outcomes(args)
     without, governed = [pair[0] for pair in outcomes], [pair[1] for pair in outcomes]
     summary = {'without': _summary(without), 'governed': _summary(governed)}
@@ -105,7 +105,7 @@ def _outcomes(args: argparse.Namespace) -> list[tuple[GripOutcome, GripOutcome]]
 
 @contextmanager
 def _lines(directory: Path | None) -> Iterator[Callable[[int, tuple[GripOutcome, GripOutcome]], None]]:
-    """Give a function that writes the outcomes of a case as a line of `FILE`, if there is a directory."""
+    """Yield a function that writes the outcomes of a case as a line of `FILE`; without a directory it does nothing."""
     if directory is None:
         yield lambda number, outcomes: None
         return

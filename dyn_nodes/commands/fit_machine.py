@@ -1,4 +1,4 @@
-"""`dyn-nodes fit machine`: valves, friction, masses and offsets of a whole machine from a bag."""
+"""`dyn-nodes fit machine`: estimates valves, friction, masses and joint offsets of a machine from a bag."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def add_verb(verbs: Subparsers) -> None:
         'dyn-nodes fit machine day_1 --machine log_loader --out fit\n'
         'dyn-nodes fit machine day_1 --machine my.urdf --config my.yaml --use 20 200 --hold 200 260',
     )
-    parser.add_argument('bag', metavar='BAG', help='rosbag2 directory or file, as of can_bridge_node or `bag import`')
-    add_machine(parser, f'{CONFIG_HELP}, with first guesses')
+    parser.add_argument('bag', metavar='BAG', help='rosbag2 directory or file of can_bridge_node or `bag import`')
+    add_machine(parser, f'{CONFIG_HELP}, with initial guesses')
     parser.add_argument(
-        '--payload', metavar='KG', type=at_least(0, 'kg'), help='in the implement, known (that of the machine YAML)'
+        '--payload', metavar='KG', type=at_least(0, 'kg'), help='known payload (payload of the machine YAML)'
     )
-    for name, text in (('use', 'part of the log, s (all but its last quarter)'), ('hold', HOLD_HELP)):
+    for name, text in (('use', 'part of the log to fit, s (all but its last quarter)'), ('hold', HOLD_HELP)):
         parser.add_argument(f'--{name}', metavar=('START', 'END'), type=between(0, 1e9, 's'), nargs=2, help=text)
-    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
-    add_out(parser, 'write numbers, lines for the machine files and plots')
+    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, if the bag contains several")
+    add_out(parser, 'directory for numbers, lines for the machine files and plots')
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fit and print; return 0 where everything was fitted.
+    """Fit and print; return 0 if everything was fitted.
 
     Raises:
         CommandError: the bag, the files or the parts can't be used.
@@ -96,11 +96,11 @@ def print_fit(fit: MachineFit) -> None:
         tables.show(rows, COLUMNS, title=title)
     if fit.mechanics is not None:
         hidden = ', '.join(fit.mechanics.base.hidden) or 'none'
-        console.print(f'no motion of these joints shows: {hidden}', markup=False)
-        console.print(f'only in combinations: {", ".join(fit.mechanics.base.only_combined)}', markup=False)
+        console.print(f'not identifiable from any motion: {hidden}', markup=False)
+        console.print(f'identifiable only in combinations: {", ".join(fit.mechanics.base.only_combined)}', markup=False)
     if fit.validation is not None:
         start, end = fit.validation.span
-        console.print(f'on {start:.6g} to {end:.6g} s, which the fit has not seen:', style='bold')
+        console.print(f'on {start:.6g} to {end:.6g} s, which was not fitted:', style='bold')
         for name, joint in fit.validation.joints.items():
             text = (
                 'at rest'

@@ -1,4 +1,4 @@
-"""`dyn-nodes fit plan`: lever sequences that show what a log does not."""
+"""`dyn-nodes fit plan`: proposes lever sequences that excite parameters a log does not determine."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ def add_verb(verbs: Subparsers) -> None:
     parser = add_command(
         verbs,
         'plan',
-        'Propose lever sequences that make parameters visible, within what the tip-over governor lets pass.',
+        'Propose lever sequences that excite parameters and that the tip-over governor permits.',
         'dyn-nodes fit plan --machine log_loader -o plan.yaml\n'
         'dyn-nodes fit plan --machine my.urdf --config my.yaml --bag day_1 -o plan.yaml',
     )
     add_machine(parser)
-    parser.add_argument('--bag', metavar='BAG', help='what it shows counts already')
-    parser.add_argument('--payload', metavar='KG', type=at_least(0, 'kg'), default=0.0, help='in the implement (0)')
-    parser.add_argument('--duration', metavar='S', type=between(15, 300), default=40.0, help='of each sequence (40)')
-    parser.add_argument('--sequences', metavar='N', type=count(1), default=2, help='to propose (2)')
+    parser.add_argument('--bag', metavar='BAG', help='log whose information is taken into account')
+    parser.add_argument('--payload', metavar='KG', type=at_least(0, 'kg'), default=0.0, help='payload (0)')
+    parser.add_argument(
+        '--duration', metavar='S', type=between(15, 300), default=40.0, help='length of each sequence (40)'
+    )
+    parser.add_argument('--sequences', metavar='N', type=count(1), default=2, help='number of sequences to propose (2)')
     parser.add_argument(
         '--candidates', metavar='N', type=count(1, 1000), default=12, help='random sequences to choose from (12)'
     )
@@ -37,18 +39,18 @@ def add_verb(verbs: Subparsers) -> None:
         '--criterion',
         choices=('determinant', 'worst'),
         default='determinant',
-        help='determinant of the information, or what is least visible first',
+        help='determinant of the information, or the least identifiable parameter first',
     )
-    parser.add_argument('--seed', metavar='N', type=SEED, default=0, help='of the random sequences (0)')
-    add_out(parser, 'task file to write; of more sequences plan_2.yaml, ...', 'YAML')
+    parser.add_argument('--seed', metavar='N', type=SEED, default=0, help='seed of the random sequences (0)')
+    add_out(parser, 'task file to write; further sequences: plan_2.yaml, ...', 'YAML')
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Propose sequences, print what they show; return 0.
+    """Propose sequences and print their information; return 0.
 
     Raises:
-        CommandError: files or numbers that can't be used, or no sequence that the governor lets pass.
+        CommandError: files or numbers that can't be used, or no sequence that the governor permits.
     """
     from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
     from dyn_nodes.analysis.excitation import Planner

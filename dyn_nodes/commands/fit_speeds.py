@@ -1,4 +1,4 @@
-"""`dyn-nodes fit speeds`: dead time, dead zone and gain of drives from commands and positions alone."""
+"""`dyn-nodes fit speeds`: estimates dead time, dead zone and gain of drives from commands and positions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dyn_nodes.analysis.speed_fit import SpeedFit
 
 Signals = dict[str, tuple[Array, Array]]
-"""Times and values of a signal by its name."""
+"""Times, s, and values of a signal by its name."""
 TIMES = ('time', 't', 'timestamp')
 
 
@@ -34,23 +34,23 @@ def add_verb(verbs: Subparsers) -> None:
         'dyn-nodes fit speeds day_1 --pair boom=boom_joint --pair stick=stick_joint\n'
         "dyn-nodes fit speeds measured.csv --pair 'Boom Cmd=Boom Ms' --hold 90 120",
     )
-    parser.add_argument('log', metavar='LOG', type=Path, help='bag, or CSV with a column of time, s')
+    parser.add_argument('log', metavar='LOG', type=Path, help='bag, or CSV with a time column, s')
     parser.add_argument(
         '--pair',
         metavar='COMMAND=POSITION',
         action='append',
         required=True,
-        help='columns of a CSV; of a bag an actuator (or its number) of valve_commands and a joint; one for each drive',
+        help='two columns of a CSV; or an actuator (or its number) of valve_commands and a joint of a bag; repeatable',
     )
     parser.add_argument(
         '--hold', metavar=('START', 'END'), type=finite, nargs=2, help='part for the validation, s (the last quarter)'
     )
-    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
+    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, if the bag contains several")
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fit and print; return 0 where every drive was fitted.
+    """Fit and print; return 0 if every drive was fitted.
 
     Raises:
         CommandError: the log or a pair can't be used.
@@ -92,7 +92,7 @@ def _pair(text: str, commands: Signals, positions: Signals, log: Path) -> tuple[
 
 
 def _samples(times: Array, values: Array) -> Samples:
-    """Finite samples at rising times."""
+    """Return the finite samples at increasing times."""
     from dyn_nodes.analysis.machine_log import Samples
 
     good = np.isfinite(times) & np.isfinite(values)
@@ -181,6 +181,5 @@ def _print(fits: dict[str, SpeedFit]) -> None:
             rows.append((key, value, f'{fit.half_widths[k]:.2g}'))
         tables.show(rows, ('number', 'estimate', '+- (95 %)'), title=title)
         console.print(
-            f'speed on {fit.held[0]:.5g} to {fit.held[1]:.5g} s, which the fit has not seen: '
-            f'NRMSE {100 * fit.nrmse:.1f} %'
+            f'speed on {fit.held[0]:.5g} to {fit.held[1]:.5g} s, which was not fitted: NRMSE {100 * fit.nrmse:.1f} %'
         )

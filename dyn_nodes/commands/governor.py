@@ -1,4 +1,4 @@
-"""`dyn-nodes governor`: an adversary against the tip-over governor of a machine, and what it costs in ordinary work."""
+"""`dyn-nodes governor`: tests the tip-over governor of a machine and its cost in ordinary work."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'governor',
-        'Test the tip-over governor: adversary, cost, emergency stops; list what it held back in a bag.',
+        'Test the tip-over governor; list its interventions in a bag.',
         example,
     )
-    verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
+    verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
     test = add_command(
         verbs,
         'test',
         'Run lever sequences that try to tip the machine.',
         example,
-        'Run a simulated machine under random, switching and reaching lever sequences, with the governor\n'
-        'and without it, and count the runs in which it overturned or lifted a wheel (off the ground for longer than\n'
+        'Run a simulated machine under random, switching and reaching lever sequences, with and without the\n'
+        'governor, and count the runs in which it overturned or lifted a wheel (off the ground for longer than\n'
         '0.1 s, or by more than 0.5 degrees of the base). Masses, payload, ground and delays are drawn from a box\n'
-        'around what the governor knows. Starts in which not even valves at neutral are certified are counted by\n'
-        'themselves. A run takes about a second of a core. The exit status is 1 where, with the governor, a wheel\n'
-        'lifted or the simulation diverged, or where a machine overturned after such a start.',
+        'around the model of the governor. Starts in which not even neutral valves are certified are counted\n'
+        'separately. A run takes about a second of a core. The exit status is 1 if, with the governor, a wheel\n'
+        'lifted or the simulation diverged, or if a machine overturned after such a start.',
     )
     runs = count(0, MOST_RUNS)
     test.add_argument('--runs', metavar='N', type=runs, default=100, help='random lever sequences (100)')
-    test.add_argument('--first', metavar='N', type=runs, default=0, help='number of the first of them (0)')
+    test.add_argument('--first', metavar='N', type=runs, default=0, help='number of the first sequence (0)')
     test.add_argument(
         '--search',
         metavar='N',
@@ -74,32 +74,32 @@ def add_parser(subparsers: Subparsers) -> None:
         help='search for the worst sequence and machine of the box by cross-entropy, with N runs (0; 2000 without N)',
     )
     test.add_argument(
-        '--cases', metavar='FILE', type=Path, help='JSON lines with a `case` to run as well, such as a runs.jsonl'
+        '--cases', metavar='FILE', type=Path, help='JSON lines with further cases (`case`), such as a runs.jsonl'
     )
     governor_box.add_options(test)
     governor_box.add_efforts(test)
     test.add_argument(
-        '--drop', action='store_true', help='drop the load at any time; the governor knows of it after 0.5 s'
+        '--drop', action='store_true', help='drop the load at a random time; the governor is informed after 0.5 s'
     )
     test.add_argument(
         '--grab',
         metavar='KG',
         type=between(0.0, 1e5),
         default=0.0,
-        help='grab up to so much more at any time; the governor knows of it after 0.5 s (0)',
+        help='grab up to this load at a random time; the governor is informed after 0.5 s (0)',
     )
     test.add_argument(
         '--bring-down',
         action='store_true',
-        help='where a wheel has lifted the governor moves functions by itself, if that brings it down sooner',
+        help='after a wheel has lifted the governor moves functions if that lowers it sooner',
     )
-    test.add_argument('--only-governed', action='store_true', help='leave out the runs without the governor')
+    test.add_argument('--only-governed', action='store_true', help='run with the governor only')
     test.add_argument(
         '--worst',
         metavar='N',
         type=count(0, 1000),
         default=WORST,
-        help='worst cases to show, and to write to --out (5)',
+        help='worst cases to print and to write to --out (5)',
     )
     test.add_argument('--json', action='store_true', help='print JSON')
 
@@ -111,7 +111,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the adversary; the exit status is 0 where no wheel lifted with the governor. Or run another verb."""
+    """Run the verb; return its exit status, for `test` 0 if no wheel lifted with the governor."""
     if args.verb != 'test':
         verbs = {
             'cycles': governor_cycles,
@@ -123,9 +123,7 @@ def run(args: argparse.Namespace) -> int:
         return verbs[args.verb].run(args)
     governor_box.check(args)
     if args.efforts and args.bring_down:
-        raise CommandError(
-            '--bring-down: a governor of efforts moves nothing by itself, expected no --efforts beside it', 2
-        )
+        raise CommandError('--bring-down: expected no --efforts, because a governor of efforts starts no motion', 2)
     if args.runs == args.search == 0 and args.cases is None:
         raise CommandError('--runs 0: expected runs, --search or --cases, found none', 2)
     machine, box = governor_box.machine_and_box(args)
@@ -159,7 +157,7 @@ def _cases_of_file(args: argparse.Namespace, box: Box) -> list[Case]:
 def _records(
     args: argparse.Namespace, machine: Machine, box: Box, path: Path | None
 ) -> tuple[list[Record], list[Record], int]:
-    """Return the runs with the governor, those without it, and how many of all the file had."""
+    """Return the runs with the governor, the runs without it, and the number of runs read from the file."""
     from dyn_nodes.governor.campaign.campaign import Campaign, random_cases
     from dyn_nodes.governor.campaign.search import SearchSettings, search
 

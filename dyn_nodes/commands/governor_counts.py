@@ -1,4 +1,4 @@
-"""The table of what runs of the adversary came to, a column a kind of them."""
+"""Table of the results of runs of `dyn-nodes governor test`, one column for each kind of run."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ QUANTITIES = (
 
 
 def print_counts(rows: dict[str, dict[str, Any] | None]) -> None:
-    """Print summaries of runs, a column a kind; None: there were none of it. What no kind has is left out."""
+    """Print summaries of runs by kind, one column each; kinds without runs (None) and empty rows are left out."""
     summaries = {kind: summary for kind, summary in rows.items() if summary is not None}
     lines = zip(QUANTITIES, *(_column(summary) for summary in summaries.values()))
     tables.show([line for line in lines if any(line[1:])], ('', *summaries))
 
 
 def _column(summary: dict[str, Any]) -> list[str]:
-    """Return the text of all quantities of a summary; '' where it has none."""
+    """Return the texts of `QUANTITIES`; '' for a missing one."""
     counts = [str(summary[key]) for key in ('runs', 'overturned', 'lifted', 'lost')]
     counts[1] += f' ({summary["diverged"]} diverged)' if summary['diverged'] else ''
     unrest, off = summary.get('unrest'), summary.get('off')

@@ -1,4 +1,4 @@
-"""`dyn-nodes governor cycles`: the time of working cycles with the tip-over governor, over that without it."""
+"""`dyn-nodes governor cycles`: compares times of working cycles with and without the tip-over governor."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def add_verb(verbs: Any) -> None:
         'cycles',
         'Compare times of working cycles with the governor and without it.',
         example,
-        'Drive a simulated machine through working cycles that keep its wheels down, without the governor\n'
-        'and with it, and compare their times. A cycle that lifts a wheel without the governor, or does not come to\n'
-        'its end, does not count. The exit status is 1 where all that count together take more than 1.08 of their\n'
-        'time, or one of them lifts a wheel or does not come to its end with the governor.',
+        'Drive a simulated machine through working cycles that keep its wheels down, without and with the\n'
+        'governor, and compare their times. A cycle that lifts a wheel without the governor or does not finish\n'
+        'does not count. The exit status is 1 if the counted cycles take more than 1.08 of their time in total,\n'
+        'or if one of them lifts a wheel or does not finish with the governor.',
     )
     add_machine_and_config(verb)
-    verb.add_argument('--cycles', metavar='YAML', type=Path, help='file of cycles (those of the log-loader)')
+    verb.add_argument('--cycles', metavar='YAML', type=Path, help='file of cycles (cycles of the log-loader)')
     governor_box.add_doubts(verb, 500.0)
     governor_box.add_margins(verb)
     verb.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Drive the cycles; the exit status is 0 where the governor costs no more than it may."""
+    """Drive the cycles; return 0 if the ratio of times is within its limit, else 1."""
     result = _result(_compared(args))
     if args.json:
         tables.print_json(result)

@@ -1,4 +1,4 @@
-"""`dyn-nodes governor report`: what the tip-over governor held back, or in shadow would have, from a bag."""
+"""`dyn-nodes governor report`: lists interventions of the tip-over governor, also in shadow mode, from a bag."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dyn_nodes.analysis.interventions import Intervention, Interventions
 
 BEFORE = 5.0
-"""Time before an intervention from which it is played, s."""
+"""Time played before an intervention, s."""
 
 
 def add_verb(verbs: Any) -> None:
@@ -29,13 +29,13 @@ def add_verb(verbs: Any) -> None:
         'report',
         'List the interventions of the governor in a bag.',
         example,
-        'Count what the governor held back, or in shadow would have: interventions, their time, the share '
-        'of each\nfunction, the least margins, and the worst interventions with a command that plays them. The bag '
-        'needs\nvalve_commands_in or can/levers, valve_commands and governor/scale; /diagnostics gives the margins.',
+        'Print the interventions of the governor, active or in shadow mode: number, time, share of each function,\n'
+        'least margins, and the worst interventions with commands that play them. The bag needs\n'
+        'valve_commands_in or can/levers, valve_commands and governor/scale; /diagnostics contains the margins.',
     )
     verb.add_argument('bag', metavar='BAG', type=Path, help='a bag directory, MCAP or sqlite3')
     verb.add_argument('--worst', metavar='N', type=count(0, 100_000), default=10, help='interventions to list (10)')
-    verb.add_argument('--namespace', metavar='NS', help="of the governor's topics, where several are in the bag")
+    verb.add_argument('--namespace', metavar='NS', help="of the governor's topics, if the bag contains several")
     verb.add_argument('--json', action='store_true', help='print JSON')
 
 
@@ -64,7 +64,7 @@ def play_command(bag: Path, one: Intervention) -> str:
 
 
 def when(interventions: Interventions, time: float) -> str:
-    """Return a time of the bag, and that of the clock (UTC) where it is known."""
+    """Return the text of a time of the bag, with date and UTC time if they are known."""
     if interventions.origin <= 0.0:
         return f'{time:.2f} s'
     clock = datetime.fromtimestamp(interventions.origin + time, timezone.utc)
@@ -92,9 +92,7 @@ def _print(interventions: Interventions, worst: list[Intervention], bag: Path) -
         f'with commands; {interventions.answers} answers'
     )
     if interventions.neutral:
-        console.print(
-            f'{interventions.neutral} commands without an answer: nothing certain was known, valves at neutral'
-        )
+        console.print(f'{interventions.neutral} commands without an answer: valves at neutral')
     tables.show(
         interventions.functions.items(),
         {

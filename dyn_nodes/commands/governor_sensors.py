@@ -1,4 +1,4 @@
-"""`dyn-nodes governor sensors`: a governed machine of which one sensor is wrong, and false alarms of sound ones."""
+"""`dyn-nodes governor sensors`: tests fault detection of sensors of a governed machine, and false alarms."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ def add_verb(verbs: Any) -> None:
     verb = add_command(
         verbs,
         'sensors',
-        'Make every sensor wrong in every way, and count what is found and whether a wheel lifts.',
+        'Simulate faults of all sensors; count detections and lifted wheels.',
         example,
-        'Run the cases of `dyn-nodes governor test` with one wrong signal each: every encoder, its position and its\n'
+        'Run the cases of `dyn-nodes governor test` with one faulty signal each: every encoder, its position and its\n'
         'speed alone, gyroscope, accelerometer, orientation and the whole IMU, each frozen, jumping, drifting, late,\n'
         'noisy, swapped with another, scaled, reversed, doubled by a second sender, offset, with spikes, and lost.\n'
-        'The table has a line for each: runs; of these with a signal that was hardly wrong, as of a joint that stands\n'
-        'still; found; s from the begin of the fault until it was found, median and longest; greatest error that was\n'
-        'not found, in the unit of the signal; runs in which a wheel lifted; least load of a wheel over its mean.\n'
-        'The exit status is 1 where a wheel lifted, or sound sensors were taken for wrong.',
+        'The table has a line for each: runs; runs in which the signal was hardly wrong, such as a joint at rest;\n'
+        'faults found; time from the start of the fault to its detection, s, median and longest; greatest undetected\n'
+        'error, in the unit of the signal; runs in which a wheel lifted; least load of a wheel over its mean.\n'
+        'The exit status is 1 if a wheel lifted or there was a false alarm.',
     )
     verb.add_argument(
         '--seeds', metavar='N', type=count(0, 10_000), default=20, help='runs of every fault of every signal (20)'
     )
     verb.add_argument(
-        '--hours', metavar='H', type=between(0.0, 1000.0), default=10.0, help='of runs with sound sensors (10)'
+        '--hours', metavar='H', type=between(0.0, 1000.0), default=10.0, help='hours of runs without faults (10)'
     )
-    verb.add_argument('--only', metavar='NAME', action='append', default=[], help='a signal or a kind of fault')
+    verb.add_argument(
+        '--only', metavar='NAME', action='append', default=[], help='a signal or a kind of fault; repeatable'
+    )
     governor_box.add_options(verb)
     verb.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make the runs; the exit status is 0 where no wheel lifts and nothing sound is taken for wrong."""
+    """Make the runs; return 0 if no wheel lifted and there was no false alarm, else 1."""
     machine, box = governor_box.machine_and_box(args)
     path = governor_box.runs_file(args, 'sensors.jsonl')
 

@@ -1,4 +1,4 @@
-"""`dyn-nodes linearize`: poles, modes, Bode and controllability of a machine about a posture or a time of a bag."""
+"""`dyn-nodes linearize`: linear model of a machine about a posture or a time of a bag."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PERIOD = 1e-3
 LONGEST = 60.0
-"""Of a motion before the model is made, s."""
+"""Longest motion before the linearization, s."""
 OPEN = '--input and --after open them'
 
 
@@ -47,26 +47,26 @@ def add_parser(subparsers: Subparsers) -> None:
         nargs='+',
         default=[],
         metavar='NAME=X',
-        help='inputs that act, V, N or N m (0; efforts that hold)',
+        help='values of inputs, V, N or N m (0; holding efforts)',
     )
     parser.add_argument(
         '--after',
         type=between(0.0, LONGEST, 's'),
         default=0.0,
         metavar='S',
-        help='let the machine move under its inputs for this time (0)',
+        help='linearize after a motion of this time under the inputs (0)',
     )
     parser.add_argument('--bag', type=Path, metavar='BAG', help='take the state from a bag of these nodes')
     parser.add_argument('--at', type=finite, metavar='S', help='time in the bag')
-    parser.add_argument('--namespace', metavar='NS', help='of the machine, where the bag holds several')
+    parser.add_argument('--namespace', metavar='NS', help='of the machine, if the bag contains several')
     parser.add_argument(
         '--outputs', nargs='+', metavar='NAME', help='outputs or states (the positions of the driven joints)'
     )
-    parser.add_argument('--bode', nargs=2, metavar=('INPUT', 'OUTPUT'), help='gain and phase of this pair')
-    parser.add_argument('--frequencies', nargs='+', type=positive(), metavar='HZ', help='of --bode')
+    parser.add_argument('--bode', nargs=2, metavar=('INPUT', 'OUTPUT'), help='print gain and phase of this pair')
+    parser.add_argument('--frequencies', nargs='+', type=positive(), metavar='HZ', help='frequencies of --bode')
     parser.add_argument('--json', action='store_true', help='print everything as JSON, SI units')
-    parser.add_argument('--npz', type=Path, metavar='FILE', help='write A, B, C, D, names, poles and the state there')
-    parser.add_argument('--plot', type=picture, metavar='FILE', help='draw poles and --bode: .png, .svg or .pdf')
+    parser.add_argument('--npz', type=Path, metavar='FILE', help='file for A, B, C, D, names, poles and the state')
+    parser.add_argument('--plot', type=picture, metavar='FILE', help='plot of poles and --bode: .png, .svg or .pdf')
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,7 +82,9 @@ def run(args: argparse.Namespace) -> int:
     except (KeyError, ValueError) as error:
         raise CommandError(f'--bode: {error.args[0]}') from None
     if bode is not None and not bode.gain.any():
-        notes.append(f'nothing goes from {args.bode[0]} to {args.bode[1]} here: closed valves pass no oil; {OPEN}')
+        notes.append(
+            f'no transfer from {args.bode[0]} to {args.bode[1]} in this state: closed valves pass no oil; {OPEN}'
+        )
     if args.json:
         tables.print_json({**_as_json(plant, model, bode, notes), 'assumed': plain(assumed)}, indent=None)
     else:
@@ -98,15 +100,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Refuse options that make no sense together."""
+    """Raise CommandError for inconsistent options."""
     if (args.bag is None) != (args.at is None):
         raise CommandError('--bag and --at: expected both or neither', 2)
     if args.bag is not None and (args.posture or args.after):
-        raise CommandError('--bag: expected without --posture and --after, which it replaces', 2)
+        raise CommandError('--bag: expected no --posture and no --after, which it replaces', 2)
 
 
 def _model(args: argparse.Namespace) -> tuple[Plant, LinearModel, list[str]]:
-    """Return the machine in its state, the model, and what is to be said about the state."""
+    """Return the plant in its state, the linear model, and notes about the state."""
     from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of
     from dyn_nodes.simulation.linear import Linearizer
     from dyn_nodes.simulation.plant import Plant, PlantDivergedError
@@ -135,7 +137,7 @@ def _model(args: argparse.Namespace) -> tuple[Plant, LinearModel, list[str]]:
 
 
 def _assumed(args: argparse.Namespace, machine: Machine) -> tuple[Assumption, ...]:
-    """Return the conditions that the options do not give."""
+    """Return the conditions that the options do not specify."""
     from dyn_nodes.model.assumptions import payload_of, posture_of, slope_of
     from dyn_nodes.nodes.machines import joint_positions
 
@@ -156,7 +158,7 @@ def _from_bag(args: argparse.Namespace, plant: Plant) -> tuple[Any, Any, list[st
         raise CommandError(f'{error.filename or args.bag}: {error.strerror or error}') from None
     notes = [f'state of {args.bag} at {recorded.time:g} s']
     if recorded.missing:
-        notes.append(f'not in the bag, as at rest: {", ".join(recorded.missing)}')
+        notes.append(f'not in the bag, taken at rest: {", ".join(recorded.missing)}')
     return recorded.x, recorded.u, notes
 
 

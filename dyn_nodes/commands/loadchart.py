@@ -1,4 +1,4 @@
-"""`dyn-nodes loadchart`: how much may this machine hold, where?"""
+"""`dyn-nodes loadchart`: computes the greatest safe payload over reach, swing angle and slope."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ def add_parser(subparsers: Subparsers) -> None:
         type=between(0.0, STEEPEST, 'degrees'),
         nargs='+',
         metavar='DEG',
-        help="slopes of the ground, degrees (the machine YAML's own)",
+        help='slopes of the ground, degrees (slope of the machine YAML)',
     )
     parser.add_argument(
         '--downhill',
         choices=['any', *HEADINGS],
         default='any',
-        help='side of the machine that is downhill on a slope; any: the worst heading counts (any)',
+        help='downhill side of the machine on a slope; any: the worst heading (any)',
     )
     for name, unit, kind, default, text in (
         ('height', 'M', finite, None, 'height of the load above the ground (the best posture at each reach)'),
         ('tipping-share', 'X', positive(1.0), 0.75, 'rated part of the tipping load (0.75; 0.66)'),
         ('hydraulic-share', 'X', positive(1.0), 0.87, 'rated part of the lift capacity (0.87)'),
-        ('arm-deceleration', 'A', at_least(0.0), 1.0, 'of the load, m/s2 (1.0)'),
-        ('slew-deceleration', 'A', at_least(0.0), 0.2, 'rad/s2 (0.2)'),
-        ('slew-speed', 'V', at_least(0.0), 0.3, 'rad/s (0.3)'),
-        ('reach-step', 'M', between(0.01, 100.0, 'm'), 0.25, 'm (0.25)'),
-        ('swing-step', 'DEG', between(0.1, 90.0, 'degrees'), 5.0, 'degrees (5)'),
+        ('arm-deceleration', 'A', at_least(0.0), 1.0, 'deceleration of the load, m/s2 (1.0)'),
+        ('slew-deceleration', 'A', at_least(0.0), 0.2, 'deceleration of slewing, rad/s2 (0.2)'),
+        ('slew-speed', 'V', at_least(0.0), 0.3, 'slewing speed, rad/s (0.3)'),
+        ('reach-step', 'M', between(0.01, 100.0, 'm'), 0.25, 'step of the reach, m (0.25)'),
+        ('swing-step', 'DEG', between(0.1, 90.0, 'degrees'), 5.0, 'step of the swing angle, degrees (5)'),
     ):
         parser.add_argument(f'--{name}', type=kind, default=default, metavar=unit, help=text)
     parser.add_argument(
-        '--rigid', action='store_true', help='take springs and tyres as rigid, as standards do for rigid tyres'
+        '--rigid', action='store_true', help='assume rigid springs and tyres, as standards do for rigid tyres'
     )
     parser.add_argument(
         '--supports',
@@ -72,15 +72,15 @@ def add_parser(subparsers: Subparsers) -> None:
         nargs='+',
         default=[],
         metavar='JOINT=VALUE',
-        help='of --supports, rad or m (the initial one)',
+        help='posture of --supports, rad or m (the initial posture)',
     )
     parser.add_argument(
         '--map',
         type=count(2, MOST_POSITIONS),
         metavar='N',
-        help='judge every posture as well, N positions of each joint of the arm: load_map.png, .csv and .npz in --out',
+        help='also evaluate all postures with N positions of each arm joint: load_map.png, .csv and .npz in --out',
     )
-    add_out(parser, 'write load_chart.png, .svg, .csv and .txt there')
+    add_out(parser, 'directory for load_chart.png, .svg, .csv and .txt')
     parser.add_argument('--json', action='store_true', help='print the whole chart as JSON, SI units')
 
 
@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(chart)
         for line in lines(assumed):
-            tables.say(tables.console(), line)
+            tables.print_sentence(tables.console(), line)
     if args.out:
         try:
             args.out.mkdir(parents=True, exist_ok=True)
@@ -136,10 +136,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _map(machine: Machine, settings: ChartSettings, count: int) -> LoadMap:
-    """Compute the map, and print how long it took."""
+    """Return the map; print the computing time."""
     from dyn_nodes.analysis.load_map import load_map
 
-    small = load_map(machine, settings, 2)  # machine code
+    small = load_map(machine, settings, 2)  # compiles
     since = time.perf_counter()
     with tables.progress() as bar:
         task = bar.add_task('postures', total=len(settings.slopes) * count ** len(small.joints))
@@ -152,7 +152,7 @@ def _map(machine: Machine, settings: ChartSettings, count: int) -> LoadMap:
 def _check(args: argparse.Namespace) -> None:
     for option, needed, text in (('posture', 'supports', 'supports KG'), ('map', 'out', 'out DIR')):
         if getattr(args, option) and getattr(args, needed) is None:
-            raise CommandError(f'--{option}: expected --{text} beside it, found none', 2)
+            raise CommandError(f'--{option}: expected --{text} with it, found none', 2)
 
 
 def _print(chart: LoadChart) -> None:

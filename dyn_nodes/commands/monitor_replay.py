@@ -1,4 +1,4 @@
-"""`dyn-nodes monitor replay`: margins, allowances and payload from a bag of a real machine, and a report."""
+"""`dyn-nodes monitor replay`: computes margins, allowances and payload from a bag of a real machine; a report."""
 
 from __future__ import annotations
 
@@ -21,18 +21,23 @@ def add_verb(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         'replay',
-        help='Give a bag of measurements to the monitor, and make a report.',
-        description='Give joint_states, imu, payload and pressures of a bag to stability_monitor_node, without the '
-        'network. DIR gets a bag with the measurements, reactions, margins, allowances and the payload, and '
+        help='Run the monitor on a bag of measurements, and make a report.',
+        description='Run stability_monitor_node on joint_states, imu, payload and pressures of a bag, without the '
+        'network. Writes to DIR a bag with the measurements, reactions, margins, allowances and the payload, '
         'summary.json, plots and report.html.',
     )
     parser.add_argument('bag', metavar='BAG', type=Path, help='a bag directory, MCAP or sqlite3')
     add_machine_and_config(parser, '--machine', required=True)
-    add_out(parser, 'must not exist (default: <BAG>_replay)')
+    add_out(parser, 'new directory (<BAG>_replay)')
     parser.add_argument('--estimate', action='store_true', help='estimate the payload from the pressures')
     parser.add_argument('--namespace', default='', metavar='NS', help="of the machine's topics")
     parser.add_argument(
-        '-p', dest='parameters', action='append', default=[], metavar='NAME:=VALUE', help='of stability_monitor_node'
+        '-p',
+        dest='parameters',
+        action='append',
+        default=[],
+        metavar='NAME:=VALUE',
+        help='parameter of stability_monitor_node',
     )
     parser.add_argument('--json', action='store_true', help='print the summary as JSON')
 
@@ -113,7 +118,7 @@ def _parameters(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _as(default: Any, value: Any) -> Any:
-    """Return a value as the type of a parameter: 1 of a number with decimals is 1.0."""
+    """Return a value converted to the type of a parameter; an integer becomes a float if the default is one."""
     if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     if isinstance(default, list) and isinstance(value, list):
@@ -128,6 +133,6 @@ def _print(replayed: Replayed) -> None:
     if replayed.payload is not None:
         console.print(f'payload at the end: {replayed.payload[0]:.0f} to {replayed.payload[1]:.0f} kg')
     rejected = ', '.join(f'{count} {kind}' for kind, count in replayed.refused.items())
-    console.print(f'{replayed.instants} joint states used{f"; refused: {rejected}" if rejected else ""}')
+    console.print(f'{replayed.instants} joint states used{f"; rejected: {rejected}" if rejected else ""}')
     for name, text in (replayed.faults or {}).items():
-        console.print(f'{name}: {text}: no margins from then on')
+        console.print(f'{name}: {text}: no margins afterwards')

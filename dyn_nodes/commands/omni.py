@@ -1,4 +1,4 @@
-"""`dyn-nodes omni`: what do the wheels of an omnidirectional vehicle do along a path, and what does it take?"""
+"""`dyn-nodes omni`: motion and torques of the wheels of an omnidirectional vehicle along a path."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 VERBS = {
     'rates': 'Level 1: compute rates and accelerations of wheels and rollers along a path.',
-    'angles': 'Level 2: compute these, and the angles of the wheels.',
-    'torques': 'Level 3: compute these, and the torques of least effort within the limits.',
-    'simulate': 'Level 4: compute these, and the motion by those torques against the plan.',
+    'angles': 'Level 2: compute level 1 and the angles of the wheels.',
+    'torques': 'Level 3: compute level 2 and the torques of least effort within the limits.',
+    'simulate': 'Level 4: compute level 3 and compare the motion by these torques with the plan.',
 }
 MOST_SAMPLES = 200_000
 
@@ -31,7 +31,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'omni',
-        'Compute the wheels of an omnidirectional vehicle along a path.',
+        'Compute wheel motions and torques of an omnidirectional vehicle along a path.',
         'dyn-nodes omni torques four_wheels path_3 --limit wheel_4=0.01 --plot torques.png\n'
         'dyn-nodes omni rates my_vehicle.yaml my_waypoints.csv --csv rates.csv\n'
         'dyn-nodes omni simulate six_wheels path_3 --json',
@@ -46,26 +46,28 @@ def _add_verb(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument(
         'path', metavar='PATH', help='path_1 (along x), path_2 (along y), path_3, circle; or a CSV or YAML of waypoints'
     )
-    parser.add_argument('--step', type=positive(), default=0.02, metavar='S', help='between samples, s (0.02)')
-    parser.add_argument('--driven', nargs='+', metavar='WHEEL', help="wheels with a motor (the file's)")
+    parser.add_argument('--step', type=positive(), default=0.02, metavar='S', help='time between samples, s (0.02)')
+    parser.add_argument('--driven', nargs='+', metavar='WHEEL', help='driven wheels (those of the file)')
     if verb in ('torques', 'simulate'):
         for name, meaning in (
-            ('limit', 'torque limit of a wheel, N m, both ways'),
-            ('weight', 'of a torque in the effort'),
+            ('limit', 'torque limit of a wheel, N m, in both directions'),
+            ('weight', 'weight of a torque in the effort'),
         ):
             text = f'{meaning}; WHEEL may be `all`'
             parser.add_argument(f'--{name}', action='append', type=numbers_by_name, metavar='WHEEL=X', help=text)
     if verb == 'simulate':
         parser.add_argument(
-            '--torques', metavar='CSV', help="torques by time, such as `omni torques --csv` writes (the path's own)"
+            '--torques',
+            metavar='CSV',
+            help='torques over time, as written by `omni torques --csv` (the torques of level 3)',
         )
-    parser.add_argument('--csv', metavar='FILE', help='write all histories there')
-    parser.add_argument('--plot', metavar='FILE', help='draw path and histories there: PNG, SVG or PDF')
+    parser.add_argument('--csv', metavar='FILE', help='file for all histories')
+    parser.add_argument('--plot', metavar='FILE', help='plot of path and histories: PNG, SVG or PDF')
     parser.add_argument('--json', action='store_true', help='print summary and histories as JSON, SI units')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compute, print and write; return 0, or 1 where a file has faults or the limits are too low."""
+    """Compute, print and write; return 0, or 1 if a file has faults or the limits are too low."""
     from dyn_nodes.analysis.omni_levels import run_levels
     from dyn_nodes.model import MachineError
 
@@ -105,7 +107,7 @@ def _vehicle(args: argparse.Namespace) -> OmniMachine:
 
 
 def _file(name: str, kind: str, folder: str) -> Path:
-    """Return a file by its path, or by its name in a folder of the share."""
+    """Return the file of a path, or of a name in a folder of the share directory."""
     from dyn_nodes.common.share import find_resource, share_directory
 
     if Path(name).exists() or '/' in name or Path(name).suffix:
@@ -119,7 +121,7 @@ def _file(name: str, kind: str, folder: str) -> Path:
 
 
 def _by_wheel(option: str, options: list[dict[str, float]], machine: OmniMachine, least: float) -> dict[str, float]:
-    """Return wheel -> number."""
+    """Return the numbers by wheel from the values of an option."""
     result: dict[str, float] = {}
     for name, value in (item for group in options for item in group.items()):
         if value < least:
@@ -183,5 +185,5 @@ def _write(result: OmniRun, args: argparse.Namespace) -> None:
             print(f'written: {args.plot}', file=sys.stderr)
     except OSError as error:
         raise CommandError(f'{error.filename or args.plot}: {error.strerror or error}') from None
-    except ValueError as error:  # a suffix that matplotlib does not know
+    except ValueError as error:  # unknown suffix of the picture
         raise CommandError(f'--plot: {error}', 2) from None

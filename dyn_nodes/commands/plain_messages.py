@@ -1,4 +1,4 @@
-"""Messages as plain values, as YAML and CSV, and back."""
+"""Conversion between messages and plain values, YAML and CSV."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ TIME, HEADER = 'builtin_interfaces/Time', 'std_msgs/Header'
 
 
 def message_class(kind: str) -> Any:
-    """A message class by its type.
+    """Return a message class by its type.
 
     Raises:
-        CommandError: The type is not known here.
+        CommandError: the type is unknown.
     """
     from dyn_nodes.middleware import message
 
@@ -27,10 +27,10 @@ def message_class(kind: str) -> Any:
 
 
 def service_class(kind: str) -> Any:
-    """A service class by its type.
+    """Return a service class by its type.
 
     Raises:
-        CommandError: The type is not known here.
+        CommandError: the type is unknown.
     """
     from dyn_nodes.middleware import service
 
@@ -45,11 +45,11 @@ def _made(make: Callable[[str], Any], kind: str) -> Any:
 
 
 def to_plain(value: Any, limit: int | None = None) -> Any:
-    """A message or a field as dictionaries, lists and scalars.
+    """Return a message or a field as dictionaries, lists and scalars.
 
     Args:
-        value: The message or field.
-        limit: Longer arrays are cut, with '...' at their end; None cuts none.
+        value: message or field.
+        limit: length at which arrays are cut, with '...' at their end; None for no limit.
     """
     if hasattr(value, 'get_fields_and_field_types'):
         return {name: to_plain(getattr(value, name), limit) for name in value.get_fields_and_field_types()}
@@ -64,7 +64,7 @@ def to_plain(value: Any, limit: int | None = None) -> Any:
 
 
 def to_yaml(value: Any) -> str:
-    """Plain values as YAML, laid out as `ros2 topic echo` does."""
+    """Return plain values as YAML in the layout of `ros2 topic echo`."""
     import yaml
 
     if not isinstance(value, dict | list):
@@ -73,10 +73,10 @@ def to_yaml(value: Any) -> str:
 
 
 def parse_values(text: str | None) -> Any:
-    """Values of a message as YAML text.
+    """Return the values in a YAML text.
 
     Raises:
-        CommandError: It is no YAML.
+        CommandError: the text is no YAML.
     """
     try:
         return load_yaml(text) if text else None
@@ -85,7 +85,7 @@ def parse_values(text: str | None) -> Any:
 
 
 def to_csv(value: Any) -> str:
-    """All numbers and texts of a plain value, in order, separated by commas."""
+    """Return all numbers and texts of a plain value, in order, separated by commas."""
     if isinstance(value, dict):
         return ','.join(to_csv(item) for item in value.values())
     if isinstance(value, list):
@@ -94,10 +94,10 @@ def to_csv(value: Any) -> str:
 
 
 def select_field(value: Any, path: str) -> Any:
-    """A field of a message by its path, such as `pose.position.x` or `position[2]`.
+    """Return a field of a message by its path, such as `pose.position.x` or `position[2]`.
 
     Raises:
-        CommandError: There is no such field.
+        CommandError: the field does not exist.
     """
     for part in path.split('.'):
         match = re.fullmatch(r'(\w+)((?:\[-?\d+\])*)', part)
@@ -115,10 +115,10 @@ def select_field(value: Any, path: str) -> Any:
 
 
 def fill_message(target: Any, values: Any, path: str = '') -> Any:
-    """Set a message's fields from plain values, as of YAML.
+    """Set the fields of a message from plain values; return the message.
 
     Raises:
-        CommandError: A field doesn't exist, or a value doesn't fit.
+        CommandError: a field does not exist or a value has the wrong type.
     """
     fields = target.get_fields_and_field_types()
     if values is None:
@@ -135,7 +135,7 @@ def fill_message(target: Any, values: Any, path: str = '') -> Any:
 
 
 def _field_value(present: Any, label: str, value: Any, where: str) -> Any:
-    """A plain value as what a field takes."""
+    """Return a plain value converted to the type of a field."""
     if label == TIME and value == NOW:
         return _now()
     if label == HEADER and value == AUTO:
@@ -164,7 +164,7 @@ def _now() -> Any:
 
 
 def _scalar(label: str, value: Any, where: str) -> Any:
-    """A plain value as a field of a basic type."""
+    """Return a plain value converted to a basic type."""
     if label == 'boolean':
         if not isinstance(value, bool):
             raise CommandError(f'{where}: expected true or false, found {value!r}')

@@ -1,4 +1,4 @@
-"""What a machine is on rigid ground, without machine code: rows, which forces are unique, where it may tip."""
+"""Properties of a machine on rigid ground, without compiled code: rows, unique forces, ways of tipping."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rigid_ground_summary(machine: Machine) -> dict[str, Any]:
     """Return the facts of a machine with `contact_model: rigid`, all contacts closed in its initial posture.
 
     Keys: `refused`, the reason or None; else also `contacts`, `rows`, `independent` (rows), `unique` (contacts whose
-    normal force is unique) and `leave` (contacts that lift off together where it begins to tip, by way of tipping).
+    normal force is unique) and `leave` (contacts that lift off together, for each way of tipping).
     """
     try:
         plant = RigidAssembly(machine, 'effort')

@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the node's `main`.
 
     Raises:
-        CommandError: There is no such node.
+        CommandError: the node is unknown.
     """
     from dyn_nodes.common.share import PACKAGE
     from dyn_nodes.entry import is_help_wanted

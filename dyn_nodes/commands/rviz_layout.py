@@ -1,4 +1,4 @@
-"""Layouts of RViz for a machine and for a team: the displays of what their nodes publish, in sizes of the machine."""
+"""Layouts of RViz for a machine and a team: displays of their topics, scaled to the size of the machine."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 Layout = dict[str, Any]
 
 OBLIQUE, SIDE, ABOVE = (0.35, 5.25), (0.1, 4.71), (1.2, 4.71)
-"""Pitch and yaw of the eye, rad."""
+"""Pitch and yaw of the camera, rad."""
 ROUND = 1.6
-"""Distance of the eye over the least one from which the whole machine is seen."""
+"""Distance of the camera over the least distance that shows the whole machine."""
 SEEN = np.array((1.0, 0.9))
-"""Half of the width and height that are used, in halves of the height of the picture."""
+"""Half width and half height of the used part of the picture, over half its height."""
 CELLS = (0.1, 0.25, 0.5, 1.0)
-"""Of the grid, m."""
+"""Possible cell sizes of the grid, m."""
 WEIGHT_SHOWN = 0.3
-"""Length of the arrow of the machine's weight, in distances of the eye."""
+"""Length of the arrow of the machine's weight over the distance of the camera."""
 LOOP_FORCES = 10.0
-"""Forces in the pins of a machine on the ground, in weights."""
+"""Typical forces in the joints of a machine on the ground, over its weight."""
 FLOATING = 0.1
-"""Acceleration whose force stands for the weight where there is no gravity, m/s2."""
+"""Acceleration that replaces gravity for the scale of forces without gravity, m/s2."""
 
 
 def machine_layout(machine: Machine) -> Layout:
@@ -92,7 +92,7 @@ def team_layout(team: Team) -> Layout:
 
 
 def shape_points(machine: Machine) -> Array:
-    """Return points (n, 3) of the machine's shapes, loads and joints in its first posture, in the world, m."""
+    """Return points (n, 3) of the machine's shapes, loads and joints in its initial posture, in the world, m."""
     root = np.eye(4)
     start = machine.initial.pose
     root[:3, :3], root[:3, 3] = matrix_of_rpy(start[3:]), start[:3]
@@ -117,19 +117,19 @@ def _template() -> tuple[Layout, dict[str, Layout]]:
 
 
 def _has_support_polygon(machine: Machine) -> bool:
-    """Whether there is a support polygon, as `balance_observer` decides it."""
+    """Return whether the machine has a support polygon, by the rule of `balance_observer`."""
     feet = sum(support.corner for support in machine.supports) + len(machine.rigid_wheels)
     return feet >= (2 if machine.base.attachment == 'planar' else 3)
 
 
 def _followed(machine: Machine) -> str:
-    """Return the frame with which the eye goes: that of the base, unless it rolls."""
+    """Return the frame that the camera follows: the base, or `odom` for a rolling base."""
     rolling = any(wheel.first.link == machine.base.link for wheel in machine.rigid_wheels)
     return 'odom' if rolling else machine.base.link
 
 
 def _across(machine: Machine) -> tuple[float, float]:
-    """Return pitch and yaw of an eye that looks along the joints' axes, where these are all parallel."""
+    """Return pitch and yaw, rad, of a camera along the joints' axes if these are parallel, else `OBLIQUE`."""
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     axes = np.array(
         [poses[joint.child][:3, :3] @ joint.axis for joint in machine.movable_joints if joint.type != 'prismatic']
@@ -142,7 +142,7 @@ def _across(machine: Machine) -> tuple[float, float]:
 
 
 def _set_view(layout: Layout, points: Array, pitch: float, yaw: float, followed: str) -> float:
-    """Place the eyes so that all points are seen; return the distance of the eye from their middle, m."""
+    """Set the views so that all points are visible; return the distance of the camera from their middle, m."""
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     away = np.array((math.cos(pitch) * math.cos(yaw), math.cos(pitch) * math.sin(yaw), math.sin(pitch)))
     distance = rounded(ROUND * max(distance_to_show(points, middle, away, SEEN), 0.1))
@@ -157,7 +157,7 @@ def _set_view(layout: Layout, points: Array, pitch: float, yaw: float, followed:
 
 
 def _set_sizes(shown: Mapping[str, Layout], distance: float) -> None:
-    """Sizes that go with the distance of the eye, m."""
+    """Scale the displays to the distance of the camera, m."""
     shown['Grid']['Cell Size'] = max((cell for cell in CELLS if cell <= distance / 6.0), default=CELLS[0])
     shown['TF']['Marker Scale'] = rounded(distance / 8.0)
     shown['Centre of mass']['Radius'] = rounded(distance / 80.0)
@@ -176,7 +176,7 @@ def _group(
     distance: float,
     enabled: bool = True,
 ) -> list[Layout]:
-    """Return the group of wrenches, none where there are no topics."""
+    """Return a list with the group of wrench displays; empty without topics."""
     displays = []
     for name, topic in topics:
         displays.append(_on_topic(wrench, name.replace('_', ' ').capitalize(), topic))
@@ -194,5 +194,5 @@ def _on_topic(display: Layout, name: str, topic: str, key: str = 'Topic') -> Lay
 
 
 def rounded(number: float) -> float:
-    """Return a positive number to two digits."""
+    """Return a positive number rounded to two digits."""
     return float(f'{number:.1e}')

@@ -1,4 +1,4 @@
-"""`dyn-nodes size`: what drives does a task need, and which gear suits a motor?"""
+"""`dyn-nodes size`: computes the demands of a task on the drives, and selects motors and gears."""
 
 from __future__ import annotations
 
@@ -20,30 +20,32 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'size',
-        'Compute what a recorded task asks of the drives, and motors and gears for it.',
+        'Compute the demands of a recorded task on the drives; select motors and gears.',
         'dyn-nodes size runs/latest/bag\n'
         'dyn-nodes size arm_bag --machine arm_a6 --motors motors.yaml --plot drives.png',
         'From velocities and efforts of joint_states: greatest and RMS effort, speed,\n'
-        'power and work of every joint. With motors, of the machine or of a catalogue:\n'
-        'the gear ratios with which each keeps its limits of voltage and current, and\n'
-        'the one that heats its winding least. Gears are taken as rigid and without loss.',
+        'power and work of every joint. With motors of the machine or of a catalogue:\n'
+        'the gear ratios that keep the limits of voltage and current, and the ratio with\n'
+        'the least heat in the winding. Gears are assumed rigid and lossless.',
     )
     parser.add_argument('bag', metavar='BAG', help='rosbag2 directory or file')
     add_machine_and_config(parser, '--machine')
     parser.add_argument(
         '--motors',
         metavar='YAML',
-        help='motors to choose from, with the keys of a dc_motor and continuous_current '
-        '(without: the motors of the machine, each at its joint)',
+        help='catalogue of motors, with the keys of a dc_motor and continuous_current '
+        '(the motors of the machine, each at its joint)',
     )
-    parser.add_argument('--joints', metavar='JOINT', nargs='+', help='only these (all with an effort)')
-    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
+    parser.add_argument('--joints', metavar='JOINT', nargs='+', help='joints to evaluate (all with an effort)')
+    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, if the bag contains several")
     parser.add_argument('--json', action='store_true', help='print JSON, SI units')
-    parser.add_argument('--plot', metavar='FILE', help='efforts over speeds, with what the chosen motors can do')
+    parser.add_argument(
+        '--plot', metavar='FILE', help='plot of efforts over speeds with the limits of the selected motors'
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print demands and choices; return 0, or 1 where a joint has no motor that does."""
+    """Print demands and choices; return 0, or 1 if a joint has no suitable motor."""
     from dyn_nodes.analysis.drive_sizing import demand, gear_choice
 
     machine_motors = _motors_of_machine(args)
@@ -113,7 +115,7 @@ def _motions(args: argparse.Namespace, motors: Mapping[str, CatalogueMotor]) -> 
 
 
 def _motion(data: BagData, joint: str, inertia: float) -> JointMotion | None:
-    """Return the motion of a joint; None where velocity or effort are missing."""
+    """Return the motion of a joint; None if velocity or effort is missing."""
     import numpy as np
 
     from dyn_nodes.analysis.drive_sizing import JointMotion
@@ -150,7 +152,7 @@ def _as_json(demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearC
 def _print(
     demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearChoice]], present: Mapping[str, float]
 ) -> None:
-    tables.show(demands.items(), DEMANDS, title='what the task asks of the joints')
+    tables.show(demands.items(), DEMANDS, title='demands of the task on the joints')
     tables.console().print('efforts in N m or N, speeds in rad/s or m/s')
     if not any(choices.values()):
         return

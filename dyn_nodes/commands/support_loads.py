@@ -1,4 +1,4 @@
-"""`dyn-nodes loadchart --supports`: the load of every support over the slew angle."""
+"""`dyn-nodes loadchart --supports`: computes the load of every support over the slew angle."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from dyn_nodes.model.machine import Machine
 
 WIDEST = 8
-"""Columns of supports that a table shows; more are in --json and --out."""
+"""Greatest number of supports in a table; --json and --out contain all."""
 
 
 def print_support_loads(machine: Machine, args: argparse.Namespace) -> int:
-    """Compute, print and write the loads; return 0, or 1 where the machine does not stand at some slew angle."""
+    """Compute, print and write the loads; return 0, or 1 if the machine tips at a slew angle."""
     from dyn_nodes.analysis.support_loads import support_loads
     from dyn_nodes.model.assumptions import lines, plain, posture_of, slope_of
 
@@ -40,7 +40,7 @@ def print_support_loads(machine: Machine, args: argparse.Namespace) -> int:
     else:
         _print(machine.name, result)
         for line in lines(assumed):
-            tables.say(tables.console(), line)
+            tables.print_sentence(tables.console(), line)
     if args.out:
         _write(result, args.out)
     return 1 if np.isnan(result.loads).any() else 0
@@ -71,8 +71,12 @@ def _print(machine: str, result: SupportLoads) -> None:
         rows.append(['least', *(f'{standing[:, k].min() / 1000.0:.1f}' for k in shown)])
     tables.show(rows, (f'{result.swing_joint}, deg', *result.supports[:WIDEST]), title=title)
     if len(result.supports) > WIDEST:
-        tables.say(console, f'{len(result.supports) - WIDEST} further supports: see --json or --out', style='dim')
-    tables.say(console, 'At rest on firm ground, springs and tyres yielding; no dynamic factor.', style='dim')
+        tables.print_sentence(
+            console, f'{len(result.supports) - WIDEST} further supports: see --json or --out', style='dim'
+        )
+    tables.print_sentence(
+        console, 'At rest on firm ground, springs and tyres yielding; no dynamic factor.', style='dim'
+    )
 
 
 def _write(result: SupportLoads, out: Path) -> None:

@@ -1,4 +1,4 @@
-"""`dyn-nodes sweep report`: table, numbers and pictures of a sweep's results."""
+"""`dyn-nodes sweep report`: prints results of a sweep and writes its table and pictures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def add_verb(verbs: Subparsers) -> None:
     parser = add_command(
         verbs,
         'report',
-        'Print the numbers of a sweep, and write its table and pictures.',
+        'Print results of a sweep, and write its table and pictures.',
         'dyn-nodes sweep report runs/tip_over --outcome overturned',
     )
     parser.add_argument('directory', metavar='DIR', type=Path, help='of a sweep')
@@ -29,16 +29,16 @@ def add_verb(verbs: Subparsers) -> None:
         '--where',
         metavar='CONDITION',
         action='append',
-        help='points that trends count, by their first run: a flag, or NAME>NUMBER, or NAME<NUMBER',
+        help='condition on the first run of a point for trends: a flag, NAME>NUMBER or NAME<NUMBER',
     )
-    parser.add_argument('--factors', metavar=('X', 'Y'), nargs=2, help='of the map (the two strongest)')
+    parser.add_argument('--factors', metavar=('X', 'Y'), nargs=2, help='factors of the map (the two strongest)')
     parser.add_argument(
-        '--limit', metavar='VALUE', type=finite, help='of the boundary in the map (half of the runs of a flag)'
+        '--limit', metavar='VALUE', type=finite, help='value of the boundary in the map (for a flag: half of the runs)'
     )
 
 
 def report(args: argparse.Namespace) -> int:
-    """Print the numbers of a sweep and write its table and pictures beside its parts."""
+    """Print results of a sweep; write its table and pictures to its directory; return 0."""
     from dyn_nodes.analysis.sweeps.report import CSV, outcome_of, read_results, summary, write_csv
 
     try:
@@ -59,7 +59,7 @@ def report(args: argparse.Namespace) -> int:
 
 
 def _sensitivity(results: Results, outcome: str, directory: Path) -> dict[str, Any]:
-    """Return effects, swings and indices; draw them. `no_indices` says why there are none of the last."""
+    """Return and draw effects, swings and indices; `no_indices` is the reason if there are no indices."""
     from dyn_nodes.analysis.sweeps.pictures import INDICES, TORNADO, draw_indices, draw_tornado
     from dyn_nodes.analysis.sweeps.sensitivity import NoIndicesError, effects, indices, swings
 
@@ -84,7 +84,7 @@ def _sensitivity(results: Results, outcome: str, directory: Path) -> dict[str, A
 
 
 def _trends(args: argparse.Namespace, results: Results, outcome: str) -> list[dict[str, Any]]:
-    """Return the trends of factors that vary one at a time; draw them."""
+    """Return and draw the trends of factors that vary one at a time."""
     from dyn_nodes.analysis.sweeps.pictures import TRENDS, draw_trends
     from dyn_nodes.analysis.sweeps.trends import ConditionError, trends
 
@@ -99,7 +99,7 @@ def _trends(args: argparse.Namespace, results: Results, outcome: str) -> list[di
 
 
 def _map(args: argparse.Namespace, results: Results, outcome: str, strongest: list[str]) -> list[list[list[float]]]:
-    """Draw the map over the two factors asked for, or over the strongest ones; return its boundary's curves."""
+    """Draw the map over two factors, by default the strongest; return the curves of its boundary."""
     from dyn_nodes.analysis.sweeps.maps import boundary, limit_of, map_of, write_boundary
     from dyn_nodes.analysis.sweeps.pictures import MAP, draw_map
 

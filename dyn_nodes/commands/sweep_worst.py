@@ -1,4 +1,4 @@
-"""`dyn-nodes sweep worst`: the worst runs of a sweep as files that repeat them."""
+"""`dyn-nodes sweep worst`: writes files that repeat the worst runs of a sweep."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def add_verb(verbs: Subparsers) -> None:
     parser = add_command(
         verbs,
         'worst',
-        'Write the worst runs of a sweep as files that repeat them.',
+        'Write files that repeat the worst runs of a sweep.',
         'dyn-nodes sweep worst runs/tip_over --outcome least_zmp --count 3',
     )
     parser.add_argument('directory', metavar='DIR', type=Path, help='of a sweep')
     parser.add_argument('--outcome', metavar='NAME', help='column (the first outcome)')
     parser.add_argument('--count', metavar='N', type=count(1, MOST), default=5, help='runs to write (5)')
-    parser.add_argument('--end', choices=['least', 'greatest'], help='which values are the worst (by name)')
+    parser.add_argument('--end', choices=['least', 'greatest'], help='worst values of the outcome (by its name)')
 
 
 def worst(args: argparse.Namespace) -> int:
-    """Write the worst runs of an outcome, and print where."""
+    """Write the worst runs of an outcome and print their directories; return 0."""
     from dyn_nodes.analysis.sweeps.replay import worst_runs, write_replay
     from dyn_nodes.analysis.sweeps.report import outcome_of, read_results
 

@@ -1,4 +1,4 @@
-"""`dyn-nodes check TEAM.yaml`: are these robots and objects a team, and how do they stand?"""
+"""`dyn-nodes check TEAM.yaml`: validates a team and prints its robots, objects and grasps at rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_team(path: str, as_json: bool) -> int:
-    """Check a team and print it; return 0 where it is sound, else 1."""
+    """Check a team and print it; return 0 if it has no faults, else 1."""
     from dyn_nodes.model import MachineError
     from dyn_nodes.teams.team_check import team_facts
     from dyn_nodes.teams.team_file import load_team
@@ -39,7 +39,7 @@ def check_team(path: str, as_json: bool) -> int:
 
 
 def _plants(team: Team) -> list[Any]:
-    """Return what is wrong with the plants of the machines, each once."""
+    """Return the problems of the plants of all machines without duplicates."""
     from dyn_nodes.commands.build_check import build_problems
 
     problems: dict[Any, None] = {}
@@ -152,5 +152,5 @@ def _print_grasps(team: Team, facts: TeamFacts) -> None:
 
 
 def _numbers(values: Any, digits: int) -> str:
-    """Return numbers with some digits; zero without a sign."""
+    """Return the text of numbers with some digits; zero has no sign."""
     return ', '.join(f'{value + 0.0:.{digits}f}' for value in np.round(values, digits))

@@ -1,4 +1,4 @@
-"""`dyn-nodes workspace`: where does the hand of a machine get, and how well and stiffly does it move there?"""
+"""`dyn-nodes workspace`: computes positions, condition numbers and stiffness of a link over its workspace."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'workspace',
-        'Show where a link gets, how well it moves there and how stiff it is.',
+        'Compute the workspace of a link with its dexterity and stiffness.',
         'dyn-nodes workspace log_loader --link payload_link --plot workspace.png\n'
         'dyn-nodes workspace log_loader --link payload_link --stiffness swing_joint=2e7 --json\n'
         'dyn-nodes workspace stewart_platform --link platform --rows x y z rx ry rz',
     )
     add_machine_and_config(parser)
-    parser.add_argument('--link', metavar='LINK', required=True, help='the hand')
-    parser.add_argument('--joints', metavar='JOINT', nargs='+', help='that move (all driven ones to the link)')
-    parser.add_argument('--rows', metavar='ROW', nargs='+', help='of the condition number, of x y z rx ry rz')
-    parser.add_argument('--length', type=positive(), default=1.0, metavar='M', help='that counts as much as 1 rad (1)')
+    parser.add_argument('--link', metavar='LINK', required=True, help='link to move')
+    parser.add_argument('--joints', metavar='JOINT', nargs='+', help='joints to move (all driven joints to the link)')
+    parser.add_argument('--rows', metavar='ROW', nargs='+', help='rows of the condition number, of x y z rx ry rz')
+    parser.add_argument('--length', type=positive(), default=1.0, metavar='M', help='length equivalent to 1 rad (1)')
     parser.add_argument(
         '--range',
         dest='ranges',
@@ -49,22 +49,24 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar='J=K',
         nargs='+',
         default=[],
-        help='of joints, N m/rad or N/m (of oil that is trapped)',
+        help='stiffness of joints, N m/rad or N/m (of trapped oil)',
     )
     parser.add_argument(
         '--postures',
         type=count(1, MOST_POSTURES),
         metavar='N',
-        help=f'to try ({POSTURES}; with closed loops {CLOSED_POSTURES})',
+        help=f'number of postures ({POSTURES}; with closed loops {CLOSED_POSTURES})',
     )
-    parser.add_argument('--seed', type=SEED, default=0, metavar='N', help='of their choice (0)')
-    parser.add_argument('--json', action='store_true', help='print what is found as JSON, SI units')
-    parser.add_argument('--npz', metavar='FILE', help='all postures, positions, conditions and stiffnesses')
-    parser.add_argument('--plot', type=picture, metavar='FILE', help='the workspace from the side and from above')
+    parser.add_argument('--seed', type=SEED, default=0, metavar='N', help='seed of the postures (0)')
+    parser.add_argument('--json', action='store_true', help='print the result as JSON, SI units')
+    parser.add_argument('--npz', metavar='FILE', help='file for all postures, positions, conditions and stiffnesses')
+    parser.add_argument(
+        '--plot', type=picture, metavar='FILE', help='plot of the workspace from the side and from above'
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Survey, print, write; return 0."""
+    """Compute, print and write the workspace; return 0."""
     from dyn_nodes.control.hand import HandError
 
     try:
@@ -84,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _survey(args: argparse.Namespace) -> Survey:
-    """Return the workspace, the rows of its condition number, and what is to be said about it."""
+    """Return the workspace, the rows of its condition number, and notes."""
     from dyn_nodes.analysis.closed_hand import loop_constraints
     from dyn_nodes.nodes.machines import machine_of
 
@@ -114,7 +116,7 @@ def _survey_closed(args: argparse.Namespace, machine: Machine, ranges: Ranges, s
     from dyn_nodes.control.hand import HandTask
 
     if args.joints:
-        raise CommandError('--joints: expected without it for a machine with closed loops, which its drives move', 2)
+        raise CommandError('--joints: expected no --joints for a machine with closed loops, which its drives move', 2)
     hand = ClosedHand(machine, args.link)
     task = HandTask(tuple(args.rows or hand.positions_that_move), args.length)
     result = closed_workspace(hand, args.postures or CLOSED_POSTURES, args.seed, task, ranges, stiffness)
@@ -122,7 +124,7 @@ def _survey_closed(args: argparse.Namespace, machine: Machine, ranges: Ranges, s
     return (
         result.space,
         task,
-        [f'{tried}: at {result.open} the loops do not close, at {result.beyond} joints leave their limits'],
+        [f'{tried}: at {result.open} the loops do not close, at {result.beyond} joints exceed their limits'],
     )
 
 
@@ -172,7 +174,7 @@ def _facts(space: Workspace, task: HandTask) -> dict[str, Any]:
 
 
 def _print(facts: dict[str, Any], link: str) -> None:
-    """Print a column for each place, so that any number of joints fits."""
+    """Print a column for each extreme posture and a row for each joint."""
 
     def shown(value: float | None) -> str:
         return '-' if value is None else f'{value:.4g}'

@@ -179,7 +179,7 @@ def test_ctrl_c_ends_a_loop_without_output(dyn_nodes: Callable, bag: Path) -> No
         (['play', 'BAG', '--clock', 'inf'], '--clock: expected more than 0 and at most 1e+06, found inf', 2),
         (['play', 'BAG', '--start-offset', 'nan'], '--start-offset: expected 0 to 4e+09', 2),
         (['play', 'BAG', '--delay', 'inf'], '--delay: expected 0 to 4e+09, found inf', 2),
-        (['play', 'BAG', '--topics', '/nothing'], 'no topic to play; it holds /clock, /joint_states', 1),
+        (['play', 'BAG', '--topics', '/nothing'], 'expected a topic to play, found /clock, /joint_states', 1),
         (['play', 'BAG', '--remap', 'a=b'], "--remap: expected OLD:=NEW, found 'a=b'", 2),
         (['play', 'BAG', '--wait-for-subscribers', '0.2'], 'no node subscribed within 0.2 s to /clock', 1),
         (['record', '-a', '/load'], '--all: expected no names', 2),
@@ -204,7 +204,7 @@ def test_compare_reports_a_topic_that_one_bag_lacks(bag: Path, tmp_path: Path, l
     output, errors = capsys.readouterr()
     at = f'{START * 1e-9:.9f} s'
     counts, times = ('40 and 0', f'{at} and nothing') if lacking == 'second' else ('0 and 40', f'nothing and {at}')
-    assert output == f'/load: {counts} messages; the first that differs is number 0, at {times}\n'
+    assert output == f'/load: {counts} messages; the first difference is message 0, at {times}\n'
     assert errors == ''
 
 

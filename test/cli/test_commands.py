@@ -229,12 +229,12 @@ class TestWithANode:
         saved.write_text(dumped.replace('kp: 2', 'kp: 3').replace('machine: log_loader', 'machine: other'))
         output = run('param', 'load', '/loader/small', str(saved), *SPIN)
         assert 'gains.kp: set to 3\n' in output
-        assert "machine: fixed since the start, stays 'log_loader'\n" in output
+        assert "machine: read-only, remains 'log_loader'\n" in output
         saved.write_text('/**:\n  ros__parameters:\n    gains.kp: 12\n    joints: [boom, arm]\n')
         error = run('param', 'load', '/loader/small', str(saved), *SPIN, status=1)
-        assert error == "dyn-nodes: 1 of 2 parameters of '/loader/small' were refused\n"
+        assert error == "dyn-nodes: 1 of 2 parameters of '/loader/small' were rejected\n"
         saved.write_text('/other:\n  ros__parameters:\n    a: 1\n')
-        assert "nothing about node '/loader/small'" in run(
+        assert "expected parameters of node '/loader/small', found none" in run(
             'param', 'load', '/loader/small', str(saved), *SPIN, status=1
         )
 

@@ -38,10 +38,10 @@ def test_check_keeps_within_the_terminal_and_loses_no_name(terminal, capsys, nam
 def test_a_sentence_is_broken_between_words_on_a_terminal_only(capsys):
     path = '/'.join(['folder'] * 14)
     text = f'expected a well-known word, found {path}, ' + 'and more words than one line holds ' * 3
-    tables.say(plain(WIDTH, force_terminal=True), text)
+    tables.print_sentence(plain(WIDTH, force_terminal=True), text)
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= WIDTH or line.strip() == f'{path},' for line in lines)
     assert all(line.startswith('  ') for line in lines[1:])
     assert ' '.join(lines).split() == text.split()
-    tables.say(plain(WIDTH, force_terminal=False), text)
+    tables.print_sentence(plain(WIDTH, force_terminal=False), text)
     assert capsys.readouterr().out == f'{text}\n'

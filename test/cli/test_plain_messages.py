@@ -10,7 +10,7 @@ import pytest
 from dyn_nodes.commands import CommandError
 from dyn_nodes.commands.graph import dot, mermaid
 from dyn_nodes.commands.graph_picture import arranged, draw
-from dyn_nodes.commands.node_graph import Talk
+from dyn_nodes.commands.node_graph import NodeGraph
 from dyn_nodes.commands.plain_messages import fill_message, message_class, parse_values, to_plain
 
 
@@ -71,8 +71,8 @@ def test_invalid_yaml_is_rejected() -> None:
 
 
 @pytest.fixture
-def talk() -> Talk:
-    return Talk(
+def graph() -> NodeGraph:
+    return NodeGraph(
         nodes=['/a', '/b'],
         types={'/states': 'pkg/msg/S', '/commands': 'pkg/msg/C', '/silent': 'pkg/msg/X'},
         publishers={'/states': ['/a'], '/commands': ['/b']},
@@ -80,8 +80,8 @@ def talk() -> Talk:
     )
 
 
-def test_the_texts_hold_every_edge_once(talk: Talk) -> None:
-    assert mermaid(talk).splitlines() == [
+def test_the_texts_hold_every_edge_once(graph: NodeGraph) -> None:
+    assert mermaid(graph).splitlines() == [
         'flowchart LR',
         '  n0(["/a"])',
         '  n1(["/b"])',
@@ -94,16 +94,16 @@ def test_the_texts_hold_every_edge_once(talk: Talk) -> None:
         '  t1 --> n1',
         '  t2 --> n1',
     ]
-    text = dot(talk)
+    text = dot(graph)
     assert text.count(' -> ') == 5
     assert '"topic /states" -> "node /b";' in text
 
 
-def test_the_picture_has_every_name(talk: Talk, tmp_path: Path) -> None:
-    publishers, topics, subscribers = arranged(talk)
-    assert (sorted(publishers), sorted(topics), sorted(subscribers)) == (['/a', '/b'], talk.topics, ['/a', '/b'])
-    draw(talk, tmp_path / 'nodes.svg', 'svg')
+def test_the_picture_has_every_name(graph: NodeGraph, tmp_path: Path) -> None:
+    publishers, topics, subscribers = arranged(graph)
+    assert (sorted(publishers), sorted(topics), sorted(subscribers)) == (['/a', '/b'], graph.topics, ['/a', '/b'])
+    draw(graph, tmp_path / 'nodes.svg', 'svg')
     picture = (tmp_path / 'nodes.svg').read_text()
     assert all(f'<!-- {name} -->' in picture for name in ('/a', '/b', '/states', '/commands', '/silent'))
-    draw(talk, tmp_path / 'nodes.png', 'png')
+    draw(graph, tmp_path / 'nodes.png', 'png')
     assert (tmp_path / 'nodes.png').read_bytes().startswith(b'\x89PNG')

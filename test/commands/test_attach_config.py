@@ -52,12 +52,12 @@ def test_one_command_attaches_an_arm_to_every_vehicle(vehicle, tmp_path, capsys)
 
 
 def test_both_or_none_of_the_files_of_a_configuration(tmp_path):
-    with pytest.raises(CommandError, match='where to'):
+    with pytest.raises(CommandError, match='expected --out-config with them'):
         attach_command(tmp_path, '--config', str(CONFIG))
     with pytest.raises(CommandError, match='--out-config: expected'):
         attach_command(tmp_path, '--out-config', str(tmp_path / 'x.yaml'))
     (tmp_path / 'there.yaml').write_text('name: there')
-    with pytest.raises(CommandError, match='there already'):
+    with pytest.raises(CommandError, match=r'there\.yaml exists'):
         attach_command(tmp_path, '--config', str(CONFIG), '--out-config', str(tmp_path / 'there.yaml'))
 
 

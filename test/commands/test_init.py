@@ -83,7 +83,7 @@ def test_every_guess_is_marked_and_explained(tmp_path):
     for value in (shared['stiffness'], shared['damping'], *shared['friction'].values()):
         assert value['assumed'].startswith('guess: ')
     assert 'attachment: free  # guess: ' in text
-    assert '  # guess: a wheel, or what steers it' in text
+    assert '  # guess: a wheel or its steering' in text
     assert set(values) == {'name', 'base', 'initial', 'locked', 'defaults', 'wheels'}
     assert len(machine.assumed) == 4 + 2 * 4
     assert all(reason.startswith('guess: ') for reason in machine.assumed.values())
@@ -206,7 +206,7 @@ def test_an_existing_file_is_kept_without_force(tmp_path, capsys):
     output = tmp_path / 'mine.yaml'
     output.write_text('name: mine\n')
     assert main(['init', str(PLATFORM), '-o', str(output)]) == 1
-    assert '--force writes over it' in capsys.readouterr().err
+    assert '--force overwrites it' in capsys.readouterr().err
     assert output.read_text() == 'name: mine\n'
     assert main(['init', str(PLATFORM), '-o', str(output), '--force']) == 0
     assert 'controller:=false' in capsys.readouterr().out  # it has no joint that moves

@@ -64,7 +64,7 @@ def test_the_table_names_modes_and_reach(capsys):
         (['nothing'], 'MACHINE: urdf/nothing.urdf was not found'),
         (['four_bar', '--posture', 'crank=1'], "--posture: 'crank=1': unknown joint; known: crank_joint"),
         (['four_bar', '--at', '3'], '--bag and --at: expected both or neither'),
-        (['four_bar', '--bag', 'b', '--at', '3', '--after', '1'], '--bag: expected without --posture and --after'),
+        (['four_bar', '--bag', 'b', '--at', '3', '--after', '1'], '--bag: expected no --posture and no --after'),
         (['four_bar', '--after', '-1'], '--after: expected 0 to 60 s, found -1'),
         (['four_bar', '--input', 'crank'], '--input: expected NAME=NUMBER, found crank'),
         (['four_bar', '--input', 'crank=nan'], '--input: expected NAME=NUMBER, found crank=nan'),

@@ -109,4 +109,4 @@ def test_a_missing_rviz_or_machine_is_reported_in_one_line(tmp_path: Path, capsy
     assert main(['rviz', 'log_loadre', '-o', str(tmp_path / 'x.rviz')]) == 1
     assert "did you mean 'log_loader'?" in capsys.readouterr().err
     assert main(['rviz', 'car', '-o', '/proc/none/x.rviz']) == 1
-    assert 'expected a place to write the layout to' in capsys.readouterr().err
+    assert 'expected a writable file for the layout' in capsys.readouterr().err

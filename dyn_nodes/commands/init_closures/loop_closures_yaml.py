@@ -1,7 +1,7 @@
 """`loop_closures.yaml` of sw2robot, the SolidWorks exporter of jsk-ros-pkg (solidworks_urdf_exporter2).
 
-`closures` lists the hinges that the URDF leaves out: `link_a`, `link_b`, and in axes of the root link, all joints at 0,
-`point` and `axis`. `dependent` joints follow the loops, `independent` ones are driven.
+`closures` lists the hinges that close loops: `link_a`, `link_b`, and `point` and `axis` in axes of the root link with
+all joints at 0. `dependent` joints are passive, `independent` joints are driven.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _vector(entry: Entry, key: str, report: Report) -> Array | None:
 
 
 def _joints(entry: Entry | None, machine: Machine, report: Report) -> set[str] | None:
-    """Return the joints of a list; None where there is none. Names that the URDF does not have are left out."""
+    """Return the joints of a list; None without a list. Names that are not in the URDF are left out."""
     if entry is None or entry.kind != 'list':
         return None
     names = [joint.name for joint in machine.movable_joints]
