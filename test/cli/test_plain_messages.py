@@ -15,7 +15,7 @@ from dyn_nodes.commands.plain_messages import fill_message, message_class, parse
 
 
 @pytest.mark.parametrize(
-    ('kind', 'text', 'said'),
+    ('kind', 'text', 'message'),
     [
         ('sensor_msgs/msg/JointState', '{positions: [1]}', r'positions: no such field of'),
         ('sensor_msgs/msg/JointState', '{position: 1}', r'position: expected a list \(sequence<double>\), found 1'),

@@ -21,7 +21,7 @@ print(os.environ['OPENBLAS_NUM_THREADS'])
 """
 
 
-@pytest.mark.parametrize(('given', 'found'), [(None, '1'), ('2', '2')])
+@pytest.mark.parametrize(('threads', 'expected'), [(None, '1'), ('2', '2')])
 def test_the_environment_decides_and_one_is_the_default(threads: str | None, expected: str) -> None:
     environment = {key: value for key, value in os.environ.items() if key != 'OPENBLAS_NUM_THREADS'}
     if threads is not None:

@@ -99,7 +99,7 @@ def test_defaults_of_the_arm_stay_with_the_arm(tmp_path):
 
 
 def test_two_payloads_and_equal_names_are_rejected(tmp_path):
-    with pytest.raises(CommandError, match='payload: both'):
+    with pytest.raises(CommandError, match='payload: expected it in one file'):
         joined_config(ARM_CONFIG, ARM_CONFIG, 'both', 'a_', 'base')
     arm = written(tmp_path, 'wheels:\n  front: {link: hand}\n', 'feet')
     with pytest.raises(CommandError, match='wheels: both files have front; --prefix'):

@@ -305,7 +305,7 @@ def test_a_loop_joint_in_a_gazebo_element_of_the_urdf_closes_the_loop(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('own', 'message'),
+    ('element', 'message'),
     [
         (
             sdf_joint(kind='universal'),

@@ -34,7 +34,7 @@ def test_the_model_as_json_npz_and_picture(capsys, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('A', 'said', 'counted'),
+    ('A', 'message', 'counted'),
     [
         ([[0.0, 1.0], [0.0, 0.0]], 'integrator', 'no pole grows, 2 at the origin'),
         ([[-1e-14, 4.0], [-4.0, -1e-14]], 'undamped', 'no pole grows'),
@@ -59,7 +59,7 @@ def test_the_table_names_modes_and_reach(capsys):
 
 
 @pytest.mark.parametrize(
-    ('options', 'said'),
+    ('options', 'message'),
     [
         (['nothing'], 'MACHINE: urdf/nothing.urdf was not found'),
         (['four_bar', '--posture', 'crank=1'], "--posture: 'crank=1': unknown joint; known: crank_joint"),
