@@ -21,8 +21,8 @@ def add_parser(verbs: Subparsers) -> None:
         'dyn-nodes bag view runs/latest/bag\n'
         'dyn-nodes bag view runs/first/bag runs/second/bag\n'
         'dyn-nodes bag view day_1 --machine my_machine.urdf --config my_machine.yaml',
-        'Replay a bag on the page of the cockpit, on this computer only (127.0.0.1), until Ctrl-C: a time line to '
-        'play, pause and drag, speeds, and the events one by one. A second bag is shown beside the first.',
+        'Replay a bag on the page of the cockpit, on this computer only (127.0.0.1), until Ctrl-C: with a time line to '
+        'play, pause and drag, speeds, and the events one by one. Two bags are shown side by side.',
     )
     parser.add_argument('bags', metavar='BAG', nargs='+', help='one or two bag directories, .mcap or .db3 files')
     parser.add_argument('--port', type=PORT, default=8080, metavar='N', help='port of the page; 0: a free one (8080)')

@@ -149,7 +149,7 @@ def build_problems(machine: Machine) -> tuple[Problem, ...]:
 
 
 def holding_efforts(start: CheckedStart, payload: float) -> dict[str, float]:
-    """Return the efforts of the joints at rest with a payload, kg, by name, N m or N; empty without a rest.
+    """Return the efforts of the joints at rest with a payload, kg, by name, N m or N; empty without equilibrium.
 
     If the machine tips with this payload, the pose of its start is used.
     """

@@ -132,7 +132,7 @@ def _watch(
                 console.print(cockpit.announcement(), markup=False, soft_wrap=True)
             show()
         feed.poll()
-        watcher.open_when_ready()
+        watcher.check()
         show()
     run.wall_time = watcher.wall_time
     run.failure = watcher.failure or _unsuccessful(session, run)

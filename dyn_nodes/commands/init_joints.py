@@ -192,7 +192,7 @@ def _locked(
         if not reasons[name] and (reasons.get(mimic.leader, 'fixed') or not mimic.multiplier):
             reasons[name] = f'mimics {mimic.leader}, which does not move it'
         elif not reasons[name] and name in followers.unmet:
-            reasons[name] = f'mimics {mimic.leader}, which its own limits would not let move'
+            reasons[name] = f'mimics {mimic.leader}, whose range would be empty with the limits of this joint'
     while idle := moved.idle_joint([name for name, reason in reasons.items() if not reason and name not in looped]):
         reasons[idle] = 'moves no independent inertia at its initial position'
     return {name: reason for name, reason in reasons.items() if reason}

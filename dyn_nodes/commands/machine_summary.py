@@ -258,7 +258,7 @@ def _actuator(machine: Machine, actuator: Actuator, loads: Mapping[str, StaticLo
 def _held(
     actuator: Actuator, element: ActuatorElement, loads: Mapping[str, StaticLoad], start: float
 ) -> dict[str, Any]:
-    """Return effort and current of a motor that hold its joint at the start; None without a rest."""
+    """Return effort and current of a motor that hold its joint at the start; None if the machine does not rest."""
     effort = loads[actuator.joint].load if actuator.joint in loads else None
     current = None if effort is None else element.at_rest(start, effort)[0]
     return {'holding_effort': effort, 'holding_current': current}

@@ -1,4 +1,4 @@
-"""Bags played and recorded by the command line, in processes of their own."""
+"""Tests of `dyn-nodes bag` in separate processes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TOPICS = {
 
 @pytest.fixture
 def dyn_nodes() -> Iterator[Callable[..., subprocess.Popen]]:
-    """Start the command; what still runs at the end is killed."""
+    """Yield a function that starts the command; kill running processes at the end."""
     started: list[subprocess.Popen] = []
     environment = {**os.environ, 'ROS_DOMAIN_ID': DOMAIN, 'PYTHONPATH': str(ROOT), 'PYTHONUNBUFFERED': '1'}
 
@@ -90,7 +90,7 @@ def encoded(topic: str, number: int) -> bytes:
 
 
 def write_bag(directory: Path, without: str = '', start: int = START, storage: str = 'mcap') -> Path:
-    """Write two seconds: 400 joint states, 40 loads, 200 clocks, one description; one topic may be left out."""
+    """Write a bag of 2 s: 400 joint states, 40 loads, 200 clocks, one description; one topic may be left out."""
     writer = BagWriter(directory, storage)
     numbers = {
         name: writer.add_topic(Topic(name, kind, message_definition(kind), type_hash(kind), (qos,)))
@@ -116,7 +116,7 @@ def content(path: Path) -> dict[str, list[bytes]]:
     result: dict[str, list[bytes]] = {}
     with Reader(path) as reader:
         for connection, _, data in reader.messages():
-            padding = bytes(-len(data) % 4)  # DDS fills what it sends up to words of four bytes
+            padding = bytes(-len(data) % 4)  # DDS pads messages to words of four bytes
             result.setdefault(connection.topic, []).append(bytes(data) + padding)
     return result
 
@@ -215,7 +215,7 @@ def test_compare_reports_the_same_messages_in_different_files(bag: Path, tmp_pat
 
 
 BEYOND = 2_210_000_000 * 10**9
-"""In the year 2040, beyond the stamps of ROS 2, ns."""
+"""Start time in the year 2040, beyond the stamps of ROS 2, ns."""
 
 
 def test_a_bag_recorded_after_2038_is_played_without_its_clock_only(
@@ -244,7 +244,7 @@ def test_negative_log_times_are_rejected_in_one_line(bag: Path, tmp_path: Path, 
 
 
 def test_a_pause_of_centuries_is_divided_into_short_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system sleeps no longer than 292 years at once; a slow rate makes that of a bag of seconds."""
+    """The longest sleep of the system is 292 years; a slow rate makes a bag of seconds longer."""
     now, slept, published = [0.0], [], []
 
     def sleep(seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The command line against a real node in another process."""
+"""Tests of the command line with a node in another process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def start(*args: str, **options) -> subprocess.Popen:
 
 
 def run(*args: str, status: int = 0) -> str:
-    """Output of a command that ends with a status: standard output, or standard error after a failure."""
+    """Return the output of a command: standard output, or standard error after a failure."""
     process = start(*args)
     try:
         output, errors = process.communicate(timeout=patience(120))
@@ -130,7 +130,9 @@ class TestWithANode:
         assert 'std dev' in lines[3]
 
     def test_topic_info_counts_endpoints_and_names_their_nodes(self):
-        output = run('topic', 'info', '-v', '/loader/joint_states', '--spin-time', '60')  # ends when all is known
+        output = run(
+            'topic', 'info', '-v', '/loader/joint_states', '--spin-time', '60'
+        )  # ends when all names are resolved
         assert output.startswith('Type: sensor_msgs/msg/JointState\n\nPublisher count: 1\n')
         assert 'Node name: small\n  Node namespace: /loader' in output
         assert 'Reliability: RELIABLE' in output

@@ -14,7 +14,7 @@ from dyn_nodes.commands import broken_command
 
 
 def parsers(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()):
-    """Every parser below one, with the words that lead to it and its line in the list of commands."""
+    """Yield the words, the parser and the help line of every sub-command."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             lines = {choice.dest: choice.help for choice in action._choices_actions}

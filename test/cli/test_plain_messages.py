@@ -1,4 +1,4 @@
-"""Messages filled from YAML, and the texts and pictures made from a graph, without any process."""
+"""Tests of messages filled from YAML and of texts and pictures of a graph."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def graph() -> NodeGraph:
     )
 
 
-def test_the_texts_hold_every_edge_once(graph: NodeGraph) -> None:
+def test_the_texts_contain_every_edge_once(graph: NodeGraph) -> None:
     assert mermaid(graph).splitlines() == [
         'flowchart LR',
         '  n0(["/a"])',

@@ -1,4 +1,4 @@
-"""Words that are nearly right: the answer names the word that was meant, and the usage is that of the command."""
+"""Misspelt words: the error suggests the correct word and shows the usage of the command."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ print(os.environ['OPENBLAS_NUM_THREADS'])
 
 
 @pytest.mark.parametrize(('threads', 'expected'), [(None, '1'), ('2', '2')])
-def test_the_environment_decides_and_one_is_the_default(threads: str | None, expected: str) -> None:
+def test_one_thread_is_the_default_and_the_environment_overrides_it(threads: str | None, expected: str) -> None:
     environment = {key: value for key, value in os.environ.items() if key != 'OPENBLAS_NUM_THREADS'}
     if threads is not None:
         environment['OPENBLAS_NUM_THREADS'] = threads

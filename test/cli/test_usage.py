@@ -1,4 +1,4 @@
-"""The command line by itself: help, mistakes, launch and bag."""
+"""Tests of the command line without nodes: help, mistakes, launch and bag."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_command_whose_module_is_missing_is_left_out(monkeypatch, capsys):
         (['bag', 'info', '/etc/passwd'], 1, 'expected a bag directory'),
     ],
 )
-def test_a_mistake_gives_one_line_and_a_status(arguments, status, part, capsys):
+def test_a_mistake_is_reported_in_one_line_with_a_status(arguments, status, part, capsys):
     assert cli.main(arguments) == status
     error = capsys.readouterr().err
     assert 'Traceback' not in error

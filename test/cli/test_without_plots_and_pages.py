@@ -1,4 +1,4 @@
-"""Plots and pages are imported where they are needed: without them the rest works, and what needs them names them."""
+"""Without the packages for plots and pages, commands that need them report them and all others work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results name payload, slope, friction and posture that were not given, in text and JSON."""
+"""Results report assumed payload, slope, friction and posture in text and JSON."""
 
 from __future__ import annotations
 

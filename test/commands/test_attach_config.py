@@ -1,4 +1,4 @@
-"""`dyn-nodes attach`: one machine YAML of two."""
+"""Tests of the merged machine YAML of `dyn-nodes attach`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_one_command_attaches_an_arm_to_every_vehicle(vehicle, tmp_path, capsys)
     assert len(both.assumed) == len(alone.assumed) + 2
 
 
-def test_both_or_none_of_the_files_of_a_configuration(tmp_path):
+def test_configurations_need_input_and_output_files(tmp_path):
     with pytest.raises(CommandError, match='expected --out-config with them'):
         attach_command(tmp_path, '--config', str(CONFIG))
     with pytest.raises(CommandError, match='--out-config: expected'):
@@ -69,7 +69,7 @@ def attach_command(tmp_path, *options):
     return command.run(build_parser(['attach']).parse_args(line))
 
 
-def test_defaults_of_the_arm_stay_with_the_arm(tmp_path):
+def test_defaults_of_the_arm_apply_to_the_arm_only(tmp_path):
     arm = written(
         tmp_path,
         'defaults:\n  valve: {gain: 0.001}\n  motor: {viscous: 5.0}\n'

@@ -1,4 +1,4 @@
-"""`dyn-nodes bag import`: logs of a bus as bags, what is wrong with them, and logs that are no logs."""
+"""Tests of `dyn-nodes bag import`: valid logs, faults in logs, and invalid logs."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_alive_counters_distinguish_a_clock_jump_from_missing_frames(tmp_path, c
         (('wheel_load', 'rear_left'), 'WheelLoads.RearLeft'),
     ],
 )
-def test_a_sensor_that_freezes_while_the_machine_moves_is_named_and_one_at_rest_is_not(tmp_path, capsys, key, signal):
+def test_a_sensor_that_freezes_during_motion_is_reported(tmp_path, capsys, key, signal):
     frozen = logs.quantities(0.3)[key]
 
     def change(k, name, values):
@@ -207,7 +207,7 @@ def test_an_invalid_log_is_reported_in_one_line_and_leaves_no_bag(tmp_path, caps
 
 
 @pytest.mark.parametrize('suffix', ['csv', 'asc', 'blf'])
-def test_a_log_that_is_cut_or_overwritten_anywhere_ends_in_a_bag_or_in_one_line(tmp_path, capsys, suffix):
+def test_a_truncated_or_damaged_log_yields_a_bag_or_one_line(tmp_path, capsys, suffix):
     whole = logs.write_log(tmp_path / f'whole.{suffix}', 0.05).read_bytes()
     dice = np.random.default_rng(5)
     for k in range(12):
@@ -223,7 +223,7 @@ def test_a_log_that_is_cut_or_overwritten_anywhere_ends_in_a_bag_or_in_one_line(
         assert 'Traceback' not in captured.err
 
 
-def test_an_existing_directory_is_left_alone(tmp_path, capsys):
+def test_an_existing_directory_is_not_changed(tmp_path, capsys):
     log, bag = logs.write_log(tmp_path / 'log.csv', 0.1), tmp_path / 'bag'
     bag.mkdir()
     (bag / 'mine').write_text('kept')

@@ -1,4 +1,4 @@
-"""The demonstration with its real processes, short; the whole one is slow."""
+"""Tests of the demonstration with its processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rosbags.highlevel import AnyReader
 from dyn_nodes.commands import demo_cockpit
 
 UNDER_WAY = r'\n +(?!0\.0 )[\d.]+ of 600 s'
-"""A line of progress with simulated time that has left zero."""
+"""Pattern of a line of progress with simulated time above zero."""
 
 
 class Demo:
@@ -163,7 +163,7 @@ def page_of(address: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_cockpit_is_there_during_the_run_and_gone_afterwards(tmp_path):
+def test_the_cockpit_answers_only_during_the_run(tmp_path):
     with socket.socket() as taken:
         taken.bind(('127.0.0.1', 0))
         taken.listen()
@@ -178,7 +178,7 @@ def test_the_cockpit_is_there_during_the_run_and_gone_afterwards(tmp_path):
             wait_until(lambda: 'viewer_node' in run.node_pids())
             wait_until(lambda: answers(address.group(1)))
             assert '<html' in page_of(address.group(1)).lower()
-            os.kill(run.node_pids()['viewer_node'], signal.SIGKILL)  # a run goes on without its cockpit
+            os.kill(run.node_pids()['viewer_node'], signal.SIGKILL)  # a run continues without its cockpit
             time.sleep(1.0)
             assert run.process.poll() is None
         finally:
@@ -207,7 +207,7 @@ def answers(address: str) -> bool:
     ('environment', 'shown'), [({}, False), ({'DISPLAY': ':0'}, True), ({'WAYLAND_DISPLAY': 'wayland-0'}, True)]
 )
 @pytest.mark.skipif(sys.platform != 'linux', reason='elsewhere there is always a display')
-def test_the_browser_is_opened_where_there_is_a_display_and_only_when_the_page_answers(monkeypatch, environment, shown):
+def test_the_browser_is_opened_on_a_display_once_the_page_answers(monkeypatch, environment, shown):
     for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():

@@ -1,4 +1,4 @@
-"""`dyn-nodes init` and `dyn-nodes attach`: a first machine YAML for URDFs as they are published."""
+"""Tests of `dyn-nodes init` and `dyn-nodes attach` with published URDFs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_tiago_stands_on_its_wheels_and_castors(tmp_path, capsys):
 
 
 @needs_robots
-def test_locking_and_standing_leave_the_mass_where_the_urdf_has_it(tmp_path):
+def test_init_keeps_mass_and_centre_of_mass_of_the_urdf(tmp_path):
     urdf = ROBOTS / 'tiago_description' / 'robots' / 'tiago.urdf'
     machine, _ = init(urdf, tmp_path)
     alone = load_machine(urdf)
@@ -101,7 +101,7 @@ def test_stiffness_and_damping_agree_with_their_explanations(tmp_path):
 
 
 def test_struts_of_a_heavy_machine_on_short_feet_are_longer_than_its_sag(tmp_path):
-    """50 t on outriggers 7.5 m apart: 0.8 % of their distance would be more than the feet are high."""
+    """50 t on outriggers 7.5 m apart: 0.8 % of their distance exceeds the height of the feet."""
     machine, text = init(ROOT / 'test' / 'zoo' / 'crane.urdf', tmp_path)
     assert 'of static sag, 30% of the shortest strut' in text
     stance = at_rest(machine)[1]
@@ -121,7 +121,7 @@ def test_an_excavator_stands_on_the_ends_of_its_tracks(tmp_path):
     assert 'the front end of the track right_track_link' in text
 
 
-def test_without_wheels_the_corners_of_the_base_never_reach_beyond_it(tmp_path):
+def test_without_wheels_the_corners_are_within_the_base(tmp_path):
     round_base = (
         (CORPUS / 'crane.urdf').read_text().replace('<box size="3 2 0.5"/>', '<cylinder radius="1.5" length="0.5"/>')
     )
@@ -179,7 +179,7 @@ def test_joints_without_inertia_are_held_so_that_the_machine_loads(tmp_path):
     assert len(machine.movable_joints) == 29
 
 
-def test_a_joint_whose_range_is_beyond_zero_starts_inside_it(tmp_path):
+def test_a_joint_whose_range_excludes_zero_starts_inside_its_range(tmp_path):
     path = tmp_path / 'crane.urdf'
     path.write_text((CORPUS / 'crane.urdf').read_text().replace('lower="-0.2" upper="1.2"', 'lower="0.2" upper="1.2"'))
     machine, text = init(path, tmp_path)
@@ -217,7 +217,7 @@ def test_an_existing_file_is_kept_without_force(tmp_path, capsys):
 
 
 @needs_robots
-def test_a_ur10_on_the_platform_weighs_both_and_finds_its_meshes(tmp_path):
+def test_a_ur10_on_the_platform_has_the_total_mass_and_valid_meshes(tmp_path):
     arm = ROBOTS / 'ur_description' / 'urdf' / 'ur10_robot.urdf'
     output = tmp_path / 'both.urdf'
     words = ['attach', str(PLATFORM), str(arm), '--to', 'mount', '--prefix', 'ur10_', '-o', str(output)]

@@ -1,4 +1,4 @@
-"""Contacts that `dyn-nodes init` finds under wheels, feet and bases: the support polygon against hand geometry."""
+"""Tests of the contacts of `dyn-nodes init` under wheels, feet and bases against analytic geometry."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_round_base_stands_on_a_ring_that_keeps_its_margin(tmp_path):
 
 
 def test_round_feet_reach_to_their_rims(tmp_path):
-    """Pads of radius 0.3 m at three corners: the support of their hull is that of the corners, and 0.3 m all round."""
+    """Pads of radius 0.3 m at three corners: their hull is the hull of the corners offset by 0.3 m."""
     positions = [(1.0, 0.0), (-0.5, 0.8), (-0.5, -0.8)]
     pad = shape('<cylinder radius="0.3" length="0.05"/>')
     machine = machine_of(tmp_path, parts=''.join(foot(f'foot_{k}', x, y, pad) for k, (x, y) in enumerate(positions)))
@@ -108,7 +108,7 @@ def test_a_base_that_touches_in_a_point_or_line_does_not_stand(tmp_path, base):
 
 
 @pytest.mark.parametrize('tolerance', [0.01, 0.1, 0.3])
-def test_corners_lose_no_more_than_the_tolerance_and_never_reach_beyond(tolerance):
+def test_corners_are_within_the_hull_and_its_tolerance(tolerance):
     rng = np.random.default_rng(3)
     for _ in range(20):
         points = rng.normal(size=(60, 2)) * rng.uniform(0.5, 3.0, 2)

@@ -1,4 +1,4 @@
-"""`dyn-nodes linearize`: what it prints, writes and refuses."""
+"""Tests of `dyn-nodes linearize`: output, files and errors."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_table_names_modes_and_reach(capsys):
         (['four_bar', '--npz', '/no/x.npz'], '/no/x.npz: No such file or directory'),
     ],
 )
-def test_a_mistake_gets_one_line(capsys, options, message):
+def test_a_mistake_is_reported_in_one_line(capsys, options, message):
     assert main(['linearize', *options]) != 0
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert message in line
@@ -86,7 +86,7 @@ def test_a_mistake_gets_one_line(capsys, options, message):
 
 @pytest.fixture
 def bag(tmp_path):
-    """Joints, base and oil of a machine, sampled at other times each."""
+    """Return data of joints, base and oil of a machine, sampled at different times."""
     times = np.array([0.0, 1.0, 2.0])
     data = BagData(tmp_path, 'mcap', '')
     columns = {'boom/position': times + 0.5, 'boom/velocity': times + 0.1, 'boom/effort': np.full(3, np.nan)}
@@ -114,7 +114,7 @@ SYSTEM = SimpleNamespace(
 )
 
 
-def test_the_state_of_a_bag_is_the_newest_of_each_topic_and_the_rest_is_named(bag):
+def test_the_state_of_a_bag_uses_the_newest_messages_and_lists_missing_states(bag):
     recorded = recorded_state(SYSTEM, bag, 1.1, np.full(8, 7.0), np.zeros(1))
     assert recorded.x == pytest.approx([1.0, 7.0, 1.5, 9.0, 1.1, 0.5 * 0.0, 1e-3, 7.0])
     assert (recorded.u.tolist(), recorded.time) == ([2.0], 1.0)

@@ -56,7 +56,7 @@ def test_an_unknown_margin_has_no_band_and_no_bar(state):
     assert state.margin_status('load_share') == CAUTION
 
 
-def test_a_moment_is_held_against_the_levels_that_its_node_has_published():
+def test_a_moment_is_compared_with_the_published_levels():
     state = LiveState('m', 1.0)
     for value, band in ((-0.1, DANGER), (1e5, OK), (3e4, OK)):
         state.set_margin('net_moment', value)

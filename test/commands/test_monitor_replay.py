@@ -1,4 +1,4 @@
-"""`dyn-nodes monitor replay`: a log of the simulated machine's bus gives the margins that its topics would give."""
+"""Tests of `dyn-nodes monitor replay`: a log of the simulated bus yields the same margins as the topics."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def measured():
 
 @pytest.fixture(scope='module')
 def bag(measured, tmp_path_factory):
-    """The measurements as a log of the machine's bus, imported."""
+    """Return a bag imported from a log of the measurements on the machine's bus."""
     folder = tmp_path_factory.mktemp('replay')
     mapping = fixtures.log_loader()
     sender, joints = Sender(mapping.measurements), [joint.name for joint in measured.machine.movable_joints]
@@ -65,14 +65,14 @@ def bag(measured, tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def page(bag, tmp_path_factory):
-    """What the command leaves."""
+    """Return the directory with the results of the command."""
     out = tmp_path_factory.mktemp('page') / 'out'
     command = ['monitor', 'replay', str(bag), '--machine', 'log_loader', '--out', str(out)]
     assert main([*command, '-p', f'payload:={PAYLOAD:.0f}']) == 0
     return out
 
 
-def test_margins_from_the_bus_are_those_from_topics_within_its_quantization(measured, page):
+def test_margins_from_the_bus_equal_those_from_topics_within_the_quantization(measured, page):
     monitor = StabilityMonitor(measured.machine, MEASURES)
     monitor.payload = PAYLOAD
     wanted = {}
@@ -103,7 +103,7 @@ def test_an_assumed_payload_is_reported_in_summary_report_and_text(bag, tmp_path
     assert assumption in (out / 'report.html').read_text()
 
 
-def test_the_slope_is_named_where_the_bag_has_no_imu(bag, tmp_path):
+def test_a_bag_without_imu_reports_the_assumed_slope(bag, tmp_path):
     replayed = replay_bag(bag, tmp_path / 'out', {'machine': 'log_loader', 'payload': PAYLOAD, 'imu': 'off'})
     (assumed,) = replayed.assumed
     assert (assumed.quantity, assumed.value, assumed.unit) == ('slope', [0.0, 0.0], 'rad')
@@ -118,7 +118,7 @@ def test_report_summary_and_bag_contain_the_results_of_the_monitor(bag, measured
     assert summary['machine'] == 'log_loader'
     assert summary['replay']['bag'] == str(bag)
     assert summary['payload_kg'] == PAYLOAD
-    assert summary['duration_s'] == pytest.approx(4.0, abs=0.05), 'since the start, whatever the wall clock says'
+    assert summary['duration_s'] == pytest.approx(4.0, abs=0.05), 'since the start, independent of the wall clock'
     assert summary['replay']['instants'] == len(measured.time)
     assert summary['replay']['refused'] == {}
     least = summary['replay']['least']
@@ -132,7 +132,7 @@ def test_report_summary_and_bag_contain_the_results_of_the_monitor(bag, measured
     assert '/diagnostics' not in topics
 
 
-def test_the_same_bag_gives_the_same_bag(bag, page, tmp_path):
+def test_a_replay_is_reproducible(bag, page, tmp_path):
     replay_bag(bag, tmp_path / 'bag', {'machine': 'log_loader', 'payload': PAYLOAD})
     assert (tmp_path / 'bag/bag_0.mcap').read_bytes() == (page / 'bag/bag_0.mcap').read_bytes()
 
@@ -179,7 +179,7 @@ def test_a_failed_replay_is_reported_in_one_line_and_leaves_no_files(bag, tmp_pa
     assert not out.exists()
 
 
-def test_a_damaged_bag_is_one_line(bag, tmp_path, capsys):
+def test_a_damaged_bag_is_reported_in_one_line(bag, tmp_path, capsys):
     copy = tmp_path / 'copy'
     shutil.copytree(bag, copy)
     file = copy / 'bag_0.mcap'

@@ -1,4 +1,4 @@
-"""`dyn-nodes omni` and `dyn-nodes design`: what they print and write, and how they refuse."""
+"""Tests of `dyn-nodes omni` and `dyn-nodes design`: output, files and errors."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_mistakes_of_omni_are_reported_in_one_line(arguments, status, part, caps
     assert error.count('\n') == 1
 
 
-def test_a_design_becomes_a_vehicle_that_omni_takes(tmp_path, capsys):
+def test_omni_reads_the_vehicle_of_a_design(tmp_path, capsys):
     from dyn_nodes.analysis.omni_config import load_omni_machine
     from dyn_nodes.multibody.isotropy import condition_number, scaled
 

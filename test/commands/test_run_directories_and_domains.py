@@ -15,7 +15,7 @@ def test_runs_of_the_same_second_get_separate_directories(tmp_path):
     assert all(path.is_dir() for path in made)
 
 
-def test_latest_leads_to_the_newest_run_and_stays_where_the_tree_moves(tmp_path):
+def test_latest_points_to_the_newest_run_by_a_relative_path(tmp_path):
     root = tmp_path / 'runs'
     for _ in range(2):
         run = new_run_directory(root)

@@ -1,4 +1,4 @@
-"""`dyn-nodes rviz`: the layout that is made from a machine, and RViz with it."""
+"""Tests of `dyn-nodes rviz`: generated layouts and the start of RViz."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def classes(displays: list) -> set[str]:
 
 
 @pytest.mark.parametrize('name', MACHINES)
-def test_the_eye_sees_the_whole_machine(name: str) -> None:
+def test_the_camera_shows_the_whole_machine(name: str) -> None:
     machine = load_machine(*machine_files(name))
     view = machine_layout(machine)['Visualization Manager']['Views']['Current']
     pitch, yaw = view['Pitch'], view['Yaw']
@@ -41,7 +41,7 @@ def test_the_eye_sees_the_whole_machine(name: str) -> None:
 
 
 @pytest.mark.parametrize('name', ['log_loader', 'four_bar', 'planar_arms', 'excavator'])
-def test_displays_are_those_of_the_template(name: str) -> None:
+def test_displays_are_taken_from_the_template(name: str) -> None:
     template = yaml.safe_load((ROOT / 'config/template.rviz').read_text())
     layout = machine_layout(load_machine(*machine_files(name)))
     assert layout.keys() == template.keys()
@@ -50,7 +50,7 @@ def test_displays_are_those_of_the_template(name: str) -> None:
     assert classes(both[0]['Displays']) <= classes(both[1]['Displays'])
 
 
-def test_joints_that_turn_in_one_plane_are_seen_along_their_axes() -> None:
+def test_planar_mechanisms_are_shown_along_their_joint_axes() -> None:
     def eye(name: str) -> tuple[float, float]:
         view = machine_layout(load_machine(*machine_files(name)))['Visualization Manager']['Views']['Current']
         return view['Pitch'], view['Yaw']
@@ -60,14 +60,14 @@ def test_joints_that_turn_in_one_plane_are_seen_along_their_axes() -> None:
     assert eye('bricard') == eye('log_loader') == (0.35, 5.25)
 
 
-def test_the_eye_does_not_roll_with_a_disc() -> None:
+def test_the_camera_does_not_roll_with_a_disc() -> None:
     for name, frame in (('disc', 'odom'), ('cart', 'rod')):
         views = machine_layout(load_machine(*machine_files(name)))['Visualization Manager']['Views']
         assert views['Saved'][0]['Target Frame'] == frame
 
 
 def rviz(tmp_path: Path, *words: str, installed: bool = True) -> subprocess.CompletedProcess:
-    """Run the command with an rviz2 that prints its arguments, or with none."""
+    """Run the command with an rviz2 that prints its arguments, or without rviz2."""
     program = tmp_path / 'lib/rviz2/rviz2'
     if installed:
         program.parent.mkdir(parents=True)

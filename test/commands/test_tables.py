@@ -1,4 +1,4 @@
-"""Records as tables and as JSON."""
+"""Tests of tables and JSON of records."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_words_are_aligned_left_and_numbers_right(capsys):
     assert [column.justify for column in tables.table(WHEELS, COLUMNS).columns] == ['left', 'right']
 
 
-def test_rows_of_cells_need_headings_alone_and_a_long_cell_keeps_all_letters(capsys):
+def test_rows_of_cells_need_only_headings_and_long_cells_are_not_truncated(capsys):
     tables.show([('x' * 200, '-1')], ('name', 'value'))
     assert capsys.readouterr().out.count('x') == 200
     assert [column.header for column in tables.table([], ('a', 'b')).columns] == ['a', 'b']

@@ -1,4 +1,4 @@
-"""`dyn-nodes check` of a team."""
+"""Tests of `dyn-nodes check` for teams."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_check_prints_robots_objects_and_grasps(capsys):
     assert text.rstrip().endswith('no problems')
 
 
-def test_friction_that_the_files_do_not_give_is_assumed(tmp_path, capsys):
+def test_unspecified_friction_is_assumed(tmp_path, capsys):
     text = find_resource('config/rm_1.yaml').read_text()
     (tmp_path / 'rm.yaml').write_text(re.sub(r', friction: {.*}}', '}', text))
     file = tmp_path / 'team.yaml'
@@ -41,7 +41,7 @@ def test_friction_that_the_files_do_not_give_is_assumed(tmp_path, capsys):
     assert 'friction 0.7 is assumed of wheels that roll by constraint' in capsys.readouterr().out
 
 
-def test_check_gives_the_same_as_json(capsys):
+def test_json_of_check_contains_the_team(capsys):
     assert main(['check', str(BAR), '--json']) == 0
     result = json.loads(capsys.readouterr().out)
     assert result['valid'] is True

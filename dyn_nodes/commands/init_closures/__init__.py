@@ -39,7 +39,7 @@ def read_closures(path: Path, machine: Machine, report: Report) -> Closures | No
 
     Args:
         path: of the file.
-        machine: read from its URDF alone.
+        machine: read from its URDF only.
         report: of the file.
     """
     root: Any = None

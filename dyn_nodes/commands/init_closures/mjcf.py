@@ -23,7 +23,7 @@ KINDS = ('connect', 'weld', 'joint')
 
 
 class _File:
-    """An MJCF file beside the machine of its URDF."""
+    """An MJCF file with the machine of its URDF."""
 
     def __init__(self, root: Element, machine: Machine, report: Report) -> None:
         self.root, self.machine, self.report = root, machine, report
