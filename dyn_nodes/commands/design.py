@@ -133,9 +133,9 @@ def _nearest(args: argparse.Namespace, alpha: list[float]) -> Design:
     ]
     layout = synthesize(wheels, args.length, seed=args.seed)
     note = 'hubs and rollers turned until the six conditions hold' if layout.isotropic else (
-        'no isotropic layout exists at these positions; this layout is the nearest'
+        'no isotropic layout was found at these positions; this layout is the nearest'
     )  # fmt: skip
-    return Design('at specified positions', note, layout)
+    return Design('in given places', note, layout)
 
 
 def _print(designs: list[Design], count: int) -> None:

@@ -96,7 +96,7 @@ def print_fit(fit: MachineFit) -> None:
         tables.show(rows, COLUMNS, title=title)
     if fit.mechanics is not None:
         hidden = ', '.join(fit.mechanics.base.hidden) or 'none'
-        console.print(f'not identifiable from any motion: {hidden}', markup=False)
+        console.print(f'not identifiable from any motion of these joints: {hidden}', markup=False)
         console.print(f'identifiable only in combinations: {", ".join(fit.mechanics.base.only_combined)}', markup=False)
     if fit.validation is not None:
         start, end = fit.validation.span

@@ -92,7 +92,9 @@ def _print(interventions: Interventions, worst: list[Intervention], bag: Path) -
         f'with commands; {interventions.answers} answers'
     )
     if interventions.neutral:
-        console.print(f'{interventions.neutral} commands without an answer: valves at neutral')
+        console.print(
+            f'{interventions.neutral} commands without an answer: state of the machine uncertain, valves at neutral'
+        )
     tables.show(
         interventions.functions.items(),
         {

@@ -25,8 +25,8 @@ def add_verb(verbs: Any) -> None:
         'ramp all valves to neutral, as the governor does without measurements: --kept ms after the last ones.\n'
         'With --efforts commands stop and the governor brakes the joints; measurements continue unless --blind is\n'
         'set, with which the drives hold the joints in the end.\n'
-        'Each stop is simulated to rest. The exit status is 1 if a wheel loses ground contact in a stop, the\n'
-        'machine overturns or does not come to rest, or a run ended early.',
+        'Each stop is simulated to rest. The exit status is 1 if a wheel loses ground contact in a stop, even\n'
+        'briefly, the machine overturns or does not come to rest, or a run ended early.',
     )
     verb.add_argument('--runs', metavar='N', type=count(1, 100_000), default=20, help='random lever sequences (20)')
     verb.add_argument('--every', metavar='S', type=between(0.01, 60.0), default=0.05, help='time between stops (0.05)')

@@ -101,7 +101,7 @@ def test_specified_positions_get_the_nearest_layout_and_its_isotropy_is_reported
     assert 'hubs and rollers turned until the six conditions hold' in ' '.join(capsys.readouterr().out.split())
     positions = '0.3,0 0.31,0.02 0.29,-0.02'  # all in one corner
     assert cli.main(['design', 'isotropic', '--wheels', '3', '--length', '0.4', '--places', positions]) == 1
-    assert 'no isotropic layout exists at these positions' in ' '.join(capsys.readouterr().out.split())
+    assert 'no isotropic layout was found at these positions' in ' '.join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
