@@ -198,7 +198,7 @@ def _wait(rng: random.Random) -> Iterator[str]:
                 simulated += 0.1
                 state.set_time(simulated, now)
             idle = 0.0 if moved or busy else idle + step
-            watcher.look()
+            watcher.check()
             if bool(watcher.failure) != (idle > demo_run.STANDSTILL):
                 yield f'{idle:g} s without progress, {sorted(busy)} compile: {watcher.failure!r}'
                 return

@@ -1,9 +1,9 @@
 """The sub-commands of `dyn-nodes`, one module each.
 
 A module has `add_parser(subparsers)`, which adds its argparse parser, and `run(args) -> int`, which does the work and
-returns the exit status. What is heavy is imported inside `run`, so that `dyn-nodes --help` answers at once. A user's
+returns the exit status. Slow packages are imported inside `run`, so that `dyn-nodes --help` starts quickly. A user's
 mistake is a `CommandError`: one line on standard error, exit status 1, or 2 for a wrong option. The range of an option
-is its type, see `option_types`; records are printed by `tables.show`, JSON by `tables.print_json`.
+is its type, see `option_types`; `tables.show` prints records, `tables.print_json` JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dyn_nodes.common.errors import UserError
 from dyn_nodes.common.printing import near, printable
 
 WIDTH = 79
-"""Greatest width of a line of help, so that it can be read and copied on a terminal of 80 columns."""
+"""Greatest width of a line of help, characters; fits a terminal of 80 columns."""
 MOST_JOBS = 1024
 MACHINE_HELP = 'name of a machine of this package, or its URDF'
 CONFIG_HELP = "machine YAML, or the name of one of this package (the named machine's own)"
@@ -34,11 +34,11 @@ EARLIER = {
     '--output-config': '--out-config',
     '--seconds': '--duration',
 }
-"""Earlier names of options, and their present ones: accepted where only the present one exists."""
+"""Present name of an option by its earlier name, which is accepted if the command has only the present one."""
 
 
 class CommandError(UserError):
-    """What the user asked for can't be done; the message says why, on one line."""
+    """A user's mistake or a failed request; the message is one line."""
 
     def __init__(self, message: str, status: int = 1):
         super().__init__(message)
@@ -46,16 +46,16 @@ class CommandError(UserError):
 
 
 def missing_package(error: ImportError, extra: str) -> CommandError:
-    """Return the error for a package that is not installed, with the extra of this one that brings it."""
+    """Return the error for a missing package; `extra` of this package installs it."""
     return CommandError(f"the package {error.name} is missing: pip install 'dyn_nodes[{extra}]'")
 
 
 Subparsers = argparse._SubParsersAction
-"""What `add_parser` gets."""
+"""Type of the argument of `add_parser`."""
 
 
 class HelpFormatter(argparse.HelpFormatter):
-    """Help of at most `WIDTH` columns. Paragraphs are wrapped; lines that begin with a blank stay as they are."""
+    """Help of at most `WIDTH` columns. Paragraphs are wrapped, except lines that start with a blank."""
 
     def __init__(self, prog: str, **options: Any) -> None:
         super().__init__(prog, **options)
@@ -64,41 +64,41 @@ class HelpFormatter(argparse.HelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         lines: list[str] = []
         for paragraph in text.split('\n\n'):
-            own = paragraph.split('\n')
-            if any(line.startswith(' ') for line in own):
-                lines += own
+            source = paragraph.split('\n')
+            if any(line.startswith(' ') for line in source):
+                lines += source
             else:
-                lines += textwrap.wrap(' '.join(own), width)
+                lines += textwrap.wrap(' '.join(source), width)
             lines.append('')
         return '\n'.join(indent + line for line in lines[:-1])
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose help fits on 80 columns, and which names the word that was likely meant by a wrong one."""
+    """A parser whose help fits 80 columns and whose errors suggest the nearest valid word."""
 
     implied = ''
-    """Verb that is meant where the first word is none, as before there were verbs."""
+    """Verb that is inserted if the first word is no verb; an earlier form of the command."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         options.setdefault('formatter_class', HelpFormatter)
         super().__init__(*args, **options)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse; what a sub-command does not know is its own error, with its own usage."""
+        """Parse the arguments; report unrecognized ones with the usage of the sub-command."""
         words = list(map(self._renamed, sys.argv[1:] if args is None else args))
-        verbs = next((own.choices for own in self._actions if isinstance(own, Subparsers)), None) or ()
+        verbs = next((action.choices for action in self._actions if isinstance(action, Subparsers)), None) or ()
         if self.implied and words and words[0] not in (*verbs, '-h', '--help'):
             words.insert(0, self.implied)
-        found, unknown = super().parse_known_args(words, namespace)
+        parsed, unknown = super().parse_known_args(words, namespace)
         if unknown:
             options = [option[2:] for option in self._option_string_actions if option.startswith('--')]
             word = unknown[0].partition('=')[0]
             hint = near(word[2:], options, '--') if word.startswith('--') else ''
             self.error(f'unrecognized arguments: {" ".join(map(printable, unknown))}{hint}')
-        return found, unknown
+        return parsed, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Raise a wrong value as one line; print the usage too where an option is unknown or missing."""
+        """Raise a CommandError for a wrong value; print the usage too if an option is unknown or missing."""
         if message.startswith('argument '):
             raise CommandError(message.removeprefix('argument '), 2)
         super().error(message)
@@ -120,14 +120,14 @@ class CommandParser(argparse.ArgumentParser):
 
 
 def add_command(subparsers: Subparsers, name: str, help: str, example: str, description: str = '') -> CommandParser:
-    """Add a parser with the house's look: a line of help, the same as description, and an example below.
+    """Add a parser with a line of help, a description and an example.
 
     Args:
-        subparsers: Of the parser above.
-        name: The command.
-        help: One sentence, with a capital letter and a full stop.
-        example: Command lines, each a line; a long one is broken so that it can be copied.
-        description: What its own help begins with; absent: the sentence.
+        subparsers: of the parent parser.
+        name: of the command.
+        help: one sentence, with a capital letter and a full stop.
+        example: command lines; long ones are broken so that they can be copied.
+        description: first paragraph of the help page; '' for the sentence of `help`.
     """
     lines = [line for command in example.splitlines() for line in broken_command(command)]
     epilog = 'example:\n' + '\n'.join(f'  {line}' for line in lines)
@@ -138,7 +138,7 @@ def add_command(subparsers: Subparsers, name: str, help: str, example: str, desc
 def add_machine_and_config(
     parser: argparse.ArgumentParser, name: str = 'machine', config_help: str = CONFIG_HELP, **options: Any
 ) -> None:
-    """Add the machine that a command is about, as an argument or an option, and --config, '' where it is not given."""
+    """Add the machine as an argument or an option, and --config, '' by default."""
     parser.add_argument(name, metavar='MACHINE', **{'help': MACHINE_HELP, **options})
     parser.add_argument('--config', metavar='YAML', default='', help=config_help)
 
@@ -149,7 +149,7 @@ def add_out(parser: argparse.ArgumentParser, help: str, metavar: str = 'DIR', **
 
 
 def add_jobs(parser: argparse._ActionsContainer, default: int | None = None) -> None:
-    """Add --jobs, the number of processes; all processors are the default of None."""
+    """Add --jobs, the number of processes; default None: the number of processors."""
     text = 'processes (all processors)' if default is None else f'processes ({default})'
     parser.add_argument(
         '--jobs', metavar='N', type=count(1, MOST_JOBS), default=default or os.cpu_count() or 1, help=text
@@ -157,7 +157,7 @@ def add_jobs(parser: argparse._ActionsContainer, default: int | None = None) -> 
 
 
 def broken_command(command: str, width: int = WIDTH - 2) -> list[str]:
-    """Return a command line as lines of at most `width` characters that a shell reads as one; quotes stay whole."""
+    """Return a command line as lines of at most `width` characters that a shell joins; quoted texts stay whole."""
     if len(command) <= width:
         return [command]
     lines, line = [], ''
@@ -171,7 +171,7 @@ def broken_command(command: str, width: int = WIDTH - 2) -> list[str]:
 
 
 def _words(command: str) -> list[str]:
-    """Return the words of a command; an option and its first value are one, and so is what stands in quotes."""
+    """Return the words of a command; an option with its first value is one word, a quoted text too."""
     words: list[str] = []
     quote = ''
     for part in command.split(' '):

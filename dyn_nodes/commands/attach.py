@@ -1,4 +1,4 @@
-"""`dyn-nodes attach`: one URDF of two, an arm on a platform, and one machine YAML of theirs."""
+"""`dyn-nodes attach`: joins an arm and a platform in one URDF and one machine YAML."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dyn_nodes.model import Machine
 
 KEPT = ('link', 'joint', 'material')
-"""Elements of the arm that go into the new URDF."""
+"""Elements of the arm that are copied into the new URDF."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -26,7 +26,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'attach',
-        'Write one URDF of two: an arm fixed to a link of a platform.',
+        'Write one URDF of an arm fixed to a link of a platform.',
         'dyn-nodes attach platform.urdf ur10.urdf --to mount --prefix ur10_ -o ur10_on_platform.urdf\n'
         'dyn-nodes attach truck.urdf crane.urdf --to bed --xyz -1.2 0 0.9 --rpy 0 0 3.1416 -o loader.urdf\n'
         'dyn-nodes attach agv.urdf arm.urdf --to base_link --prefix arm_ -o both.urdf --config agv.yaml '
@@ -38,23 +38,23 @@ def add_parser(subparsers: Subparsers) -> None:
         '--to', metavar='LINK', required=True, help="link of the platform that the arm's root is fixed to"
     )
     parser.add_argument(
-        '--xyz', metavar=('X', 'Y', 'Z'), nargs=3, type=finite, default=(0.0, 0.0, 0.0), help='there, m'
+        '--xyz', metavar=('X', 'Y', 'Z'), nargs=3, type=finite, default=(0.0, 0.0, 0.0), help='position on the link, m'
     )
     parser.add_argument('--rpy', metavar=('R', 'P', 'Y'), nargs=3, type=finite, default=(0.0, 0.0, 0.0), help='rad')
     parser.add_argument('--prefix', default='', help="put before every name of the arm's links and joints")
-    parser.add_argument('--name', help='of the new machine (default: PLATFORM_with_ARM)')
+    parser.add_argument('--name', help='name of the new machine (PLATFORM_with_ARM)')
     add_out(parser, 'file to write; - for standard output', 'URDF', type=str, required=True)
     parser.add_argument('--config', metavar='YAML', type=Path, help='machine YAML of the platform')
     parser.add_argument('--arm-config', metavar='YAML', type=Path, help='machine YAML of the arm')
-    parser.add_argument('--out-config', metavar='YAML', type=Path, help='machine YAML to write, of both')
-    parser.add_argument('--force', action='store_true', help='write over a file that is there')
+    parser.add_argument('--out-config', metavar='YAML', type=Path, help='joint machine YAML to write')
+    parser.add_argument('--force', action='store_true', help='overwrite existing files')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the URDF, and the machine YAML if one is wanted; 1 where one of the two has faults, which are printed.
+    """Write the URDF and, if requested, the machine YAML; return 0, or 1 if an input has faults, which are printed.
 
     Raises:
-        CommandError: an unknown link, equal names, an output that can't be written or is there already.
+        CommandError: an unknown link, equal names, an output that can't be written or exists already.
     """
     _check_outputs(args)
     platform, arm = _read(args.platform, args.config), _read(args.arm, args.arm_config)
@@ -83,14 +83,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check_outputs(args: argparse.Namespace) -> None:
-    """Refuse what can't be before anything is read."""
+    """Raise CommandError for inconsistent options or existing outputs."""
     if args.out_config is None and (args.config or args.arm_config):
-        raise CommandError('--config and --arm-config are put together into --out-config: where to?', 2)
+        raise CommandError('--config and --arm-config: expected --out-config with them, found none', 2)
     if args.out_config is not None and (args.out == '-' or not (args.config or args.arm_config)):
         raise CommandError('--out-config: expected -o with a file, and --config, --arm-config or both', 2)
     for path in (None if args.out == '-' else Path(args.out), args.out_config):
         if path is not None and path.exists() and not args.force:
-            raise CommandError(f'{path} is there already; --force writes over it')
+            raise CommandError(f'{path} exists; --force overwrites it')
 
 
 def _write(path: Path, text: str) -> None:
@@ -124,7 +124,7 @@ def _read(path: Path, config: Path | None) -> Machine | None:
 
 
 def _joined(platform: Machine, arm: Machine, args: argparse.Namespace) -> tuple[str, list[str]]:
-    """Return the new URDF's text and the tags of what was left out of the arm."""
+    """Return the text of the new URDF and the tags of the arm's elements that were left out."""
     from lxml import etree
 
     from dyn_nodes.model.problems import did_you_mean
@@ -135,7 +135,9 @@ def _joined(platform: Machine, arm: Machine, args: argparse.Namespace) -> tuple[
     both = links & {args.prefix + link.name for link in arm.links}
     both |= {joint.name for joint in platform.joints} & {args.prefix + joint.name for joint in arm.joints}
     if both:
-        raise CommandError(f'both have {", ".join(sorted(both))}; --prefix {arm.name}_ gives the arm names of its own')
+        raise CommandError(
+            f'both have {", ".join(sorted(both))}; --prefix {arm.name}_ makes the names of the arm unique'
+        )
     root = etree.fromstring(platform.urdf.encode('utf-8'))
     root.set('name', _name(platform, arm, args))
     guest = etree.fromstring(arm.urdf.encode('utf-8'))
@@ -159,7 +161,7 @@ def _joined(platform: Machine, arm: Machine, args: argparse.Namespace) -> tuple[
 
 
 def _rename(root: Any, prefix: str) -> None:
-    """Put the prefix before the names of links, joints and materials, and wherever they are used."""
+    """Put the prefix before the names of links, joints and materials and before all references to them."""
     for tag, attribute in (
         ('link', 'name'),
         ('joint', 'name'),
@@ -175,7 +177,7 @@ def _rename(root: Any, prefix: str) -> None:
 
 
 def _point_at_meshes(root: Any, urdf: Path) -> None:
-    """Write meshes that are found from where the URDF lies as files: they are then found from elsewhere too."""
+    """Replace mesh paths relative to the URDF by absolute file URLs, which stay valid in another directory."""
     from dyn_nodes.common.share import find_mesh, folders_above
 
     for mesh in root.iter('mesh'):

@@ -1,4 +1,4 @@
-"""One machine YAML of two, for `dyn-nodes attach`: that of the platform, with what the arm's has laid beside it."""
+"""Merges the machine YAMLs of a platform and an arm for `dyn-nodes attach`."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from dyn_nodes.common.printing import printable
 from dyn_nodes.common.textfile import LARGEST_YAML, TextFileError, load_yaml, read_text
 
 ELEMENTS = ('wheels', 'contacts', 'actuators', 'pumps', 'constraints', 'loads', 'joints')
-"""Mappings by name, which are put together. Those of joints have joints for names."""
+"""Mappings by name that are merged; the keys of `joints` are names of joints."""
 
 OF_THE_PLATFORM = ('name', 'gravity', 'slope', 'overturn_angle', 'base')
-"""Keys of the arm's file that do not count: it stands on the platform now."""
+"""Keys of the arm's file that are ignored, because the arm is mounted on the platform."""
 
 
 def joined_config(platform: Path | None, arm: Path | None, name: str, prefix: str, root: str, mount: str = '') -> str:
-    """Return the text of the new machine YAML.
+    """Return the text of the merged machine YAML.
 
-    Names of the arm's links, joints and elements get the prefix, as in the URDF. The payload is that of either.
+    Names of the arm's links, joints and elements get the prefix, as in the URDF. At most one file has a payload.
 
     Args:
-        platform: machine YAML of the platform; None: there is none.
-        arm: machine YAML of the arm; None: there is none.
+        platform: machine YAML of the platform, or None.
+        arm: machine YAML of the arm, or None.
         name: of the new machine.
         prefix: put before the arm's names.
-        root: root link of the platform, which is on a free base where no file says.
-        mount: joint between platform and arm, whose reaction is to be published; empty: none.
+        root: root link of the platform; a free base by default.
+        mount: joint between platform and arm whose reaction is published; '' for none.
 
     Raises:
-        CommandError: a file that can't be read, names or payloads that both have.
+        CommandError: a file that can't be read, or names or a payload in both files.
     """
     below, above = _read(platform), _with_prefix(_spread(_read(arm)), prefix)
     result: dict[str, Any] = {'name': name}
@@ -52,13 +52,13 @@ def joined_config(platform: Path | None, arm: Path | None, name: str, prefix: st
         result['reactions'] = [*(result.get('reactions') or []), mount]
     if 'payload' in above:
         if 'payload' in result:
-            raise CommandError(f'payload: both {platform} and {arm} have one, a machine carries one')
+            raise CommandError(f'payload: expected it in one file, found it in both {platform} and {arm}')
         result['payload'] = above['payload']
     for key in ('joint_positions', 'joint_velocities'):
-        own = (above.get('initial') or {}).get(key)
-        if own:
+        values = (above.get('initial') or {}).get(key)
+        if values:
             initial = dict(result.get('initial') or {})
-            initial[key] = {**(initial.get(key) or {}), **own}
+            initial[key] = {**(initial.get(key) or {}), **values}
             result['initial'] = initial
     sources = ' and '.join(path.name for path in (platform, arm) if path is not None)
     head = (
@@ -71,7 +71,7 @@ def joined_config(platform: Path | None, arm: Path | None, name: str, prefix: st
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes everything out: a file for people has no anchors."""
+    """Dumper without anchors, which writes every value in full."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -92,7 +92,7 @@ def _read(path: Path | None) -> dict[str, Any]:
 
 
 def _spread(config: dict[str, Any]) -> dict[str, Any]:
-    """Return the file with its `defaults` laid under its own elements, where those of another file don't reach."""
+    """Return the file with its `defaults` merged into its elements, so that they apply to this file only."""
     result = dict(config)
     shared = result.pop('defaults', None) or {}
     if 'wheels' in result:
@@ -104,7 +104,7 @@ def _spread(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def _actuator_over(shared: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an actuator laid over its kind in `defaults`, and that over the tables that kinds share."""
+    """Return an actuator with missing keys from its kind in `defaults`, then from the shared tables."""
     from dyn_nodes.model.actuators import actuator_keys, actuator_kinds
 
     kind = str(entry.get('type'))
@@ -122,7 +122,7 @@ def _merged(lower: Mapping[str, Any], upper: Mapping[str, Any]) -> dict[str, Any
 
 
 def _with_prefix(config: dict[str, Any], prefix: str) -> dict[str, Any]:
-    """Return the file with the prefix before every name of a link, joint or element of the file."""
+    """Return the file with the prefix before every name of a link, joint or element."""
     result = {key: value for key, value in config.items() if key not in OF_THE_PLATFORM}
     named = {'link', 'joint', 'sprocket'}
 

@@ -1,4 +1,4 @@
-"""`dyn-nodes bag`: bags recorded, played and looked into."""
+"""`dyn-nodes bag`: records, plays, compares and shows bags."""
 
 from __future__ import annotations
 
@@ -13,31 +13,33 @@ from dyn_nodes.commands.option_types import at_least
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the command."""
-    parser = add_command(subparsers, 'bag', 'Record, play and look into bags.', 'dyn-nodes bag info runs/latest/bag')
+    parser = add_command(subparsers, 'bag', 'Record, play and inspect bags.', 'dyn-nodes bag info runs/latest/bag')
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
     info = add_command(
         verbs,
         'info',
-        'Print what a bag holds, also one whose recorder was killed.',
+        'Print the contents of a bag, also of an unfinished one.',
         'dyn-nodes bag info runs/latest/bag\ndyn-nodes bag info other_0.mcap',
     )
     info.add_argument('bag', metavar='BAG', help='a bag directory, or one .mcap or .db3 file')
     record = add_command(
         verbs,
         'record',
-        'Record topics until Ctrl-C; all of them where none is named.',
+        'Record topics until Ctrl-C; all topics by default.',
         'dyn-nodes bag record -o my_bag\n'
         'dyn-nodes bag record -o my_bag --use-sim-time /joint_states "/ground_reactions/*"',
     )
     record.add_argument('topics', metavar='TOPIC', nargs='*', help='by name or pattern')
     record.add_argument('-a', '--all', action='store_true', help='all topics, as without names')
     add_out(record, 'must not exist (default: rosbag2_ and the date)', type=str, default='')
-    record.add_argument('-x', '--exclude', nargs='+', default=[], metavar='TOPIC', help='not these, by name or pattern')
+    record.add_argument(
+        '-x', '--exclude', nargs='+', default=[], metavar='TOPIC', help='topics to leave out, by name or pattern'
+    )
     record.add_argument('-s', '--storage', default='mcap', choices=('mcap', 'sqlite3'), help='default: %(default)s')
     record.add_argument(
-        '-d', '--max-duration', type=at_least(0.0), default=0.0, metavar='SECONDS', help='stop after so long'
+        '-d', '--max-duration', type=at_least(0.0), default=0.0, metavar='SECONDS', help='stop after this time'
     )
-    record.add_argument('--use-sim-time', action='store_true', help='log times are of /clock')
+    record.add_argument('--use-sim-time', action='store_true', help='take log times from /clock')
     bag_play.add_parser(verbs)
     bag_import.add_parser(verbs)
     bag_view.add_parser(verbs)
@@ -49,7 +51,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes bag compare runs/first/bag runs/second/bag',
     )
     compare.add_argument('first', metavar='BAG', help='a bag directory')
-    compare.add_argument('second', metavar='BAG', help='the other one')
+    compare.add_argument('second', metavar='BAG', help='another bag directory')
 
 
 def run(args: argparse.Namespace) -> int:
@@ -70,7 +72,7 @@ def _record(args: argparse.Namespace) -> int:
     from dyn_nodes.nodes import recorder_node
 
     if args.all and args.topics:
-        raise CommandError('--all: expected no names of topics beside it', 2)
+        raise CommandError('--all: expected no names of topics', 2)
 
     def names(values: list[str]) -> str:
         return json.dumps(values or [''])
@@ -89,10 +91,10 @@ def _record(args: argparse.Namespace) -> int:
 
 
 def _compare(args: argparse.Namespace) -> int:
-    """Compare two bags; exit status 0 only if they are identical.
+    """Compare two bags; return 0 if they are identical, else 1.
 
     Raises:
-        CommandError: One of them can't be read.
+        CommandError: a bag can't be read.
     """
     from dyn_nodes.common.printing import printable
     from dyn_nodes.middleware.bag_reader import compare_bags
@@ -105,7 +107,7 @@ def _compare(args: argparse.Namespace) -> int:
     for item in comparison.differences:
         counts = ' and '.join(str(count) for count in comparison.counts[item.topic])
         times = [f'{message[0] * 1e-9:.9f} s' if message else 'nothing' for message in (item.first, item.second)]
-        first = f'the first that differs is number {item.index}, at {" and ".join(times)}'
+        first = f'the first difference is message {item.index}, at {" and ".join(times)}'
         print(f'{printable(item.topic)}: {counts} messages; {first}')
     if comparison.same_messages:
         print(f'the same {total} messages on {len(comparison.counts)} topics, but the files differ')
@@ -113,10 +115,10 @@ def _compare(args: argparse.Namespace) -> int:
 
 
 def _info(args: argparse.Namespace) -> int:
-    """Print the summary.
+    """Print the summary of a bag.
 
     Raises:
-        CommandError: There is no bag, or it can't be read.
+        CommandError: the bag does not exist or can't be read.
     """
     from dyn_nodes.common.printing import printable
     from dyn_nodes.middleware.bags import bag_summary

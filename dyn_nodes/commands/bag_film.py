@@ -1,4 +1,4 @@
-"""`dyn-nodes bag film`: a run as a film, or several beside each other, without a browser."""
+"""`dyn-nodes bag film`: renders bags side by side to an animated picture, without a browser."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ def add_parser(verbs: Subparsers) -> None:
     parser = add_command(
         verbs,
         'film',
-        'Make a film of a bag, or of bags beside each other: GIF, WebP or PNG.',
+        'Make a film of one bag or of several side by side: GIF, WebP or PNG.',
         'dyn-nodes bag film runs/latest/bag -o run.gif\n'
         'dyn-nodes bag film runs/latest/bag -o tipping.webp --from 7 --to 15 --speed 0.5\n'
         'dyn-nodes bag film runs/first/bag runs/second/bag -o both.gif --camera Side',
     )
     parser.add_argument('bags', metavar='BAG', nargs='+', help='a bag directory, or one .mcap or .db3 file')
-    add_out(parser, 'its ending chooses the kind', 'FILE', required=True)
+    add_out(parser, 'file to write; its suffix sets the format', 'FILE', required=True)
     instant = between(0.0, 1e6)
     parser.add_argument(
-        '--from', dest='start', type=instant, default=0.0, metavar='S', help='since the first instant (0)'
+        '--from', dest='start', type=instant, default=0.0, metavar='S', help='start, from the first instant (0)'
     )
-    parser.add_argument('--to', dest='stop', type=instant, metavar='S', help='since the first instant (the end)')
+    parser.add_argument('--to', dest='stop', type=instant, metavar='S', help='end, from the first instant (the end)')
     parser.add_argument('--speed', type=between(0.01, 100.0), default=1.0, metavar='X', help='times real time (1)')
     parser.add_argument(
-        '--rate', type=between(1.0, 50.0), default=12.0, metavar='HZ', help='pictures a second of the film (12)'
+        '--rate', type=between(1.0, 50.0), default=12.0, metavar='HZ', help='frame rate of the film (12)'
     )
     parser.add_argument('--size', default='640x400', metavar='WxH', help='pixels of each machine (640x400)')
     parser.add_argument('--camera', default='Follow', metavar='NAME', help='Follow, Side, Front or Top (Follow)')
-    parser.add_argument('--title', action='append', metavar='TEXT', help='of each bag (name of the machine)')
+    parser.add_argument('--title', action='append', metavar='TEXT', help='title of each bag (name of the machine)')
     add_machine_options(parser)
 
 
@@ -84,13 +84,13 @@ def _check(args: argparse.Namespace) -> tuple[int, int]:
     return int(width), int(height)
 
 
-def _film(run: Recorded, times: list[float], size: tuple[int, int], args: argparse.Namespace, place: int) -> list[Any]:
+def _film(run: Recorded, times: list[float], size: tuple[int, int], args: argparse.Namespace, index: int) -> list[Any]:
     from dyn_nodes.common.printing import printable
     from dyn_nodes.viewer.picture import film
 
     replay = run.replay
     titles = args.title or []
-    title = titles[place] if place < len(titles) else run.robot.name.replace('_', ' ')
+    title = titles[index] if index < len(titles) else run.robot.name.replace('_', ' ')
     snapshots = [replay.at(time) for time in times]
     events = [printable(replay.event(time)) for time in times]
     return list(film(run.robot, snapshots, size, args.camera, run.load_link, printable(title), events))

@@ -1,4 +1,4 @@
-"""`dyn-nodes bag import`: a log of a machine's bus as a bag, and what is wrong with the log."""
+"""`dyn-nodes bag import`: converts a log of a machine's CAN bus to a bag and reports faults of the log."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dyn_nodes.commands import CommandError, Subparsers, add_command, add_out, missing_package, tables
-from dyn_nodes.commands.refusal import print_refusal
+from dyn_nodes.commands.problem_lines import print_rejection
 
 if TYPE_CHECKING:
     from dyn_nodes.nodes.log_import import Imported
@@ -18,20 +18,22 @@ def add_parser(verbs: Subparsers) -> None:
     parser = add_command(
         verbs,
         'import',
-        "Write a log of a machine's CAN bus to a bag, by the mapping of its signals.",
+        "Write a log of a machine's CAN bus to a bag, using the mapping of its signals.",
         'dyn-nodes bag import day_1.blf --mapping log_loader -o day_1\n'
         'dyn-nodes bag import measured.csv --mapping my_machine.yaml -o measured',
     )
     parser.add_argument(
         'log', metavar='LOG', type=Path, help='frames: .csv, .asc, .blf, .log, .mf4; columns of signals: .csv, .mf4'
     )
-    parser.add_argument('--mapping', required=True, metavar='YAML', help='of the signals, or its name in config/can')
-    add_out(parser, 'must not exist (default: the name of the log)')
+    parser.add_argument(
+        '--mapping', required=True, metavar='YAML', help='mapping of the signals, or its name in config/can'
+    )
+    add_out(parser, 'new directory (name of the log)')
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run_import(args: argparse.Namespace) -> int:
-    """Import a log; return 0, or 1 where the mapping has faults.
+    """Import a log; return 0, or 1 if the mapping has faults.
 
     Raises:
         CommandError: the log or the directory can't be used.
@@ -49,15 +51,15 @@ def run_import(args: argparse.Namespace) -> int:
     except ImportError as error:
         raise missing_package(error, 'can') from None
     except MachineError as error:
-        print_refusal(error, args.json)
+        print_rejection(error, args.json)
         return 1
     except (LogError, BagError, FileNotFoundError) as error:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f'{error.filename or directory}: {error.strerror or error}') from None
     if args.json:
-        found = {**imported._asdict(), 'findings': [own._asdict() for own in imported.findings]}
-        tables.print_json({'bag': str(directory), **found})
+        facts = {**imported._asdict(), 'findings': [finding._asdict() for finding in imported.findings]}
+        tables.print_json({'bag': str(directory), **facts})
     else:
         _print(directory, imported)
     return 0

@@ -1,4 +1,4 @@
-"""`dyn-nodes bag play`: publishes what a bag holds, with its types, QoS and timing."""
+"""`dyn-nodes bag play`: publishes the messages of a bag with their types, QoS and timing."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from dyn_nodes.common.printing import printable
 CLOCK, CLOCK_TYPE = '/clock', 'rosgraph_msgs/msg/Clock'
 QUEUE = 1000
 FASTEST_CLOCK = 1e6
-"""Hz"""
+"""Greatest rate of /clock, Hz."""
 LONGEST_SPAN = 4e9
 """Greatest offset, duration and delay, s: log times of 64 bits can hold two of them."""
 TOPIC_NAME = re.compile(r'(/[A-Za-z_][A-Za-z0-9_]*)+')
 LAST_WORDS = 10.0
+"""Timeout of the acknowledgement of the last messages, s."""
 LONGEST_SLEEP = 3600.0
-"""Pauses between messages are slept in parts of this, s: one of years is too long for the system."""
+"""Longest single sleep, s; the system limits the argument of sleep."""
 Entry = tuple[int, Any, bytes]
 """Log time in nanoseconds, publisher (None: a tick of the clock), CDR."""
 
@@ -33,7 +34,7 @@ def add_parser(verbs: Subparsers) -> None:
     parser = add_command(
         verbs,
         'play',
-        'Publish what a bag holds, with its types, QoS and timing.',
+        'Publish the messages of a bag with their types, QoS and timing.',
         'dyn-nodes bag play runs/latest/bag --clock\n'
         'dyn-nodes bag play my_bag --rate 0.5 --start-offset 12 --topics /joint_states "/ground_reactions/*"',
     )
@@ -49,13 +50,15 @@ def add_parser(verbs: Subparsers) -> None:
         metavar='HZ',
         help="publish the bag's time on /clock (%(const)s Hz)",
     )
-    parser.add_argument('--topics', nargs='+', metavar='TOPIC', help='these only, by name or pattern')
-    parser.add_argument('--exclude', nargs='+', default=[], metavar='TOPIC', help='not these, by name or pattern')
+    parser.add_argument('--topics', nargs='+', metavar='TOPIC', help='topics to play, by name or pattern')
+    parser.add_argument(
+        '--exclude', nargs='+', default=[], metavar='TOPIC', help='topics to leave out, by name or pattern'
+    )
     parser.add_argument('-m', '--remap', nargs='+', default=[], metavar='OLD:=NEW', help='publish under other names')
-    parser.add_argument('-l', '--loop', action='store_true', help='begin again at the end, until Ctrl-C')
+    parser.add_argument('-l', '--loop', action='store_true', help='repeat until Ctrl-C')
     for names, default, text in (
-        (('--start-offset',), 0.0, 'leave out the beginning'),
-        (('--playback-duration',), None, 'leave out what comes after, bag time'),
+        (('--start-offset',), 0.0, 'skip the start of the bag'),
+        (('--playback-duration',), None, 'stop after this bag time'),
         (('-d', '--delay'), 0.0, 'wait before playing'),
     ):
         parser.add_argument(*names, type=between(0.0, LONGEST_SPAN), default=default, metavar='SECONDS', help=text)
@@ -65,7 +68,7 @@ def add_parser(verbs: Subparsers) -> None:
         type=at_least(0.0),
         const=30.0,
         metavar='SECONDS',
-        help='wait until every topic has one, for so long (%(const)s)',
+        help='wait until every topic has a subscriber, at most this time (%(const)s)',
     )
 
 
@@ -73,7 +76,7 @@ def play(args: argparse.Namespace) -> int:
     """Play the bag.
 
     Raises:
-        CommandError: There is no bag, it can't be read, or an option is wrong.
+        CommandError: the bag does not exist or can't be read, or an option is wrong.
     """
     from dyn_nodes.middleware.bag_reader import BagReader
 
@@ -105,15 +108,15 @@ def _play(reader: Any, node: Any, args: argparse.Namespace) -> int:
 def _wanted(connections: Iterable[Any], args: argparse.Namespace) -> list[Any]:
     def is_wanted(topic: str) -> bool:
         if args.clock is not None and topic == CLOCK:
-            return False  # there is one clock, and it is ours
+            return False  # this command publishes /clock
         if any(fnmatchcase(topic, absolute(pattern)) for pattern in args.exclude):
             return False
         return args.topics is None or any(fnmatchcase(topic, absolute(pattern)) for pattern in args.topics)
 
     chosen = [item for item in connections if is_wanted(item.topic)]
     if not chosen:
-        known = ', '.join(sorted({item.topic for item in connections})) or 'none'
-        raise CommandError(f'{args.bag}: no topic to play; it holds {known}')
+        topics = ', '.join(sorted({item.topic for item in connections})) or 'none'
+        raise CommandError(f'{args.bag}: expected a topic to play, found {topics}')
     return chosen
 
 
@@ -128,7 +131,7 @@ def _renamed(rules: list[str]) -> dict[str, str]:
 
 
 def _publishers(node: Any, connections: list[Any], names: dict[str, str]) -> dict[str, Any]:
-    """A publisher for every topic, by its name in the bag."""
+    """Return a publisher for every topic by its name in the bag."""
     by_topic: dict[str, list[Any]] = {}
     for item in connections:
         by_topic.setdefault(item.topic, []).append(item)
@@ -146,7 +149,7 @@ def _publishers(node: Any, connections: list[Any], names: dict[str, str]) -> dic
 
 
 def _class(connection: Any) -> Any:
-    """The class of a recorded type; one that is unknown here is made from its definition in the bag."""
+    """Return the class of a recorded type, generated from its definition in the bag if it is unknown."""
     from dyn_nodes.middleware import register_message
 
     try:
@@ -156,7 +159,7 @@ def _class(connection: Any) -> Any:
 
 
 def recorded_qos(profiles: list[Any]) -> Any:
-    """What all publishers of a recorded topic offered. The queue is deep: a slow listener loses nothing."""
+    """Return the QoS that all publishers of a recorded topic offered, with a deep queue for slow subscribers."""
     from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
     reliable = all(profile.reliability.name != 'BEST_EFFORT' for profile in profiles)
@@ -170,7 +173,7 @@ def recorded_qos(profiles: list[Any]) -> Any:
 
 
 class _Clock:
-    """The bag's time on /clock: between the messages, and as the time of this command's node."""
+    """Publishes the bag's time on /clock and sets it as the time of this command's node."""
 
     def __init__(self, node: Any, rate: float, bag: str) -> None:
         from dyn_nodes.middleware import message
@@ -180,26 +183,26 @@ class _Clock:
         self.publisher = node.create_publisher(self.kind, CLOCK, 10)
 
     def set(self, nanoseconds: int) -> None:
-        """Move time: what is published from now on carries it."""
+        """Set the time that later messages carry, ns."""
         from dyn_nodes.middleware import drive_clock
 
         drive_clock(self.node, nanoseconds)
 
     def tick(self, nanoseconds: int) -> None:
-        """Publish the time."""
+        """Publish the time, ns, on /clock."""
         now = self.kind()
         now.clock.sec, now.clock.nanosec = divmod(nanoseconds, 10**9)
         self.publisher.publish(now)
 
     def among(self, messages: Iterable[Entry], start: int) -> Iterator[Entry]:
-        """Put ticks between messages, before those of their instant."""
+        """Yield the messages with clock ticks between them; a tick precedes messages of the same time."""
         from dyn_nodes.nodes.stamps import LATEST_STAMP
 
         due = start
         for entry in messages:
             if entry[0] > LATEST_STAMP:
-                limit, found = LATEST_STAMP // 10**9, entry[0] // 10**9
-                text = f'expected log times up to {limit} s, the latest that /clock can hold, found {found} s'
+                limit, logged = LATEST_STAMP // 10**9, entry[0] // 10**9
+                text = f'expected log times up to {limit} s, the latest that /clock can hold, found {logged} s'
                 raise CommandError(f'{self.bag}: --clock: {text}')
             while due <= entry[0]:
                 yield due, None, b''
@@ -219,10 +222,10 @@ def _wait(publishers: list[Any], args: argparse.Namespace) -> None:
 
 
 def _run(entries: Iterable[Entry], start: int, rate: float, clock: _Clock | None) -> int:
-    """Publish everything at its time; return the number of messages."""
-    began, count = time.monotonic(), 0
+    """Publish every entry at its time; return the number of messages."""
+    started, count = time.monotonic(), 0
     for at, publisher, data in entries:
-        due = began + (at - start) * 1e-9 / rate
+        due = started + (at - start) * 1e-9 / rate
         while (left := due - time.monotonic()) > 0.0:
             time.sleep(min(left, LONGEST_SLEEP))
         if clock is not None:
@@ -236,7 +239,7 @@ def _run(entries: Iterable[Entry], start: int, rate: float, clock: _Clock | None
 
 
 def _finish(publisher: Any) -> None:
-    """Wait until everybody has got everything."""
+    """Wait until all subscribers have acknowledged all messages."""
     from dyn_nodes.middleware import Duration
 
     publisher.wait_for_all_acked(Duration(seconds=LAST_WORDS))

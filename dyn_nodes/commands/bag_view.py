@@ -1,4 +1,4 @@
-"""`dyn-nodes bag view`: a recorded run on the page of the cockpit, or two beside each other."""
+"""`dyn-nodes bag view`: replays one or two bags on the page of the cockpit."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def add_parser(verbs: Subparsers) -> None:
     parser = add_command(
         verbs,
         'view',
-        'Replay a bag on the page of the cockpit, or two bags beside each other.',
+        'Replay one bag or two side by side on the page of the cockpit.',
         'dyn-nodes bag view runs/latest/bag\n'
         'dyn-nodes bag view runs/first/bag runs/second/bag\n'
         'dyn-nodes bag view day_1 --machine my_machine.urdf --config my_machine.yaml',
-        'Replay a bag on the page of the cockpit, on this computer only (127.0.0.1), until Ctrl-C: a time line to '
-        'play, pause and drag, speeds, and the events one by one. A second bag is shown beside the first.',
+        'Replay a bag on the page of the cockpit, on this computer only (127.0.0.1), until Ctrl-C: with a time line to '
+        'play, pause and drag, speeds, and the events one by one. Two bags are shown side by side.',
     )
-    parser.add_argument('bags', metavar='BAG', nargs='+', help='one or two: a bag directory, .mcap or .db3 file')
-    parser.add_argument('--port', type=PORT, default=8080, metavar='N', help='of the page; 0: a free one (8080)')
-    parser.add_argument('--duration', type=at_least(0.0), metavar='S', help='end after so long')
+    parser.add_argument('bags', metavar='BAG', nargs='+', help='one or two bag directories, .mcap or .db3 files')
+    parser.add_argument('--port', type=PORT, default=8080, metavar='N', help='port of the page; 0: a free one (8080)')
+    parser.add_argument('--duration', type=at_least(0.0), metavar='S', help='stop after this time')
     parser.add_argument('--no-shadows', dest='shadows', action='store_false', help='for browsers without a GPU')
     add_machine_options(parser)
 
@@ -45,10 +45,10 @@ def run_view(args: argparse.Namespace) -> int:
         raise CommandError(f'expected one bag or two, found {len(args.bags)}', 2)
     runs = []
     for name, bag in zip(_names(args.bags), args.bags):
-        found = read_recorded(bag, args)
-        mount = found.machine.payload if found.machine is not None and found.load_link else None
+        recorded = read_recorded(bag, args)
+        mount = recorded.machine.payload if recorded.machine is not None and recorded.load_link else None
         x, y, z = mount.position if mount is not None else (0.0, 0.0, 0.0)
-        runs.append(Run(name, found.replay, found.robot, found.load_link, (float(x), float(y), float(z))))
+        runs.append(Run(name, recorded.replay, recorded.robot, recorded.load_link, (float(x), float(y), float(z))))
     try:
         page = ReplayPage(runs, port=args.port)
     except (OSError, OverflowError) as error:
@@ -63,7 +63,7 @@ def run_view(args: argparse.Namespace) -> int:
 
 
 def _names(bags: list[str]) -> list[str]:
-    """Return a short name of every bag, no two alike."""
+    """Return a short, unique name of every bag."""
     from dyn_nodes.common.printing import printable
 
     paths = [Path(bag).resolve() for bag in bags]

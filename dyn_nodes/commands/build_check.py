@@ -1,6 +1,6 @@
-"""Can the plant of a machine be built? It is traced and put at rest as a node does it, without machine code.
+"""Checks that the plant of a machine can be built and starts at rest, without compiled code.
 
-CasADi evaluates the expressions itself, so that nothing is compiled: `dyn-nodes check` does this for every machine.
+CasADi evaluates the expressions of the plant that the nodes compile. `dyn-nodes check` runs this check.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from dyn_nodes.simulation.initial import settle, state_of_rest, statics_function
 from dyn_nodes.simulation.start import check_upright, tilt_of
 
 PAYLOAD = 'payload_mass'
-"""Name of the parameter."""
+"""Name of the parameter of the payload."""
 EXCHANGE_PERIOD = 1e-3
-"""Of the dynamics node where nothing else is asked for, s."""
+"""Default exchange period of the dynamics node, s."""
 
 
 class TracedSystem:
-    """A machine without constraints, efforts in: names, rates and rest of a `System`, evaluated by CasADi."""
+    """A machine without constraints with efforts as inputs: the interface of a `System`, evaluated by CasADi."""
 
     base, actuation = 'quaternion', 'effort'
 
@@ -42,7 +42,7 @@ class TracedSystem:
         self.state_names, self.parameter_names = plant.states.names, plant.parameters.names
         self.inputs = len(plant.inputs.names)
         self.parameters = np.array(plant.default_parameters(), dtype=np.float64)
-        self.scales = {own.name: own.scale for own in plant.element_states}
+        self.scales = {state.name: state.scale for state in plant.element_states}
         self._plant = plant
 
     @cached_property
@@ -52,12 +52,12 @@ class TracedSystem:
 
     @cached_property
     def statics(self) -> Any:
-        """Kernel and facts that `settle` takes in the place of the compiled ones."""
+        """Kernel and metadata for `settle`, which replace the compiled ones."""
         functions, meta = statics_functions(self.machine)
         return SimpleNamespace(meta=meta, statics=_in_place(functions['statics']))
 
     def index(self, kind: str, name: str) -> int:
-        """Return the place of a `state` or `parameter`."""
+        """Return the index of a `state` or `parameter`."""
         return list(getattr(self, f'{kind}_names')).index(name)
 
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
@@ -70,8 +70,8 @@ def _in_place(function: ca.Function) -> Any:
     count = function.n_in()
 
     def call(*arrays: Array) -> None:
-        found = function.call([ca.DM(array) for array in arrays[:count]])
-        for array, values in zip(arrays[count:], found):
+        results = function.call([ca.DM(array) for array in arrays[:count]])
+        for array, values in zip(arrays[count:], results):
             array[:] = np.array(values).ravel()
 
     return call
@@ -84,10 +84,10 @@ class CheckedStart(NamedTuple):
         joints: positions of the movable joints by name, rad or m.
         pose: (6,) of the base: x, y, z, roll, pitch, yaw.
         deflections: of friction by name, m or rad.
-        efforts: that hold the joints, by name, N m or N.
-        constrained: the machine with its constraints; None: it has none.
-        traced: the machine without constraints, its efforts as inputs.
-        state: (n,) of it.
+        efforts: holding efforts of the joints by name, N m or N.
+        constrained: the machine with constraints, or None.
+        traced: the machine without constraints, or None.
+        state: (n,) state of `traced`.
     """
 
     joints: dict[str, float]
@@ -101,28 +101,28 @@ class CheckedStart(NamedTuple):
 
 @lru_cache(maxsize=4)
 def checked_start(machine: Machine) -> CheckedStart:
-    """Return the start of the plant of a machine; it is found once.
+    """Return the start of the plant of a machine; the result is cached.
 
     Raises:
         MachineError: the constraints cannot be met.
         NoEquilibriumError: the machine cannot rest in its initial posture.
         ValueError: a cylinder at its dead centre, numbers that are not finite.
     """
-    with np.errstate(all='ignore'):  # absurd numbers end in one of the errors, without noise
-        found = _constrained_start(machine) if machine.needs_constraints else _tree_start(machine)
-        check_upright(machine, tilt_of(found.pose))
-    return found
+    with np.errstate(all='ignore'):  # extreme numbers raise one of the errors
+        start = _constrained_start(machine) if machine.needs_constraints else _tree_start(machine)
+        check_upright(machine, tilt_of(start.pose))
+    return start
 
 
 def _constrained_start(machine: Machine) -> CheckedStart:
-    found = constrained_machine(machine, actuation='hydraulic' if machine.actuators else 'effort')
-    rest = found.at_rest()
-    positions = dict(zip(found.system.blocks.tree.position_names, map(float, rest.q)))
+    constrained = constrained_machine(machine, actuation='hydraulic' if machine.actuators else 'effort')
+    rest = constrained.at_rest()
+    positions = dict(zip(constrained.system.blocks.tree.position_names, map(float, rest.q)))
     joints = {joint.name: positions[joint.name] for joint in machine.movable_joints}
-    place, turn = base_pose(machine.base.attachment, rest.q)
-    pose = np.array([*place, *rpy_of_matrix(matrix_of_quaternion(turn))])
+    position, turn = base_pose(machine.base.attachment, rest.q)
+    pose = np.array([*position, *rpy_of_matrix(matrix_of_quaternion(turn))])
     deflections = {name: rest.states[name] for name in rest_deflections(machine)}
-    return CheckedStart(joints, pose, deflections, rest.efforts, found)
+    return CheckedStart(joints, pose, deflections, rest.efforts, constrained)
 
 
 def _tree_start(machine: Machine) -> CheckedStart:
@@ -135,7 +135,7 @@ def _tree_start(machine: Machine) -> CheckedStart:
 
 
 def build_problems(machine: Machine) -> tuple[Problem, ...]:
-    """Return what keeps the plant of a machine from being built and starting at rest; empty where nothing does."""
+    """Return the problems that prevent building the plant of a machine or starting it at rest."""
     try:
         with np.errstate(all='ignore'):
             _check_motions(machine, checked_start(machine))
@@ -149,9 +149,9 @@ def build_problems(machine: Machine) -> tuple[Problem, ...]:
 
 
 def holding_efforts(start: CheckedStart, payload: float) -> dict[str, float]:
-    """Return the efforts of the joints at rest with a payload, kg, by name, N m or N; empty where nothing rests.
+    """Return the efforts of the joints at rest with a payload, kg, by name, N m or N; empty without equilibrium.
 
-    A machine that tips with this payload is taken in the pose of its start.
+    If the machine tips with this payload, the pose of its start is used.
     """
     changes = {PAYLOAD: payload}
     try:
@@ -172,7 +172,7 @@ def holding_efforts(start: CheckedStart, payload: float) -> dict[str, float]:
 
 
 def _holding_at(system: TracedSystem, start: CheckedStart, p: Array) -> Array:
-    """Return the forces (nv,) that hold a machine in the pose of its start under other parameters."""
+    """Return the forces (nv,) that hold a machine in the pose of its start for other parameters."""
     meta = system.statics.meta
     q = np.array([*base_coordinates(system.machine.base.attachment, start.pose), *start.joints.values()])
     s, holding, n = np.array(list(start.deflections.values())), np.empty(int(meta['nv'])), len(meta['free'])
@@ -181,7 +181,7 @@ def _holding_at(system: TracedSystem, start: CheckedStart, p: Array) -> Array:
 
 
 def _check_motions(machine: Machine, start: CheckedStart) -> None:
-    """Raise what the plant of a tree does from its start: a dead centre, a motion too fast to be integrated."""
+    """Raise ValueError for a dead centre, infinite accelerations, or a motion too fast to be integrated."""
     system: Any = start.traced
     x = start.state
     if system is None or x is None:
@@ -195,6 +195,6 @@ def _check_motions(machine: Machine, start: CheckedStart) -> None:
     about.division(machine.name, EXCHANGE_PERIOD)
 
 
-def _problem(machine: Machine, where: str, expected: str, found: object) -> Problem:
-    text = str(found).removeprefix(f'{machine.name}: ')
+def _problem(machine: Machine, where: str, expected: str, error: object) -> Problem:
+    text = str(error).removeprefix(f'{machine.name}: ')
     return Problem(machine.sources[-1] if machine.sources else machine.name, 0, where, expected, text)

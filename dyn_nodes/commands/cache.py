@@ -1,4 +1,4 @@
-"""`dyn-nodes cache`: where machine code and logs are, how large they are, and how to clear them."""
+"""`dyn-nodes cache`: shows location and size of machine code and logs, and clears them."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'cache',
-        'Show where machine code and logs are and how large, or clear them.',
+        'Show location and size of machine code and logs, or clear them.',
         'dyn-nodes cache\ndyn-nodes cache --clear\ndyn-nodes cache --clear logs',
-        'Show where machine code and logs are and how large. Machine code is in dyn_nodes below $XDG_CACHE_HOME or '
-        '~/.cache; $DYN_NODES_CACHE names another directory. Logs of launches are in ~/.dyn_nodes/log; $ROS_LOG_DIR '
-        'names another directory.',
+        'Show location and size of machine code and logs. Machine code is in dyn_nodes below $XDG_CACHE_HOME or '
+        '~/.cache; $DYN_NODES_CACHE sets another directory. Logs of launches are in ~/.dyn_nodes/log; $ROS_LOG_DIR '
+        'sets another directory.',
     )
     parser.add_argument(
         '--clear',
@@ -40,23 +40,23 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Show or clear.
+    """Print or clear the directories.
 
     Raises:
-        CommandError: something cannot be removed.
+        CommandError: a file cannot be removed.
     """
-    places = cache_places()
+    directories = cache_directories()
     for kind in () if args.clear is None else args.clear or ('code',):
-        if kind in places:
-            _clear(kind, places[kind])
-    for kind, place in places.items():
-        files, size = usage(place)
-        print(f'{kind:<5} {size / 1e6:9.1f} MB in {files} files  {place}')
+        if kind in directories:
+            _clear(kind, directories[kind])
+    for kind, directory in directories.items():
+        files, size = usage(directory)
+        print(f'{kind:<5} {size / 1e6:9.1f} MB in {files} files  {directory}')
     return 0
 
 
-def cache_places() -> dict[str, Path]:
-    """Return the directories by kind; none is made."""
+def cache_directories() -> dict[str, Path]:
+    """Return the directories by kind without creating them."""
     from dyn_nodes.common.sealing import chosen_directory
     from dyn_nodes.middleware.launching import log_root
 
@@ -64,13 +64,13 @@ def cache_places() -> dict[str, Path]:
     return {**({'code': code} if code is not None else {}), 'logs': log_root()}
 
 
-def usage(place: Path) -> tuple[int, int]:
-    """Return number and size, bytes, of the files in a directory; links are not followed.
+def usage(root: Path) -> tuple[int, int]:
+    """Return number and total size, bytes, of the files in a directory; links are not followed.
 
-    Files and directories that another process removes meanwhile are left out.
+    Files that another process removes meanwhile are not counted.
     """
     sizes = []
-    for directory, _, names in os.walk(place):
+    for directory, _, names in os.walk(root):
         for name in names:
             with suppress(FileNotFoundError):
                 status = os.lstat(os.path.join(directory, name))
@@ -78,9 +78,9 @@ def usage(place: Path) -> tuple[int, int]:
     return len(sizes), sum(sizes)
 
 
-def own_entries(kind: str, place: Path) -> Iterator[Path]:
-    """Yield what these programs have made in a directory, by the forms of its names, and nothing else."""
-    for entry in sorted(place.iterdir()):
+def created_entries(kind: str, directory: Path) -> Iterator[Path]:
+    """Yield the entries of a directory that these programs created, identified by the form of their names."""
+    for entry in sorted(directory.iterdir()):
         if kind == 'logs':
             if LAUNCH.fullmatch(entry.name) and entry.is_dir():
                 yield entry
@@ -92,10 +92,10 @@ def own_entries(kind: str, place: Path) -> Iterator[Path]:
             yield entry
 
 
-def _clear(kind: str, place: Path) -> None:
-    if not place.is_dir():
+def _clear(kind: str, directory: Path) -> None:
+    if not directory.is_dir():
         return
-    for entry in own_entries(kind, place):
+    for entry in created_entries(kind, directory):
         try:
             if entry.is_dir() and not entry.is_symlink():
                 shutil.rmtree(entry)

@@ -1,4 +1,4 @@
-"""`dyn-nodes check MAPPING.yaml`: which quantity is which signal of a machine's bus, and how finely it is measured."""
+"""`dyn-nodes check MAPPING.yaml`: checks the mapping of a CAN bus and prints its signals and resolutions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, tables
-from dyn_nodes.commands.refusal import print_refusal
+from dyn_nodes.commands.problem_lines import print_rejection
 from dyn_nodes.model.problems import MachineError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ SI = {'imu': '', 'pressure': 'Pa', 'payload': 'kg', 'wheel_load': 'N', 'command'
 
 
 def check_mapping(path: str, as_json: bool) -> int:
-    """Check a mapping; return 0 where it is sound, else 1.
+    """Check a mapping; return 0 if it has no faults, else 1.
 
     Raises:
         CommandError: cantools is not installed.
@@ -29,10 +29,10 @@ def check_mapping(path: str, as_json: bool) -> int:
         text = f'a mapping of a CAN bus needs {error.name}: {sys.executable} -m pip install "dyn_nodes[can]"'
         raise CommandError(text) from None
     except MachineError as error:
-        print_refusal(error, as_json)
+        print_rejection(error, as_json)
         return 1
     if as_json:
-        shown = {'valid': True, 'problems': [], 'warnings': [vars(own) for own in warnings]}
+        shown = {'valid': True, 'problems': [], 'warnings': [vars(warning) for warning in warnings]}
         tables.print_json({**shown, **mapping_facts(mapping)})
         return 0
     _print(mapping)
@@ -43,7 +43,7 @@ def check_mapping(path: str, as_json: bool) -> int:
 
 
 def mapping_facts(mapping: CanMapping) -> dict[str, Any]:
-    """Return the frames and channels of a mapping as JSON has them."""
+    """Return the frames and channels of a mapping for JSON."""
     return {'machine': mapping.machine.name, 'frames': [_frame_facts(frame) for frame in mapping.frames]}
 
 
@@ -59,8 +59,13 @@ def _frame_facts(frame: Frame) -> dict[str, Any]:
         'counter': frame.counter,
         'checksum': frame.checksum,
         'signals': [
-            {'signal': own.signal, 'kind': own.kind, 'name': own.name, 'resolution': resolution(frame, own)}
-            for own in frame.channels
+            {
+                'signal': channel.signal,
+                'kind': channel.kind,
+                'name': channel.name,
+                'resolution': resolution(frame, channel),
+            }
+            for channel in frame.channels
         ],
     }
 

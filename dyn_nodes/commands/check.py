@@ -1,4 +1,4 @@
-"""`dyn-nodes check`: is this machine sound, and what is it?"""
+"""`dyn-nodes check`: validates a machine, a team or a CAN mapping and prints its properties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_command, add_machine_and_config, tables
-from dyn_nodes.commands.refusal import print_problems
+from dyn_nodes.commands.problem_lines import print_problems
 from dyn_nodes.common.share import share_directory
 from dyn_nodes.measures import MEASURES, Measure
 from dyn_nodes.model import LoadReport, Machine, Problem, load_machine_report
@@ -28,14 +28,14 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
     parser = add_command(
         subparsers,
         'check',
-        'Validate a machine, a team or the mapping of a CAN bus, and print what it is.',
+        'Validate a machine, a team or the mapping of a CAN bus; print its properties.',
         'dyn-nodes check log_loader\n'
         'dyn-nodes check my_machine.urdf --config my_machine.yaml --assumed\n'
         'dyn-nodes check team_bar\n'
         'dyn-nodes check config/can/log_loader.yaml',
-        'Validate a URDF and a machine YAML, the YAML of a team, or that of a CAN bus. Prints every fault with file '
-        'and line, or a table of the machine: joints, masses, actuators, and how it stands; of a team its robots, '
-        'objects and grasps. Exit status 0 where the machine is sound and its plant can be built, else 1.',
+        'Validate a URDF and a machine YAML, the YAML of a team or of a CAN bus. Prints every fault with file '
+        'and line, or tables of the machine: joints, masses, actuators, loads at rest; of a team its robots, '
+        'objects and grasps. Exit status 0 if the machine has no faults and its plant can be built, else 1.',
     )
     text = f'{MACHINE_HELP}; or a team, by name or YAML, or the YAML of a CAN bus'
     add_machine_and_config(parser, 'urdf', help=text)
@@ -47,7 +47,7 @@ def add_parser(subparsers: Subparsers) -> argparse.ArgumentParser:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check the machine; return 0 where it is sound, else 1."""
+    """Check the machine; return 0 if it has no faults, else 1."""
     if args.yaml and args.config:
         raise CommandError(f'expected one machine YAML, found {args.yaml} and --config {args.config}', 2)
     args.urdf = _of_package(args.urdf)
@@ -76,22 +76,22 @@ def run(args: argparse.Namespace) -> int:
     return 0 if report.machine is not None else 1
 
 
-def _of_package(given: str) -> str:
-    """Return the YAML of the package where none of this path, such as config/can/log_loader.yaml, is here."""
-    is_here = Path(given).is_absolute() or Path(given).exists() or not given.endswith(YAML_ENDINGS)
-    return given if is_here or not (share_directory() / given).is_file() else str(share_directory() / given)
+def _of_package(path: str) -> str:
+    """Return a path, or the file of the package with this path if it exists only there."""
+    is_here = Path(path).is_absolute() or Path(path).exists() or not path.endswith(YAML_ENDINGS)
+    return path if is_here or not (share_directory() / path).is_file() else str(share_directory() / path)
 
 
-def _team_of_name(given: str) -> str | None:
-    """Return the YAML of a team of the package that has this name and that no machine has; else None."""
-    if not is_name(given, YAML_ENDINGS) or given in known_machines():
+def _team_of_name(name: str) -> str | None:
+    """Return the YAML of the package's team of this name; None if there is none or a machine has the name."""
+    if not is_name(name, YAML_ENDINGS) or name in known_machines():
         return None
-    path = share_directory() / 'config' / 'teams' / f'{given}.yaml'
+    path = share_directory() / 'config' / 'teams' / f'{name}.yaml'
     return str(path) if path.is_file() else None
 
 
 def _kind(path: str) -> str:
-    """Return what a file is by its keys: `team`, also where it cannot be read, `mapping` of a CAN bus, or `machine`."""
+    """Return the kind of a file from its keys: `team` (also if unreadable), `mapping` of a CAN bus, or `machine`."""
     if not path.endswith(('.yaml', '.yml')):
         return 'machine'
     from dyn_nodes.model.problems import Report
@@ -104,7 +104,7 @@ def _kind(path: str) -> str:
 
 
 def with_plant(report: LoadReport) -> LoadReport:
-    """Return the report with what only the machine's plant shows."""
+    """Return the report with the problems of the machine's plant."""
     from dyn_nodes.commands.build_check import build_problems
 
     if report.machine is None:
@@ -114,9 +114,9 @@ def with_plant(report: LoadReport) -> LoadReport:
 
 
 def checked(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
-    """Return the report of a machine with all that its plant, its loads at rest and its magnitudes add, and its facts.
+    """Return the report with the results of plant, loads at rest and magnitudes, and the facts of the machine.
 
-    The facts are None where the machine is not sound.
+    The facts are None if the machine has faults.
     """
     sound, facts = _with_facts(with_plant(report))
     if report.machine is None:
@@ -127,7 +127,7 @@ def checked(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
 
 
 def _magnitudes(machine: Machine, loads: Mapping[str, float]) -> tuple[Problem, ...]:
-    """Return warnings of numbers that do not fit each other, with the unit that they are probably in."""
+    """Return warnings of inconsistent numbers, with their probable unit."""
     from dyn_nodes.common.share import folders_above
     from dyn_nodes.model.magnitudes.machine import magnitude_warnings
     from dyn_nodes.model.shapes import Shapes
@@ -137,26 +137,26 @@ def _magnitudes(machine: Machine, loads: Mapping[str, float]) -> tuple[Problem, 
 
 
 def _meshes(machine: Machine, shapes: Shapes) -> Iterator[Problem]:
-    """Yield warnings of meshes that can not be read."""
+    """Yield warnings of meshes that cannot be read."""
     from dyn_nodes.model.xml_source import UrdfLines
 
     shapes.read_meshes()
     urdf = machine.sources[0]
     lines = UrdfLines(urdf).named('link')
-    for (link, name), (expected, found) in shapes.faults.items():
-        yield Problem(urdf, lines.get(link, 0), f'link {link}, mesh {name or "without a name"}', expected, found)
+    for (link, name), (expected, actual) in shapes.faults.items():
+        yield Problem(urdf, lines.get(link, 0), f'link {link}, mesh {name or "without a name"}', expected, actual)
 
 
 def _with_facts(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
-    """Return the report with warnings of loads at rest that are too great, and the facts of a sound machine."""
+    """Return the report with warnings of excessive loads at rest, and the facts of a machine without faults."""
     from dyn_nodes.commands.machine_summary import machine_summary
     from dyn_nodes.commands.static_loads import load_warnings, stance_warnings
 
     if report.machine is None:
         return report, None
     facts = machine_summary(report.machine)
-    found = (*stance_warnings(report.machine, facts), *load_warnings(report.machine, facts))
-    return report._replace(warnings=(*report.warnings, *found)), facts
+    warnings = (*stance_warnings(report.machine, facts), *load_warnings(report.machine, facts))
+    return report._replace(warnings=(*report.warnings, *warnings)), facts
 
 
 def _as_json(report: LoadReport, facts: dict[str, Any] | None) -> dict[str, Any]:
@@ -179,22 +179,25 @@ def _print_machine(report: LoadReport, facts: dict[str, Any], list_assumed: bool
     if facts['actuators']:
         for table in _actuator_tables(facts, console.width):
             console.print(table)
-        if any(own['locked_stiffness'] for own in facts['actuators']):
-            tables.say(console, f'stiffness of the locked joints, at the start: {_locked_stiffness(facts)}')
+        if any(actuator['locked_stiffness'] for actuator in facts['actuators']):
+            tables.print_sentence(console, f'stiffness of the locked joints, at the start: {_locked_stiffness(facts)}')
     _print_statics(console, facts['static'])
     _print_rigid_ground(console, facts['rigid_ground'])
     _print_constraints(console, facts['constraints'])
     _print_assumed(console, facts['assumed'], list_assumed)
     for warning in report.warnings:
-        tables.say(console, f'warning: {warning}', style='yellow')
+        tables.print_sentence(console, f'warning: {warning}', style='yellow')
     console.print('no problems', style='green')
 
 
 def _locked_stiffness(facts: dict[str, Any]) -> str:
     sliding = {joint['name'] for joint in facts['joints'] if joint['type'] == 'prismatic'}
     values = [
-        (f'{own["name"]} {own["locked_stiffness"] / 1e6:.4g}', 'MN/m' if own['joint'] in sliding else 'MN m/rad')
-        for own in facts['actuators']
+        (
+            f'{actuator["name"]} {actuator["locked_stiffness"] / 1e6:.4g}',
+            'MN/m' if actuator['joint'] in sliding else 'MN m/rad',
+        )
+        for actuator in facts['actuators']
     ]
     if len({unit for _, unit in values}) == 1:
         return f'{", ".join(value for value, _ in values)} {values[0][1]}'
@@ -222,13 +225,13 @@ def _print_overview(console: Console, facts: dict[str, Any]) -> None:
 
 
 def _joint_tables(facts: dict[str, Any], width: int) -> list[Table]:
-    """Return the table of the joints, in two parts where the terminal is too narrow for one."""
-    kinds, places, limits = ('type', 'moves'), ('lower', 'upper', 'start'), ('velocity', 'effort')
+    """Return the table of the joints, in two parts if the terminal is too narrow."""
+    kinds, positions, limits = ('type', 'moves'), ('lower', 'upper', 'start'), ('velocity', 'effort')
     if width >= tables.NARROWEST:
-        return [_joint_table('joints', facts, (*kinds, *places, *limits))]
+        return [_joint_table('joints', facts, (*kinds, *positions, *limits))]
     return [
         _joint_table('joints', facts, (*kinds, *limits)),
-        _joint_table('positions of the joints, m or rad', facts, places),
+        _joint_table('positions of the joints, m or rad', facts, positions),
     ]
 
 
@@ -264,20 +267,22 @@ _LINK_CELLS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def _actuator_tables(facts: dict[str, Any], width: int) -> list[Table]:
-    """Return the table of the actuators, in two parts where the terminal is too narrow for one."""
+    """Return the table of the actuators, in two parts if the terminal is too narrow."""
     actuators = facts['actuators']
     words = ('type', 'joint', 'travel')
-    parts = [(headings, of) for key, headings, of in _ACTUATOR_COLUMNS if any(key in own for own in actuators)]
+    parts = [
+        (headings, of) for key, headings, of in _ACTUATOR_COLUMNS if any(key in actuator for actuator in actuators)
+    ]
     numbers = [heading for headings, _ in parts for heading in headings]
-    said = [[own['name'], *(own[word] for word in words)] for own in actuators]
+    described = [[actuator['name'], *(actuator[word] for word in words)] for actuator in actuators]
     counted = [
-        [own['name'], *(cell for headings, of in parts for cell in of(own) or [''] * len(headings))]
-        for own in actuators
+        [actuator['name'], *(cell for headings, of in parts for cell in of(actuator) or [''] * len(headings))]
+        for actuator in actuators
     ]
     if width >= tables.NARROWEST:
-        both = [[*some, *others[1:]] for some, others in zip(said, counted)]
+        both = [[*some, *others[1:]] for some, others in zip(described, counted)]
         return [tables.table(both, ('actuator', *words, *numbers), 'actuators')]
-    made = [tables.table(said, ('actuator', *words), 'actuators')]
+    made = [tables.table(described, ('actuator', *words), 'actuators')]
     return [*made, tables.table(counted, ('actuator', *numbers), 'limits of the actuators')] if numbers else made
 
 
@@ -299,7 +304,7 @@ _ACTUATOR_COLUMNS = (
     ('flow', ('flow, l/min', 'relief, MPa', 'line relief, MPa'), _oil),
     ('stall_effort', ('stall effort', 'speed without load', 'inertia of the rotor', 'holds with, A'), _electric),
 )
-"""Columns of kinds of actuators: a fact that such a kind has, headings, and its cells."""
+"""Columns by kind of actuator: a key of its facts, headings, and a function of its cells."""
 
 
 def _print_statics(console: Console, static: dict[str, Any] | None) -> None:
@@ -315,17 +320,19 @@ def _print_statics(console: Console, static: dict[str, Any] | None) -> None:
     headings = ('wheel or track', 'load, N', 'share', 'compression, mm', 'contact x, y, m')
     console.print(tables.table(rows, headings, 'at rest'))
     pitch, roll = math.degrees(static['pitch']), math.degrees(static['roll'])
-    tables.say(
+    tables.print_sentence(
         console,
         f'weight {static["weight"]:.1f} N, pitch {pitch:.3f} deg, roll {roll:.3f} deg, '
         f'base {static["base_height"]:.4f} m above the ground, centre of mass {_point(static["center_of_mass"])} m',
     )
     for name, gap in static['raised'].items():
-        tables.say(console, f'{name} is {1e3 * gap:.0f} mm above the ground: it does not support the machine')
+        tables.print_sentence(
+            console, f'{name} is {1e3 * gap:.0f} mm above the ground: it does not support the machine'
+        )
     _print_tipping(console, static['tipping'])
     if 'margins' in static:
         corners = '  '.join(f'({_point(corner)})' for corner in static['support_polygon'])
-        tables.say(console, f'support polygon, m: {corners}')
+        tables.print_sentence(console, f'support polygon, m: {corners}')
         console.print(_margin_table(static))
 
 
@@ -334,7 +341,7 @@ def _print_tipping(console: Console, tipping: dict[str, Any] | None) -> None:
     if tipping is None:
         return
     if tipping['load'] is None:
-        tables.say(console, 'tipping load in this posture: none up to the greatest payload that was tried')
+        tables.print_sentence(console, 'tipping load in this posture: none up to the greatest payload that was tried')
         return
     axis = f', about {" and ".join(tipping["axis"])}' if tipping['axis'] else ''
     text = f'tipping load in this posture: {tipping["load"]:.0f} kg{axis}'
@@ -345,7 +352,7 @@ def _print_tipping(console: Console, tipping: dict[str, Any] | None) -> None:
     elif tipping['fall'] > tipping['load'] + 0.5:
         over = f', about {" and ".join(tipping["fall_axis"])}' if tipping['fall_axis'] else ''
         text += f'; it comes to rest again and overturns at {tipping["fall"]:.0f} kg{over}'
-    tables.say(console, text)
+    tables.print_sentence(console, text)
 
 
 def _print_rigid_ground(console: Console, facts: dict[str, Any] | None) -> None:
@@ -357,7 +364,7 @@ def _print_rigid_ground(console: Console, facts: dict[str, Any] | None) -> None:
         shared = 'normal forces unique' if facts['unique'] else 'normal forces shared'
         text = f'{facts["contacts"]} contacts, {facts["independent"]} of {facts["rows"]} rows independent, {shared}; '
         text += f'it tips where these lift off: {ways}'
-    tables.say(console, f'rigid ground (contact_model: rigid): {text}')
+    tables.print_sentence(console, f'rigid ground (contact_model: rigid): {text}')
 
 
 def _margin_table(static: dict[str, Any]) -> Table:

@@ -1,4 +1,4 @@
-"""`dyn-nodes completion`: a script with which a shell completes the command's words. It is made from the parsers."""
+"""`dyn-nodes completion`: generates completion scripts for shells from the parsers."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ SHELLS = ('bash', 'zsh', 'fish')
 
 @dataclass
 class Words:
-    """What may follow a command.
+    """Words that may follow a command.
 
     Attributes:
-        path: the command, such as `('study', 'run')`; () for the program itself.
-        verbs: sub-commands with their help.
-        options: with their help.
-        values: names that its arguments may have, such as machines; files may always be given.
-        choices: values of an option that has a few, by option.
+        path: words of the command, such as `('study', 'run')`; () for the program.
+        verbs: help of the sub-commands by name.
+        options: help of the options by name.
+        values: possible values of the arguments, such as machines; files are always possible.
+        choices: possible values by option.
     """
 
     path: tuple[str, ...]
@@ -55,22 +55,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def words_of(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[Words]:
-    """Yield what may follow a command, and what may follow each of its sub-commands."""
-    own, below = Words(path), []
+    """Yield the words that may follow a command, then those of its sub-commands."""
+    entry, below = Words(path), []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            own.verbs |= {choice.dest: choice.help or '' for choice in action._choices_actions}
+            entry.verbs |= {choice.dest: choice.help or '' for choice in action._choices_actions}
             below += [words_of(child, (*path, name)) for name, child in action.choices.items()]
         elif action.option_strings:
             longest = max(action.option_strings, key=len)
-            own.options[longest] = (action.help or '').replace('%(default)s', str(action.default))
+            entry.options[longest] = (action.help or '').replace('%(default)s', str(action.default))
             if action.choices:
-                own.choices |= {option: [str(c) for c in action.choices] for option in action.option_strings}
+                entry.choices |= {option: [str(c) for c in action.choices] for option in action.option_strings}
             elif action.metavar == 'MACHINE':
-                own.choices[longest] = _machines()
+                entry.choices[longest] = _machines()
         else:
-            own.values += [str(c) for c in action.choices or _named(str(action.metavar))]
-    yield own
+            entry.values += [str(c) for c in action.choices or _named(str(action.metavar))]
+    yield entry
     for words in below:
         yield from words
 
@@ -113,7 +113,7 @@ NAMES: dict[str, Callable[[], list[str]]] = {
     'FILE|NAME': _launch_files,
     'NODE': _nodes,
 }
-"""Names that an argument may have, by its metavar."""
+"""Functions that return the possible values of an argument, by its metavar."""
 
 
 def bash_script(words: list[Words]) -> str:
@@ -154,7 +154,7 @@ def bash_script(words: list[Words]) -> str:
 
 
 def zsh_script(words: list[Words]) -> str:
-    """Return the script for zsh, which runs the one for bash."""
+    """Return the script for zsh, which runs the script for bash."""
     load = '(( $+functions[compdef] )) || compinit -u\nbashcompinit\n'
     return '#compdef dyn-nodes\nautoload -U +X compinit bashcompinit\n' + load + bash_script(words)
 
@@ -176,19 +176,19 @@ def fish_script(words: list[Words]) -> str:
         'end',
     ]
     for entry in words:
-        begin = f'complete -c dyn-nodes -n {_quoted("__dyn_nodes_at " + _quoted(" ".join(entry.path)))}'
+        prefix = f'complete -c dyn-nodes -n {_quoted("__dyn_nodes_at " + _quoted(" ".join(entry.path)))}'
         if entry.verbs:
-            lines += [f'{begin} -f -a {_quoted(verb)} -d {_quoted(text)}' for verb, text in entry.verbs.items()]
+            lines += [f'{prefix} -f -a {_quoted(verb)} -d {_quoted(text)}' for verb, text in entry.verbs.items()]
         if entry.values:
-            lines.append(f'{begin} -a {_quoted(" ".join(entry.values))}')
+            lines.append(f'{prefix} -a {_quoted(" ".join(entry.values))}')
         for option, text in entry.options.items():
             kind, name = ('-l', option[2:]) if option.startswith('--') else ('-s', option[1:])
             choices = entry.choices.get(option)
             values = f' -x -a {_quoted(" ".join(choices))}' if choices else ''
-            lines.append(f'{begin} {kind} {name}{values} -d {_quoted(text)}')
+            lines.append(f'{prefix} {kind} {name}{values} -d {_quoted(text)}')
     return '\n'.join(lines) + '\n'
 
 
 def _quoted(text: str) -> str:
-    """Return a text in single quotes that bash and fish read alike."""
+    """Return a text in single quotes for bash and fish."""
     return "'" + text.replace('\\', '\\\\').replace("'", "'\\''") + "'" if "'" in text or '\\' in text else f"'{text}'"

@@ -1,4 +1,4 @@
-"""`dyn-nodes contact`: do the wheels hold along a planned motion (`plan`), or under random commands (`drive`)?"""
+"""`dyn-nodes contact`: checks wheel contacts along a planned motion (`plan`) or under random commands (`drive`)."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def add_parser(subparsers: Subparsers) -> None:
         'plan',
         'Find instants of a planned motion without admissible ground reactions.',
         'dyn-nodes contact plan fetch.yaml --margin 20 --json',
-        'Every instant of a motion is checked for ground reactions that can exist: that\n'
-        'balance gravity and inertia, pull no wheel down and stay inside the friction\n'
-        'cones. Prints where there are none, the tightest wheel there, how much slower the\n'
-        'motion would do, and the least change of one joint that would do at the worst\n'
-        'instant. Exit status 0 where the whole motion is admissible, else 1.',
+        'Check every instant of a motion for admissible ground reactions, which balance\n'
+        'gravity and inertia, pull no wheel down and stay inside the friction cones.\n'
+        'Prints the intervals without admissible reactions, the tightest wheel there, the\n'
+        'admissible speed of the motion, and the least change of one joint that makes the\n'
+        'worst instant admissible. Exit status 0 if the whole motion is admissible, else 1.',
     )
     plan.add_argument('plan', metavar='PLAN', type=Path, help='YAML file: machine and points of the motion')
     for name, unit, least, default, text in (
         ('payload', 'KG', 0.0, None, "mass in the implement (the plan's)"),
         ('friction', 'X', 1e-3, None, "static coefficient of all wheels (the machine's)"),
-        ('margin', 'N', 0.0, 0.0, 'that has to be left at every wheel (0)'),
-        ('step', 'S', SHORTEST, 0.01, 'between instants (0.01)'),
+        ('margin', 'N', 0.0, 0.0, 'least margin of every wheel (0)'),
+        ('step', 'S', SHORTEST, 0.01, 'time between instants (0.01)'),
     ):
         plan.add_argument(f'--{name}', type=at_least(least), default=default, metavar=unit, help=text)
     plan.add_argument('--json', action='store_true', help='print JSON, SI units')
@@ -57,7 +57,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check the motion and print what was found; return 0 where all of it is admissible, else 1."""
+    """Check the motion and print the result; return 0 if the whole motion is admissible, else 1."""
     if args.verb == 'drive':
         return run_drive(args)
     report = _report(args)
@@ -98,19 +98,19 @@ def _report(args: argparse.Namespace) -> ContactReport:
 
 
 def _assumed(args: argparse.Namespace, plan: MotionPlan) -> tuple[Assumption, ...]:
-    """Return the conditions that neither the plan nor the options give."""
+    """Return the conditions that neither the plan nor the options specify."""
     from dyn_nodes.model.assumptions import friction_of, payload_of, slope_of
 
     weighed = args.payload is not None or plan.payload_given
-    found = () if weighed else payload_of(plan.machine, 'payload in the plan, nor --payload')
-    found += friction_of(plan.machine, '--friction') if args.friction is None else ()
-    return found + slope_of(plan.machine, 'slope in the plan')
+    assumed = () if weighed else payload_of(plan.machine, 'payload in the plan, nor --payload')
+    assumed += friction_of(plan.machine, '--friction') if args.friction is None else ()
+    return assumed + slope_of(plan.machine, 'slope in the plan')
 
 
 def _as_json(report: ContactReport, assumed: Sequence[Assumption]) -> dict[str, Any]:
     from dyn_nodes.model.assumptions import plain
 
-    found = report.reactions.found
+    reactions = report.reactions.found
     return {
         'motion': report.plan.name,
         'machine': report.plan.machine.name,
@@ -122,10 +122,10 @@ def _as_json(report: ContactReport, assumed: Sequence[Assumption]) -> dict[str, 
         'posture': None if report.posture is None else report.posture._asdict(),
         'wheels': list(report.wheels),
         'times': report.reactions.times,
-        'margin': found.margin,
-        'possible': found.possible,
-        'robust': found.robust,
-        'friction_use': found.friction_use,
+        'margin': reactions.margin,
+        'possible': reactions.possible,
+        'robust': reactions.robust,
+        'friction_use': reactions.friction_use,
     }
 
 
@@ -133,7 +133,7 @@ def _print(report: ContactReport, assumed: Sequence[Assumption]) -> None:
     from dyn_nodes.model.assumptions import lines
 
     console = tables.console()
-    times, found = report.reactions
+    times, reactions = report.reactions
     title = f'{report.plan.name}: ' if report.plan.name else ''
     console.print(
         f'{title}{report.plan.machine.name} with {report.plan.payload:g} kg, {times[-1]:g} s, {len(times)} instants',
@@ -141,8 +141,8 @@ def _print(report: ContactReport, assumed: Sequence[Assumption]) -> None:
     )
     for line in lines(assumed):
         console.print(line, soft_wrap=True)
-    least = int(found.margin.argmin())
-    console.print(f'least margin {found.margin[least]:.1f} N at {times[least]:.2f} s', soft_wrap=True)
+    least = int(reactions.margin.argmin())
+    console.print(f'least margin {reactions.margin[least]:.1f} N at {times[least]:.2f} s', soft_wrap=True)
     if not report.breaches:
         console.print('reactions are admissible all along', style='green')
         return
@@ -163,7 +163,7 @@ COLUMNS: dict[str, Callable[[Breach], str]] = {
 
 
 def advice(report: ContactReport) -> list[str]:
-    """Return what would do: the speed, and another posture at the worst instant."""
+    """Return advice: an admissible speed, and another posture at the worst instant."""
     goal = f'a margin of {report.wanted:g} N' if report.wanted else 'admissible reactions'
     if report.pace is None:
         lines = [f'slower: no speed gives {goal} everywhere, not even standing still']
@@ -172,7 +172,9 @@ def advice(report: ContactReport) -> list[str]:
     worst = min(report.breaches, key=lambda breach: breach.margin)
     if report.posture is None:
         return [*lines, f'another posture: no joint alone gives {goal} at {worst.worst:.2f} s']
-    joint = next(own for own in report.plan.machine.movable_joints if own.name == report.posture.joint)
+    joint = next(
+        candidate for candidate in report.plan.machine.movable_joints if candidate.name == report.posture.joint
+    )
     unit = 'm' if joint.type == 'prismatic' else 'rad'
     text = f'another posture: {report.posture.joint} {report.posture.change:+.3f} {unit} at {worst.worst:.2f} s'
     return [*lines, f'{text} gives {goal} there']

@@ -1,4 +1,4 @@
-"""`dyn-nodes demo`: the log-loader reaches out, starts to tip over and is recovered; then a report."""
+"""`dyn-nodes demo`: runs the tip-over and recovery of the log-loader and writes a report."""
 
 from __future__ import annotations
 
@@ -28,37 +28,43 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'demo',
-        'Run the log-loader: it reaches out, tips and recovers; make a report of it.',
+        'Run the log-loader, which tips and recovers, and make a report.',
         'dyn-nodes demo\ndyn-nodes demo --fast\ndyn-nodes demo --no-recovery --out /tmp/runs',
     )
+    parser.add_argument('--fast', action='store_true', help='print lines of progress, without dashboard and cockpit')
     parser.add_argument(
-        '--fast', action='store_true', help='no dashboard and no cockpit: a line of progress now and then'
+        '--no-viewer', dest='viewer', action='store_false', help='run without the cockpit in the browser'
     )
-    parser.add_argument('--no-viewer', dest='viewer', action='store_false', help='no cockpit in the browser')
     parser.add_argument(
         '--port',
         type=count(1024, 65000),
         default=8080,
         metavar='N',
-        help='of the cockpit; the next free one from here (default: 8080)',
+        help='first port to try for the cockpit (8080)',
     )
     parser.add_argument(
-        '--no-recovery', dest='recovery', action='store_false', help='leave the arm out: the machine overturns'
+        '--no-recovery',
+        dest='recovery',
+        action='store_false',
+        help='keep the arm extended, so that the machine overturns',
     )
     parser.add_argument(
-        '--separate', dest='compose', action='store_false', help='every node in its own process, as on a real machine'
+        '--separate',
+        dest='compose',
+        action='store_false',
+        help='run every node in a separate process, as on a real machine',
     )
     parser.add_argument(
         '--duration', type=positive(3600.0, 's'), default=24.0, metavar='S', help='simulated time (default: 24)'
     )
-    add_out(parser, 'for the results (default: runs)', default=Path('runs'))
+    add_out(parser, 'directory for the results (runs)', default=Path('runs'))
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the demonstration.
 
     Returns:
-        0 where the run came to its end, recovered or overturned; 1 where a node died; 130 after Ctrl-C.
+        0 if the run finished, recovered or overturned; 1 if a node died; 130 after Ctrl-C.
 
     Raises:
         CommandError: a wrong option, a missing package, or the nodes can't be started.
@@ -73,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.commands.free_domain import claimed_domain, require_no_machine
     from dyn_nodes.commands.run_directory import new_run_directory, point_latest
 
-    began = time.monotonic()
+    started = time.monotonic()
     console = Console(highlight=False, emoji=False)
     with claimed_domain() as domain:
         require_no_machine(domain)
@@ -96,12 +102,12 @@ def run(args: argparse.Namespace) -> int:
             args.compose,
         )
     if outcome.failure:
-        _tell_failure(console, outcome)
+        _print_failure(console, outcome)
     status = 1 if outcome.failure else INTERRUPTED if outcome.interrupted else 0
     made = _report(console, args, directory, outcome)
-    _tell_time(console, time.monotonic() - began, outcome)
+    _print_time(console, time.monotonic() - started, outcome)
     if outcome.bag.is_dir():
-        point_latest(directory)  # one without a report, too: the commands after the demo then name this run
+        point_latest(directory)  # also without a report: later commands then name this run
     return status if made else status or 1
 
 
@@ -109,12 +115,14 @@ def _greet(console: Console, args: argparse.Namespace, directory: Path, domain: 
     task = 'reaches out, tips, and is recovered' if args.recovery else 'reaches out and tips; it is not recovered'
     console.print(f'[bold]A 17-tonne log-loader with 5.1 t in its grapple {task}.[/bold]')
     console.print(f'results go to {directory}', markup=False, soft_wrap=True)
-    look = f'ROS_DOMAIN_ID={domain} ' if domain else ''
+    environment = f'ROS_DOMAIN_ID={domain} ' if domain else ''
     program = 'dyn-nodes' if shutil.which('dyn-nodes') else sys.argv[0]  # `make` runs it without activating .venv
-    console.print(f'to look in from another terminal: {look}{program} topic list', style='dim', markup=False)
+    console.print(
+        f'to list the topics in another terminal: {environment}{program} topic list', style='dim', markup=False
+    )
 
 
-def _tell_failure(console: Console, outcome: DemoRun) -> None:
+def _print_failure(console: Console, outcome: DemoRun) -> None:
     console.print('failed:', style='bold red', end=' ')
     console.print(outcome.failure, markup=False, soft_wrap=True)
     for line in outcome.last_lines:
@@ -122,13 +130,13 @@ def _tell_failure(console: Console, outcome: DemoRun) -> None:
     console.print(f'all logs: {outcome.logs}', markup=False, soft_wrap=True)
 
 
-def _tell_time(console: Console, seconds: float, outcome: DemoRun) -> None:
+def _print_time(console: Console, seconds: float, outcome: DemoRun) -> None:
     run = f', {outcome.wall_time:.1f} s of it from the first simulated instant to the last' if outcome.wall_time else ''
     console.print(f'took {seconds:.1f} s in all{run}', markup=False, soft_wrap=True)
 
 
 def _report(console: Console, args: argparse.Namespace, directory: Path, outcome: DemoRun) -> bool:
-    """Make summary, plots and page from what was recorded; False where there is nothing to make them from."""
+    """Make summary, plots and page from the bag; return False if the bag cannot be used."""
     from dyn_nodes.analysis.bag_reading import BagReadingError
     from dyn_nodes.commands.progress import make_with_progress
     from dyn_nodes.commands.summary_text import print_summary
@@ -150,7 +158,7 @@ def _report(console: Console, args: argparse.Namespace, directory: Path, outcome
         return False
     if outcome.interrupted or outcome.failure:
         reached = made.summary['duration_s']
-        console.print(f'stopped after {reached:.2f} s of {args.duration:g} s; what follows is of that part only')
+        console.print(f'stopped after {reached:.2f} s of {args.duration:g} s; the results cover that part only')
     print_summary(console, made)
     sys.stdout.flush()
     return True

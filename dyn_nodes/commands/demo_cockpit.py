@@ -1,4 +1,4 @@
-"""The cockpit of a demonstration: which port, whether there is a display, and the browser once the page is there."""
+"""Cockpit of a demonstration: selects a port, checks for a display and opens the browser."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class DemoCockpit:
     """The page of one run.
 
     Attributes:
-        port: that it listens on.
-        open_browser: once the page answers.
-        taken: the first choice, where something else listens there; else 0.
-        access: the token that the address carries.
+        port: of the page.
+        open_browser: whether to open a browser when the page answers.
+        taken: the preferred port if it is in use; else 0.
+        access: token in the address.
     """
 
     port: int
@@ -34,16 +34,16 @@ class DemoCockpit:
 
     @property
     def address(self) -> str:
-        """Address of the page with its token: what to open in a browser."""
+        """Address of the page with its token."""
         return self.access.address(self.port)
 
     @property
     def variables(self) -> dict[str, str]:
-        """Environment variables that give the token to the viewer of this run."""
+        """Environment variables that pass the token to the viewer of this run."""
         return {TOKEN_VARIABLE: self.access.token}
 
-    def look(self) -> bool:
-        """As soon as the page answers, open the browser, where that is wanted, and return True, once."""
+    def open_when_ready(self) -> bool:
+        """Return True once, when the page first answers; open the browser then if requested."""
         if self._answered:
             return False
         with socket.socket() as probe:
@@ -52,19 +52,19 @@ class DemoCockpit:
                 return False
         self._answered = True
         if self.open_browser:
-            with contextlib.suppress(webbrowser.Error):  # no browser after all: the address is printed
+            with contextlib.suppress(webbrowser.Error):  # without a browser the printed address remains
                 webbrowser.open(self.address)
         return True
 
     def announcement(self) -> str:
-        """Return the line that gives the address of the page."""
+        """Return the line with the address of the page."""
         taken = f' (port {self.taken} is taken)' if self.taken else ''
         opens = ', which opens by itself' if self.open_browser else ': open it in a browser while the run lasts'
         return f'cockpit: {self.address}{taken}{opens}'
 
 
 def make_cockpit(first: int = FIRST_PORT) -> DemoCockpit | None:
-    """Return a cockpit on the first free port from `first` on; None where none of fifty is free."""
+    """Return a cockpit on the first free port from `first`; None if none of `PORTS` ports is free."""
     for port in range(first, first + PORTS):
         if _free(port):
             return DemoCockpit(port, has_display(), first if port != first else 0)
@@ -72,7 +72,7 @@ def make_cockpit(first: int = FIRST_PORT) -> DemoCockpit | None:
 
 
 def has_display() -> bool:
-    """Whether a browser could be shown here."""
+    """Return whether a browser can be shown."""
     if sys.platform in ('darwin', 'win32'):
         return 'SSH_CONNECTION' not in os.environ
     return bool(os.environ.get('DISPLAY') or os.environ.get('WAYLAND_DISPLAY'))

@@ -1,4 +1,4 @@
-"""The nodes of the demonstration from start to end: watched, shown, stopped."""
+"""Starts, monitors and stops the nodes of the demonstration."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from dyn_nodes.middleware.launching import ChildState, LaunchSession
 
 MAIN_NODES = ('composition_node', 'dynamics_node')
-SPARE = ('viewer_node',)  # a run goes on without these
-PERIOD = 0.12  # s between two looks
-LINE_PERIOD = 2.0  # s between two lines of progress
-STANDSTILL = 180.0  # s of wall time without progress: simulated time goes on, or a node makes machine code
+SPARE = ('viewer_node',)  # a run continues without these
+PERIOD = 0.12  # between two checks, s
+LINE_PERIOD = 2.0  # between two lines of progress, s
+STANDSTILL = 180.0  # timeout without progress of simulated time or compilation, s of wall time
 LAST_LINES = 15
 
 
 @dataclass(eq=False)
 class DemoRun:
-    """How the nodes fared.
+    """Result of a run of the nodes.
 
     Attributes:
         bag: the bag's directory.
         logs: directory of the nodes' logs.
-        wall_time: from the first step of simulated time to the last, s; None where time never started.
+        wall_time: from the first step of simulated time to the last, s; None if time never started.
         interrupted: by Ctrl-C or SIGTERM.
-        failure: what went wrong, '' where nothing did.
-        last_lines: of the log of the node that failed.
+        failure: reason of a failure, '' for none.
+        last_lines: end of the log of the node that failed.
     """
 
     bag: Path
@@ -65,7 +65,7 @@ def run_nodes(
     cockpit: DemoCockpit | None = None,
     compose: bool = True,
 ) -> DemoRun:
-    """Start the launch file in a domain, show the run, and stop everything when the dynamics node has ended.
+    """Run a launch file in a domain, show the run, and stop all nodes when the dynamics node has finished.
 
     Raises:
         CommandError: the nodes can't be started.
@@ -93,7 +93,7 @@ def run_nodes(
         session = LaunchSession.from_file(
             path, arguments, environment=environment, log_directory=run.logs, screen=state.add_line
         )
-        # the nodes take longer to start than the feed, which so sees the start
+        # the nodes start more slowly than the feed, which receives their first messages
         with _signals(session, run), session, _feed(machine_name, state, live, domain) as feed:
             preload()
             _watch(session, feed, run, console, live, cockpit)
@@ -103,7 +103,7 @@ def run_nodes(
 
 
 def _feed(machine_name: str, state: LiveState, detailed: bool, domain: int) -> LiveFeed:
-    """Return what fills the state from the topics of a machine in a domain."""
+    """Return the feed that fills the state from the topics of a machine in a domain."""
     from dyn_nodes.commands.live_feed import LiveFeed
     from dyn_nodes.measures import DEFAULT_MEASURES
     from dyn_nodes.nodes.machines import machine_of
@@ -114,7 +114,7 @@ def _feed(machine_name: str, state: LiveState, detailed: bool, domain: int) -> L
 
 
 def preload() -> threading.Thread:
-    """Import what the report needs while the nodes run; return the thread that does it."""
+    """Import the modules of the report in a background thread; return the thread."""
     thread = threading.Thread(target=importlib.import_module, args=('dyn_nodes.commands.progress',), daemon=True)
     thread.start()
     return thread
@@ -127,12 +127,12 @@ def _watch(
         watcher = _Watcher(session, feed.state, run)
         while session.wait(PERIOD) is None:
             feed.poll()
-            watcher.look()
-            if cockpit is not None and cockpit.look():  # printed once it answers
+            watcher.check()
+            if cockpit is not None and cockpit.open_when_ready():  # printed once it answers
                 console.print(cockpit.announcement(), markup=False, soft_wrap=True)
             show()
         feed.poll()
-        watcher.look()
+        watcher.check()
         show()
     run.wall_time = watcher.wall_time
     run.failure = watcher.failure or _unsuccessful(session, run)
@@ -140,7 +140,7 @@ def _watch(
 
 @contextlib.contextmanager
 def _signals(session: LaunchSession, run: DemoRun) -> Iterator[None]:
-    """Ctrl-C stops the nodes; once more, and they are stopped harder."""
+    """Stop the nodes on Ctrl-C or SIGTERM; repeated signals stop them harder."""
 
     def stop(number: int, frame: Any) -> None:
         run.interrupted = True
@@ -156,7 +156,7 @@ def _signals(session: LaunchSession, run: DemoRun) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _shown(console: Console, state: LiveState, live: bool) -> Iterator[Any]:
-    """Give a function that shows the state: a dashboard, or a line of progress now and then."""
+    """Yield a function that shows the state: a dashboard, or a line of progress every `LINE_PERIOD`."""
     if not live:
         shown_at, shown = time.monotonic(), ''
 
@@ -174,7 +174,7 @@ def _shown(console: Console, state: LiveState, live: bool) -> Iterator[Any]:
 
 
 class _Watcher:
-    """Looks after the processes: ends the run with the dynamics node, finds out who died and who hangs."""
+    """Monitors the processes: ends the run with the dynamics node, detects nodes that died or hang."""
 
     def __init__(self, session: LaunchSession, state: LiveState, run: DemoRun) -> None:
         self.session, self.state, self.run = session, state, run
@@ -186,9 +186,9 @@ class _Watcher:
 
     @property
     def wall_time(self) -> float | None:
-        """Wall time that the simulation took, s; its part before the first look at the speed of the rest.
+        """Wall time of the simulation, s, extrapolated to the time before the first check.
 
-        A run that was over at the first look took at most the time since the look before.
+        For a run that was over at the first check: time since the previous check, an upper bound.
         """
         if self._first is None or self._last is None:
             return None
@@ -197,11 +197,11 @@ class _Watcher:
         (wall, simulated), (wall_end, simulated_end) = self._first, self._last
         return (wall_end - wall) * simulated_end / (simulated_end - simulated)
 
-    def look(self) -> None:
-        """Look once."""
-        self._look_at_time()
+    def check(self) -> None:
+        """Check the processes and the progress of simulated time once."""
+        self._check_time()
         if self.session.stopping:
-            self._look_at_the_end()
+            self._check_end()
             return
         for child in self.session.children:
             if not child.running:
@@ -214,13 +214,13 @@ class _Watcher:
                 self._fail(child)
             return
 
-    def _look_at_the_end(self) -> None:
-        """The launch file ends everything with the dynamics node: was that its own end?"""
+    def _check_end(self) -> None:
+        """Report a failure if the dynamics node, with which the launch ends, has failed."""
         for child in self.session.children:
             if child.name in MAIN_NODES and child.returncode and not (self.failure or self.run.interrupted):
                 self._fail(child)
 
-    def _look_at_time(self) -> None:
+    def _check_time(self) -> None:
         now, simulated = time.monotonic(), self.state.time
         if simulated is not None and simulated != self._seen:
             self._moved, self._seen = now, simulated
@@ -229,7 +229,7 @@ class _Watcher:
             return
         if self._first is None:
             self._before = now
-        if self.state.compiling:  # that may take any time on a busy computer; a node that dies in it ends the run
+        if self.state.compiling:  # compilation has no time limit; a node that dies meanwhile ends the run
             self._moved = now
         if now - self._moved > STANDSTILL and not self.session.stopping:
             self.failure = f'simulated time has stood still for {STANDSTILL:g} s, at {simulated or 0.0:.2f} s'
@@ -238,14 +238,14 @@ class _Watcher:
     def _fail(self, child: ChildState) -> None:
         code = child.returncode
         how = f'was killed by {signal.Signals(-code).name}' if code is not None and code < 0 else f'ended with {code}'
-        when = 'before the run began' if self.state.time is None else f'at {self.state.time:.2f} s'
+        when = 'before the run started' if self.state.time is None else f'at {self.state.time:.2f} s'
         self.failure = f'{child.name} {how} {when}'
         self.run.last_lines = last_lines(child.log)
         self.session.request_stop(self.failure)
 
 
 def _unsuccessful(session: LaunchSession, run: DemoRun) -> str:
-    """Return what failed while stopping, or before anybody looked."""
+    """Return the failures that no check detected, such as while stopping."""
     if run.interrupted:
         return ''
     spare = tuple(f'{child.label}:' for child in session.children if child.name in SPARE)

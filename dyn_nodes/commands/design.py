@@ -1,4 +1,4 @@
-"""`dyn-nodes design`: find machines with wanted properties."""
+"""`dyn-nodes design`: finds layouts of wheels with specified properties."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'design',
-        'Find layouts of wheels with wanted properties.',
+        'Find layouts of wheels with specified properties.',
         'dyn-nodes design isotropic --wheels 3 --plot three.png\n'
         'dyn-nodes design isotropic --wheels 4 --roller 45 --distance 0.4 --length 0.4 --vehicle mine.yaml\n'
         'dyn-nodes design isotropic --wheels 4 --places "0.3,0.2 -0.3,0.2 -0.3,-0.2 0.3,-0.2"',
@@ -29,9 +29,9 @@ def add_parser(subparsers: Subparsers) -> None:
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
     isotropic = verbs.add_parser(
         'isotropic',
-        help='Find omnidirectional wheels whose drives see every motion alike.',
-        description='Layouts of omnidirectional wheels whose drives see every motion alike: condition number one at '
-        'a characteristic length. All families that there are; in given places (--places) the layout nearest to one.',
+        help='Find isotropic layouts of omnidirectional wheels.',
+        description='Find isotropic layouts of omnidirectional wheels: condition number one at a characteristic '
+        'length. Prints all families; for specified positions (--places) the layout nearest to isotropy.',
     )
     isotropic.add_argument('--wheels', type=count(), required=True, metavar='N', help='number of wheels, all driven')
     isotropic.add_argument(
@@ -39,31 +39,31 @@ def add_parser(subparsers: Subparsers) -> None:
         help='angle from the hub to the roller on the floor, degrees: one for all, or one for each wheel (90)',
     )  # fmt: skip
     for name, default, text in (
-        ('distance', None, 'of the wheels from the centre, m (0.3)'),
+        ('distance', None, 'distance of the wheels from the centre, m (0.3)'),
         ('length', None, 'characteristic length, m (the greatest that the distance allows)'),
-        ('radius', 0.1, 'of the wheels, m (0.1)'),
-        ('roller-radius', 0.01, 'm (0.01)'),
+        ('radius', 0.1, 'radius of the wheels, m (0.1)'),
+        ('roller-radius', 0.01, 'radius of the rollers, m (0.01)'),
     ):
         isotropic.add_argument(f'--{name}', type=finite, default=default, metavar='M', help=text)
-    isotropic.add_argument('--places', metavar="'X,Y X,Y ...'", type=pairs, help='given places of the wheels, m')
+    isotropic.add_argument('--places', metavar="'X,Y X,Y ...'", type=pairs, help='specified positions of the wheels, m')
     isotropic.add_argument(
         '--rectangle',
         metavar='A,B',
         type=pair,
         help='half length and half width of four Mecanum wheels on parallel hubs, m (0.8 and 0.6 of the distance)',
     )
-    isotropic.add_argument('--samples', type=count(), default=2, metavar='K', help='of layouts without symmetry (2)')
-    isotropic.add_argument('--seed', type=SEED, default=0, metavar='N', help='of the random numbers (0)')
     isotropic.add_argument(
-        '--plot', metavar='FILE', help='draw the design space and the layouts there: PNG, SVG or PDF'
+        '--samples', type=count(), default=2, metavar='K', help='number of layouts without symmetry (2)'
     )
+    isotropic.add_argument('--seed', type=SEED, default=0, metavar='N', help='seed of the random numbers (0)')
+    isotropic.add_argument('--plot', metavar='FILE', help='plot of the design space with the layouts: PNG, SVG or PDF')
     isotropic.add_argument('--vehicle', metavar='FILE', help='write the first layout as a YAML for `dyn-nodes omni`')
     isotropic.add_argument('--json', action='store_true', help='print JSON, SI units')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Find and show layouts; return 0 where every one of them is isotropic, else 1."""
-    designs = _found(args)
+    """Find and print layouts; return 0 if all are isotropic, else 1."""
+    designs = _designs(args)
     if args.json:
         from dyn_nodes.analysis.isotropic_output import as_json
 
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if all(design.layout.isotropic for design in designs) else 1
 
 
-def _found(args: argparse.Namespace) -> list[Design]:
+def _designs(args: argparse.Namespace) -> list[Design]:
     from dyn_nodes.multibody.isotropic_design import general, rectangles, require_possible, stars
 
     rollers = args.roller * args.wheels if len(args.roller) == 1 else args.roller
@@ -111,29 +111,29 @@ def _rectangles(args: argparse.Namespace, alpha: list[float]) -> list[Design]:
     if any(abs(abs(math.tan(angle)) - 1.0) > 1e-9 for angle in alpha):
         raise ImpossibleDesignError(
             'wheels on parallel hubs in a rectangle: expected rollers at 45 degrees (--roller 45); with any other '
-            'angle ahead and sideways are not alike'
+            'angle the longitudinal and lateral directions differ'
         )
     return rectangles(half_length, half_width, args.radius, args.roller_radius)
 
 
 def _nearest(args: argparse.Namespace, alpha: list[float]) -> Design:
-    """Return the layout nearest to isotropy in given places; its hubs and rollers turn."""
+    """Return the layout nearest to isotropy at specified positions; hubs and rollers may turn."""
     from dyn_nodes.multibody.isotropic_design import Design, require_possible
     from dyn_nodes.multibody.isotropy import synthesize
     from dyn_nodes.multibody.omni_vehicle import OmniWheel
 
-    places = args.places
-    if len(places) != args.wheels:
-        raise CommandError(f'--places: expected {args.wheels} places, found {len(places)}', 2)
-    reach = max(math.hypot(*place) for place in places)
+    positions = args.places
+    if len(positions) != args.wheels:
+        raise CommandError(f'--places: expected {args.wheels} places, found {len(positions)}', 2)
+    reach = max(math.hypot(*position) for position in positions)
     require_possible([0.5 * math.pi] * args.wheels, args.radius, reach, args.length)
     wheels = [
         OmniWheel(a, math.atan2(y, x), math.atan2(y, x), math.hypot(x, y), args.radius, args.roller_radius)
-        for a, (x, y) in zip(alpha, places)
+        for a, (x, y) in zip(alpha, positions)
     ]
     layout = synthesize(wheels, args.length, seed=args.seed)
     note = 'hubs and rollers turned until the six conditions hold' if layout.isotropic else (
-        'no isotropic layout found in these places; this one is the nearest'
+        'no isotropic layout was found at these positions; this layout is the nearest'
     )  # fmt: skip
     return Design('in given places', note, layout)
 
@@ -146,15 +146,17 @@ def _print(designs: list[Design], count: int) -> None:
     for design in designs:
         layout = design.layout
         title = f'{design.family}: {design.note}'
-        said = f'L = {layout.length:.6g} m, sigma = {layout.sigma:.6g} 1/m, condition number {layout.condition:.9g}'
+        properties = (
+            f'L = {layout.length:.6g} m, sigma = {layout.sigma:.6g} 1/m, condition number {layout.condition:.9g}'
+        )
         headings = ('wheel', 'x, m', 'y, m', 'hub, deg', 'roller, deg', 'roller axis, deg')
         tables.show(table_rows(design), headings, title=title)
-        console.print(said, style='italic')
+        console.print(properties, style='italic')
     free = freedom(count)
-    told = f'{free} free parameters' if free else 'none but its mirror image'
+    freedoms = str(free) if free else 'none except the mirror image'
     console.print(
-        f'All isotropic layouts of {count} equal wheels, beside turning the whole: {told}; every wheel may slide along '
-        'the axis of its roller, and its hub may turn with the roller left in place.',
+        f'Free parameters of isotropic layouts of {count} equal wheels, up to rotation: {freedoms}. Every wheel may be '
+        'moved along its roller axis, and its hub may turn about the fixed roller.',
         style='dim',
     )
 
@@ -171,5 +173,5 @@ def _write(designs: list[Design], args: argparse.Namespace) -> None:
             print(f'written: {args.vehicle}', file=sys.stderr)
     except OSError as error:
         raise CommandError(f'{error.filename or args.plot}: {error.strerror or error}') from None
-    except ValueError as error:  # a suffix that matplotlib does not know
+    except ValueError as error:  # unknown suffix of the picture
         raise CommandError(f'--plot: {error}', 2) from None

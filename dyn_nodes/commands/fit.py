@@ -1,4 +1,4 @@
-"""`dyn-nodes fit`: a machine's parameters from what was recorded of it."""
+"""`dyn-nodes fit`: estimates parameters of a machine from recorded data."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes fit check --cases 200'
     )
     parser = add_command(subparsers, 'fit', 'Estimate parameters of a machine from a bag.', example)
-    verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
+    verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
     for verb in VERBS.values():
         verb.add_verb(verbs)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what was asked; return its exit status."""
+    """Run the verb; return its exit status."""
     return VERBS[args.verb].run(args)

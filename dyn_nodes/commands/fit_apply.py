@@ -1,4 +1,4 @@
-"""`dyn-nodes fit apply`: the lines of a fit in copies of the machine's files."""
+"""`dyn-nodes fit apply`: writes the estimates of a fit into copies of the machine's files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from dyn_nodes.commands import CONFIG_HELP, CommandError, Subparsers, add_command, add_out, missing_package
 from dyn_nodes.commands.machine_report import add_machine, sound_machine
-from dyn_nodes.commands.refusal import print_refusal
+from dyn_nodes.commands.problem_lines import print_rejection
 
 
 def add_verb(verbs: Subparsers) -> None:
@@ -22,12 +22,14 @@ def add_verb(verbs: Subparsers) -> None:
     )
     parser.add_argument('fit', metavar='FIT', type=Path, help='directory of `fit machine --out`')
     add_machine(parser, CONFIG_HELP)
-    parser.add_argument('--mapping', metavar='YAML', help='of its bus, or its name in config/can: gets joint offsets')
-    add_out(parser, 'must not exist', required=True)
+    parser.add_argument(
+        '--mapping', metavar='YAML', help='mapping of the bus, which gets joint offsets, or its name in config/can'
+    )
+    add_out(parser, 'new directory', required=True)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the copies and check them; return 0, or 1 where given files, or the copies, are not sound.
+    """Write the copies and check them; return 0, or 1 if the files or their copies have faults.
 
     Raises:
         CommandError: lines or files that do not fit together, or a directory that can't be made.
@@ -41,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     if sound_machine(args) is None:
         return 1
     urdf, config = machine_files(args.machine, args.config)
-    assert config is not None  # a machine without one is not sound
+    assert config is not None  # `sound_machine` requires it
     try:
         sources = None if args.mapping is None else load_mapping(args.mapping)[0].sources
         mapping = None if sources is None else (Path(sources[0]), Path(sources[1]))
@@ -52,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     except ImportError as error:
         raise missing_package(error, 'can') from None
     except MachineError as error:
-        print_refusal(error, False)
+        print_rejection(error, False)
         return 1
     except (EditError, FileNotFoundError) as error:
         raise CommandError(str(error)) from None

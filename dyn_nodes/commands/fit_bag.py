@@ -1,4 +1,4 @@
-"""`dyn-nodes fit bag`: a log of the simulated log-loader under random levers, to try `fit machine` on."""
+"""`dyn-nodes fit bag`: writes a log of the simulated log-loader under random levers for `fit machine`."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ def add_verb(verbs: Subparsers) -> None:
         'dyn-nodes fit bag tried --duration 80\ndyn-nodes fit bag first.blf',
     )
     parser.add_argument(
-        'log', metavar='BAG', type=Path, help='directory to make; or a file for the frames of its bus, .blf, .asc, .log'
+        'log', metavar='BAG', type=Path, help='new directory; or a file for CAN frames, .blf, .asc, .log'
     )
-    parser.add_argument('--duration', metavar='S', type=between(20, 600), default=80.0, help='of the log (80)')
-    parser.add_argument('--seed', metavar='N', type=SEED, default=1, help='of levers, dead time, payload and noise (1)')
+    parser.add_argument('--duration', metavar='S', type=between(20, 600), default=80.0, help='length of the log (80)')
+    parser.add_argument(
+        '--seed', metavar='N', type=SEED, default=1, help='seed of levers, dead time, payload and noise (1)'
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the log and print what is true of it; return 0.
+    """Write the log and print its true parameters; return 0.
 
     Raises:
-        CommandError: a file or directory that exists, or a package that is missing.
+        CommandError: an existing file or directory, or a missing package.
     """
     from dyn_nodes.analysis.fit_cases import log_loader_rig
     from dyn_nodes.analysis.log_bag import write_log
@@ -38,8 +40,8 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.model.actuators import hydraulic
 
     rig = log_loader_rig(args.duration)
-    found, count = rig.run(args.seed), ''
-    log = measured(found, rig.sensors, args.seed)
+    simulated, count = rig.run(args.seed), ''
+    log = measured(simulated, rig.sensors, args.seed)
     try:
         if args.log.suffix.lower() in SUFFIXES:
             from dyn_nodes.can.mapping_file import load_mapping
@@ -53,9 +55,10 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(str(error)) from None
     except OSError as error:
         raise CommandError(f'{error.filename or args.log}: {error.strerror or error}') from None
-    facts = f'{args.duration:g} s{count}, payload {found.payload:.1f} kg, dead time {found.dead_time:.3f} s'
+    facts = f'{args.duration:g} s{count}, payload {simulated.payload:.1f} kg, dead time {simulated.dead_time:.3f} s'
     print(f'{args.log}: {facts}')
-    for own in map(hydraulic, rig.machine.actuators):
-        friction = rig.machine.joint(own.joint).friction
-        print(f'  {own.name}: dry friction {friction:.5g} at {own.joint}, leakage {own.leakage:.2g} m3/(s Pa)')
+    for actuator in map(hydraulic, rig.machine.actuators):
+        friction = rig.machine.joint(actuator.joint).friction
+        leakage = f'leakage {actuator.leakage:.2g} m3/(s Pa)'
+        print(f'  {actuator.name}: dry friction {friction:.5g} at {actuator.joint}, {leakage}')
     return 0

@@ -1,4 +1,4 @@
-"""`dyn-nodes fit check`: fits of logs of a machine that is known, against the truth."""
+"""`dyn-nodes fit check`: compares fits of simulated logs with the true parameters."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dyn_nodes.commands import Subparsers, add_command, add_jobs, tables
 from dyn_nodes.commands.option_types import between, count
 
 COVERED = (0.93, 0.97)
-"""Bounds of the share of intervals of 95 % that hold the truth."""
+"""Bounds of the share of 95 % intervals that contain the true value."""
 BARS = {'dead_time': 0.01, 'gain': 0.03, 'viscous': 0.1, 'friction': 0.1, 'inertial': 0.02}
-"""Greatest error in 95 % of the cases by group, s or parts; masses count where their interval is as narrow."""
+"""Limits of the error in 95 % of the cases by group, s or relative; see `_narrow` for masses."""
 HELD_OUT = 0.05
-"""Greatest NRMSE of the speeds of a joint on the part of a log that was not used."""
+"""Limit of the NRMSE of joint speeds on the part of a log that was not fitted."""
 
 
 def add_verb(verbs: Subparsers) -> None:
@@ -26,15 +26,15 @@ def add_verb(verbs: Subparsers) -> None:
         'Simulate logs of the log-loader with noise, steps, sensor offsets and unknown dead times; fit; compare.',
         'dyn-nodes fit check --cases 200 --jobs 2',
     )
-    parser.add_argument('--cases', metavar='N', type=count(1, 10_000), default=20, help='(20)')
+    parser.add_argument('--cases', metavar='N', type=count(1, 10_000), default=20, help='number of cases (20)')
     parser.add_argument('--first', metavar='N', type=count(), default=0, help='number of the first case (0)')
-    parser.add_argument('--duration', metavar='S', type=between(20, 600), default=80.0, help='of each log (80)')
+    parser.add_argument('--duration', metavar='S', type=between(20, 600), default=80.0, help='length of each log (80)')
     add_jobs(parser, 1)
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print coverage and errors by group; return 0 where all bounds are kept."""
+    """Print coverage and errors by group; return 0 if all bounds are met."""
     from dyn_nodes.analysis.fit_cases import run_cases
 
     results: list[dict[str, Any]] = []
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def summarize(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return coverage and errors over cases by group, and whether all bounds are kept."""
+    """Return coverage and errors over cases by group, and whether all bounds are met."""
     import numpy as np
 
     groups: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -92,7 +92,7 @@ def summarize(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _narrow(group: str, check: dict[str, Any]) -> bool:
-    """Masses count where their interval is as narrow as the bar: elsewhere the log does not show them so well."""
+    """Return whether an estimate counts: a mass only if its interval is within the limit of the error."""
     return group != 'inertial' or check.get('half', 0.0) <= BARS['inertial']
 
 

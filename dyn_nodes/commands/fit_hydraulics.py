@@ -1,4 +1,4 @@
-"""`dyn-nodes fit hydraulics`: valve areas and oil of actuators whose spools and supply pressures were recorded."""
+"""`dyn-nodes fit hydraulics`: estimates valves and oil from recorded spools and supply pressures."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def add_verb(verbs: Subparsers) -> None:
         'Estimate valve areas, bulk modulus and viscous friction of every actuator from spool, pressures '
         'and joint motion: topics joint_states and hydraulics/<actuator>/spool, supply_pressure, head_pressure and '
         'rod_pressure (of a motor pressure_a and pressure_b), at 50 Hz or faster. Prints estimates with standard '
-        'errors and the lines for the machine YAML. What is not estimated, volumes and areas of the cylinders, pump '
-        'flow, dead zone, is taken from the machine YAML.'
+        'errors and the lines for the machine YAML. Volumes and areas of the cylinders, pump flow and dead zone are '
+        'taken from the machine YAML.'
     )
     hydraulics.add_argument('bag', metavar='BAG', help='rosbag2 directory or file')
-    add_machine(hydraulics, f'{CONFIG_HELP}, with first guesses')
-    hydraulics.add_argument('--actuator', metavar='NAME', nargs='+', help='only these (all that were recorded)')
-    hydraulics.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
+    add_machine(hydraulics, f'{CONFIG_HELP}, with initial guesses')
+    hydraulics.add_argument('--actuator', metavar='NAME', nargs='+', help='actuators to fit (all that were recorded)')
+    hydraulics.add_argument('--namespace', metavar='NS', help="of the machine's topics, if the bag contains several")
     hydraulics.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fit and print; return 0 where every actuator chosen was fitted; without a choice every one that the log moves."""
+    """Fit and print; return 0 if every selected actuator, by default every one that moves, was fitted."""
     machine = sound_machine(args)
     if machine is None:
         return 1
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit], list[str], list[str]]:
-    """Return the fits, why others failed, and why others, none of them chosen, have nothing to be fitted to."""
+    """Return the fits, the reasons of failures, and the reasons why unselected actuators were left out."""
     from dyn_nodes.analysis.bag_reading import read_bag
     from dyn_nodes.analysis.hydraulic_fit import FitError, NothingToFitError, fit_actuator
     from dyn_nodes.analysis.hydraulic_recording import actuator_record, is_recorded
@@ -64,7 +64,7 @@ def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit],
 
     try:
         named = _chosen(machine, args.actuator)
-        chosen = [hydraulic(own) for own in named] if args.actuator else oil_actuators(named)
+        chosen = [hydraulic(actuator) for actuator in named] if args.actuator else oil_actuators(named)
     except ValueError as error:
         raise CommandError(str(error)) from None
     data = read_bag(args.bag, namespace=args.namespace)
@@ -72,8 +72,8 @@ def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit],
         chosen = [actuator for actuator in chosen if is_recorded(data, actuator)]
         if not chosen:
             wanted = f'{data.namespace}/hydraulics/<actuator>/spool and pressures'
-            known = printable(', '.join(sorted(data.counts)))
-            raise CommandError(f'{args.bag}: expected {wanted}, found {known}')
+            topics = printable(', '.join(sorted(data.counts)))
+            raise CommandError(f'{args.bag}: expected {wanted}, found {topics}')
     fits: list[ActuatorFit] = []
     failures: list[str] = []
     left_out: list[str] = []
@@ -82,7 +82,7 @@ def _fit(machine: Machine, args: argparse.Namespace) -> tuple[list[ActuatorFit],
             fits.append(fit_actuator(machine, actuator, actuator_record(data, actuator)))
         except NothingToFitError as error:
             (failures if args.actuator else left_out).append(str(error))
-        except ValueError as error:  # signals may be anything: too few, at no times
+        except ValueError as error:  # too few samples or invalid times
             failures.append(str(error) if isinstance(error, FitError) else f'{actuator.name}: {error}')
     if not fits:
         failures, left_out = [*failures, *left_out], []
@@ -140,24 +140,24 @@ def _print(fits: list[ActuatorFit]) -> None:
 
 
 def yaml_lines(fits: list[ActuatorFit]) -> str:
-    """Return the lines to paste into a machine YAML; only what the data determine."""
+    """Return lines for a machine YAML with the parameters that the data determine."""
     lines = ['actuators:']
     for fit in fits:
-        known = {name: estimate for name, estimate in fit.estimates.items() if estimate.identified}
-        if not known:
+        identified = {name: estimate for name, estimate in fit.estimates.items() if estimate.identified}
+        if not identified:
             continue
         lines.append(f'  {fit.actuator}:')
         for group in ('valve', 'supply'):
-            members = [name for name in known if GROUPS.get(name) == group]
+            members = [name for name in identified if GROUPS.get(name) == group]
             if members:
                 lines.append(f'    {group}:')
-                lines += [f'      {name}: {_yaml_number(known[name].value)}' for name in members]
-        if 'viscous' in known:
-            lines.append(f'    viscous: {_yaml_number(known["viscous"].value)}')
+                lines += [f'      {name}: {_yaml_number(identified[name].value)}' for name in members]
+        if 'viscous' in identified:
+            lines.append(f'    viscous: {_yaml_number(identified["viscous"].value)}')
     return '\n'.join(lines)
 
 
 def _yaml_number(value: float) -> str:
-    """Five digits, with a point in the mantissa: YAML 1.1 reads 1e9 as text."""
+    """Return five digits with a point in the mantissa, because YAML 1.1 reads 1e9 as text."""
     mantissa, exponent = f'{value:.4e}'.split('e')
     return f'{mantissa}e{int(exponent):+d}'

@@ -1,4 +1,4 @@
-"""`dyn-nodes fit machine`: valves, friction, masses and offsets of a whole machine from a bag."""
+"""`dyn-nodes fit machine`: estimates valves, friction, masses and joint offsets of a machine from a bag."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ def add_verb(verbs: Subparsers) -> None:
         'dyn-nodes fit machine day_1 --machine log_loader --out fit\n'
         'dyn-nodes fit machine day_1 --machine my.urdf --config my.yaml --use 20 200 --hold 200 260',
     )
-    parser.add_argument('bag', metavar='BAG', help='rosbag2 directory or file, as of can_bridge_node or `bag import`')
-    add_machine(parser, f'{CONFIG_HELP}, with first guesses')
+    parser.add_argument('bag', metavar='BAG', help='rosbag2 directory or file of can_bridge_node or `bag import`')
+    add_machine(parser, f'{CONFIG_HELP}, with initial guesses')
     parser.add_argument(
-        '--payload', metavar='KG', type=at_least(0, 'kg'), help='in the implement, known (that of the machine YAML)'
+        '--payload', metavar='KG', type=at_least(0, 'kg'), help='known payload (payload of the machine YAML)'
     )
-    for name, text in (('use', 'part of the log, s (all but its last quarter)'), ('hold', HOLD_HELP)):
+    for name, text in (('use', 'part of the log to fit, s (all but its last quarter)'), ('hold', HOLD_HELP)):
         parser.add_argument(f'--{name}', metavar=('START', 'END'), type=between(0, 1e9, 's'), nargs=2, help=text)
-    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
-    add_out(parser, 'write numbers, lines for the machine files and plots')
+    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, if the bag contains several")
+    add_out(parser, 'directory for numbers, lines for the machine files and plots')
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fit and print; return 0 where everything was fitted.
+    """Fit and print; return 0 if everything was fitted.
 
     Raises:
         CommandError: the bag, the files or the parts can't be used.
@@ -96,18 +96,18 @@ def print_fit(fit: MachineFit) -> None:
         tables.show(rows, COLUMNS, title=title)
     if fit.mechanics is not None:
         hidden = ', '.join(fit.mechanics.base.hidden) or 'none'
-        console.print(f'no motion of these joints shows: {hidden}', markup=False)
-        console.print(f'only in combinations: {", ".join(fit.mechanics.base.only_combined)}', markup=False)
+        console.print(f'not identifiable from any motion of these joints: {hidden}', markup=False)
+        console.print(f'identifiable only in combinations: {", ".join(fit.mechanics.base.only_combined)}', markup=False)
     if fit.validation is not None:
         start, end = fit.validation.span
-        console.print(f'on {start:.6g} to {end:.6g} s, which the fit has not seen:', style='bold')
-        for name, own in fit.validation.joints.items():
+        console.print(f'on {start:.6g} to {end:.6g} s, which was not fitted:', style='bold')
+        for name, joint in fit.validation.joints.items():
             text = (
                 'at rest'
-                if own.nrmse != own.nrmse
+                if joint.nrmse != joint.nrmse
                 else (
-                    f'speed within {own.error:.2g} rad/s or m/s, NRMSE {100 * own.nrmse:.1f} %, '
-                    f'measured {1e3 * own.delay:+.0f} ms after simulated'
+                    f'speed within {joint.error:.2g} rad/s or m/s, NRMSE {100 * joint.nrmse:.1f} %, '
+                    f'measured {1e3 * joint.delay:+.0f} ms after simulated'
                 )
             )
             console.print(f'  {name}: {text}', markup=False)
@@ -137,14 +137,14 @@ def _tables(fit: MachineFit) -> list[tuple[str, list[Row]]]:
     from dyn_nodes.analysis.mechanics_fit import Quantity
     from dyn_nodes.analysis.valve_fit import PARAMETERS, SENSORS
 
-    found: list[tuple[str, list[Row]]] = []
-    for name, own in fit.valves.items():
+    sections: list[tuple[str, list[Row]]] = []
+    for name, valve in fit.valves.items():
         rows: list[Row] = []
         for k, key in enumerate(PARAMETERS):
             if key not in SENSORS and key != 'joint_offset':
-                one = Quantity(float(own.values[k]), float(own.half_widths[k]), float(own.before[k]))
+                one = Quantity(float(valve.values[k]), float(valve.half_widths[k]), float(valve.before[k]))
                 rows.append((key, one, is_seen(key.partition('.')[0], one)))
-        found.append((f'{name}: flow left over {100 * own.rest / max(own.moved, 1e-12):.1f} %', rows))
+        sections.append((f'{name}: flow left over {100 * valve.rest / max(valve.moved, 1e-12):.1f} %', rows))
     if fit.mechanics is not None:
         mechanics = fit.mechanics
         rows = [(f'{name} viscous', one, is_seen('viscous', one)) for name, one in mechanics.viscous.items()]
@@ -154,5 +154,5 @@ def _tables(fit: MachineFit) -> list[tuple[str, list[Row]]]:
             seen = one.half_width < SEEN_COMBINATION * mechanics.base.scales[k]
             rows.append((mechanics.base.text(k), one, seen))
         left = ', '.join(f'{name} {value:.3g}' for name, value in mechanics.rest.items())
-        found.append((f'joints and links: effort left over, N m or N: {left}', rows))
-    return found
+        sections.append((f'joints and links: effort left over, N m or N: {left}', rows))
+    return sections

@@ -1,4 +1,4 @@
-"""`dyn-nodes fit plan`: lever sequences that show what a log does not."""
+"""`dyn-nodes fit plan`: proposes lever sequences that excite parameters a log does not determine."""
 
 from __future__ import annotations
 
@@ -21,15 +21,17 @@ def add_verb(verbs: Subparsers) -> None:
     parser = add_command(
         verbs,
         'plan',
-        'Propose lever sequences that make parameters visible, within what the tip-over governor lets pass.',
+        'Propose lever sequences that excite parameters and that the tip-over governor permits.',
         'dyn-nodes fit plan --machine log_loader -o plan.yaml\n'
         'dyn-nodes fit plan --machine my.urdf --config my.yaml --bag day_1 -o plan.yaml',
     )
     add_machine(parser)
-    parser.add_argument('--bag', metavar='BAG', help='what it shows counts already')
-    parser.add_argument('--payload', metavar='KG', type=at_least(0, 'kg'), default=0.0, help='in the implement (0)')
-    parser.add_argument('--duration', metavar='S', type=between(15, 300), default=40.0, help='of each sequence (40)')
-    parser.add_argument('--sequences', metavar='N', type=count(1), default=2, help='to propose (2)')
+    parser.add_argument('--bag', metavar='BAG', help='log whose information is taken into account')
+    parser.add_argument('--payload', metavar='KG', type=at_least(0, 'kg'), default=0.0, help='payload (0)')
+    parser.add_argument(
+        '--duration', metavar='S', type=between(15, 300), default=40.0, help='length of each sequence (40)'
+    )
+    parser.add_argument('--sequences', metavar='N', type=count(1), default=2, help='number of sequences to propose (2)')
     parser.add_argument(
         '--candidates', metavar='N', type=count(1, 1000), default=12, help='random sequences to choose from (12)'
     )
@@ -37,18 +39,18 @@ def add_verb(verbs: Subparsers) -> None:
         '--criterion',
         choices=('determinant', 'worst'),
         default='determinant',
-        help='determinant of the information, or what is least visible first',
+        help='determinant of the information, or the least identifiable parameter first',
     )
-    parser.add_argument('--seed', metavar='N', type=SEED, default=0, help='of the random sequences (0)')
-    add_out(parser, 'task file to write; of more sequences plan_2.yaml, ...', 'YAML')
+    parser.add_argument('--seed', metavar='N', type=SEED, default=0, help='seed of the random sequences (0)')
+    add_out(parser, 'task file to write; further sequences: plan_2.yaml, ...', 'YAML')
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Propose sequences, print what they show; return 0.
+    """Propose sequences and print their information; return 0.
 
     Raises:
-        CommandError: files or numbers that can't be used, or no sequence that the governor lets pass.
+        CommandError: files or numbers that can't be used, or no sequence that the governor permits.
     """
     from dyn_nodes.analysis.bag_reading import BagReadingError, read_bag
     from dyn_nodes.analysis.excitation import Planner
@@ -66,10 +68,10 @@ def run(args: argparse.Namespace) -> int:
     if not oil_actuators(machine.actuators):
         raise CommandError(f'{machine.name}: expected hydraulic actuators, found none')
     try:
-        known = None if args.bag is None else log_of_bag(read_bag(args.bag), machine)
+        recorded = None if args.bag is None else log_of_bag(read_bag(args.bag), machine)
         planner = Planner(machine, args.payload, args.duration)
         show = (lambda: None) if args.json else (lambda: print('.', end='', file=sys.stderr, flush=True))
-        plan = planner.plan(args.candidates, args.sequences, args.criterion, args.seed, known, show)
+        plan = planner.plan(args.candidates, args.sequences, args.criterion, args.seed, recorded, show)
     except (BagReadingError, ValueError) as error:
         raise CommandError(printable(str(error))) from None
     if not args.json:
@@ -86,11 +88,11 @@ def _write(plan: Plan, machine: Any, output: Path | None) -> list[Path]:
     from dyn_nodes.analysis.excitation import task_text
 
     files = []
-    for number, own in enumerate(plan.chosen if output is not None else (), 1):
+    for number, sequence in enumerate(plan.chosen if output is not None else (), 1):
         assert output is not None
         path = output if number == 1 else output.with_name(f'{output.stem}_{number}{output.suffix}')
         try:
-            path.write_text(task_text(own, machine, number))
+            path.write_text(task_text(sequence, machine, number))
         except OSError as error:
             raise CommandError(f'{path}: {error.strerror or error}') from None
         files.append(path)
@@ -98,21 +100,21 @@ def _write(plan: Plan, machine: Any, output: Path | None) -> list[Path]:
 
 
 def _lacking(plan: Plan, which: str) -> list[str]:
-    found = []
-    for name, own in plan.blocks.items():
+    lacking = []
+    for name, block in plan.blocks.items():
         widths = plan.before[name] if which == 'before' else plan.after[name]
-        found += [text for text, width, wanted in zip(own.names, widths, own.wanted) if width > wanted]
-    return found
+        lacking += [text for text, width, wanted in zip(block.names, widths, block.wanted) if width > wanted]
+    return lacking
 
 
 def _as_json(plan: Plan, files: list[Path]) -> dict[str, Any]:
     parameters = {}
-    for name, own in plan.blocks.items():
-        for k, text in enumerate(own.names):
+    for name, block in plan.blocks.items():
+        for k, text in enumerate(block.names):
             parameters[text] = {
                 'before': float(plan.before[name][k]),
                 'after': float(plan.after[name][k]),
-                'wanted': float(own.wanted[k]),
+                'wanted': float(block.wanted[k]),
             }
     return {
         'tried': plan.tried,
@@ -120,8 +122,12 @@ def _as_json(plan: Plan, files: list[Path]) -> dict[str, Any]:
         'governed': plan.governed,
         'remark': plan.remark,
         'sequences': [
-            {'let_through': own.let_through, 'duration': own.profile.duration, 'segments': len(own.profile.segments)}
-            for own in plan.chosen
+            {
+                'let_through': sequence.let_through,
+                'duration': sequence.profile.duration,
+                'segments': len(sequence.profile.segments),
+            }
+            for sequence in plan.chosen
         ],
         'files': [str(path) for path in files],
         'half_widths': parameters,
@@ -134,10 +140,10 @@ def _print(plan: Plan, files: list[Path]) -> None:
     if not plan.governed:
         console.print(f'without governor: {plan.remark}', style='yellow', markup=False)
     console.print(f'{plan.tried} sequences tried, {plan.dropped} held back by the governor', markup=False)
-    for number, own in enumerate(plan.chosen, 1):
+    for number, sequence in enumerate(plan.chosen, 1):
         where = f': {files[number - 1]}' if files else ''
-        text = f'sequence {number}{where}: {own.profile.duration:g} s, {len(own.profile.segments)} segments'
-        console.print(f'{text}, {100 * own.let_through:.1f} % let through', markup=False)
+        text = f'sequence {number}{where}: {sequence.profile.duration:g} s, {len(sequence.profile.segments)} segments'
+        console.print(f'{text}, {100 * sequence.let_through:.1f} % let through', markup=False)
     missing = _lacking(plan, 'before')
     left = _lacking(plan, 'after')
     console.print(

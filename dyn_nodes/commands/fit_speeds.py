@@ -1,4 +1,4 @@
-"""`dyn-nodes fit speeds`: dead time, dead zone and gain of drives from commands and positions alone."""
+"""`dyn-nodes fit speeds`: estimates dead time, dead zone and gain of drives from commands and positions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from dyn_nodes.analysis.speed_fit import SpeedFit
 
 Signals = dict[str, tuple[Array, Array]]
-"""Times and values of a signal by its name."""
+"""Times, s, and values of a signal by its name."""
 TIMES = ('time', 't', 'timestamp')
 
 
@@ -34,23 +34,23 @@ def add_verb(verbs: Subparsers) -> None:
         'dyn-nodes fit speeds day_1 --pair boom=boom_joint --pair stick=stick_joint\n'
         "dyn-nodes fit speeds measured.csv --pair 'Boom Cmd=Boom Ms' --hold 90 120",
     )
-    parser.add_argument('log', metavar='LOG', type=Path, help='bag, or CSV with a column of time, s')
+    parser.add_argument('log', metavar='LOG', type=Path, help='bag, or CSV with a time column, s')
     parser.add_argument(
         '--pair',
         metavar='COMMAND=POSITION',
         action='append',
         required=True,
-        help='columns of a CSV; of a bag an actuator (or its number) of valve_commands and a joint; one for each drive',
+        help='two columns of a CSV; or an actuator (or its number) of valve_commands and a joint of a bag; repeatable',
     )
     parser.add_argument(
         '--hold', metavar=('START', 'END'), type=finite, nargs=2, help='part for the validation, s (the last quarter)'
     )
-    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
+    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, if the bag contains several")
     parser.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Fit and print; return 0 where every drive was fitted.
+    """Fit and print; return 0 if every drive was fitted.
 
     Raises:
         CommandError: the log or a pair can't be used.
@@ -79,20 +79,20 @@ def _pair(text: str, commands: Signals, positions: Signals, log: Path) -> tuple[
     names = text.split('=')
     if len(names) != 2:
         raise CommandError(f'--pair: expected COMMAND=POSITION, found {printable(text)}')
-    found = []
-    for name, known, kind in zip(names, (commands, positions), ('command', 'position')):
-        if name not in known:
+    samples = []
+    for name, signals, kind in zip(names, (commands, positions), ('command', 'position')):
+        if name not in signals:
             raise CommandError(
-                f'{log}: expected the {kind} {printable(name)}, found {printable(", ".join(sorted(known)))}'
+                f'{log}: expected the {kind} {printable(name)}, found {printable(", ".join(sorted(signals)))}'
             )
-        found.append(_samples(*known[name]))
-        if len(found[-1].times) < 2:
+        samples.append(_samples(*signals[name]))
+        if len(samples[-1].times) < 2:
             raise CommandError(f'{log}: expected two numbers or more of {printable(name)}')
-    return found[0], found[1]
+    return samples[0], samples[1]
 
 
 def _samples(times: Array, values: Array) -> Samples:
-    """Finite samples at rising times."""
+    """Return the finite samples at increasing times."""
     from dyn_nodes.analysis.machine_log import Samples
 
     good = np.isfinite(times) & np.isfinite(values)
@@ -106,8 +106,8 @@ def _csv(path: Path) -> tuple[Signals, Signals]:
         with path.open(newline='', encoding='utf-8-sig') as file:
             rows = csv.reader(file)
             names = [name.strip() for name in next(rows, [])]
-            place = next((k for k, name in enumerate(names) if name.lower() in TIMES), None)
-            if place is None:
+            index = next((k for k, name in enumerate(names) if name.lower() in TIMES), None)
+            if index is None:
                 raise CommandError(
                     f'{path}:1: expected a column of time ({", ".join(TIMES)}), found {printable(", ".join(names))}'
                 )
@@ -117,19 +117,19 @@ def _csv(path: Path) -> tuple[Signals, Signals]:
     if not data:
         raise CommandError(f'{path}: expected rows of numbers, found none')
     columns = np.array(data).T
-    found = {name: (columns[place], columns[k]) for k, name in enumerate(names) if k != place}
-    return found, found
+    signals = {name: (columns[index], columns[k]) for k, name in enumerate(names) if k != index}
+    return signals, signals
 
 
-def _row(place: str, names: list[str], cells: list[str]) -> list[float]:
+def _row(where: str, names: list[str], cells: list[str]) -> list[float]:
     if len(cells) != len(names):
-        raise CommandError(f'{place}: expected {len(names)} cells, found {len(cells)}')
+        raise CommandError(f'{where}: expected {len(names)} cells, found {len(cells)}')
     values = []
     for name, cell in zip(names, cells):
         try:
             values.append(float(cell) if cell.strip() else math.nan)
         except ValueError:
-            raise CommandError(f'{place}: {printable(name)}: expected a number, found {printable(cell)}') from None
+            raise CommandError(f'{where}: {printable(name)}: expected a number, found {printable(cell)}') from None
     return values
 
 
@@ -139,8 +139,8 @@ def _bag(path: Path, namespace: str | None) -> tuple[Signals, Signals]:
     data = read_bag(path, namespace=namespace)
     for topic in ('valve_commands', 'joint_states'):
         if topic not in data.tables:
-            known = printable(', '.join(sorted(data.counts)))
-            raise CommandError(f'{path}: expected {data.namespace}/{topic}, found {known}')
+            topics = printable(', '.join(sorted(data.counts)))
+            raise CommandError(f'{path}: expected {data.namespace}/{topic}, found {topics}')
     commands, states = data.tables['valve_commands'], data.tables['joint_states']
     positions = {
         name.removesuffix('/position'): (states.time, values)
@@ -181,6 +181,5 @@ def _print(fits: dict[str, SpeedFit]) -> None:
             rows.append((key, value, f'{fit.half_widths[k]:.2g}'))
         tables.show(rows, ('number', 'estimate', '+- (95 %)'), title=title)
         console.print(
-            f'speed on {fit.held[0]:.5g} to {fit.held[1]:.5g} s, which the fit has not seen: '
-            f'NRMSE {100 * fit.nrmse:.1f} %'
+            f'speed on {fit.held[0]:.5g} to {fit.held[1]:.5g} s, which was not fitted: NRMSE {100 * fit.nrmse:.1f} %'
         )

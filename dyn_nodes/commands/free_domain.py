@@ -1,4 +1,4 @@
-"""A free DDS domain on this machine, so that two demonstrations do not receive each other's messages."""
+"""Selects a free DDS domain on this computer, so that two demonstrations do not receive each other's messages."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from contextlib import contextmanager
 
 from dyn_nodes.commands import CommandError
 
-# the port plan of DDS (RTPS 2.2, section 9.6.1.1): discovery by multicast, then by unicast, two ports a participant
+# DDS ports (RTPS 2.2, section 9.6.1.1): discovery by multicast, then by unicast, two ports per participant
 PORT_BASE, DOMAIN_GAIN = 7400, 250
 DISCOVERY_OFFSETS = (0, *range(10, 30, 2))
-LAST_DOMAIN = 101  # domains above reach into Linux's ephemeral ports
+LAST_DOMAIN = 101  # ports of higher domains are ephemeral ports of Linux
 
 
 def choose_domain(environment: Mapping[str, str] = os.environ) -> int:
-    """Return the user's `ROS_DOMAIN_ID`, or else the first domain from 0 that has no participant on this machine."""
+    """Return the user's `ROS_DOMAIN_ID`, or the first domain from 0 without a participant on this computer."""
     wanted = environment.get('ROS_DOMAIN_ID', '')
     if wanted.isdigit():
         return int(wanted)
@@ -26,9 +26,9 @@ def choose_domain(environment: Mapping[str, str] = os.environ) -> int:
 
 @contextmanager
 def claimed_domain(environment: Mapping[str, str] = os.environ) -> Iterator[int]:
-    """Give the domain of `choose_domain`, and keep others from choosing it until a participant is there.
+    """Yield the domain of `choose_domain`; in the context no other process chooses it.
 
-    A port of the domain's tenth participant is held meanwhile; participants count from the first.
+    The claim holds a port of the domain's tenth participant; participants are numbered from the first.
     """
     wanted = environment.get('ROS_DOMAIN_ID', '')
     if wanted.isdigit():
@@ -44,14 +44,14 @@ def claimed_domain(environment: Mapping[str, str] = os.environ) -> Iterator[int]
 
 
 def require_no_machine(domain: int, seconds: float = 1.0) -> None:
-    """Demand that no machine runs in a domain, whose topics a run there would be mixed with.
+    """Raise an error if a machine runs in a domain, because its topics would mix with those of a new run.
 
     Args:
         domain: of DDS.
-        seconds: wall time to look for one, where the domain is used on this computer.
+        seconds: wall time for discovery if the domain is in use on this computer.
 
     Raises:
-        CommandError: something publishes `joint_states`; the message names the nodes.
+        CommandError: nodes publish `joint_states`; the message lists them.
     """
     if not is_used(domain):
         return
@@ -73,7 +73,7 @@ def require_no_machine(domain: int, seconds: float = 1.0) -> None:
     if sources:
         raise CommandError(
             f'a machine runs in domain {domain} already: {", ".join(sources)} publishes {TOPIC}; '
-            'stop it, or choose another ROS_DOMAIN_ID (unset, the next free one is taken)'
+            'stop it, or set another ROS_DOMAIN_ID (by default the next free domain is used)'
         )
 
 
@@ -91,7 +91,7 @@ def _is_free(port: int) -> bool:
 
 
 def _bound(port: int) -> socket.socket | None:
-    """Return a socket that has a port; None where it is taken."""
+    """Return a socket bound to a port; None if the port is in use."""
     made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     try:
         made.bind(('', port))

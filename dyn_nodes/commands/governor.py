@@ -1,4 +1,4 @@
-"""`dyn-nodes governor`: an adversary against the tip-over governor of a machine, and what it costs in ordinary work."""
+"""`dyn-nodes governor`: tests the tip-over governor of a machine and its cost in ordinary work."""
 
 from __future__ import annotations
 
@@ -45,25 +45,25 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'governor',
-        'Test the tip-over governor: adversary, cost, emergency stops; list what it held back in a bag.',
+        'Test the tip-over governor; list its interventions in a bag.',
         example,
     )
-    verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
+    verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
     test = add_command(
         verbs,
         'test',
         'Run lever sequences that try to tip the machine.',
         example,
-        'Run a simulated machine under random, switching and reaching lever sequences, with the governor\n'
-        'and without it, and count the runs in which it overturned or lifted a wheel (off the ground for longer than\n'
+        'Run a simulated machine under random, switching and reaching lever sequences, with and without the\n'
+        'governor, and count the runs in which it overturned or lifted a wheel (off the ground for longer than\n'
         '0.1 s, or by more than 0.5 degrees of the base). Masses, payload, ground and delays are drawn from a box\n'
-        'around what the governor knows. Starts in which not even valves at neutral are certified are counted by\n'
-        'themselves. A run takes about a second of a core. The exit status is 1 where, with the governor, a wheel\n'
-        'lifted or the simulation diverged, or where a machine overturned after such a start.',
+        'around the model of the governor. Starts in which not even neutral valves are certified are counted\n'
+        'separately. A run takes about a second of a core. The exit status is 1 if, with the governor, a wheel\n'
+        'lifted or the simulation diverged, or if a machine overturned after such a start.',
     )
     runs = count(0, MOST_RUNS)
     test.add_argument('--runs', metavar='N', type=runs, default=100, help='random lever sequences (100)')
-    test.add_argument('--first', metavar='N', type=runs, default=0, help='number of the first of them (0)')
+    test.add_argument('--first', metavar='N', type=runs, default=0, help='number of the first sequence (0)')
     test.add_argument(
         '--search',
         metavar='N',
@@ -74,32 +74,32 @@ def add_parser(subparsers: Subparsers) -> None:
         help='search for the worst sequence and machine of the box by cross-entropy, with N runs (0; 2000 without N)',
     )
     test.add_argument(
-        '--cases', metavar='FILE', type=Path, help='JSON lines with a `case` to run as well, such as a runs.jsonl'
+        '--cases', metavar='FILE', type=Path, help='JSON lines with further cases (`case`), such as a runs.jsonl'
     )
     governor_box.add_options(test)
     governor_box.add_efforts(test)
     test.add_argument(
-        '--drop', action='store_true', help='drop the load at any time; the governor knows of it after 0.5 s'
+        '--drop', action='store_true', help='drop the load at a random time; the governor is informed after 0.5 s'
     )
     test.add_argument(
         '--grab',
         metavar='KG',
         type=between(0.0, 1e5),
         default=0.0,
-        help='grab up to so much more at any time; the governor knows of it after 0.5 s (0)',
+        help='grab up to this load at a random time; the governor is informed after 0.5 s (0)',
     )
     test.add_argument(
         '--bring-down',
         action='store_true',
-        help='where a wheel has lifted the governor moves functions by itself, if that brings it down sooner',
+        help='after a wheel has lifted the governor moves functions if that lowers it sooner',
     )
-    test.add_argument('--only-governed', action='store_true', help='leave out the runs without the governor')
+    test.add_argument('--only-governed', action='store_true', help='run with the governor only')
     test.add_argument(
         '--worst',
         metavar='N',
         type=count(0, 1000),
         default=WORST,
-        help='worst cases to show, and to write to --out (5)',
+        help='worst cases to print and to write to --out (5)',
     )
     test.add_argument('--json', action='store_true', help='print JSON')
 
@@ -111,7 +111,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the adversary; the exit status is 0 where no wheel lifted with the governor. Or run another verb."""
+    """Run the verb; return its exit status, for `test` 0 if no wheel lifted with the governor."""
     if args.verb != 'test':
         verbs = {
             'cycles': governor_cycles,
@@ -123,27 +123,25 @@ def run(args: argparse.Namespace) -> int:
         return verbs[args.verb].run(args)
     governor_box.check(args)
     if args.efforts and args.bring_down:
-        raise CommandError(
-            '--bring-down: a governor of efforts moves nothing by itself, expected no --efforts beside it', 2
-        )
+        raise CommandError('--bring-down: expected no --efforts, because a governor of efforts starts no motion', 2)
     if args.runs == args.search == 0 and args.cases is None:
         raise CommandError('--runs 0: expected runs, --search or --cases, found none', 2)
     machine, box = governor_box.machine_and_box(args)
     path = governor_box.runs_file(args)
     try:
         governed, free, repeated = _records(args, machine, box, path)
-        found = _result(args, governed, free, box, repeated)
+        result = _result(args, governed, free, box, repeated)
     except OSError as error:
         raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
     if args.json:
-        tables.print_json(found)
+        tables.print_json(result)
     else:
-        _print(found)
-    refused = found['refused_starts']
-    return 1 if any((found['lifted'], found['diverged'], refused['overturned'], refused['diverged'])) else 0
+        _print(result)
+    rejected = result['refused_starts']
+    return 1 if any((result['lifted'], result['diverged'], rejected['overturned'], rejected['diverged'])) else 0
 
 
-def _given_cases(args: argparse.Namespace, box: Box) -> list[Case]:
+def _cases_of_file(args: argparse.Namespace, box: Box) -> list[Case]:
     from dyn_nodes.governor.campaign.campaign import read_cases
 
     if args.cases is None:
@@ -159,11 +157,11 @@ def _given_cases(args: argparse.Namespace, box: Box) -> list[Case]:
 def _records(
     args: argparse.Namespace, machine: Machine, box: Box, path: Path | None
 ) -> tuple[list[Record], list[Record], int]:
-    """Return the runs with the governor, those without it, and how many of all the file had."""
+    """Return the runs with the governor, the runs without it, and the number of runs read from the file."""
     from dyn_nodes.governor.campaign.campaign import Campaign, random_cases
     from dyn_nodes.governor.campaign.search import SearchSettings, search
 
-    cases = _given_cases(args, box) + random_cases(box, args.runs, args.seed, args.first)
+    cases = _cases_of_file(args, box) + random_cases(box, args.runs, args.seed, args.first)
     with (
         tables.progress() as bar,
         Campaign(machine, path, args.jobs, governor_box.settings(args)) as campaign,
@@ -207,44 +205,44 @@ def _result(
         'search': summary(governed[len(governed) - args.search :]) if args.search else None,
         'without_governor': summary(free) if free else None,
         'worst': [
-            {'task': None if path is None else str(path), **own.outcome.as_dict(), 'case': own.case.as_dict()}
-            for path, own in zip(paths, bad)
+            {'task': None if path is None else str(path), **record.outcome.as_dict(), 'case': record.case.as_dict()}
+            for path, record in zip(paths, bad)
         ],
     }
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(result: dict[str, Any]) -> None:
     governor_counts.print_counts(
         {
-            'without governor': found['without_governor'],
-            'with governor': found,
-            'of these the search': found['search'],
+            'without governor': result['without_governor'],
+            'with governor': result,
+            'of these the search': result['search'],
         }
     )
-    if not found['worst']:
+    if not result['worst']:
         return
     console = tables.console()
     numbers = ('', 'ended, s', 'lifted, s', 'tilt, deg', 'load share', 'payload / known, kg', 'mass', 'slope, deg')
-    tables.show(map(_row, found['worst']), (*numbers, 'delays, ms'), title='worst cases with the governor')
-    for own in found['worst']:
-        if own['task'] is not None:
-            console.print(own['task'], soft_wrap=True)
+    tables.show(map(_row, result['worst']), (*numbers, 'delays, ms'), title='worst cases with the governor')
+    for case in result['worst']:
+        if case['task'] is not None:
+            console.print(case['task'], soft_wrap=True)
 
 
-def _end(own: dict[str, Any]) -> str:
-    return next((name for name in ('overturned', 'diverged', 'lifted') if own[name]), 'stood')
+def _end(outcome: dict[str, Any]) -> str:
+    return next((name for name in ('overturned', 'diverged', 'lifted') if outcome[name]), 'stood')
 
 
-def _row(own: dict[str, Any]) -> list[str]:
-    case = own['case']
-    lifted = '' if own['lift_time'] is None else f'{own["lift_time"]:.2f}'
+def _row(outcome: dict[str, Any]) -> list[str]:
+    case = outcome['case']
+    lifted = '' if outcome['lift_time'] is None else f'{outcome["lift_time"]:.2f}'
     slope = f'{math.degrees(case["roll"]):.1f} / {math.degrees(case["pitch"]):.1f}'
     return [
-        _end(own),
-        f'{own["time"]:.2f}',
+        _end(outcome),
+        f'{outcome["time"]:.2f}',
         lifted,
-        f'{math.degrees(own["tilt"]):.2f}',
-        f'{own["share"]:.3f}',
+        f'{math.degrees(outcome["tilt"]):.2f}',
+        f'{outcome["share"]:.3f}',
         f'{case["payload"]:.0f} / {case["known_payload"]:.0f}',
         f'{case["mass"]:g}',
         slope,

@@ -1,4 +1,4 @@
-"""What the verbs of `dyn-nodes governor` share: the box that cases are drawn from, where they are kept, progress."""
+"""Options of the verbs of `dyn-nodes governor`: the box of cases, the settings of the governor, the file of runs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from dyn_nodes.governor.campaign.troubles import TroubleBox
     from dyn_nodes.model.machine import Machine
 
-CARE = {
+MARGINS = {
     'reserve': 'least load of a wheel on a stop, over its mean',
-    'rise': 'how much more where an output grows',
-    'least': 'least load of a wheel on the way to a better stand',
-    'slack': 'or the load at rest less this, where that is less',
+    'rise': 'additional reserve if an output grows',
+    'least': 'least load of a wheel on the way to a more stable posture',
+    'slack': 'alternative limit, if lower: load at rest minus this',
 }
 DEFAULTS = GovernorSettings()
 
@@ -29,15 +29,15 @@ DEFAULTS = GovernorSettings()
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add machine, box, processes and file to a verb."""
     add_machine_and_config(parser)
-    parser.add_argument('--seed', metavar='N', type=SEED, default=1, help='of the random numbers (1)')
+    parser.add_argument('--seed', metavar='N', type=SEED, default=1, help='seed of the random numbers (1)')
     add_doubts(parser, 1000.0)
-    unknown = ', which the governor does not allow for (0)'
+    unknown = ', unknown to the governor (0)'
     for name, unit, most, default, text in (
         ('slope', 'DEG', 30.0, 5.0, 'steepest ground (5)'),
-        ('noise', 'X', 100.0, 0.0, 'errors of sensors; 1: those of dyn-nodes monitor check (0)'),
-        ('jitter', '%', 100.0, 0.0, 'part by which delays are shorter at times (0)'),
-        ('oil-error', '%', 90.0, 0.0, f"greatest of the oil's bulk modulus{unknown}"),
-        ('suspension-error', '%', 90.0, 0.0, f"greatest of the wheels' stiffness and damping{unknown}"),
+        ('noise', 'X', 100.0, 0.0, 'factor on the sensor errors of dyn-nodes monitor check (0)'),
+        ('jitter', '%', 100.0, 0.0, 'random reduction of delays (0)'),
+        ('oil-error', '%', 90.0, 0.0, f"greatest error of the oil's bulk modulus{unknown}"),
+        ('suspension-error', '%', 90.0, 0.0, f"greatest error of the wheels' stiffness and damping{unknown}"),
     ):
         parser.add_argument(f'--{name}', metavar=unit, type=between(0.0, most), default=default, help=text)
     parser.add_argument(
@@ -46,67 +46,70 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         '--any-start',
         action='store_true',
-        help='begin at rest in any posture, or as far on the way there as the governor certifies',
+        help='start at rest in a random posture, or as near to it as the governor certifies',
     )
+    parser.add_argument('--nominal', action='store_true', help='exact model: level ground, no errors, no delay')
     parser.add_argument(
-        '--nominal', action='store_true', help='the governor knows everything: level ground, no errors, no delay'
+        '--unaware', action='store_true', help='the governor uses its default errors and delay, not the options above'
     )
-    parser.add_argument(
-        '--unaware', action='store_true', help='the governor allows for its own errors and delay, not for those above'
-    )
-    add_care(parser)
-    parser.add_argument('--no-stops', action='store_true', help='without the end stops of joints')
-    parser.add_argument('--no-imu', action='store_true', help='the governor has no IMU and takes the ground for level')
+    add_margins(parser)
+    parser.add_argument('--no-stops', action='store_true', help='no end stops of joints')
+    parser.add_argument('--no-imu', action='store_true', help='the governor has no IMU and assumes level ground')
     add_jobs(parser)
-    add_out(parser, 'directory of what was run; a later call goes on there')
+    add_out(parser, 'directory of the runs, which a later call continues')
 
 
 def add_doubts(parser: argparse.ArgumentParser, latest: float) -> None:
-    """Add the errors and the delay, ms, that the governor allows for."""
+    """Add the model errors and the delay, ms, that the governor takes into account."""
     for name, unit, most, default, text in (
-        ('mass-error', '%', 50.0, 100.0 * DEFAULTS.mass_error, 'greatest of all links'),
-        ('center-error', 'MM', 500.0, 1e3 * DEFAULTS.center_error, 'greatest of the centre of mass of all links'),
-        ('payload-error', '%', 100.0, 100.0 * DEFAULTS.payload_error, 'greatest of the payload'),
-        ('delay', 'MS', latest, 1e3 * DEFAULTS.delay, 'longest from measurement to valve'),
+        ('mass-error', '%', 50.0, 100.0 * DEFAULTS.mass_error, 'greatest error of the masses of all links'),
+        (
+            'center-error',
+            'MM',
+            500.0,
+            1e3 * DEFAULTS.center_error,
+            'greatest error of the centres of mass of all links',
+        ),
+        ('payload-error', '%', 100.0, 100.0 * DEFAULTS.payload_error, 'greatest error of the payload'),
+        ('delay', 'MS', latest, 1e3 * DEFAULTS.delay, 'longest delay from measurement to valve'),
     ):
         text = f'{text} ({default:g})'
         parser.add_argument(f'--{name}', metavar=unit, type=between(0.0, most), default=default, help=text)
 
 
 def add_efforts(parser: argparse.ArgumentParser) -> None:
-    """Add that efforts move the joints, for a verb that knows of them."""
+    """Add the options of joints that efforts move instead of hydraulics."""
     parser.add_argument(
         '--efforts',
         action='store_true',
-        help='no oil moves the joints, but efforts within their limits; levers ask for accelerations up to 3 rad/s2',
+        help='efforts within their limits move the joints, no hydraulics; levers command up to 3 rad/s2',
     )
     parser.add_argument(
         '--jerk',
         metavar='X',
         type=between(0.1, 1e4),
-        help='of the governor, with --efforts: change of the accelerations of joints at most, rad/s3 or m/s3 '
-        f'({JERK:g})',
+        help=f'greatest jerk of joints with --efforts, rad/s3 or m/s3 ({JERK:g})',
     )
 
 
-def add_care(parser: argparse.ArgumentParser) -> None:
-    """Add how careful the governor is; what is not given is as in `GovernorSettings`."""
-    for name, text in CARE.items():
+def add_margins(parser: argparse.ArgumentParser) -> None:
+    """Add the margins of the governor; defaults are those in `GovernorSettings`."""
+    for name, text in MARGINS.items():
         text = f'{text} ({getattr(DEFAULTS, name):g})'
         parser.add_argument(f'--{name}', metavar='SHARE', type=between(0.0, 0.9), help=text)
 
 
 def check(args: argparse.Namespace) -> None:
-    """Raise CommandError for a jerk without efforts."""
+    """Raise CommandError for --jerk without --efforts."""
     if args.jerk is not None and not args.efforts:
-        raise CommandError('--jerk: the rate of outputs of a governor of efforts, expected --efforts beside it', 2)
+        raise CommandError('--jerk: expected --efforts with it, found none', 2)
 
 
 def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
     """Return the machine and the box around it.
 
     Raises:
-        CommandError: there is no such machine, or no governor holds it.
+        CommandError: the machine does not exist or the governor does not support it.
     """
     from dyn_nodes.governor.campaign.cases import box_of
     from dyn_nodes.nodes.machines import machine_of
@@ -137,24 +140,24 @@ def _troubles(args: argparse.Namespace) -> TroubleBox:
 
 
 def _doubts(args: argparse.Namespace) -> dict[str, float]:
-    """Return errors, as parts, and the delay, s."""
+    """Return the relative errors and the delay, s."""
     factors = {'mass_error': 0.01, 'center_error': 1e-3, 'payload_error': 0.01, 'delay': 1e-3}
-    is_known = getattr(args, 'nominal', False)
-    return {name: 0.0 if is_known else factor * getattr(args, name) for name, factor in factors.items()}
+    is_nominal = getattr(args, 'nominal', False)
+    return {name: 0.0 if is_nominal else factor * getattr(args, name) for name, factor in factors.items()}
 
 
 def settings(args: argparse.Namespace) -> GovernorSettings:
-    """Return the settings of the governor, which allows for the errors and the delay that are given."""
-    given: dict[str, Any] = {name: value for name in CARE if (value := getattr(args, name)) is not None}
-    given |= {} if getattr(args, 'unaware', False) else _doubts(args)
-    given['bring_down'] = getattr(args, 'bring_down', False)
+    """Return the settings of the governor with the specified errors and delay."""
+    changes: dict[str, Any] = {name: value for name in MARGINS if (value := getattr(args, name)) is not None}
+    changes |= {} if getattr(args, 'unaware', False) else _doubts(args)
+    changes['bring_down'] = getattr(args, 'bring_down', False)
     if getattr(args, 'efforts', False):
-        given['rate'] = JERK if args.jerk is None else args.jerk
-    return replace(DEFAULTS, **given)
+        changes['rate'] = JERK if args.jerk is None else args.jerk
+    return replace(DEFAULTS, **changes)
 
 
 def runs_file(args: argparse.Namespace, name: str = 'runs.jsonl') -> Path | None:
-    """Return the file of the runs in the directory `--out`, which is made; None without one."""
+    """Return the file of the runs in the directory `--out`, which is created; None without --out."""
     if args.out is None:
         return None
     try:

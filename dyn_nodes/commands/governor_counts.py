@@ -1,4 +1,4 @@
-"""The table of what runs of the adversary came to, a column a kind of them."""
+"""Table of the results of runs of `dyn-nodes governor test`, one column for each kind of run."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ QUANTITIES = (
 
 
 def print_counts(rows: dict[str, dict[str, Any] | None]) -> None:
-    """Print summaries of runs, a column a kind; None: there were none of it. What no kind has is left out."""
-    found = {kind: own for kind, own in rows.items() if own is not None}
-    lines = zip(QUANTITIES, *(_column(own) for own in found.values()))
-    tables.show([line for line in lines if any(line[1:])], ('', *found))
+    """Print summaries of runs by kind, one column each; kinds without runs (None) and empty rows are left out."""
+    summaries = {kind: summary for kind, summary in rows.items() if summary is not None}
+    lines = zip(QUANTITIES, *(_column(summary) for summary in summaries.values()))
+    tables.show([line for line in lines if any(line[1:])], ('', *summaries))
 
 
-def _column(own: dict[str, Any]) -> list[str]:
-    """Return the text of all quantities of a summary; '' where it has none."""
-    counts = [str(own[key]) for key in ('runs', 'overturned', 'lifted', 'lost')]
-    counts[1] += f' ({own["diverged"]} diverged)' if own['diverged'] else ''
-    unrest, off = own.get('unrest'), own.get('off')
+def _column(summary: dict[str, Any]) -> list[str]:
+    """Return the texts of `QUANTITIES`; '' for a missing one."""
+    counts = [str(summary[key]) for key in ('runs', 'overturned', 'lifted', 'lost')]
+    counts[1] += f' ({summary["diverged"]} diverged)' if summary['diverged'] else ''
+    unrest, off = summary.get('unrest'), summary.get('off')
     return [
         *counts,
-        f'{own["share"]:.3f}',
-        f'{math.degrees(own["tilt"]):.1f}',
-        f'{100.0 * own["let_through"]:.0f}',
+        f'{summary["share"]:.3f}',
+        f'{math.degrees(summary["tilt"]):.1f}',
+        f'{100.0 * summary["let_through"]:.0f}',
         '' if unrest is None else f'{100.0 * unrest:.0f}',
         f'{off:.1f}' if off else '',
-        _refused(own),
+        _rejected(summary),
     ]
 
 
-def _refused(own: dict[str, Any]) -> str:
-    refused = own['refused_starts']
-    if not refused['runs']:
+def _rejected(summary: dict[str, Any]) -> str:
+    rejected = summary['refused_starts']
+    if not rejected['runs']:
         return '0'
-    return f'{refused["runs"]} ({refused["lifted"]} lifted, {refused["overturned"]} overturned)'
+    return f'{rejected["runs"]} ({rejected["lifted"]} lifted, {rejected["overturned"]} overturned)'

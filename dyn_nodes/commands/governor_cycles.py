@@ -1,4 +1,4 @@
-"""`dyn-nodes governor cycles`: the time of working cycles with the tip-over governor, over that without it."""
+"""`dyn-nodes governor cycles`: compares times of working cycles with and without the tip-over governor."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ def add_verb(verbs: Any) -> None:
         'cycles',
         'Compare times of working cycles with the governor and without it.',
         example,
-        'Drive a simulated machine through working cycles that keep its wheels down, without the governor\n'
-        'and with it, and compare their times. A cycle that lifts a wheel without the governor, or does not come to\n'
-        'its end, does not count. The exit status is 1 where all that count together take more than 1.08 of their\n'
-        'time, or one of them lifts a wheel or does not come to its end with the governor.',
+        'Drive a simulated machine through working cycles that keep its wheels down, without and with the\n'
+        'governor, and compare their times. A cycle that lifts a wheel without the governor or does not finish\n'
+        'does not count. The exit status is 1 if the counted cycles take more than 1.08 of their time in total,\n'
+        'or if one of them lifts a wheel or does not finish with the governor.',
     )
     add_machine_and_config(verb)
-    verb.add_argument('--cycles', metavar='YAML', type=Path, help='file of cycles (those of the log-loader)')
+    verb.add_argument('--cycles', metavar='YAML', type=Path, help='file of cycles (cycles of the log-loader)')
     governor_box.add_doubts(verb, 500.0)
-    governor_box.add_care(verb)
+    governor_box.add_margins(verb)
     verb.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Drive the cycles; the exit status is 0 where the governor costs no more than it may."""
-    found = _result(_compared(args))
+    """Drive the cycles; return 0 if the ratio of times is within its limit, else 1."""
+    result = _result(_compared(args))
     if args.json:
-        tables.print_json(found)
+        tables.print_json(result)
     else:
-        _print(found)
-    return 0 if found['passed'] else 1
+        _print(result)
+    return 0 if result['passed'] else 1
 
 
 def _compared(args: argparse.Namespace) -> list[Compared]:
@@ -70,39 +70,39 @@ def _compared(args: argparse.Namespace) -> list[Compared]:
 def _result(compared: list[Compared]) -> dict[str, Any]:
     from dyn_nodes.governor.campaign.work_cycles import ALLOWED
 
-    counted = [own for own in compared if own.safe]
-    free = sum(own.free.time for own in counted)
-    ended = all(own.governed.finished and not own.governed.lifted for own in counted)
-    ratio = sum(own.governed.time for own in counted) / free if counted else None
+    counted = [cycle for cycle in compared if cycle.safe]
+    free = sum(cycle.free.time for cycle in counted)
+    finished = all(cycle.governed.finished and not cycle.governed.lifted for cycle in counted)
+    ratio = sum(cycle.governed.time for cycle in counted) / free if counted else None
     return {
         'ratio': ratio,
         'allowed': ALLOWED,
-        'passed': ratio is not None and ended and ratio <= ALLOWED,
+        'passed': ratio is not None and finished and ratio <= ALLOWED,
         'cycles': [
             {
-                'name': own.name,
-                'counts': own.safe,
-                'ratio': own.ratio if own.governed.finished else None,
-                'without_governor': asdict(own.free),
-                'with_governor': asdict(own.governed),
+                'name': cycle.name,
+                'counts': cycle.safe,
+                'ratio': cycle.ratio if cycle.governed.finished else None,
+                'without_governor': asdict(cycle.free),
+                'with_governor': asdict(cycle.governed),
             }
-            for own in compared
+            for cycle in compared
         ],
     }
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(result: dict[str, Any]) -> None:
     rows = []
     headings = ('cycle', 'without governor, s', 'least load share', 'with governor, s', 'least load share', 'ratio')
-    for own in found['cycles']:
-        free, governed = own['without_governor'], own['with_governor']
-        shown = 'not reached' if own['ratio'] is None else f'{own["ratio"]:.2f}'
-        rows.append((own['name'], *_driven(free), *_driven(governed), shown if own['counts'] else f'({shown})'))
-    ratio = 'none counts' if found['ratio'] is None else f'{found["ratio"]:.3f}'
+    for cycle in result['cycles']:
+        free, governed = cycle['without_governor'], cycle['with_governor']
+        shown = 'not reached' if cycle['ratio'] is None else f'{cycle["ratio"]:.2f}'
+        rows.append((cycle['name'], *_driven(free), *_driven(governed), shown if cycle['counts'] else f'({shown})'))
+    ratio = 'none counts' if result['ratio'] is None else f'{result["ratio"]:.3f}'
     tables.show([*rows, ('all', '', '', '', '', ratio)], headings)
-    tables.console().print(f'at most {found["allowed"]:g}: {"passed" if found["passed"] else "MISSED"}')
+    tables.console().print(f'at most {result["allowed"]:g}: {"passed" if result["passed"] else "MISSED"}')
 
 
-def _driven(own: dict[str, Any]) -> tuple[str, str]:
-    time = f'{sum(own["times"]):.2f}' if own['finished'] else 'not reached'
-    return time, f'{own["share"]:.2f}{", lifted" if own["lifted"] else ""}'
+def _driven(record: dict[str, Any]) -> tuple[str, str]:
+    time = f'{sum(record["times"]):.2f}' if record['finished'] else 'not reached'
+    return time, f'{record["share"]:.2f}{", lifted" if record["lifted"] else ""}'

@@ -1,4 +1,4 @@
-"""`dyn-nodes governor report`: what the tip-over governor held back, or in shadow would have, from a bag."""
+"""`dyn-nodes governor report`: lists interventions of the tip-over governor, also in shadow mode, from a bag."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from dyn_nodes.analysis.interventions import Intervention, Interventions
 
 BEFORE = 5.0
-"""Time before an intervention from which it is played, s."""
+"""Time played before an intervention, s."""
 
 
 def add_verb(verbs: Any) -> None:
@@ -29,13 +29,13 @@ def add_verb(verbs: Any) -> None:
         'report',
         'List the interventions of the governor in a bag.',
         example,
-        'Count what the governor held back, or in shadow would have: interventions, their time, the share '
-        'of each\nfunction, the least margins, and the worst interventions with a command that plays them. The bag '
-        'needs\nvalve_commands_in or can/levers, valve_commands and governor/scale; /diagnostics gives the margins.',
+        'Print the interventions of the governor, active or in shadow mode: number, time, share of each function,\n'
+        'least margins, and the worst interventions with commands that play them. The bag needs\n'
+        'valve_commands_in or can/levers, valve_commands and governor/scale; /diagnostics contains the margins.',
     )
     verb.add_argument('bag', metavar='BAG', type=Path, help='a bag directory, MCAP or sqlite3')
     verb.add_argument('--worst', metavar='N', type=count(0, 100_000), default=10, help='interventions to list (10)')
-    verb.add_argument('--namespace', metavar='NS', help="of the governor's topics, where several are in the bag")
+    verb.add_argument('--namespace', metavar='NS', help="of the governor's topics, if the bag contains several")
     verb.add_argument('--json', action='store_true', help='print JSON')
 
 
@@ -47,12 +47,12 @@ def run(args: argparse.Namespace) -> int:
     """
     from dyn_nodes.analysis.interventions import read_interventions
 
-    found = read_interventions(args.bag, args.namespace)
-    worst = found.worst(args.worst)
+    interventions = read_interventions(args.bag, args.namespace)
+    worst = interventions.worst(args.worst)
     if args.json:
-        tables.print_json(_as_json(found, worst, args.bag))
+        tables.print_json(_as_json(interventions, worst, args.bag))
     else:
-        _print(found, worst, args.bag)
+        _print(interventions, worst, args.bag)
     return 0
 
 
@@ -63,38 +63,40 @@ def play_command(bag: Path, one: Intervention) -> str:
     return f'dyn-nodes bag play {shlex.quote(str(bag))} --start-offset {start:.1f} --playback-duration {duration:.1f}'
 
 
-def when(found: Interventions, time: float) -> str:
-    """Return a time of the bag, and that of the clock (UTC) where it is known."""
-    if found.origin <= 0.0:
+def when(interventions: Interventions, time: float) -> str:
+    """Return the text of a time of the bag, with date and UTC time if they are known."""
+    if interventions.origin <= 0.0:
         return f'{time:.2f} s'
-    clock = datetime.fromtimestamp(found.origin + time, timezone.utc)
+    clock = datetime.fromtimestamp(interventions.origin + time, timezone.utc)
     return f'{time:.2f} s, {clock:%Y-%m-%d %H:%M:%S}Z'
 
 
-def _as_json(found: Interventions, worst: list[Intervention], bag: Path) -> dict[str, Any]:
+def _as_json(interventions: Interventions, worst: list[Intervention], bag: Path) -> dict[str, Any]:
     return {
-        'interventions': len(found.found),
-        'held_s': found.held,
-        'commands_s': found.seconds,
-        'answers': found.answers,
-        'neutral': found.neutral,
-        'functions': found.functions,
-        'least': {topic: {'value': value, 'time': time} for topic, (value, time) in found.least.items()},
-        'origin': found.origin,
+        'interventions': len(interventions.found),
+        'held_s': interventions.held,
+        'commands_s': interventions.seconds,
+        'answers': interventions.answers,
+        'neutral': interventions.neutral,
+        'functions': interventions.functions,
+        'least': {topic: {'value': value, 'time': time} for topic, (value, time) in interventions.least.items()},
+        'origin': interventions.origin,
         'worst': [{**asdict(one), 'play': play_command(bag, one)} for one in worst],
     }
 
 
-def _print(found: Interventions, worst: list[Intervention], bag: Path) -> None:
+def _print(interventions: Interventions, worst: list[Intervention], bag: Path) -> None:
     console = tables.console()
     console.print(
-        f'interventions: {len(found.found)}, {found.held:.1f} s of {found.seconds:.1f} s with commands; '
-        f'{found.answers} answers'
+        f'interventions: {len(interventions.found)}, {interventions.held:.1f} s of {interventions.seconds:.1f} s '
+        f'with commands; {interventions.answers} answers'
     )
-    if found.neutral:
-        console.print(f'{found.neutral} commands without an answer: nothing certain was known, valves at neutral')
+    if interventions.neutral:
+        console.print(
+            f'{interventions.neutral} commands without an answer: state of the machine uncertain, valves at neutral'
+        )
     tables.show(
-        found.functions.items(),
+        interventions.functions.items(),
         {
             'function': lambda item: printable(item[0]),
             'commanded, s': lambda item: f'{item[1].commanded:.1f}',
@@ -102,13 +104,14 @@ def _print(found: Interventions, worst: list[Intervention], bag: Path) -> None:
             'of its commands, %': lambda item: f'{100.0 * item[1].share:.2f}',
         },
     )
-    for topic, (value, time) in found.least.items():
-        console.print(f'least {printable(topic)}: {value:.4g} at {when(found, time)}', markup=False)
+    for topic, (value, time) in interventions.least.items():
+        console.print(f'least {printable(topic)}: {value:.4g} at {when(interventions, time)}', markup=False)
     for one in worst:
         margin = (
             f'margin {one.margin:.3f} ({printable(one.wheel)})' if math.isfinite(one.margin) else 'margin not logged'
         )
         held = ', '.join(map(printable, one.functions)) or 'none by more than 2 %'
-        line = f'{when(found, one.start)}: {one.end - one.start:.2f} s, {margin}, {100.0 * one.scale:.0f} % let through'
-        console.print(f'{line}, held back: {held}', markup=False, soft_wrap=True)
+        line = f'{when(interventions, one.start)}: {one.end - one.start:.2f} s, {margin}'
+        passed = f'{100.0 * one.scale:.0f} % let through'
+        console.print(f'{line}, {passed}, held back: {held}', markup=False, soft_wrap=True)
         console.print(f'  {printable(play_command(bag, one))}', markup=False, soft_wrap=True)

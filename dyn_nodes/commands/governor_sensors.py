@@ -1,4 +1,4 @@
-"""`dyn-nodes governor sensors`: a governed machine of which one sensor is wrong, and false alarms of sound ones."""
+"""`dyn-nodes governor sensors`: tests fault detection of sensors of a governed machine, and false alarms."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ def add_verb(verbs: Any) -> None:
     verb = add_command(
         verbs,
         'sensors',
-        'Make every sensor wrong in every way, and count what is found and whether a wheel lifts.',
+        'Simulate faults of all sensors; count detections and lifted wheels.',
         example,
-        'Run the cases of `dyn-nodes governor test` with one wrong signal each: every encoder, its position and its\n'
+        'Run the cases of `dyn-nodes governor test` with one faulty signal each: every encoder, its position and its\n'
         'speed alone, gyroscope, accelerometer, orientation and the whole IMU, each frozen, jumping, drifting, late,\n'
         'noisy, swapped with another, scaled, reversed, doubled by a second sender, offset, with spikes, and lost.\n'
-        'The table has a line for each: runs; of these with a signal that was hardly wrong, as of a joint that stands\n'
-        'still; found; s from the begin of the fault until it was found, median and longest; greatest error that was\n'
-        'not found, in the unit of the signal; runs in which a wheel lifted; least load of a wheel over its mean.\n'
-        'The exit status is 1 where a wheel lifted, or sound sensors were taken for wrong.',
+        'The table has a line for each: runs; runs in which the signal was hardly wrong, such as a joint at rest;\n'
+        'faults found; time from the start of the fault to its detection, s, median and longest; greatest undetected\n'
+        'error, in the unit of the signal; runs in which a wheel lifted; least load of a wheel over its mean.\n'
+        'The exit status is 1 if a wheel lifted or there was a false alarm.',
     )
     verb.add_argument(
         '--seeds', metavar='N', type=count(0, 10_000), default=20, help='runs of every fault of every signal (20)'
     )
     verb.add_argument(
-        '--hours', metavar='H', type=between(0.0, 1000.0), default=10.0, help='of runs with sound sensors (10)'
+        '--hours', metavar='H', type=between(0.0, 1000.0), default=10.0, help='hours of runs without faults (10)'
     )
-    verb.add_argument('--only', metavar='NAME', action='append', default=[], help='a signal or a kind of fault')
+    verb.add_argument(
+        '--only', metavar='NAME', action='append', default=[], help='a signal or a kind of fault; repeatable'
+    )
     governor_box.add_options(verb)
     verb.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make the runs; the exit status is 0 where no wheel lifts and nothing sound is taken for wrong."""
+    """Make the runs; return 0 if no wheel lifted and there was no false alarm, else 1."""
     machine, box = governor_box.machine_and_box(args)
     path = governor_box.runs_file(args, 'sensors.jsonl')
 
@@ -53,12 +55,12 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.governor.campaign.sensor_faults import KINDS, signals_of
 
     joints = [joint.name for joint in machine.movable_joints]
-    known = {*KINDS, *signals_of(joints)}
+    choices = {*KINDS, *signals_of(joints)}
     for name in args.only:
-        if name not in known:
-            raise CommandError(f'--only: expected one of {", ".join(sorted(known))}, found {name!r}', 2)
+        if name not in choices:
+            raise CommandError(f'--only: expected one of {", ".join(sorted(choices))}, found {name!r}', 2)
     names, length = set(args.only), args.duration + SETTLING
-    faulty = [own for own in faulty_cases(box, joints, args.seeds, args.seed) if _is_chosen(own, names)]
+    faulty = [case for case in faulty_cases(box, joints, args.seeds, args.seed) if _is_chosen(case, names)]
     sound = random_cases(box, round(3600.0 * args.hours / length), args.seed)
     try:
         settings = governor_box.settings(args)
@@ -68,23 +70,23 @@ def run(args: argparse.Namespace) -> int:
             records, others = campaign.run(faulty), campaign.run(sound)
     except OSError as error:
         raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
-    held = [own.outcome for own in others if not own.outcome.refused]
-    alarms = [own for own in held if own.found is not None]
-    lifted = [own for own in records if own.outcome.lifted and not own.outcome.refused]
-    found = {
+    held = [outcome.outcome for outcome in others if not outcome.outcome.refused]
+    alarms = [outcome for outcome in held if outcome.found is not None]
+    lifted = [record for record in records if record.outcome.lifted and not record.outcome.refused]
+    result = {
         'machine': args.machine,
         'seed': args.seed,
         'seeds': args.seeds,
         'box': asdict(box),
         'faults': rows_of(records),
-        'hours': sum(own.time for own in held) / 3600.0,
-        'false_alarms': [own.as_dict() for own in alarms],
-        'lifted': [{**own.outcome.as_dict(), 'case': own.case.as_dict()} for own in lifted],
+        'hours': sum(outcome.time for outcome in held) / 3600.0,
+        'false_alarms': [outcome.as_dict() for outcome in alarms],
+        'lifted': [{**record.outcome.as_dict(), 'case': record.case.as_dict()} for record in lifted],
     }
     if args.json:
-        tables.print_json(found)
+        tables.print_json(result)
     else:
-        _print(found)
+        _print(result)
     return 1 if lifted or alarms else 0
 
 
@@ -93,18 +95,18 @@ def _is_chosen(case: Any, names: set[str]) -> bool:
     return not names or fault.signal in names or fault.kind in names
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(result: dict[str, Any]) -> None:
     console = tables.console()
     headings = ('runs', 'hardly wrong', 'found', 'median, s', 'longest, s', 'greatest error not found', 'lifted')
     rows = [
         (row['signal'], row['kind'].replace('_', ' '), *(_cell(row[name]) for name in COLUMNS))
-        for row in found['faults']
+        for row in result['faults']
     ]
     tables.show(rows, ('signal', 'fault', *headings, 'least load share'))
-    alarms = found['false_alarms']
-    console.print(f'{found["hours"]:.2f} h with sound sensors: {len(alarms)} false alarms')
-    for own in alarms[:5]:
-        console.print(f'{own["time"]:.2f} s: {own["text"]}')
+    alarms = result['false_alarms']
+    console.print(f'{result["hours"]:.2f} h with sound sensors: {len(alarms)} false alarms')
+    for alarm in alarms[:5]:
+        console.print(f'{alarm["time"]:.2f} s: {alarm["text"]}')
 
 
 def _cell(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""`dyn-nodes governor stops`: emergency stops of a machine that the tip-over governor holds, at every instant."""
+"""`dyn-nodes governor stops`: simulates emergency stops of a governed machine at regular instants."""
 
 from __future__ import annotations
 
@@ -22,41 +22,43 @@ def add_verb(verbs: Any) -> None:
         'Stop the machine at every 50 ms of governed runs.',
         example,
         'Run the cases of `dyn-nodes governor test` with the governor, and from every instant of each run\n'
-        'lead all valves to neutral, as the governor does when measurements are gone: --kept ms after the last ones.\n'
-        'With --efforts no command comes any more, and the governor brakes the joints; measurements go on,\n'
-        'but with --blind, where the drives hold the joints in the end.\n'
-        'The machine is followed to rest. The exit status is 1 where a wheel loses the ground in a stop, however\n'
-        'shortly, the machine overturns or does not come to rest, or a run ended before its time.',
+        'ramp all valves to neutral, as the governor does without measurements: --kept ms after the last ones.\n'
+        'With --efforts commands stop and the governor brakes the joints; measurements continue unless --blind is\n'
+        'set, with which the drives hold the joints in the end.\n'
+        'Each stop is simulated to rest. The exit status is 1 if a wheel loses ground contact in a stop, even\n'
+        'briefly, the machine overturns or does not come to rest, or a run ended early.',
     )
     verb.add_argument('--runs', metavar='N', type=count(1, 100_000), default=20, help='random lever sequences (20)')
+    verb.add_argument('--every', metavar='S', type=between(0.01, 60.0), default=0.05, help='time between stops (0.05)')
     verb.add_argument(
-        '--every', metavar='S', type=between(0.01, 60.0), default=0.05, help='from one stop to the next (0.05)'
+        '--kept',
+        metavar='MS',
+        type=between(0.0, 1000.0),
+        default=40.0,
+        help='time for which outputs are held before (40)',
     )
     verb.add_argument(
-        '--kept', metavar='MS', type=between(0.0, 1000.0), default=40.0, help='outputs stay for so long before (40)'
-    )
-    verb.add_argument(
-        '--hard', action='store_true', help='shut the valves at once; with --kept 200, as where the governor has died'
+        '--hard',
+        action='store_true',
+        help='close the valves at once; with --kept 200 as after a failure of the governor',
     )
     verb.add_argument('--free', action='store_true', help='without the governor, at the same rate')
-    verb.add_argument('--blind', action='store_true', help='with --efforts: without measurements from the stop on')
+    verb.add_argument('--blind', action='store_true', help='with --efforts: no measurements after the stop')
     governor_box.add_options(verb)
     governor_box.add_efforts(verb)
     verb.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Make the stops; the exit status is 0 where all wheels stay down in all of them."""
+    """Make the stops; return 0 if all wheels stay on the ground in all stops, else 1."""
     governor_box.check(args)
     for name in ('hard', 'free'):
         if args.efforts and getattr(args, name):
             raise CommandError(
-                f'--{name}: where efforts move the joints only the governor stops them, expected no --efforts', 2
+                f'--{name}: expected no --efforts, because only the governor stops joints that efforts move', 2
             )
     if args.blind and not args.efforts:
-        raise CommandError(
-            '--blind: valves are led to neutral without measurements anyway, expected --efforts beside it', 2
-        )
+        raise CommandError('--blind: expected --efforts with it; a stop by the valves needs no measurements', 2)
     machine, box = governor_box.machine_and_box(args)
     path = governor_box.runs_file(args, 'stops.jsonl')
 
@@ -80,9 +82,9 @@ def run(args: argparse.Namespace) -> int:
         raise CommandError(f'{error.filename or args.out}: {error.strerror or error}') from None
     outcomes = [record.outcome for record in records]
     worst = min(range(len(outcomes)), key=lambda k: (outcomes[k].refused, outcomes[k].share))
-    refused = [own for own in outcomes if own.refused]
-    counts = {name: sum(getattr(own, name) for own in outcomes) for name in ('stops', *BAD)}
-    found = {
+    rejected = [outcome for outcome in outcomes if outcome.refused]
+    counts = {name: sum(getattr(outcome, name) for outcome in outcomes) for name in ('stops', *BAD)}
+    result = {
         'machine': args.machine,
         'seed': args.seed,
         'governed': not args.free,
@@ -93,29 +95,29 @@ def run(args: argparse.Namespace) -> int:
         'runs': len(outcomes),
         **counts,
         'share': outcomes[worst].share,
-        'refused_starts': {'runs': len(refused), 'share': min((own.share for own in refused), default=1.0)},
-        'longest': max(own.longest for own in outcomes),
+        'refused_starts': {'runs': len(rejected), 'share': min((outcome.share for outcome in rejected), default=1.0)},
+        'longest': max(outcome.longest for outcome in outcomes),
         'box': asdict(box),
         'reserve': governor_box.settings(args).reserve,
         'worst': {**outcomes[worst].as_dict(), 'case': records[worst].case.as_dict()},
     }
     if args.json:
-        tables.print_json(found)
+        tables.print_json(result)
     else:
-        _print(found)
+        _print(result)
     return 1 if any(counts[name] for name in BAD) else 0
 
 
 BAD = ('lost', 'lifted', 'overturned', 'unfinished', 'ended')
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(result: dict[str, Any]) -> None:
     headings = ('runs', 'stops', 'a wheel without load', 'lifted', 'overturned', 'not at rest', 'runs ended early')
-    counts = (str(found[name]) for name in ('runs', 'stops', *BAD))
-    row = (*counts, f'{found["share"]:.3f}', f'{found["longest"]:.2f}')
+    counts = (str(result[name]) for name in ('runs', 'stops', *BAD))
+    row = (*counts, f'{result["share"]:.3f}', f'{result["longest"]:.2f}')
     tables.show([row], (*headings, 'least load share', 'longest, s'))
-    refused = found['refused_starts']
-    if refused['runs']:
+    rejected = result['refused_starts']
+    if rejected['runs']:
         tables.console().print(
-            f'{refused["runs"]} of the starts are refused: least load share {refused["share"]:.3f} there'
+            f'{rejected["runs"]} of the starts are rejected: least load share {rejected["share"]:.3f} there'
         )

@@ -1,4 +1,4 @@
-"""The picture of `dyn-nodes graph`: publishers on the left, topics in the middle, subscribers on the right."""
+"""Picture of `dyn-nodes graph`: publishers on the left, topics in the middle, subscribers on the right."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dyn_nodes.commands.node_graph import Talk
+from dyn_nodes.commands.node_graph import NodeGraph
 
 ROW, MARGIN = 0.3, 0.6
 LETTER, PADDING = 0.06, 0.1
@@ -16,68 +16,68 @@ COLOURS = ('#1f5a8a', '#b04a00', '#2c7a3f', '#7a3f99', '#8a6d00', '#006d77', '#a
 SWEEPS = 8
 
 
-def draw(talk: Talk, path: Path, kind: str) -> None:
+def draw(graph: NodeGraph, path: Path, kind: str) -> None:
     """Write the picture.
 
     Args:
-        talk: What to show.
-        path: The file.
+        graph: to draw.
+        path: of the file.
         kind: 'svg' or 'png'.
     """
     from matplotlib.figure import Figure
 
-    speakers, topics, listeners = arranged(talk)
-    height = ROW * max(len(topics), len(speakers), len(listeners), 1) + 2 * MARGIN
-    columns, width = _columns(speakers, topics, listeners)
+    publishers, topics, subscribers = arranged(graph)
+    height = ROW * max(len(topics), len(publishers), len(subscribers), 1) + 2 * MARGIN
+    columns, width = _columns(publishers, topics, subscribers)
     figure = Figure(figsize=(width, height))
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     axes.set_xlim(0.0, width)
     axes.set_ylim(0.0, height)
     axes.axis('off')
-    colours = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(talk.nodes)}
-    places = [_column(names, height) for names in (speakers, topics, listeners)]
-    for node, topic, speaks in talk.edges():
-        left, right = (0, 1) if speaks else (1, 2)
-        names = (node, topic) if speaks else (topic, node)
-        start = columns[left] + _half(names[0]), places[left][names[0]]
-        end = columns[right] - _half(names[1]), places[right][names[1]]
+    colours = {name: COLOURS[k % len(COLOURS)] for k, name in enumerate(graph.nodes)}
+    positions = [_column(names, height) for names in (publishers, topics, subscribers)]
+    for node, topic, publishes in graph.edges():
+        left, right = (0, 1) if publishes else (1, 2)
+        names = (node, topic) if publishes else (topic, node)
+        start = columns[left] + _half(names[0]), positions[left][names[0]]
+        end = columns[right] - _half(names[1]), positions[right][names[1]]
         _arrow(axes, start, end, colours[node])
     for column, x in ((0, columns[0]), (2, columns[2])):
-        for name, y in places[column].items():
+        for name, y in positions[column].items():
             _label(axes, x, y, name, colours[name], 'round')
-    for name, y in places[1].items():
+    for name, y in positions[1].items():
         _label(axes, columns[1], y, name, '#222222', 'square')
     for x, text in zip(columns, ('publish', 'topics', 'subscribe')):
         axes.text(x, height - 0.5 * MARGIN, text, ha='center', va='center', fontsize=10, color='#777777')
     figure.savefig(path, format=kind, dpi=120, metadata={'Date': None} if kind == 'svg' else None)
 
 
-def arranged(talk: Talk) -> tuple[list[str], list[str], list[str]]:
+def arranged(graph: NodeGraph) -> tuple[list[str], list[str], list[str]]:
     """Return publishers, topics and subscribers in an order with few crossings (each at the mean of its partners)."""
-    speakers = [name for name in talk.nodes if any(name in talk.publishers.get(t, []) for t in talk.topics)]
-    listeners = [name for name in talk.nodes if any(name in talk.subscribers.get(t, []) for t in talk.topics)]
-    topics = talk.topics
+    publishers = [name for name in graph.nodes if any(name in graph.publishers.get(t, []) for t in graph.topics)]
+    subscribers = [name for name in graph.nodes if any(name in graph.subscribers.get(t, []) for t in graph.topics)]
+    topics = graph.topics
     for _ in range(SWEEPS):
-        speaker_places, listener_places = _ranks(speakers), _ranks(listeners)
+        publisher_ranks, subscriber_ranks = _ranks(publishers), _ranks(subscribers)
         partners = {
-            topic: [speaker_places[n] for n in talk.publishers.get(topic, [])]
-            + [listener_places[n] for n in talk.subscribers.get(topic, [])]
+            topic: [publisher_ranks[n] for n in graph.publishers.get(topic, [])]
+            + [subscriber_ranks[n] for n in graph.subscribers.get(topic, [])]
             for topic in topics
         }
         topics = _by_mean(topics, partners)
         ranks = _ranks(topics)
-        for names, ends in ((speakers, talk.publishers), (listeners, talk.subscribers)):
+        for names, ends in ((publishers, graph.publishers), (subscribers, graph.subscribers)):
             names[:] = _by_mean(names, {n: [ranks[t] for t in topics if n in ends.get(t, [])] for n in names})
-    return speakers, topics, listeners
+    return publishers, topics, subscribers
 
 
 def _half(name: str) -> float:
-    """Half the width of a label, in."""
+    """Return half the width of a label, in."""
     return 0.5 * LETTER * len(name) + PADDING
 
 
 def _columns(*columns: Sequence[str]) -> tuple[list[float], float]:
-    """Return the middles of the columns and the width of the picture, in."""
+    """Return the centres of the columns and the width of the picture, in."""
     middles, x = [], MARGIN
     for names in columns:
         half = max(map(_half, names), default=1.0)
@@ -87,7 +87,7 @@ def _columns(*columns: Sequence[str]) -> tuple[list[float], float]:
 
 
 def _ranks(names: Sequence[str]) -> dict[str, float]:
-    """Places between 0 and 1."""
+    """Return the relative positions of names, between 0 and 1."""
     return {name: (k + 0.5) / len(names) for k, name in enumerate(names)}
 
 
@@ -96,9 +96,9 @@ def _by_mean(names: Sequence[str], partners: Mapping[str, Sequence[float]]) -> l
 
 
 def _column(names: Sequence[str], height: float) -> dict[str, float]:
-    """Heights of a column's entries, the first at the top."""
+    """Return the heights of a column's entries, in, the first at the top."""
     room = height - 2 * MARGIN
-    return {name: height - MARGIN - room * place for name, place in _ranks(names).items()}
+    return {name: height - MARGIN - room * rank for name, rank in _ranks(names).items()}
 
 
 def _label(axes: Any, x: float, y: float, text: str, colour: str, shape: str) -> None:

@@ -1,4 +1,4 @@
-"""`dyn-nodes ik`: which joint positions bring a link of this machine to a pose?"""
+"""`dyn-nodes ik`: computes joint positions for a pose of a link."""
 
 from __future__ import annotations
 
@@ -29,48 +29,48 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes ik stewart_platform --link platform --pose 0.1 0.05 1.8 0 0 0.2',
     )
     add_machine_and_config(parser)
-    parser.add_argument('--link', metavar='LINK', required=True, help='the hand')
+    parser.add_argument('--link', metavar='LINK', required=True, help='link to move')
     parser.add_argument(
         '--pose',
         type=finite,
         nargs='+',
         required=True,
         metavar='X',
-        help='x y z, m, and roll pitch yaw, rad, of the link in axes of the base link; x y z alone: the position only',
+        help='x y z, m, and roll pitch yaw, rad, of the link in axes of the base link; x y z only: position',
     )
     parser.add_argument(
         '--rows',
         nargs='+',
         metavar='ROW',
-        help='what matters, of x y z rx ry rz (the pose with six joints or more or closed loops, else the position)',
+        help='rows of x y z rx ry rz to meet (the pose with six joints or more or closed loops, else the position)',
     )
     parser.add_argument(
-        '--posture', metavar='POSTURE', default='', help="to start at: joint=position,... (the machine's)"
+        '--posture', metavar='POSTURE', default='', help="initial posture: joint=position,... (the machine's)"
     )
-    parser.add_argument('--joints', nargs='+', metavar='JOINT', help='that may move (all driven ones to the link)')
+    parser.add_argument('--joints', nargs='+', metavar='JOINT', help='joints to move (all driven joints to the link)')
     parser.add_argument(
         '--damping',
         type=at_least(0.0),
         default=0.0,
         metavar='X',
-        help='of every step, over the residual; 0: Newton (0)',
+        help='damping of every step, over the residual; 0: Newton (0)',
     )
     parser.add_argument(
         '--starts',
         type=count(1),
         default=1,
         metavar='N',
-        help='postures to start at; more than 1 gives several solutions (1)',
+        help='number of initial postures; more than 1 yields several solutions (1)',
     )
     parser.add_argument(
-        '--tolerance', type=at_least(0.0), default=1e-12, metavar='M', help='residual that counts as reached (1e-12)'
+        '--tolerance', type=at_least(0.0), default=1e-12, metavar='M', help='greatest residual of a solution (1e-12)'
     )
-    parser.add_argument('--length', type=positive(), default=1.0, metavar='M', help='that counts as much as 1 rad (1)')
+    parser.add_argument('--length', type=positive(), default=1.0, metavar='M', help='length equivalent to 1 rad (1)')
     parser.add_argument('--json', action='store_true', help='print everything as JSON, SI units')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Solve and print; return 0 where the target is reached, 1 where it is not."""
+    """Solve and print; return 0 if the target is reached, else 1."""
     from dyn_nodes.control.hand import HandError
     from dyn_nodes.nodes.machines import machine_of
 
@@ -97,16 +97,16 @@ def _without_loops(args: argparse.Namespace, machine: Machine) -> tuple[HandTask
     from dyn_nodes.nodes.machines import joint_positions
 
     hand = HandKinematics.of(machine, args.link, args.joints)
-    known = set(hand.names)
-    own = {name: value for name, value in machine.initial.joint_positions.items() if name in known}
-    start = hand.posture(own | dict(joint_positions(args.posture, machine)))
+    names = set(hand.names)
+    initial = {name: value for name, value in machine.initial.joint_positions.items() if name in names}
+    start = hand.posture(initial | dict(joint_positions(args.posture, machine)))
     settings = Settings(tolerance=args.tolerance, damping=args.damping, starts=args.starts)
     task = _task(args, hand)
     return task, inverse_kinematics(hand, _target(args.pose, task), start, task, settings)
 
 
 def _with_loops(args: argparse.Namespace, machine: Machine) -> tuple[HandTask, ClosedResult] | None:
-    """Return task and result of a machine whose links are held together by constraints, else None."""
+    """Return task and result of a machine with closed loops, else None."""
     from dyn_nodes.analysis.closed_hand import ClosedHand, loop_constraints
     from dyn_nodes.nodes.machines import joint_positions
 
@@ -122,7 +122,7 @@ def _with_loops(args: argparse.Namespace, machine: Machine) -> tuple[HandTask, C
 
 
 def _task(args: argparse.Namespace, hand: HandKinematics, whole: bool = False) -> HandTask:
-    """Return the rows that matter; without --rows those of the hand, or the whole pose."""
+    """Return the task: --rows, or the default rows of the hand, or the whole pose."""
     from dyn_nodes.control.hand import POSE, POSITION, HandTask
 
     if len(args.pose) not in (3, POSE_NUMBERS):
@@ -181,8 +181,8 @@ def _print(result: Result | ClosedResult, machine: Machine) -> None:
             degrees = f'{math.degrees(value):.2f}' if turns else ''
             rows.append((name, f'{value:.9g}', degrees, limits, SIDES[solution.at_limit.get(name, 0)]))
         tables.show(rows, ('joint', 'position', 'deg', 'limits', ''))
-        place = ' '.join(f'{value:.6g}' for value in solution.pose.position)
+        position = ' '.join(f'{value:.6g}' for value in solution.pose.position)
         turn = ' '.join(f'{value:.6g}' for value in rpy_of_matrix(solution.pose.rotation))
         console.print(
-            f'at {place} m, roll pitch yaw {turn} rad; residual {solution.distance:.3g} m, {solution.angle:.3g} rad'
+            f'at {position} m, roll pitch yaw {turn} rad; residual {solution.distance:.3g} m, {solution.angle:.3g} rad'
         )

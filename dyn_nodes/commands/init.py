@@ -1,4 +1,4 @@
-"""`dyn-nodes init`: a first machine YAML for any URDF, its guesses marked as guesses."""
+"""`dyn-nodes init`: writes a first machine YAML for a URDF with marked guesses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dyn_nodes.model import LoadReport, Machine
 
 LIGHTEST = 0.005
-"""Share of the machine's mass: joints that move less matter nothing to its balance."""
+"""Share of the machine's mass; joints that move less are held."""
 SHOWN = 3
 """Warnings of one kind that are printed."""
 
@@ -29,7 +29,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'init',
-        'Write a first machine YAML for a URDF, with guesses that are marked as such.',
+        'Write a first machine YAML for a URDF, with marked guesses.',
         'dyn-nodes init my_machine.urdf -o my_machine.yaml\ndyn-nodes check my_machine.urdf --config my_machine.yaml',
     )
     parser.add_argument('urdf', metavar='MACHINE', type=Path, help=MACHINE_HELP)
@@ -48,21 +48,21 @@ def add_parser(subparsers: Subparsers) -> None:
         default=LIGHTEST,
         help='hold joints that move less than this share of the mass (default %(default)s; 0: none)',
     )
-    parser.add_argument('--force', action='store_true', help='write over a file that is there')
+    parser.add_argument('--force', action='store_true', help='overwrite an existing file')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write the YAML; 0 where it loads, 1 where the URDF has faults, which are printed.
+    """Write the YAML; return 0, or 1 if the URDF has faults, which are printed.
 
     Raises:
-        CommandError: the output can't be written, or is there already.
+        CommandError: the output exists or can't be written.
     """
     from dyn_nodes.model import load_machine_report
     from dyn_nodes.model.named import machine_files
 
     output = args.out or f'{args.urdf.stem}.yaml'
     if output != '-' and os.path.exists(output) and not args.force:
-        raise CommandError(f'{output} is there already; --force writes over it')
+        raise CommandError(f'{output} exists; --force overwrites it')
     try:
         args.urdf = machine_files(str(args.urdf))[0]
     except ValueError as error:
@@ -84,17 +84,17 @@ def run(args: argparse.Namespace) -> int:
         Path(output).write_text(text, encoding='utf-8')
     except OSError as error:
         raise CommandError(f'{output} cannot be written: {error.strerror}') from None
-    _tell(output, guess, checked, reason)
-    print(f'{text.count("guess:") - 2} guesses, each marked "guess:" in the file; look through them, then')
-    given, made = shlex.quote(str(args.urdf)), shlex.quote(output)
-    print(f'  dyn-nodes check {given} --config {made}')
+    _print_result(output, guess, checked, reason)
+    print(f'{text.count("guess:") - 2} guesses, each marked "guess:" in the file; check them, then run')
+    urdf, made = shlex.quote(str(args.urdf)), shlex.quote(output)
+    print(f'  dyn-nodes check {urdf} --config {made}')
     control = '' if checked.machine and checked.machine.movable_joints else ' controller:=false'
-    print(f'  dyn-nodes launch machine machine:={given} config:={made}{control}')
+    print(f'  dyn-nodes launch machine machine:={urdf} config:={made}{control}')
     return 0
 
 
 def _loops(machine: Machine, urdf: Path, closures: Path | None) -> Loops:
-    """Return the loops that files close. Raises CommandError for faults in them; warnings are printed."""
+    """Return the loops that files close; print warnings. Raises CommandError for faults in the files."""
     from dyn_nodes.commands.init_closures import files_beside, read_closures
     from dyn_nodes.commands.init_closures.closure import Closures, loops_of
     from dyn_nodes.model.problems import Report
@@ -102,19 +102,19 @@ def _loops(machine: Machine, urdf: Path, closures: Path | None) -> Loops:
     result = Closures('')
     for path in [closures] if closures is not None else files_beside(urdf):
         report = Report(str(path))
-        found = read_closures(path, machine, report)
+        loaded = read_closures(path, machine, report)
         for warning in report.sorted_warnings():
             print(f'warning: {warning}', file=sys.stderr)
-        if found is None:
+        if loaded is None:
             raise CommandError('\n'.join(str(problem) for problem in report.sorted_problems()))
-        result = result if result.pairs or result.mimics else found
+        result = result if result.pairs or result.mimics else loaded
     return loops_of(machine, result)
 
 
 def _write_and_check(machine: Machine, urdf: Path, loops: Loops, lightest: float) -> tuple[str, Guess, LoadReport, str]:
-    """Return the text, the guesses, what `check` reports of it, and why the base is fixed ('' where it is free).
+    """Return the text, the guesses, the report of `check`, and the reason for a fixed base ('' if it is free).
 
-    Raises CommandError where `check` rejects the machine on its contacts as well as on a fixed base.
+    Raises CommandError if `check` rejects the machine with a free and with a fixed base.
     """
     from dyn_nodes.commands.init_guess import guess_machine
     from dyn_nodes.commands.init_joints import drive_passive_joints
@@ -144,7 +144,7 @@ def _write_and_check(machine: Machine, urdf: Path, loops: Loops, lightest: float
 
 
 def _checked(machine: Machine, urdf: Path, guess: Guess, attachment: str, reason: str) -> tuple[str, LoadReport, str]:
-    """Return the text of a YAML, what `check` reports of it, and its first problem ('' for none)."""
+    """Return the text of a YAML, the report of `check`, and its first problem ('' for none)."""
     from dyn_nodes.commands.check import with_plant
     from dyn_nodes.commands.init_yaml import machine_yaml
 
@@ -157,7 +157,7 @@ def _checked(machine: Machine, urdf: Path, guess: Guess, attachment: str, reason
 
 
 def _tips(machine: Machine) -> bool:
-    """Return whether a machine does not stand on its contacts in its initial posture."""
+    """Return whether a machine tips over its contacts in its initial posture."""
     from dyn_nodes.commands.build_check import checked_start
     from dyn_nodes.model.equilibrium import NoEquilibriumError
     from dyn_nodes.stability.equilibrium.standing import at_rest
@@ -169,7 +169,7 @@ def _tips(machine: Machine) -> bool:
     except NoEquilibriumError:
         return True
     except ValueError:
-        return False  # the check of the new file says why
+        return False  # the check of the new file reports the reason
     return False
 
 
@@ -182,7 +182,7 @@ def _load(urdf: Path, text: str) -> LoadReport:
         return load_machine_report(urdf, path)
 
 
-def _tell(output: str, guess: Guess, checked: LoadReport, reason: str) -> None:
+def _print_result(output: str, guess: Guess, checked: LoadReport, reason: str) -> None:
     machine = checked.machine
     assert machine is not None
     print(f'{output}: {machine.name}, {machine.total_mass:.4g} kg, {len(machine.movable_joints)} joints that move')
@@ -194,7 +194,7 @@ def _tell(output: str, guess: Guess, checked: LoadReport, reason: str) -> None:
     if joints.locked:
         print(f'  held joints: {len(joints.locked)}')
     if joints.constraints:
-        print(f'  constraints: {", ".join(own.name for own in joints.constraints)}')
+        print(f'  constraints: {", ".join(constraint.name for constraint in joints.constraints)}')
     for name, (kind, why) in joints.classes.items():
         if kind == 'actuated':
             print(f'  {name}: class {kind}, because its {why}')

@@ -1,4 +1,4 @@
-"""Where a machine of which only the URDF is known touches the ground."""
+"""Estimates contacts with the ground from the shapes and names in a URDF."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ WHEEL = re.compile(r'wheel|cast[eo]r|tyre|tire|track|roller', re.IGNORECASE)
 FOOT = re.compile(r'foot|feet|toe|outrigger|stabili[sz]er|jack|(^|_)(leg|sole)(_|$)', re.IGNORECASE)
 TRACK = re.compile(r'track|crawler', re.IGNORECASE)
 LONG = 1.5
-"""A track is longer than it is high by this factor; it stands on both its ends."""
+"""Least ratio of length to height of a track, which gets a contact at both ends."""
 LEVEL = 0.3
-"""A wheel's axis has at most this component along the vertical."""
+"""Greatest vertical component of a wheel's unit axis."""
 NEAR_GROUND, LEAST_NEAR = 0.03, 0.02
-"""A contact reaches down to the lowest one within this part of the machine's height, and at least within 2 cm."""
+"""Greatest height of a contact above the lowest one, over the machine's height; and its minimum, m."""
 SAME = 0.06
-"""Contacts nearer to each other than this part of the machine's extent are one."""
+"""Distance over the machine's extent below which contacts are merged."""
 FOOT_HEIGHT = 0.05
-"""The strut of a foot or corner begins this far above the ground, m."""
+"""Height of the upper end of the strut of a foot or corner above the ground, m."""
 SLAB = 0.1
-"""The ends of a track are sought in this lowest part of its height."""
+"""Lowest part of a track, over its height, that determines its ends."""
 SOLES = (2e-3, 1e-2)
-"""Height of what touches the ground above the lowest point, m: the first by which a base stands on an area."""
+"""Heights of the sole above the lowest point, m; the first with a support area is used."""
 LOSS = 0.04
-"""Greatest distance by which the corners of a sole stay inside it, of half the width of the support."""
+"""Greatest distance of a sole from the polygon of its corners, over half the width of the support."""
 THIN = 0.1
-"""Contacts whose least extent is below this part of their greatest lie on a line."""
+"""Ratio of least to greatest extent below which contacts lie on a line."""
 
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """A point where the machine stands.
+    """A contact with the ground.
 
     Attributes:
         name: of the wheel in the YAML.
-        link: that carries it.
+        link: that carries the wheel.
         position: (3,) of the attachment in the frame of `link`, m.
         free_length: height of the attachment over the common ground plane, m.
         ground: (3,) of the contact in the frame of the root link, m.
-        joints: that spin or steer it.
-        how: it was found.
+        joints: that spin or steer the wheel.
+        how: text, how the contact was found.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Contact:
 
 
 @dataclass(frozen=True, eq=False)
-class _Place:
+class _Candidate:
     link: str
     low: float
     middle: Array  # of the shape, in the root frame
@@ -74,11 +74,11 @@ class _Place:
 
 
 def find_contacts(machine: Machine, shapes: Shapes, poses: Mapping[str, Array]) -> tuple[list[Contact], str]:
-    """Return where a machine stands, and how that was found; an empty list where nothing can be said.
+    """Return the contacts of a machine, and how they were found; an empty list and the reason if there are none.
 
-    Wheels (continuous joints with a level axis, or names) and feet (names) that reach the ground, if at least three of
-    them span an area; else the corners of the body that the root link is part of. A wheel has one contact, a foot the
-    corners of its sole that the support needs. The area is never larger than the shapes are, and by LOSS smaller.
+    Contacts are wheels (continuous joints with a level axis, or names) and feet (names) that reach the ground, if at
+    least three of them span an area; else the corners of the base body. A wheel has one contact, a foot the necessary
+    corners of its sole. The support area is within the shapes and at most by LOSS smaller.
     """
     clouds = {link.name: _cloud(shapes, link.name, poses[link.name]) for link in machine.links}
     clouds = {name: cloud for name, cloud in clouds.items() if len(cloud)}
@@ -86,14 +86,14 @@ def find_contacts(machine: Machine, shapes: Shapes, poses: Mapping[str, Array]) 
         return [], 'no link has a shape that could be read'
     everything = np.concatenate(list(clouds.values()))
     near = max(NEAR_GROUND * float(np.ptp(everything[:, 2])), LEAST_NEAR)
-    places = _places(machine, clouds, poses)
-    lowest = min((place.low for place in places), default=0.0)
-    low = [place for place in places if place.low - lowest <= near]
-    found = _distinct(low, SAME * float(np.ptp(everything[:, :2], axis=0).max()))
-    if _span_an_area(found):
-        tolerance = LOSS * half_width(np.concatenate([_below(place)[:, :2] for place in found]))
-        contacts = [contact for place in found for contact in _contacts(place, poses, tolerance)]
-        how = f'{len(found)} wheels or feet that reach within {near:.3f} m of the lowest of them'
+    candidates = _candidates(machine, clouds, poses)
+    lowest = min((candidate.low for candidate in candidates), default=0.0)
+    low = [candidate for candidate in candidates if candidate.low - lowest <= near]
+    distinct = _distinct(low, SAME * float(np.ptp(everything[:, :2], axis=0).max()))
+    if _span_an_area(distinct):
+        tolerance = LOSS * half_width(np.concatenate([_below(candidate)[:, :2] for candidate in distinct]))
+        contacts = [contact for candidate in distinct for contact in _contacts(candidate, poses, tolerance)]
+        how = f'{len(distinct)} wheels or feet that reach within {near:.3f} m of the lowest of them'
     else:
         contacts = _corners(machine, clouds, poses)
         how = 'corners of the sole of the base body: no three wheels or feet were found that span an area'
@@ -107,18 +107,18 @@ def find_contacts(machine: Machine, shapes: Shapes, poses: Mapping[str, Array]) 
 
 
 def _cloud(shapes: Shapes, link: str, pose: Array) -> Array:
-    """Return corner points of a link in the root frame; of a ball its lowest, highest and outermost points."""
+    """Return corner points of a link in the root frame; for a ball its extreme points along the axes."""
     points, radii = shapes.points(link)
-    placed = points @ pose[:3, :3].T + pose[:3, 3]
-    balls = [center + radius * side for center, radius in zip(placed, radii) if radius > 0 for side in _SIDES]
-    return np.concatenate([placed[radii <= 0], np.array(balls).reshape(-1, 3)])
+    in_root = points @ pose[:3, :3].T + pose[:3, 3]
+    balls = [center + radius * side for center, radius in zip(in_root, radii) if radius > 0 for side in _SIDES]
+    return np.concatenate([in_root[radii <= 0], np.array(balls).reshape(-1, 3)])
 
 
 _SIDES = np.array([[0, 0, -1], [0, 0, 1], [1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0]], dtype=np.float64)
 
 
-def _places(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, Array]) -> list[_Place]:
-    """Return every link that looks like a wheel or a foot."""
+def _candidates(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, Array]) -> list[_Candidate]:
+    """Return all links that may be wheels or feet, by their joints or names."""
     mover = {joint.child: joint for joint in machine.joints}
     result = []
     for link in machine.links[1:]:
@@ -142,15 +142,15 @@ def _places(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, A
         ends = _track_ends(link.name, cloud)
         for end, point in ends.items():
             how = f'the {end} end of the track {link.name}'
-            result.append(_Place(link.name, low, point, point[None], joints, carrier, False, how, f'_{end}'))
+            result.append(_Candidate(link.name, low, point, point[None], joints, carrier, False, how, f'_{end}'))
         if ends:
             continue
-        result.append(_Place(link.name, low, middle, sole, joints, carrier, wheel, how))
+        result.append(_Candidate(link.name, low, middle, sole, joints, carrier, wheel, how))
     return result
 
 
 def _track_ends(link: str, cloud: Array) -> dict[str, Array]:
-    """Return where a track ends on the ground, by name; nothing for what is no track."""
+    """Return the rear and front ends of a track on the ground; empty if the link is no track."""
     span = np.ptp(cloud, axis=0)
     if not TRACK.search(link) or span[0] < LONG * span[2] or span[0] < span[1]:
         return {}
@@ -164,7 +164,7 @@ def _track_ends(link: str, cloud: Array) -> dict[str, Array]:
 
 
 def _steered(link: str, mover: Mapping[str, Joint]) -> tuple[tuple[str, ...], str]:
-    """Return the movable joints that spin and steer a wheel, and the link that carries them all."""
+    """Return the movable joints that spin and steer a wheel, and the link that carries these joints."""
     joints: list[str] = []
     carrier = link
     while carrier in mover:
@@ -177,46 +177,48 @@ def _steered(link: str, mover: Mapping[str, Joint]) -> tuple[tuple[str, ...], st
     return tuple(joints), carrier
 
 
-def _distinct(places: list[_Place], near: float) -> list[_Place]:
-    """Return the lowest of those that are near to each other, in the order of the URDF."""
-    kept: list[_Place] = []
-    for place in sorted(places, key=lambda place: place.low):
-        if all(np.linalg.norm(place.middle[:2] - other.middle[:2]) > near for other in kept):
-            kept.append(place)
-    return [place for place in places if place in kept]
+def _distinct(candidates: list[_Candidate], near: float) -> list[_Candidate]:
+    """Return the candidates in the order of the URDF; of nearby ones only the lowest."""
+    kept: list[_Candidate] = []
+    for candidate in sorted(candidates, key=lambda candidate: candidate.low):
+        if all(np.linalg.norm(candidate.middle[:2] - other.middle[:2]) > near for other in kept):
+            kept.append(candidate)
+    return [candidate for candidate in candidates if candidate in kept]
 
 
-def _span_an_area(places: list[_Place]) -> bool:
-    if len(places) < 3:
+def _span_an_area(candidates: list[_Candidate]) -> bool:
+    if len(candidates) < 3:
         return False
-    points = np.array([_below(place)[:, :2].mean(axis=0) for place in places])
+    points = np.array([_below(candidate)[:, :2].mean(axis=0) for candidate in candidates])
     extents = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     return bool(extents[1] > THIN * extents[0])
 
 
-def _below(place: _Place) -> Array:
-    """Return the points (n, 3) that touch the ground: below the middle of a wheel, the sole of a foot."""
-    points = place.middle[None].copy() if place.wheel else place.sole.copy()
-    points[:, 2] = place.low
+def _below(candidate: _Candidate) -> Array:
+    """Return the points (n, 3) on the ground: below the middle of a wheel, or the sole of a foot."""
+    points = candidate.middle[None].copy() if candidate.wheel else candidate.sole.copy()
+    points[:, 2] = candidate.low
     return points
 
 
-def _contacts(place: _Place, poses: Mapping[str, Array], tolerance: float) -> list[Contact]:
-    """Return the contacts of a wheel or foot: one in the middle of a sole that is smaller than a tolerance, m."""
-    points = _below(place)
+def _contacts(candidate: _Candidate, poses: Mapping[str, Array], tolerance: float) -> list[Contact]:
+    """Return the contacts of a wheel or foot; a sole smaller than the tolerance, m, has one in its middle."""
+    points = _below(candidate)
     middle = points.mean(axis=0)
     if np.linalg.norm(points[:, :2] - middle[:2], axis=1).max() <= tolerance:
         points = middle[None]
     else:
-        points = np.insert(corners(points[:, :2], tolerance), 2, place.low, axis=1)
-    height = float(place.middle[2]) if place.wheel else place.low + FOOT_HEIGHT
-    name = (re.sub(r'_?link$', '', place.link) or place.link) + place.end
+        points = np.insert(corners(points[:, :2], tolerance), 2, candidate.low, axis=1)
+    height = float(candidate.middle[2]) if candidate.wheel else candidate.low + FOOT_HEIGHT
+    name = (re.sub(r'_?link$', '', candidate.link) or candidate.link) + candidate.end
     result = []
     for k, ground in enumerate(points):
-        own = name if len(points) == 1 else f'{name}_{k + 1}'
-        how = place.how if len(points) == 1 else f'{place.how}, a corner of its sole'
-        position = _in_frame(poses[place.carrier], np.array([ground[0], ground[1], height]))
-        result.append(Contact(own, place.carrier, position, height - place.low, ground, place.joints, how))
+        contact = name if len(points) == 1 else f'{name}_{k + 1}'
+        how = candidate.how if len(points) == 1 else f'{candidate.how}, a corner of its sole'
+        position = _in_frame(poses[candidate.carrier], np.array([ground[0], ground[1], height]))
+        result.append(
+            Contact(contact, candidate.carrier, position, height - candidate.low, ground, candidate.joints, how)
+        )
     return result
 
 
@@ -232,10 +234,10 @@ def _corners(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, 
     points = np.concatenate(bodies)
     low = float(points[:, 2].min())
     soles = (points[points[:, 2] <= low + height][:, :2] for height in SOLES)
-    sole = next((own for own in soles if half_width(own) > 0.5e-3), None)
+    sole = next((area for area in soles if half_width(area) > 0.5e-3), None)
     if sole is None:
         return []
-    how = f'a corner of the sole of {root} and what is fixed to it'
+    how = f'a corner of the sole of {root} and the links fixed to it'
     result = []
     for k, corner in enumerate(corners(sole, LOSS * half_width(sole))):
         position = _in_frame(poses[root], np.array([*corner, low + FOOT_HEIGHT]))
@@ -244,7 +246,7 @@ def _corners(machine: Machine, clouds: Mapping[str, Array], poses: Mapping[str, 
 
 
 def _by_side(contacts: list[Contact]) -> list[Contact]:
-    """Return four contacts named by their sides, where each is on another; else the contacts."""
+    """Return four contacts with the names of their sides if these differ; else the contacts."""
     middle = np.mean([contact.ground for contact in contacts], axis=0)
     sides = {'front_right': (1, -1), 'front_left': (1, 1), 'rear_right': (-1, -1), 'rear_left': (-1, 1)}
     named: dict[str, Contact] = {}
@@ -257,7 +259,7 @@ def _by_side(contacts: list[Contact]) -> list[Contact]:
 
 
 def half_width(points: Array) -> float:
-    """Return half the least width of the convex hull of points (n, 2), m; 0 where they lie on a line."""
+    """Return half the least width of the convex hull of points (n, 2), m; 0 for points on a line."""
     outline = _outline(points)
     if len(outline) < 3:
         return 0.0
@@ -267,15 +269,15 @@ def half_width(points: Array) -> float:
 
 
 def corners(points: Array, tolerance: float) -> Array:
-    """Return few corners (m, 2), counter-clockwise, of the convex hull of points (n, 2), none of them beyond it.
+    """Return few corners (m, 2), counter-clockwise, of the convex hull of points (n, 2).
 
-    No point of the hull is further than the tolerance, m, from the polygon of the corners.
+    The hull extends beyond the polygon of these corners by at most the tolerance, m.
     """
     outline = _outline(points)
     kept = list(range(len(outline)))
     while len(kept) > 3:
         losses = [_loss(outline, kept[:k] + kept[k + 1 :]) for k in range(len(kept))]
-        least = int(np.argmin(np.round(losses, 9)))  # of equal ones the first: every second corner of a ring goes
+        least = int(np.argmin(np.round(losses, 9)))  # of equal losses the first: removes every second corner of a ring
         if losses[least] > tolerance:
             break
         del kept[least]
@@ -291,7 +293,7 @@ def _loss(outline: Array, kept: list[int]) -> float:
 
 
 def _outline(points: Array) -> Array:
-    """Return the corners (m, 2) of the convex hull of points (n, 2), counter-clockwise; all points of a line."""
+    """Return the corners (m, 2) of the convex hull of points (n, 2), counter-clockwise; all points if on a line."""
     try:
         return np.asarray(points[ConvexHull(points).vertices])
     except (QhullError, ValueError):
@@ -303,12 +305,12 @@ def _in_frame(pose: Array, point: Array) -> Array:
 
 
 def _on(contact: Contact, plane: float) -> Contact:
-    """Return the contact with the length of its strut from the common ground plane."""
+    """Return the contact with its free length measured from the common ground plane."""
     return replace(contact, free_length=contact.free_length + float(contact.ground[2]) - plane)
 
 
 def _named(contacts: list[Contact]) -> list[Contact]:
-    """Return the contacts with names that can be part of a topic, each its own."""
+    """Return the contacts with unique names that are valid in topics."""
     named: list[Contact] = []
     for k, contact in enumerate(contacts):
         name = re.sub(r'\W', '_', contact.name)

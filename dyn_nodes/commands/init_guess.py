@@ -1,4 +1,4 @@
-"""What a URDF lets one guess of a machine: contacts with the ground, joints to hold, the implement."""
+"""Guesses from a URDF: contacts with the ground, joints to hold, the implement."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from dyn_nodes.model.posture import link_poses
 from dyn_nodes.model.shapes import Shapes
 
 SAG = 0.008
-"""Static sag over the greatest distance of two contacts: 25 mm of a log-loader, 4 mm of a robot of half a metre."""
+"""Static sag over the greatest distance of two contacts: 25 mm for a log-loader, 4 mm for a robot of 0.5 m."""
 MOST_SAG = 0.3
-"""Static sag over the length of the shortest strut, at most."""
+"""Greatest static sag over the length of the shortest strut."""
 DAMPING_RATIO = 0.3
 IMPLEMENTS = (
     *('payload', 'tool0', 'tcp', 'ee_link', 'end_effector', 'grasp', 'grapple', 'bucket', 'hook', 'fork'),
     *('gripper', 'tool', 'flange', 'hand', 'tip'),
 )
-"""What the link of an implement is called, the surest name first."""
+"""Parts of names of an implement's link, the most specific first."""
 
 
 @dataclass
 class Guess:
-    """What was guessed.
+    """Guesses for a machine.
 
     Attributes:
-        joints: which are held, coupled or driven, and where they start.
+        joints: held, coupled and driven joints and their initial positions.
         contacts: with the ground.  how_contacts: how they were found.
-        stiffness: of a contact, N/m.  damping: N s/m.  sag: m.  how_sag: it was chosen.
+        stiffness: of a contact, N/m.  damping: N s/m.  sag: m.  how_sag: how it was chosen.
         payload: link, or ''.  how_payload: how it was found.  payload_limit: kg.
-        reactions: joints whose reaction may interest.
+        reactions: joints whose reactions are published.
         mass: of the machine, kg.
     """
 
@@ -57,14 +57,14 @@ class Guess:
 def guess_machine(
     machine: Machine, shapes: Shapes, mimics: Mapping[str, Mimic], loops: Loops, lightest: float
 ) -> Guess:
-    """Return guesses for a machine that was read from its URDF alone.
+    """Return guesses for a machine that was read from its URDF only.
 
     Args:
         machine: with a fixed base; joints that move no inertia are allowed.
         shapes: of its links.
         mimics: mimic joints of the URDF.
         loops: that other files close.
-        lightest: share of the mass below which what a joint moves is held.
+        lightest: share of the mass; joints that move less are held.
     """
     followers = Followers(machine, mimics)
     poses = link_poses(machine.links, machine.joints, start_positions(machine, followers))
@@ -78,8 +78,8 @@ def guess_machine(
 def _springs(guess: Guess, machine: Machine) -> None:
     if not guess.contacts:
         return
-    places = np.array([contact.ground[:2] for contact in guess.contacts])
-    extent = float(np.linalg.norm(places[:, None] - places[None, :], axis=2).max())
+    positions = np.array([contact.ground[:2] for contact in guess.contacts])
+    extent = float(np.linalg.norm(positions[:, None] - positions[None, :], axis=2).max())
     share = machine.total_mass / len(guess.contacts)
     shortest = min(contact.free_length for contact in guess.contacts)
     guess.sag = min(SAG * extent, MOST_SAG * shortest)
@@ -104,7 +104,7 @@ def _implement(guess: Guess, machine: Machine) -> None:
     for word in IMPLEMENTS:
         named = [name for name in far if word in name.lower()]
         if named:
-            guess.payload, guess.how_payload = named[-1], f'behind {deepest} joints, and its name says {word!r}'
+            guess.payload, guess.how_payload = named[-1], f'behind {deepest} joints, and its name contains {word!r}'
             break
     else:
         guess.payload, guess.how_payload = far[-1], f'at the end of the longest chain, behind {deepest} joints'

@@ -1,4 +1,4 @@
-"""Which joints of a URDF a first machine YAML holds, couples to others, or drives, and where they start."""
+"""Guesses from a URDF which joints are held, coupled or driven, and their initial positions."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from dyn_nodes.model.mimic import Mimic, resolved
 from dyn_nodes.model.posture import inertia_along, link_poses
 
 MARGIN = 0.01
-"""Of a joint's range: how far inside its limits it starts where 0 is outside."""
+"""Distance of the initial position from a limit over the joint's range, if 0 is outside the range."""
 SINGULAR = 1e-10
-"""Least eigenvalue of the mass matrix, its diagonal scaled to 1, of joints that can be simulated."""
+"""Least eigenvalue of the mass matrix, scaled to unit diagonal, of joints that can be simulated."""
 LEAST_RANGE = 1e-6
-"""Range of a leader, rad or m, below which the limits of its follower leave it no motion."""
+"""Range of a leader, rad or m, below which it is considered fixed by the limits of its follower."""
 
 
 @dataclass(frozen=True)
 class Constraint:
-    """An entry of `constraints` of the YAML; `source`: what it was made of."""
+    """An entry of `constraints` of the YAML; `source` describes its origin."""
 
     name: str
     kind: str
@@ -37,12 +37,12 @@ class Constraint:
 
 @dataclass
 class Joints:
-    """What the YAML says of joints.
+    """Joints in the YAML.
 
     Attributes:
-        positions: initial ones, rad or m, where they are not 0.
-        locked: joint -> why it is held.
-        classes: joint -> class, and why.
+        positions: nonzero initial positions, rad or m.
+        locked: joint -> reason why it is held.
+        classes: joint -> class and reason.
         constraints: couplings.
     """
 
@@ -54,14 +54,14 @@ class Joints:
 
 @dataclass(frozen=True)
 class Loops:
-    """The loops that files beside a URDF close.
+    """The loops that files close in addition to a URDF.
 
     Attributes:
         constraints: that close them, and couplings.
         joints: movable joints that are part of a loop.
-        passive: those of them without a drive.
-        holds_world: a loop holds a link to the world.
-        mimics: joints that follow others, beside those of the URDF.
+        passive: joints of `joints` without a drive.
+        holds_world: whether a loop contains the world.
+        mimics: mimic joints, in addition to those of the URDF.
     """
 
     constraints: tuple[Constraint, ...] = ()
@@ -75,13 +75,13 @@ class Followers:
     """The mimic joints of a machine.
 
     Args:
-        machine: read from its URDF alone.
+        machine: read from its URDF only.
         mimics: of the URDF.
 
     Attributes:
-        mimics: of the movable mimic joints, each by the joint at the end of its chain.
-        ranges: of the leaders that move, rad or m, so that their followers stay within their own limits.
-        unmet: mimic joints whose limits leave their leader no motion.
+        mimics: of the movable mimic joints, with the leader at the end of the chain.
+        ranges: of the moving leaders, rad or m, with which the followers stay within their limits.
+        unmet: mimic joints whose limits prevent any motion of the leader.
     """
 
     def __init__(self, machine: Machine, mimics: Mapping[str, Mimic]) -> None:
@@ -102,12 +102,12 @@ class Followers:
             self.ranges[mimic.leader] = max(lower, low), min(upper, high)
 
     def of(self, leader: str) -> list[str]:
-        """Return the names of the joints that follow a joint."""
+        """Return the names of the followers of a joint."""
         return [name for name, mimic in self.mimics.items() if mimic.leader == leader]
 
 
 def start_positions(machine: Machine, followers: Followers) -> dict[str, float]:
-    """Return the initial positions that are not 0: just inside the limits, mimic joints where leaders put them."""
+    """Return the nonzero initial positions: just inside the limits; mimic joints follow their leaders."""
     positions = {name: _start(*limits) for name, limits in followers.ranges.items()}
     for name, mimic in followers.mimics.items():
         joint = machine.joint(name)
@@ -127,14 +127,14 @@ def _start(lower: float, upper: float) -> float:
 def guess_joints(
     machine: Machine, followers: Followers, contacts: Iterable[Contact], loops: Loops, lightest: float
 ) -> Joints:
-    """Return joints to hold, constraints, and joints whose limits of 0 are placeholders.
+    """Return joints to hold, constraints and joint classes.
 
     Args:
-        machine: read from its URDF alone; joints that move no inertia are allowed.
+        machine: read from its URDF only; joints that move no inertia are allowed.
         followers: its mimic joints.
         contacts: with the ground.
-        loops: that other files close; what moves in them is not held.
-        lightest: share of the mass below which what a joint and its followers move is held.
+        loops: that other files close; their joints are not held.
+        lightest: share of the mass; joints that move less, with their followers, are held.
     """
     spun = {name for contact in contacts for name in contact.joints}
     locked = _locked(machine, followers, spun, loops.joints, lightest)
@@ -156,7 +156,7 @@ def guess_joints(
 
 
 def drive_passive_joints(machine: Machine, joints: Joints, reason: str) -> bool:
-    """Make passive joints (effort 0 in the URDF) that the YAML neither holds nor couples actuated; say if any."""
+    """Set the class of free passive joints (effort 0 in the URDF) to actuated; return whether there are any."""
     named = {*joints.locked, *joints.classes}
     passive = [joint.name for joint in machine.movable_joints if joint.effort_limit == 0.0 and joint.name not in named]
     for name in passive:
@@ -172,7 +172,7 @@ def _coupling(joint: str, mimic: Mimic) -> Constraint:
 
 
 def constraint_name(text: str, taken: Collection[str] = ()) -> str:
-    """Return a text as the name of a constraint, of letters, digits and underscores, that is not taken."""
+    """Return a text as a unique name of a constraint, of letters, digits and underscores."""
     name = re.sub(r'\W', '_', text, flags=re.ASCII)
     name = name if re.match(NAME, name) else f'c_{name}'
     names = chain([name], (f'{name}_{k}' for k in count(2)))
@@ -188,20 +188,20 @@ def _locked(
         leader = followers.mimics[joint.name].leader if joint.name in followers.mimics else joint.name
         group = [leader, *followers.of(leader)]
         reasons[joint.name] = '' if joint.name in looped else _reason(joint.name, group, moved, spun, lightest)
-    for name, mimic in ((name, own) for name, own in followers.mimics.items() if name not in looped):
+    for name, mimic in ((name, entry) for name, entry in followers.mimics.items() if name not in looped):
         if not reasons[name] and (reasons.get(mimic.leader, 'fixed') or not mimic.multiplier):
             reasons[name] = f'mimics {mimic.leader}, which does not move it'
         elif not reasons[name] and name in followers.unmet:
-            reasons[name] = f'mimics {mimic.leader}, which its own limits would not let move'
+            reasons[name] = f'mimics {mimic.leader}, whose range would be empty with the limits of this joint'
     while idle := moved.idle_joint([name for name, reason in reasons.items() if not reason and name not in looped]):
-        reasons[idle] = 'moves no inertia of its own where it starts'
+        reasons[idle] = 'moves no independent inertia at its initial position'
     return {name: reason for name, reason in reasons.items() if reason}
 
 
 def _reason(name: str, group: list[str], moved: _Moved, spun: set[str], lightest: float) -> str:
-    """Return why a joint is to be held, '' if it is not. `group`: joints that move together with it."""
+    """Return the reason to hold a joint, '' for none. `group`: joints that move together with it."""
     if name in spun:
-        return 'a wheel, or what steers it; the contact below it is that of a braked wheel'
+        return 'a wheel or its steering; the contact is a braked wheel'
     if moved.inertia(name) <= 0.0:
         return 'moves no inertia'
     if moved.mass(group) < lightest * moved.total:
@@ -210,11 +210,11 @@ def _reason(name: str, group: list[str], moved: _Moved, spun: set[str], lightest
 
 
 class _Moved:
-    """What the joints of a machine move at some positions.
+    """Masses and inertias that the joints of a machine move at specified positions.
 
     Args:
         machine: the machine.
-        positions: of its joints that are not at 0, rad or m.
+        positions: nonzero positions of its joints, rad or m.
 
     Attributes:
         total: mass of the machine, kg.
@@ -233,19 +233,19 @@ class _Moved:
         return self._below[children[0]] if children else []
 
     def mass(self, joints: Iterable[str]) -> float:
-        """Return the mass of the links that some joints move together, kg."""
+        """Return the total mass of the links that some joints move, kg."""
         names = {link for joint in joints for link in self._moved_by(joint)}
         return float(sum(self._links[name].mass for name in names))
 
     def inertia(self, joint: str) -> float:
-        """Return what a joint moves, kg m2 or kg; 0 for links without mass."""
+        """Return the inertia that a joint moves, kg m2 or kg; 0 for links without mass."""
         links = [self._links[name] for name in self._moved_by(joint)]
         return inertia_along(self._machine.joint(joint), links, self._poses) if self.mass([joint]) > 0.0 else 0.0
 
     def idle_joint(self, joints: Sequence[str]) -> str:
-        """Return a joint that moves nothing which the others could not move as well; '' where all are needed.
+        """Return a joint that moves only what other joints move too; '' if there is none.
 
-        At such a joint the mass matrix is singular. Of several joints the last in the order of the machine is returned.
+        Such a joint makes the mass matrix singular. Of several joints the last in the order of the machine is returned.
         """
         if not joints:
             return ''
@@ -275,7 +275,7 @@ class _Moved:
 
 
 def unit_rates(joint: Joint, frame: Array, point: Array) -> Array:
-    """Return angular velocity and velocity (6,) of a point (3,) for a unit rate of a joint that moves it.
+    """Return the angular and linear velocity (6,) of a point for a unit rate of a joint.
 
     Args:
         joint: revolute, continuous or prismatic.

@@ -1,4 +1,4 @@
-"""A first machine YAML as text: every guess says that it is one, and how it was made."""
+"""Text of a first machine YAML in which every guess is marked and explained."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from dyn_nodes.common.printing import printable, yaml_word
 from dyn_nodes.model.machine import Machine
 
 HEAD = """\
-# {name}: what {urdf} can not say. A first version, written by `dyn-nodes init`.
+# {name}: data that {urdf} does not contain. A first version, written by `dyn-nodes init`.
 #
-# Wherever it says "guess:", a value was guessed from the URDF, and how. Put in what you know, or your own reason in
-# place of "guess: ...". `dyn-nodes check {urdf} --config THIS_FILE --assumed` lists what is left.
+# "guess:" marks values guessed from the URDF, with the method. Replace them by known values, or "guess: ..." by your
+# reason. `dyn-nodes check {urdf} --config THIS_FILE --assumed` lists the remaining guesses.
 # SI units, radians, frames after REP 103. All keys are explained in docs/reference/machine_yaml.md.
 
 name: {name}
@@ -30,23 +30,23 @@ base:
 FIXED = """\
 base:
   link: {root}
-  attachment: fixed  # guess: {reason}; there are no ground reactions and margins until this is `free`
+  attachment: fixed  # guess: {reason}; ground reactions and margins need `free`
 """
 NO_ACTUATORS = """\
-# guess: no hydraulics, a URDF knows none. The joints take efforts, or positions and velocities, on joint_command; until
-# something comes they are held where they are. Cylinders and motors go here: see `actuators` in the documentation.
+# guess: no hydraulics, because a URDF has none. The joints accept efforts, or positions and velocities, on
+# joint_command and hold their positions until then. For cylinders and motors see `actuators` in the documentation.
 """
 
 
 def machine_yaml(machine: Machine, urdf: str, guess: Guess, attachment: str, reason: str = '') -> str:
-    """Return the YAML's text.
+    """Return the text of the YAML.
 
     Args:
-        machine: read from the URDF alone.
-        urdf: name of its file, as it shall stand in the comments.
-        guess: what was guessed.
+        machine: read from the URDF only.
+        urdf: name of its file for the comments.
+        guess: guesses for the machine.
         attachment: `free` or `fixed`.
-        reason: why it is fixed.
+        reason: for a fixed base.
     """
     parts = [HEAD.format(name=yaml_word(machine.name), urdf=printable(urdf))]
     base = FREE if attachment == 'free' else FIXED
@@ -72,7 +72,7 @@ def _initial(machine: Machine, joints: Joints) -> str:
 def _locked(joints: Joints) -> str:
     if not joints.locked:
         return ''
-    head = ['# Joints fixed at their initial position; the fewer joints move, the faster the machine runs.', 'locked:']
+    head = ['# Joints fixed at their initial position; fewer moving joints make the simulation faster.', 'locked:']
     return _explained(head, [(f'- {yaml_word(name)}', f'guess: {reason}') for name, reason in joints.locked.items()])
 
 
@@ -81,7 +81,7 @@ def _classes(joints: Joints) -> str:
         return ''
     classes = joints.classes.items()
     return _explained(
-        ['joints:'], [(f'{yaml_word(name)}: {{class: {own}}}', f'guess: {why}') for name, (own, why) in classes]
+        ['joints:'], [(f'{yaml_word(name)}: {{class: {kind}}}', f'guess: {why}') for name, (kind, why) in classes]
     )
 
 
@@ -89,13 +89,14 @@ def _constraints(joints: Joints) -> str:
     if not joints.constraints:
         return ''
     entries = [
-        (f'{yaml_word(own.name)}: {_flow({"kind": own.kind, **own.keys})}', own.source) for own in joints.constraints
+        (f'{yaml_word(constraint.name)}: {_flow({"kind": constraint.kind, **constraint.keys})}', constraint.source)
+        for constraint in joints.constraints
     ]
     return _explained(['constraints:'], entries)
 
 
 def _explained(lines: list[str], entries: Sequence[tuple[str, str]]) -> str:
-    """Return a section: entries below its head, each with its reason above it where that changes."""
+    """Return a section: entries below its head, with a comment above each new reason."""
     before = ''
     for entry, reason in entries:
         if reason != before:
@@ -108,12 +109,12 @@ def _explained(lines: list[str], entries: Sequence[tuple[str, str]]) -> str:
 def _flow(value: Any) -> str:
     """Return a value in YAML's flow style."""
     if isinstance(value, Mapping):
-        return f'{{{", ".join(f"{yaml_word(key)}: {_flow(own)}" for key, own in value.items())}}}'
+        return f'{{{", ".join(f"{yaml_word(key)}: {_flow(entry)}" for key, entry in value.items())}}}'
     if isinstance(value, str):
         return yaml_word(value)
     if isinstance(value, float):
         return _exact(value)
-    return f'[{", ".join(_exact(float(own)) for own in value)}]'
+    return f'[{", ".join(_exact(float(number)) for number in value)}]'
 
 
 def _exact(value: float) -> str:
@@ -124,7 +125,7 @@ def _exact(value: float) -> str:
 def _payload(guess: Guess) -> str:
     if not guess.payload:
         return ''
-    limit = _assumed(_number(guess.payload_limit), "a tenth of the machine's mass; put the rated load")
+    limit = _assumed(_number(guess.payload_limit), "a tenth of the machine's mass; replace by the rated load")
     return (
         f'payload:\n'
         f'  link: {_assumed(yaml_word(guess.payload), guess.how_payload)}\n'
@@ -138,7 +139,7 @@ def _reactions(guess: Guess) -> str:
     if not guess.reactions:
         return ''
     return (
-        '# guess: the first joint of the arm; its bearing carries all the rest\n'
+        '# guess: the first joint of the arm; its bearing carries the whole arm\n'
         f'reactions: [{", ".join(yaml_word(name) for name in guess.reactions)}]\n'
     )
 
@@ -158,7 +159,7 @@ def _wheels(guess: Guess) -> str:
         f'      kinetic: {_assumed("0.5", "rubber on dry ground")}',
         '',
         f'# guess: {printable(guess.how_contacts)};',
-        '# all are taken to touch one plane. `position`: where the strut begins; `free_length`: its height there.',
+        '# all touch one plane. `position`: upper end of the strut; `free_length`: height of that point.',
         'wheels:',
     ]
     for contact in guess.contacts:

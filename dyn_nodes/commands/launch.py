@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the launch file, or list its arguments.
 
     Raises:
-        CommandError: The file or the arguments are wrong.
+        CommandError: the file or the arguments are wrong.
     """
     from dyn_nodes.common.share import PACKAGE
     from dyn_nodes.middleware.launching import (
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _is_package(name: str, word: str) -> bool:
-    """Return whether the first word is a package and the second its launch file, not a file and a misspelt argument.
+    """Return whether the words are a package and its launch file, not a launch file and an argument.
 
     Raises:
         LaunchError: the second word is a misspelt argument.
@@ -68,7 +68,7 @@ def _is_package(name: str, word: str) -> bool:
     except LaunchError as error:
         if '=' in word or 'did you mean' in str(error):
             raise
-        return True  # a package that is not here
+        return True  # a missing package
     parse_launch_arguments([word])
     return False
 

@@ -1,4 +1,4 @@
-"""`dyn-nodes linearize`: poles, modes, Bode and controllability of a machine about a posture or a time of a bag."""
+"""`dyn-nodes linearize`: linear model of a machine about a posture or a time of a bag."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PERIOD = 1e-3
 LONGEST = 60.0
-"""Of a motion before the model is made, s."""
+"""Longest motion before the linearization, s."""
 OPEN = '--input and --after open them'
 
 
@@ -47,26 +47,26 @@ def add_parser(subparsers: Subparsers) -> None:
         nargs='+',
         default=[],
         metavar='NAME=X',
-        help='inputs that act, V, N or N m (0; efforts that hold)',
+        help='values of inputs, V, N or N m (0; holding efforts)',
     )
     parser.add_argument(
         '--after',
         type=between(0.0, LONGEST, 's'),
         default=0.0,
         metavar='S',
-        help='let the machine move under its inputs for this time (0)',
+        help='linearize after a motion of this time under the inputs (0)',
     )
     parser.add_argument('--bag', type=Path, metavar='BAG', help='take the state from a bag of these nodes')
     parser.add_argument('--at', type=finite, metavar='S', help='time in the bag')
-    parser.add_argument('--namespace', metavar='NS', help='of the machine, where the bag holds several')
+    parser.add_argument('--namespace', metavar='NS', help='of the machine, if the bag contains several')
     parser.add_argument(
         '--outputs', nargs='+', metavar='NAME', help='outputs or states (the positions of the driven joints)'
     )
-    parser.add_argument('--bode', nargs=2, metavar=('INPUT', 'OUTPUT'), help='gain and phase of this pair')
-    parser.add_argument('--frequencies', nargs='+', type=positive(), metavar='HZ', help='of --bode')
+    parser.add_argument('--bode', nargs=2, metavar=('INPUT', 'OUTPUT'), help='print gain and phase of this pair')
+    parser.add_argument('--frequencies', nargs='+', type=positive(), metavar='HZ', help='frequencies of --bode')
     parser.add_argument('--json', action='store_true', help='print everything as JSON, SI units')
-    parser.add_argument('--npz', type=Path, metavar='FILE', help='write A, B, C, D, names, poles and the state there')
-    parser.add_argument('--plot', type=picture, metavar='FILE', help='draw poles and --bode: .png, .svg or .pdf')
+    parser.add_argument('--npz', type=Path, metavar='FILE', help='file for A, B, C, D, names, poles and the state')
+    parser.add_argument('--plot', type=picture, metavar='FILE', help='plot of poles and --bode: .png, .svg or .pdf')
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,7 +82,9 @@ def run(args: argparse.Namespace) -> int:
     except (KeyError, ValueError) as error:
         raise CommandError(f'--bode: {error.args[0]}') from None
     if bode is not None and not bode.gain.any():
-        notes.append(f'nothing goes from {args.bode[0]} to {args.bode[1]} here: closed valves pass no oil; {OPEN}')
+        notes.append(
+            f'no transfer from {args.bode[0]} to {args.bode[1]} in this state: closed valves pass no oil; {OPEN}'
+        )
     if args.json:
         tables.print_json({**_as_json(plant, model, bode, notes), 'assumed': plain(assumed)}, indent=None)
     else:
@@ -98,15 +100,15 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    """Refuse options that make no sense together."""
+    """Raise CommandError for inconsistent options."""
     if (args.bag is None) != (args.at is None):
         raise CommandError('--bag and --at: expected both or neither', 2)
     if args.bag is not None and (args.posture or args.after):
-        raise CommandError('--bag: expected without --posture and --after, which it replaces', 2)
+        raise CommandError('--bag: expected no --posture and no --after, which it replaces', 2)
 
 
 def _model(args: argparse.Namespace) -> tuple[Plant, LinearModel, list[str]]:
-    """Return the machine in its state, the model, and what is to be said about the state."""
+    """Return the plant in its state, the linear model, and notes about the state."""
     from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of
     from dyn_nodes.simulation.linear import Linearizer
     from dyn_nodes.simulation.plant import Plant, PlantDivergedError
@@ -117,7 +119,7 @@ def _model(args: argparse.Namespace) -> tuple[Plant, LinearModel, list[str]]:
         values = {} if args.payload is None else {'payload_mass': checked_payload(machine, args.payload)}
         actuation: Any = 'hydraulic' if machine.actuators and not args.efforts else 'effort'
         plant = Plant(machine, actuation, PERIOD, PERIOD, (), joints, values)
-        plant.set_inputs({name: value for given in args.input for name, value in given.items()})
+        plant.set_inputs({name: value for inputs in args.input for name, value in inputs.items()})
         for _ in range(round(args.after / PERIOD)):
             plant.advance()
         x, u = plant.x, plant.u
@@ -135,14 +137,14 @@ def _model(args: argparse.Namespace) -> tuple[Plant, LinearModel, list[str]]:
 
 
 def _assumed(args: argparse.Namespace, machine: Machine) -> tuple[Assumption, ...]:
-    """Return the conditions that the options do not give."""
+    """Return the conditions that the options do not specify."""
     from dyn_nodes.model.assumptions import payload_of, posture_of, slope_of
     from dyn_nodes.nodes.machines import joint_positions
 
-    found = payload_of(machine, '--payload') if args.payload is None else ()
+    assumed = payload_of(machine, '--payload') if args.payload is None else ()
     if args.bag is None:
-        found += posture_of(machine, '--posture', joint_positions(args.posture, machine) if args.posture else ())
-    return found + slope_of(machine, 'option for it')
+        assumed += posture_of(machine, '--posture', joint_positions(args.posture, machine) if args.posture else ())
+    return assumed + slope_of(machine, 'option for it')
 
 
 def _from_bag(args: argparse.Namespace, plant: Plant) -> tuple[Any, Any, list[str]]:
@@ -151,33 +153,33 @@ def _from_bag(args: argparse.Namespace, plant: Plant) -> tuple[Any, Any, list[st
 
     try:
         data = read_bag(args.bag, namespace=args.namespace)
-        found = recorded_state(plant.system, data, args.at, plant.x, plant.u)
+        recorded = recorded_state(plant.system, data, args.at, plant.x, plant.u)
     except OSError as error:
         raise CommandError(f'{error.filename or args.bag}: {error.strerror or error}') from None
-    notes = [f'state of {args.bag} at {found.time:g} s']
-    if found.missing:
-        notes.append(f'not in the bag, as at rest: {", ".join(found.missing)}')
-    return found.x, found.u, notes
+    notes = [f'state of {args.bag} at {recorded.time:g} s']
+    if recorded.missing:
+        notes.append(f'not in the bag, taken at rest: {", ".join(recorded.missing)}')
+    return recorded.x, recorded.u, notes
 
 
 def _as_json(plant: Plant, model: LinearModel, bode: Any, notes: list[str]) -> dict[str, Any]:
     reach, seen = model.controllability(), model.observability()
-    found = {'machine': plant.machine.name, 'stable': model.stable, 'notes': notes, **model.as_dict()}
-    for what, own in (('controllability', reach), ('observability', seen)):
-        found[what] = {'rank': own.rank, 'order': own.order, 'rest': list(own.rest)}
+    result = {'machine': plant.machine.name, 'stable': model.stable, 'notes': notes, **model.as_dict()}
+    for name, subspace in (('controllability', reach), ('observability', seen)):
+        result[name] = {'rank': subspace.rank, 'order': subspace.order, 'rest': list(subspace.rest)}
     if bode is not None:
-        found['bode'] = {'hertz': bode.hertz, 'gain': bode.gain, 'phase': bode.phase}
-    return found
+        result['bode'] = {'hertz': bode.hertz, 'gain': bode.gain, 'phase': bode.phase}
+    return result
 
 
 def _print(plant: Plant, model: LinearModel, bode: Any, notes: list[str]) -> None:
     console = tables.console()
     growing = sum(mode.count for mode in model.modes() if mode.grows)
     still = sum(mode.count for mode in model.modes() if mode.pole == 0)
-    said = f'{growing} pole{" grows" if growing == 1 else "s grow"}' if growing else 'no pole grows'
+    growth = f'{growing} pole{" grows" if growing == 1 else "s grow"}' if growing else 'no pole grows'
     inputs = ', '.join(model.input_names) or 'none'
     rest = f', {still} at the origin' if still else ''
-    console.print(f'{plant.machine.name}: {len(model.state_names)} states, inputs {inputs}; {said}{rest}')
+    console.print(f'{plant.machine.name}: {len(model.state_names)} states, inputs {inputs}; {growth}{rest}')
     for note in notes:
         console.print(note, style='dim')
     rows = []
@@ -190,9 +192,11 @@ def _print(plant: Plant, model: LinearModel, bode: Any, notes: list[str]) -> Non
         states = ', '.join(f'{name} {100 * share:.0f} %' for name, share in mode.main_states() if share > 0.005)
         rows.append((f'{times}{mode.pole.real:.4g}{sign}', frequency, damping, decay, states))
     tables.show(rows, ('pole, 1/s', 'Hz', 'damping ratio', 'time constant, s', 'states, share'))
-    for what, own in (('inputs reach', model.controllability()), ('outputs see', model.observability())):
-        rest = f'; the rest lies mostly in {", ".join(own.rest[:6])}' if own.rest else ''
-        console.print(f'{what} {own.rank} of {own.order} states{rest}{" ..." if len(own.rest) > 6 else ""}')
+    for label, subspace in (('inputs reach', model.controllability()), ('outputs see', model.observability())):
+        rest = f'; the rest lies mostly in {", ".join(subspace.rest[:6])}' if subspace.rest else ''
+        console.print(
+            f'{label} {subspace.rank} of {subspace.order} states{rest}{" ..." if len(subspace.rest) > 6 else ""}'
+        )
     if bode is not None:
         step = max(1, len(bode.hertz) // 20)
         lines = zip(*(values[::step] for values in (bode.hertz, bode.gain, bode.decibels, bode.phase)))

@@ -1,4 +1,4 @@
-"""Listens to the nodes for a live display; only ever takes the newest message of a topic."""
+"""Subscribes to the topics of a machine for a live display; uses only the newest message of a topic."""
 
 from __future__ import annotations
 
@@ -29,21 +29,20 @@ from dyn_nodes.nodes.stability_health import levels_of_array
 
 DYNAMICS = 'dynamics_node'
 MOST_CALLBACKS = 200
-"""In one look: a feed that is slower than the nodes must not hold up what it feeds."""
+"""Greatest number of callbacks per poll, so that a slow feed does not delay the display."""
 
 
 class LiveFeed:
     """A node that fills a LiveState.
 
-    It is a listener without obligations: best effort and depth 1, so that it takes what is newest when it looks and
-    slows no node down.
+    Subscriptions are best effort with depth 1: a poll receives the newest messages and slows no node down.
 
     Args:
-        machine: whose topics to listen to.
-        state: is filled.
-        measures: stability measures to listen to.
+        machine: whose topics are subscribed.
+        state: to fill.
+        measures: stability measures to subscribe to.
         detailed: also wheel loads, margins and pressures.
-        domain: of the machine; None: that of ROS_DOMAIN_ID.
+        domain: of the machine; None for ROS_DOMAIN_ID.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class LiveFeed:
         self.state.events.append(f'{msg.name.rpartition(": ")[2].replace("_", " ")}: {msg.message}')
 
     def poll(self) -> None:
-        """Take what has arrived, without waiting."""
+        """Process received messages without waiting."""
         for _ in range(MOST_CALLBACKS):
             before = self.taken
             self.executor.spin_once(timeout_sec=0.0)
@@ -124,7 +123,7 @@ class LiveFeed:
                 return
 
     def close(self) -> None:
-        """Leave."""
+        """Destroy the node."""
         self.executor.shutdown()
         self.node.destroy_node()
         try_shutdown()

@@ -1,4 +1,4 @@
-"""What the live display knows of a running simulation, and how it shows it."""
+"""State of a running simulation and its display on the terminal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dyn_nodes.measures import CAUTION, DANGER, OK, Levels, measure_of
 from dyn_nodes.viewer.gauges import Scale
 from dyn_nodes.viewer.snapshot import Margin
 
-SPEED_WINDOW = 2.0  # s of wall time that the speed is taken over
+SPEED_WINDOW = 2.0  # wall time over which the speed is averaged, s
 BAR_WIDTH = 34
 UNKNOWN = '—'
 COLOURS = {OK: 'green', CAUTION: 'yellow', DANGER: 'bold red', UNKNOWN: 'dim'}
@@ -27,23 +27,23 @@ PHASES = {'reach': 'bright_blue', 'recover': 'yellow', 'settle': 'green', 'done'
 
 @dataclass(eq=False)
 class LiveState:
-    """The newest of everything.
+    """Newest values of a running simulation.
 
     Attributes:
         title: of the display.
-        duration: simulated time that the run is to last, s.
-        weight: what all wheels carry at rest, N; scales the bars.
+        duration: of the run, s of simulated time.
+        weight: sum of the wheel loads at rest, N; scales the bars.
         time: simulated, s; None before the first message.
         tilt, roll, pitch: of the base, rad.
         loads: normal force by wheel, N.
         margins: newest value by measure.
         levels: alarm levels by measure, from the node that computes the margins.
-        scale: full scales of the margins, those of the cockpit.
+        scale: full scales of the margins, as in the cockpit.
         pressures: Pa by actuator and line.
         phase: of the task.
-        events: the last few, as text.
-        log: the last lines that the nodes printed.
-        compilers: the lines of the processes that make machine code now, by label.
+        events: texts of the last events.
+        log: last lines of output of the nodes.
+        compilers: newest lines of compiling processes by label.
     """
 
     title: str
@@ -66,14 +66,14 @@ class LiveState:
     _track: deque[tuple[float, float]] = field(default_factory=deque)
 
     def set_time(self, simulated: float, wall: float) -> None:
-        """Take a simulated time seen at a wall time, s."""
+        """Set the simulated time received at a wall time, s."""
         self.time = simulated
         self._track.append((wall, simulated))
         while len(self._track) > 2 and wall - self._track[1][0] > SPEED_WINDOW:
             self._track.popleft()
 
     def add_line(self, line: str) -> None:
-        """Take a line that a node printed."""
+        """Add a line of output of a node."""
         self.log.append(line)
         label, text = line.partition(']')[0].lstrip('['), line.rpartition(']: ')[2]
         if text.startswith(f'{COMPILING} '):
@@ -83,28 +83,28 @@ class LiveState:
 
     @property
     def compiling(self) -> str:
-        """The newest line of a process that makes machine code now, '' where none does."""
+        """Newest line of a compiling process, '' for none."""
         return next(reversed(self.compilers.values()), '')
 
     def set_margin(self, name: str, value: float) -> None:
-        """Take a margin."""
+        """Set a margin."""
         self.margins[name] = value
         self.scale.full(name, self._margin(name))
 
     @property
     def speed(self) -> float | None:
-        """Simulated seconds per second, of late."""
+        """Simulated over wall time in the last `SPEED_WINDOW`; None if unknown."""
         if len(self._track) < 2:
             return None
         (wall, simulated), (wall_end, simulated_end) = self._track[0], self._track[-1]
         return (simulated_end - simulated) / (wall_end - wall) if wall_end > wall else None
 
     def margin_status(self, name: str) -> str:
-        """Return the band of a margin, as the gauges of the cockpit have it; UNKNOWN where it is not known."""
+        """Return the band of a margin, as in the gauges of the cockpit; UNKNOWN if the value is NaN."""
         return UNKNOWN if math.isnan(self.margins[name]) else self._margin(name).band(name)
 
     def margin_part(self, name: str) -> float:
-        """Return a margin as a part of its full scale, 0 where it is not known."""
+        """Return a margin over its full scale, 0 if it is unknown."""
         part = self.scale.part(name, self._margin(name))
         return part if math.isfinite(part) else 0.0
 
@@ -112,7 +112,7 @@ class LiveState:
         return Margin(self.margins[name], (self.margins[name],) * len(self.loads), levels=self.levels.get(name))
 
     def line(self) -> str:
-        """Return the state as one line, for terminals that are none and for logs."""
+        """Return the state as one line, for pipes and logs."""
         if self.time is None:
             return self.compiling or 'waiting for the nodes'
         parts = [f'{self.time:5.1f} of {self.duration:g} s']
@@ -164,7 +164,7 @@ def _attitude(state: LiveState) -> RenderableType:
 
 
 def _bar(share: float, colour: str) -> Text:
-    """Return a bar of eighths of characters."""
+    """Return a bar with a resolution of eighths of characters."""
     eighths = round(8 * BAR_WIDTH * min(max(share, 0.0), 1.0))
     full, rest = divmod(eighths, 8)
     filled = '█' * full + (' ▏▎▍▌▋▊▉'[rest] if rest else '')

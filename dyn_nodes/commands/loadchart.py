@@ -1,4 +1,4 @@
-"""`dyn-nodes loadchart`: how much may this machine hold, where?"""
+"""`dyn-nodes loadchart`: computes the greatest safe payload over reach, swing angle and slope."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ def add_parser(subparsers: Subparsers) -> None:
         type=between(0.0, STEEPEST, 'degrees'),
         nargs='+',
         metavar='DEG',
-        help="slopes of the ground, degrees (the machine YAML's own)",
+        help='slopes of the ground, degrees (slope of the machine YAML)',
     )
     parser.add_argument(
         '--downhill',
         choices=['any', *HEADINGS],
         default='any',
-        help='side of the machine that is downhill on a slope; any: the worst heading counts (any)',
+        help='downhill side of the machine on a slope; any: the worst heading (any)',
     )
     for name, unit, kind, default, text in (
         ('height', 'M', finite, None, 'height of the load above the ground (the best posture at each reach)'),
         ('tipping-share', 'X', positive(1.0), 0.75, 'rated part of the tipping load (0.75; 0.66)'),
         ('hydraulic-share', 'X', positive(1.0), 0.87, 'rated part of the lift capacity (0.87)'),
-        ('arm-deceleration', 'A', at_least(0.0), 1.0, 'of the load, m/s2 (1.0)'),
-        ('slew-deceleration', 'A', at_least(0.0), 0.2, 'rad/s2 (0.2)'),
-        ('slew-speed', 'V', at_least(0.0), 0.3, 'rad/s (0.3)'),
-        ('reach-step', 'M', between(0.01, 100.0, 'm'), 0.25, 'm (0.25)'),
-        ('swing-step', 'DEG', between(0.1, 90.0, 'degrees'), 5.0, 'degrees (5)'),
+        ('arm-deceleration', 'A', at_least(0.0), 1.0, 'deceleration of the load, m/s2 (1.0)'),
+        ('slew-deceleration', 'A', at_least(0.0), 0.2, 'deceleration of slewing, rad/s2 (0.2)'),
+        ('slew-speed', 'V', at_least(0.0), 0.3, 'slewing speed, rad/s (0.3)'),
+        ('reach-step', 'M', between(0.01, 100.0, 'm'), 0.25, 'step of the reach, m (0.25)'),
+        ('swing-step', 'DEG', between(0.1, 90.0, 'degrees'), 5.0, 'step of the swing angle, degrees (5)'),
     ):
         parser.add_argument(f'--{name}', type=kind, default=default, metavar=unit, help=text)
     parser.add_argument(
-        '--rigid', action='store_true', help='take springs and tyres as rigid, as standards do for rigid tyres'
+        '--rigid', action='store_true', help='assume rigid springs and tyres, as standards do for rigid tyres'
     )
     parser.add_argument(
         '--supports',
@@ -72,15 +72,15 @@ def add_parser(subparsers: Subparsers) -> None:
         nargs='+',
         default=[],
         metavar='JOINT=VALUE',
-        help='of --supports, rad or m (the initial one)',
+        help='posture of --supports, rad or m (the initial posture)',
     )
     parser.add_argument(
         '--map',
         type=count(2, MOST_POSITIONS),
         metavar='N',
-        help='judge every posture as well, N positions of each joint of the arm: load_map.png, .csv and .npz in --out',
+        help='also evaluate all postures with N positions of each arm joint: load_map.png, .csv and .npz in --out',
     )
-    add_out(parser, 'write load_chart.png, .svg, .csv and .txt there')
+    add_out(parser, 'directory for load_chart.png, .svg, .csv and .txt')
     parser.add_argument('--json', action='store_true', help='print the whole chart as JSON, SI units')
 
 
@@ -98,9 +98,9 @@ def run(args: argparse.Namespace) -> int:
         from dyn_nodes.commands.support_loads import print_support_loads
 
         return print_support_loads(machine, args)
-    own = math.acos(max(-1.0, min(1.0, math.cos(machine.slope[0]) * math.cos(machine.slope[1]))))
+    tilt = math.acos(max(-1.0, min(1.0, math.cos(machine.slope[0]) * math.cos(machine.slope[1]))))
     settings = ChartSettings(
-        slopes=tuple(math.radians(slope) for slope in args.slope) if args.slope else (own,),
+        slopes=tuple(math.radians(slope) for slope in args.slope) if args.slope else (tilt,),
         downhill=None if args.downhill == 'any' else math.radians(HEADINGS[args.downhill]),
         height=args.height,
         tipping_share=args.tipping_share,
@@ -113,22 +113,22 @@ def run(args: argparse.Namespace) -> int:
         rigid=args.rigid,
     )
     chart = load_chart(machine, settings)
-    found = None if args.map is None else _map(machine, settings, args.map)
+    judged = None if args.map is None else _map(machine, settings, args.map)
     assumed = (*(() if args.slope else slope_of(machine, '--slope')), *friction_of(machine, 'friction of the ground'))
     if args.json:
         tables.print_json({**as_json(chart), 'assumed': plain(assumed)}, indent=None)
     else:
         _print(chart)
         for line in lines(assumed):
-            tables.say(tables.console(), line)
+            tables.print_sentence(tables.console(), line)
     if args.out:
         try:
             args.out.mkdir(parents=True, exist_ok=True)
             paths = write_all(chart, args.out)
-            if found is not None:
+            if judged is not None:
                 from dyn_nodes.analysis.load_map import write_map
 
-                paths += write_map(found, args.out)
+                paths += write_map(judged, args.out)
         except OSError as error:
             raise CommandError(f'--out {args.out}: {error.strerror}') from None
         print('written: ' + ', '.join(str(path) for path in paths), file=sys.stderr)
@@ -136,23 +136,23 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _map(machine: Machine, settings: ChartSettings, count: int) -> LoadMap:
-    """Compute the map, and print how long it took."""
+    """Return the map; print the computing time."""
     from dyn_nodes.analysis.load_map import load_map
 
-    small = load_map(machine, settings, 2)  # machine code
+    small = load_map(machine, settings, 2)  # compiles
     since = time.perf_counter()
     with tables.progress() as bar:
         task = bar.add_task('postures', total=len(settings.slopes) * count ** len(small.joints))
-        found = load_map(machine, settings, count, lambda postures: bar.advance(task, postures))
+        result = load_map(machine, settings, count, lambda postures: bar.advance(task, postures))
     seconds = time.perf_counter() - since
-    print(f'load map: {found.safe.size} states in {seconds:.2f} s', file=sys.stderr)
-    return found
+    print(f'load map: {result.safe.size} states in {seconds:.2f} s', file=sys.stderr)
+    return result
 
 
 def _check(args: argparse.Namespace) -> None:
     for option, needed, text in (('posture', 'supports', 'supports KG'), ('map', 'out', 'out DIR')):
         if getattr(args, option) and getattr(args, needed) is None:
-            raise CommandError(f'--{option}: expected --{text} beside it, found none', 2)
+            raise CommandError(f'--{option}: expected --{text} with it, found none', 2)
 
 
 def _print(chart: LoadChart) -> None:

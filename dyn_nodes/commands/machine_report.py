@@ -1,4 +1,4 @@
-"""A machine that a command was given, by name or by files, for commands that need its machine YAML."""
+"""Options and loading of a machine by name or by files, for commands that need its machine YAML."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from dyn_nodes.model.named import machine_files
 
 
 def machine_report(machine: str | Path, config: str | None) -> LoadReport:
-    """Return what loading a machine gives.
+    """Return the report of loading a machine.
 
     Args:
         machine: name of a machine of the package, or path of its URDF.
-        config: path or name of its machine YAML; None or '': that of the name.
+        config: path or name of its machine YAML; None or '': the YAML of the named machine.
 
     Raises:
-        CommandError: an unknown name, or a URDF by its path without a machine YAML.
+        CommandError: an unknown name, or the path of a URDF without a machine YAML.
     """
     try:
         urdf, yaml = machine_files(machine, config)
@@ -36,7 +36,7 @@ def add_machine(parser: argparse.ArgumentParser, config_help: str = CONFIG_HELP)
 
 
 def sound_machine(args: argparse.Namespace) -> Machine | None:
-    """Return the machine of --machine and --config; None, with its problems printed, where its files are wrong.
+    """Return the machine of --machine and --config; None if its files have faults, which are printed.
 
     Raises:
         CommandError: as `machine_report`.

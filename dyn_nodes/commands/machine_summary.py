@@ -1,4 +1,4 @@
-"""What a machine is and how it stands at rest, as plain numbers for a table or JSON."""
+"""Properties of a machine and its state at rest, as plain numbers for a table or JSON."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ BASE_FREEDOMS = {'fixed': 0, 'planar': 3, 'free': 6}
 
 
 def machine_summary(machine: Machine) -> dict[str, Any]:
-    """Return the facts of a machine, SI units; None stands for "no limit".
+    """Return the facts of a machine, SI units; None means "no limit".
 
     `rigid_ground` is None without contacts.
-    `static` holds centre of mass, support polygon, wheel loads and stability margins in the initial posture; it is
-    None where `static_summary` is, and without `wheels` where the machine does not stand.
+    `static` contains centre of mass, support polygon, wheel loads and stability margins in the initial posture, see
+    `static_summary`.
     """
     rest = _start(machine)
     start = rest.constrained if rest is not None else None
@@ -73,16 +73,16 @@ def machine_summary(machine: Machine) -> dict[str, Any]:
 
 
 def _initial_velocities(machine: Machine, start: ConstrainedMachine | None) -> dict[str, float]:
-    """Return the velocities at the start that are not zero, by name: given, and what constraints make of them."""
+    """Return the nonzero initial velocities by name, consistent with the constraints."""
     if start is not None:
-        found = dict(zip(start.system.blocks.tree.velocity_names, (float(value) for value in start.v)))
+        velocities = dict(zip(start.system.blocks.tree.velocity_names, (float(value) for value in start.v)))
     else:
-        found = given_velocities(machine, matrix_of_rpy(machine.initial.pose[3:]))
-    return {name: value for name, value in found.items() if abs(value) > ROUND_OFF}
+        velocities = given_velocities(machine, matrix_of_rpy(machine.initial.pose[3:]))
+    return {name: value for name, value in velocities.items() if abs(value) > ROUND_OFF}
 
 
 def _start(machine: Machine) -> CheckedStart | None:
-    """Return the start of the plant of a machine; None: the machine does not rest there."""
+    """Return the start of the plant of a machine; None if the machine does not rest there."""
     try:
         return checked_start(machine)
     except NoEquilibriumError:
@@ -90,32 +90,32 @@ def _start(machine: Machine) -> CheckedStart | None:
 
 
 def _posed(machine: Machine, joints: Mapping[str, float]) -> Machine:
-    """Return the machine with its joints in their positions at the start."""
+    """Return the machine with the joint positions of the start as initial positions."""
     return replace(machine, initial=replace(machine.initial, joint_positions=dict(joints)))
 
 
 def constraint_summary(start: ConstrainedMachine) -> dict[str, Any]:
-    """Return the counts of a machine with constraints at its start."""
-    found = start.analysis
+    """Return the analysis of the constraints of a machine at its start."""
+    analysis = start.analysis
     return {
-        'topology': found.topology,
-        'velocities': found.velocities,
-        'rows': found.rows,
-        'rank': found.rank,
-        'mobility': found.mobility,
-        'actuators': found.actuators,
-        'underactuation': found.underactuation,
-        'redundant': list(found.redundant),
-        'indeterminate': [name for name, unique in found.forces_unique.items() if not unique],
+        'topology': analysis.topology,
+        'velocities': analysis.velocities,
+        'rows': analysis.rows,
+        'rank': analysis.rank,
+        'mobility': analysis.mobility,
+        'actuators': analysis.actuators,
+        'underactuation': analysis.underactuation,
+        'redundant': list(analysis.redundant),
+        'indeterminate': [name for name, unique in analysis.forces_unique.items() if not unique],
     }
 
 
 def static_summary(machine: Machine, start: CheckedStart | None = None) -> dict[str, Any] | None:
     """Return how a machine stands on its springs at the start.
 
-    None for a fixed base, without springs, or where loads or wheels by constraint take part.
+    None for a fixed base, without springs, or with loads or wheels by constraint.
 
-    Keys: `stands`, and where it does `base_height`, `pitch`, `roll`, `center_of_mass`, `zmp`, `wheels`
+    Keys: `stands`, and if true `base_height`, `pitch`, `roll`, `center_of_mass`, `zmp`, `wheels`
     (name -> load in N, share, compression in m, contact in m), `raised` (supports in the air, gaps in m), `tipping` (of
     the payload: loads in kg, see `_tipping`), `support_polygon` (corners in m), `edges` (names) and
     `margins` (measure -> value, unit, values and names of edges, wheels or ends). Positions are in axes of the ground,
@@ -123,7 +123,7 @@ def static_summary(machine: Machine, start: CheckedStart | None = None) -> dict[
 
     Args:
         machine: the machine.
-        start: of its plant; None: it is found.
+        start: of its plant; None to compute it.
     """
     if not stands_on_springs(machine):
         return None
@@ -142,7 +142,7 @@ def static_summary(machine: Machine, start: CheckedStart | None = None) -> dict[
         'center_of_mass': _list(stance.center),
         'zmp': _list(stance.zmp),
         'weight': total,
-        'wheels': {own.name: _standing(machine, own.name, stance) for own in machine.ground_contacts},
+        'wheels': {contact.name: _standing(machine, contact.name, stance) for contact in machine.ground_contacts},
     }
     if machine.base.attachment == 'free':
         summary |= _margins(machine, stance)
@@ -150,47 +150,47 @@ def static_summary(machine: Machine, start: CheckedStart | None = None) -> dict[
 
 
 def _raised(machine: Machine, stance: Stance) -> dict[str, float]:
-    """Return the supports that do not carry the machine, by name, with their gaps above the ground, m."""
+    """Return the gaps, m, above the ground of the supports that do not carry the machine, by name."""
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     up = (rotation_about(np.eye(3)[1], stance.pitch) @ rotation_about(np.eye(3)[0], stance.roll))[2]
     gaps = {}
-    for own, stands in zip(machine.supports, standing_supports(machine)):
-        if not stands:
-            point = poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3]
-            gaps[own.name] = stance.height + float(up @ point) - own.free_length
+    for support, carries in zip(machine.supports, standing_supports(machine)):
+        if not carries:
+            point = poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3]
+            gaps[support.name] = stance.height + float(up @ point) - support.free_length
     return gaps
 
 
 def _tipping(machine: Machine) -> dict[str, Any] | None:
     """Return how the machine tips in its initial posture as its payload grows; None without a payload.
 
-    Keys: `first_lift_off`, `load` (first loss of equilibrium) and `fall` in kg, None where there is none; `axis`, names
-    of what the machine tips about, and `stages`.
+    Keys: `first_lift_off`, `load` (first loss of equilibrium) and `fall` in kg or None; `axis` and `fall_axis`, names
+    of the contacts about which the machine tips, and `stages`.
     """
     if machine.payload is None:
         return None
     try:
-        found = tipping_load(running_gear(machine), gravity_in_ground(machine))
+        tipping = tipping_load(running_gear(machine), gravity_in_ground(machine))
     except ValueError:
         return None
     return {
-        'first_lift_off': _finite(found.first_lift_off),
-        'load': _finite(found.load),
-        'fall': _finite(found.fall),
-        'axis': [] if found.axis is None else list(found.axis.names),
-        'fall_axis': [] if found.fall_axis is None else list(found.fall_axis.names),
-        'stages': [stage._asdict() for stage in found.stages],
+        'first_lift_off': _finite(tipping.first_lift_off),
+        'load': _finite(tipping.load),
+        'fall': _finite(tipping.fall),
+        'axis': [] if tipping.axis is None else list(tipping.axis.names),
+        'fall_axis': [] if tipping.fall_axis is None else list(tipping.fall_axis.names),
+        'stages': [stage._asdict() for stage in tipping.stages],
     }
 
 
 def _standing(machine: Machine, name: str, stance: Stance) -> dict[str, Any]:
     """Return load, share, greatest compression and centre of pressure of a wheel or another contact at rest."""
-    own = contact_at_rest(machine, name, stance)
+    contact = contact_at_rest(machine, name, stance)
     return {
-        'load': own.load,
-        'share': own.load / float(stance.loads.sum()),
-        'compression': own.compression,
-        'contact': _list(own.point),
+        'load': contact.load,
+        'share': contact.load / float(stance.loads.sum()),
+        'compression': contact.compression,
+        'contact': _list(contact.point),
     }
 
 
@@ -258,7 +258,7 @@ def _actuator(machine: Machine, actuator: Actuator, loads: Mapping[str, StaticLo
 def _held(
     actuator: Actuator, element: ActuatorElement, loads: Mapping[str, StaticLoad], start: float
 ) -> dict[str, Any]:
-    """Return effort and current of a motor that hold its joint at the start; None where nothing rests there."""
+    """Return effort and current of a motor that hold its joint at the start; None if the machine does not rest."""
     effort = loads[actuator.joint].load if actuator.joint in loads else None
     current = None if effort is None else element.at_rest(start, effort)[0]
     return {'holding_effort': effort, 'holding_current': current}

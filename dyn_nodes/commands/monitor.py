@@ -1,4 +1,4 @@
-"""`dyn-nodes monitor`: the stability monitor on a bag, or on a simulated machine with noisy sensors."""
+"""`dyn-nodes monitor`: runs the stability monitor on a bag or on a simulated machine with noisy sensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Task(NamedTuple):
-    """A run: its payload where none is given, kg, and (roll, pitch) of the ground, rad."""
+    """A run: its default payload, kg, and (roll, pitch) of the ground, rad."""
 
     payload: float
     slope: tuple[float, float] = (0.0, 0.0)
@@ -33,54 +33,61 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'monitor',
-        'Give a bag to the stability monitor, or try it on noisy measurements.',
+        'Run the stability monitor on a bag or on simulated measurements.',
         example,
     )
-    verbs = parser.add_subparsers(title='what', metavar='WHAT', dest='verb', required=True)
+    verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
     check = verbs.add_parser(
         'check',
-        help='Compare its margins with the truth.',
-        description='Simulate the log-loader, add the errors of encoders and an IMU, give the measurements to the '
-        'monitor, and compare its margins with the true ones in % of their value on the unloaded machine in its first '
-        'posture. The exit status is 1 where a bound is missed: 5 % in steady phases, 15 % in motion, 5 % on the '
-        'unsafe side in both; this alone from 0.02 s before a wheel comes down to 0.3 s after.',
+        help='Compare its margins with the true margins.',
+        description='Simulate the log-loader, add the errors of encoders and an IMU, run the monitor on these '
+        'measurements, and compare its margins with the true margins in % of their value on the unloaded machine in '
+        'its initial posture. The exit status is 1 if a bound is exceeded: 5 % in steady phases, 15 % in motion, 5 % '
+        'on the unsafe side in both; only the last from 0.02 s before a wheel touches down to 0.3 s after.',
     )
-    check.add_argument('--seeds', metavar='N', type=SEED, nargs='+', default=[1], help='of the random numbers (1)')
+    check.add_argument(
+        '--seeds', metavar='N', type=SEED, nargs='+', default=[1], help='seeds of the random numbers (1)'
+    )
     check.add_argument(
         '--without',
         choices=('imu', 'velocities'),
         metavar='SENSOR',
         nargs='+',
         default=[],
-        help='leave out sensors: imu, velocities',
+        help='sensors to leave out: imu, velocities',
     )
     check.add_argument(
         '--stiffness',
         metavar='FACTOR',
         type=between(0.1, 10.0),
         default=1.0,
-        help='what the monitor believes of the suspension, times the truth (1)',
+        help='stiffness of the suspension in the monitor over the true value (1)',
     )
     check.add_argument('--json', action='store_true', help='print JSON')
     errors = verbs.add_parser(
         'errors',
-        help='Show what a wrong machine model does to its margins.',
-        description='Give the measurements to monitors that know stiffness, mass, centre of mass or payload with an '
-        'error, too large and too small, and print their greatest deviations from the truth, in % as `check` has them.',
+        help='Print the effect of model errors on its margins.',
+        description='Run monitors whose stiffness, mass, centre of mass or payload is too large or too small on the '
+        'measurements and print their greatest deviations from the true margins, in % as `check`.',
     )
     errors.add_argument(
-        '--errors', metavar='%', type=between(0.01, 99.0, '%'), nargs='+', default=[5.0, 10.0, 20.0], help='(5 10 20)'
+        '--errors',
+        metavar='%',
+        type=between(0.01, 99.0, '%'),
+        nargs='+',
+        default=[5.0, 10.0, 20.0],
+        help='errors (5 10 20)',
     )
-    errors.add_argument('--seed', metavar='N', type=SEED, default=1, help='of the random numbers (1)')
+    errors.add_argument('--seed', metavar='N', type=SEED, default=1, help='seed of the random numbers (1)')
     errors.add_argument('--json', action='store_true', help='print JSON')
     bag = verbs.add_parser(
         'bag',
         help='Write the measurements to a bag.',
         description='Write joint_states, imu and payload as measured, and the true margins as '
-        'truth/stability/<measure>, to a new bag, to be played to stability_monitor_node.',
+        'truth/stability/<measure>, to a new bag, which can be played to stability_monitor_node.',
     )
-    bag.add_argument('directory', metavar='BAG', help='directory to make')
-    bag.add_argument('--seed', metavar='N', type=SEED, default=1, help='of the random numbers (1)')
+    bag.add_argument('directory', metavar='BAG', help='new directory')
+    bag.add_argument('--seed', metavar='N', type=SEED, default=1, help='seed of the random numbers (1)')
     monitor_payload.add_verb(verbs)
     monitor_replay.add_verb(verbs)
     for verb in (check, errors, bag):
@@ -90,17 +97,17 @@ def add_parser(subparsers: Subparsers) -> None:
             metavar='RUN',
             nargs='+' if verb is check else None,
             default=['work', 'tipping', 'slope'] if verb is check else 'work',
-            help='work: a cycle within what the machine can do; tipping: the reference task, tipped and recovered; '
-            'slope: the cycle on ground that falls to the side and ahead; levers: all levers thrown from end to end',
+            help='work: a cycle without tipping; tipping: the reference task with tip-over and recovery; '
+            'slope: the cycle on ground that falls to the side and ahead; levers: all levers from end to end',
         )
         payloads = ', '.join(f'{run.payload:g} for {name}' for name, run in RUNS.items())
         rates = between(20.0, 1000.0, 'Hz')
-        verb.add_argument('--rate', metavar='HZ', type=rates, default=200.0, help='of joint states and IMU (200)')
+        verb.add_argument('--rate', metavar='HZ', type=rates, default=200.0, help='rate of joint states and IMU (200)')
         verb.add_argument('--payload', metavar='KG', type=at_least(0.0, 'kg'), help=payloads)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what was asked; the exit status of `check` is 0 where every bound is kept."""
+    """Run the verb; return its exit status, for `check` 0 if every bound is met."""
     runs = {
         'bag': _bag,
         'errors': _errors,
@@ -115,13 +122,13 @@ def _assumed(args: argparse.Namespace, *names: str) -> list[dict[str, Any]]:
     """Return payload and slope of the runs as plain assumptions."""
     from dyn_nodes.model.assumptions import Assumption, plain
 
-    found = []
+    assumptions = []
     for name in names:
         if args.payload is None:
-            found.append(Assumption('payload', RUNS[name].payload, 'kg', f'of the run {name}; no --payload'))
+            assumptions.append(Assumption('payload', RUNS[name].payload, 'kg', f'of the run {name}; no --payload'))
         if any(RUNS[name].slope):
-            found.append(Assumption('slope', list(RUNS[name].slope), 'rad', f'roll and pitch, of the run {name}'))
-    return plain(found)
+            assumptions.append(Assumption('slope', list(RUNS[name].slope), 'rad', f'roll and pitch, of the run {name}'))
+    return plain(assumptions)
 
 
 def _print_assumed(assumed: list[dict[str, Any]]) -> None:
@@ -171,8 +178,8 @@ def _check(args: argparse.Namespace) -> int:
             measured = _measured(name, args.payload, seed, args.rate)
             scale = scale or full_scale(measured.machine)
             believed, _ = misjudged(measured, 'stiffness', args.stiffness - 1.0)
-            found = replay(measured, 'imu' not in args.without, 'velocities' not in args.without, machine=believed)
-            for item in deviations(measured, *found):
+            replayed = replay(measured, 'imu' not in args.without, 'velocities' not in args.without, machine=believed)
+            for item in deviations(measured, *replayed):
                 record = {'run': name, 'seed': seed, **vars(item), 'bound': item.bound, 'passed': item.passed}
                 results.append(record)
             sensors = measured.sensors
@@ -209,14 +216,14 @@ def _errors(args: argparse.Namespace) -> int:
 
 
 def _print_errors(records: list[dict[str, Any]], cases: list[tuple[str, float]]) -> None:
-    """Print the worse of too large and too small, a line for every quantity and error."""
+    """Print the worse result of positive and negative errors, a line for every quantity and error."""
     phases = list(dict.fromkeys((record['measure'], record['phase']) for record in records))
     rows = []
     for quantity, error in cases:
-        own = [r for r in records if r['quantity'] == quantity and abs(r['error']) == error]
+        matching = [r for r in records if r['quantity'] == quantity and abs(r['error']) == error]
         cells = []
         for measure, phase in phases:
-            both = [r for r in own if (r['measure'], r['phase']) == (measure, phase)]
+            both = [r for r in matching if (r['measure'], r['phase']) == (measure, phase)]
             cells.append(f'{max(r["over"] for r in both):.1f} / {max(r["under"] for r in both):.1f}')
         rows.append((quantity, f'{error:g}' if error else '', *cells))
     tables.console().print('unsafe / safe side, %')

@@ -1,4 +1,4 @@
-"""`dyn-nodes monitor payload`: the estimated payload against the truth of many simulated cases."""
+"""`dyn-nodes monitor payload`: compares estimated and true payloads in simulated cases."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ FILE = 'payload.jsonl'
 
 
 def add_verb(verbs: Any) -> None:
-    """Add the verb to those of `monitor`."""
+    """Add the verb to `dyn-nodes monitor`."""
     verb = verbs.add_parser(
         'payload',
-        help='Compare the estimated payload with the truth.',
-        description='Simulate a machine in random cases of work, measure pressures, joints and IMU with the errors of '
-        'sensors, and estimate the payload by a model whose masses, friction and payload place are wrong. Without '
-        '--steps the exit status is 1 where the interval of 95 % holds the truth in less than 93 or more than 97 % of '
-        'the cases, or the error is above 1 % of the limit of the mount in more than 5 %; with --steps where a step of '
-        'the load is noticed later than after 0.5 s.',
+        help='Compare the estimated payload with the true payload.',
+        description='Simulate a machine in random cases of work, measure pressures, joints and IMU with sensor '
+        'errors, and estimate the payload with a model of wrong masses, friction and payload position. Without '
+        '--steps the exit status is 1 if the 95 % interval contains the true payload in less than 93 or more than '
+        '97 % of the cases, or if the error exceeds 1 % of the limit of the mount in more than 5 %; with --steps if a '
+        'step of the load is detected later than after 0.5 s.',
     )
     add_machine_and_config(verb, '--machine', default='log_loader', help='its name, or its URDF (log_loader)')
-    verb.add_argument('--cases', metavar='N', type=count(1, MOST_CASES), default=100, help='(100)')
-    verb.add_argument('--seed', metavar='N', type=SEED, default=1, help='of the random numbers (1)')
-    verb.add_argument('--steps', action='store_true', help='the load is dropped, or another taken, during the work')
+    verb.add_argument('--cases', metavar='N', type=count(1, MOST_CASES), default=100, help='number of cases (100)')
+    verb.add_argument('--seed', metavar='N', type=SEED, default=1, help='seed of the random numbers (1)')
+    verb.add_argument('--steps', action='store_true', help='drop the load or grab another during the work')
     verb.add_argument(
         '--errors',
         action='store_true',
-        help='all cases under errors that the estimator does not know of, one by one, and after a tare too; no bounds',
+        help='all cases with each unmodelled error alone, with and without a tare; no bounds',
     )
     add_jobs(verb)
-    add_out(verb, f'write {FILE} there, a line for every case')
+    add_out(verb, f'directory for {FILE}, a line for every case')
     verb.add_argument('--json', action='store_true', help='print JSON')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check the cases; the exit status is 0 where the bounds are kept."""
+    """Check the cases; return 0 if the bounds are met, else 1."""
     machine = _machine(args)
     if args.errors:
         return _errors(args, machine)
@@ -57,17 +57,17 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.analysis.payload_check import missed, summary
 
     assert machine.payload is not None
-    found = summary(results, machine.payload.limit)
-    found['missed'] = missed(found, args.steps)
+    result = summary(results, machine.payload.limit)
+    result['missed'] = missed(result, args.steps)
     if args.json:
-        tables.print_json(found)
+        tables.print_json(result)
     else:
-        _print(found, machine.payload.limit)
-    return 1 if found['missed'] else 0
+        _print(result, machine.payload.limit)
+    return 1 if result['missed'] else 0
 
 
 def _machine(args: argparse.Namespace) -> Machine:
-    """Return the machine. Raises CommandError where its payload cannot be estimated."""
+    """Return the machine. Raises CommandError if its payload cannot be estimated."""
     from dyn_nodes.monitor.payload_model import PayloadModel
     from dyn_nodes.nodes.machines import machine_of
 
@@ -101,7 +101,7 @@ def _checked(args: argparse.Namespace, machine: Machine) -> Iterator[PayloadResu
     from dyn_nodes.analysis.payload_check import begin_worker, check_in_worker
 
     numbers = [(args.seed, number, args.steps) for number in range(args.cases)]
-    begin_worker(machine)  # whatever has to be compiled, once
+    begin_worker(machine)  # compiles once
     if args.jobs == 1:
         yield from map(check_in_worker, numbers)
         return
@@ -109,34 +109,34 @@ def _checked(args: argparse.Namespace, machine: Machine) -> Iterator[PayloadResu
         yield from pool.map(check_in_worker, numbers, together=10)
 
 
-def _print(found: dict[str, Any], limit: float) -> None:
+def _print(result: dict[str, Any], limit: float) -> None:
     rows = {
-        'cases': f'{found["cases"]}',
-        'interval of 95 % holds the truth': f'{100.0 * found["covered"]:.1f} %',
-        f'within 1 % of {limit:g} kg': f'{100.0 * found["within_bound"]:.1f} %',
+        'cases': f'{result["cases"]}',
+        'interval of 95 % holds the truth': f'{100.0 * result["covered"]:.1f} %',
+        f'within 1 % of {limit:g} kg': f'{100.0 * result["within_bound"]:.1f} %',
         'error: median, 95 %, greatest': ', '.join(
-            f'{found[key]:.1f}' for key in ('median_error', 'error_95', 'greatest_error')
+            f'{result[key]:.1f}' for key in ('median_error', 'error_95', 'greatest_error')
         )
         + ' kg',
-        'greatest error where it is observed': _kilograms(found['greatest_error_observed']),
-        'standard deviation reported, median': f'{found["median_deviation"]:.1f} kg',
-        'rated payload at the end': f'{found["rated"]}',
-        'steps noticed where there was none': f'{found["false_steps"]}',
+        'greatest error where it is observed': _kilograms(result['greatest_error_observed']),
+        'standard deviation reported, median': f'{result["median_deviation"]:.1f} kg',
+        'rated payload at the end': f'{result["rated"]}',
+        'steps noticed where there was none': f'{result["false_steps"]}',
     }
-    if found['stepped']:
+    if result['stepped']:
         rows |= {
-            'steps of the load noticed': f'{found["noticed"]} of {found["stepped"]}',
-            'noticed: median, latest': f'{found["median_notice"]:.3f}, {found["latest_notice"]:.3f} s',
-            'weighed anew: 99 %, latest': f'{found["settled_99"]:.3f}, {found["latest_settled"]:.3f} s',
+            'steps of the load noticed': f'{result["noticed"]} of {result["stepped"]}',
+            'noticed: median, latest': f'{result["median_notice"]:.3f}, {result["latest_notice"]:.3f} s',
+            'weighed anew: 99 %, latest': f'{result["settled_99"]:.3f}, {result["latest_settled"]:.3f} s',
         }
     tables.show(rows.items(), ('', 'found'))
     console = tables.console()
-    for item in found['missed']:
+    for item in result['missed']:
         console.print(f'MISSED: {item}')
 
 
 def _errors(args: argparse.Namespace, machine: Machine) -> int:
-    """Print the effect of errors that the estimator does not know of."""
+    """Print the effect of errors that the estimator does not model."""
     from dyn_nodes.analysis.payload_cases import CaseRig, rough_machine
     from dyn_nodes.analysis.payload_errors import WRONG, check_wrong, row
 
@@ -164,4 +164,4 @@ ERRORS: dict[str, Callable[[dict[str, Any]], str]] = {
     'steps noticed': lambda row: str(row['false_steps']),
     'rated': lambda row: str(row['rated']),
 }
-"""Cells of a kind of error by heading."""
+"""Functions of the cells of a kind of error by heading."""

@@ -1,4 +1,4 @@
-"""`dyn-nodes monitor replay`: margins, allowances and payload from a bag of a real machine, and a report."""
+"""`dyn-nodes monitor replay`: computes margins, allowances and payload from a bag of a real machine; a report."""
 
 from __future__ import annotations
 
@@ -21,18 +21,23 @@ def add_verb(verbs: Any) -> None:
     """Add the verb."""
     parser = verbs.add_parser(
         'replay',
-        help='Give a bag of measurements to the monitor, and make a report.',
-        description='Give joint_states, imu, payload and pressures of a bag to stability_monitor_node, without the '
-        'network. DIR gets a bag with the measurements, reactions, margins, allowances and the payload, and '
+        help='Run the monitor on a bag of measurements, and make a report.',
+        description='Run stability_monitor_node on joint_states, imu, payload and pressures of a bag, without the '
+        'network. Writes to DIR a bag with the measurements, reactions, margins, allowances and the payload, '
         'summary.json, plots and report.html.',
     )
     parser.add_argument('bag', metavar='BAG', type=Path, help='a bag directory, MCAP or sqlite3')
     add_machine_and_config(parser, '--machine', required=True)
-    add_out(parser, 'must not exist (default: <BAG>_replay)')
+    add_out(parser, 'new directory (<BAG>_replay)')
     parser.add_argument('--estimate', action='store_true', help='estimate the payload from the pressures')
     parser.add_argument('--namespace', default='', metavar='NS', help="of the machine's topics")
     parser.add_argument(
-        '-p', dest='parameters', action='append', default=[], metavar='NAME:=VALUE', help='of stability_monitor_node'
+        '-p',
+        dest='parameters',
+        action='append',
+        default=[],
+        metavar='NAME:=VALUE',
+        help='parameter of stability_monitor_node',
     )
     parser.add_argument('--json', action='store_true', help='print the summary as JSON')
 
@@ -83,42 +88,42 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _config(given: str) -> Path | None:
+def _config(name: str) -> Path | None:
     from dyn_nodes.common.share import named_file
 
-    return named_file(given, 'config') if given else None
+    return named_file(name, 'config') if name else None
 
 
 def _parameters(args: argparse.Namespace) -> dict[str, Any]:
     from dyn_nodes.model.problems import did_you_mean
     from dyn_nodes.nodes.parameters import all_parameters
 
-    known = {item.name: item.default for item in all_parameters('stability_monitor_node')}
+    defaults = {item.name: item.default for item in all_parameters('stability_monitor_node')}
     parameters: dict[str, Any] = {'machine': args.machine, 'config': args.config}
     parameters['payload_source'] = 'estimated' if args.estimate else 'given'
     for text in args.parameters:
         name, separator, value = text.partition(':=')
         try:
-            found = yaml.safe_load(value)
+            parsed = yaml.safe_load(value)
         except yaml.YAMLError:
-            found = None
-        if not separator or not name or found is None:
+            parsed = None
+        if not separator or not name or parsed is None:
             raise CommandError(f'-p: expected NAME:=VALUE, found {text!r}', 2)
-        if name not in known and not name.startswith('thresholds.'):
+        if name not in defaults and not name.startswith('thresholds.'):
             raise CommandError(
-                f'-p: expected a parameter of stability_monitor_node, found {did_you_mean(name, known)}', 2
+                f'-p: expected a parameter of stability_monitor_node, found {did_you_mean(name, defaults)}', 2
             )
-        parameters[name] = _as(known.get(name, 0.0), found)
+        parameters[name] = _as(defaults.get(name, 0.0), parsed)
     return parameters
 
 
-def _as(default: Any, found: Any) -> Any:
-    """Return a value as the type of a parameter: 1 of a number with decimals is 1.0."""
-    if isinstance(default, float) and isinstance(found, int) and not isinstance(found, bool):
-        return float(found)
-    if isinstance(default, list) and isinstance(found, list):
-        return [_as(default[0] if default else None, item) for item in found]
-    return found
+def _as(default: Any, value: Any) -> Any:
+    """Return a value converted to the type of a parameter; an integer becomes a float if the default is one."""
+    if isinstance(default, float) and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if isinstance(default, list) and isinstance(value, list):
+        return [_as(default[0] if default else None, item) for item in value]
+    return value
 
 
 def _print(replayed: Replayed) -> None:
@@ -127,7 +132,7 @@ def _print(replayed: Replayed) -> None:
         console.print(f'least allowance of {name}: {value:.4g} {UNITS[name]} at {time:.2f} s')
     if replayed.payload is not None:
         console.print(f'payload at the end: {replayed.payload[0]:.0f} to {replayed.payload[1]:.0f} kg')
-    refused = ', '.join(f'{count} {kind}' for kind, count in replayed.refused.items())
-    console.print(f'{replayed.instants} joint states used{f"; refused: {refused}" if refused else ""}')
+    rejected = ', '.join(f'{count} {kind}' for kind, count in replayed.refused.items())
+    console.print(f'{replayed.instants} joint states used{f"; rejected: {rejected}" if rejected else ""}')
     for name, text in (replayed.faults or {}).items():
-        console.print(f'{name}: {text}: no margins from then on')
+        console.print(f'{name}: {text}: no margins afterwards')

@@ -10,11 +10,11 @@ from dyn_nodes.commands.ros_graph import add_spin_time, cli_node, find_node, ful
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the command."""
-    parser = add_command(subparsers, 'node', 'Look at nodes.', 'dyn-nodes node list')
+    parser = add_command(subparsers, 'node', 'Inspect nodes.', 'dyn-nodes node list')
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
     listing = add_command(verbs, 'list', 'List the running nodes.', 'dyn-nodes node list')
-    listing.add_argument('-a', '--all', action='store_true', help='with hidden ones')
-    listing.add_argument('-c', '--count-nodes', action='store_true', help='print their number only')
+    listing.add_argument('-a', '--all', action='store_true', help='include hidden nodes')
+    listing.add_argument('-c', '--count-nodes', action='store_true', help='print the number only')
     info = add_command(verbs, 'info', "Print a node's topics and services.", 'dyn-nodes node info /dynamics_node')
     info.add_argument('node', metavar='NODE')
     for verb in (listing, info):

@@ -1,4 +1,4 @@
-"""Who publishes and who subscribes, by topic."""
+"""Publishers and subscribers by topic."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 
 
 @dataclass
-class Talk:
-    """Publishers and subscribers by topic.
+class NodeGraph:
+    """Graph of nodes and topics.
 
     Attributes:
-        nodes: Full names.
-        types: Type by topic.
-        publishers, subscribers: Names of nodes by topic.
+        nodes: full names.
+        types: type by topic.
+        publishers, subscribers: names of nodes by topic.
     """
 
     nodes: list[str] = field(default_factory=list)
@@ -22,10 +22,10 @@ class Talk:
 
     @property
     def topics(self) -> list[str]:
-        """Names, sorted."""
+        """Sorted names of the topics."""
         return sorted(self.types)
 
     def edges(self) -> list[tuple[str, str, bool]]:
         """Return (node, topic, whether the node publishes it)."""
-        spoken = [(node, topic, True) for topic in self.topics for node in self.publishers.get(topic, [])]
-        return spoken + [(node, topic, False) for topic in self.topics for node in self.subscribers.get(topic, [])]
+        published = [(node, topic, True) for topic in self.topics for node in self.publishers.get(topic, [])]
+        return published + [(node, topic, False) for topic in self.topics for node in self.subscribers.get(topic, [])]

@@ -1,4 +1,4 @@
-"""`dyn-nodes object`: deformable objects, before robots hold them."""
+"""`dyn-nodes object`: checks deformable objects that robots hold."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 MOST_FREQUENCIES = 50
 ROUND_OFF = 1e-9
-"""Over the greatest number of a row: less is printed as zero."""
+"""Relative magnitude in a row below which a number is printed as zero."""
 SHOWN = 6
-"""Stiffnesses that are printed; `--json` has all."""
+"""Number of stiffnesses that are printed; `--json` contains all."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -39,16 +39,14 @@ def add_parser(subparsers: Subparsers) -> None:
         type=count(0, MOST_FREQUENCIES),
         default=6,
         metavar='N',
-        help='number of them, free and with the grasps at rest (6)',
+        help='number of frequencies, free and with fixed grasps (6)',
     )
-    check.add_argument(
-        '--refine', action='store_true', help='compare the stiffness with that of elements of half the size'
-    )
+    check.add_argument('--refine', action='store_true', help='compare the stiffness with elements of half the size')
     check.add_argument('--json', action='store_true', help='print everything as JSON, SI units')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Check and print; return 0, or 1 where the file has faults."""
+    """Check and print; return 0, or 1 if the file has faults."""
     from dyn_nodes.model import MachineError
     from dyn_nodes.teams.deformable.object_check import object_facts, refinement
     from dyn_nodes.teams.deformable.object_file import load_object
@@ -67,22 +65,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _file(given: str) -> Path:
-    """Return a file by its path, or by its name in the share."""
+def _file(name: str) -> Path:
+    """Return the file of a path, or of a name in the share directory."""
     from dyn_nodes.common.share import find_resource, share_directory
 
-    if Path(given).exists() or '/' in given or Path(given).suffix:
-        return Path(given)
+    if Path(name).exists() or '/' in name or Path(name).suffix:
+        return Path(name)
     try:
-        return find_resource(f'config/objects/{given}.yaml')
+        return find_resource(f'config/objects/{name}.yaml')
     except FileNotFoundError:
         names = sorted(file.stem for file in (share_directory() / 'config/objects').glob('*.yaml'))
-        found = f'{given!r}{near(given, names)}'
-        raise CommandError(f'object: expected a file, or one of {", ".join(names)}; found {found}') from None
+        actual = f'{name!r}{near(name, names)}'
+        raise CommandError(f'object: expected a file, or one of {", ".join(names)}; found {actual}') from None
 
 
 def _as_json(item: DeformableObject, facts: ObjectFacts, change: list[float] | None) -> dict[str, Any]:
-    plain = {name: own for name, own in facts._asdict().items() if name not in ('masses', 'stiffnesses')}
+    plain = {name: value for name, value in facts._asdict().items() if name not in ('masses', 'stiffnesses')}
     rods = {
         'between': [[item.grasps[i].name, item.grasps[j].name] for i, j in item.lattice.rods.tolist()],
         'stiffness': item.lattice.stiffness,
@@ -97,41 +95,41 @@ def _as_json(item: DeformableObject, facts: ObjectFacts, change: list[float] | N
 
 
 def _print(item: DeformableObject, facts: ObjectFacts, change: list[float] | None) -> None:
-    say = tables.console().print
+    write = tables.console().print
     counts = f'{facts.nodes} nodes, {facts.elements} {item.mesh.kind}s, {len(item.grasps)} grasps'
-    say(f'{item.name}: {counts}, model {item.model}')
-    say(f'  mass              {facts.mass:.6g} kg in {facts.volume:.6g} m3, centre {_row(facts.center_of_mass)} m')
-    say(f'  inertia           {_row(facts.inertia.diagonal())} kg m2 about its axes')
-    say(f'  free              {_row(facts.free_frequencies)} Hz')
-    say(f'  grasps at rest    {_row(facts.held_frequencies)} Hz')
+    write(f'{item.name}: {counts}, model {item.model}')
+    write(f'  mass              {facts.mass:.6g} kg in {facts.volume:.6g} m3, centre {_row(facts.center_of_mass)} m')
+    write(f'  inertia           {_row(facts.inertia.diagonal())} kg m2 about its axes')
+    write(f'  free              {_row(facts.free_frequencies)} Hz')
+    write(f'  grasps at rest    {_row(facts.held_frequencies)} Hz')
     more = f' and {len(facts.stiffness) - SHOWN} more' if len(facts.stiffness) > SHOWN else ''
-    say(f'  stiffness         {_row(facts.stiffness[:SHOWN])}{more} N/m between the grasps')
+    write(f'  stiffness         {_row(facts.stiffness[:SHOWN])}{more} N/m between the grasps')
     if change is not None:
         from dyn_nodes.teams.deformable.object_check import SETTLED
 
         worst = max(abs(value) for value in change)
         verdict = 'fine enough' if worst < SETTLED else f'expected below {100.0 * SETTLED:g} %: use more divisions'
-        say(f'  elements halved   stiffness changes by {100.0 * worst:.3g} % at most: {verdict}')
-    say(f'  sag by weight     {1e3 * abs(facts.sag[2]):.4g} mm at {_row(facts.sag_at)} m')
+        write(f'  elements halved   stiffness changes by {100.0 * worst:.3g} % at most: {verdict}')
+    write(f'  sag by weight     {1e3 * abs(facts.sag[2]):.4g} mm at {_row(facts.sag_at)} m')
     for name, force in facts.grasp_forces.items():
-        say(f'  {name:<17} holds {_row(force)} N')
-    say(f'  reduced           mass residual {facts.reduced_mass_residual:.2g} kg')
-    _print_rods(item, facts, say)
+        write(f'  {name:<17} holds {_row(force)} N')
+    write(f'  reduced           mass residual {facts.reduced_mass_residual:.2g} kg')
+    _print_rods(item, facts, write)
 
 
-def _print_rods(item: DeformableObject, facts: ObjectFacts, say: Any) -> None:
+def _print_rods(item: DeformableObject, facts: ObjectFacts, write: Any) -> None:
     masses = facts.masses
     lumps = 'lumps at the grasps' if masses.nodes.any() else 'masses of rods'
-    say(
+    write(
         f'  as rods           {lumps}; residuals: mass {masses.mass_residual:.2g} kg,'
         f' centre {masses.center_residual:.2g} m, inertia {100.0 * masses.inertia_residual:.3g} %'
     )
     if facts.stiffnesses is None:
-        say('                    one rod: no sag')
+        write('                    one rod: no sag')
     else:
-        say(f'                    stiffness residual {100.0 * facts.stiffnesses.residual:.3g} %')
+        write(f'                    stiffness residual {100.0 * facts.stiffnesses.residual:.3g} %')
     for (i, j), stiffness, mass in zip(item.lattice.rods.tolist(), item.lattice.stiffness, item.lattice.rod_mass):
-        say(f'    {item.grasps[i].name} - {item.grasps[j].name}: {stiffness:.6g} N/m, {mass:.4g} kg')
+        write(f'    {item.grasps[i].name} - {item.grasps[j].name}: {stiffness:.6g} N/m, {mass:.4g} kg')
 
 
 def _row(values: Any) -> str:

@@ -1,4 +1,4 @@
-"""`dyn-nodes omni`: what do the wheels of an omnidirectional vehicle do along a path, and what does it take?"""
+"""`dyn-nodes omni`: motion and torques of the wheels of an omnidirectional vehicle along a path."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 VERBS = {
     'rates': 'Level 1: compute rates and accelerations of wheels and rollers along a path.',
-    'angles': 'Level 2: compute these, and the angles of the wheels.',
-    'torques': 'Level 3: compute these, and the torques of least effort within the limits.',
-    'simulate': 'Level 4: compute these, and the motion by those torques against the plan.',
+    'angles': 'Level 2: compute level 1 and the angles of the wheels.',
+    'torques': 'Level 3: compute level 2 and the torques of least effort within the limits.',
+    'simulate': 'Level 4: compute level 3 and compare the motion by these torques with the plan.',
 }
 MOST_SAMPLES = 200_000
 
@@ -31,7 +31,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'omni',
-        'Compute the wheels of an omnidirectional vehicle along a path.',
+        'Compute wheel motions and torques of an omnidirectional vehicle along a path.',
         'dyn-nodes omni torques four_wheels path_3 --limit wheel_4=0.01 --plot torques.png\n'
         'dyn-nodes omni rates my_vehicle.yaml my_waypoints.csv --csv rates.csv\n'
         'dyn-nodes omni simulate six_wheels path_3 --json',
@@ -46,26 +46,28 @@ def _add_verb(parser: argparse.ArgumentParser, verb: str) -> None:
     parser.add_argument(
         'path', metavar='PATH', help='path_1 (along x), path_2 (along y), path_3, circle; or a CSV or YAML of waypoints'
     )
-    parser.add_argument('--step', type=positive(), default=0.02, metavar='S', help='between samples, s (0.02)')
-    parser.add_argument('--driven', nargs='+', metavar='WHEEL', help="wheels with a motor (the file's)")
+    parser.add_argument('--step', type=positive(), default=0.02, metavar='S', help='time between samples, s (0.02)')
+    parser.add_argument('--driven', nargs='+', metavar='WHEEL', help='driven wheels (those of the file)')
     if verb in ('torques', 'simulate'):
-        for name, what in (
-            ('limit', 'torque limit of a wheel, N m, both ways'),
-            ('weight', 'of a torque in the effort'),
+        for name, meaning in (
+            ('limit', 'torque limit of a wheel, N m, in both directions'),
+            ('weight', 'weight of a torque in the effort'),
         ):
-            text = f'{what}; WHEEL may be `all`'
+            text = f'{meaning}; WHEEL may be `all`'
             parser.add_argument(f'--{name}', action='append', type=numbers_by_name, metavar='WHEEL=X', help=text)
     if verb == 'simulate':
         parser.add_argument(
-            '--torques', metavar='CSV', help="torques by time, such as `omni torques --csv` writes (the path's own)"
+            '--torques',
+            metavar='CSV',
+            help='torques over time, as written by `omni torques --csv` (the torques of level 3)',
         )
-    parser.add_argument('--csv', metavar='FILE', help='write all histories there')
-    parser.add_argument('--plot', metavar='FILE', help='draw path and histories there: PNG, SVG or PDF')
+    parser.add_argument('--csv', metavar='FILE', help='file for all histories')
+    parser.add_argument('--plot', metavar='FILE', help='plot of path and histories: PNG, SVG or PDF')
     parser.add_argument('--json', action='store_true', help='print summary and histories as JSON, SI units')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compute, print and write; return 0, or 1 where a file has faults or the limits are too low."""
+    """Compute, print and write; return 0, or 1 if a file has faults or the limits are too low."""
     from dyn_nodes.analysis.omni_levels import run_levels
     from dyn_nodes.model import MachineError
 
@@ -104,45 +106,45 @@ def _vehicle(args: argparse.Namespace) -> OmniMachine:
     return machine
 
 
-def _file(given: str, what: str, folder: str) -> Path:
-    """Return a file by its path, or by its name in a folder of the share."""
+def _file(name: str, kind: str, folder: str) -> Path:
+    """Return the file of a path, or of a name in a folder of the share directory."""
     from dyn_nodes.common.share import find_resource, share_directory
 
-    if Path(given).exists() or '/' in given or Path(given).suffix:
-        return Path(given)
+    if Path(name).exists() or '/' in name or Path(name).suffix:
+        return Path(name)
     try:
-        return find_resource(f'{folder}/{given}.yaml')
+        return find_resource(f'{folder}/{name}.yaml')
     except FileNotFoundError:
         names = sorted(file.stem for file in (share_directory() / folder).glob('*.yaml'))
-        found = f'{given!r}{near(given, names)}'
-        raise CommandError(f'{what}: expected a file, or one of {", ".join(names)}; found {found}') from None
+        actual = f'{name!r}{near(name, names)}'
+        raise CommandError(f'{kind}: expected a file, or one of {", ".join(names)}; found {actual}') from None
 
 
-def _by_wheel(option: str, given: list[dict[str, float]], machine: OmniMachine, least: float) -> dict[str, float]:
-    """Return wheel -> number."""
-    found: dict[str, float] = {}
-    for name, value in (item for own in given for item in own.items()):
+def _by_wheel(option: str, options: list[dict[str, float]], machine: OmniMachine, least: float) -> dict[str, float]:
+    """Return the numbers by wheel from the values of an option."""
+    result: dict[str, float] = {}
+    for name, value in (item for group in options for item in group.items()):
         if value < least:
             expected = 'WHEEL=X with X a number ' + ('>= 0' if least == 0.0 else '> 0')
             raise CommandError(f"{option}: expected {expected}, found '{name}={value:g}'", 2)
-        found.update(dict.fromkeys(machine.wheels, value) if name == 'all' else {name: value})
-    return found
+        result.update(dict.fromkeys(machine.wheels, value) if name == 'all' else {name: value})
+    return result
 
 
-def _path(given: str) -> tuple[str, PlannedPath, tuple[float, float]]:
+def _path(source: str) -> tuple[str, PlannedPath, tuple[float, float]]:
     """Return name, path, and its first and last time, s."""
     from dyn_nodes.analysis.omni_levels import NAMED_DURATION, NAMED_PATHS
     from dyn_nodes.control.waypoint_path import load_waypoints
 
-    if given in NAMED_PATHS:
-        return given, NAMED_PATHS[given][1](), (0.0, NAMED_DURATION)
-    if not (Path(given).exists() or Path(given).suffix):
-        known = '; '.join(f'{name}: {text}' for name, (text, _) in NAMED_PATHS.items())
+    if source in NAMED_PATHS:
+        return source, NAMED_PATHS[source][1](), (0.0, NAMED_DURATION)
+    if not (Path(source).exists() or Path(source).suffix):
+        names = '; '.join(f'{name}: {text}' for name, (text, _) in NAMED_PATHS.items())
         raise CommandError(
-            f'path: expected a file of waypoints, or a name ({known}); found {given!r}{near(given, NAMED_PATHS)}'
+            f'path: expected a file of waypoints, or a name ({names}); found {source!r}{near(source, NAMED_PATHS)}'
         )
-    path = load_waypoints(given)
-    return Path(given).name, path, (path.start, path.start + path.duration)
+    path = load_waypoints(source)
+    return Path(source).name, path, (path.start, path.start + path.duration)
 
 
 def _times(span: tuple[float, float], step: float) -> Any:
@@ -183,5 +185,5 @@ def _write(result: OmniRun, args: argparse.Namespace) -> None:
             print(f'written: {args.plot}', file=sys.stderr)
     except OSError as error:
         raise CommandError(f'{error.filename or args.plot}: {error.strerror or error}') from None
-    except ValueError as error:  # a suffix that matplotlib does not know
+    except ValueError as error:  # unknown suffix of the picture
         raise CommandError(f'--plot: {error}', 2) from None

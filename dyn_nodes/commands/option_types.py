@@ -1,4 +1,4 @@
-"""Types of options, for `type=` of `add_argument`: a wrong value is an error of argparse, with exit status 2."""
+"""Types of options for `type=` of `add_argument`; a wrong value is an argparse error with exit status 2."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PICTURES = ('.png', '.svg', '.pdf')
 
 
 def wrong(expected: str, text: str) -> argparse.ArgumentTypeError:
-    """Return the error of a value."""
+    """Return the error for a wrong value of an option."""
     return argparse.ArgumentTypeError(f'expected {expected}, found {printable(text[:SHOWN])}')
 
 
@@ -92,13 +92,13 @@ def pairs(text: str) -> list[tuple[float, float]]:
 
 
 def picture(text: str) -> Path:
-    """Return the path of a picture that matplotlib writes."""
+    """Return the path of a picture, PNG, SVG or PDF."""
     if not text.endswith(PICTURES):
         raise wrong('a .png, .svg or .pdf', text)
     return Path(text)
 
 
 PORT = count(0, 65535)
-"""Port of a page; 0: a free one."""
+"""Type of the port of a page; 0 for a free port."""
 SEED = count(0, 2**32)
-"""Seed of random numbers."""
+"""Type of a seed of random numbers."""

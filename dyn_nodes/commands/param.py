@@ -37,7 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'param',
-        'Look at and change parameters of nodes.',
+        'Inspect and change parameters of nodes.',
         'dyn-nodes param set /dynamics_node payload 5100.0',
     )
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
@@ -64,9 +64,7 @@ def add_parser(subparsers: Subparsers) -> None:
         if verb == 'set':
             sub.add_argument('value', metavar='VALUE')
         if verb == 'load':
-            sub.add_argument(
-                'file', metavar='FILE', help='as `param dump` prints it; those that are fixed are left out'
-            )
+            sub.add_argument('file', metavar='FILE', help='output of `param dump`; read-only parameters are left out')
         add_spin_time(sub)
 
 
@@ -102,7 +100,7 @@ def _names(node: Any, target: str) -> list[str]:
 
 
 def _value(value: Any) -> Any:
-    """The Python value of a ParameterValue."""
+    """Return the Python value of a ParameterValue."""
     return to_plain(getattr(value, FIELDS[value.type])) if value.type else None
 
 
@@ -163,10 +161,10 @@ def _set(node: Any, args: argparse.Namespace) -> int:
 
 def _describe(node: Any, args: argparse.Namespace) -> int:
     target = _target(node, args)
-    known = _names(node, target)
-    missing = [name for name in args.name if name not in known]
+    names = _names(node, target)
+    missing = [name for name in args.name if name not in names]
     if missing:
-        raise CommandError(f"node '{target}' has no parameter '{missing[0]}'; it has {', '.join(known)}")
+        raise CommandError(f"node '{target}' has no parameter '{missing[0]}'; it has {', '.join(names)}")
     for item in _call(node, target, 'DescribeParameters', names=args.name).descriptors:
         print(f'Parameter name: {item.name}\n  Type: {TYPE_NAMES[item.type]}')
         if item.description:
@@ -188,37 +186,37 @@ def _dump(node: Any, args: argparse.Namespace) -> int:
     for name, value in zip(names, _values(node, target, names)):
         if not value.type:
             continue
-        place = parameters
+        branch = parameters
         *groups, last = name.split('.')
         for group in groups:
-            place = place.setdefault(group, {})
-        place[last] = _value(value)
+            branch = branch.setdefault(group, {})
+        branch[last] = _value(value)
     print(to_yaml({target: {'ros__parameters': parameters}}), end='')
     return 0
 
 
 def _load(node: Any, args: argparse.Namespace) -> int:
-    """Set what a file says and the node lets be set; say what it refuses."""
+    """Set the parameters of a file; print parameters that are read-only or rejected by the node."""
     target = _target(node, args)
     wanted = _values_of_file(args.file, target)
-    known = _names(node, target)
-    missing = [name for name in wanted if name not in known]
+    names = _names(node, target)
+    missing = [name for name in wanted if name not in names]
     if missing:
-        raise CommandError(f"{args.file}: node '{target}' has no parameter '{missing[0]}'; it has {', '.join(known)}")
+        raise CommandError(f"{args.file}: node '{target}' has no parameter '{missing[0]}'; it has {', '.join(names)}")
     descriptors = _call(node, target, 'DescribeParameters', names=list(wanted)).descriptors
     fixed = {item.name for item in descriptors if item.read_only}
     present = dict(zip(wanted, _values(node, target, list(wanted))))
-    refused = 0
+    rejected = 0
     for name, value in wanted.items():
         if name in fixed:
             if _value(present[name]) != value:
-                print(f'{name}: fixed since the start, stays {_value(present[name])!r}')
+                print(f'{name}: read-only, remains {_value(present[name])!r}')
             continue
         (result,) = _call(node, target, 'SetParameters', parameters=[_parameter(name, value)]).results
-        print(f'{name}: set to {value!r}' if result.successful else f'{name}: refused: {result.reason}')
-        refused += not result.successful
-    if refused:
-        raise CommandError(f"{refused} of {len(wanted)} parameters of '{target}' were refused")
+        print(f'{name}: set to {value!r}' if result.successful else f'{name}: rejected: {result.reason}')
+        rejected += not result.successful
+    if rejected:
+        raise CommandError(f"{rejected} of {len(wanted)} parameters of '{target}' were rejected")
     return 0
 
 
@@ -229,10 +227,10 @@ def _parameter(name: str, value: Any) -> Any:
 
 
 def _values_of_file(path: str, target: str) -> dict[str, Any]:
-    """The values that a parameter file has for a node, by name.
+    """Return the values for a node in a parameter file by name.
 
     Raises:
-        CommandError: There is no such file, or it says nothing about the node.
+        CommandError: the file does not exist or has no values for the node.
     """
     from dyn_nodes.middleware.parameter_files import RCLInvalidROSArgsError, load_parameter_file, matches_node
 
@@ -242,5 +240,5 @@ def _values_of_file(path: str, target: str) -> dict[str, Any]:
         raise CommandError(str(error)) from None
     values = {name: value for pattern, name, value in entries if matches_node(pattern, target)}
     if not values:
-        raise CommandError(f"{path}: nothing about node '{target}'")
+        raise CommandError(f"{path}: expected parameters of node '{target}', found none")
     return values

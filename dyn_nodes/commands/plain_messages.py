@@ -1,4 +1,4 @@
-"""Messages as plain values, as YAML and CSV, and back."""
+"""Conversion between messages and plain values, YAML and CSV."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ TIME, HEADER = 'builtin_interfaces/Time', 'std_msgs/Header'
 
 
 def message_class(kind: str) -> Any:
-    """A message class by its type.
+    """Return a message class by its type.
 
     Raises:
-        CommandError: The type is not known here.
+        CommandError: the type is unknown.
     """
     from dyn_nodes.middleware import message
 
@@ -27,10 +27,10 @@ def message_class(kind: str) -> Any:
 
 
 def service_class(kind: str) -> Any:
-    """A service class by its type.
+    """Return a service class by its type.
 
     Raises:
-        CommandError: The type is not known here.
+        CommandError: the type is unknown.
     """
     from dyn_nodes.middleware import service
 
@@ -45,11 +45,11 @@ def _made(make: Callable[[str], Any], kind: str) -> Any:
 
 
 def to_plain(value: Any, limit: int | None = None) -> Any:
-    """A message or a field as dictionaries, lists and scalars.
+    """Return a message or a field as dictionaries, lists and scalars.
 
     Args:
-        value: The message or field.
-        limit: Longer arrays are cut, with '...' at their end; None cuts none.
+        value: message or field.
+        limit: length at which arrays are cut, with '...' at their end; None for no limit.
     """
     if hasattr(value, 'get_fields_and_field_types'):
         return {name: to_plain(getattr(value, name), limit) for name in value.get_fields_and_field_types()}
@@ -64,7 +64,7 @@ def to_plain(value: Any, limit: int | None = None) -> Any:
 
 
 def to_yaml(value: Any) -> str:
-    """Plain values as YAML, laid out as `ros2 topic echo` does."""
+    """Return plain values as YAML in the layout of `ros2 topic echo`."""
     import yaml
 
     if not isinstance(value, dict | list):
@@ -73,10 +73,10 @@ def to_yaml(value: Any) -> str:
 
 
 def parse_values(text: str | None) -> Any:
-    """Values of a message as YAML text.
+    """Return the values in a YAML text.
 
     Raises:
-        CommandError: It is no YAML.
+        CommandError: the text is no YAML.
     """
     try:
         return load_yaml(text) if text else None
@@ -85,7 +85,7 @@ def parse_values(text: str | None) -> Any:
 
 
 def to_csv(value: Any) -> str:
-    """All numbers and texts of a plain value, in order, separated by commas."""
+    """Return all numbers and texts of a plain value, in order, separated by commas."""
     if isinstance(value, dict):
         return ','.join(to_csv(item) for item in value.values())
     if isinstance(value, list):
@@ -94,17 +94,17 @@ def to_csv(value: Any) -> str:
 
 
 def select_field(value: Any, path: str) -> Any:
-    """A field of a message by its path, such as `pose.position.x` or `position[2]`.
+    """Return a field of a message by its path, such as `pose.position.x` or `position[2]`.
 
     Raises:
-        CommandError: There is no such field.
+        CommandError: the field does not exist.
     """
     for part in path.split('.'):
         match = re.fullmatch(r'(\w+)((?:\[-?\d+\])*)', part)
         names = list(value.get_fields_and_field_types()) if hasattr(value, 'get_fields_and_field_types') else []
         if match is None or match.group(1) not in names:
-            known = ', '.join(names) or 'none'
-            raise CommandError(f"--field {path}: no field '{part}'; there are {known}")
+            listed = ', '.join(names) or 'none'
+            raise CommandError(f"--field {path}: no field '{part}'; there are {listed}")
         value = getattr(value, match.group(1))
         for index in re.findall(r'-?\d+', match.group(2)):
             try:
@@ -115,10 +115,10 @@ def select_field(value: Any, path: str) -> Any:
 
 
 def fill_message(target: Any, values: Any, path: str = '') -> Any:
-    """Set a message's fields from plain values, as of YAML.
+    """Set the fields of a message from plain values; return the message.
 
     Raises:
-        CommandError: A field doesn't exist, or a value doesn't fit.
+        CommandError: a field does not exist or a value has the wrong type.
     """
     fields = target.get_fields_and_field_types()
     if values is None:
@@ -126,35 +126,35 @@ def fill_message(target: Any, values: Any, path: str = '') -> Any:
     if not isinstance(values, dict):
         raise CommandError(f'{path or "message"}: expected field: value pairs, found {values!r}')
     for name, value in values.items():
-        place = f'{path}.{name}' if path else str(name)
+        where = f'{path}.{name}' if path else str(name)
         if name not in fields:
-            known = ', '.join(fields) or 'none'
-            raise CommandError(f'{place}: no such field of {type(target).__name__}; there are {known}')
-        setattr(target, name, _field_value(getattr(target, name), fields[name], value, place))
+            listed = ', '.join(fields) or 'none'
+            raise CommandError(f'{where}: no such field of {type(target).__name__}; there are {listed}')
+        setattr(target, name, _field_value(getattr(target, name), fields[name], value, where))
     return target
 
 
-def _field_value(present: Any, label: str, value: Any, place: str) -> Any:
-    """A plain value as what a field takes."""
+def _field_value(present: Any, label: str, value: Any, where: str) -> Any:
+    """Return a plain value converted to the type of a field."""
     if label == TIME and value == NOW:
         return _now()
     if label == HEADER and value == AUTO:
         present.stamp = _now()
         return present
     if hasattr(present, 'get_fields_and_field_types'):
-        return fill_message(present, value, place)
+        return fill_message(present, value, where)
     array = re.fullmatch(r'(?:sequence<)?([\w/]+(?:<\d+>)?)(?:(>)|\[(\d+)\]|, (\d+)>)', label)
     if array is None:
-        return _scalar(label, value, place)
+        return _scalar(label, value, where)
     if not isinstance(value, list):
-        raise CommandError(f'{place}: expected a list ({label}), found {value!r}')
+        raise CommandError(f'{where}: expected a list ({label}), found {value!r}')
     inner, _, exact, most = array.groups()
     if (exact and len(value) != int(exact)) or (most and len(value) > int(most)):
-        raise CommandError(f'{place}: expected {exact or f"at most {most}"} values, found {len(value)}')
+        raise CommandError(f'{where}: expected {exact or f"at most {most}"} values, found {len(value)}')
     if '/' not in inner:
-        return [_scalar(inner, item, f'{place}[{k}]') for k, item in enumerate(value)]
+        return [_scalar(inner, item, f'{where}[{k}]') for k, item in enumerate(value)]
     kind = message_class(inner.replace('/', '/msg/'))
-    return [fill_message(kind(), item, f'{place}[{k}]') for k, item in enumerate(value)]
+    return [fill_message(kind(), item, f'{where}[{k}]') for k, item in enumerate(value)]
 
 
 def _now() -> Any:
@@ -163,11 +163,11 @@ def _now() -> Any:
     return stamp_at(time.time_ns())
 
 
-def _scalar(label: str, value: Any, place: str) -> Any:
-    """A plain value as a field of a basic type."""
+def _scalar(label: str, value: Any, where: str) -> Any:
+    """Return a plain value converted to a basic type."""
     if label == 'boolean':
         if not isinstance(value, bool):
-            raise CommandError(f'{place}: expected true or false, found {value!r}')
+            raise CommandError(f'{where}: expected true or false, found {value!r}')
         return value
     if label in ('float', 'double'):
         try:
@@ -175,13 +175,13 @@ def _scalar(label: str, value: Any, place: str) -> Any:
                 return float(value)
         except (TypeError, ValueError):
             pass
-        raise CommandError(f'{place}: expected a number, found {value!r}')
+        raise CommandError(f'{where}: expected a number, found {value!r}')
     if label.startswith(('string', 'wstring')):
         if isinstance(value, dict | list):
-            raise CommandError(f'{place}: expected a text, found {value!r}')
+            raise CommandError(f'{where}: expected a text, found {value!r}')
         return value if isinstance(value, str) else str(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise CommandError(f'{place}: expected an integer, found {value!r}')
+        raise CommandError(f'{where}: expected an integer, found {value!r}')
     if label == 'octet':
         from dyn_nodes.middleware import RUNTIME
 
@@ -193,5 +193,5 @@ def _scalar(label: str, value: Any, place: str) -> Any:
         bits = int(match.group(2))
         low, high = (0, 2**bits - 1) if match.group(1) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
         if not low <= value <= high:
-            raise CommandError(f'{place}: expected {low} to {high}, found {value}')
+            raise CommandError(f'{where}: expected {low} to {high}, found {value}')
     return value

@@ -1,4 +1,4 @@
-"""Making the results of a run with a bar that moves."""
+"""Progress bar for the results of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dyn_nodes.analysis.run_outcome import Outcome, make_outcome
 
 
 def make_with_progress(console: Console, bag: Path, directory: Path, **options: Any) -> Outcome:
-    """Call `make_outcome` and show how far it is; on a terminal only."""
+    """Return the result of `make_outcome`; show its progress on a terminal."""
     columns = (TextColumn('{task.description:<28}'), BarColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task('reading the bag', total=1.0)

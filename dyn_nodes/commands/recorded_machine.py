@@ -1,4 +1,4 @@
-"""A recorded run with the shape of its machine, for the commands that show bags."""
+"""Recorded runs with the shape of their machine, for the commands that show bags."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Recorded(NamedTuple):
     """A run and the shape of its machine.
 
     Attributes:
-        load_link: link of the implement, '' where it is not known.
+        load_link: link of the implement, '' if it is unknown.
     """
 
     replay: Replay
@@ -29,13 +29,13 @@ class Recorded(NamedTuple):
 
 
 def add_machine_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say which machine a bag is of."""
-    add_machine_and_config(parser, '--machine', help=f'{MACHINE_HELP} (that of robot_description in the bag)')
-    parser.add_argument('--namespace', metavar='NS', help='of the machine, where a bag holds several')
+    """Add the options for the machine of a bag."""
+    add_machine_and_config(parser, '--machine', help=f'{MACHINE_HELP} (machine of robot_description in the bag)')
+    parser.add_argument('--namespace', metavar='NS', help='of the machine, if a bag contains several')
 
 
 def read_recorded(path: str, args: argparse.Namespace) -> Recorded:
-    """Read a bag.
+    """Return the run in a bag.
 
     Raises:
         CommandError: the bag, the machine or its description can't be used.
@@ -52,7 +52,7 @@ def read_recorded(path: str, args: argparse.Namespace) -> Recorded:
         replay = read_replay(path, machine, args.namespace)
         if machine is None:
             machine = _named_in(replay.description)
-            if machine is not None:  # its wheels and its load are known now
+            if machine is not None:  # read again with its wheels and its load
                 replay = read_replay(path, machine, args.namespace)
         description = replay.description or (machine.urdf if machine is not None else '')
         if not description:
@@ -68,7 +68,7 @@ def read_recorded(path: str, args: argparse.Namespace) -> Recorded:
 
 
 def _named_in(description: str) -> Machine | None:
-    """Return the machine of the package whose URDF a bag holds, None where it is another one."""
+    """Return the machine of the package with this URDF, or None."""
     from dyn_nodes.model import load_machine
     from dyn_nodes.model.named import known_machines
 

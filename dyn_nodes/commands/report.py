@@ -1,4 +1,4 @@
-"""`dyn-nodes report`: summary, plots and a page from a bag of these nodes."""
+"""`dyn-nodes report`: makes summary, plots and a page from a bag of these nodes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes report runs/latest/bag\ndyn-nodes report my_bag --out my_report --config config/my_machine.yaml',
     )
     parser.add_argument('bag', metavar='BAG', type=Path, help='a bag directory, MCAP or sqlite3')
-    add_out(parser, 'for the results (default: <BAG>_report)')
-    parser.add_argument('--config', metavar='YAML', type=Path, help="machine YAML (default: the package's own)")
-    parser.add_argument('--namespace', metavar='NS', help='of the machine, where the bag holds several')
+    add_out(parser, 'directory for the results (<BAG>_report)')
+    parser.add_argument('--config', metavar='YAML', type=Path, help='machine YAML (YAML of the package)')
+    parser.add_argument('--namespace', metavar='NS', help='of the machine, if the bag contains several')
     parser.add_argument('--json', action='store_true', help='print the summary as JSON')
 
 
@@ -60,10 +60,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def earlier_wall_time(bag: Path) -> float | None:
-    """Return the wall time that a summary beside the bag gives; a bag logged in simulated time doesn't know it."""
+    """Return the wall time, s, from a summary beside the bag, or None; bags in simulated time lack it."""
     try:
         summary = json.loads((bag.parent / 'summary.json').read_text(encoding='utf-8'))
-        known = summary['wall_time_s']
-        return float(known) if Path(summary['bag']).name == bag.name and known is not None else None
+        seconds = summary['wall_time_s']
+        return float(seconds) if Path(summary['bag']).name == bag.name and seconds is not None else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

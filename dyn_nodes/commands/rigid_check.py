@@ -1,4 +1,4 @@
-"""What a machine is on rigid ground, without machine code: rows, which forces are unique, where it may tip."""
+"""Properties of a machine on rigid ground, without compiled code: rows, unique forces, ways of tipping."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rigid_ground_summary(machine: Machine) -> dict[str, Any]:
     """Return the facts of a machine with `contact_model: rigid`, all contacts closed in its initial posture.
 
     Keys: `refused`, the reason or None; else also `contacts`, `rows`, `independent` (rows), `unique` (contacts whose
-    normal force is unique) and `leave` (contacts that lift off together where it begins to tip, by way of tipping).
+    normal force is unique) and `leave` (contacts that lift off together, for each way of tipping).
     """
     try:
         plant = RigidAssembly(machine, 'effort')
@@ -27,7 +27,7 @@ def rigid_ground_summary(machine: Machine) -> dict[str, Any]:
         state = problem.closed(range(len(plant.ground)))
     except (ContactModelError, LinAlgError) as error:
         return {'refused': str(error).removeprefix(f'{machine.name}: ')}
-    names = [own.name for own in plant.ground]
+    names = [contact.name for contact in plant.ground]
     alone = {feet[0] for feet in state.leaving if len(feet) == 1}
     return {
         'refused': None,

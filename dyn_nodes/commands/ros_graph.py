@@ -1,4 +1,4 @@
-"""What the commands that look at a running system share: a node, patience with discovery, QoS, calls."""
+"""Functions of the commands for a running system: a node, waiting for discovery, QoS, service calls."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def add_spin_time(parser: argparse.ArgumentParser) -> None:
 
 @contextmanager
 def cli_node() -> Iterator[Any]:
-    """A hidden node for the time of a command.
+    """Yield a hidden node for the duration of a command.
 
     Raises:
-        CommandError: The domain can't be joined.
+        CommandError: the domain can't be joined.
     """
     from dyn_nodes.middleware import Node, SignalHandlerOptions, init, try_shutdown
 
@@ -49,7 +49,7 @@ def cli_node() -> Iterator[Any]:
 
 
 def wait_until(condition: Callable[[], Any], seconds: float) -> Any:
-    """The condition's first true value, or its last one after some seconds."""
+    """Return the first true value of a condition, or its last value after the timeout, s."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -59,7 +59,7 @@ def wait_until(condition: Callable[[], Any], seconds: float) -> Any:
 
 
 def spin_until(node: Any, condition: Callable[[], Any], seconds: float) -> Any:
-    """The condition's first true value, or its last one after some seconds, while messages come in."""
+    """Return the first true value of a condition, or its last value after the timeout, s; process messages."""
     from dyn_nodes.middleware import spin_once
 
     deadline = time.monotonic() + seconds
@@ -69,23 +69,23 @@ def spin_until(node: Any, condition: Callable[[], Any], seconds: float) -> Any:
 
 
 def wait_for_discovery(node: Any, seconds: float) -> None:
-    """Give discovery its time; what is listed afterwards is all that there is."""
-    node.get_node_names_and_namespaces()  # the runtime begins to listen when it is first asked
+    """Wait for discovery, so that later listings are complete."""
+    node.get_node_names_and_namespaces()  # starts discovery
     time.sleep(seconds)
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a part of a name starts with an underscore."""
+    """Return whether a part of a name starts with an underscore."""
     return any(part.startswith('_') for part in name.split('/'))
 
 
 def absolute(name: str) -> str:
-    """A name with its leading slash."""
+    """Return a name with a leading slash."""
     return name if name.startswith('/') else f'/{name}'
 
 
 def full_name(name: str, namespace: str) -> str:
-    """Fully qualified name of a node."""
+    """Return the fully qualified name of a node."""
     return f'{namespace.rstrip("/")}/{name}'
 
 
@@ -93,11 +93,11 @@ def print_names_of_type(node: Any, entries: Callable[[], Any], kind: str, folder
     """Print the topics or services of a type, as the verbs `find` do.
 
     Args:
-        node: This command's node.
-        entries: Gives pairs of name and types.
-        kind: The type, with or without its folder.
+        node: of this command.
+        entries: returns pairs of name and types.
+        kind: type, with or without its folder.
         folder: `msg` or `srv`.
-        spin_time: Seconds for discovery.
+        spin_time: time for discovery, s.
     """
     wait_for_discovery(node, spin_time)
     wanted = kind if kind.count('/') == 2 else kind.replace('/', f'/{folder}/', 1)
@@ -108,32 +108,32 @@ def print_names_of_type(node: Any, entries: Callable[[], Any], kind: str, folder
 
 
 def find_node(node: Any, name: str, spin_time: float) -> tuple[str, str]:
-    """Name and namespace of a running node.
+    """Return name and namespace of a running node.
 
     Raises:
-        CommandError: There is none within the time.
+        CommandError: the node was not discovered within the time.
     """
     wanted = absolute(name)
 
     def search() -> tuple[str, str] | None:
-        for found, namespace in node.get_node_names_and_namespaces():
-            if full_name(found, namespace) == wanted:
-                return found, namespace
+        for node_name, namespace in node.get_node_names_and_namespaces():
+            if full_name(node_name, namespace) == wanted:
+                return node_name, namespace
         return None
 
-    found = wait_until(search, spin_time)
-    if found is None:
+    result = wait_until(search, spin_time)
+    if result is None:
         names = sorted({full_name(*entry) for entry in node.get_node_names_and_namespaces()})
         shown = [n for n in names if not is_hidden(n)]
         raise CommandError(f"node '{wanted}' was not found{near(wanted, shown)}; running: {', '.join(shown) or 'none'}")
-    return found
+    return result
 
 
 def find_topic_type(node: Any, topic: str, spin_time: float) -> str:
-    """Type of a topic.
+    """Return the type of a topic.
 
     Raises:
-        CommandError: No node publishes or subscribes to it within the time, or it has several types.
+        CommandError: no node publishes or subscribes to it within the time, or it has several types.
     """
 
     def search() -> list[str]:
@@ -149,7 +149,7 @@ def find_topic_type(node: Any, topic: str, spin_time: float) -> str:
 
 
 def matching_qos(node: Any, topic: str) -> Any:
-    """Return a profile that receives from every publisher of a topic, and latched messages where all are latched."""
+    """Return a profile that receives from every publisher of a topic, and latched messages if all are latched."""
     from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 
     profiles = [info.qos_profile for info in node.get_publishers_info_by_topic(topic)]
@@ -164,13 +164,13 @@ def matching_qos(node: Any, topic: str) -> Any:
 
 def add_qos(parser: argparse.ArgumentParser) -> None:
     """Add the options `--qos-reliability`, `--qos-durability` and `--qos-depth`."""
-    parser.add_argument('--qos-reliability', choices=('reliable', 'best_effort'), help='instead of what fits')
-    parser.add_argument('--qos-durability', choices=('volatile', 'transient_local'), help='instead of what fits')
+    parser.add_argument('--qos-reliability', choices=('reliable', 'best_effort'), help='default: matching')
+    parser.add_argument('--qos-durability', choices=('volatile', 'transient_local'), help='default: matching')
     parser.add_argument('--qos-depth', type=count(1), metavar='N', help='length of the queue')
 
 
 def chosen_qos(profile: Any, args: argparse.Namespace) -> Any:
-    """Return a profile with what the options of `add_qos` say."""
+    """Return a profile changed by the options of `add_qos`."""
     from dyn_nodes.middleware import DurabilityPolicy, ReliabilityPolicy
 
     profile.depth = args.qos_depth or profile.depth
@@ -182,17 +182,17 @@ def chosen_qos(profile: Any, args: argparse.Namespace) -> Any:
 
 
 def call_service(node: Any, kind: str, name: str, request: Any, timeout: float) -> Any:
-    """Call a service and wait for its answer.
+    """Return the response of a service.
 
     Args:
-        node: This command's node.
-        kind: Service type.
-        name: Service name.
-        request: The request message.
-        timeout: Seconds for the service to appear and, again, for its answer.
+        node: of this command.
+        kind: service type.
+        name: service name.
+        request: request message.
+        timeout: for the discovery of the service and, again, for its response, s.
 
     Raises:
-        CommandError: It does not appear or does not answer in time.
+        CommandError: the service was not discovered or did not respond in time.
     """
     from dyn_nodes.middleware import spin_until_future_complete
 

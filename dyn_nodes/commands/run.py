@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the node's `main`.
 
     Raises:
-        CommandError: There is no such node.
+        CommandError: the node is unknown.
     """
     from dyn_nodes.common.share import PACKAGE
     from dyn_nodes.entry import is_help_wanted
@@ -38,11 +38,11 @@ def run(args: argparse.Namespace) -> int:
     name, arguments = args.node, list(args.arguments)
     if name == PACKAGE and arguments:  # `ros2 run PACKAGE NODE`
         name = arguments.pop(0)
-    known = known_nodes()
-    if name not in known:
-        close = difflib.get_close_matches(name, known, 1)
+    names = known_nodes()
+    if name not in names:
+        close = difflib.get_close_matches(name, names, 1)
         hint = f' (did you mean {close[0]}?)' if close else ''
-        raise CommandError(f"unknown node '{name}'{hint}; known: {', '.join(known)}")
+        raise CommandError(f"unknown node '{name}'{hint}; known: {', '.join(names)}")
     if is_help_wanted(arguments):
         print(help_of(name))
         return 0

@@ -1,4 +1,4 @@
-"""Where the results of runs go: one directory a run, by the time of its start, and a link to the latest."""
+"""Directories of results: one per run, named by its start time, and a link to the latest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def new_run_directory(root: Path) -> Path:
-    """Make and return `<root>/<YYYYmmdd-HHMMSS>`, with `-2`, `-3`, ... where runs start in the same second."""
+    """Make and return `<root>/<YYYYmmdd-HHMMSS>`, with `-2`, `-3`, ... for runs that start in the same second."""
     name = datetime.now().strftime('%Y%m%d-%H%M%S')
     root.mkdir(parents=True, exist_ok=True)
     for number in range(1, 1000):
@@ -22,7 +22,7 @@ def new_run_directory(root: Path) -> Path:
 
 
 def point_latest(directory: Path) -> bool:
-    """Let `latest` beside a run's directory lead to it, in one step; False where the file system has no links."""
+    """Point the link `latest` atomically to a run's directory; return False if the file system has no links."""
     link = directory.parent / 'latest'
     fresh = directory.parent / f'.latest-{os.getpid()}'
     try:

@@ -1,4 +1,4 @@
-"""`dyn-nodes rviz`: RViz with a layout that is made from a machine or a team."""
+"""`dyn-nodes rviz`: opens RViz with a layout generated from a machine or a team."""
 
 from __future__ import annotations
 
@@ -20,22 +20,24 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'rviz',
-        'Open RViz with a layout made from a machine or a team, or write the layout.',
+        'Open RViz with a layout generated from a machine or a team, or write the layout.',
         'dyn-nodes rviz log_loader\ndyn-nodes rviz my_machine.urdf --config my_machine.yaml -o my_machine.rviz\n'
         'dyn-nodes rviz log_loader --ros-args -r __ns:=/left',
     )
     add_machine_and_config(parser, nargs='?', default='log_loader')
-    parser.add_argument('--team', metavar='TEAM', help="a team's YAML, or its name in config/teams: its robots instead")
-    parser.add_argument('--layout', metavar='FILE', default='', help='a layout for RViz that is there already')
+    parser.add_argument('--team', metavar='TEAM', help='show a team instead: its YAML, or its name in config/teams')
+    parser.add_argument('--layout', metavar='FILE', default='', help='an existing layout of RViz')
     add_out(parser, 'write the layout, without RViz', 'FILE')
-    parser.add_argument('--ros-args', nargs=argparse.REMAINDER, metavar='...', help='for RViz, to the end of the line')
+    parser.add_argument(
+        '--ros-args', nargs=argparse.REMAINDER, metavar='...', help='arguments of RViz, up to the end of the line'
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Become RViz; 0 after a layout was written, and in a launch without RViz.
+    """Replace this process by RViz; return 0 after writing a layout, or in a launch without RViz.
 
     Raises:
-        CommandError: there is no RViz, no such machine, or no place for the layout.
+        CommandError: RViz is missing, the machine is unknown, or the layout can't be written.
     """
     if args.out is not None:
         print(f'layout in {_written(args)}')
@@ -55,12 +57,12 @@ def _program() -> str | None:
     from dyn_nodes.common.share import ament_prefix
 
     prefix = ament_prefix('rviz2')
-    places = [] if prefix is None else [str(prefix / 'lib' / 'rviz2'), str(prefix / 'bin')]
-    return shutil.which('rviz2', path=os.pathsep.join([*places, os.environ.get('PATH', os.defpath)]))
+    directories = [] if prefix is None else [str(prefix / 'lib' / 'rviz2'), str(prefix / 'bin')]
+    return shutil.which('rviz2', path=os.pathsep.join([*directories, os.environ.get('PATH', os.defpath)]))
 
 
 def _written(args: argparse.Namespace) -> Path:
-    """Return the file of the layout: that of --output, else one in the user's folder, made anew each time."""
+    """Write the layout to --out or to the user's folder; return its path."""
     import yaml
 
     name, layout = _made(args)
@@ -72,7 +74,7 @@ def _written(args: argparse.Namespace) -> Path:
         draft.write_text(yaml.safe_dump(layout, sort_keys=False))
         draft.replace(file)
     except OSError as error:
-        raise CommandError(f'{file}: expected a place to write the layout to; {error.strerror}') from None
+        raise CommandError(f'{file}: expected a writable file for the layout; {error.strerror}') from None
     return Path(file)
 
 

@@ -1,4 +1,4 @@
-"""Layouts of RViz for a machine and for a team: the displays of what their nodes publish, in sizes of the machine."""
+"""Layouts of RViz for a machine and a team: displays of their topics, scaled to the size of the machine."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 Layout = dict[str, Any]
 
 OBLIQUE, SIDE, ABOVE = (0.35, 5.25), (0.1, 4.71), (1.2, 4.71)
-"""Pitch and yaw of the eye, rad."""
+"""Pitch and yaw of the camera, rad."""
 ROUND = 1.6
-"""Distance of the eye over the least one from which the whole machine is seen."""
+"""Distance of the camera over the least distance that shows the whole machine."""
 SEEN = np.array((1.0, 0.9))
-"""Half of the width and height that are used, in halves of the height of the picture."""
+"""Half width and half height of the used part of the picture, over half its height."""
 CELLS = (0.1, 0.25, 0.5, 1.0)
-"""Of the grid, m."""
+"""Possible cell sizes of the grid, m."""
 WEIGHT_SHOWN = 0.3
-"""Length of the arrow of the machine's weight, in distances of the eye."""
+"""Length of the arrow of the machine's weight over the distance of the camera."""
 LOOP_FORCES = 10.0
-"""Forces in the pins of a machine on the ground, in weights."""
+"""Typical forces in the joints of a machine on the ground, over its weight."""
 FLOATING = 0.1
-"""Acceleration whose force stands for the weight where there is no gravity, m/s2."""
+"""Acceleration that replaces gravity for the scale of forces without gravity, m/s2."""
 
 
 def machine_layout(machine: Machine) -> Layout:
@@ -60,13 +60,13 @@ def machine_layout(machine: Machine) -> Layout:
         ),
     }
     displays = [shown['Grid'], shown['Machine'], shown['TF']]
-    if _stands(machine):
+    if _has_support_polygon(machine):
         displays += [shown[name] for name in ('Stability', 'Support polygon', 'Centre of mass', 'Zero moment point')]
     elif machine.loads:
         displays.append({**shown['Stability'], 'Name': 'Loads'})
     for title, (entries, topic, scale) in groups.items():
         displays += _group(
-            shown, title, [(own.name, f'{topic}/{own.name}') for own in entries], wrench, scale, distance
+            shown, title, [(entry.name, f'{topic}/{entry.name}') for entry in entries], wrench, scale, distance
         )
     joints = [(name, f'joint_reactions/{name}') for name in machine.reactions]
     displays += _group(shown, 'Joint reactions', joints, wrench, length / LOOP_FORCES, distance, enabled=False)
@@ -77,7 +77,7 @@ def machine_layout(machine: Machine) -> Layout:
 def team_layout(team: Team) -> Layout:
     """Return the layout of a team in no namespace: every robot by its prefix, and the objects."""
     layout, shown = _template()
-    points = np.concatenate([shape_points(own.machine) for own in team.robots.values()])
+    points = np.concatenate([shape_points(robot.machine) for robot in team.robots.values()])
     distance = _set_view(layout, points, *OBLIQUE, '<Fixed Frame>')
     _set_sizes(shown, distance)
     robots, margins = [], []
@@ -92,19 +92,19 @@ def team_layout(team: Team) -> Layout:
 
 
 def shape_points(machine: Machine) -> Array:
-    """Return points (n, 3) of the machine's shapes, loads and joints in its first posture, in the world, m."""
+    """Return points (n, 3) of the machine's shapes, loads and joints in its initial posture, in the world, m."""
     root = np.eye(4)
     start = machine.initial.pose
     root[:3, :3], root[:3, 3] = matrix_of_rpy(start[3:]), start[:3]
     poses = link_poses(machine.links, machine.joints, initial_positions(machine), root)
     shapes = Shapes(machine.urdf)
-    found = [pose[None, :3, 3] for pose in poses.values()]
+    clouds = [pose[None, :3, 3] for pose in poses.values()]
     for name, pose in poses.items():
         points, radii = shapes.points(name)
-        placed = points @ pose[:3, :3].T + pose[:3, 3]
-        found += [placed] + [placed + sign * radii[:, None] for sign in (-1.0, 1.0)]
-    found += [np.array([load.position]) for load in machine.loads]
-    every = np.concatenate(found)
+        in_world = points @ pose[:3, :3].T + pose[:3, 3]
+        clouds += [in_world] + [in_world + sign * radii[:, None] for sign in (-1.0, 1.0)]
+    clouds += [np.array([load.position]) for load in machine.loads]
+    every = np.concatenate(clouds)
     if machine.ground_contacts and machine.initial.settle:
         every[:, 2] -= every[:, 2].min()
     return np.asarray(every)
@@ -113,26 +113,26 @@ def shape_points(machine: Machine) -> Array:
 def _template() -> tuple[Layout, dict[str, Layout]]:
     """Return the template, and its displays by name."""
     layout: Layout = yaml.safe_load(find_resource('config/template.rviz').read_text())
-    return layout, {own['Name']: own for own in layout['Visualization Manager']['Displays']}
+    return layout, {display['Name']: display for display in layout['Visualization Manager']['Displays']}
 
 
-def _stands(machine: Machine) -> bool:
-    """Whether there is a support polygon, as `balance_observer` decides it."""
-    feet = sum(own.corner for own in machine.supports) + len(machine.rigid_wheels)
+def _has_support_polygon(machine: Machine) -> bool:
+    """Return whether the machine has a support polygon, by the rule of `balance_observer`."""
+    feet = sum(support.corner for support in machine.supports) + len(machine.rigid_wheels)
     return feet >= (2 if machine.base.attachment == 'planar' else 3)
 
 
 def _followed(machine: Machine) -> str:
-    """Return the frame with which the eye goes: that of the base, unless it rolls."""
-    rolling = any(own.first.link == machine.base.link for own in machine.rigid_wheels)
+    """Return the frame that the camera follows: the base, or `odom` for a rolling base."""
+    rolling = any(wheel.first.link == machine.base.link for wheel in machine.rigid_wheels)
     return 'odom' if rolling else machine.base.link
 
 
 def _across(machine: Machine) -> tuple[float, float]:
-    """Return pitch and yaw of an eye that looks along the joints' axes, where these are all parallel."""
+    """Return pitch and yaw, rad, of a camera along the joints' axes if these are parallel, else `OBLIQUE`."""
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     axes = np.array(
-        [poses[own.child][:3, :3] @ own.axis for own in machine.movable_joints if own.type != 'prismatic']
+        [poses[joint.child][:3, :3] @ joint.axis for joint in machine.movable_joints if joint.type != 'prismatic']
     ).reshape(-1, 3)
     if not len(axes) or np.linalg.norm(np.cross(axes, axes[0]), axis=1).max() > 1e-6:
         return OBLIQUE
@@ -142,22 +142,22 @@ def _across(machine: Machine) -> tuple[float, float]:
 
 
 def _set_view(layout: Layout, points: Array, pitch: float, yaw: float, followed: str) -> float:
-    """Place the eyes so that all points are seen; return the distance of the eye from their middle, m."""
+    """Set the views so that all points are visible; return the distance of the camera from their middle, m."""
     middle = 0.5 * (points.min(axis=0) + points.max(axis=0))
     away = np.array((math.cos(pitch) * math.cos(yaw), math.cos(pitch) * math.sin(yaw), math.sin(pitch)))
     distance = rounded(ROUND * max(distance_to_show(points, middle, away, SEEN), 0.1))
     views = layout['Visualization Manager']['Views']
     follow, top = views['Saved']
-    place = [round(float(number), 2) for number in middle]
+    focus = [round(float(number), 2) for number in middle]
     for view, frame in ((views['Current'], '<Fixed Frame>'), (follow, followed)):
-        focal = dict(zip('XYZ', place, strict=True))
+        focal = dict(zip('XYZ', focus, strict=True))
         view.update({'Distance': distance, 'Pitch': pitch, 'Yaw': yaw, 'Focal Point': focal, 'Target Frame': frame})
-    top.update(Scale=rounded(700.0 / distance), X=place[0], Y=place[1])
+    top.update(Scale=rounded(700.0 / distance), X=focus[0], Y=focus[1])
     return distance
 
 
 def _set_sizes(shown: Mapping[str, Layout], distance: float) -> None:
-    """Sizes that go with the distance of the eye, m."""
+    """Scale the displays to the distance of the camera, m."""
     shown['Grid']['Cell Size'] = max((cell for cell in CELLS if cell <= distance / 6.0), default=CELLS[0])
     shown['TF']['Marker Scale'] = rounded(distance / 8.0)
     shown['Centre of mass']['Radius'] = rounded(distance / 80.0)
@@ -176,23 +176,23 @@ def _group(
     distance: float,
     enabled: bool = True,
 ) -> list[Layout]:
-    """Return the group of wrenches, none where there are no topics."""
-    found = []
+    """Return a list with the group of wrench displays; empty without topics."""
+    displays = []
     for name, topic in topics:
-        found.append(_on_topic(wrench, name.replace('_', ' ').capitalize(), topic))
-        found[-1].update(
+        displays.append(_on_topic(wrench, name.replace('_', ' ').capitalize(), topic))
+        displays[-1].update(
             {'Force Arrow Scale': rounded(scale), 'Torque Arrow Scale': rounded(scale), 'Value': enabled}
             | {'Arrow Width': rounded(distance / 90.0), 'Enabled': enabled}
         )
-    return [{**shown['Ground reactions'], 'Name': title, 'Enabled': enabled, 'Displays': found}] if found else []
+    return [{**shown['Ground reactions'], 'Name': title, 'Enabled': enabled, 'Displays': displays}] if displays else []
 
 
 def _on_topic(display: Layout, name: str, topic: str, key: str = 'Topic') -> Layout:
-    own = copy.deepcopy(display)
-    own['Name'], own[key]['Value'] = name, topic
-    return own
+    result = copy.deepcopy(display)
+    result['Name'], result[key]['Value'] = name, topic
+    return result
 
 
 def rounded(number: float) -> float:
-    """Return a positive number to two digits."""
+    """Return a positive number rounded to two digits."""
     return float(f'{number:.1e}')

@@ -23,12 +23,12 @@ from dyn_nodes.commands.ros_graph import (
 def add_parser(subparsers: Subparsers) -> None:
     """Add the command."""
     parser = add_command(
-        subparsers, 'service', 'Look at and call services.', 'dyn-nodes service call /dynamics_node/reset'
+        subparsers, 'service', 'Inspect and call services.', 'dyn-nodes service call /dynamics_node/reset'
     )
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
     listing = add_command(verbs, 'list', 'List services.', 'dyn-nodes service list -t')
-    listing.add_argument('-t', '--show-types', action='store_true', help='show their types too')
-    listing.add_argument('--include-hidden-services', action='store_true', help='with names that start with _')
+    listing.add_argument('-t', '--show-types', action='store_true', help='show types')
+    listing.add_argument('--include-hidden-services', action='store_true', help='include names that start with _')
     call = add_command(
         verbs,
         'call',
@@ -36,7 +36,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "dyn-nodes service call /dynamics_node/pause std_srvs/srv/SetBool '{data: true}'",
     )
     call.add_argument('service', metavar='SERVICE')
-    call.add_argument('type', metavar='TYPE', nargs='?', help='its type; found by discovery when left out')
+    call.add_argument('type', metavar='TYPE', nargs='?', help='its type (default: from discovery)')
     call.add_argument('values', metavar='VALUES', nargs='?', help='the request as YAML')
     call.add_argument('--timeout', type=at_least(0.0), default=10.0, metavar='SECONDS', help='default: %(default)s')
     kind = add_command(verbs, 'type', 'Print the type of a service.', 'dyn-nodes service type /dynamics_node/reset')
@@ -62,10 +62,10 @@ def _list(node: Any, args: argparse.Namespace) -> int:
 
 
 def _service_type(node: Any, name: str, spin_time: float) -> str:
-    found = wait_until(lambda: dict(node.get_service_names_and_types()).get(name), spin_time)
-    if not found:
+    types = wait_until(lambda: dict(node.get_service_names_and_types()).get(name), spin_time)
+    if not types:
         raise CommandError(f"service '{name}' is not available")
-    return found[0]
+    return types[0]
 
 
 def _type(node: Any, args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""`dyn-nodes size`: what drives does a task need, and which gear suits a motor?"""
+"""`dyn-nodes size`: computes the demands of a task on the drives, and selects motors and gears."""
 
 from __future__ import annotations
 
@@ -20,47 +20,49 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'size',
-        'Compute what a recorded task asks of the drives, and motors and gears for it.',
+        'Compute the demands of a recorded task on the drives; select motors and gears.',
         'dyn-nodes size runs/latest/bag\n'
         'dyn-nodes size arm_bag --machine arm_a6 --motors motors.yaml --plot drives.png',
         'From velocities and efforts of joint_states: greatest and RMS effort, speed,\n'
-        'power and work of every joint. With motors, of the machine or of a catalogue:\n'
-        'the gear ratios with which each keeps its limits of voltage and current, and\n'
-        'the one that heats its winding least. Gears are taken as rigid and without loss.',
+        'power and work of every joint. With motors of the machine or of a catalogue:\n'
+        'the gear ratios that keep the limits of voltage and current, and the ratio with\n'
+        'the least heat in the winding. Gears are assumed rigid and lossless.',
     )
     parser.add_argument('bag', metavar='BAG', help='rosbag2 directory or file')
     add_machine_and_config(parser, '--machine')
     parser.add_argument(
         '--motors',
         metavar='YAML',
-        help='motors to choose from, with the keys of a dc_motor and continuous_current '
-        '(without: the motors of the machine, each at its joint)',
+        help='catalogue of motors, with the keys of a dc_motor and continuous_current '
+        '(the motors of the machine, each at its joint)',
     )
-    parser.add_argument('--joints', metavar='JOINT', nargs='+', help='only these (all with an effort)')
-    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, where several are in the bag")
+    parser.add_argument('--joints', metavar='JOINT', nargs='+', help='joints to evaluate (all with an effort)')
+    parser.add_argument('--namespace', metavar='NS', help="of the machine's topics, if the bag contains several")
     parser.add_argument('--json', action='store_true', help='print JSON, SI units')
-    parser.add_argument('--plot', metavar='FILE', help='efforts over speeds, with what the chosen motors can do')
+    parser.add_argument(
+        '--plot', metavar='FILE', help='plot of efforts over speeds with the limits of the selected motors'
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print demands and choices; return 0, or 1 where a joint has no motor that does."""
+    """Print demands and choices; return 0, or 1 if a joint has no suitable motor."""
     from dyn_nodes.analysis.drive_sizing import demand, gear_choice
 
-    own = _motors_of_machine(args)
+    machine_motors = _motors_of_machine(args)
     catalogue = _catalogue(args.motors)
-    motions = _motions(args, own)
+    motions = _motions(args, machine_motors)
     demands = {joint: demand(motion) for joint, motion in motions.items()}
     choices: dict[str, list[GearChoice]] = {}
     for joint, motion in motions.items():
-        candidates = catalogue or ([own[joint]] if joint in own else [])
+        candidates = catalogue or ([machine_motors[joint]] if joint in machine_motors else [])
         choices[joint] = [gear_choice(motion, motor) for motor in candidates]
     if args.json:
         tables.print_json(_as_json(demands, choices))
     else:
-        _print(demands, choices, {joint: motor.drive_ratio for joint, motor in own.items()})
+        _print(demands, choices, {joint: motor.drive_ratio for joint, motor in machine_motors.items()})
     if args.plot:
-        _plot(args.plot, motions, choices, {motor.name: motor for motor in (*catalogue, *own.values())})
-    return 1 if any(found and not any(choice.fits for choice in found) for found in choices.values()) else 0
+        _plot(args.plot, motions, choices, {motor.name: motor for motor in (*catalogue, *machine_motors.values())})
+    return 1 if any(gears and not any(choice.fits for choice in gears) for gears in choices.values()) else 0
 
 
 def _motors_of_machine(args: argparse.Namespace) -> dict[str, CatalogueMotor]:
@@ -78,8 +80,8 @@ def _motors_of_machine(args: argparse.Namespace) -> dict[str, CatalogueMotor]:
     except ValueError as error:
         text = str(error).replace("parameter 'config'", '--config')
         raise CommandError(text.replace("parameter 'machine': ", '')) from None
-    motors = [own for own in machine.actuators if isinstance(own, DcMotorActuator)]
-    return {own.joint: as_catalogue_motor(own) for own in motors}
+    motors = [actuator for actuator in machine.actuators if isinstance(actuator, DcMotorActuator)]
+    return {actuator.joint: as_catalogue_motor(actuator) for actuator in motors}
 
 
 def _catalogue(path: str | None) -> tuple[CatalogueMotor, ...]:
@@ -90,7 +92,7 @@ def _catalogue(path: str | None) -> tuple[CatalogueMotor, ...]:
     return load_catalogue(path)
 
 
-def _motions(args: argparse.Namespace, own: Mapping[str, CatalogueMotor]) -> dict[str, JointMotion]:
+def _motions(args: argparse.Namespace, motors: Mapping[str, CatalogueMotor]) -> dict[str, JointMotion]:
     from dyn_nodes.analysis.bag_reading import read_bag
 
     data = read_bag(args.bag, namespace=args.namespace)
@@ -103,7 +105,7 @@ def _motions(args: argparse.Namespace, own: Mapping[str, CatalogueMotor]) -> dic
         )
     motions = {}
     for joint in args.joints or recorded:
-        inertia = own[joint].reflected_inertia if joint in own else 0.0
+        inertia = motors[joint].reflected_inertia if joint in motors else 0.0
         motion = _motion(data, joint, inertia)
         if motion is not None and (args.joints or motion.effort.any()):
             motions[joint] = motion
@@ -113,7 +115,7 @@ def _motions(args: argparse.Namespace, own: Mapping[str, CatalogueMotor]) -> dic
 
 
 def _motion(data: BagData, joint: str, inertia: float) -> JointMotion | None:
-    """Return the motion of a joint; None where velocity or effort are missing."""
+    """Return the motion of a joint; None if velocity or effort is missing."""
     import numpy as np
 
     from dyn_nodes.analysis.drive_sizing import JointMotion
@@ -131,7 +133,7 @@ def _motion(data: BagData, joint: str, inertia: float) -> JointMotion | None:
 def _as_json(demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearChoice]]) -> dict[str, Any]:
     return {
         joint: {
-            'demand': found,
+            'demand': demand,
             'motors': [
                 {
                     'motor': choice.motor,
@@ -143,26 +145,26 @@ def _as_json(demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearC
                 for choice in choices[joint]
             ],
         }
-        for joint, found in demands.items()
+        for joint, demand in demands.items()
     }
 
 
 def _print(
     demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearChoice]], present: Mapping[str, float]
 ) -> None:
-    tables.show(demands.items(), DEMANDS, title='what the task asks of the joints')
+    tables.show(demands.items(), DEMANDS, title='demands of the task on the joints')
     tables.console().print('efforts in N m or N, speeds in rad/s or m/s')
     if not any(choices.values()):
         return
     rows = [
         (joint, choice.motor, f'{present[joint]:.4g}' if joint in present else '', *_cells(choice))
-        for joint, found in choices.items()
-        for choice in sorted(found, key=lambda own: (not own.fits, own.best.heat))
+        for joint, gears in choices.items()
+        for choice in sorted(gears, key=lambda gear: (not gear.fits, gear.best.heat))
     ]
     headings = ('joint', 'motor', 'ratio now', 'ratios that do', 'coolest', 'current', 'RMS', 'voltage', 'heat', '')
     tables.show(rows, headings, title='motors and gears')
-    for joint, found in choices.items():
-        if found and not any(choice.fits for choice in found):
+    for joint, gears in choices.items():
+        if gears and not any(choice.fits for choice in gears):
             print(f'dyn-nodes: {joint}: no motor does this task', file=sys.stderr)
 
 
@@ -195,9 +197,9 @@ def _plot(
     from dyn_nodes.analysis.drive_plot import drive_figure
 
     best = {
-        joint: min(found, key=lambda choice: (not choice.fits, choice.best.heat))
-        for joint, found in choices.items()
-        if found
+        joint: min(gears, key=lambda choice: (not choice.fits, choice.best.heat))
+        for joint, gears in choices.items()
+        if gears
     }
     chosen = {joint: (motors[choice.motor], choice.best.ratio) for joint, choice in best.items()}
     try:

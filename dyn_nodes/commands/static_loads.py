@@ -1,4 +1,4 @@
-"""Static loads in the initial posture, beside what drives can give and springs can take."""
+"""Static loads in the initial posture compared with the capacity of drives and springs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from dyn_nodes.model.yaml_source import read_yaml
 ROUND_OFF = 1e-9
 """Relative excess of a load over the capacity of its drive that is not reported."""
 MOST_SAG = 0.7
-"""Compression of a strut at rest over its free length: beyond, its upper end comes near the ground."""
+"""Greatest permitted compression of a strut at rest over its free length."""
 
 
 class StaticLoad(NamedTuple):
-    """Effort that holds a joint at rest in the initial posture, and the efforts that its drive can give, N m or N.
+    """Holding effort of a joint at rest in the initial posture, and the capacity of its drive, N m or N.
 
     Attributes:
-        load: with the payload of the file; None where the machine does not rest.
-        at_payload_limit: with the greatest payload; None without a payload, or where the machine does not rest with it.
-        least, greatest: of the actuator as it begins to move, or limits of the URDF; infinite where there is none.
+        load: with the payload of the file; None if the machine does not rest.
+        at_payload_limit: with the greatest payload; None without a payload or if the machine does not rest with it.
+        least, greatest: capacity of the actuator at breakaway, or limits of the URDF; infinite without a limit.
     """
 
     load: float | None
@@ -36,13 +36,13 @@ class StaticLoad(NamedTuple):
 
     @property
     def beyond(self) -> bool:
-        """True where a load is more than the drive gives."""
+        """Whether a load exceeds the capacity of the drive."""
         low, high = self.least * (1.0 + ROUND_OFF), self.greatest * (1.0 + ROUND_OFF)
         return any(load is not None and not low <= load <= high for load in (self.load, self.at_payload_limit))
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> StaticLoad:
-        """Return the load of plain numbers."""
+        """Return the load from plain numbers, see `facts`."""
         least, greatest = (math.inf if facts[key] is None else facts[key] for key in ('least', 'greatest'))
         return cls(facts['load'], facts['at_payload_limit'], -least if facts['least'] is None else least, greatest)
 
@@ -60,7 +60,7 @@ def static_loads(machine: Machine, start: CheckedStart | None) -> dict[str, Stat
 
     Args:
         machine: without faults.
-        start: of its plant; None: it does not rest.
+        start: of its plant; None if it does not rest.
     """
     present: Mapping[str, float] = {} if start is None else start.efforts
     limit: Mapping[str, float] = {}
@@ -86,7 +86,7 @@ def _capacity(machine: Machine, joint: Joint) -> tuple[float, float]:
 
 
 def load_warnings(machine: Machine, facts: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """Return a warning for every driven joint whose static load is more than its drive gives, with both numbers.
+    """Return a warning for every driven joint whose static load exceeds the capacity of its drive.
 
     Args:
         machine: without faults.
@@ -108,15 +108,15 @@ def _warning(machine: Machine, name: str, static: StaticLoad, lines: Mapping[str
     if machine.payload is not None and shown[1] not in ('none', shown[0]):
         expected += f', or {shown[1]} with the greatest payload, {number(machine.payload.limit)} kg'
     if not drives:
-        where, found = f'joint {name}, limit', f'at most {number(static.greatest)} {unit}'
-        return Problem(machine.sources[0], lines.get(name, 0), where, expected, found)
-    found, config = f'{number(static.least)} to {number(static.greatest)} {unit}', machine.sources[-1]
+        where, actual = f'joint {name}, limit', f'at most {number(static.greatest)} {unit}'
+        return Problem(machine.sources[0], lines.get(name, 0), where, expected, actual)
+    actual, config = f'{number(static.least)} to {number(static.greatest)} {unit}', machine.sources[-1]
     where = f'actuators.{drives[0]}'
-    return Problem(config, _line_of(config, where), where, expected, found)
+    return Problem(config, _line_of(config, where), where, expected, actual)
 
 
 def stance_warnings(machine: Machine, facts: Mapping[str, Any]) -> tuple[Problem, ...]:
-    """Return warnings of a machine that does not stand, or whose struts and tyres are compressed to their ends.
+    """Return warnings of a machine that tips, or whose struts or tyres are compressed too far.
 
     Args:
         machine: without faults.
@@ -129,19 +129,19 @@ def stance_warnings(machine: Machine, facts: Mapping[str, Any]) -> tuple[Problem
         line = _line_of(config, 'initial.joint_positions') or _line_of(config, 'wheels')
         expected = 'a posture in which the machine stands on its wheels'
         return (Problem(config, line, 'initial', expected, 'one in which it tips'),)
-    found = []
-    for own in machine.ground_contacts:
-        sag, support = static['wheels'][own.name]['compression'], own.supports[0]
+    warnings = []
+    for contact in machine.ground_contacts:
+        sag, support = static['wheels'][contact.name]['compression'], contact.supports[0]
         if sag > MOST_SAG * support.free_length:
             where = f'{support.key}.stiffness'
             expected = f'a compression at rest well below the free length, {support.free_length:.4g} m'
             line = _line_of(config, where) or _line_of(config, support.key)
-            found.append(Problem(config, line, where, expected, f'{sag:.4g} m'))
-    return tuple(found)
+            warnings.append(Problem(config, line, where, expected, f'{sag:.4g} m'))
+    return tuple(warnings)
 
 
 def _line_of(config: str, where: str) -> int:
-    """Return the line of a dotted key in a machine YAML; 0 where it is not there."""
+    """Return the line of a dotted key in a machine YAML; 0 if the key is missing."""
     entry: Any = read_yaml(Path(config), Report(config))
     for key in where.split('.'):
         entry = entry.mapping.get(key) if entry is not None else None

@@ -1,4 +1,4 @@
-"""A run's outcome on the terminal."""
+"""Prints the outcome of a run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dyn_nodes.model.assumptions import lines
 
 
 def print_summary(console: Console, outcome: Outcome) -> None:
-    """Print verdict, key numbers, and where everything is."""
+    """Print verdict, key numbers, and paths of the results."""
     summary = outcome.summary
     console.print()
     console.print(verdict(summary), style=f'bold {_colour(summary)}', markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""`dyn-nodes sweep`: thousands of runs of a machine over factors of a file."""
+"""`dyn-nodes sweep`: runs a machine for many combinations of the factors of a file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SHARES: dict[str, Callable[[Share], str]] = {
     'over the runs': lambda share: f'{100.0 * share.overhead:.1f} %',
 }
 LITTLE = 0.05
-"""Part of the time of the runs that a plan takes for a small overhead."""
+"""Overhead over the time of the runs that counts as small."""
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -42,7 +42,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'sweep',
-        'Run a machine thousands of times over factors, on all cores or on a cluster.',
+        'Run a machine for many values of factors, on all cores or on a cluster.',
         'dyn-nodes sweep run log_loader_tip_over --plan\n'
         'dyn-nodes sweep run my_sweep.yaml --out runs/mine\n'
         'dyn-nodes sweep report runs/mine --outcome overturned',
@@ -52,16 +52,16 @@ def add_parser(subparsers: Subparsers) -> None:
     running = add_command(
         verbs,
         'run',
-        'Make the runs, and the parts that an earlier call has not made.',
+        'Make the runs that earlier calls have not made.',
         'dyn-nodes sweep run my_sweep.yaml --out runs/mine\n'
         'dyn-nodes sweep run my_sweep.yaml --out runs/mine --scheduler tcp://127.0.0.1:8786',
     )
     running.add_argument('file', metavar='FILE', help='YAML of the sweep, or the name of one of this package')
-    add_out(running, 'where the results go (runs/sweeps/NAME); what is there is completed')
+    add_out(running, 'directory for the results, which is completed (runs/sweeps/NAME)')
     workers = running.add_mutually_exclusive_group()
     add_jobs(workers)
     workers.add_argument('--scheduler', metavar='ADDRESS', help='of a Dask cluster, such as tcp://127.0.0.1:8786')
-    running.add_argument('--plan', action='store_true', help='show what the sweep will cost, and run nothing')
+    running.add_argument('--plan', action='store_true', help='print the estimated cost without running the sweep')
     sweep_report.add_verb(verbs)
     sweep_worst.add_verb(verbs)
     for verb in verbs.choices.values():
@@ -69,7 +69,7 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run a sweep, plan it or report on one."""
+    """Run the verb; return its exit status."""
     try:
         import pyarrow  # noqa: F401
     except ImportError:
@@ -122,16 +122,21 @@ def _run(args: argparse.Namespace, sweep: Sweep) -> int:
         with closing(_workers(args)) as workers, _progress() as progress:
             done = run_sweep(sweep, directory, workers, progress, _remark)
         seconds = time.monotonic() - since
-        found = {'directory': str(directory), 'made': done.runs, 'seconds': seconds, **summary(read_results(directory))}
+        result = {
+            'directory': str(directory),
+            'made': done.runs,
+            'seconds': seconds,
+            **summary(read_results(directory)),
+        }
     except OSError as error:
         raise CommandError(f'--out: {error.filename or directory}: {error.strerror or error}') from None
     except KeyboardInterrupt:
-        print(f'dyn-nodes: what is done is kept in {directory}; the same command goes on', file=sys.stderr)
+        print(f'dyn-nodes: finished parts are in {directory}; the same command continues the sweep', file=sys.stderr)
         raise
     if args.json:
-        tables.print_json(found)
+        tables.print_json(result)
     else:
-        sweep_report.print_summary(found)
+        sweep_report.print_summary(result)
         rate = f', {done.runs / seconds:.1f} a second' if done.runs else ''
         print(f'{done.runs} runs in {seconds:.1f} s{rate}; results: {directory}')
     return 0
@@ -174,7 +179,7 @@ def _show_plan(plan: Plan, as_json: bool) -> None:
     print(f'all runs: {plan.seconds:.0f} s on {plan.jobs} free core(s), {hours:.3g} core hours')
     part = f'{1e3 * plan.driver_seconds:.1f} ms a part of {plan.part_runs} runs'
     print(f'driver: {part}, {100.0 * plan.driver_share:.2f} % of the runs')
-    print(f'a new process: {plan.start_seconds:.1f} s until its first run has ended')
-    tables.show(plan.shares(), SHARES, title='a free core each, machine code there')
+    print(f'a new process: {plan.start_seconds:.1f} s until its first run has finished')
+    tables.show(plan.shares(), SHARES, title='a free core each, with cached machine code')
     most = plan.most_workers(LITTLE)
     print(f'below {100.0 * LITTLE:.0f} % up to {most.workers} workers: {most.seconds:.0f} s')

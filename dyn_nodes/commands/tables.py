@@ -1,4 +1,4 @@
-"""Tables, JSON and bars on the terminal. Names come from files: a `[` in one is a letter, no markup."""
+"""Tables, JSON and progress bars on the terminal, without rich markup, because names may contain `[`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from dyn_nodes.common.json_text import json_text
 
 Columns = Sequence[str] | Mapping[str, Callable[[Any], Any]]
-"""Headings, or the cell of a record by heading."""
+"""Headings, or functions of the cell of a record by heading."""
 
-NARROWEST = 120  # columns of a table that goes into a file or a pipe
+NARROWEST = 120  # least width of a table in a file or a pipe, characters
 
 
 def console(narrowest: int = NARROWEST, **options: Any) -> Any:
-    """Return a rich Console without markup; it is at least `narrowest` columns wide where it is no terminal."""
+    """Return a rich Console without markup, at least `narrowest` columns wide if it is no terminal."""
     from rich.console import Console
 
     made = Console(highlight=False, emoji=False, markup=False, **options)
@@ -24,8 +24,8 @@ def console(narrowest: int = NARROWEST, **options: Any) -> Any:
     return Console(highlight=False, emoji=False, markup=False, width=max(made.width, narrowest), **options)
 
 
-def say(console: Any, text: str, **options: Any) -> None:
-    """Print a sentence: between words on lines of the terminal, whole where it goes into a file or a pipe."""
+def print_sentence(console: Any, text: str, **options: Any) -> None:
+    """Print a sentence, wrapped on a terminal, unwrapped in a file or a pipe."""
     if console.is_terminal:
         lines = textwrap.TextWrapper(
             console.width, subsequent_indent='  ', break_long_words=False, break_on_hyphens=False
@@ -35,12 +35,12 @@ def say(console: Any, text: str, **options: Any) -> None:
 
 
 def table(records: Iterable[Any], columns: Columns, title: str = '') -> Any:
-    """Return a rich Table: words begin at the left of a column, numbers end at its right, long cells are folded.
+    """Return a rich Table: words are left-aligned, numbers right-aligned, long cells folded.
 
     Args:
-        records: What the rows are about; rows of cells where the columns are headings alone.
-        columns: Headings, or the cell of a record by heading. A cell is a text, or a rich Text.
-        title: Above the table.
+        records: one for each row; rows of cells if the columns are only headings.
+        columns: headings, or functions of the cell of a record by heading. A cell is a str or a rich Text.
+        title: of the table.
     """
     from rich.table import Table
 
@@ -63,13 +63,13 @@ def show(records: Iterable[Any], columns: Columns, as_json: bool = False, title:
         console().print(table(records, columns, title))
 
 
-def print_json(found: Any, indent: int | None = 2) -> None:
+def print_json(value: Any, indent: int | None = 2) -> None:
     """Print JSON, see `json_text`."""
-    print(json_text(found, indent))
+    print(json_text(value, indent))
 
 
 def progress() -> Any:
-    """Return a bar on the terminal's error output; nothing is shown where that is no terminal."""
+    """Return a progress bar on standard error, which is disabled if that is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

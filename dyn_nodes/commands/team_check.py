@@ -1,4 +1,4 @@
-"""`dyn-nodes check TEAM.yaml`: are these robots and objects a team, and how do they stand?"""
+"""`dyn-nodes check TEAM.yaml`: validates a team and prints its robots, objects and grasps at rest."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dyn_nodes.commands import tables
-from dyn_nodes.commands.refusal import print_refusal
+from dyn_nodes.commands.problem_lines import print_rejection
 
 if TYPE_CHECKING:
     from dyn_nodes.teams.team import Team
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def check_team(path: str, as_json: bool) -> int:
-    """Check a team and print it; return 0 where it is sound, else 1."""
+    """Check a team and print it; return 0 if it has no faults, else 1."""
     from dyn_nodes.model import MachineError
     from dyn_nodes.teams.team_check import team_facts
     from dyn_nodes.teams.team_file import load_team
@@ -24,11 +24,11 @@ def check_team(path: str, as_json: bool) -> int:
     try:
         team = load_team(Path(path))
     except MachineError as error:
-        print_refusal(error, as_json)
+        print_rejection(error, as_json)
         return 1
     problems = _plants(team)
     if problems:
-        print_refusal(MachineError(problems), as_json)
+        print_rejection(MachineError(problems), as_json)
         return 1
     facts = team_facts(team)
     if as_json:
@@ -39,13 +39,13 @@ def check_team(path: str, as_json: bool) -> int:
 
 
 def _plants(team: Team) -> list[Any]:
-    """Return what is wrong with the plants of the machines, each once."""
+    """Return the problems of the plants of all machines without duplicates."""
     from dyn_nodes.commands.build_check import build_problems
 
-    found: dict[Any, None] = {}
+    problems: dict[Any, None] = {}
     for robot in team.robots.values():
-        found |= dict.fromkeys(build_problems(robot.machine))
-    return list(found)
+        problems |= dict.fromkeys(build_problems(robot.machine))
+    return list(problems)
 
 
 def _as_json(team: Team, facts: TeamFacts) -> dict[str, Any]:
@@ -55,10 +55,10 @@ def _as_json(team: Team, facts: TeamFacts) -> dict[str, Any]:
             'urdf': team.robots[name].urdf,
             'config': team.robots[name].config,
             'pose': list(team.robots[name].pose),
-            'mass': own.mass,
-            'ground': _ground(own),
+            'mass': robot.mass,
+            'ground': _ground(robot),
         }
-        for name, own in facts.robots.items()
+        for name, robot in facts.robots.items()
     }
     objects = {
         name: {
@@ -69,28 +69,28 @@ def _as_json(team: Team, facts: TeamFacts) -> dict[str, Any]:
     }  # fmt: skip
     grasps = {
         name: {
-            'robot': own.robot, 'hand': own.hand, 'object': own.object, 'patch': own.patch, 'kind': own.kind,
-            'distance': own.distance, 'position': own.position.tolist(), 'force': facts.grasps[name].force.tolist(),
-            'holding_force': own.holding_force, 'reserve': facts.grasps[name].reserve,
+            'robot': grasp.robot, 'hand': grasp.hand, 'object': grasp.object, 'patch': grasp.patch, 'kind': grasp.kind,
+            'distance': grasp.distance, 'position': grasp.position.tolist(), 'force': facts.grasps[name].force.tolist(),
+            'holding_force': grasp.holding_force, 'reserve': facts.grasps[name].reserve,
             'torque': facts.grasps[name].torque.tolist(),
-            'holding_torque': own.holding_torque, 'torque_reserve': facts.grasps[name].torque_reserve,
+            'holding_torque': grasp.holding_torque, 'torque_reserve': facts.grasps[name].torque_reserve,
         }
-        for name, own in team.grasps.items()
+        for name, grasp in team.grasps.items()
     }  # fmt: skip
     return {'valid': True, 'team': team.name, 'robots': robots, 'objects': objects, 'grasps': grasps}
 
 
-def _ground(own: RobotFacts) -> dict[str, Any] | None:
-    found = own.reactions
-    if found is None:
+def _ground(robot: RobotFacts) -> dict[str, Any] | None:
+    reactions = robot.reactions
+    if reactions is None:
         return None
     return {
-        'possible': bool(found.possible),
-        'robust': bool(found.robust),
-        'margin': float(found.margin),
-        'normal_forces': dict(zip(own.wheels, (float(force) for force in found.split[:, 2]))),
-        'friction_use': dict(zip(own.wheels, (float(use) for use in found.friction_use))),
-        'friction_assumed': own.assumed,
+        'possible': bool(reactions.possible),
+        'robust': bool(reactions.robust),
+        'margin': float(reactions.margin),
+        'normal_forces': dict(zip(robot.wheels, (float(force) for force in reactions.split[:, 2]))),
+        'friction_use': dict(zip(robot.wheels, (float(use) for use in reactions.friction_use))),
+        'friction_assumed': robot.assumed,
     }
 
 
@@ -101,10 +101,10 @@ def _print(team: Team, facts: TeamFacts) -> None:
     _print_robots(team, facts)
     _print_objects(team, facts)
     _print_grasps(team, facts)
-    if any(own.assumed for own in facts.robots.values()):
+    if any(robot.assumed for robot in facts.robots.values()):
         console.print(f'friction {FRICTION:g} is assumed of wheels that roll by constraint', soft_wrap=True)
-    for name, own in facts.robots.items():
-        if own.reactions is not None and not own.reactions.possible:
+    for name, robot in facts.robots.items():
+        if robot.reactions is not None and not robot.reactions.possible:
             console.print(f'warning: {name} cannot stand still: no ground reactions hold it', style='yellow')
     for name, grasp in facts.grasps.items():
         if grasp.reserve is not None and grasp.reserve < 0.0:
@@ -118,15 +118,15 @@ def _print(team: Team, facts: TeamFacts) -> None:
 def _print_robots(team: Team, facts: TeamFacts) -> None:
     headings = ('robot', 'machine', 'x, y, m', 'heading, rad', 'mass, kg', 'normal forces at rest, N', 'margin, N')
     rows = []
-    for name, own in facts.robots.items():
+    for name, robot in facts.robots.items():
         pose = team.robots[name].pose
-        ground = own.reactions
+        ground = robot.reactions
         normal = margin = ''
         if ground is not None:
-            normal = ', '.join(f'{wheel} {force:.1f}' for wheel, force in zip(own.wheels, ground.split[:, 2]))
+            normal = ', '.join(f'{wheel} {force:.1f}' for wheel, force in zip(robot.wheels, ground.split[:, 2]))
             margin = f'{float(ground.margin):.1f}'
         machine = team.robots[name].machine.name
-        rows.append((name, machine, _numbers(pose[:2], 4), _numbers(pose[2:], 4), f'{own.mass:.6g}', normal, margin))
+        rows.append((name, machine, _numbers(pose[:2], 4), _numbers(pose[2:], 4), f'{robot.mass:.6g}', normal, margin))
     tables.show(rows, headings, title=f'team {team.name}')
 
 
@@ -141,16 +141,16 @@ def _print_objects(team: Team, facts: TeamFacts) -> None:
 def _print_grasps(team: Team, facts: TeamFacts) -> None:
     headings = ('grasp', 'hand', 'patch', 'kind', 'distance, mm', 'force at rest, N', 'torque, N m', 'holds')
     rows = []
-    for name, own in team.grasps.items():
+    for name, grasp in team.grasps.items():
         force = _numbers(facts.grasps[name].force, 3)
-        torque = _numbers(facts.grasps[name].torque, 3) if own.kind == 'fixed' else ''
-        limits = ((own.holding_force, 'N'), (own.holding_torque, 'N m'))
+        torque = _numbers(facts.grasps[name].torque, 3) if grasp.kind == 'fixed' else ''
+        limits = ((grasp.holding_force, 'N'), (grasp.holding_torque, 'N m'))
         holds = ', '.join(f'{limit:.6g} {unit}' for limit, unit in limits if limit is not None)
-        hand, patch = f'{own.robot}/{own.hand}', f'{own.object}/{own.patch}'
-        rows.append((name, hand, patch, own.kind, f'{1e3 * own.distance:.3f}', force, torque, holds))
+        hand, patch = f'{grasp.robot}/{grasp.hand}', f'{grasp.object}/{grasp.patch}'
+        rows.append((name, hand, patch, grasp.kind, f'{1e3 * grasp.distance:.3f}', force, torque, holds))
     tables.show(rows, headings, title='grasps')
 
 
 def _numbers(values: Any, digits: int) -> str:
-    """Return numbers with some digits; zero without a sign."""
+    """Return the text of numbers with some digits; zero has no sign."""
     return ', '.join(f'{value + 0.0:.{digits}f}' for value in np.round(values, digits))

@@ -1,4 +1,4 @@
-"""`dyn-nodes teleop`: drives a machine's valves, or a vehicle, from the keyboard."""
+"""`dyn-nodes teleop`: controls the valves of a machine, or a vehicle, from the keyboard."""
 
 from __future__ import annotations
 
@@ -14,32 +14,32 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'teleop',
-        'Drive the valves of a running machine, or a vehicle, from the keyboard.',
+        'Control the valves of a running machine, or a vehicle, from the keyboard.',
         'dyn-nodes teleop\ndyn-nodes teleop --machine my.urdf --config my.yaml --levers my_levers.yaml\n'
         'dyn-nodes teleop --cmd-vel --linear 0.5',
     )
     add_machine_and_config(parser, '--machine', default='log_loader')
-    parser.add_argument('--levers', default='teleop', help='what the keys do: a YAML file, or its name in config/')
+    parser.add_argument(
+        '--levers', default='teleop', help='assignment of the keys: a YAML file, or its name in config/'
+    )
     parser.add_argument(
         '--throw',
         type=positive(1.0),
         default=0.5,
-        help='part of the volts or speeds that a key gives; default: %(default)s',
+        help='part of the full voltage or speed for a key; default: %(default)s',
     )
     parser.add_argument('--cmd-vel', action='store_true', help='drive a vehicle: twists on cmd_vel instead of volts')
     for name, default, text in (('linear', 1.0, 'speed, m/s'), ('angular', 1.5, 'yaw rate, rad/s')):
         parser.add_argument(
-            f'--{name}', type=positive(), default=default, help=f'its greatest {text}; default: %(default)s'
+            f'--{name}', type=positive(), default=default, help=f'greatest {text}; default: %(default)s'
         )
-    parser.add_argument('--unstamped', action='store_true', help='cmd_vel is a Twist, not a TwistStamped')
-    parser.add_argument(
-        '--governed', action='store_true', help='volts go to a governor, never to the valves themselves'
-    )
+    parser.add_argument('--unstamped', action='store_true', help='publish cmd_vel as Twist instead of TwistStamped')
+    parser.add_argument('--governed', action='store_true', help='publish voltages to a governor instead of the valves')
     parser.add_argument('--namespace', default='', help='of the machine')
 
 
 def run(args: argparse.Namespace) -> int:
-    """Drive until q.
+    """Run the keyboard control until q is pressed.
 
     Raises:
         CommandError: not in a terminal, or a file is wrong.

@@ -24,21 +24,21 @@ from dyn_nodes.commands.ros_graph import (
 )
 
 UNKNOWN_NODE = '_NODE_NAME_UNKNOWN_'
-"""What both runtimes call a node whose name discovery has not brought yet."""
+"""Name of a node that discovery has not resolved yet, in both runtimes."""
 INFINITE = 9_000_000_000_000_000_000
 
 
 def add_parser(subparsers: Subparsers) -> None:
     """Add the command."""
     parser = add_command(
-        subparsers, 'topic', 'Look at topics, and publish.', 'dyn-nodes topic echo /joint_states --once'
+        subparsers, 'topic', 'Inspect topics, and publish.', 'dyn-nodes topic echo /joint_states --once'
     )
     verbs = parser.add_subparsers(title='verbs', metavar='VERB', dest='verb', required=True)
 
     listing = add_command(verbs, 'list', 'List topics.', 'dyn-nodes topic list -t')
-    listing.add_argument('-t', '--show-types', action='store_true', help='show their types too')
-    listing.add_argument('-c', '--count-topics', action='store_true', help='print their number only')
-    listing.add_argument('--include-hidden-topics', action='store_true', help='with names that start with _')
+    listing.add_argument('-t', '--show-types', action='store_true', help='show types')
+    listing.add_argument('-c', '--count-topics', action='store_true', help='print the number only')
+    listing.add_argument('--include-hidden-topics', action='store_true', help='include names that start with _')
 
     echo = add_command(
         verbs,
@@ -47,18 +47,16 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes topic echo /joint_states --once\ndyn-nodes topic echo /odom --field pose.pose.position.x --csv',
     )
     echo.add_argument('topic', metavar='TOPIC')
-    echo.add_argument('type', metavar='TYPE', nargs='?', help='its type, where no node publishes it yet')
+    echo.add_argument('type', metavar='TYPE', nargs='?', help='its type (default: from discovery)')
     echo.add_argument('--once', action='store_true', help='stop after one message')
-    echo.add_argument('--csv', action='store_true', help='one line of values for each message')
-    echo.add_argument('--field', metavar='F', help='one field only, such as header.stamp or position[0]')
+    echo.add_argument('--csv', action='store_true', help='print one line of values for each message')
+    echo.add_argument('--field', metavar='F', help='print one field only, such as header.stamp or position[0]')
     echo.add_argument('-f', '--full-length', action='store_true', help='do not cut long arrays')
-    echo.add_argument(
-        '--timeout', type=at_least(0.0), metavar='SECONDS', help='give up when no message comes for so long'
-    )
+    echo.add_argument('--timeout', type=at_least(0.0), metavar='SECONDS', help='stop after this time without messages')
 
     info = add_command(verbs, 'info', 'Print type and numbers of a topic.', 'dyn-nodes topic info /joint_states -v')
     info.add_argument('topic', metavar='TOPIC')
-    info.add_argument('-v', '--verbose', action='store_true', help='also nodes and QoS')
+    info.add_argument('-v', '--verbose', action='store_true', help='include nodes and QoS')
 
     kind = add_command(verbs, 'type', 'Print the type of a topic.', 'dyn-nodes topic type /joint_states')
     kind.add_argument('topic', metavar='TOPIC')
@@ -129,7 +127,7 @@ def _echo(node: Any, args: argparse.Namespace) -> int:
 def _info(node: Any, args: argparse.Namespace) -> int:
     topic = absolute(args.topic)
     find_topic_type(node, topic, args.spin_time)
-    publishers, subscriptions = known_ends(node, topic, args.spin_time)
+    publishers, subscriptions = endpoints_of(node, topic, args.spin_time)
     kinds = dict(node.get_topic_names_and_types()).get(topic, [])
     print(f'Type: {", ".join(kinds)}\n')
     for label, endpoints in (('Publisher', publishers), ('Subscription', subscriptions)):
@@ -141,23 +139,23 @@ def _info(node: Any, args: argparse.Namespace) -> int:
     return 0
 
 
-def known_ends(node: Any, topic: str, spin_time: float) -> tuple[list[Any], list[Any]]:
-    """Publishers and subscriptions of a topic, as soon as discovery has brought the names of their nodes too.
+def endpoints_of(node: Any, topic: str, spin_time: float) -> tuple[list[Any], list[Any]]:
+    """Return the publishers and subscriptions of a topic, when discovery has resolved the names of their nodes.
 
     Args:
         node: of the command.
         topic: its full name.
-        spin_time: s after which names that are still unknown stay so.
+        spin_time: timeout of the names, s.
     """
-    found: tuple[list[Any], list[Any]] = ([], [])
+    result: tuple[list[Any], list[Any]] = ([], [])
 
     def complete() -> bool:
-        nonlocal found
-        found = node.get_publishers_info_by_topic(topic), node.get_subscriptions_info_by_topic(topic)
-        return all(end.node_name != UNKNOWN_NODE for ends in found for end in ends)
+        nonlocal result
+        result = node.get_publishers_info_by_topic(topic), node.get_subscriptions_info_by_topic(topic)
+        return all(end.node_name != UNKNOWN_NODE for ends in result for end in ends)
 
     wait_until(complete, spin_time)
-    return found
+    return result
 
 
 def _describe(endpoint: Any) -> None:

@@ -1,4 +1,4 @@
-"""`dyn-nodes topic pub`: messages written as YAML."""
+"""`dyn-nodes topic pub`: publishes messages from YAML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from dyn_nodes.commands.plain_messages import fill_message, message_class, parse
 from dyn_nodes.commands.ros_graph import absolute, add_qos, add_spin_time, chosen_qos, find_topic_type, wait_until
 
 WAIT = 10.0
+"""Timeout of matching subscriptions, s."""
 LAST_WORD = 0.1
+"""Default time before the exit after the last message, s."""
 
 
 def add_parser(verbs: Subparsers) -> None:
@@ -20,37 +22,41 @@ def add_parser(verbs: Subparsers) -> None:
     parser = add_command(
         verbs,
         'pub',
-        "Publish messages; 'now' is a stamp of the present, 'auto' a header.",
+        "Publish messages; 'now' is the present time, 'auto' a header with it.",
         "dyn-nodes topic pub --once /payload std_msgs/msg/Float64 '{data: 2500.0}'\n"
         "dyn-nodes topic pub -r 50 /valve_commands '{data: [0.0, 1.5, 0.0]}'",
     )
     parser.add_argument('topic', metavar='TOPIC')
-    parser.add_argument('type', metavar='TYPE', nargs='?', help='its type; found by discovery when left out')
-    parser.add_argument('values', metavar='VALUES', nargs='?', help='the fields as YAML; those left out are zero')
+    parser.add_argument('type', metavar='TYPE', nargs='?', help='its type (default: from discovery)')
+    parser.add_argument('values', metavar='VALUES', nargs='?', help='fields as YAML; omitted fields are zero')
     parser.add_argument('-r', '--rate', type=positive(), default=1.0, metavar='HZ', help='default: %(default)s')
     until = parser.add_mutually_exclusive_group()
     until.add_argument('-1', '--once', dest='times', action='store_const', const=1, help='stop after one message')
-    until.add_argument('-t', '--times', type=count(), metavar='N', help='stop after so many')
-    parser.add_argument('-p', '--print', type=count(), default=1, metavar='N', help='print every N-th; 0: none')
+    until.add_argument('-t', '--times', type=count(), metavar='N', help='stop after N messages')
+    parser.add_argument('-p', '--print', type=count(), default=1, metavar='N', help='print every N-th message; 0: none')
     parser.add_argument(
         '-w',
         '--wait-matching-subscriptions',
         type=count(),
         metavar='N',
-        help='wait for so many (--once, --times: 1; else 0)',
+        help='wait for N subscriptions (--once, --times: 1; else 0)',
     )
     parser.add_argument(
-        '--keep-alive', type=at_least(0.0), default=LAST_WORD, metavar='SECONDS', help='stay after the last one'
+        '--keep-alive',
+        type=at_least(0.0),
+        default=LAST_WORD,
+        metavar='SECONDS',
+        help='time before the exit after the last message',
     )
     add_qos(parser)
     add_spin_time(parser)
 
 
 def run(node: Any, args: argparse.Namespace) -> int:
-    """Publish.
+    """Publish messages.
 
     Raises:
-        CommandError: The values don't fit, or no node subscribes.
+        CommandError: values of wrong types, or too few subscriptions.
     """
     from dyn_nodes.middleware import QoSProfile
 
@@ -64,8 +70,10 @@ def run(node: Any, args: argparse.Namespace) -> int:
     wanted = args.wait_matching_subscriptions
     wanted = (1 if args.times else 0) if wanted is None else wanted
     if not wait_until(lambda: publisher.get_subscription_count() >= wanted, WAIT):
-        found = publisher.get_subscription_count()
-        raise CommandError(f"'{topic}': expected {wanted} subscriptions (-w 0: none), found {found} within {WAIT:g} s")
+        subscriptions = publisher.get_subscription_count()
+        raise CommandError(
+            f"'{topic}': expected {wanted} subscriptions (-w 0: none), found {subscriptions} within {WAIT:g} s"
+        )
     _publish(publisher, kind, values, args)
     publisher.wait_for_all_acked(_seconds(2.0))
     time.sleep(args.keep_alive)
@@ -79,9 +87,9 @@ def _seconds(value: float) -> Any:
 
 
 def _publish(publisher: Any, kind: Any, values: Any, args: argparse.Namespace) -> None:
-    began, count = time.monotonic(), 0
+    started, count = time.monotonic(), 0
     while args.times is None or count < args.times:
-        due = began + count / args.rate
+        due = started + count / args.rate
         if due > time.monotonic():
             time.sleep(due - time.monotonic())
         message = fill_message(kind(), values)

@@ -1,4 +1,4 @@
-"""`dyn-nodes topic hz`, `bw` and `delay`: what a topic does in time, a line every second."""
+"""`dyn-nodes topic hz`, `bw` and `delay`: print rate, bandwidth and delay of a topic every second."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def add_parsers(verbs: Subparsers) -> None:
     delay = add_command(
         verbs,
         'delay',
-        'Print how old the stamps of a topic are on arrival, every second.',
+        'Print the age of the stamps of a topic on arrival, every second.',
         'dyn-nodes topic delay /odom',
     )
     for verb, window in ((rate, 10000), (width, 100), (delay, 10000)):
@@ -35,7 +35,7 @@ def add_parsers(verbs: Subparsers) -> None:
         verb.add_argument(
             '-w', '--window', type=count(2), default=window, metavar='N', help='messages to average over (%(default)s)'
         )
-        verb.add_argument('--count', type=count(), metavar='N', help='stop after so many lines')
+        verb.add_argument('--count', type=count(), metavar='N', help='stop after N lines')
         add_spin_time(verb)
     delay.add_argument(
         '-s', '--use-sim-time', nargs='?', const='/clock', metavar='TOPIC', help='compare with this clock (%(const)s)'
@@ -51,11 +51,11 @@ def _watch(
     """Print a line about the newest messages every second.
 
     Args:
-        node: This command's node.
-        args: The command line.
-        raw: Take messages as CDR.
-        entry: What is kept of a message.
-        text: The line, from (time of arrival, what is kept) of two or more messages.
+        node: of this command.
+        args: the command line.
+        raw: receive messages as CDR.
+        entry: returns the value to store for a message.
+        text: returns the line for two or more pairs of arrival time and stored value.
     """
     from dyn_nodes.middleware import spin_once
 
@@ -84,7 +84,7 @@ def _watch(
 
 
 def _spread(values: list[float]) -> tuple[float, float]:
-    """Mean and standard deviation."""
+    """Return mean and standard deviation."""
     mean = sum(values) / len(values)
     return mean, math.sqrt(sum((value - mean) ** 2 for value in values) / len(values))
 

@@ -1,4 +1,4 @@
-"""`dyn-nodes workspace`: where does the hand of a machine get, and how well and stiffly does it move there?"""
+"""`dyn-nodes workspace`: computes positions, condition numbers and stiffness of a link over its workspace."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'workspace',
-        'Show where a link gets, how well it moves there and how stiff it is.',
+        'Compute the workspace of a link with its dexterity and stiffness.',
         'dyn-nodes workspace log_loader --link payload_link --plot workspace.png\n'
         'dyn-nodes workspace log_loader --link payload_link --stiffness swing_joint=2e7 --json\n'
         'dyn-nodes workspace stewart_platform --link platform --rows x y z rx ry rz',
     )
     add_machine_and_config(parser)
-    parser.add_argument('--link', metavar='LINK', required=True, help='the hand')
-    parser.add_argument('--joints', metavar='JOINT', nargs='+', help='that move (all driven ones to the link)')
-    parser.add_argument('--rows', metavar='ROW', nargs='+', help='of the condition number, of x y z rx ry rz')
-    parser.add_argument('--length', type=positive(), default=1.0, metavar='M', help='that counts as much as 1 rad (1)')
+    parser.add_argument('--link', metavar='LINK', required=True, help='link to move')
+    parser.add_argument('--joints', metavar='JOINT', nargs='+', help='joints to move (all driven joints to the link)')
+    parser.add_argument('--rows', metavar='ROW', nargs='+', help='rows of the condition number, of x y z rx ry rz')
+    parser.add_argument('--length', type=positive(), default=1.0, metavar='M', help='length equivalent to 1 rad (1)')
     parser.add_argument(
         '--range',
         dest='ranges',
@@ -49,22 +49,24 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar='J=K',
         nargs='+',
         default=[],
-        help='of joints, N m/rad or N/m (of oil that is trapped)',
+        help='stiffness of joints, N m/rad or N/m (of trapped oil)',
     )
     parser.add_argument(
         '--postures',
         type=count(1, MOST_POSTURES),
         metavar='N',
-        help=f'to try ({POSTURES}; with closed loops {CLOSED_POSTURES})',
+        help=f'number of postures ({POSTURES}; with closed loops {CLOSED_POSTURES})',
     )
-    parser.add_argument('--seed', type=SEED, default=0, metavar='N', help='of their choice (0)')
-    parser.add_argument('--json', action='store_true', help='print what is found as JSON, SI units')
-    parser.add_argument('--npz', metavar='FILE', help='all postures, positions, conditions and stiffnesses')
-    parser.add_argument('--plot', type=picture, metavar='FILE', help='the workspace from the side and from above')
+    parser.add_argument('--seed', type=SEED, default=0, metavar='N', help='seed of the postures (0)')
+    parser.add_argument('--json', action='store_true', help='print the result as JSON, SI units')
+    parser.add_argument('--npz', metavar='FILE', help='file for all postures, positions, conditions and stiffnesses')
+    parser.add_argument(
+        '--plot', type=picture, metavar='FILE', help='plot of the workspace from the side and from above'
+    )
 
 
 def run(args: argparse.Namespace) -> int:
-    """Survey, print, write; return 0."""
+    """Compute, print and write the workspace; return 0."""
     from dyn_nodes.control.hand import HandError
 
     try:
@@ -84,45 +86,45 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _survey(args: argparse.Namespace) -> Survey:
-    """Return the workspace, the rows of its condition number, and what is to be said about it."""
+    """Return the workspace, the rows of its condition number, and notes."""
     from dyn_nodes.analysis.closed_hand import loop_constraints
     from dyn_nodes.nodes.machines import machine_of
 
     ranges = dict(args.ranges)
-    given = {name: value for own in args.stiffness for name, value in own.items()}
+    stiffness = {name: value for group in args.stiffness for name, value in group.items()}
     machine = machine_of(args.machine, args.config)
     if loop_constraints(machine):
-        return _survey_closed(args, machine, ranges, given)
-    return _survey_tree(args, machine, ranges, given)
+        return _survey_closed(args, machine, ranges, stiffness)
+    return _survey_tree(args, machine, ranges, stiffness)
 
 
-def _survey_tree(args: argparse.Namespace, machine: Machine, ranges: Ranges, given: dict[str, float]) -> Survey:
+def _survey_tree(args: argparse.Namespace, machine: Machine, ranges: Ranges, stiffness: dict[str, float]) -> Survey:
     from dyn_nodes.control.hand import HandKinematics, HandTask
     from dyn_nodes.control.hand.workspace import joint_stiffness, ranges_of, spread, survey
 
     hand = HandKinematics.of(machine, args.link, args.joints)
     task = HandTask(tuple(args.rows or hand.default_task.rows), args.length)
-    known = set(hand.names)
-    start = hand.posture({name: q for name, q in machine.initial.joint_positions.items() if name in known})
+    names = set(hand.names)
+    start = hand.posture({name: q for name, q in machine.initial.joint_positions.items() if name in names})
     postures = spread(ranges_of(hand, ranges), args.postures or POSTURES, args.seed)
-    return survey(hand, postures, task, start, joint_stiffness(machine, hand, given)), task, []
+    return survey(hand, postures, task, start, joint_stiffness(machine, hand, stiffness)), task, []
 
 
-def _survey_closed(args: argparse.Namespace, machine: Machine, ranges: Ranges, given: dict[str, float]) -> Survey:
+def _survey_closed(args: argparse.Namespace, machine: Machine, ranges: Ranges, stiffness: dict[str, float]) -> Survey:
     from dyn_nodes.analysis.closed_hand import ClosedHand
     from dyn_nodes.analysis.closed_workspace import closed_workspace
     from dyn_nodes.control.hand import HandTask
 
     if args.joints:
-        raise CommandError('--joints: expected without it for a machine with closed loops, which its drives move', 2)
+        raise CommandError('--joints: expected no --joints for a machine with closed loops, which its drives move', 2)
     hand = ClosedHand(machine, args.link)
     task = HandTask(tuple(args.rows or hand.positions_that_move), args.length)
-    found = closed_workspace(hand, args.postures or CLOSED_POSTURES, args.seed, task, ranges, given)
-    said = f'{found.tried} postures of {", ".join(found.space.joints)} tried'
+    result = closed_workspace(hand, args.postures or CLOSED_POSTURES, args.seed, task, ranges, stiffness)
+    tried = f'{result.tried} postures of {", ".join(result.space.joints)} tried'
     return (
-        found.space,
+        result.space,
         task,
-        [f'{said}: at {found.open} the loops do not close, at {found.beyond} joints leave their limits'],
+        [f'{tried}: at {result.open} the loops do not close, at {result.beyond} joints exceed their limits'],
     )
 
 
@@ -149,7 +151,7 @@ def _facts(space: Workspace, task: HandTask) -> dict[str, Any]:
             'stiffness': stiffness if np.isfinite(stiffness) else None,
         }
 
-    places = {
+    indices = {
         'farthest': int(np.argmax(space.reach)),
         'highest': int(np.argmax(space.positions[:, 2])),
         'lowest': int(np.argmin(space.positions[:, 2])),
@@ -157,8 +159,8 @@ def _facts(space: Workspace, task: HandTask) -> dict[str, Any]:
         'greatest_manipulability': int(np.argmax(space.manipulability)),
     }
     if np.isfinite(space.stiffness).any():
-        places['softest'] = int(np.nanargmin(space.stiffness))
-        places['stiffest'] = int(np.nanargmax(np.where(np.isfinite(space.stiffness), space.stiffness, np.nan)))
+        indices['softest'] = int(np.nanargmin(space.stiffness))
+        indices['stiffest'] = int(np.nanargmax(np.where(np.isfinite(space.stiffness), space.stiffness, np.nan)))
     conditions = np.percentile(space.condition, (50, 90), method='nearest')
     return {
         'postures': len(space.postures),
@@ -167,28 +169,30 @@ def _facts(space: Workspace, task: HandTask) -> dict[str, Any]:
         'condition_median': float(conditions[0]) if np.isfinite(conditions[0]) else None,
         'condition_90': float(conditions[1]) if np.isfinite(conditions[1]) else None,
         'singular': int(np.count_nonzero(~np.isfinite(space.condition))),
-        **{name: at(k) for name, k in places.items()},
+        **{name: at(k) for name, k in indices.items()},
     }
 
 
 def _print(facts: dict[str, Any], link: str) -> None:
-    """Print a column for each place, so that any number of joints fits."""
+    """Print a column for each extreme posture and a row for each joint."""
 
     def shown(value: float | None) -> str:
         return '-' if value is None else f'{value:.4g}'
 
     console = tables.console()
-    places = {name: own for name, own in facts.items() if isinstance(own, dict)}
+    extremes = {name: extreme for name, extreme in facts.items() if isinstance(extreme, dict)}
     rows: dict[str, list[float | None]] = {
-        'reach, m': [own['reach'] for own in places.values()],
-        'height, m': [own['position'][2] for own in places.values()],
-        f'condition of {" ".join(facts["rows"])}': [own['condition'] for own in places.values()],
+        'reach, m': [extreme['reach'] for extreme in extremes.values()],
+        'height, m': [extreme['position'][2] for extreme in extremes.values()],
+        f'condition of {" ".join(facts["rows"])}': [extreme['condition'] for extreme in extremes.values()],
     }
-    if 'softest' in places:
-        rows['stiffness, kN/m'] = [own['stiffness'] and 1e-3 * own['stiffness'] for own in places.values()]
-    rows |= {name: [own['posture'][name] for own in places.values()] for name in facts['joints']}
+    if 'softest' in extremes:
+        rows['stiffness, kN/m'] = [
+            extreme['stiffness'] and 1e-3 * extreme['stiffness'] for extreme in extremes.values()
+        ]
+    rows |= {name: [extreme['posture'][name] for extreme in extremes.values()] for name in facts['joints']}
     lines = [(name, *map(shown, values)) for name, values in rows.items()]
-    headings = ('', *(name.replace('_', ' ') for name in places))
+    headings = ('', *(name.replace('_', ' ') for name in extremes))
     tables.show(lines, headings, title=f'{link}: {facts["postures"]} postures')
     for note in facts.get('notes', ()):
         console.print(note, style='dim')

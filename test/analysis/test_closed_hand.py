@@ -146,4 +146,4 @@ def test_ik_and_workspace_of_closed_loops_from_the_command_line(capsys, tmp_path
     assert answer['notes'][0].startswith('12 postures of joint_1, joint_2 tried: at ')
     assert picture.stat().st_size > 10_000
     assert main([*arguments, '--joints', 'joint_1']) == 2
-    assert '--joints: expected without it for a machine with closed loops' in capsys.readouterr().err
+    assert '--joints: expected no --joints for a machine with closed loops' in capsys.readouterr().err

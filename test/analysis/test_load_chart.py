@@ -301,7 +301,7 @@ def test_the_command_prints_a_table_for_a_machine_that_does_not_swing(capsys, tm
         (('--reach-step', '0'), '--reach-step: expected 0.01 to 100 m, found 0'),
         (('--arm-deceleration', '-1'), '--arm-deceleration: expected 0 or more, found -1'),
         (('--map', '1'), '--map: expected 2 to 1000, found 1'),
-        (('--map', '5'), '--map: expected --out DIR beside it, found none'),
+        (('--map', '5'), '--map: expected --out DIR with it, found none'),
     ],
 )
 def test_mistakes_on_the_command_line_are_named(arguments, message):

@@ -1,4 +1,4 @@
-"""Bags played and recorded by the command line, in processes of their own."""
+"""Tests of `dyn-nodes bag` in separate processes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ TOPICS = {
 
 @pytest.fixture
 def dyn_nodes() -> Iterator[Callable[..., subprocess.Popen]]:
-    """Start the command; what still runs at the end is killed."""
+    """Yield a function that starts the command; kill running processes at the end."""
     started: list[subprocess.Popen] = []
     environment = {**os.environ, 'ROS_DOMAIN_ID': DOMAIN, 'PYTHONPATH': str(ROOT), 'PYTHONUNBUFFERED': '1'}
 
@@ -90,7 +90,7 @@ def encoded(topic: str, number: int) -> bytes:
 
 
 def write_bag(directory: Path, without: str = '', start: int = START, storage: str = 'mcap') -> Path:
-    """Write two seconds: 400 joint states, 40 loads, 200 clocks, one description; one topic may be left out."""
+    """Write a bag of 2 s: 400 joint states, 40 loads, 200 clocks, one description; one topic may be left out."""
     writer = BagWriter(directory, storage)
     numbers = {
         name: writer.add_topic(Topic(name, kind, message_definition(kind), type_hash(kind), (qos,)))
@@ -116,18 +116,18 @@ def content(path: Path) -> dict[str, list[bytes]]:
     result: dict[str, list[bytes]] = {}
     with Reader(path) as reader:
         for connection, _, data in reader.messages():
-            padding = bytes(-len(data) % 4)  # DDS fills what it sends up to words of four bytes
+            padding = bytes(-len(data) % 4)  # DDS pads messages to words of four bytes
             result.setdefault(connection.topic, []).append(bytes(data) + padding)
     return result
 
 
-def test_what_is_played_is_recorded_alike(dyn_nodes: Callable, bag: Path, tmp_path: Path) -> None:
+def test_a_played_bag_is_recorded_with_the_same_messages(dyn_nodes: Callable, bag: Path, tmp_path: Path) -> None:
     again = tmp_path / 'again'
     record = dyn_nodes('bag', 'record', '-o', str(again), '--exclude', '/rosout', '/parameter_events', '/diagnostics')
     assert 'recording to' in record.stderr.readline()
-    began = time.monotonic()
+    started = time.monotonic()
     output = finish(dyn_nodes('bag', 'play', str(bag), '--rate', '2', '--wait-for-subscribers'))
-    assert time.monotonic() - began > 1.0
+    assert time.monotonic() - started > 1.0
     assert output == '641 messages on 4 topics\n'
     finish(record, signal.SIGINT)
     assert content(again) == content(bag)
@@ -141,7 +141,7 @@ def test_what_is_played_is_recorded_alike(dyn_nodes: Callable, bag: Path, tmp_pa
     )
 
 
-def test_a_part_is_played_with_the_time_of_the_bag(dyn_nodes: Callable, bag: Path, tmp_path: Path) -> None:
+def test_a_part_of_a_bag_is_played_with_its_clock(dyn_nodes: Callable, bag: Path, tmp_path: Path) -> None:
     again = tmp_path / 'again'
     topics = ['/joint_states', '/renamed', '/clock']
     record = dyn_nodes('bag', 'record', '-o', str(again), '--use-sim-time', '-s', 'sqlite3', *topics)
@@ -161,7 +161,7 @@ def test_a_part_is_played_with_the_time_of_the_bag(dyn_nodes: Callable, bag: Pat
     assert times == [START + k * 5_000_000 for k in range(100, 300)]
 
 
-def test_a_loop_ends_quietly_by_ctrl_c(dyn_nodes: Callable, bag: Path) -> None:
+def test_ctrl_c_ends_a_loop_without_output(dyn_nodes: Callable, bag: Path) -> None:
     play = dyn_nodes('bag', 'play', str(bag), '--loop', '--rate', '20', '--topics', '/load')
     echo = dyn_nodes('topic', 'echo', '/load', 'std_msgs/msg/Float64', '--csv')
     values = [float(echo.stdout.readline()) for _ in range(100)]
@@ -179,13 +179,13 @@ def test_a_loop_ends_quietly_by_ctrl_c(dyn_nodes: Callable, bag: Path) -> None:
         (['play', 'BAG', '--clock', 'inf'], '--clock: expected more than 0 and at most 1e+06, found inf', 2),
         (['play', 'BAG', '--start-offset', 'nan'], '--start-offset: expected 0 to 4e+09', 2),
         (['play', 'BAG', '--delay', 'inf'], '--delay: expected 0 to 4e+09, found inf', 2),
-        (['play', 'BAG', '--topics', '/nothing'], 'no topic to play; it holds /clock, /joint_states', 1),
+        (['play', 'BAG', '--topics', '/nothing'], 'expected a topic to play, found /clock, /joint_states', 1),
         (['play', 'BAG', '--remap', 'a=b'], "--remap: expected OLD:=NEW, found 'a=b'", 2),
         (['play', 'BAG', '--wait-for-subscribers', '0.2'], 'no node subscribed within 0.2 s to /clock', 1),
         (['record', '-a', '/load'], '--all: expected no names', 2),
     ],
 )
-def test_a_mistake_is_told_in_a_line(
+def test_a_mistake_is_reported_in_one_line(
     bag: Path, arguments: list[str], part: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setenv('ROS_DOMAIN_ID', DOMAIN)
@@ -197,28 +197,28 @@ def test_a_mistake_is_told_in_a_line(
 
 
 @pytest.mark.parametrize('lacking', ['first', 'second'])
-def test_compare_names_a_topic_that_one_bag_lacks(bag: Path, tmp_path: Path, lacking: str, capsys: Any) -> None:
+def test_compare_reports_a_topic_that_one_bag_lacks(bag: Path, tmp_path: Path, lacking: str, capsys: Any) -> None:
     other = write_bag(tmp_path / 'other', without='/load')
     bags = [bag, other] if lacking == 'second' else [other, bag]
     assert main(['bag', 'compare', *map(str, bags)]) == 1
     output, errors = capsys.readouterr()
     at = f'{START * 1e-9:.9f} s'
     counts, times = ('40 and 0', f'{at} and nothing') if lacking == 'second' else ('0 and 40', f'nothing and {at}')
-    assert output == f'/load: {counts} messages; the first that differs is number 0, at {times}\n'
+    assert output == f'/load: {counts} messages; the first difference is message 0, at {times}\n'
     assert errors == ''
 
 
-def test_compare_of_the_same_messages_in_other_files_says_so(bag: Path, tmp_path: Path, capsys: Any) -> None:
+def test_compare_reports_the_same_messages_in_different_files(bag: Path, tmp_path: Path, capsys: Any) -> None:
     other = write_bag(tmp_path / 'other', storage='sqlite3')
     assert main(['bag', 'compare', str(bag), str(other)]) == 1
     assert capsys.readouterr().out == 'the same 641 messages on 4 topics, but the files differ\n'
 
 
 BEYOND = 2_210_000_000 * 10**9
-"""In the year 2040, beyond the stamps of ROS 2, ns."""
+"""Start time in the year 2040, beyond the stamps of ROS 2, ns."""
 
 
-def test_a_bag_of_after_2038_is_played_but_not_with_its_clock(
+def test_a_bag_recorded_after_2038_is_played_without_its_clock_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setenv('ROS_DOMAIN_ID', DOMAIN)
@@ -233,7 +233,7 @@ def test_a_bag_of_after_2038_is_played_but_not_with_its_clock(
 
 
 @pytest.mark.parametrize('verb', ['info', 'play'])
-def test_negative_log_times_are_refused_in_a_line(bag: Path, tmp_path: Path, verb: str, capsys: Any) -> None:
+def test_negative_log_times_are_rejected_in_one_line(bag: Path, tmp_path: Path, verb: str, capsys: Any) -> None:
     other = write_bag(tmp_path / 'other', storage='sqlite3')
     database = sqlite3.connect(next(other.glob('*.db3')))
     database.execute('UPDATE messages SET timestamp = -5 WHERE id = 1')
@@ -243,8 +243,8 @@ def test_negative_log_times_are_refused_in_a_line(bag: Path, tmp_path: Path, ver
     assert capsys.readouterr().err.endswith('log time: expected 0 to 9223372036854775807 ns, found -5\n')
 
 
-def test_a_pause_of_centuries_is_slept_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The system sleeps no longer than 292 years at once; a slow rate makes that of a bag of seconds."""
+def test_a_pause_of_centuries_is_divided_into_short_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The longest sleep of the system is 292 years; a slow rate makes a bag of seconds longer."""
     now, slept, published = [0.0], [], []
 
     def sleep(seconds: float) -> None:

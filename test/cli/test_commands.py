@@ -1,4 +1,4 @@
-"""The command line against a real node in another process."""
+"""Tests of the command line with a node in another process."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def start(*args: str, **options) -> subprocess.Popen:
 
 
 def run(*args: str, status: int = 0) -> str:
-    """Output of a command that ends with a status: standard output, or standard error after a failure."""
+    """Return the output of a command: standard output, or standard error after a failure."""
     process = start(*args)
     try:
         output, errors = process.communicate(timeout=patience(120))
@@ -46,7 +46,7 @@ def run(*args: str, status: int = 0) -> str:
     return output if status == 0 else errors
 
 
-def test_topic_info_waits_for_the_name_of_a_node_which_comes_after_its_endpoint():
+def test_topic_info_waits_for_a_node_name_that_arrives_after_its_endpoint():
     names, asked = ['_NODE_NAME_UNKNOWN_'], []
 
     class Node:
@@ -57,8 +57,8 @@ def test_topic_info_waits_for_the_name_of_a_node_which_comes_after_its_endpoint(
         def get_subscriptions_info_by_topic(self, topic):
             return []
 
-    assert topic.known_ends(Node(), '/joint_states', 60.0)[0][0].node_name == 'small'
-    assert topic.known_ends(Node(), '/joint_states', 0.0)[1] == []
+    assert topic.endpoints_of(Node(), '/joint_states', 60.0)[0][0].node_name == 'small'
+    assert topic.endpoints_of(Node(), '/joint_states', 0.0)[1] == []
 
 
 @pytest.fixture(scope='module')
@@ -94,7 +94,7 @@ class TestWithANode:
         assert document['position'] == [0.5, -1.25]
         assert output.startswith('header:\n  stamp:\n    sec: ')
 
-    def test_echo_hears_a_latched_message_of_before(self):
+    def test_echo_receives_an_earlier_latched_message(self):
         output = run('topic', 'echo', 'robot_description', '--once', '--field', 'data', *SPIN)
         assert output == '<robot name="small"/>\n---\n'
 
@@ -107,7 +107,7 @@ class TestWithANode:
         error = run('topic', 'echo', '/loader/joint_states', '--once', '--field', 'nmae', *SPIN, status=1)
         assert "no field 'nmae'; there are header, name, position" in error
 
-    def test_echo_runs_until_ctrl_c_and_then_ends_quietly(self):
+    def test_echo_runs_until_ctrl_c_and_ends_without_output(self):
         process = start('topic', 'echo', '/loader/joint_states', '--csv', *SPIN)
         assert process.stdout.readline().count(',') >= 5
         process.send_signal(signal.SIGINT)
@@ -115,7 +115,7 @@ class TestWithANode:
         assert process.returncode == 130
         assert errors == ''
 
-    def test_echo_into_a_closed_pipe_ends_quietly(self):
+    def test_echo_into_a_closed_pipe_ends_without_output(self):
         process = start('topic', 'echo', '/loader/joint_states', *SPIN)
         process.stdout.readline()
         process.stdout.close()
@@ -123,14 +123,16 @@ class TestWithANode:
         assert process.stderr.read() == ''
         process.stderr.close()
 
-    def test_hz_gives_the_rate(self):
+    def test_hz_prints_the_rate(self):
         lines = run('topic', 'hz', '/loader/joint_states', '--count', '2', *SPIN).splitlines()
         rate = float(lines[2].removeprefix('average rate: '))
         assert 40 < rate < 60
         assert 'std dev' in lines[3]
 
     def test_topic_info_counts_endpoints_and_names_their_nodes(self):
-        output = run('topic', 'info', '-v', '/loader/joint_states', '--spin-time', '60')  # ends when all is known
+        output = run(
+            'topic', 'info', '-v', '/loader/joint_states', '--spin-time', '60'
+        )  # ends when all names are resolved
         assert output.startswith('Type: sensor_msgs/msg/JointState\n\nPublisher count: 1\n')
         assert 'Node name: small\n  Node namespace: /loader' in output
         assert 'Reliability: RELIABLE' in output
@@ -153,7 +155,7 @@ class TestWithANode:
         assert run('param', 'get', '/loader/small', 'joints', *SPIN) == 'String array values are:\n- boom\n- arm\n'
         assert "has no parameter 'paylod'" in run('param', 'get', '/loader/small', 'paylod', *SPIN, status=1)
 
-    def test_parameters_are_set_and_refused_with_a_reason(self):
+    def test_parameters_are_set_or_rejected_with_a_reason(self):
         assert run('param', 'set', '/loader/small', 'payload', '2500.5', *SPIN) == 'Set parameter successful\n'
         assert run('param', 'get', '/loader/small', 'payload', *SPIN) == 'Double value is: 2500.5\n'
         assert 'kp is too large' in run('param', 'set', '/loader/small', 'gains.kp', '11', *SPIN, status=1)
@@ -180,7 +182,7 @@ class TestWithANode:
             assert output.endswith('response:\nsuccess: true\nmessage: paused\n')
 
     @pytest.mark.slow
-    def test_types_are_told_and_found(self):
+    def test_types_are_printed_and_names_of_a_type_are_listed(self):
         assert run('topic', 'type', '/loader/joint_states', *SPIN) == 'sensor_msgs/msg/JointState\n'
         assert run('topic', 'find', 'sensor_msgs/JointState').split() == [
             '/loader/joint_command',
@@ -202,7 +204,7 @@ class TestWithANode:
         error = run('topic', 'delay', '/loader/joint_states', '-s', '--spin-time', '0.7', status=1)
         assert error == "dyn-nodes: no time on '/clock' within 0.7 s\n"
 
-    def test_messages_are_published_and_heard(self):
+    def test_published_messages_are_received(self):
         listener = start('topic', 'echo', '/loader/joint_command', '--once', *SPIN)
         output = run(
             'topic', 'pub', '--times', '3', '-r', '20', '-w', '2', '-p', '3', '/loader/joint_command',
@@ -210,8 +212,8 @@ class TestWithANode:
         )  # fmt: skip
         assert output.startswith('publishing #1: ')
         assert '#2' not in output
-        heard, _ = listener.communicate(timeout=patience(120))
-        (document,) = [d for d in yaml.safe_load_all(heard) if d is not None]
+        received, _ = listener.communicate(timeout=patience(120))
+        (document,) = [d for d in yaml.safe_load_all(received) if d is not None]
         assert document['position'] == [1.0, 0.2]
         assert abs(document['header']['stamp']['sec'] - time.time()) < 60
 
@@ -223,18 +225,18 @@ class TestWithANode:
         assert 'expected 50 subscriptions' in run(*arguments, status=1)
 
     @pytest.mark.slow
-    def test_parameters_are_loaded_from_what_was_dumped(self, tmp_path):
+    def test_dumped_parameters_are_loaded(self, tmp_path):
         saved = tmp_path / 'saved.yaml'
         dumped = run('param', 'dump', '/loader/small', *SPIN)
         saved.write_text(dumped.replace('kp: 2', 'kp: 3').replace('machine: log_loader', 'machine: other'))
         output = run('param', 'load', '/loader/small', str(saved), *SPIN)
         assert 'gains.kp: set to 3\n' in output
-        assert "machine: fixed since the start, stays 'log_loader'\n" in output
+        assert "machine: read-only, remains 'log_loader'\n" in output
         saved.write_text('/**:\n  ros__parameters:\n    gains.kp: 12\n    joints: [boom, arm]\n')
         error = run('param', 'load', '/loader/small', str(saved), *SPIN, status=1)
-        assert error == "dyn-nodes: 1 of 2 parameters of '/loader/small' were refused\n"
+        assert error == "dyn-nodes: 1 of 2 parameters of '/loader/small' were rejected\n"
         saved.write_text('/other:\n  ros__parameters:\n    a: 1\n')
-        assert "nothing about node '/loader/small'" in run(
+        assert "expected parameters of node '/loader/small', found none" in run(
             'param', 'load', '/loader/small', str(saved), *SPIN, status=1
         )
 
@@ -261,11 +263,11 @@ class TestWithANode:
             (['std_srvs/srv/SetBol', '{}'], 'std_srvs/srv/SetBol'),
         ],
     )
-    def test_a_wrong_request_is_refused_before_the_call(self, arguments, part):
+    def test_a_wrong_request_is_rejected_before_the_call(self, arguments, part):
         assert part in run('service', 'call', '/loader/small/pause', *arguments, *SPIN, status=1)
 
 
-def test_what_is_not_there_is_said_after_a_short_wait():
+def test_missing_topics_nodes_and_services_are_reported_after_a_short_wait():
     started = time.monotonic()
     assert 'does not appear to be published yet' in run('topic', 'echo', '/nothing', '--spin-time', '0.2', status=1)
     assert 'was not found' in run('param', 'list', '/nobody', '--spin-time', '0.2', status=1)

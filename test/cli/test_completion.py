@@ -1,4 +1,4 @@
-"""`dyn-nodes completion`: its scripts, run by the shells."""
+"""Tests of the scripts of `dyn-nodes completion` in the shells."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def words():
 
 
 def completed(script: str, line: list[str]) -> list[str]:
-    """What bash offers for the last word of a line."""
+    """Return the completions of bash for the last word of a line."""
     quoted = ' '.join(f'"{word}"' for word in line)
     code = (
         f'{script}\nCOMP_WORDS=({quoted}); COMP_CWORD={len(line) - 1}; _dyn_nodes; printf "%s\\n" "${{COMPREPLY[@]}}"'
@@ -52,11 +52,11 @@ def bash():
     ids=lambda value: ' '.join(value) if isinstance(value, list) else '',
 )
 def test_bash_completes(bash, line, expected):
-    found = completed(bash, line)
+    offered = completed(bash, line)
     if expected is None:
-        assert 'check' in found
+        assert 'check' in offered
     else:
-        assert set(found) == expected
+        assert set(offered) == expected
 
 
 def test_every_command_verb_and_option_is_offered(words):

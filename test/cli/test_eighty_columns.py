@@ -1,4 +1,4 @@
-"""What `check` prints about a machine of the package keeps within a terminal of 80 columns, and loses no name."""
+"""The output of `check` fits a terminal of 80 columns with all names."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def plain(width, **options):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """Every console is a terminal of 80 columns."""
+    """Replace every console by a terminal of 80 columns."""
     monkeypatch.setattr(tables, 'console', lambda *_, **options: plain(WIDTH, force_terminal=True, **options))
 
 
 @pytest.mark.parametrize('name', known_machines())
-def test_check_keeps_within_the_terminal_and_loses_no_name(terminal, capsys, name):
+def test_check_fits_the_terminal_and_prints_all_names(terminal, capsys, name):
     assert main(['check', name]) == 0
     text = capsys.readouterr().out
     wide = [line for line in text.splitlines() if len(line.rstrip()) > WIDTH]
     assert not wide, '\n'.join(wide)
-    assert '…' not in text, 'something is cut off'
+    assert '…' not in text, 'the output is truncated'
     machine = load_machine_report(*machine_files(name)).machine
     words = set(text.split())
     assert {joint.name for joint in machine.joints} <= words
@@ -38,10 +38,10 @@ def test_check_keeps_within_the_terminal_and_loses_no_name(terminal, capsys, nam
 def test_a_sentence_is_broken_between_words_on_a_terminal_only(capsys):
     path = '/'.join(['folder'] * 14)
     text = f'expected a well-known word, found {path}, ' + 'and more words than one line holds ' * 3
-    tables.say(plain(WIDTH, force_terminal=True), text)
+    tables.print_sentence(plain(WIDTH, force_terminal=True), text)
     lines = capsys.readouterr().out.splitlines()
     assert all(len(line) <= WIDTH or line.strip() == f'{path},' for line in lines)
     assert all(line.startswith('  ') for line in lines[1:])
     assert ' '.join(lines).split() == text.split()
-    tables.say(plain(WIDTH, force_terminal=False), text)
+    tables.print_sentence(plain(WIDTH, force_terminal=False), text)
     assert capsys.readouterr().out == f'{text}\n'

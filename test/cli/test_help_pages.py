@@ -14,7 +14,7 @@ from dyn_nodes.commands import broken_command
 
 
 def parsers(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()):
-    """Every parser below one, with the words that lead to it and its line in the list of commands."""
+    """Yield the words, the parser and the help line of every sub-command."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             lines = {choice.dest: choice.help for choice in action._choices_actions}
@@ -42,7 +42,7 @@ def test_every_page_fits_on_eighty_columns(commands):
     assert too_wide == []
 
 
-def test_examples_are_commands_that_the_parsers_take(commands):
+def test_the_parsers_accept_the_examples(commands):
     parser, taken = cli.build_parser(), 0
     for path, page, _ in commands:
         text = page.partition('\nexample:\n')[2].replace('\\\n', ' ')
@@ -69,7 +69,7 @@ def test_a_long_command_is_broken_where_a_shell_joins_it():
 @pytest.mark.parametrize(
     ('words', 'meant'), [(['lanuch'], 'launch'), (['study', 'lst'], 'list'), (['bag', 'pley', 'x'], 'play')]
 )
-def test_the_word_that_was_likely_meant_is_named(words, meant, capsys):
+def test_a_misspelt_word_gets_a_suggestion(words, meant, capsys):
     assert cli.main(words) == 2
     assert f"(did you mean '{meant}'?)" in capsys.readouterr().err
 
@@ -83,7 +83,7 @@ def test_studies_are_listed_without_importing_them():
     assert run.stdout.splitlines()[-1] == '[]'
 
 
-def test_the_list_of_studies_is_that_of_the_registry():
+def test_the_list_of_studies_equals_the_registry():
     from dyn_nodes.studies.framework import load_studies
     from dyn_nodes.studies.listing import listed_studies
 
@@ -101,21 +101,21 @@ def test_the_list_of_studies_keeps_within_a_terminal(monkeypatch, capsys):
 
 class TestCache:
     @pytest.fixture(autouse=True)
-    def places(self, tmp_path, monkeypatch):
+    def directories(self, tmp_path, monkeypatch):
         monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'code'))
         monkeypatch.setenv('ROS_LOG_DIR', str(tmp_path / 'log'))
         return tmp_path
 
-    def test_it_shows_places_that_are_not_there_and_makes_none(self, places, capsys):
+    def test_it_shows_missing_directories_and_creates_none(self, directories, capsys):
         assert cli.main(['cache']) == 0
         lines = capsys.readouterr().out.splitlines()
-        assert lines[0].endswith(str(places / 'code'))
+        assert lines[0].endswith(str(directories / 'code'))
         assert '0.0 MB in 0 files' in lines[0]
-        assert lines[1].endswith(str(places / 'log'))
-        assert list(places.iterdir()) == []
+        assert lines[1].endswith(str(directories / 'log'))
+        assert list(directories.iterdir()) == []
 
-    def test_it_removes_what_these_programs_made_and_nothing_else(self, places, capsys):
-        code, log = places / 'code', places / 'log'
+    def test_it_removes_only_files_of_these_programs(self, directories, capsys):
+        code, log = directories / 'code', directories / 'log'
         mine = [code / 'module-0a1b' / 'x.o', code / 'array_loops' / ('a' * 32) / 'f.nbi', code / 'trace-77']
         other = [code / 'key', code / 'notes' / 'mine.txt', log / 'holiday' / 'a.jpg']
         launch = log / '2026-01-02-03-04-05-678-9abc' / 'node.log'
@@ -131,6 +131,6 @@ class TestCache:
         assert all(path.is_file() for path in other)
         assert '0.0 MB in 2 files' in capsys.readouterr().out
 
-    def test_a_wrong_kind_is_refused(self, capsys):
+    def test_a_wrong_kind_is_rejected(self, capsys):
         assert cli.main(['cache', '--clear', 'bags']) == 2
         assert 'invalid choice' in capsys.readouterr().err

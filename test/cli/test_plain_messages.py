@@ -1,4 +1,4 @@
-"""Messages filled from YAML, and the texts and pictures made from a graph, without any process."""
+"""Tests of messages filled from YAML and of texts and pictures of a graph."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from dyn_nodes.commands import CommandError
 from dyn_nodes.commands.graph import dot, mermaid
 from dyn_nodes.commands.graph_picture import arranged, draw
-from dyn_nodes.commands.node_graph import Talk
+from dyn_nodes.commands.node_graph import NodeGraph
 from dyn_nodes.commands.plain_messages import fill_message, message_class, parse_values, to_plain
 
 
 @pytest.mark.parametrize(
-    ('kind', 'text', 'said'),
+    ('kind', 'text', 'message'),
     [
         ('sensor_msgs/msg/JointState', '{positions: [1]}', r'positions: no such field of'),
         ('sensor_msgs/msg/JointState', '{position: 1}', r'position: expected a list \(sequence<double>\), found 1'),
@@ -40,12 +40,12 @@ from dyn_nodes.commands.plain_messages import fill_message, message_class, parse
         ('diagnostic_msgs/msg/DiagnosticArray', '{status: [{level: x}]}', r'status\[0\]\.level: expected an integer'),
     ],
 )
-def test_a_value_that_does_not_fit_is_refused_with_its_place(kind: str, text: str, said: str) -> None:
-    with pytest.raises(CommandError, match=said):
+def test_a_value_of_the_wrong_type_is_rejected_with_its_field(kind: str, text: str, message: str) -> None:
+    with pytest.raises(CommandError, match=message):
         fill_message(message_class(kind)(), parse_values(text))
 
 
-def test_values_become_what_the_fields_take() -> None:
+def test_values_are_converted_to_the_types_of_the_fields() -> None:
     text = '{header: {stamp: now, frame_id: map}, name: [a, 7], position: [1, 2e-1, .nan]}'
     state = fill_message(message_class('sensor_msgs/msg/JointState')(), parse_values(text))
     assert abs(state.header.stamp.sec - time.time()) < 60
@@ -65,14 +65,14 @@ def test_now_is_the_latest_stamp_once_the_clock_is_beyond_it(monkeypatch: pytest
     assert (stamp.sec, stamp.nanosec) == (2**31 - 1, 999_999_999)
 
 
-def test_text_that_is_no_yaml_is_refused() -> None:
+def test_invalid_yaml_is_rejected() -> None:
     with pytest.raises(CommandError, match='VALUES: expected YAML'):
         parse_values('[1')
 
 
 @pytest.fixture
-def talk() -> Talk:
-    return Talk(
+def graph() -> NodeGraph:
+    return NodeGraph(
         nodes=['/a', '/b'],
         types={'/states': 'pkg/msg/S', '/commands': 'pkg/msg/C', '/silent': 'pkg/msg/X'},
         publishers={'/states': ['/a'], '/commands': ['/b']},
@@ -80,8 +80,8 @@ def talk() -> Talk:
     )
 
 
-def test_the_texts_hold_every_edge_once(talk: Talk) -> None:
-    assert mermaid(talk).splitlines() == [
+def test_the_texts_contain_every_edge_once(graph: NodeGraph) -> None:
+    assert mermaid(graph).splitlines() == [
         'flowchart LR',
         '  n0(["/a"])',
         '  n1(["/b"])',
@@ -94,16 +94,16 @@ def test_the_texts_hold_every_edge_once(talk: Talk) -> None:
         '  t1 --> n1',
         '  t2 --> n1',
     ]
-    text = dot(talk)
+    text = dot(graph)
     assert text.count(' -> ') == 5
     assert '"topic /states" -> "node /b";' in text
 
 
-def test_the_picture_has_every_name(talk: Talk, tmp_path: Path) -> None:
-    speakers, topics, listeners = arranged(talk)
-    assert (sorted(speakers), sorted(topics), sorted(listeners)) == (['/a', '/b'], talk.topics, ['/a', '/b'])
-    draw(talk, tmp_path / 'nodes.svg', 'svg')
+def test_the_picture_has_every_name(graph: NodeGraph, tmp_path: Path) -> None:
+    publishers, topics, subscribers = arranged(graph)
+    assert (sorted(publishers), sorted(topics), sorted(subscribers)) == (['/a', '/b'], graph.topics, ['/a', '/b'])
+    draw(graph, tmp_path / 'nodes.svg', 'svg')
     picture = (tmp_path / 'nodes.svg').read_text()
     assert all(f'<!-- {name} -->' in picture for name in ('/a', '/b', '/states', '/commands', '/silent'))
-    draw(talk, tmp_path / 'nodes.png', 'png')
+    draw(graph, tmp_path / 'nodes.png', 'png')
     assert (tmp_path / 'nodes.png').read_bytes().startswith(b'\x89PNG')

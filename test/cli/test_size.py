@@ -1,4 +1,4 @@
-"""`dyn-nodes size` on a bag whose motion has a closed form."""
+"""Tests of `dyn-nodes size` on a bag whose motion has a closed form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ motors:
 
 @pytest.fixture(scope='module')
 def bag(tmp_path_factory):
-    """A sine of `arm`, which carries an inertia and a weight; `idle` has no effort."""
+    """Return a bag of a sine motion of `arm`, which carries an inertia and a weight; `idle` has no effort."""
     store = get_typestore(Stores.ROS2_JAZZY)
     types, path = store.types, tmp_path_factory.mktemp('size') / 'bag'
     with Writer(path, version=9, storage_plugin=StoragePlugin.MCAP) as writer:
@@ -57,14 +57,14 @@ def test_demands_of_a_task_and_the_coolest_gear(bag, tmp_path, capsys):
     catalogue.write_text(CATALOGUE)
     status, out, _ = size(capsys, bag, '--motors', catalogue, '--json', '--plot', tmp_path / 'drives.png')
     assert status == 0
-    found = json.loads(out)
-    assert list(found) == ['arm']  # nothing drives the other
+    result = json.loads(out)
+    assert list(result) == ['arm']  # nothing drives the other
     inertial = INERTIA * AMPLITUDE * RATE**2
-    asked = found['arm']['demand']
-    assert asked['peak_effort'] == pytest.approx(LOAD + inertial, rel=1e-3)
-    assert asked['rms_effort'] == pytest.approx(np.hypot(LOAD, inertial / np.sqrt(2.0)), rel=1e-3)
-    right, weak = found['arm']['motors']
-    rms, acceleration = asked['rms_effort'], AMPLITUDE * RATE**2 / np.sqrt(2.0)
+    demand = result['arm']['demand']
+    assert demand['peak_effort'] == pytest.approx(LOAD + inertial, rel=1e-3)
+    assert demand['rms_effort'] == pytest.approx(np.hypot(LOAD, inertial / np.sqrt(2.0)), rel=1e-3)
+    right, weak = result['arm']['motors']
+    rms, acceleration = demand['rms_effort'], AMPLITUDE * RATE**2 / np.sqrt(2.0)
     assert right['fits']
     assert right['best']['ratio'] == pytest.approx(np.sqrt(rms / (ROTOR * acceleration)), rel=0.01)
     assert not weak['fits']
@@ -72,7 +72,7 @@ def test_demands_of_a_task_and_the_coolest_gear(bag, tmp_path, capsys):
     assert (tmp_path / 'drives.png').stat().st_size > 10_000
 
 
-def test_a_task_that_no_motor_does_is_an_error_status(bag, tmp_path, capsys):
+def test_a_task_without_a_suitable_motor_returns_an_error_status(bag, tmp_path, capsys):
     catalogue = tmp_path / 'motors.yaml'
     catalogue.write_text('motors:\n  weak:' + CATALOGUE.split('weak:')[1])
     status, out, error = size(capsys, bag, '--motors', catalogue)

@@ -1,4 +1,4 @@
-"""Words that are nearly right: the answer names the word that was meant, and the usage is that of the command."""
+"""Misspelt words: the error suggests the correct word and shows the usage of the command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from dyn_nodes.measures import Measure
         ('linearize log_loader --posture boom_joint:=0.5', "(did you mean 'boom_joint=0.5'?)"),
     ],
 )
-def test_a_word_that_is_nearly_right_is_named(capsys, words, expected):
+def test_a_misspelt_word_gets_a_suggestion(capsys, words, expected):
     assert main(words.split()) == 1
     error = capsys.readouterr().err
     assert expected in error
@@ -57,11 +57,11 @@ def test_an_unknown_option_shows_the_usage_of_its_command(capsys, words, usage, 
     assert hint in error
 
 
-def test_a_package_that_is_not_here_is_still_reported_as_one(capsys):
+def test_a_missing_package_is_reported_as_a_package(capsys):
     assert main(['launch', 'somebodys_package', 'their.launch.xml']) == 1
     assert "the package 'somebodys_package' was not found" in capsys.readouterr().err
 
 
-def test_a_stability_measure_may_have_a_unit_of_its_own():
+def test_a_stability_measure_may_have_another_unit():
     made = Measure('mine', 'my measure', 'rad/s2', 'How fast it falls.', 'static')
     assert (made.display_unit, made.scale, made.display(0.25)) == ('rad/s2', 1.0, '0.25 rad/s2')

@@ -21,10 +21,10 @@ print(os.environ['OPENBLAS_NUM_THREADS'])
 """
 
 
-@pytest.mark.parametrize(('given', 'found'), [(None, '1'), ('2', '2')])
-def test_the_environment_decides_and_one_is_the_default(given: str | None, found: str) -> None:
+@pytest.mark.parametrize(('threads', 'expected'), [(None, '1'), ('2', '2')])
+def test_one_thread_is_the_default_and_the_environment_overrides_it(threads: str | None, expected: str) -> None:
     environment = {key: value for key, value in os.environ.items() if key != 'OPENBLAS_NUM_THREADS'}
-    if given is not None:
-        environment['OPENBLAS_NUM_THREADS'] = given
+    if threads is not None:
+        environment['OPENBLAS_NUM_THREADS'] = threads
     run = subprocess.run([sys.executable, '-c', CODE], env=environment, capture_output=True, text=True, check=True)
-    assert run.stdout.split()[-1] == found
+    assert run.stdout.split()[-1] == expected

@@ -1,4 +1,4 @@
-"""The command line by itself: help, mistakes, launch and bag."""
+"""Tests of the command line without nodes: help, mistakes, launch and bag."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_command_whose_module_is_missing_is_left_out(monkeypatch, capsys):
         (['bag', 'info', '/etc/passwd'], 1, 'expected a bag directory'),
     ],
 )
-def test_a_mistake_gives_one_line_and_a_status(arguments, status, part, capsys):
+def test_a_mistake_is_reported_in_one_line_with_a_status(arguments, status, part, capsys):
     assert cli.main(arguments) == status
     error = capsys.readouterr().err
     assert 'Traceback' not in error
@@ -87,7 +87,7 @@ def test_launch_runs_a_file_shows_its_arguments_and_names_mistakes(tmp_path, cap
     assert cli.main(['launch', str(path), 'word']) == 1
 
 
-def test_bag_info_prints_what_the_bag_holds(tmp_path, capsys):
+def test_bag_info_prints_the_contents_of_a_bag(tmp_path, capsys):
     bag = BagWriter(tmp_path / 'bag')
     number = bag.add_topic(Topic('/a', 'std_msgs/msg/String', 'string data\n'))
     bag.checkpoint([(number, 1_500_000_000, 0, b'\0\1\0\0'), (number, 3_000_000_000, 0, b'\0\1\0\0')])
@@ -104,7 +104,7 @@ def test_bag_info_prints_what_the_bag_holds(tmp_path, capsys):
     assert 'State' not in output
 
 
-def test_help_does_not_import_what_is_slow():
+def test_help_imports_no_slow_packages():
     code = (
         'import sys; from dyn_nodes import cli; cli.main(["launch", "--help"]); '
         'print([m for m in ("numpy", "cyclonedds", "rosbags", "casadi", "numba", "yaml") if m in sys.modules])'

@@ -1,4 +1,4 @@
-"""Plots and pages are imported where they are needed: without them the rest works, and what needs them names them."""
+"""Without the packages for plots and pages, commands that need them report them and all others work."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def run(*words: str) -> subprocess.CompletedProcess:
         ('bag', 'play', '--help'),
     ],
 )
-def test_commands_that_draw_nothing_need_neither(words):
+def test_commands_without_drawings_run_without_the_packages(words):
     done = run(*words)
     assert (done.returncode, 'missing' in done.stderr) == (0, False), done.stderr
 
 
-def test_what_is_missing_is_named_in_one_line():
+def test_missing_packages_are_reported_in_one_line():
     done = run('run', 'viewer_node')
     assert done.returncode == 1
     assert "viewer_node: the Python packages 'viser', 'yourdfpy' are missing" in done.stderr

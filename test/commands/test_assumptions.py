@@ -1,4 +1,4 @@
-"""Results name payload, slope, friction and posture that were not given, in text and JSON."""
+"""Results report assumed payload, slope, friction and posture in text and JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ points:
 def facts(capsys, *words: str) -> dict[str, object]:
     """Return the assumptions of a command's JSON by quantity."""
     main([*words, '--json'])
-    return {own['quantity']: own['value'] for own in json.loads(capsys.readouterr().out)['assumed']}
+    return {entry['quantity']: entry['value'] for entry in json.loads(capsys.readouterr().out)['assumed']}
 
 
 def text(capsys, *words: str) -> str:
@@ -47,23 +47,23 @@ def test_an_assumption_has_its_value_unit_and_source():
 
 
 def test_linearize_names_payload_posture_and_slope(capsys):
-    found = facts(capsys, 'linearize', 'log_loader')
-    assert set(found) == {'payload', 'posture', 'slope'}
-    assert found['payload'] == 5100.0
-    given = ('linearize', 'log_loader', '--payload', '500', '--posture', 'boom_joint=0.5')
-    assert set(facts(capsys, *given)['posture']) == {'swing_joint', 'stick_joint'}
+    assumed = facts(capsys, 'linearize', 'log_loader')
+    assert set(assumed) == {'payload', 'posture', 'slope'}
+    assert assumed['payload'] == 5100.0
+    options = ('linearize', 'log_loader', '--payload', '500', '--posture', 'boom_joint=0.5')
+    assert set(facts(capsys, *options)['posture']) == {'swing_joint', 'stick_joint'}
     assert 'assumed: payload 5100 kg' in text(capsys, 'linearize', 'log_loader')
-    assert 'assumed: payload' not in text(capsys, *given)
+    assert 'assumed: payload' not in text(capsys, *options)
 
 
 def test_a_plan_of_contacts_names_payload_and_friction(tmp_path, capsys):
     plan = tmp_path / 'plan.yaml'
     plan.write_text(PLAN)
-    found = facts(capsys, 'contact', 'plan', str(plan))
-    assert found == {'payload': 1.0, 'friction': [0.9], 'slope': [0.0, 0.0]}
-    given = ('contact', 'plan', str(plan), '--payload', '2', '--friction', '0.5')
-    assert set(facts(capsys, *given)) == {'slope'}
-    assert 'assumed: friction 0.9 (friction.static of the machine file; no --friction)' in text(capsys, *given[:3])
+    assumed = facts(capsys, 'contact', 'plan', str(plan))
+    assert assumed == {'payload': 1.0, 'friction': [0.9], 'slope': [0.0, 0.0]}
+    options = ('contact', 'plan', str(plan), '--payload', '2', '--friction', '0.5')
+    assert set(facts(capsys, *options)) == {'slope'}
+    assert 'assumed: friction 0.9 (friction.static of the machine file; no --friction)' in text(capsys, *options[:3])
 
 
 def test_loads_of_supports_name_the_posture(capsys):
@@ -81,13 +81,13 @@ def test_a_load_chart_names_friction_and_slope(capsys):
 
 
 def test_simulated_runs_name_their_payload_and_slope():
-    found = lines(_assumed(Namespace(payload=None), 'work', 'slope'))
-    assert found[0] == 'assumed: payload 3000 kg (of the run work; no --payload)'
-    assert [line.split()[1] for line in found] == ['payload', 'payload', 'slope']
+    assumed = lines(_assumed(Namespace(payload=None), 'work', 'slope'))
+    assert assumed[0] == 'assumed: payload 3000 kg (of the run work; no --payload)'
+    assert [line.split()[1] for line in assumed] == ['payload', 'payload', 'slope']
     assert _assumed(Namespace(payload=1000.0), 'work') == []
 
 
-def test_the_plan_of_the_package_gives_its_payload_or_names_it(capsys):
+def test_plans_of_the_package_specify_their_payload_or_report_it(capsys):
     for plan in sorted((Path(__file__).resolve().parents[2] / 'config' / 'plans').glob('*.yaml')):
-        found = facts(capsys, 'contact', 'plan', str(plan))
-        assert ('payload' in found) == ('payload:' not in plan.read_text())
+        assumed = facts(capsys, 'contact', 'plan', str(plan))
+        assert ('payload' in assumed) == ('payload:' not in plan.read_text())

@@ -1,4 +1,4 @@
-"""`dyn-nodes attach`: one machine YAML of two."""
+"""Tests of the merged machine YAML of `dyn-nodes attach`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def written(tmp_path, text, name):
 
 
 @pytest.mark.parametrize('vehicle', ['agv_axle', 'agv_caster', 'agv_omni', 'agv_mecanum', 'platform_4x4x4', 'car'])
-def test_an_arm_goes_on_every_vehicle_with_one_command(vehicle, tmp_path, capsys):
+def test_one_command_attaches_an_arm_to_every_vehicle(vehicle, tmp_path, capsys):
     urdf, config = tmp_path / 'both.urdf', tmp_path / 'both.yaml'
     parts = [str(ROOT / 'urdf' / f'{vehicle}.urdf'), str(ARM), '--to', 'base_link', '--prefix', 'arm_', '-o', str(urdf)]
     configs = ['--config', str(ROOT / 'config' / f'{vehicle}.yaml'), '--arm-config', str(ARM_CONFIG)]
@@ -51,13 +51,13 @@ def test_an_arm_goes_on_every_vehicle_with_one_command(vehicle, tmp_path, capsys
     assert len(both.assumed) == len(alone.assumed) + 2
 
 
-def test_both_or_none_of_the_files_of_a_configuration(tmp_path):
-    with pytest.raises(CommandError, match='where to'):
+def test_configurations_need_input_and_output_files(tmp_path):
+    with pytest.raises(CommandError, match='expected --out-config with them'):
         attach_command(tmp_path, '--config', str(CONFIG))
     with pytest.raises(CommandError, match='--out-config: expected'):
         attach_command(tmp_path, '--out-config', str(tmp_path / 'x.yaml'))
     (tmp_path / 'there.yaml').write_text('name: there')
-    with pytest.raises(CommandError, match='there already'):
+    with pytest.raises(CommandError, match=r'there\.yaml exists'):
         attach_command(tmp_path, '--config', str(CONFIG), '--out-config', str(tmp_path / 'there.yaml'))
 
 
@@ -69,7 +69,7 @@ def attach_command(tmp_path, *options):
     return command.run(build_parser(['attach']).parse_args(line))
 
 
-def test_defaults_of_the_arm_stay_with_the_arm(tmp_path):
+def test_defaults_of_the_arm_apply_to_the_arm_only(tmp_path):
     arm = written(
         tmp_path,
         'defaults:\n  valve: {gain: 0.001}\n  motor: {viscous: 5.0}\n'
@@ -98,8 +98,8 @@ def test_defaults_of_the_arm_stay_with_the_arm(tmp_path):
     assert result['constraints']['a_tip']['second'] == {'link': 'world'}
 
 
-def test_one_payload_and_names_of_their_own(tmp_path):
-    with pytest.raises(CommandError, match='payload: both'):
+def test_two_payloads_and_equal_names_are_rejected(tmp_path):
+    with pytest.raises(CommandError, match='payload: expected it in one file'):
         joined_config(ARM_CONFIG, ARM_CONFIG, 'both', 'a_', 'base')
     arm = written(tmp_path, 'wheels:\n  front: {link: hand}\n', 'feet')
     with pytest.raises(CommandError, match='wheels: both files have front; --prefix'):
@@ -112,7 +112,7 @@ def test_a_platform_without_a_file_is_free_on_its_base():
     assert result['payload']['link'] == 'a_hand'
 
 
-def test_a_file_that_is_no_mapping_is_refused(tmp_path):
+def test_a_file_without_a_mapping_is_rejected(tmp_path):
     with pytest.raises(CommandError, match='expected a mapping, found list'):
         joined_config(written(tmp_path, '- a\n', 'list'), None, 'both', '', 'base')
     with pytest.raises(CommandError, match='expected a file that exists'):

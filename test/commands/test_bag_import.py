@@ -1,4 +1,4 @@
-"""`dyn-nodes bag import`: logs of a bus as bags, what is wrong with them, and logs that are no logs."""
+"""Tests of `dyn-nodes bag import`: valid logs, faults in logs, and invalid logs."""
 
 from __future__ import annotations
 
@@ -54,17 +54,17 @@ def test_a_log_becomes_a_bag_with_the_topics_of_the_bridge(tmp_path, capsys, suf
     np.testing.assert_allclose(states['swing_joint/position'], wanted, atol=1e-4)
 
 
-def test_columns_of_signals_are_taken_by_their_names_and_empty_cells_are_no_values(tmp_path, capsys):
+def test_signal_columns_are_read_by_name_and_empty_cells_are_skipped(tmp_path, capsys):
     log = tmp_path / 'hand.csv'
     log.write_text(COLUMNS)
     facts = imported(log, capsys, tmp_path)
-    assert {own['kind'] for own in facts['findings']} == {'gap', 'missing'}
+    assert {finding['kind'] for finding in facts['findings']} == {'gap', 'missing'}
     states = read_bag(tmp_path / 'bag').table('joint_states')
     np.testing.assert_allclose(states.time, [0.0, 0.5, 1.5])
     np.testing.assert_allclose(states['swing_joint/position'], np.radians([10.5, 11.0, 13.0]))
 
 
-def test_columns_of_mf4_are_taken_by_their_names(tmp_path, capsys):
+def test_mf4_columns_are_read_by_name(tmp_path, capsys):
     asammdf = pytest.importorskip('asammdf')
     time = np.arange(0.0, 1.0, 0.05)
     signals = [('SwingAngle', 10.0 * time), ('BoomLength', 1980.0 + time), ('StickLength', 1500.0 + 0.0 * time)]
@@ -78,33 +78,34 @@ def test_columns_of_mf4_are_taken_by_their_names(tmp_path, capsys):
 
 def findings(tmp_path, capsys, seconds, change=lambda *_: True, clock=lambda time: time):
     log = logs.write_log(tmp_path / 'log.csv', seconds, change, clock)
-    return {(own['kind'], own['what']): own for own in imported(log, capsys, tmp_path)['findings']}
+    return {(finding['kind'], finding['what']): finding for finding in imported(log, capsys, tmp_path)['findings']}
 
 
-def test_a_gap_is_found_where_it_is(tmp_path, capsys):
-    found = findings(tmp_path, capsys, 2.0, lambda k, name, _: name != 'WheelLoads' or not 50 <= k < 100)
-    assert found.keys() == {('gap', 'WheelLoads')}
-    gap = found['gap', 'WheelLoads']
+def test_a_gap_is_reported_with_its_start_and_length(tmp_path, capsys):
+    reported = findings(tmp_path, capsys, 2.0, lambda k, name, _: name != 'WheelLoads' or not 50 <= k < 100)
+    assert reported.keys() == {('gap', 'WheelLoads')}
+    gap = reported['gap', 'WheelLoads']
     assert (gap['times'], gap['start']) == (1, pytest.approx(0.45))
     assert gap['length'] == pytest.approx(0.55)
 
 
-def test_a_clock_that_goes_back_is_found_and_time_in_the_bag_goes_on(tmp_path, capsys):
-    found = findings(tmp_path, capsys, 2.0, clock=lambda time: 50.0 + time - (30.0 if time >= 1.0 else 0.0))
-    assert found.keys() == {('clock', 'clock')}
-    assert found['clock', 'clock']['length'] == pytest.approx(29.99)
+def test_a_clock_that_jumps_back_is_reported_and_bag_time_continues(tmp_path, capsys):
+    reported = findings(tmp_path, capsys, 2.0, clock=lambda time: 50.0 + time - (30.0 if time >= 1.0 else 0.0))
+    assert reported.keys() == {('clock', 'clock')}
+    assert reported['clock', 'clock']['length'] == pytest.approx(29.99)
     states = read_bag(tmp_path / 'bag').table('joint_states')
     assert (np.diff(states.time) >= 0.0).all()
     assert states.time[-1] - states.time[0] == pytest.approx(1.98, abs=0.01)
 
 
-def test_a_clock_that_jumps_ahead_is_told_from_a_bus_that_is_silent_by_the_alive_counters(tmp_path, capsys):
-    found = findings(tmp_path, capsys, 2.0, clock=lambda time: time + (10.05 if time >= 1.0 else 0.0))
-    assert found['clock', 'clock']['text'].startswith('the clock jumps ahead by 10.06 s: JointPositions.PositionsAlive')
+def test_alive_counters_distinguish_a_clock_jump_from_missing_frames(tmp_path, capsys):
+    reported = findings(tmp_path, capsys, 2.0, clock=lambda time: time + (10.05 if time >= 1.0 else 0.0))
+    jump = reported['clock', 'clock']['text']
+    assert jump.startswith('the clock jumps ahead by 10.06 s: JointPositions.PositionsAlive')
     (tmp_path / 'silent').mkdir()
-    silent = findings(tmp_path / 'silent', capsys, 4.0, lambda k, *_: not 100 <= k < 306)
-    assert ('clock', 'clock') not in silent
-    assert silent['gap', 'ImuRates']['length'] == pytest.approx(2.07)
+    gap = findings(tmp_path / 'silent', capsys, 4.0, lambda k, *_: not 100 <= k < 306)
+    assert ('clock', 'clock') not in gap
+    assert gap['gap', 'ImuRates']['length'] == pytest.approx(2.07)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_a_clock_that_jumps_ahead_is_told_from_a_bus_that_is_silent_by_the_alive
         (('wheel_load', 'rear_left'), 'WheelLoads.RearLeft'),
     ],
 )
-def test_a_sensor_that_freezes_while_the_machine_moves_is_named_and_one_at_rest_is_not(tmp_path, capsys, key, signal):
+def test_a_sensor_that_freezes_during_motion_is_reported(tmp_path, capsys, key, signal):
     frozen = logs.quantities(0.3)[key]
 
     def change(k, name, values):
@@ -125,10 +126,10 @@ def test_a_sensor_that_freezes_while_the_machine_moves_is_named_and_one_at_rest_
             values[key] = frozen
         return True
 
-    found = findings(tmp_path, capsys, 4.0, change)
-    assert {what for kind, what in found if kind == 'frozen'} == {signal}
-    assert found['frozen', signal]['start'] == pytest.approx(0.3, abs=0.06)
-    assert found['frozen', signal]['length'] == pytest.approx(3.0, abs=0.1)
+    reported = findings(tmp_path, capsys, 4.0, change)
+    assert {signal_name for kind, signal_name in reported if kind == 'frozen'} == {signal}
+    assert reported['frozen', signal]['start'] == pytest.approx(0.3, abs=0.06)
+    assert reported['frozen', signal]['length'] == pytest.approx(3.0, abs=0.1)
 
 
 def test_a_wheel_in_the_air_and_a_machine_at_rest_are_no_frozen_sensors(tmp_path, capsys):
@@ -149,24 +150,24 @@ def test_a_sensor_at_the_end_of_its_range_is_named(tmp_path, capsys):
             values['imu', 'linear_acceleration_x'] = -70.0 + 15.0 * outside
         return True
 
-    found = findings(tmp_path, capsys, 2.0, change)
-    assert found.keys() == {('saturated', 'ImuAccelerations.AccelerationX')}
-    assert found['saturated', 'ImuAccelerations.AccelerationX']['length'] == pytest.approx(0.49, abs=0.02)
+    reported = findings(tmp_path, capsys, 2.0, change)
+    assert reported.keys() == {('saturated', 'ImuAccelerations.AccelerationX')}
+    assert reported['saturated', 'ImuAccelerations.AccelerationX']['length'] == pytest.approx(0.49, abs=0.02)
 
 
-def test_frames_that_no_one_should_believe_are_counted_with_an_example(tmp_path, capsys):
+def test_invalid_frames_are_counted_with_an_example(tmp_path, capsys):
     log = logs.write_log(tmp_path / 'log.csv', 0.5)
     lines = log.read_text().splitlines()
-    places = [k for k, line in enumerate(lines) if '0x100,' in line][10:14]
-    for k in places:
+    indices = [k for k, line in enumerate(lines) if '0x100,' in line][10:14]
+    for k in indices:
         head, _, data = lines[k].rpartition(',')
         lines[k] = f'{head},{"B" if data[0] != "B" else "C"}{data[1:]}'
     log.write_text('\n'.join(lines) + '\n')
-    found = imported(log, capsys, tmp_path)['findings']
-    assert [own['text'].partition(',')[0] for own in found] == [
+    reported = imported(log, capsys, tmp_path)['findings']
+    assert [finding['text'].partition(',')[0] for finding in reported] == [
         'JointPositions: checksum: 4', 'JointPositions: lost frames: 4',
     ]  # fmt: skip
-    assert 'such as JointPositions.PositionsCheck: expected 0x' in found[0]['text']
+    assert 'such as JointPositions.PositionsCheck: expected 0x' in reported[0]['text']
 
 
 # -- logs that are none ------------------------------------------------------------------------------------------------
@@ -195,7 +196,7 @@ DAMAGED = [
 
 
 @pytest.mark.parametrize(('name', 'content', 'text'), DAMAGED)
-def test_a_log_that_is_none_is_one_line_and_leaves_no_bag(tmp_path, capsys, name, content, text):
+def test_an_invalid_log_is_reported_in_one_line_and_leaves_no_bag(tmp_path, capsys, name, content, text):
     log, bag = tmp_path / name, tmp_path / 'bag'
     log.write_text(content)
     assert main(['bag', 'import', str(log), '--mapping', 'log_loader', '-o', str(bag)]) == 1
@@ -206,13 +207,13 @@ def test_a_log_that_is_none_is_one_line_and_leaves_no_bag(tmp_path, capsys, name
 
 
 @pytest.mark.parametrize('suffix', ['csv', 'asc', 'blf'])
-def test_a_log_that_is_cut_or_overwritten_anywhere_ends_in_a_bag_or_in_one_line(tmp_path, capsys, suffix):
+def test_a_truncated_or_damaged_log_yields_a_bag_or_one_line(tmp_path, capsys, suffix):
     whole = logs.write_log(tmp_path / f'whole.{suffix}', 0.05).read_bytes()
     dice = np.random.default_rng(5)
     for k in range(12):
         data = bytearray(whole[: dice.integers(len(whole))] if k % 2 else whole)
-        for place in dice.integers(len(data), size=5) if len(data) and not k % 2 else ():
-            data[place] = dice.integers(256)
+        for index in dice.integers(len(data), size=5) if len(data) and not k % 2 else ():
+            data[index] = dice.integers(256)
         log, bag = tmp_path / f'{k}.{suffix}', tmp_path / f'bag_{k}'
         log.write_bytes(data)
         status = main(['bag', 'import', str(log), '--mapping', 'log_loader', '-o', str(bag)])
@@ -222,7 +223,7 @@ def test_a_log_that_is_cut_or_overwritten_anywhere_ends_in_a_bag_or_in_one_line(
         assert 'Traceback' not in captured.err
 
 
-def test_an_existing_directory_is_left_alone(tmp_path, capsys):
+def test_an_existing_directory_is_not_changed(tmp_path, capsys):
     log, bag = logs.write_log(tmp_path / 'log.csv', 0.1), tmp_path / 'bag'
     bag.mkdir()
     (bag / 'mine').write_text('kept')
@@ -231,7 +232,7 @@ def test_an_existing_directory_is_left_alone(tmp_path, capsys):
     assert (bag / 'mine').read_text() == 'kept'
 
 
-def test_without_asammdf_an_mf4_says_what_to_install(tmp_path):
+def test_an_mf4_log_without_asammdf_reports_the_package_to_install(tmp_path):
     log = tmp_path / 'log.mf4'
     log.write_bytes(b'MDF')
     words = ['bag', 'import', str(log), '--mapping', 'log_loader', '-o', str(tmp_path / 'bag')]

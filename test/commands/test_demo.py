@@ -1,4 +1,4 @@
-"""The demonstration with its real processes, short; the whole one is slow."""
+"""Tests of the demonstration with its processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rosbags.highlevel import AnyReader
 from dyn_nodes.commands import demo_cockpit
 
 UNDER_WAY = r'\n +(?!0\.0 )[\d.]+ of 600 s'
-"""A line of progress with simulated time that has left zero."""
+"""Pattern of a line of progress with simulated time above zero."""
 
 
 class Demo:
@@ -61,8 +61,8 @@ class Demo:
 
     def node_pids(self) -> dict[str, int]:
         (log,) = self.out.glob('2*/log/launch.log')
-        found = re.findall(r'\[(\w+)-\d+\]: process started with pid \[(\d+)\]', log.read_text())
-        return {name: int(pid) for name, pid in found}
+        started = re.findall(r'\[(\w+)-\d+\]: process started with pid \[(\d+)\]', log.read_text())
+        return {name: int(pid) for name, pid in started}
 
     def assert_no_node_is_left(self) -> None:
         for pid in self.node_pids().values():
@@ -116,7 +116,7 @@ def test_ctrl_c_stops_everything_and_reports_the_part_that_ran(demo):
 
 
 @pytest.mark.slow
-def test_a_node_that_dies_is_named_and_the_rest_stopped(demo):
+def test_a_node_that_dies_is_reported_and_all_others_are_stopped(demo):
     run = demo('--separate', '--duration', '600')
     run.wait_for(UNDER_WAY)
     os.kill(run.node_pids()['hydraulic_actuator_node'], signal.SIGKILL)
@@ -127,7 +127,7 @@ def test_a_node_that_dies_is_named_and_the_rest_stopped(demo):
 
 
 @pytest.mark.parametrize('duration', ['0', '-3', 'nan', '1e9'])
-def test_a_duration_that_is_none_is_refused(demo, duration):
+def test_an_invalid_duration_is_rejected(demo, duration):
     run = demo('--duration', duration)
     assert run.wait() == 2
     assert '--duration: expected more than 0 and at most 3600 s' in run.text
@@ -163,7 +163,7 @@ def page_of(address: str) -> str:
 
 
 @pytest.mark.slow
-def test_the_cockpit_is_there_during_the_run_and_gone_afterwards(tmp_path):
+def test_the_cockpit_answers_only_during_the_run(tmp_path):
     with socket.socket() as taken:
         taken.bind(('127.0.0.1', 0))
         taken.listen()
@@ -178,7 +178,7 @@ def test_the_cockpit_is_there_during_the_run_and_gone_afterwards(tmp_path):
             wait_until(lambda: 'viewer_node' in run.node_pids())
             wait_until(lambda: answers(address.group(1)))
             assert '<html' in page_of(address.group(1)).lower()
-            os.kill(run.node_pids()['viewer_node'], signal.SIGKILL)  # a run goes on without its cockpit
+            os.kill(run.node_pids()['viewer_node'], signal.SIGKILL)  # a run continues without its cockpit
             time.sleep(1.0)
             assert run.process.poll() is None
         finally:
@@ -207,7 +207,7 @@ def answers(address: str) -> bool:
     ('environment', 'shown'), [({}, False), ({'DISPLAY': ':0'}, True), ({'WAYLAND_DISPLAY': 'wayland-0'}, True)]
 )
 @pytest.mark.skipif(sys.platform != 'linux', reason='elsewhere there is always a display')
-def test_the_browser_is_opened_where_there_is_a_display_and_only_when_the_page_answers(monkeypatch, environment, shown):
+def test_the_browser_is_opened_on_a_display_once_the_page_answers(monkeypatch, environment, shown):
     for name in ('DISPLAY', 'WAYLAND_DISPLAY'):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -215,12 +215,12 @@ def test_the_browser_is_opened_where_there_is_a_display_and_only_when_the_page_a
     opened = []
     monkeypatch.setattr(demo_cockpit.webbrowser, 'open', opened.append)
     cockpit = demo_cockpit.make_cockpit(20000 + os.getpid() % 20000)
-    cockpit.look()
+    cockpit.open_when_ready()
     assert opened == []
     with socket.socket() as page:
         page.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         page.bind(('127.0.0.1', cockpit.port))
         page.listen()
-        cockpit.look()
-        cockpit.look()
+        cockpit.open_when_ready()
+        cockpit.open_when_ready()
     assert opened == ([cockpit.address] if shown else [])

@@ -1,4 +1,4 @@
-"""When a demonstration gives up: after wall time without progress, and a node that compiles is progress."""
+"""A demonstration stops after a wall time without progress; compilation counts as progress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LINE = '[{}] [INFO] [1.0] [{}]: {}'
 
 
 class Watched:
-    """A watcher of two nodes and a cockpit that run, on a wall clock of its own."""
+    """A watcher of two running nodes and a cockpit, with a simulated wall clock."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         self.now = 50.0
@@ -37,13 +37,13 @@ class Watched:
     def stop(self, reason: str) -> None:
         self.session.stopping = True
 
-    def say(self, label: str, text: str) -> None:
+    def print_line(self, label: str, text: str) -> None:
         self.state.add_line(LINE.format(label, label.rpartition('-')[0], text))
 
     def wait(self, seconds: float) -> str:
         for _ in range(10):
             self.now += 0.1 * seconds
-            self.watcher.look()
+            self.watcher.check()
         return self.watcher.failure
 
 
@@ -52,20 +52,20 @@ def watched(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Watched:
     return Watched(monkeypatch, tmp_path)
 
 
-def test_compiling_has_no_deadline_whichever_node_is_ready_first(watched: Watched) -> None:
-    watched.say('dynamics_node-1', 'compiling log_loader, once, about 20 s')
-    watched.say('controller_node-2', 'compiling log_loader, once, about 20 s')
+def test_compilation_has_no_timeout(watched: Watched) -> None:
+    watched.print_line('dynamics_node-1', 'compiling log_loader, once, about 20 s')
+    watched.print_line('controller_node-2', 'compiling log_loader, once, about 20 s')
     assert watched.wait(20 * STANDSTILL) == ''
-    watched.say('controller_node-2', 'compiled in 700 s')
+    watched.print_line('controller_node-2', 'compiled in 700 s')
     assert watched.state.compiling
     assert watched.wait(20 * STANDSTILL) == ''
-    watched.say('dynamics_node-1', 'compiled in 1400 s')
+    watched.print_line('dynamics_node-1', 'compiled in 1400 s')
     assert watched.wait(0.9 * STANDSTILL) == ''
     assert 'has stood still for 180 s' in watched.wait(0.2 * STANDSTILL)
 
 
-def test_without_compiling_or_time_the_deadline_counts(watched: Watched) -> None:
-    watched.say('dynamics_node-1', 'waiting: no node controller_node yet')
+def test_the_timeout_applies_without_compilation_or_progress_of_time(watched: Watched) -> None:
+    watched.print_line('dynamics_node-1', 'waiting: no node controller_node yet')
     assert watched.wait(0.95 * STANDSTILL) == ''
     watched.state.set_time(0.1, watched.now)
     assert watched.wait(0.95 * STANDSTILL) == ''
@@ -73,13 +73,13 @@ def test_without_compiling_or_time_the_deadline_counts(watched: Watched) -> None
 
 
 def test_a_cockpit_that_died_while_it_compiled_makes_no_progress(watched: Watched) -> None:
-    watched.say('viewer_node-3', 'compiling log_loader, once, about 20 s')
+    watched.print_line('viewer_node-3', 'compiling log_loader, once, about 20 s')
     watched.children[2].running, watched.children[2].returncode = False, -9
     assert watched.wait(0.5 * STANDSTILL) == ''
     assert 'stood still' in watched.wait(0.6 * STANDSTILL)
 
 
-def test_a_demo_that_fails_leaves_latest_for_the_commands_after_it(
+def test_a_failed_demo_updates_latest(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from dyn_nodes.cli import main
@@ -102,7 +102,7 @@ def test_a_demo_that_fails_leaves_latest_for_the_commands_after_it(
 def test_a_demo_in_a_domain_with_a_machine_does_not_start_and_names_the_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Its report would be that of the other machine."""
+    """Its report would mix both machines."""
     from dyn_nodes.cli import main
     from dyn_nodes.middleware import Context, Node, init, message
 

@@ -1,4 +1,4 @@
-"""`dyn-nodes init` and `dyn-nodes attach`: a first machine YAML for URDFs as they are published."""
+"""Tests of `dyn-nodes init` and `dyn-nodes attach` with published URDFs."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_tiago_stands_on_its_wheels_and_castors(tmp_path, capsys):
 
 
 @needs_robots
-def test_locking_and_standing_leave_the_mass_where_the_urdf_has_it(tmp_path):
+def test_init_keeps_mass_and_centre_of_mass_of_the_urdf(tmp_path):
     urdf = ROBOTS / 'tiago_description' / 'robots' / 'tiago.urdf'
     machine, _ = init(urdf, tmp_path)
     alone = load_machine(urdf)
@@ -73,7 +73,7 @@ def test_locking_and_standing_leave_the_mass_where_the_urdf_has_it(tmp_path):
     )
 
 
-def test_every_guess_is_marked_as_one_and_says_how(tmp_path):
+def test_every_guess_is_marked_and_explained(tmp_path):
     machine, text = init(PLATFORM, tmp_path)
     values = yaml.safe_load(text)
     for wheel in values['wheels'].values():
@@ -83,13 +83,13 @@ def test_every_guess_is_marked_as_one_and_says_how(tmp_path):
     for value in (shared['stiffness'], shared['damping'], *shared['friction'].values()):
         assert value['assumed'].startswith('guess: ')
     assert 'attachment: free  # guess: ' in text
-    assert '  # guess: a wheel, or what steers it' in text
+    assert '  # guess: a wheel or its steering' in text
     assert set(values) == {'name', 'base', 'initial', 'locked', 'defaults', 'wheels'}
     assert len(machine.assumed) == 4 + 2 * 4
     assert all(reason.startswith('guess: ') for reason in machine.assumed.values())
 
 
-def test_stiffness_and_damping_are_what_their_reasons_say(tmp_path):
+def test_stiffness_and_damping_agree_with_their_explanations(tmp_path):
     machine, _ = init(PLATFORM, tmp_path)
     sag = 0.008 * np.hypot(0.7, 0.66)
     wheel = machine.wheels[0]
@@ -101,7 +101,7 @@ def test_stiffness_and_damping_are_what_their_reasons_say(tmp_path):
 
 
 def test_struts_of_a_heavy_machine_on_short_feet_are_longer_than_its_sag(tmp_path):
-    """50 t on outriggers 7.5 m apart: 0.8 % of their distance would be more than the feet are high."""
+    """50 t on outriggers 7.5 m apart: 0.8 % of their distance exceeds the height of the feet."""
     machine, text = init(ROOT / 'test' / 'zoo' / 'crane.urdf', tmp_path)
     assert 'of static sag, 30% of the shortest strut' in text
     stance = at_rest(machine)[1]
@@ -121,7 +121,7 @@ def test_an_excavator_stands_on_the_ends_of_its_tracks(tmp_path):
     assert 'the front end of the track right_track_link' in text
 
 
-def test_without_wheels_the_corners_of_the_base_never_reach_beyond_it(tmp_path):
+def test_without_wheels_the_corners_are_within_the_base(tmp_path):
     round_base = (
         (CORPUS / 'crane.urdf').read_text().replace('<box size="3 2 0.5"/>', '<cylinder radius="1.5" length="0.5"/>')
     )
@@ -132,8 +132,8 @@ def test_without_wheels_the_corners_of_the_base_never_reach_beyond_it(tmp_path):
     assert [wheel.name for wheel in machine.wheels] == ['front_right', 'front_left', 'rear_right', 'rear_left']
     assert 'corners of the sole of the base body' in text
     init(path, tmp_path)
-    places = np.array([wheel.position[:2] for wheel in load_machine(path, tmp_path / 'crane.yaml').wheels])
-    np.testing.assert_allclose(np.linalg.norm(places, axis=1), 1.5, rtol=1e-6)
+    positions = np.array([wheel.position[:2] for wheel in load_machine(path, tmp_path / 'crane.yaml').wheels])
+    np.testing.assert_allclose(np.linalg.norm(positions, axis=1), 1.5, rtol=1e-6)
 
 
 @needs_robots
@@ -144,7 +144,7 @@ def test_without_wheels_the_corners_of_the_base_never_reach_beyond_it(tmp_path):
         ('g1_description/urdf/g1_29dof_rev_1_0.urdf', 'the base body ends 0.64 m above the lowest link'),
     ],
 )
-def test_what_does_not_stand_gets_a_fixed_base_and_the_reason(tmp_path, capsys, name, reason):
+def test_a_machine_that_cannot_stand_gets_a_fixed_base_and_the_reason(tmp_path, capsys, name, reason):
     machine, text = init(ROBOTS / name, tmp_path)
     assert machine.base.attachment == 'fixed'
     assert reason in text
@@ -179,7 +179,7 @@ def test_joints_without_inertia_are_held_so_that_the_machine_loads(tmp_path):
     assert len(machine.movable_joints) == 29
 
 
-def test_a_joint_whose_range_is_beyond_zero_starts_inside_it(tmp_path):
+def test_a_joint_whose_range_excludes_zero_starts_inside_its_range(tmp_path):
     path = tmp_path / 'crane.urdf'
     path.write_text((CORPUS / 'crane.urdf').read_text().replace('lower="-0.2" upper="1.2"', 'lower="0.2" upper="1.2"'))
     machine, text = init(path, tmp_path)
@@ -187,7 +187,7 @@ def test_a_joint_whose_range_is_beyond_zero_starts_inside_it(tmp_path):
     assert 'where 0 is outside' in text
 
 
-def test_a_broken_urdf_is_refused_with_its_lines(tmp_path, capsys):
+def test_a_broken_urdf_is_rejected_with_its_lines(tmp_path, capsys):
     assert main(['init', str(CORPUS / 'mass_negative.urdf'), '-o', str(tmp_path / 'x.yaml')]) == 1
     error = capsys.readouterr().err
     assert 'mass_negative.urdf:' in error
@@ -195,18 +195,18 @@ def test_a_broken_urdf_is_refused_with_its_lines(tmp_path, capsys):
     assert not (tmp_path / 'x.yaml').exists()
 
 
-def test_a_xacro_file_is_expanded_or_the_way_to_expand_it_said(tmp_path, capsys):
+def test_a_xacro_file_without_an_expander_is_reported(tmp_path, capsys):
     path = tmp_path / 'a.urdf.xacro'
     path.write_text('<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="b"/></robot>')
     assert main(['init', str(path), '-o', str(tmp_path / 'x.yaml')]) == 1
     assert 'xacro' in capsys.readouterr().err
 
 
-def test_a_file_that_is_there_is_kept(tmp_path, capsys):
+def test_an_existing_file_is_kept_without_force(tmp_path, capsys):
     output = tmp_path / 'mine.yaml'
     output.write_text('name: mine\n')
     assert main(['init', str(PLATFORM), '-o', str(output)]) == 1
-    assert '--force writes over it' in capsys.readouterr().err
+    assert '--force overwrites it' in capsys.readouterr().err
     assert output.read_text() == 'name: mine\n'
     assert main(['init', str(PLATFORM), '-o', str(output), '--force']) == 0
     assert 'controller:=false' in capsys.readouterr().out  # it has no joint that moves
@@ -217,7 +217,7 @@ def test_a_file_that_is_there_is_kept(tmp_path, capsys):
 
 
 @needs_robots
-def test_a_ur10_on_the_platform_weighs_both_and_finds_its_meshes(tmp_path):
+def test_a_ur10_on_the_platform_has_the_total_mass_and_valid_meshes(tmp_path):
     arm = ROBOTS / 'ur_description' / 'urdf' / 'ur10_robot.urdf'
     output = tmp_path / 'both.urdf'
     words = ['attach', str(PLATFORM), str(arm), '--to', 'mount', '--prefix', 'ur10_', '-o', str(output)]
@@ -243,7 +243,7 @@ def test_an_arm_can_be_turned_and_moved(tmp_path):
     np.testing.assert_allclose(pose, [[0, -1, 0, 0], [1, 0, 0, 0], [0, 0, 1, 1], [0, 0, 0, 1]], atol=1e-12)
 
 
-def test_names_that_both_have_are_refused_and_a_prefix_proposed(tmp_path, capsys):
+def test_equal_names_are_rejected_and_a_prefix_is_proposed(tmp_path, capsys):
     other = tmp_path / 'other.urdf'
     shutil.copy(PLATFORM, other)
     words = ['attach', str(PLATFORM), str(other), '--to', 'mount', '-o', str(tmp_path / 'both.urdf')]
@@ -254,7 +254,7 @@ def test_names_that_both_have_are_refused_and_a_prefix_proposed(tmp_path, capsys
     assert main([*words, '--prefix', 'upper_']) == 0
 
 
-def test_an_unknown_link_is_refused(tmp_path, capsys):
+def test_an_unknown_link_is_rejected(tmp_path, capsys):
     words = ['attach', str(PLATFORM), str(CORPUS / 'crane.urdf'), '--to', 'mound', '-o', str(tmp_path / 'both.urdf')]
     assert main(words) == 1
     assert "'mound' (did you mean 'mount'?)" in capsys.readouterr().err

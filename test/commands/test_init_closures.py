@@ -1,4 +1,4 @@
-"""`dyn-nodes init`: loops of a four-bar linkage from files of other programs become constraints of the machine YAML."""
+"""Tests of `dyn-nodes init`: loops of a four-bar linkage from files of other programs become constraints."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def joint(name, parent, child, at, limit='effort="100" velocity="5"', extra=''):
 
 
 def four_bar(folder, more='', limit='effort="100" velocity="5"', mimic=''):
-    """A four-bar linkage as the SolidWorks exporter writes it: frames at the pins, axes as those of the root link."""
+    """Write a four-bar linkage in the form of the SolidWorks exporter: frames at the pins, axes as the root link."""
     path = folder / 'four_bar.urdf'
     path.write_text(
         '<robot name="four_bar">'
@@ -64,7 +64,7 @@ def loop_closures(folder, **keys):
 
 
 def posture(urdf, angle):
-    """Joint positions and pins of the assembled machine at an angle of the crank."""
+    """Return the start and the link poses of the assembled machine at an angle of the crank, rad."""
     start = constrained_machine(load_machine(urdf, urdf.with_suffix('.yaml')), {'a': angle})
     q = dict(zip(start.system.blocks.tree.position_names, start.q))
     poses = link_poses(start.machine.links, start.machine.joints, q)
@@ -72,7 +72,7 @@ def posture(urdf, angle):
 
 
 def assert_it_is_the_four_bar(urdf, apart=1e-9):
-    """The coupler ends where the rocker does, and the crank carries the weight by virtual work."""
+    """Check that coupler and rocker meet and that the crank carries the weight, by virtual work."""
     for angle in (0.0, 0.4):
         start, poses = posture(urdf, angle)
         ends = [poses[name][:3, :3] @ at + poses[name][:3, 3] for name, at in (('coupler', C - B), ('rocker', C - D))]
@@ -86,7 +86,7 @@ def assert_it_is_the_four_bar(urdf, apart=1e-9):
         assert start.at_rest().efforts == {'a': pytest.approx(expected, rel=1e-6)}
 
 
-def test_loop_closures_of_the_solidworks_exporter_are_found_beside_the_urdf(tmp_path):
+def test_loop_closures_of_the_solidworks_exporter_are_read_from_beside_the_urdf(tmp_path):
     urdf = four_bar(tmp_path)
     loop_closures(tmp_path)
     values = init(urdf)
@@ -109,7 +109,7 @@ def test_a_config_folder_of_the_package_is_searched_too(tmp_path):
     assert 'loop_1' in init(four_bar(tmp_path / 'urdf'))['constraints']
 
 
-def test_a_loop_takes_the_place_of_mimics_that_approximate_it(tmp_path):
+def test_a_loop_replaces_the_mimics_that_approximate_it(tmp_path):
     urdf = four_bar(tmp_path, mimic='<mimic joint="a" multiplier="-0.9"/>')
     loop_closures(tmp_path)
     assert list(init(urdf)['constraints']) == ['loop_1']
@@ -147,7 +147,7 @@ def test_faults_of_loop_closures_have_file_line_and_key(tmp_path, capsys, change
     assert not (tmp_path / 'x.yaml').exists()
 
 
-def test_joints_that_the_urdf_does_not_have_are_reported(tmp_path, capsys):
+def test_joints_missing_in_the_urdf_are_reported(tmp_path, capsys):
     loop_closures(tmp_path, independent=['a', 'wheel'])
     init(four_bar(tmp_path))
     assert "independent: expected movable joints of the URDF, found 'wheel'" in capsys.readouterr().err
@@ -195,7 +195,7 @@ SITES = '<connect name="pin" site1="tip" site2="eye"/>'
 
 
 @pytest.mark.parametrize('equality', [CONNECT, SITES])
-def test_connect_of_an_mjcf_file_is_where_mujoco_has_it(tmp_path, equality):
+def test_connect_of_an_mjcf_file_agrees_with_mujoco(tmp_path, equality):
     mujoco = pytest.importorskip('mujoco')
     path = mjcf(tmp_path, equality)
     urdf = four_bar(tmp_path)
@@ -284,7 +284,7 @@ def test_a_loop_joint_of_an_sdf_file_closes_the_loop(tmp_path):
 
 
 def test_a_ball_joint_closes_a_planar_loop_whose_file_is_rounded(tmp_path):
-    """A third row, across the plane, would ask for what the rounded axes do not give."""
+    """A third row, normal to the plane, would be inconsistent with the rounded axes."""
     path = tmp_path / 'four_bar.sdf'
     path.write_text(f'<sdf version="1.10"><model name="four_bar">{sdf_joint("ball")}</model></sdf>')
     urdf = four_bar(tmp_path)
@@ -297,15 +297,15 @@ def test_a_ball_joint_closes_a_planar_loop_whose_file_is_rounded(tmp_path):
 
 def test_a_loop_joint_in_a_gazebo_element_of_the_urdf_closes_the_loop(tmp_path):
     pose = f'<pose>{spaced(C - D)} 0 0 0</pose>'
-    own = sdf_joint(pose=pose).replace('coupler', 'X').replace('rocker', 'coupler').replace('X', 'rocker')
+    element = sdf_joint(pose=pose).replace('coupler', 'X').replace('rocker', 'coupler').replace('X', 'rocker')
     plugin = '<plugin name="mimic"><joint>b</joint><joint>d</joint></plugin>'
-    urdf = four_bar(tmp_path, more=f'<gazebo>{own}{plugin}</gazebo>')
+    urdf = four_bar(tmp_path, more=f'<gazebo>{element}{plugin}</gazebo>')
     assert init(urdf)['constraints']['pin']['first']['link'] == 'rocker'
     assert_it_is_the_four_bar(urdf)
 
 
 @pytest.mark.parametrize(
-    ('own', 'message'),
+    ('element', 'message'),
     [
         (
             sdf_joint(kind='universal'),
@@ -320,9 +320,9 @@ def test_a_loop_joint_in_a_gazebo_element_of_the_urdf_closes_the_loop(tmp_path):
         ),
     ],
 )
-def test_faults_of_an_sdf_file_have_file_line_and_key(tmp_path, capsys, own, message):
+def test_faults_of_an_sdf_file_have_file_line_and_key(tmp_path, capsys, element, message):
     path = tmp_path / 'four_bar.sdf'
-    path.write_text(f'<sdf version="1.10"><model name="four_bar">{own}</model></sdf>')
+    path.write_text(f'<sdf version="1.10"><model name="four_bar">{element}</model></sdf>')
     words = ['init', str(four_bar(tmp_path)), '-o', str(tmp_path / 'x.yaml'), '--closures', str(path)]
     assert main(words) == 1
     assert f'{path}:1: {message}' in capsys.readouterr().err

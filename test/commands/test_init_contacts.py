@@ -1,4 +1,4 @@
-"""Contacts that `dyn-nodes init` finds under wheels, feet and bases: the support polygon against hand geometry."""
+"""Tests of the contacts of `dyn-nodes init` under wheels, feet and bases against analytic geometry."""
 
 from __future__ import annotations
 
@@ -52,26 +52,26 @@ def test_a_round_base_stands_on_a_ring_that_keeps_its_margin(tmp_path):
 
 
 def test_round_feet_reach_to_their_rims(tmp_path):
-    """Pads of radius 0.3 m at three corners: the support of their hull is that of the corners, and 0.3 m all round."""
-    places = [(1.0, 0.0), (-0.5, 0.8), (-0.5, -0.8)]
+    """Pads of radius 0.3 m at three corners: their hull is the hull of the corners offset by 0.3 m."""
+    positions = [(1.0, 0.0), (-0.5, 0.8), (-0.5, -0.8)]
     pad = shape('<cylinder radius="0.3" length="0.05"/>')
-    machine = machine_of(tmp_path, parts=''.join(foot(f'foot_{k}', x, y, pad) for k, (x, y) in enumerate(places)))
+    machine = machine_of(tmp_path, parts=''.join(foot(f'foot_{k}', x, y, pad) for k, (x, y) in enumerate(positions)))
     owners = {wheel.link for wheel in machine.wheels}
     assert owners == {'foot_0', 'foot_1', 'foot_2'}
-    middle = {f'foot_{k}': np.array(place) for k, place in enumerate(places)}
+    middle = {f'foot_{k}': np.array(position) for k, position in enumerate(positions)}
     feet = np.array([middle[wheel.link] + wheel.position[:2] for wheel in machine.wheels])
     hull = ConvexHull(feet)
     for a, b, offset in hull.equations:
         normal = np.array([a, b])
-        truth = max(float(np.array(place) @ normal) for place in places) + 0.3
+        truth = max(float(np.array(position) @ normal) for position in positions) + 0.3
         least_half_width = 0.3 + 0.5 * 1.5
         assert truth - 2 * LOSS * least_half_width <= -offset <= truth + 1e-9
 
 
 def test_small_feet_have_one_contact_each(tmp_path):
     pad = shape('<cylinder radius="0.01" length="0.05"/>')
-    places = [(0.5, 0.4), (0.5, -0.4), (-0.5, 0.4), (-0.5, -0.4)]
-    machine = machine_of(tmp_path, parts=''.join(foot(f'foot_{k}', x, y, pad) for k, (x, y) in enumerate(places)))
+    positions = [(0.5, 0.4), (0.5, -0.4), (-0.5, 0.4), (-0.5, -0.4)]
+    machine = machine_of(tmp_path, parts=''.join(foot(f'foot_{k}', x, y, pad) for k, (x, y) in enumerate(positions)))
     assert [wheel.name for wheel in machine.wheels] == ['foot_0', 'foot_1', 'foot_2', 'foot_3']
     assert all(wheel.position[:2] == pytest.approx([0.0, 0.0], abs=1e-12) for wheel in machine.wheels)
 
@@ -82,10 +82,10 @@ def test_small_feet_have_one_contact_each(tmp_path):
 )
 def test_a_wheel_has_one_contact_below_its_middle(tmp_path, geometry, rpy):
     wheel = shape(geometry, rpy=rpy)
-    places = [(0.5, 0.4), (0.5, -0.4), (-0.5, 0.4), (-0.5, -0.4)]
-    parts = ''.join(foot(f'wheel_{k}', x, y, wheel, 'continuous') for k, (x, y) in enumerate(places))
+    positions = [(0.5, 0.4), (0.5, -0.4), (-0.5, 0.4), (-0.5, -0.4)]
+    parts = ''.join(foot(f'wheel_{k}', x, y, wheel, 'continuous') for k, (x, y) in enumerate(positions))
     machine = machine_of(tmp_path, parts=parts)
-    assert [tuple(np.round(wheel.position[:2], 9)) for wheel in machine.wheels] == places
+    assert [tuple(np.round(wheel.position[:2], 9)) for wheel in machine.wheels] == positions
     assert all(wheel.free_length == pytest.approx(0.2) for wheel in machine.wheels)
 
 
@@ -108,7 +108,7 @@ def test_a_base_that_touches_in_a_point_or_line_does_not_stand(tmp_path, base):
 
 
 @pytest.mark.parametrize('tolerance', [0.01, 0.1, 0.3])
-def test_corners_lose_no_more_than_the_tolerance_and_never_reach_beyond(tolerance):
+def test_corners_are_within_the_hull_and_its_tolerance(tolerance):
     rng = np.random.default_rng(3)
     for _ in range(20):
         points = rng.normal(size=(60, 2)) * rng.uniform(0.5, 3.0, 2)

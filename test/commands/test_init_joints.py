@@ -1,4 +1,4 @@
-"""`dyn-nodes init`: mimic joints as couplings, limits of 0, and that `check` accepts whatever it writes."""
+"""Tests of `dyn-nodes init`: mimic joints, limits of 0, and acceptance by `check`."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def mimic(leader, multiplier=None, offset=None):
 
 
 def chain(folder, *joints, masses=(5.0, 5.0, 5.0), base=30.0, shape=''):
-    """A URDF whose links one, two, three hang on each other in a row."""
+    """Write a URDF with the links one, two and three."""
     path = folder / 'chain.urdf'
     links = link('base', base, 0.0, shape) + ''.join(
         link(name, mass) for name, mass in zip(('one', 'two', 'three'), masses)
@@ -55,7 +55,7 @@ def chain(folder, *joints, masses=(5.0, 5.0, 5.0), base=30.0, shape=''):
 
 
 def init(urdf, folder):
-    """The YAML that `init` writes, which `check` accepts."""
+    """Return the YAML of `init`; assert that `check` accepts it."""
     output = folder / f'{urdf.stem}.yaml'
     assert main(['init', str(urdf), '-o', str(output), '--force']) == 0
     assert main(['check', str(urdf), '--config', str(output), '--json']) == 0
@@ -63,12 +63,12 @@ def init(urdf, folder):
 
 
 def moving_effort(urdf, positions, rates):
-    """Effort at the leader that holds the joints that move with it, by virtual work, N m or N."""
+    """Return the effort at the leader that holds all joints that move with it, by virtual work, N m or N."""
     model = pin.buildModelFromUrdf(str(urdf))
     data, q, v = model.createData(), np.zeros(model.nq), np.zeros(model.nv)
     for name in model.names[1:]:
-        place = model.joints[model.getJointId(name)]
-        q[place.idx_q], v[place.idx_v] = positions.get(name, 0.0), rates.get(name, 0.0)
+        pin_joint = model.joints[model.getJointId(name)]
+        q[pin_joint.idx_q], v[pin_joint.idx_v] = positions.get(name, 0.0), rates.get(name, 0.0)
     return float(v @ pin.computeGeneralizedGravity(model, data, q))
 
 
@@ -86,7 +86,7 @@ def test_mimic_joints_of_a_scissor_lift_become_couplings(tmp_path, capsys):
     assert json.loads(out[out.index('{\n') :])['warnings'] == []
 
 
-def test_the_machine_with_couplings_runs_and_its_drive_carries_all_that_moves(tmp_path):
+def test_the_drive_of_coupled_joints_carries_all_moving_links(tmp_path):
     urdf = CASES / 'mimic_lift.urdf'
     init(urdf, tmp_path)
     plant = Plant(load_machine(urdf, tmp_path / 'mimic_lift.yaml'), 'effort', 2e-3, 5e-4, ())
@@ -141,12 +141,12 @@ def test_a_rack_follows_its_pinion(tmp_path):
         (joint('one', 'base', 'one', kind='fixed'), (5.0, 5.0, 5.0), 'mimics one, which does not move it'),
         (joint('one', 'base', 'one'), (0.0, 5.0, 5.0), 'mimics one, which does not move it'),
         (joint('one', 'base', 'one'), (5.0, 0.0, 5.0), 'moves no inertia'),
-        (joint('one', 'base', 'one', limits='lower="0" upper="0.01"'), (5.0, 5.0, 5.0), 'its own limits'),
+        (joint('one', 'base', 'one', limits='lower="0" upper="0.01"'), (5.0, 5.0, 5.0), 'limits of this joint'),
     ],
 )
-def test_a_mimic_joint_that_nothing_moves_is_held_where_its_leader_puts_it(tmp_path, leader, masses, reason):
-    """Leader fixed or without inertia, follower without inertia, limits that do not meet those of the leader."""
-    lower = -3 if reason != 'its own limits' else 0.5
+def test_an_immovable_mimic_joint_is_held_at_the_position_from_its_leader(tmp_path, leader, masses, reason):
+    """Leader fixed or without inertia, follower without inertia, limits incompatible with the leader."""
+    lower = -3 if reason != 'limits of this joint' else 0.5
     limits = f'lower="{lower}" upper="3"'
     follower = joint('two', 'base', 'two', mimic('one', 2, 0.3), limits=limits)
     urdf = chain(tmp_path, leader, follower, joint('three', 'base', 'three'), masses=masses)
@@ -157,7 +157,7 @@ def test_a_mimic_joint_that_nothing_moves_is_held_where_its_leader_puts_it(tmp_p
     assert values['initial']['joint_positions']['two'] == pytest.approx(0.3 if lower < 0 else 0.525)
 
 
-def test_light_joints_are_held_only_where_all_that_moves_with_them_is_light(tmp_path):
+def test_light_joints_are_held_only_if_their_followers_are_light(tmp_path):
     """0.1 kg of 40 kg is less than 0.5 %, but its followers weigh 10 kg."""
     joints = (
         joint('one', 'base', 'one'),
@@ -171,7 +171,7 @@ def test_light_joints_are_held_only_where_all_that_moves_with_them_is_light(tmp_
     assert values['locked'] == ['one', 'two', 'three']
 
 
-def test_a_leader_starts_where_its_followers_may_be(tmp_path):
+def test_a_leader_starts_within_the_limits_of_its_followers(tmp_path):
     """three = one - 0.8 has the range 0.2 to 1.2, so that one starts within 1.0 to 2.0."""
     follower = joint('three', 'base', 'three', mimic('one', 1, -0.8), limits='lower="0.2" upper="1.2"')
     urdf = chain(tmp_path, joint('one', 'base', 'one'), joint('two', 'one', 'two'), follower)
@@ -197,9 +197,9 @@ def test_a_mimic_joint_is_reported_until_the_yaml_couples_or_locks_it(tmp_path):
     assert load_machine_report(urdf, config).warnings == ()
     text = 'mimic_lift.urdf:7: joint fold: expected a coupling or a lock of it in the machine YAML'
     config.write_text('locked: [level]\ninitial: {joint_positions: {lift: 0.2}}\n')
-    found = [str(warning) for warning in load_machine_report(urdf, config).warnings if 'mimic' in str(warning)]
-    assert len(found) == 1
-    assert text in found[0]
+    mimic_warnings = [str(warning) for warning in load_machine_report(urdf, config).warnings if 'mimic' in str(warning)]
+    assert len(mimic_warnings) == 1
+    assert text in mimic_warnings[0]
 
 
 # --- limits of 0 ---------------------------------------------------------------------------------------------------
@@ -208,18 +208,18 @@ def test_a_mimic_joint_is_reported_until_the_yaml_couples_or_locks_it(tmp_path):
 def test_limits_of_zero_are_named_and_the_joint_becomes_actuated(tmp_path, capsys):
     values = init(CASES / 'zero_limits.urdf', tmp_path)
     assert values['joints'] == {'shoulder': {'class': 'actuated'}}
-    said = 'shoulder: class actuated, because its effort and velocity are limited to 0 in the URDF'
-    assert said in capsys.readouterr().out
+    message = 'shoulder: class actuated, because its effort and velocity are limited to 0 in the URDF'
+    assert message in capsys.readouterr().out
     machine, _, warnings = load_machine_report(CASES / 'zero_limits.urdf', tmp_path / 'zero_limits.yaml')
     shoulder = machine.joint('shoulder')
     assert (shoulder.effort_limit, shoulder.velocity_limit) == (np.inf, np.inf)
     assert machine.idle_joints == {}
-    found = 'expected limits of a driven joint in the URDF, found effort and velocity 0, interpreted as no limit'
-    assert f'joints.shoulder: {found}' in str(warnings[-1])
+    problem = 'expected limits of a driven joint in the URDF, found effort and velocity 0, interpreted as no limit'
+    assert f'joints.shoulder: {problem}' in str(warnings[-1])
 
 
-def test_a_passive_joint_that_nothing_holds_becomes_actuated_with_the_reason(tmp_path):
-    """A slide without friction, effort 0: it would fall for ever."""
+def test_a_free_passive_joint_becomes_actuated_with_a_reason(tmp_path):
+    """A vertical slide without friction and effort would fall."""
     urdf = chain(
         tmp_path,
         joint('one', 'base', 'one', kind='prismatic', drive=(0, 1)).replace('0 1 0', '0 0 1'),

@@ -1,4 +1,4 @@
-"""`dyn-nodes linearize`: what it prints, writes and refuses."""
+"""Tests of `dyn-nodes linearize`: output, files and errors."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ def test_the_model_as_json_npz_and_picture(capsys, tmp_path):
     files = [tmp_path / name for name in ('model.npz', 'model.png')]
     options = ['--bode', 'crank_joint/effort', 'crank_joint', '--frequencies', '0.5', '2', '--json']
     assert main(['linearize', 'four_bar', *options, '--npz', str(files[0]), '--plot', str(files[1])]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found['machine'] == 'four_bar'
-    assert found['state_names'] == ['crank_joint', 'crank_joint_rate']
-    assert not found['stable']
-    assert found['controllability'] == {'rank': 2, 'order': 2, 'rest': []}
-    assert found['bode']['hertz'] == [0.5, 2.0]
-    own = 4 * np.pi**2 * np.array([0.25, 4.0]) + found['A'][1][0]
-    assert found['bode']['gain'] == pytest.approx(np.abs(found['B'][1][0] / own))
+    result = json.loads(capsys.readouterr().out)
+    assert result['machine'] == 'four_bar'
+    assert result['state_names'] == ['crank_joint', 'crank_joint_rate']
+    assert not result['stable']
+    assert result['controllability'] == {'rank': 2, 'order': 2, 'rest': []}
+    assert result['bode']['hertz'] == [0.5, 2.0]
+    denominator = 4 * np.pi**2 * np.array([0.25, 4.0]) + result['A'][1][0]
+    assert result['bode']['gain'] == pytest.approx(np.abs(result['B'][1][0] / denominator))
     arrays = np.load(files[0])
-    assert arrays['A'].tolist() == found['A']
+    assert arrays['A'].tolist() == result['A']
     assert arrays['x'].shape == arrays['rate'].shape
     assert files[1].read_bytes().startswith(b'\x89PNG')
 
 
 @pytest.mark.parametrize(
-    ('A', 'said', 'counted'),
+    ('A', 'message', 'counted'),
     [
         ([[0.0, 1.0], [0.0, 0.0]], 'integrator', 'no pole grows, 2 at the origin'),
         ([[-1e-14, 4.0], [-4.0, -1e-14]], 'undamped', 'no pole grows'),
         ([[1.0, 0.0], [0.0, -2.0]], '-1', '1 pole grows'),
     ],
 )
-def test_poles_without_decay_are_named_in_place_of_a_time_constant(A, said, counted, capsys):
+def test_poles_without_decay_are_named_instead_of_a_time_constant(A, message, counted, capsys):
     names = ['q', 'q_rate']
     model = LinearModel(np.array(A), np.eye(2), np.eye(2), np.zeros((2, 2)), names, ['a', 'b'], names, np.ones(2))
     _print(SimpleNamespace(machine=SimpleNamespace(name='any')), model, None, [])
     text = capsys.readouterr().out
     assert f'inputs a, b; {counted}\n' in text
-    assert f' {said} ' in text
+    assert f' {message} ' in text
 
 
 def test_the_table_names_modes_and_reach(capsys):
@@ -59,12 +59,12 @@ def test_the_table_names_modes_and_reach(capsys):
 
 
 @pytest.mark.parametrize(
-    ('options', 'said'),
+    ('options', 'message'),
     [
         (['nothing'], 'MACHINE: urdf/nothing.urdf was not found'),
         (['four_bar', '--posture', 'crank=1'], "--posture: 'crank=1': unknown joint; known: crank_joint"),
         (['four_bar', '--at', '3'], '--bag and --at: expected both or neither'),
-        (['four_bar', '--bag', 'b', '--at', '3', '--after', '1'], '--bag: expected without --posture and --after'),
+        (['four_bar', '--bag', 'b', '--at', '3', '--after', '1'], '--bag: expected no --posture and no --after'),
         (['four_bar', '--after', '-1'], '--after: expected 0 to 60 s, found -1'),
         (['four_bar', '--input', 'crank'], '--input: expected NAME=NUMBER, found crank'),
         (['four_bar', '--input', 'crank=nan'], '--input: expected NAME=NUMBER, found crank=nan'),
@@ -78,15 +78,15 @@ def test_the_table_names_modes_and_reach(capsys):
         (['four_bar', '--npz', '/no/x.npz'], '/no/x.npz: No such file or directory'),
     ],
 )
-def test_a_mistake_gets_one_line(capsys, options, said):
+def test_a_mistake_is_reported_in_one_line(capsys, options, message):
     assert main(['linearize', *options]) != 0
     (line,) = capsys.readouterr().err.strip().splitlines()
-    assert said in line
+    assert message in line
 
 
 @pytest.fixture
 def bag(tmp_path):
-    """Joints, base and oil of a machine, sampled at other times each."""
+    """Return data of joints, base and oil of a machine, sampled at different times."""
     times = np.array([0.0, 1.0, 2.0])
     data = BagData(tmp_path, 'mcap', '')
     columns = {'boom/position': times + 0.5, 'boom/velocity': times + 0.1, 'boom/effort': np.full(3, np.nan)}
@@ -114,13 +114,13 @@ SYSTEM = SimpleNamespace(
 )
 
 
-def test_the_state_of_a_bag_is_the_newest_of_each_topic_and_the_rest_is_named(bag):
-    found = recorded_state(SYSTEM, bag, 1.1, np.full(8, 7.0), np.zeros(1))
-    assert found.x == pytest.approx([1.0, 7.0, 1.5, 9.0, 1.1, 0.5 * 0.0, 1e-3, 7.0])
-    assert (found.u.tolist(), found.time) == ([2.0], 1.0)
-    assert found.missing == ('wheel/s',)
+def test_the_state_of_a_bag_uses_the_newest_messages_and_lists_missing_states(bag):
+    recorded = recorded_state(SYSTEM, bag, 1.1, np.full(8, 7.0), np.zeros(1))
+    assert recorded.x == pytest.approx([1.0, 7.0, 1.5, 9.0, 1.1, 0.5 * 0.0, 1e-3, 7.0])
+    assert (recorded.u.tolist(), recorded.time) == ([2.0], 1.0)
+    assert recorded.missing == ('wheel/s',)
 
 
-def test_a_time_beyond_the_bag_is_refused(bag):
+def test_a_time_beyond_the_bag_is_rejected(bag):
     with pytest.raises(BagReadingError, match='expected a time from 0 to 2 s, found 9 s'):
         recorded_state(SYSTEM, bag, 9.0, np.zeros(8), np.zeros(1))

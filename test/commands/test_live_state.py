@@ -30,7 +30,7 @@ def state() -> LiveState:
     return state
 
 
-def test_the_display_shows_everything_a_spectator_asks_for(state):
+def test_the_display_shows_time_attitude_loads_margins_and_pressures(state):
     text = shown(state)
     for words in ('12.00 of 24 s', '2.0 times real time', 'recover', '8.50°', 'peak 8.55°', '97.0 kN', 'in the air'):
         assert words in text
@@ -46,7 +46,7 @@ def test_bars_are_as_long_as_the_loads_are_large(state):
     assert 0 == rear_left < rear_right < front_left <= front_right
 
 
-def test_a_margin_that_is_not_known_has_no_band_and_no_bar(state):
+def test_an_unknown_margin_has_no_band_and_no_bar(state):
     state.set_margin('zmp', math.nan)
     assert state.margin_status('zmp') == UNKNOWN
     assert state.margin_part('zmp') == 0.0
@@ -56,7 +56,7 @@ def test_a_margin_that_is_not_known_has_no_band_and_no_bar(state):
     assert state.margin_status('load_share') == CAUTION
 
 
-def test_a_moment_is_held_against_the_levels_that_its_node_has_published():
+def test_a_moment_is_compared_with_the_published_levels():
     state = LiveState('m', 1.0)
     for value, band in ((-0.1, DANGER), (1e5, OK), (3e4, OK)):
         state.set_margin('net_moment', value)
@@ -66,7 +66,7 @@ def test_a_moment_is_held_against_the_levels_that_its_node_has_published():
     assert state.margin_part('net_moment') == pytest.approx(0.3)
 
 
-def test_speed_is_that_of_the_last_seconds():
+def test_speed_is_averaged_over_the_last_seconds():
     state = LiveState('m', 100.0)
     assert state.speed is None
     for wall in range(20):
@@ -74,7 +74,7 @@ def test_speed_is_that_of_the_last_seconds():
     assert state.speed == pytest.approx(5.0)
 
 
-def test_before_the_first_message_the_nodes_are_heard():
+def test_log_lines_are_shown_before_the_first_message():
     state = LiveState('log_loader', 24.0)
     state.log.append('[dynamics_node-4] waiting: no node controller_node yet')
     assert 'starting the nodes' in shown(state)

@@ -1,4 +1,4 @@
-"""`dyn-nodes monitor replay`: a log of the simulated machine's bus gives the margins that its topics would give."""
+"""Tests of `dyn-nodes monitor replay`: a log of the simulated bus yields the same margins as the topics."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def measured():
 
 @pytest.fixture(scope='module')
 def bag(measured, tmp_path_factory):
-    """The measurements as a log of the machine's bus, imported."""
+    """Return a bag imported from a log of the measurements on the machine's bus."""
     folder = tmp_path_factory.mktemp('replay')
     mapping = fixtures.log_loader()
     sender, joints = Sender(mapping.measurements), [joint.name for joint in measured.machine.movable_joints]
@@ -51,12 +51,12 @@ def bag(measured, tmp_path_factory):
     for k, time in enumerate(measured.time.tolist()):
         values = {('position', name): q for name, q in zip(joints, measured.positions[k].tolist())}
         values |= {('velocity', name): v for name, v in zip(joints, measured.velocities[k].tolist())}
-        for what, vector in (
+        for quantity, vector in (
             ('angular_velocity', measured.angular_velocity[k]), ('linear_acceleration', measured.specific_force[k]),
         ):  # fmt: skip
-            values |= {('imu', f'{what}_{axis}'): x for axis, x in zip('xyz', vector.tolist())}
+            values |= {('imu', f'{quantity}_{axis}'): x for axis, x in zip('xyz', vector.tolist())}
         for name in ('ImuRates', 'ImuAccelerations', 'JointPositions', 'JointVelocities'):
-            raw = sender.encode(next(own for own in mapping.frames if own.name == name), values)
+            raw = sender.encode(next(frame for frame in mapping.frames if frame.name == name), values)
             logger.on_message_received(can.Message(1_700_000_000.0 + time, raw.identifier, raw.extended, data=raw.data))
     logger.stop()
     assert main(['bag', 'import', str(folder / 'log.blf'), '--mapping', 'log_loader', '-o', str(folder / 'bag')]) == 0
@@ -65,14 +65,14 @@ def bag(measured, tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def page(bag, tmp_path_factory):
-    """What the command leaves."""
+    """Return the directory with the results of the command."""
     out = tmp_path_factory.mktemp('page') / 'out'
     command = ['monitor', 'replay', str(bag), '--machine', 'log_loader', '--out', str(out)]
     assert main([*command, '-p', f'payload:={PAYLOAD:.0f}']) == 0
     return out
 
 
-def test_margins_from_the_bus_are_those_from_topics_within_its_quantization(measured, page):
+def test_margins_from_the_bus_equal_those_from_topics_within_the_quantization(measured, page):
     monitor = StabilityMonitor(measured.machine, MEASURES)
     monitor.payload = PAYLOAD
     wanted = {}
@@ -80,7 +80,7 @@ def test_margins_from_the_bus_are_those_from_topics_within_its_quantization(meas
         monitor.imu(time, measured.angular_velocity[k], measured.specific_force[k], None)
         monitor.joints(time, measured.positions[k], measured.velocities[k])
         if monitor.settled:
-            wanted[round(time, 2)] = {name: own.value for name, own in monitor.balance().margins.items()}
+            wanted[round(time, 2)] = {name: margin.value for name, margin in monitor.balance().margins.items()}
     data, scale = read_bag(page / 'bag'), full_scale(measured.machine)
     times = np.round(data.table('ground_reactions/rear_left').time - data.table('joint_states').time[0], 2).tolist()
     for name in MEASURES:
@@ -90,35 +90,35 @@ def test_margins_from_the_bus_are_those_from_topics_within_its_quantization(meas
         assert max(errors) < 0.005 * scale[name]
 
 
-def test_a_payload_that_nothing_gives_is_named_in_summary_report_and_text(bag, tmp_path, capsys):
+def test_an_assumed_payload_is_reported_in_summary_report_and_text(bag, tmp_path, capsys):
     out = tmp_path / 'out'
     assert main(['monitor', 'replay', str(bag), '--machine', 'log_loader', '--out', str(out)]) == 0
     text = ' '.join(capsys.readouterr().out.split())
-    said = 'payload 5100 kg (payload.mass of the machine file; no payload in the bag)'
-    assert f'assumed {said}' in text
+    assumption = 'payload 5100 kg (payload.mass of the machine file; no payload in the bag)'
+    assert f'assumed {assumption}' in text
     summary = json.loads((out / 'summary.json').read_text())
-    (found,) = summary['assumed']
-    assert (found['quantity'], found['value'], found['unit']) == ('payload', 5100.0, 'kg')
+    (assumed,) = summary['assumed']
+    assert (assumed['quantity'], assumed['value'], assumed['unit']) == ('payload', 5100.0, 'kg')
     assert summary['replay']['assumed'] == summary['assumed']
-    assert said in (out / 'report.html').read_text()
+    assert assumption in (out / 'report.html').read_text()
 
 
-def test_the_slope_is_named_where_the_bag_has_no_imu(bag, tmp_path):
+def test_a_bag_without_imu_reports_the_assumed_slope(bag, tmp_path):
     replayed = replay_bag(bag, tmp_path / 'out', {'machine': 'log_loader', 'payload': PAYLOAD, 'imu': 'off'})
-    (found,) = replayed.assumed
-    assert (found.quantity, found.value, found.unit) == ('slope', [0.0, 0.0], 'rad')
+    (assumed,) = replayed.assumed
+    assert (assumed.quantity, assumed.value, assumed.unit) == ('slope', [0.0, 0.0], 'rad')
 
 
-def test_nothing_is_named_as_assumed_where_payload_and_imu_are_given(page):
+def test_with_payload_and_imu_no_assumptions_are_reported(page):
     assert json.loads((page / 'summary.json').read_text())['assumed'] == []
 
 
-def test_the_report_the_summary_and_the_bag_have_what_the_monitor_said(bag, measured, page):
+def test_report_summary_and_bag_contain_the_results_of_the_monitor(bag, measured, page):
     summary = json.loads((page / 'summary.json').read_text())
     assert summary['machine'] == 'log_loader'
     assert summary['replay']['bag'] == str(bag)
     assert summary['payload_kg'] == PAYLOAD
-    assert summary['duration_s'] == pytest.approx(4.0, abs=0.05), 'since the start, whatever the wall clock says'
+    assert summary['duration_s'] == pytest.approx(4.0, abs=0.05), 'since the start, independent of the wall clock'
     assert summary['replay']['instants'] == len(measured.time)
     assert summary['replay']['refused'] == {}
     least = summary['replay']['least']
@@ -132,7 +132,7 @@ def test_the_report_the_summary_and_the_bag_have_what_the_monitor_said(bag, meas
     assert '/diagnostics' not in topics
 
 
-def test_the_same_bag_gives_the_same_bag(bag, page, tmp_path):
+def test_a_replay_is_reproducible(bag, page, tmp_path):
     replay_bag(bag, tmp_path / 'bag', {'machine': 'log_loader', 'payload': PAYLOAD})
     assert (tmp_path / 'bag/bag_0.mcap').read_bytes() == (page / 'bag/bag_0.mcap').read_bytes()
 
@@ -151,9 +151,9 @@ def test_margins_are_withdrawn_in_a_gap_of_the_bag(bag, tmp_path, monkeypatch):
 
 def test_without_pressures_an_estimated_payload_is_the_rated_one(bag, tmp_path):
     parameters = {'machine': 'log_loader', 'payload_source': 'estimated'}
-    found = replay_bag(bag, tmp_path / 'bag', parameters)
-    assert found.payload is not None
-    assert found.payload[1] > found.payload[0]
+    replayed = replay_bag(bag, tmp_path / 'bag', parameters)
+    assert replayed.payload is not None
+    assert replayed.payload[1] > replayed.payload[0]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_without_pressures_an_estimated_payload_is_the_rated_one(bag, tmp_path):
         (('BAG', '--machine', 'log_loader', '-p', 'periods:=1'), "did you mean 'period'"),
     ],
 )
-def test_what_cannot_be_replayed_is_one_line_and_leaves_nothing(bag, tmp_path, capsys, words, text):
+def test_a_failed_replay_is_reported_in_one_line_and_leaves_no_files(bag, tmp_path, capsys, words, text):
     out = tmp_path / 'out'
     words = [str(bag) if word == 'BAG' else word for word in words]
     status = main(['monitor', 'replay', *words, '--out', str(out)])
@@ -179,7 +179,7 @@ def test_what_cannot_be_replayed_is_one_line_and_leaves_nothing(bag, tmp_path, c
     assert not out.exists()
 
 
-def test_a_damaged_bag_is_one_line(bag, tmp_path, capsys):
+def test_a_damaged_bag_is_reported_in_one_line(bag, tmp_path, capsys):
     copy = tmp_path / 'copy'
     shutil.copytree(bag, copy)
     file = copy / 'bag_0.mcap'

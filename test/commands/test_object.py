@@ -1,4 +1,4 @@
-"""`dyn-nodes object check`."""
+"""Tests of `dyn-nodes object check`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_check_prints_frequencies_stiffness_sag_and_residuals(tmp_path, capsys):
     assert facts['rods']['mass_residual'] < 1e-9
 
 
-def test_objects_of_the_package_have_names_and_mistakes_one_line(tmp_path, capsys):
+def test_objects_are_read_by_name_and_mistakes_are_reported_in_one_line(tmp_path, capsys):
     assert main(['object', 'check', 'bar', '--frequencies', '0']) == 0
     assert 'left - right: 3333.33 N/m, 1.2 kg' in capsys.readouterr().out
     for arguments, status, part in (

@@ -1,4 +1,4 @@
-"""`dyn-nodes omni` and `dyn-nodes design`: what they print and write, and how they refuse."""
+"""Tests of `dyn-nodes omni` and `dyn-nodes design`: output, files and errors."""
 
 from __future__ import annotations
 
@@ -72,36 +72,36 @@ def test_a_picture_is_written(tmp_path, capsys):
         (['rates', 'three_wheels', 'path_1', '--plot', 'p.nonsense'], 2, '--plot: Format'),
     ],
 )
-def test_mistakes_of_omni_are_told_in_one_line(arguments, status, part, capsys):
+def test_mistakes_of_omni_are_reported_in_one_line(arguments, status, part, capsys):
     assert cli.main(['omni', *arguments]) == status
     error = capsys.readouterr().err
     assert part in error
     assert error.count('\n') == 1
 
 
-def test_a_design_becomes_a_vehicle_that_omni_takes(tmp_path, capsys):
+def test_omni_reads_the_vehicle_of_a_design(tmp_path, capsys):
     from dyn_nodes.analysis.omni_config import load_omni_machine
     from dyn_nodes.multibody.isotropy import condition_number, scaled
 
     vehicle, picture = tmp_path / 'mine.yaml', tmp_path / 'map.png'
     command = ['design', 'isotropic', '--wheels', '5', '--roller', '60', '--distance', '0.4', '--length', '0.5']
     assert cli.main([*command, '--vehicle', str(vehicle), '--plot', str(picture), '--json']) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [design['family'] for design in found] == ['star', 'star, turned', 'general', 'general']
-    assert [design['condition_number'] for design in found] == pytest.approx([1.0] * 4, abs=1e-9)
+    designs = json.loads(capsys.readouterr().out)
+    assert [design['family'] for design in designs] == ['star', 'star, turned', 'general', 'general']
+    assert [design['condition_number'] for design in designs] == pytest.approx([1.0] * 4, abs=1e-9)
     L = load_omni_machine(vehicle).vehicle.L
     assert condition_number(scaled(L, 0.5)) == pytest.approx(1.0, abs=1e-9)
     assert cli.main(['omni', 'torques', str(vehicle), 'path_3', '--step', '0.5']) == 0
     assert picture.read_bytes()[:4] == b'\x89PNG'
 
 
-def test_given_places_get_the_nearest_layout_and_say_whether_it_is_even(capsys):
-    places = '0.2,0.3 -0.2,0.3 -0.2,-0.3 0.2,-0.3'
-    assert cli.main(['design', 'isotropic', '--wheels', '4', '--places', places]) == 0
+def test_specified_positions_get_the_nearest_layout_and_its_isotropy_is_reported(capsys):
+    positions = '0.2,0.3 -0.2,0.3 -0.2,-0.3 0.2,-0.3'
+    assert cli.main(['design', 'isotropic', '--wheels', '4', '--places', positions]) == 0
     assert 'hubs and rollers turned until the six conditions hold' in ' '.join(capsys.readouterr().out.split())
-    places = '0.3,0 0.31,0.02 0.29,-0.02'  # all in one corner
-    assert cli.main(['design', 'isotropic', '--wheels', '3', '--length', '0.4', '--places', places]) == 1
-    assert 'no isotropic layout found in these places' in ' '.join(capsys.readouterr().out.split())
+    positions = '0.3,0 0.31,0.02 0.29,-0.02'  # all in one corner
+    assert cli.main(['design', 'isotropic', '--wheels', '3', '--length', '0.4', '--places', positions]) == 1
+    assert 'no isotropic layout was found at these positions' in ' '.join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_given_places_get_the_nearest_layout_and_say_whether_it_is_even(capsys):
         (['--wheels', '4', '--roller', '45', '50'], '--roller: expected one angle, or 4, found 2'),
     ],
 )
-def test_impossible_designs_are_refused_with_the_reason(arguments, part, capsys):
+def test_impossible_designs_are_rejected_with_the_reason(arguments, part, capsys):
     assert cli.main(['design', 'isotropic', *arguments]) in (1, 2)
     error = capsys.readouterr().err
     assert part in error

@@ -1,4 +1,4 @@
-"""Ranges of options are their types, and earlier names of options still do."""
+"""Tests of the types of options and of earlier names of options."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def options(parser, path=()):
         (picture, 'a.svg', 'a.txt', 'a .png, .svg or .pdf'),
     ],
 )
-def test_a_value_beyond_the_range_of_its_option_names_option_expected_and_found(capsys, kind, good, bad, expected):
+def test_a_value_beyond_its_range_is_reported_with_option_range_and_value(capsys, kind, good, bad, expected):
     parser = CommandParser()
     parser.add_argument('--x', type=kind)
     assert parser.parse_args([f'--x={good}']).x is not None
@@ -60,17 +60,18 @@ def test_a_value_beyond_the_range_of_its_option_names_option_expected_and_found(
     assert caught.value.status == 2
 
 
-def test_numbers_come_as_they_are_written():
+def test_numbers_are_parsed_by_name_and_in_pairs():
     assert numbers_by_name('a=1,b=-2.5') == {'a': 1.0, 'b': -2.5}
     assert pairs('1,2 3,4') == [(1.0, 2.0), (3.0, 4.0)]
 
 
 def test_every_number_has_a_range():
-    assert not [(path, own.option_strings) for path, own in options(build_parser()) if own.type in (int, float)]
+    unlimited = [(path, action) for path, action in options(build_parser()) if action.type in (int, float)]
+    assert not unlimited
 
 
-def test_the_same_thing_has_the_same_name_in_every_command():
-    names = {(option, *path) for path, own in options(build_parser()) for option in own.option_strings}
+def test_equal_options_have_equal_names_in_all_commands():
+    names = {(option, *path) for path, action in options(build_parser()) for option in action.option_strings}
     assert {name[1:] for name in names if name[0] == '-o'} == {name[1:] for name in names if name[0] == '--out'}
     assert not {name for name in names if name[0] in ('--output', '--output-config', '--seconds', '--urdf', '--yaml')}
     assert {path[0] for option, *path in names if option == '--from'} == {'bag'}
@@ -96,7 +97,7 @@ def test_earlier_names_of_options_are_accepted_and_not_shown(words, name, value,
     assert all(present.startswith('--') for present in EARLIER.values())
 
 
-def test_a_wrong_value_is_one_line_without_the_usage(capsys):
+def test_a_wrong_value_is_reported_in_one_line_without_usage(capsys):
     assert main(['governor', 'test', 'log_loader', '--jobs', '0']) == 2
     assert capsys.readouterr().err == 'dyn-nodes: --jobs: expected 1 to 1024, found 0\n'
 

@@ -10,7 +10,7 @@ from dyn_nodes.commands.report import earlier_wall_time
 
 @pytest.fixture
 def bag(tmp_path):
-    """A small bag: two wheels' loads over two seconds."""
+    """Return a bag of the loads of two wheels over 2 s."""
     import numpy as np
     from rosbags.rosbag2 import StoragePlugin, Writer
     from rosbags.typesys import Stores, get_typestore
@@ -37,7 +37,7 @@ def test_a_report_is_made_beside_the_bag(bag, capsys):
     assert (bag.with_name('bag_report') / 'wheel_loads.png').is_file()
 
 
-def test_json_is_the_summary_and_nothing_else(bag, capsys, tmp_path):
+def test_json_output_is_the_summary_only(bag, capsys, tmp_path):
     assert main(['report', str(bag), '--json', '--out', str(tmp_path / 'out')]) == 0
     summary = json.loads(capsys.readouterr().out)
     assert summary == json.loads((tmp_path / 'out' / 'summary.json').read_text())
@@ -52,14 +52,14 @@ def test_json_is_the_summary_and_nothing_else(bag, capsys, tmp_path):
         (['{bag}', '--out', '/proc/no'], '/proc'),
     ],
 )
-def test_mistakes_are_one_line(bag, capsys, arguments, words):
+def test_mistakes_are_reported_in_one_line(bag, capsys, arguments, words):
     assert main(['report', *(word.format(bag=bag) for word in arguments)]) == 1
     error = capsys.readouterr().err
     assert words in error
     assert error.count('\n') == 1
 
 
-def test_the_wall_time_of_a_demonstration_is_kept(bag):
+def test_the_wall_time_of_a_demonstration_is_read_from_its_summary(bag):
     assert earlier_wall_time(bag) is None
     (bag.parent / 'summary.json').write_text(json.dumps({'wall_time_s': 12.5, 'bag': '/elsewhere/bag'}))
     assert earlier_wall_time(bag) == 12.5

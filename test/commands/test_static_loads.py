@@ -1,4 +1,4 @@
-"""`dyn-nodes check`: static load of every driven joint against its effort limit or the capacity of its actuator."""
+"""Tests of `dyn-nodes check`: static loads of driven joints against effort limits and capacities of actuators."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ WEIGHT, LEVER, GRAVITY = 20.0 * 9.81, 0.8, 9.81
 
 
 def check(urdf, config, capsys):
-    """Warnings of static loads, and the joints by name."""
+    """Return the warnings of static loads, and the joints by name."""
     assert main(['check', str(urdf), *(['--config', str(config)] if config else []), '--json']) == 0
     report = json.loads(capsys.readouterr().out)
-    warnings = [own for own in report['warnings'] if 'static load' in own['expected']]
+    warnings = [warning for warning in report['warnings'] if 'static load' in warning['expected']]
     return warnings, {joint['name']: joint for joint in report['machine']['joints']}
 
 
@@ -51,7 +51,7 @@ def test_a_joint_too_weak_for_its_link_is_named_with_both_numbers(capsys):
     assert '156.96 N m, found at most 60 N m' in out
 
 
-def test_the_posture_and_the_payload_of_the_file_count(tmp_path, capsys):
+def test_static_loads_use_posture_and_payload_of_the_file(tmp_path, capsys):
     """At 1.2 rad the arm's lever is 0.29 m: 56.9 N m without, 85.3 N m with 5 kg at 1.6 m."""
     values = {'initial': {'joint_positions': {'shoulder': 1.2}}}
     assert check(CASES / 'weak_arm.urdf', written(tmp_path, values), capsys)[0] == []
@@ -64,7 +64,7 @@ def test_the_posture_and_the_payload_of_the_file_count(tmp_path, capsys):
     assert warning['expected'].endswith('56.8757 N m, or 85.3135 N m with the greatest payload, 5 kg')
 
 
-def test_what_follows_by_a_coupling_is_part_of_the_load(tmp_path, capsys):
+def test_coupled_links_are_part_of_the_load(tmp_path, capsys):
     urdf = tmp_path / 'lift.urdf'
     urdf.write_text(
         (CASES / 'mimic_lift.urdf').read_text().replace('effort="2000" velocity="0.5"', 'effort="300" velocity="1"')
@@ -77,8 +77,8 @@ def test_what_follows_by_a_coupling_is_part_of_the_load(tmp_path, capsys):
     assert joints['fold']['static_load'] is None
 
 
-def test_the_capacity_of_a_cylinder_takes_the_place_of_the_limit(tmp_path, capsys):
-    """Relief pressure of the pump on the boom's cylinder lowered until it lifts no more."""
+def test_the_capacity_of_a_cylinder_replaces_the_effort_limit(tmp_path, capsys):
+    """With a lower relief pressure of the pump the cylinder cannot hold the boom."""
     values = yaml.safe_load((ROOT / 'config' / 'log_loader.yaml').read_text())
     urdf, config = ROOT / 'urdf' / 'log_loader.urdf', written(tmp_path, values)
     warnings, joints = check(urdf, config, capsys)
@@ -88,7 +88,7 @@ def test_the_capacity_of_a_cylinder_takes_the_place_of_the_limit(tmp_path, capsy
     supply = values['defaults']['supply']
     supply['relief_pressure'] = 4.0e6
     warnings, joints = check(urdf, written(tmp_path, values), capsys)
-    warning = next(own for own in warnings if own['where'] == 'actuators.boom')
+    warning = next(warning for warning in warnings if warning['where'] == 'actuators.boom')
     boom = joints['boom_joint']['static_load']
     assert not boom['least'] <= boom['load'] <= boom['greatest']
     assert warning['file'] == str(config)
@@ -97,8 +97,8 @@ def test_the_capacity_of_a_cylinder_takes_the_place_of_the_limit(tmp_path, capsy
     assert warning['found'] == f'{boom["least"]:.6g} to {boom["greatest"]:.6g} N m'
 
 
-def test_a_payload_with_which_the_machine_tips_loads_the_joint_all_the_same(tmp_path, capsys):
-    """1,000 kg at the end of the arm of a machine of 70 kg: 15.7 kN m beside the weight of the arm."""
+def test_a_payload_that_tips_the_machine_still_loads_the_joint(tmp_path, capsys):
+    """1,000 kg at the end of the arm of a machine of 70 kg: 15.7 kN m in addition to the weight of the arm."""
     assert main(['init', str(CASES / 'weak_arm.urdf'), '-o', str(tmp_path / 'init.yaml')]) == 0
     capsys.readouterr()
     values = yaml.safe_load((tmp_path / 'init.yaml').read_text())

@@ -1,4 +1,4 @@
-"""Records as tables and as JSON."""
+"""Tests of tables and JSON of records."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ class Wheel:
 
 
 WHEELS = [Wheel('front', 12.5), Wheel('rear', math.nan)]
-COLUMNS = {'wheel': lambda own: own.name, 'load, N': lambda own: f'{own.load:.1f}' if own.load == own.load else ''}
+COLUMNS = {
+    'wheel': lambda wheel: wheel.name,
+    'load, N': lambda wheel: f'{wheel.load:.1f}' if wheel.load == wheel.load else '',
+}
 
 
-def test_words_begin_at_the_left_and_numbers_end_at_the_right(capsys):
+def test_words_are_aligned_left_and_numbers_right(capsys):
     tables.show(WHEELS, COLUMNS, title='wheels [of] it')
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].strip() == 'wheels [of] it'
@@ -30,17 +33,17 @@ def test_words_begin_at_the_left_and_numbers_end_at_the_right(capsys):
     assert [column.justify for column in tables.table(WHEELS, COLUMNS).columns] == ['left', 'right']
 
 
-def test_rows_of_cells_need_headings_alone_and_a_long_cell_keeps_all_letters(capsys):
+def test_rows_of_cells_need_only_headings_and_long_cells_are_not_truncated(capsys):
     tables.show([('x' * 200, '-1')], ('name', 'value'))
     assert capsys.readouterr().out.count('x') == 200
     assert [column.header for column in tables.table([], ('a', 'b')).columns] == ['a', 'b']
 
 
-def test_records_are_json_with_null_for_what_is_no_number(capsys):
+def test_records_become_json_with_null_for_nan(capsys):
     tables.show(WHEELS, COLUMNS, as_json=True)
     assert json.loads(capsys.readouterr().out) == [{'name': 'front', 'load': 12.5}, {'name': 'rear', 'load': None}]
 
 
-def test_arrays_and_what_is_in_them_become_json():
-    found = {'a': np.array([[1.0, np.inf]]), 'b': np.bool_(True), 'c': (np.float64('nan'), 1)}
-    assert json.loads(json_text(found)) == {'a': [[1.0, None]], 'b': True, 'c': [None, 1]}
+def test_arrays_and_their_elements_become_json():
+    values = {'a': np.array([[1.0, np.inf]]), 'b': np.bool_(True), 'c': (np.float64('nan'), 1)}
+    assert json.loads(json_text(values)) == {'a': [[1.0, None]], 'b': True, 'c': [None, 1]}

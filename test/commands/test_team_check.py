@@ -1,4 +1,4 @@
-"""`dyn-nodes check` of a team."""
+"""Tests of `dyn-nodes check` for teams."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_check_prints_robots_objects_and_grasps(capsys):
     assert text.rstrip().endswith('no problems')
 
 
-def test_friction_that_the_files_do_not_give_is_assumed(tmp_path, capsys):
+def test_unspecified_friction_is_assumed(tmp_path, capsys):
     text = find_resource('config/rm_1.yaml').read_text()
     (tmp_path / 'rm.yaml').write_text(re.sub(r', friction: {.*}}', '}', text))
     file = tmp_path / 'team.yaml'
@@ -41,11 +41,11 @@ def test_friction_that_the_files_do_not_give_is_assumed(tmp_path, capsys):
     assert 'friction 0.7 is assumed of wheels that roll by constraint' in capsys.readouterr().out
 
 
-def test_check_gives_the_same_as_json(capsys):
+def test_json_of_check_contains_the_team(capsys):
     assert main(['check', str(BAR), '--json']) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found['valid'] is True
-    left = found['robots']['left']
+    result = json.loads(capsys.readouterr().out)
+    assert result['valid'] is True
+    left = result['robots']['left']
     assert left['mass'] == pytest.approx(75.5, abs=1e-5)
     # tanner-1998, 6.8, carry at 0 s: wheels of a milligram are the source's but for 1e-5 N
     forces = [left['ground']['normal_forces'][wheel] for wheel in ('left', 'right', 'caster')]
@@ -53,8 +53,8 @@ def test_check_gives_the_same_as_json(capsys):
     assert forces == pytest.approx([drive, drive, castor], abs=5e-5)
     assert left['ground']['margin'] == pytest.approx(drive, abs=1e-3)
     assert left['ground']['robust'] is True
-    assert found['grasps']['right_end']['force'] == pytest.approx([0.0, 0.0, 5.886], abs=1e-9)
-    assert found['objects']['bar']['mass'] == pytest.approx(1.2)
+    assert result['grasps']['right_end']['force'] == pytest.approx([0.0, 0.0, 5.886], abs=1e-9)
+    assert result['objects']['bar']['mass'] == pytest.approx(1.2)
 
 
 @pytest.mark.parametrize('option', [(), ('--json',)])
@@ -62,8 +62,8 @@ def test_faults_of_a_team_are_printed_and_the_status_is_one(tmp_path, capsys, op
     file = tmp_path / 'team.yaml'
     file.write_text(BAR.read_text().replace('patch: left', 'patch: lft'))
     assert main(['check', str(file), *option]) == 1
-    found = capsys.readouterr()
-    text = found.out if option else found.err
+    output = capsys.readouterr()
+    text = output.out if option else output.err
     assert 'grasps.left_end.patch' in text
     assert ('"valid": false' in text) if option else text.endswith('1 problem\n')
 

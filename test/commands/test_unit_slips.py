@@ -1,4 +1,4 @@
-"""`dyn-nodes check`: a number that is typed in another unit is a fault or a warning, in sound machines none is."""
+"""Tests of `dyn-nodes check`: a number in a wrong unit causes a fault or a warning; correct machines cause none."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from dyn_nodes.model.shapes import Shapes
 KNOWN = known_machines()
 SLIPPED = ('log_loader', 'excavator', 'telehandler', 'forwarder', 'agv_omni_motors', 'agv_mecanum_arm', 'arm_a6', 'car')
 EACH = 8
-"""Slips of a machine in the default test: 64 in all."""
+"""Number of slips for each machine in the default test."""
 UNSEEN = {'stribeck_speed: km/h', 'velocity: km/h'}
 """Slips by a factor of 3.6 are within the range of real machines."""
 
 
 def of_machine(name: str) -> list[Slip]:
     urdf, config = KNOWN[name]
-    found = [*urdf_slips(etree.parse(str(urdf)).getroot()), *yaml_slips(yaml.safe_load(config.read_text()))]
-    return [slip for slip in found if not any(f'{slip.place}: {slip.unit}'.endswith(own) for own in UNSEEN)]
+    slips = [*urdf_slips(etree.parse(str(urdf)).getroot()), *yaml_slips(yaml.safe_load(config.read_text()))]
+    return [slip for slip in slips if not any(f'{slip.place}: {slip.unit}'.endswith(ending) for ending in UNSEEN)]
 
 
 def loads_of(facts: dict | None) -> dict[str, float]:
     static = (facts or {}).get('static') or {}
-    return {name: own['load'] for name, own in static.get('wheels', {}).items()}
+    return {name: wheel['load'] for name, wheel in static.get('wheels', {}).items()}
 
 
 def warnings_of(urdf: Path, config: Path | None, loads: dict[str, float]) -> tuple[Problem, ...]:
-    """Problems and warnings without those of the plant, which take longer."""
+    """Return problems and warnings except those of the plant, which take longer."""
     machine, problems, warnings = load_machine_report(urdf, config)
     if machine is None:
         return problems
@@ -51,23 +51,23 @@ def warnings_of(urdf: Path, config: Path | None, loads: dict[str, float]) -> tup
 
 
 def unseen(name: str, slips: list[Slip], folder: Path) -> list[Slip]:
-    """Return the slips that add nothing to the check of the sound files."""
+    """Return the slips that cause no additional problem or warning."""
     files = KNOWN[name]
     report, facts = checked(load_machine_report(*files))
-    sound, loads = {(own.where, own.expected) for own in report.warnings}, loads_of(facts)
+    sound, loads = {(problem.where, problem.expected) for problem in report.warnings}, loads_of(facts)
 
     def is_seen(slip: Slip) -> bool:
         wrong = slipped(slip, *files, folder)
         quick = warnings_of(*wrong, loads)
-        if any((own.where, own.expected) not in sound for own in quick):
+        if any((problem.where, problem.expected) not in sound for problem in quick):
             return True
         whole, _ = checked(load_machine_report(*wrong))
-        return any((own.where, own.expected) not in sound for own in (*whole.problems, *whole.warnings))
+        return any((problem.where, problem.expected) not in sound for problem in (*whole.problems, *whole.warnings))
 
     return [slip for slip in slips if not is_seen(slip)]
 
 
-def test_sixty_slips_of_units_over_eight_machines(tmp_path):
+def test_at_most_three_of_64_unit_slips_are_missed(tmp_path):
     chosen = {name: random.Random(name).sample(of_machine(name), EACH) for name in SLIPPED}
     missed = [(name, slip) for name, slips in chosen.items() for slip in unseen(name, slips, tmp_path)]
     assert len(missed) <= 3, missed
@@ -75,7 +75,7 @@ def test_sixty_slips_of_units_over_eight_machines(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('name', SLIPPED)
-def test_of_all_slips_of_a_machine_one_in_twenty_is_missed_at_most(name, tmp_path):
+def test_at_most_one_in_twenty_slips_of_a_machine_is_missed(name, tmp_path):
     slips = of_machine(name)
     missed = unseen(name, slips, tmp_path)
     assert len(missed) <= 0.05 * len(slips), missed
@@ -125,13 +125,13 @@ URDF_SLIPS = [
 def test_slips_of_its_urdf_are_named_with_line_and_unit(where, path, keys, factor, unit, tmp_path):
     urdf, config = KNOWN['log_loader']
     wrong = slipped(Slip('urdf', where, '', (path, keys), factor), urdf, config, tmp_path)
-    warnings = [own for own in warnings_of(*wrong, {}) if own.where == where]
-    assert [own.file for own in warnings] == [str(wrong[0])]
+    warnings = [warning for warning in warnings_of(*wrong, {}) if warning.where == where]
+    assert [warning.file for warning in warnings] == [str(wrong[0])]
     assert path.split('/')[-1] in wrong[0].read_text().splitlines()[warnings[0].line - 1]
     assert unit in warnings[0].found.partition('; perhaps ')[2]
 
 
-def test_a_diameter_in_the_place_of_a_radius_is_named(tmp_path):
+def test_a_diameter_instead_of_a_radius_is_named(tmp_path):
     urdf, config = KNOWN['telehandler']
     key = ('defaults', 'wheel', 'free_length')
     wrong = slipped(Slip('yaml', '', '', key, 2.0), urdf, config, tmp_path)
@@ -141,22 +141,22 @@ def test_a_diameter_in_the_place_of_a_radius_is_named(tmp_path):
 
 
 @pytest.mark.parametrize('name', KNOWN)
-def test_no_machine_of_the_package_has_a_number_in_doubt(name):
+def test_machines_of_the_package_have_no_suspicious_numbers(name):
     machine = load_machine(*KNOWN[name])
     shapes = Shapes(machine.urdf, folders_above(machine.sources[0]))
     assert magnitude_warnings(machine, shapes, loads_of(machine_summary(machine))) == ()
 
 
 @pytest.mark.slow
-def test_no_machine_of_the_zoo_has_a_number_in_doubt(tmp_path):
+def test_machines_of_the_zoo_have_no_suspicious_numbers(tmp_path):
     doubted, count = [], 0
     for entry in machines():
         urdf, config = find(entry), tmp_path / f'{entry["name"]}.yaml'
         if urdf is None:
             continue
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            refused = main(['init', str(urdf), '-o', str(config)])
-        if refused:  # no link has a mass
+            rejected = main(['init', str(urdf), '-o', str(config)])
+        if rejected:  # no link has a mass
             continue
         machine, count = load_machine(urdf, config), count + 1
         shapes = Shapes(machine.urdf, folders_above(machine.sources[0]))

@@ -118,13 +118,13 @@ def test_a_governor_of_efforts_brings_nothing_down_by_itself(capsys):
     from dyn_nodes.cli import main
 
     assert main(['governor', 'test', 'log_loader', '--efforts', '--bring-down']) == 2
-    assert '--bring-down: a governor of efforts moves nothing by itself' in capsys.readouterr().err
+    assert '--bring-down: expected no --efforts' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ('words', 'text'),
     [
-        (['--jerk', '20'], '--jerk: the rate of outputs of a governor of efforts, expected --efforts beside it'),
+        (['--jerk', '20'], '--jerk: expected --efforts with it, found none'),
         (['--efforts', '--jerk', '0'], '--jerk: expected 0.1 to 10000, found 0'),
     ],
 )

@@ -227,10 +227,10 @@ def test_without_measurements_the_drives_hold_the_joints_in_the_end(by_efforts):
 
 def test_stops_of_efforts_without_the_governor_are_rejected(capsys):
     for words, text in (
-        (['--efforts', '--hard'], '--hard: where efforts move the joints only the governor stops them'),
-        (['--efforts', '--free'], '--free: where efforts move the joints only the governor stops them'),
-        (['--blind'], '--blind: valves are led to neutral without measurements anyway'),
-        (['--jerk', '5'], '--jerk: the rate of outputs of a governor of efforts'),
+        (['--efforts', '--hard'], '--hard: expected no --efforts, because only the governor stops joints'),
+        (['--efforts', '--free'], '--free: expected no --efforts, because only the governor stops joints'),
+        (['--blind'], '--blind: expected --efforts with it'),
+        (['--jerk', '5'], '--jerk: expected --efforts with it'),
     ):
         assert main(['governor', 'stops', 'log_loader', '--runs', '1', *words]) == 2
         assert text in capsys.readouterr().err

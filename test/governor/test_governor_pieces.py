@@ -78,7 +78,7 @@ def test_different_reports_are_not_added_up(report, summed, key):
 def test_another_file_is_rejected_by_its_name(summed, text):
     status, _, errors = summed(text)
     assert status == 1
-    assert '0.json: expected what `dyn-nodes governor test --json` prints' in errors
+    assert '0.json: expected a report of `dyn-nodes governor test --json`' in errors
 
 
 def test_a_report_of_random_runs_and_a_search_together_is_rejected(report, summed):

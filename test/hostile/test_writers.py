@@ -21,7 +21,7 @@ from lxml import etree
 from dyn_nodes.analysis import excitation, fit_lines, report
 from dyn_nodes.analysis.urdf_edit import with_elements
 from dyn_nodes.commands import attach, graph, init_yaml
-from dyn_nodes.commands.node_graph import Talk
+from dyn_nodes.commands.node_graph import NodeGraph
 from dyn_nodes.common.printing import xml_remark, yaml_word
 from dyn_nodes.control.voltage_profile import Segment, VoltageProfile
 from dyn_nodes.governor.campaign import replay as governor_replay
@@ -313,11 +313,11 @@ def test_first_machine_yaml(name):
 
 @each_text
 def test_graphs_of_nodes(name):
-    talk = Talk([name], {name: name}, {name: [name]}, {name: [name]})
-    plain = Talk(['a'], {'a': 'a'}, {'a': ['a']}, {'a': ['a']})
+    system = NodeGraph([name], {name: name}, {name: [name]}, {name: [name]})
+    plain = NodeGraph(['a'], {'a': 'a'}, {'a': ['a']}, {'a': ['a']})
     for text in (graph.mermaid, graph.dot):
-        assert len(text(talk).splitlines()) == len(text(plain).splitlines())
-    labels = [line for line in graph.mermaid(talk).splitlines() if '[' in line]
+        assert len(text(system).splitlines()) == len(text(plain).splitlines())
+    labels = [line for line in graph.mermaid(system).splitlines() if '[' in line]
     assert all(line.count('"') == 2 for line in labels)
-    strings = re.findall(r'"(?:[^"\\]|\\.)*"', graph.dot(talk))
+    strings = re.findall(r'"(?:[^"\\]|\\.)*"', graph.dot(system))
     assert len(strings) == len(re.findall(r'"(?:[^"\\]|\\.)*"', graph.dot(plain)))

@@ -1,4 +1,4 @@
-"""Files that close the loops of a URDF: one module a format, all of them in FORMATS."""
+"""Readers of files that close loops of a URDF: one module per format, listed in FORMATS."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dyn_nodes.model.xml_source import parse_xml, read_text
 from dyn_nodes.model.yaml_source import read_yaml
 
 YAML_NAME = 'loop_closures.yaml'
-"""File that the SolidWorks exporter writes beside the URDF or into the folder `config` of the package."""
+"""File of the SolidWorks exporter beside the URDF or in the folder `config` of the package."""
 
 
 class Format(NamedTuple):
-    """A format: what it is called, and how its root is read."""
+    """Name and reader of a format."""
 
     name: str
     read: Callable[[Any, Machine, Report, str], Closures]
@@ -31,15 +31,15 @@ FORMATS = {
     'sdf': Format('loop joints of an SDF file', sdf.read),
     'robot': Format('loop joints in <gazebo> elements', sdf.read_gazebo),
 }
-"""By root element of an XML file, or `yaml`."""
+"""Formats by root element of an XML file, or `yaml`."""
 
 
 def read_closures(path: Path, machine: Machine, report: Report) -> Closures | None:
-    """Return the loops of a file; None after a fault, which is in the report.
+    """Return the loops of a file; None after a fault, which is added to the report.
 
     Args:
         path: of the file.
-        machine: read from its URDF alone.
+        machine: read from its URDF only.
         report: of the file.
     """
     root: Any = None
@@ -59,7 +59,7 @@ def read_closures(path: Path, machine: Machine, report: Report) -> Closures | No
 
 
 def files_beside(urdf: Path) -> Iterator[Path]:
-    """Yield files beside a URDF that close its loops: those of the SolidWorks exporter, and the URDF itself."""
+    """Yield files that may close loops of a URDF: the file of the SolidWorks exporter and the URDF itself."""
     folders = (urdf.parent, urdf.parent / 'config', urdf.parent.parent, urdf.parent.parent / 'config')
     path = next((folder / YAML_NAME for folder in folders if (folder / YAML_NAME).is_file()), None)
     if path is not None:

@@ -1,4 +1,4 @@
-"""Pairs that a URDF leaves out because they close loops: as data, and as constraints of the machine YAML."""
+"""Kinematic pairs that close loops of a URDF, and their conversion to constraints of the machine YAML."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ Kind = Literal['hinge', 'slider', 'point', 'line', 'frame']
 FINE = 1e-9
 """Rounding of positions, m, and angles, rad."""
 TRIALS, SPREAD = 3, 0.3
-"""Number of postures, and their distance from zero, rad or m, in which the rank of loops is examined."""
+"""Number of postures for the rank of loops, and their greatest distance from zero, rad or m."""
 RANK = 1e-6
-"""Singular value over the greatest that counts as zero: CAD programs round to 1e-8."""
+"""Greatest relative singular value that counts as zero; CAD programs round to 1e-8."""
 HELD: dict[str, tuple[int, ...]] = {'line': (3, 4), 'point': (3, 4, 5), 'hinge': (0, 1, 3, 4, 5)}
 """Rows of a relative twist [angular; linear] that a constraint holds, its axis along z."""
 
@@ -33,7 +33,7 @@ class Pair:
 
     Attributes:
         name: of the pair, '' for none.
-        kind: what it leaves free: a turn, a travel, all turns, all turns and a travel, nothing.
+        kind: hinge (rotation), slider (translation), point (rotations), line (rotations, translation), frame (fixed).
         first, second: links, or `world`.
         pose: (4, 4) of its frame in the root link.
         axis: (3,) unit axis of a hinge, slider or line in that frame.
@@ -49,13 +49,13 @@ class Pair:
 
 @dataclass
 class Closures:
-    """What a file says of loops.
+    """The loops of a file.
 
     Attributes:
-        source: name of the file, and what it is.
+        source: format and name of the file.
         pairs: that close loops.
-        mimics: joints that follow others, beside those of the URDF.
-        driven: joints with a drive; None where the file does not say.
+        mimics: mimic joints, in addition to those of the URDF.
+        driven: joints with a drive; None if the file does not specify them.
     """
 
     source: str
@@ -65,15 +65,15 @@ class Closures:
 
 
 def loops_of(machine: Machine, closures: Closures) -> Loops:
-    """Return the loops that pairs close in a machine that was read from its URDF alone."""
+    """Return the loops that pairs close in a machine that was read from its URDF only."""
     paths = _Paths(machine)
     joints = paths.joints_of(closures.pairs)
     postures = [paths.posture(joints, seed) for seed in range(TRIALS)]
     poses = link_poses(machine.links, machine.joints, {})
     constraints: list[Constraint] = []
     rows = []
-    for k, given in enumerate(closures.pairs):
-        pair = paths.in_plane(given, joints, postures)
+    for k, original in enumerate(closures.pairs):
+        pair = paths.in_plane(original, joints, postures)
         relative = [paths.relative(pair, joints, at) for at in postures]
         kind = _least_kind(pair.kind, relative)
         rows.append(relative[0][list(HELD.get(kind, range(6)))])
@@ -89,9 +89,9 @@ def loops_of(machine: Machine, closures: Closures) -> Loops:
 
 
 def _least_kind(kind: str, relative: Iterable[Array]) -> str:
-    """Return the kind with the fewest rows that holds what a hinge does: in a planar loop a point on a line.
+    """Return the kind with the fewest rows that constrains as a hinge does; in a planar loop a point on a line.
 
-    More rows would depend on each other, and the rounding of the file would let them contradict each other.
+    Further rows would be redundant, and inconsistent because of the rounding of the file.
     """
     if kind != 'hinge':
         return kind
@@ -108,7 +108,7 @@ def _rank(matrix: Array) -> int:
 
 
 def _drives(machine: Machine, joints: list[str], rows: Array) -> set[str]:
-    """Return as many joints as the loops have freedoms, nearest to the root, that determine their motion.
+    """Return the joints nearest to the root that determine the motion of the loops, one for each freedom.
 
     Joints with an effort limit of 0 are passive.
     """
@@ -143,14 +143,14 @@ def _pose_of(link: str, poses: Mapping[str, Array]) -> Array:
 
 
 class _Paths:
-    """Joints between the links of a machine, and the motions that they give."""
+    """Joints between the links of a machine, and the motions of these joints."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._above = {joint.child: joint for joint in machine.joints}
 
     def _path(self, link: str) -> list[str]:
-        """Names of the movable joints from a link to the root."""
+        """Return the names of the movable joints from a link to the root."""
         names = []
         while link in self._above:
             joint = self._above[link]
@@ -159,7 +159,7 @@ class _Paths:
         return names
 
     def joints_of(self, pairs: Iterable[Pair]) -> list[str]:
-        """Return the movable joints of the loops of pairs, those near the root first."""
+        """Return the movable joints in the loops of pairs, ordered by depth from the root."""
         depth: dict[str, int] = {}
         for pair in pairs:
             paths = [self._path(link) for link in (pair.first, pair.second)]
@@ -169,13 +169,13 @@ class _Paths:
         return sorted(depth, key=lambda name: (depth[name], order.index(name)))
 
     def posture(self, joints: Collection[str], seed: int) -> dict[str, Array]:
-        """Return link poses near zero positions, the same for a seed."""
+        """Return link poses at random positions near zero, reproducible by the seed."""
         rng = np.random.default_rng(seed)
         positions = {name: float(rng.uniform(-SPREAD, SPREAD)) for name in joints}
         return link_poses(self._machine.links, self._machine.joints, positions)
 
     def relative(self, pair: Pair, joints: list[str], poses: Mapping[str, Array]) -> Array:
-        """Return the twists (6, n) of the first end against the second for unit rates of joints, axis along z."""
+        """Return the twists (6, n) of the first end against the second for unit joint rates; the axis is z."""
         start = link_poses(self._machine.links, self._machine.joints, {})
         carrier = pair.second if pair.second != WORLD else pair.first
         at = _pose_of(carrier, poses) @ np.linalg.inv(_pose_of(carrier, start)) @ pair.pose
@@ -189,7 +189,7 @@ class _Paths:
         return np.concatenate([R.T @ J[:3], R.T @ J[3:]])
 
     def in_plane(self, pair: Pair, joints: list[str], postures: Iterable[Mapping[str, Array]]) -> Pair:
-        """Return a point pair of a planar loop as a point on a line normal to the plane, and any other as it is."""
+        """Return a point pair of a planar loop as a point on a line normal to the plane; else the pair."""
         if pair.kind != 'point':
             return pair
         normals = []
@@ -205,13 +205,13 @@ class _Paths:
 
 
 def _along(axis: tuple[float, float, float]) -> Array:
-    """Return axes (3, 3), the third one along a unit axis."""
+    """Return axes (3, 3) whose third column is a unit axis."""
     x = np.linalg.svd(np.array(axis)[None])[2][1]
     return np.column_stack([x, np.cross(axis, x), axis])
 
 
 def hinges_of_points(pairs: list[Pair]) -> list[Pair]:
-    """Return pairs in which two points between the same links, apart from each other, have become one hinge."""
+    """Return the pairs with two distinct points between the same links replaced by one hinge."""
     result: list[Pair] = []
     for pair in pairs:
         points = [k for k, earlier in enumerate(result) if earlier.kind == pair.kind == 'point']

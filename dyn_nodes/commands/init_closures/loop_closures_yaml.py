@@ -1,7 +1,7 @@
 """`loop_closures.yaml` of sw2robot, the SolidWorks exporter of jsk-ros-pkg (solidworks_urdf_exporter2).
 
-`closures` lists the hinges that the URDF leaves out: `link_a`, `link_b`, and in axes of the root link, all joints at 0,
-`point` and `axis`. `dependent` joints follow the loops, `independent` ones are driven.
+`closures` lists the hinges that close loops: `link_a`, `link_b`, and `point` and `axis` in axes of the root link with
+all joints at 0. `dependent` joints are passive, `independent` joints are driven.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def read(root: Entry, machine: Machine, report: Report, source: str) -> Closures
     result = Closures(source)
     entry = root.mapping.get('closures')
     if entry is None or entry.kind != 'list':
-        found = ', '.join(root.mapping) if entry is None else entry.describe()
-        report.add(root.line if entry is None else entry.line, 'closures', 'a list of closures', found or 'nothing')
+        actual = ', '.join(root.mapping) if entry is None else entry.describe()
+        report.add(root.line if entry is None else entry.line, 'closures', 'a list of closures', actual or 'nothing')
         return result
     for item in entry.items:
         pair = _pair(item, machine, report)
@@ -43,8 +43,8 @@ def _pair(entry: Entry, machine: Machine, report: Report) -> Pair | None:
         name = value.text if value is not None else ''
         links.append(name)
         if name not in names:
-            line, found = (entry.line, 'nothing') if value is None else (value.line, did_you_mean(name, names))
-            report.add(line, f'{entry.path}.{key}', 'a link of the URDF', found)
+            line, actual = (entry.line, 'nothing') if value is None else (value.line, did_you_mean(name, names))
+            report.add(line, f'{entry.path}.{key}', 'a link of the URDF', actual)
     point, axis = (_vector(entry, key, report) for key in ('point', 'axis'))
     if point is None or axis is None or not set(links) <= set(names):
         return None
@@ -66,18 +66,18 @@ def _vector(entry: Entry, key: str, report: Report) -> Array | None:
         values = np.zeros(0)
     if len(values) == 3 and np.isfinite(values).all():
         return values
-    line, found = (entry.line, 'nothing') if value is None else (value.line, value.describe())
-    report.add(line, f'{entry.path}.{key}', 'three numbers', found)
+    line, actual = (entry.line, 'nothing') if value is None else (value.line, value.describe())
+    report.add(line, f'{entry.path}.{key}', 'three numbers', actual)
     return None
 
 
 def _joints(entry: Entry | None, machine: Machine, report: Report) -> set[str] | None:
-    """Return the joints of a list; None where there is none. Names that the URDF does not have are left out."""
+    """Return the joints of a list; None without a list. Names that are not in the URDF are left out."""
     if entry is None or entry.kind != 'list':
         return None
     names = [joint.name for joint in machine.movable_joints]
     for item in entry.items:
         if item.text not in names:
-            found = f'{did_you_mean(item.text, names)}, left out'
-            report.warn(item.line, entry.path, 'movable joints of the URDF', found)
+            actual = f'{did_you_mean(item.text, names)}, left out'
+            report.warn(item.line, entry.path, 'movable joints of the URDF', actual)
     return {item.text for item in entry.items if item.text in names}

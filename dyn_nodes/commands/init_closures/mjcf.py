@@ -1,6 +1,6 @@
-"""`<equality>` of an MJCF file whose bodies and joints have the names of the URDF's links and joints.
+"""Reader of `<equality>` of an MJCF file whose bodies and joints have the names of the URDF's links and joints.
 
-`connect` becomes a point, two of them between the same bodies a hinge; `weld` a frame, and `joint1` of a
+`connect` becomes a point, two points between the same bodies a hinge; `weld` becomes a frame, and `joint1` of
 `joint` a mimic joint of `joint2`. Joints with an actuator are driven.
 """
 
@@ -23,7 +23,7 @@ KINDS = ('connect', 'weld', 'joint')
 
 
 class _File:
-    """An MJCF file beside the machine of its URDF."""
+    """An MJCF file with the machine of its URDF."""
 
     def __init__(self, root: Element, machine: Machine, report: Report) -> None:
         self.root, self.machine, self.report = root, machine, report
@@ -33,7 +33,7 @@ class _File:
         self.sites = {site.get('name') or '': site for site in root.iter('site')}
 
     def numbers(self, element: Element, key: str, sizes: tuple[int, ...]) -> Array | None:
-        """Return the numbers of an attribute; None where it is absent or wrong, which is reported."""
+        """Return the numbers of an attribute; None if it is absent, or wrong, which is reported."""
         text = element.get(key)
         if text is None:
             return None
@@ -47,17 +47,17 @@ class _File:
         self.report.add(element.sourceline, f'{element.tag}, {key}', f'{counts} numbers', repr(text))
         return None
 
-    def name(self, element: Element, key: str, names: list[str], what: str) -> str | None:
-        """Return the name that an attribute gives, one of some names; None after a fault, which is in the report."""
+    def name(self, element: Element, key: str, names: list[str], expected: str) -> str | None:
+        """Return the value of an attribute if it is one of some names; None after a fault, which is reported."""
         name = element.get(key)
         if name in names:
             return name
-        found = 'nothing' if name is None else did_you_mean(name, names)
-        self.report.add(element.sourceline, f'{element.tag}, {key}', what, found)
+        actual = 'nothing' if name is None else did_you_mean(name, names)
+        self.report.add(element.sourceline, f'{element.tag}, {key}', expected, actual)
         return None
 
-    def placed(self, element: Element) -> Array | None:
-        """Return the pose (4, 4) that `pos` and `quat` of an element give in its body."""
+    def pose_of(self, element: Element) -> Array | None:
+        """Return the pose (4, 4) of an element in its body, from `pos` and `quat`."""
         pose = np.eye(4)
         position = self.numbers(element, 'pos', (3,))
         pose[:3, 3] = 0.0 if position is None else position
@@ -66,8 +66,8 @@ class _File:
             pose[:3, :3] = Rotation.from_quat(np.roll(quaternion, -1)).as_matrix()
         others = [key for key in ('axisangle', 'euler', 'xyaxes', 'zaxis') if element.get(key) is not None]
         if others:
-            found = others[0]
-            self.report.add(element.sourceline, f'{element.tag}, {found}', 'an orientation by quat', found)
+            actual = others[0]
+            self.report.add(element.sourceline, f'{element.tag}, {actual}', 'an orientation by quat', actual)
             return None
         return pose
 
@@ -113,12 +113,12 @@ def _of_bodies(element: Element, file: _File) -> tuple[str, str, Array] | None:
         return None
     relative = file.numbers(element, 'relpose', (7,))
     if relative is not None and np.any(relative[3:]):
-        found = 'a relative pose other than that of the bodies at joint positions 0'
+        actual = 'another relative pose'
         pose = np.eye(4)
         pose[:3, 3], pose[:3, :3] = relative[:3], Rotation.from_quat(np.roll(relative[3:], -1)).as_matrix()
         if not np.allclose(file.poses[first] @ pose, file.poses[second], atol=1e-6):
             file.report.add(
-                element.sourceline, 'weld, relpose', 'the pose of body2 in body1 at joint positions 0', found
+                element.sourceline, 'weld, relpose', 'the pose of body2 in body1 at joint positions 0', actual
             )
             return None
     carrier = first if element.tag == 'connect' else second
@@ -129,7 +129,7 @@ def _of_bodies(element: Element, file: _File) -> tuple[str, str, Array] | None:
 
 
 def _of_sites(element: Element, file: _File) -> tuple[str, str, Array] | None:
-    """Return the links and the pose of the pair in the root link, that of the first site."""
+    """Return the links and the pose of the pair, which is the pose of the first site in the root link."""
     poses, links = [], []
     for key in ('site1', 'site2'):
         name = file.name(element, key, list(file.sites), 'a site of the file')
@@ -138,7 +138,7 @@ def _of_sites(element: Element, file: _File) -> tuple[str, str, Array] | None:
         link = WORLD if body is not None and body.tag == 'worldbody' else None
         if body is not None and link is None:
             link = file.name(body, 'name', file.links, f'a link of the URDF, which carries the site {name!r}')
-        pose = file.placed(site) if site is not None else None
+        pose = file.pose_of(site) if site is not None else None
         if link is None or pose is None:
             return None
         links.append(link)
@@ -147,7 +147,7 @@ def _of_sites(element: Element, file: _File) -> tuple[str, str, Array] | None:
 
 
 def _followed(element: Element, file: _File) -> dict[str, Mimic]:
-    """Return the follower of a `joint`: position 1 = polynomial of position 2, of which the first power is taken."""
+    """Return the mimic joint of a `joint`: position 1 is a polynomial of position 2, which must be linear."""
     first = file.name(element, 'joint1', file.joints, 'a joint of the URDF')
     leader = ''
     if element.get('joint2') is not None:

@@ -1,4 +1,4 @@
-"""Joints that make a link the child of a second joint: of an SDF file, or in `<gazebo>` elements of a URDF.
+"""Reader of loop joints of an SDF file or of `<gazebo>` elements of a URDF: second joints of a child link.
 
 Links have the names and frames of the URDF. A joint that the URDF has, or whose child has no other joint there, closes
 no loop.
@@ -53,13 +53,13 @@ def _pair(element: Element, machine: Machine, report: Report) -> Iterator[Pair]:
     ends = {end: (element.findtext(end) or '').strip() for end in ('child', 'parent')}
     for end, link in ends.items():
         if link not in links and not (end == 'parent' and link == WORLD):
-            found = did_you_mean(link, links) if link else 'nothing'
-            report.add(element.sourceline, f'{where}, {end}', 'a link of the URDF', found)
+            actual = did_you_mean(link, links) if link else 'nothing'
+            report.add(element.sourceline, f'{where}, {end}', 'a link of the URDF', actual)
     kind = KINDS.get(element.get('type') or '')
     if kind is None:
         kind_name = element.get('type') or ''
-        found = did_you_mean(kind_name, KINDS) if kind_name else 'nothing'
-        report.add(element.sourceline, f'{where}, type', f'a type of {", ".join(KINDS)}', found)
+        actual = did_you_mean(kind_name, KINDS) if kind_name else 'nothing'
+        report.add(element.sourceline, f'{where}, type', f'a type of {", ".join(KINDS)}', actual)
     if report.failed:
         return
     poses = link_poses(machine.links, machine.joints, {})
@@ -70,7 +70,7 @@ def _pair(element: Element, machine: Machine, report: Report) -> Iterator[Pair]:
 
 
 def _pose(element: Element, where: str, child: str, poses: dict[str, Array], report: Report) -> Array | None:
-    """Return the pose (4, 4) of the joint in the root link: relative to the child, or to the link that it names."""
+    """Return the pose (4, 4) of the joint in the root link: relative to the child or to `relative_to`."""
     pose_element, pose = element.find('pose'), np.eye(4)
     carrier = child if pose_element is None else (pose_element.get('relative_to') or child)
     if pose_element is not None:
@@ -88,7 +88,7 @@ def _pose(element: Element, where: str, child: str, poses: dict[str, Array], rep
 def _axis(
     element: Element, where: str, pose: Array | None, poses: dict[str, Array], report: Report
 ) -> tuple[float, float, float] | None:
-    """Return the unit axis in the frame of the joint; as in SDF z where the file has none."""
+    """Return the unit axis in the frame of the joint; default z, as in SDF."""
     xyz = element.find('axis/xyz')
     if xyz is None or pose is None:
         return (0.0, 0.0, 1.0)

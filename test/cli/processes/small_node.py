@@ -1,4 +1,4 @@
-"""A small node with a bit of everything, for the command line to look at."""
+"""A node with topics, parameters and services for tests of the command line."""
 
 from __future__ import annotations
 

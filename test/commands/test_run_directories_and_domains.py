@@ -9,13 +9,13 @@ from dyn_nodes.commands.free_domain import choose_domain, claimed_domain, is_use
 from dyn_nodes.commands.run_directory import new_run_directory, point_latest
 
 
-def test_runs_of_the_same_second_get_directories_of_their_own(tmp_path):
+def test_runs_of_the_same_second_get_separate_directories(tmp_path):
     made = [new_run_directory(tmp_path / 'runs') for _ in range(3)]
     assert len({path.name for path in made}) == 3
     assert all(path.is_dir() for path in made)
 
 
-def test_latest_leads_to_the_newest_run_and_stays_where_the_tree_moves(tmp_path):
+def test_latest_points_to_the_newest_run_by_a_relative_path(tmp_path):
     root = tmp_path / 'runs'
     for _ in range(2):
         run = new_run_directory(root)
@@ -25,7 +25,7 @@ def test_latest_leads_to_the_newest_run_and_stays_where_the_tree_moves(tmp_path)
     assert not list(root.glob('.latest*'))
 
 
-def test_a_file_in_the_way_of_latest_is_no_failure(tmp_path):
+def test_a_directory_named_latest_is_no_failure(tmp_path):
     run = new_run_directory(tmp_path)
     (tmp_path / 'latest').mkdir()
     assert point_latest(run) is False
@@ -45,7 +45,7 @@ def test_a_domain_with_a_participant_is_passed_over():
     assert not is_used(free)
 
 
-def test_a_claimed_domain_is_chosen_by_nobody_else_until_the_claim_ends():
+def test_a_claimed_domain_is_not_chosen_again_until_the_claim_ends():
     with claimed_domain({}) as first, claimed_domain({}) as second:
         assert first < second
         assert is_used(first)
@@ -57,5 +57,5 @@ def test_a_claimed_domain_is_chosen_by_nobody_else_until_the_claim_ends():
 
 
 @pytest.mark.parametrize('text', ['', 'abc', '-1'])
-def test_a_domain_that_is_none_is_replaced(text):
+def test_an_invalid_domain_is_replaced(text):
     assert 0 <= choose_domain({'ROS_DOMAIN_ID': text}) <= 101

@@ -1,8 +1,8 @@
-"""Problems of a file on the terminal."""
+"""Tests of the output of problems of a file."""
 
 from __future__ import annotations
 
-from dyn_nodes.commands.refusal import MOST_SHOWN, print_problems
+from dyn_nodes.commands.problem_lines import MOST_SHOWN, print_problems
 from dyn_nodes.model.problems import Problem
 
 
@@ -11,7 +11,7 @@ def lines_of(count, capsys):
     return capsys.readouterr().err.splitlines()
 
 
-def test_one_fault_that_brings_hundreds_of_problems_prints_the_first_of_them_and_their_number(capsys):
+def test_only_the_first_of_many_problems_are_printed_with_their_number(capsys):
     assert lines_of(1, capsys) == ['a.yaml:1: key: expected a number, found none', '1 problem']
     assert len(lines_of(MOST_SHOWN, capsys)) == MOST_SHOWN + 1
     lines = lines_of(3 * MOST_SHOWN, capsys)

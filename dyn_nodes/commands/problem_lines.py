@@ -1,4 +1,4 @@
-"""Why a file is refused: a line for each fault, or JSON."""
+"""Prints the problems of a file: a line for each fault, or JSON."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ if TYPE_CHECKING:
     from dyn_nodes.model.problems import MachineError, Problem
 
 MOST_SHOWN = 50
-"""Problems: one fault of a file may bring hundreds."""
+"""Greatest number of problems that are printed; one fault of a file may cause hundreds."""
 
 
-def print_refusal(error: MachineError, as_json: bool) -> None:
-    """Print the problems of an error, and its warnings."""
+def print_rejection(error: MachineError, as_json: bool) -> None:
+    """Print the problems and warnings of an error."""
     if as_json:
         shown = {'problems': error.problems, 'warnings': error.warnings}
-        print(json_text({'valid': False} | {key: [vars(own) for own in found] for key, found in shown.items()}))
+        print(
+            json_text(
+                {'valid': False} | {key: [vars(problem) for problem in problems] for key, problems in shown.items()}
+            )
+        )
         return
     print_problems(error.problems, error.warnings)
 
 
 def print_problems(problems: Sequence[Problem], warnings: Iterable[Problem] = ()) -> None:
-    """Print problems, the first `MOST_SHOWN` of them, warnings, and how many problems there are."""
+    """Print the first `MOST_SHOWN` problems, the warnings, and the number of problems."""
     for problem in problems[:MOST_SHOWN]:
         print(problem, file=sys.stderr)
     for warning in warnings:
