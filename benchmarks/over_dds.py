@@ -26,7 +26,7 @@ from dyn_nodes.monitor.measured_samples import SensorModel
 from dyn_nodes.nodes.stamps import stamp_of
 
 JointState, Imu = message('sensor_msgs/msg/JointState'), message('sensor_msgs/msg/Imu')
-PERIOD, WARM_UP, PATIENCE, LOST = 0.01, 100, 120.0, 0.5
+PERIOD, WARM_UP, TIMEOUT, LOST = 0.01, 100, 120.0, 0.5
 Further = Callable[[int], None]
 """Called with the number of a sample after its joint states are published."""
 
@@ -96,7 +96,7 @@ def over_dds(
             publish_further = further(node)
             executor = SingleThreadedExecutor()
             executor.add_node(node)
-            deadline = time.monotonic() + PATIENCE
+            deadline = time.monotonic() + TIMEOUT
             while not (states.get_subscription_count() and imu.get_subscription_count()):
                 executor.spin_once(timeout_sec=0.05)
                 if time.monotonic() > deadline:

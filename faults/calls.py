@@ -24,7 +24,7 @@ from unittest import mock
 
 import numpy as np
 
-from faults.files import VALUES, Journal, patience
+from faults.files import VALUES, Journal, scaled_timeout
 
 MOST_MEMORY = 1.0e6
 """By which a case may raise the resident memory, KiB."""
@@ -157,8 +157,8 @@ def _page(rng: random.Random) -> Iterator[str]:
     with contextlib.ExitStack() as stack:
 
         def opened(request: bytes) -> socket.socket:
-            made = stack.enter_context(socket.create_connection(('127.0.0.1', page.port), patience(10.0)))
-            made.settimeout(patience(10.0))
+            made = stack.enter_context(socket.create_connection(('127.0.0.1', page.port), scaled_timeout(10.0)))
+            made.settimeout(scaled_timeout(10.0))
             made.sendall(request)
             return made
 

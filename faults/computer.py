@@ -16,8 +16,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from faults.files import patience
-from faults.processes import PATIENCE, ROOT, Outcome
+from faults.files import scaled_timeout
+from faults.processes import ROOT, TIMEOUT, Outcome
 
 CHECK = ['-m', 'dyn_nodes.cli', 'check', 'urdf/log_loader.urdf', '--config', 'config/log_loader.yaml']
 DYNAMICS = [
@@ -36,7 +36,7 @@ def run_command(
     process = subprocess.Popen(
         command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
-    most = patience(PATIENCE)
+    most = scaled_timeout(TIMEOUT)
     try:
         _, errors = process.communicate(timeout=most)
     except subprocess.TimeoutExpired:

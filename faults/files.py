@@ -27,7 +27,7 @@ from typing import IO
 ROOT = Path(__file__).resolve().parents[1]
 TIME_LIMIT = 60.0
 """Processor time for one case, s; compilation of code for arrays is part of the first ones."""
-PATIENCE = 600.0
+TIMEOUT = 600.0
 """Wall time for one case on a computer that is not busy, s."""
 LOOK = 1.0
 """Wall time between two looks at a worker, s."""
@@ -327,12 +327,12 @@ def _next_line(pid: int, lines: queue.Queue[str]) -> str:
         try:
             return lines.get(timeout=LOOK)
         except queue.Empty:
-            if _processor_time(pid) - used > TIME_LIMIT or time.monotonic() - began > patience(PATIENCE):
+            if _processor_time(pid) - used > TIME_LIMIT or time.monotonic() - began > scaled_timeout(TIMEOUT):
                 raise
 
 
-def patience(seconds: float) -> float:
-    """Return the wall time, s, to wait for what takes `seconds` at most where a core has one process to run."""
+def scaled_timeout(seconds: float) -> float:
+    """Return the wall time, s, to wait for what takes `seconds` at most if each core has one runnable process."""
     return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 

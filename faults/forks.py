@@ -25,12 +25,12 @@ from typing import IO, Any
 
 from faults.bags import run_command
 from faults.computer import environment
-from faults.files import ROOT, Journal, patience
+from faults.files import ROOT, Journal, scaled_timeout
 from faults.starts import WRONG, misspelt, problems, write_base
 
 MOST_MEMORY = 1.0e6
 """By which a case may raise the resident memory, KiB."""
-PATIENCE = 120.0
+TIMEOUT = 120.0
 """Wall time for one launch on a computer that is not busy, s."""
 IMPORTED = (
     'nodes.controller_node', 'nodes.composition_node', 'nodes.dynamics_node', 'nodes.platform_controller_node',
@@ -146,7 +146,7 @@ def launched(words: list[str], good: int, expected: str, **options: Any) -> Iter
     """Launch to its own end; yield what is wrong with it."""
     with tempfile.TemporaryDirectory() as name, (Path(name) / 'output').open('w+', errors='replace') as output:
         process = launch(words, output, **options)
-        if not process.wait(patience(PATIENCE)):
+        if not process.wait(scaled_timeout(TIMEOUT)):
             yield f'{" ".join(words)}: no end'
             process.end()
         output.seek(0)
@@ -206,7 +206,7 @@ def _machines(rng: random.Random) -> Iterator[str]:
         others = rng.choice((own, [f'machine:={rng.choice(FIRST)}']))
         first = launch(['machine', *own, *_ways(rng), f'namespace:={space}'], output)
         try:
-            until = time.monotonic() + patience(PATIENCE)
+            until = time.monotonic() + scaled_timeout(TIMEOUT)
             while 'degrees of freedom' not in Path(output.name).read_text() and time.monotonic() < until:
                 time.sleep(0.05)
             words = ['machine', *others, *_ways(rng), f'namespace:={space}', 'duration:=0.2']

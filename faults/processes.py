@@ -18,7 +18,7 @@ from typing import IO, Any
 from dyn_nodes.middleware import Context, Node, SingleThreadedExecutor, init, message
 from dyn_nodes.middleware.bags import BagError, bag_summary
 from dyn_nodes.nodes.exchange import data_qos
-from faults.files import patience
+from faults.files import scaled_timeout
 from faults.setups import LOG_LOADER, Setup
 
 TwistStamped = message('geometry_msgs/msg/TwistStamped')
@@ -32,7 +32,7 @@ TWIST_PERIOD = 0.1
 """Simulated time between two messages that lead the machine, s."""
 AWAY = 2.0
 """Wall time without the node, s."""
-PATIENCE = 300.0
+TIMEOUT = 300.0
 """Wall time in which a thing must happen on a computer that is not busy, s: the first start compiles."""
 
 
@@ -120,10 +120,10 @@ class Machine:
         return name in self.node.get_node_names()
 
     def until(self, condition: Callable[[], object], timeout: float | None = None) -> bool:
-        """Spin until a condition holds; False where it does not in time, by default in that of `patience`."""
+        """Spin until a condition holds; return False after `timeout` s, by default `TIMEOUT` scaled to the load."""
         began = time.monotonic()
         while not condition():
-            if time.monotonic() - began > (patience(PATIENCE) if timeout is None else timeout):
+            if time.monotonic() - began > (scaled_timeout(TIMEOUT) if timeout is None else timeout):
                 return False
             self.executor.spin_once(timeout_sec=0.05)
         return True

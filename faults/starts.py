@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from faults.computer import environment
-from faults.files import patience
-from faults.processes import PATIENCE, ROOT, Outcome
+from faults.files import scaled_timeout
+from faults.processes import ROOT, TIMEOUT, Outcome
 
 BODY = (
     '<link name="{name}"><inertial><origin xyz="0 0 {height:.3g}"/><mass value="{mass:.3g}"/>'
@@ -112,7 +112,7 @@ def launch(name: str, words: list[str], good: tuple[int, ...], expected: str) ->
     """Run a launch file to its own end; return what was seen."""
     outcome = Outcome(name)
     command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
-    variables, most = environment(), patience(PATIENCE)
+    variables, most = environment(), scaled_timeout(TIMEOUT)
     with tempfile.TemporaryFile('w+', errors='replace') as output:
         process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=output, stderr=subprocess.STDOUT)
         try:
@@ -209,7 +209,7 @@ def two_machines_in_one_domain(seed: int = 1) -> Iterator[Outcome]:
         with (Path(name) / 'first.log').open('w') as log:
             first = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=log, stderr=subprocess.STDOUT)
         try:
-            until = time.monotonic() + patience(PATIENCE)
+            until = time.monotonic() + scaled_timeout(TIMEOUT)
             while 'degrees of freedom' not in (Path(name) / 'first.log').read_text() and time.monotonic() < until:
                 time.sleep(0.2)
             for title, second in (('the same machine', words), ('another machine', ['machine:=four_bar'])):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from patience import patience
+from timeouts import scaled_timeout
 
 
 class ScriptProcess(subprocess.Popen):
@@ -41,7 +41,7 @@ class ScriptProcess(subprocess.Popen):
         """Send a signal; return exit code, standard error and the seconds that it took."""
         start = time.monotonic()
         self.send_signal(number)
-        _, errors = self.communicate(timeout=patience(timeout))
+        _, errors = self.communicate(timeout=scaled_timeout(timeout))
         return self.returncode, errors, time.monotonic() - start
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from forking import ForkedProcess, can_fork, start_module
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import RUNTIME
 
@@ -48,7 +48,7 @@ def test_surroundings_outputs_and_exit_status_are_the_same(ending, status):
     for options in ({}, {'start_new_session': True}):
         ended = []
         for process in both('forked_program', ending, 'a word', **options):
-            output, errors = process.communicate(timeout=patience(30))
+            output, errors = process.communicate(timeout=scaled_timeout(30))
             ended.append((process.returncode, json.loads(output) if output else None, own_frames(errors)))
         assert ended[0] == ended[1]
         assert ended[0][0] == status
@@ -65,7 +65,7 @@ def test_signals_end_both_alike(number):
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.01)
         process.send_signal(number)
-        _, errors = process.communicate(timeout=patience(30))
+        _, errors = process.communicate(timeout=scaled_timeout(30))
         ended.append((process.returncode, process.poll(), own_frames(errors)))
         process.send_signal(number)  # it has ended: nothing happens
     assert ended[0] == ended[1]
@@ -82,7 +82,7 @@ def test_nodes_end_alike(numbers):
         first = process.stderr.readline()
         for number in numbers:
             process.send_signal(number)
-        output, _ = process.communicate(timeout=patience(30))
+        output, _ = process.communicate(timeout=scaled_timeout(30))
         ended.append((process.returncode, output, re.sub(r'[\d.]+', '', first)))
     assert ended[0] == ended[1]
     assert ended[0][0] == 0

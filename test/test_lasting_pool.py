@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.cli import main
 from dyn_nodes.common.processes import MOST_LOSSES, LastingPool, ProcessesLostError
@@ -101,7 +101,7 @@ def test_no_process_outlives_its_driver(tmp_path):
     made = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment, cwd=PACKAGE.parent)
     pids = [int(word) for word in made.stdout.split()]
     assert len(pids) == 2, made.stderr
-    end = time.monotonic() + patience(10)
+    end = time.monotonic() + scaled_timeout(10)
     while any(Path(f'/proc/{pid}').exists() for pid in pids):
         assert time.monotonic() < end
         time.sleep(0.05)

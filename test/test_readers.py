@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.common import readers
 from dyn_nodes.common.readers import CHUNK, ReaderError, read_apart
@@ -84,7 +84,7 @@ def test_a_reader_that_is_not_wanted_any_more_ends(path, monkeypatch):
     entries = read_apart(counting, path, 10**9)
     assert next(entries) == 0
     entries.close()
-    assert made[0].wait(patience(10.0)) == -signal.SIGKILL
+    assert made[0].wait(scaled_timeout(10.0)) == -signal.SIGKILL
 
 
 def test_nothing_is_imported_from_the_working_directory(path, tmp_path, monkeypatch):

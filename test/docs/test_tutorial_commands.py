@@ -65,17 +65,17 @@ class Terminal:
                 command, cwd=self.folder, env=self.environment, stdout=log, stderr=subprocess.STDOUT
             )
         end = time.monotonic() + START
-        while until not in self.log.read_text() if until else self.margin('static', patience=5.0) is None:
+        while until not in self.log.read_text() if until else self.margin('static', timeout=5.0) is None:
             assert self.launch.poll() is None, self.log.read_text()
             assert time.monotonic() < end, self.log.read_text()
             time.sleep(1.0)
 
-    def margin(self, measure: str, patience: float = 20.0) -> float | None:
+    def margin(self, measure: str, timeout: float = 20.0) -> float | None:
         """Return a margin, or None where nothing came."""
         command = ['dyn-nodes', 'topic', 'echo', '--once', f'/stability/{measure}']
         try:
             done = subprocess.run(
-                command, env=self.environment, capture_output=True, text=True, timeout=patience, check=False
+                command, env=self.environment, capture_output=True, text=True, timeout=timeout, check=False
             )
         except subprocess.TimeoutExpired:
             return None

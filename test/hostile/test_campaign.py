@@ -13,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.commands.free_domain import choose_domain
 from faults import __main__ as campaign
@@ -105,7 +105,7 @@ def test_a_busy_computer_has_more_time(monkeypatch):
     monkeypatch.setattr(os, 'cpu_count', lambda: 2)
     for load, seconds in ((0.5, 300.0), (2.0, 300.0), (20.0, 3000.0)):
         monkeypatch.setattr(os, 'getloadavg', lambda load=load: (load, 0.0, 0.0))
-        assert files.patience(300.0) == seconds
+        assert files.scaled_timeout(300.0) == seconds
 
 
 @pytest.mark.parametrize(
@@ -255,12 +255,12 @@ def test_a_soak_that_is_ended_takes_its_nodes_along():
     process = subprocess.Popen([sys.executable, '-m', 'faults.soak', '--composed'], cwd=ROOT)
     nodes = Path(f'/proc/{process.pid}/task/{process.pid}/children')
     try:
-        deadline = time.monotonic() + patience(60.0)
+        deadline = time.monotonic() + scaled_timeout(60.0)
         while not (children := [int(pid) for pid in nodes.read_text().split()]):
             assert time.monotonic() < deadline, 'no node started'
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(patience(60.0)) == 1, 'nothing was measured'
+        assert process.wait(scaled_timeout(60.0)) == 1, 'nothing was measured'
         assert not Path(f'/proc/{children[0]}').exists()
     finally:
         process.kill()
@@ -291,7 +291,7 @@ def test_launches_with_a_mistake_end_by_themselves_with_its_message(part):
 def test_a_fork_ends_with_its_status_and_output(run, status, text, tmp_path):
     with (tmp_path / 'output').open('w+') as output:
         made = forks.Fork(run, output, dict(os.environ))
-        assert made.wait(patience(20.0))
+        assert made.wait(scaled_timeout(20.0))
         assert made.returncode == status
         assert text in (tmp_path / 'output').read_text()
 

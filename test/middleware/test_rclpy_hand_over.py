@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('rclpy')
 
@@ -21,7 +21,7 @@ JointState = real.message('sensor_msgs/msg/JointState')
 Trigger = real.service('std_srvs/srv/Trigger')
 KEEP_ALL = real.QoSProfile(history=real.HistoryPolicy.KEEP_ALL)
 LATCHED = real.QoSProfile(depth=2, durability=real.DurabilityPolicy.TRANSIENT_LOCAL)
-LONGEST = patience(30.0)
+LONGEST = scaled_timeout(30.0)
 
 
 class Process:

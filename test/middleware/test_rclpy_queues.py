@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('rclpy')
 
@@ -47,7 +47,7 @@ def test_a_publisher_that_keeps_everything_waits_for_a_subscription_that_lags(mo
             time.sleep(0.01)
             assert flood.poll() is None
         time.sleep(2.5)
-        end = time.monotonic() + patience(60.0)
+        end = time.monotonic() + scaled_timeout(60.0)
         while len(found) < COUNT and time.monotonic() < end:
             found += real.take_raw(subscription, 500)
             time.sleep(0.01)
@@ -74,7 +74,7 @@ def contexts(monkeypatch):
 
 
 def wait_until(condition, seconds: float = 20.0) -> bool:
-    end = time.monotonic() + patience(seconds)
+    end = time.monotonic() + scaled_timeout(seconds)
     while not condition() and time.monotonic() < end:
         time.sleep(0.02)
     return bool(condition())

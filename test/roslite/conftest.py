@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from domains import next_domain
-from patience import patience
 from script_processes import ScriptProcess, scripts_of
+from timeouts import scaled_timeout
 
 from roslite.runtime.api import Context, Node, SingleThreadedExecutor, init
 
@@ -58,7 +58,7 @@ class Spinner:
             self.executor.add_node(item)
 
     def until(self, condition: Callable[[], object], timeout: float = 10.0) -> None:
-        deadline = time.monotonic() + patience(timeout)
+        deadline = time.monotonic() + scaled_timeout(timeout)
         while not condition():
             assert time.monotonic() < deadline, 'it did not happen in time'
             self.executor.spin_once(timeout_sec=0.02)

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from roslite.launching import ended
 
@@ -48,7 +48,7 @@ def launched(tmp_path, monkeypatch):
             '|'.join((sys.executable, str(tmp_path / 'node.py'), *words_of_node.split())) for words_of_node in nodes
         ]
         command = [sys.executable, str(tmp_path / program), verb, *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=patience(60.0))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=scaled_timeout(60.0))
         assert done.returncode == 0, done.stderr
         return ast.literal_eval(done.stdout.splitlines()[-1])
 
@@ -63,7 +63,7 @@ def launched(tmp_path, monkeypatch):
     ],
 )
 def test_a_node_of_a_ros2_launch_knows_of_another_one_that_has_ended(launched, words, how):
-    seconds = patience(30.0)
+    seconds = scaled_timeout(30.0)
     (ended_node,) = launched('ros2', 'launch', f'{words} -r __ns:=/yard/', f'{seconds} x').items()
     assert ended_node[0] == '/yard/controller_node'
     assert ended_node[1].startswith(how)

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from roslite.runtime.api import (
     DurabilityPolicy,
@@ -202,7 +202,7 @@ def test_a_node_made_in_another_context_of_the_process_hears_this_one(make_conte
     node.create_publisher(Float64, 'x', LATCHED).publish(Float64(data=4.0))
     executor = SingleThreadedExecutor(context=other)
     executor.add_node(listener)
-    deadline = time.monotonic() + patience(5)
+    deadline = time.monotonic() + scaled_timeout(5)
     while not got and time.monotonic() < deadline:
         executor.spin_once(timeout_sec=0.1)
     assert got[0].data == 4.0

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from roslite.launching import LaunchError, LaunchSession, ended
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def wait_until(condition, timeout: float = 10.0) -> bool:
-    deadline = time.monotonic() + patience(timeout)
+    deadline = time.monotonic() + scaled_timeout(timeout)
     while time.monotonic() < deadline:
         if condition():
             return True
@@ -74,7 +74,7 @@ def test_output_is_prefixed_on_the_screen_and_kept_in_files(session, tmp_path):
     one = session(
         '<log message="hello"/>' + shell('echo out; echo err >&2', output='screen') + shell('echo quiet; echo loud >&2')
     ).start()
-    assert one.wait(patience(10)) == 0
+    assert one.wait(scaled_timeout(10)) == 0
     assert '[INFO] [launch]: hello' in one.lines
     assert '[sh-1] out' in one.lines
     assert '[sh-1] err' in one.lines
@@ -104,7 +104,7 @@ def test_a_child_that_dies_makes_the_status_nonzero_and_is_named(session):
     assert wait_until(lambda: one.failures)
     assert one.poll() is None, 'the others go on'
     os.kill(one.pid('sleep'), signal.SIGKILL)
-    assert one.wait(patience(10)) == 1
+    assert one.wait(scaled_timeout(10)) == 1
     assert one.failures == ['sh-1: exit code 3', 'sleep-2: killed by SIGKILL']
     assert any('process has died' in line and 'SIGKILL' in line for line in one.lines)
 
@@ -127,7 +127,7 @@ def test_who_waits_learns_who_has_ended_and_how(session, tmp_path):
 
 def test_on_exit_shutdown_stops_the_others(session):
     one = session(shell('sleep 0.2', on_exit='shutdown') + '<executable cmd="sleep 30"/>').start()
-    assert one.wait(patience(10)) == 0
+    assert one.wait(scaled_timeout(10)) == 0
     assert one.stopping
     assert one.child('sleep').returncode == -signal.SIGINT
 
@@ -136,14 +136,14 @@ def test_shutdown_element_ends_the_launch(session):
     one = session(
         '<executable cmd="sleep 30"/><shutdown reason="enough"/><executable cmd="sleep 31" name="no"/>'
     ).start()
-    assert one.wait(patience(10)) == 0
+    assert one.wait(scaled_timeout(10)) == 0
     assert len(one.children) == 1
     assert '[INFO] [launch]: stopping: enough' in one.lines
 
 
 def test_respawn_starts_again_after_the_delay_and_not_more_often_than_allowed(session):
     one = session(shell('exit 0', respawn='true', respawn_delay='0.1', respawn_max_retries='2')).start()
-    assert one.wait(patience(10)) == 0
+    assert one.wait(scaled_timeout(10)) == 0
     assert one.child('sh').starts == 3
 
 
@@ -250,7 +250,7 @@ def launcher(launch_file, tmp_path):
 def test_no_child_is_left_after_a_signal_to_the_launcher(launcher, number):
     process, pids = launcher()
     process.send_signal(number)
-    output = process.communicate(timeout=patience(10))[0]
+    output = process.communicate(timeout=scaled_timeout(10))[0]
     assert process.returncode == 0, output
     assert '[sh-2] bye' in output
     assert not any(is_alive(pid) for pid in pids)
@@ -282,7 +282,7 @@ def test_a_launcher_whose_reader_went_away_goes_on_quietly(launcher):
     assert process.poll() is None
     assert all(is_alive(pid) for pid in pids)
     process.send_signal(signal.SIGINT)
-    assert process.wait(patience(10)) == 0
+    assert process.wait(scaled_timeout(10)) == 0
     process.stdout = open(os.devnull)  # noqa: SIM115 - closed by the fixture
 
 

@@ -23,7 +23,7 @@ from cyclonedds.pub import DataWriter
 from cyclonedds.qos import Policy, Qos
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
-from patience import patience
+from timeouts import scaled_timeout
 
 from roslite.runtime import dds
 from roslite.runtime.api import DurabilityPolicy, Node, QoSProfile, message, service, type_hash
@@ -75,7 +75,7 @@ XCDR1 = Policy.DataRepresentation(use_cdrv0_representation=True)
 
 
 def eventually(read, wanted=lambda value: value, timeout=5.0):
-    deadline = time.monotonic() + patience(timeout)
+    deadline = time.monotonic() + scaled_timeout(timeout)
     while time.monotonic() < deadline:
         value = read()
         if wanted(value):

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from patience import patience
 from small_sweep import content, written
+from timeouts import scaled_timeout
 
 from dyn_nodes import cli
 from dyn_nodes.analysis.sweeps.cluster import ClusterError, DaskWorkers
@@ -26,7 +26,7 @@ from dyn_nodes.analysis.sweeps.workers import LocalWorkers, order_of
 distributed = pytest.importorskip('distributed')
 WORKERS, GONE = 2, 10.0
 """Of a cluster, and wall time after which its deployer replaces one that has ended, s."""
-PATIENCE = 240.0
+TIMEOUT = 240.0
 """Wall time for what takes seconds on a free computer, s."""
 LONG, SHORT = {'step': 'step: 0.00002'}, {'step': 'step: 0.0001'}
 """A run takes 20 ms or more, or 4 ms or more, so that there is time to kill."""
@@ -81,7 +81,7 @@ def _lines(out: Path) -> int:
 
 
 def _until(condition, driver, deployer=None):
-    end = time.monotonic() + patience(PATIENCE)
+    end = time.monotonic() + scaled_timeout(TIMEOUT)
     while not condition():
         if deployer is not None:
             deployer.replace_lost()
@@ -162,7 +162,7 @@ def test_a_scheduler_that_goes_is_one_line_and_what_is_done_is_kept(tmp_path):
             driver.kill()
             raise
     try:
-        assert driver.wait(patience(PATIENCE)) == 1
+        assert driver.wait(scaled_timeout(TIMEOUT)) == 1
         text = driver.stderr.read()
     finally:
         driver.kill()

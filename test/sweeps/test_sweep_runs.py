@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from patience import patience
 from small_sweep import content, written
+from timeouts import scaled_timeout
 
 from dyn_nodes.analysis.sweeps import workers
 from dyn_nodes.analysis.sweeps.driver import SweepError, run_sweep
@@ -27,7 +27,7 @@ from dyn_nodes.stability.observers import balance_observer
 
 SAME = 1e-9
 """Runs of a sweep go through lanes, and these go alone: the difference of 0.2 s is rounding."""
-PATIENCE = 120.0
+TIMEOUT = 120.0
 """Wall time for what takes seconds on a free computer, s."""
 
 
@@ -208,7 +208,7 @@ def _children(process: int) -> list[int]:
 
 
 def _until(condition, driver=None):
-    end = time.monotonic() + patience(PATIENCE)
+    end = time.monotonic() + scaled_timeout(TIMEOUT)
     while not condition():
         assert driver is None or driver.poll() is None, driver.stderr.read()
         assert time.monotonic() < end, 'nothing came of it'
@@ -246,7 +246,7 @@ def test_a_worker_and_the_driver_that_are_killed_lose_and_double_nothing(tmp_pat
     assert 1 < lines() < sweep.parts, 'the driver was to be killed in between'
     _until(lambda: not any(map(_alive, workers)))  # nobody is left behind
     again = _driver(path, out)
-    assert again.wait(patience(PATIENCE)) == 0, again.stderr.read()
+    assert again.wait(scaled_timeout(TIMEOUT)) == 0, again.stderr.read()
     assert content(out) == content(tmp_path / 'undisturbed')
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from asking import Question
 from forking import ForkedProcess, start_module
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import Context, DurabilityPolicy, Node, QoSProfile, SingleThreadedExecutor, message
 from dyn_nodes.nodes.transforms import TFMessage
@@ -42,12 +42,12 @@ def end(*processes: Process, seconds: float = 20.0) -> None:
         interrupt(process)
     for process in processes:
         try:
-            process.wait(patience(seconds))
+            process.wait(scaled_timeout(seconds))
         except subprocess.TimeoutExpired:
             if os.getpgid(process.pid) == process.pid:
                 os.killpg(process.pid, signal.SIGKILL)
             process.kill()
-            process.wait(patience(10))
+            process.wait(scaled_timeout(10))
 
 
 def launched(domain: int, *words: str, seconds: float = 280.0) -> str:
@@ -85,7 +85,7 @@ class Processes:
 
     def kill(self, node: str) -> None:
         self.running[node].send_signal(signal.SIGKILL)
-        self.running.pop(node).wait(patience(10))
+        self.running.pop(node).wait(scaled_timeout(10))
 
     def freeze(self, node: str) -> None:
         self.running[node].send_signal(signal.SIGSTOP)
@@ -95,7 +95,7 @@ class Processes:
 
     def wait(self, node: str, timeout: float) -> int:
         try:
-            return self.running[node].wait(patience(timeout))
+            return self.running[node].wait(scaled_timeout(timeout))
         except subprocess.TimeoutExpired:
             raise AssertionError(f'{node} still runs after {timeout:g} s:\n{self.log(node)}') from None
 
@@ -152,7 +152,7 @@ class Probe:
         self.node.create_subscription(message(kind), topic, keep, QoSProfile(depth=100, durability=durability))
 
     def until(self, condition, what: str, timeout: float = 20.0) -> None:
-        end = time.monotonic() + patience(timeout)
+        end = time.monotonic() + scaled_timeout(timeout)
         while time.monotonic() < end:
             with contextlib.suppress(KeyError):  # of `last`: that topic has not arrived yet
                 if condition():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('cantools')
 pytest.importorskip('can')
@@ -29,7 +29,7 @@ Volts, SetBool = message('std_msgs/msg/Float64MultiArray'), service('std_srvs/sr
 
 @pytest.fixture
 def mapping(tmp_path):
-    """The mapping of the package with the patience that a busy computer needs."""
+    """The mapping of the package with the timeouts that a busy computer needs."""
     source = Path(__file__).resolve().parents[2] / 'config' / 'can'
     text = (source / 'log_loader.yaml').read_text()
     assert 'timeout: 0.1' in text
@@ -64,7 +64,7 @@ def test_the_motion_of_the_simulation_comes_over_the_bus_and_its_loss_disarms(li
     }
 
     def until(condition, swing=0.0, seconds=40.0):
-        end = time.monotonic() + patience(seconds)
+        end = time.monotonic() + scaled_timeout(seconds)
         while not condition():
             assert time.monotonic() < end, [msg.data for msg in states]
             levers.publish(Volts(data=[0.0, 0.0, swing]))

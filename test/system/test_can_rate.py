@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('cantools')
 pytest.importorskip('can')
@@ -105,7 +105,7 @@ def wire():
 
 @pytest.fixture
 def mapping(tmp_path):
-    """The mapping of the package, its messages twice as often, with the patience that a busy computer needs."""
+    """The mapping of the package, its messages twice as often, with the timeouts that a busy computer needs."""
     source = Path(__file__).resolve().parents[2] / 'config' / 'can'
     bus, text = (source / 'log_loader.dbc').read_text(), (source / 'log_loader.yaml').read_text()
     for before, after in ((' 10;', ' 5;'), (' 20;', ' 10;'), (' 50;', ' 25;')):
@@ -139,7 +139,7 @@ class Far:
         self.levers = tester.speak('std_msgs/msg/Float64MultiArray', '/bridge/valve_commands_in', 10)
 
     def until(self, condition, seconds=70.0):
-        end = time.monotonic() + patience(seconds)
+        end = time.monotonic() + scaled_timeout(seconds)
         while not condition():
             assert time.monotonic() < end, [msg.data for msg in self.states]
             self.move(0.0)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from domains import next_domain
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('cantools')
 pytest.importorskip('can')
@@ -78,7 +78,7 @@ class Walker:
         process = self.background.pop(text)
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(patience(30))
+            process.wait(scaled_timeout(30))
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -90,7 +90,7 @@ class Walker:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=patience(300),
+            timeout=scaled_timeout(300),
             check=False,
         )
         return done.returncode, f'{text}\n{done.stdout}\n{done.stderr}'
@@ -103,7 +103,7 @@ class Walker:
 
     def until(self, text: str, said: str) -> str:
         """Run a line again until it prints a text: nodes have to start, and levers to be silent before `arm`."""
-        end = time.monotonic() + patience(120)
+        end = time.monotonic() + scaled_timeout(120)
         while True:
             status, found = self.once(text)
             if status == 0 and said in found:

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import RUNTIME
 from dyn_nodes.middleware.bag_reader import compare_bags
@@ -41,7 +41,7 @@ def launch(tmp_path):
     yield start
     for process in started:
         process.send_signal(signal.SIGTERM)
-        process.wait(patience(30))
+        process.wait(scaled_timeout(30))
         process.stdout.close()
 
 
@@ -96,7 +96,7 @@ def test_a_file_without_nodes_to_compose_is_refused(tmp_path):
 
 def test_a_node_that_cannot_start_ends_the_launch_with_one_line(launch):
     process = launch('log_loader', 'compose:=true', 'task:=no_such_task')
-    output, _ = process.communicate(timeout=patience(120))
+    output, _ = process.communicate(timeout=scaled_timeout(120))
     assert process.returncode == 1
     assert "composition_node: controller_node: parameter 'task'" in output
     assert 'Traceback' not in output

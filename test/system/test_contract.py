@@ -23,7 +23,7 @@ import pytest
 from contract import DIAGNOSTICS, INPUTS, MACHINE, NAMESPACES, OUTPUTS, SERVICES, WEIGHT, WHEELS
 from domains import next_domain
 from harness import HAS_FRAMES, Probe
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import RUNTIME, Parameter, message, parameter_value_to_python, service
 from dyn_nodes.nodes.parameters import MAP, Declared, all_parameters, node_parameters
@@ -59,7 +59,7 @@ class Running:
     def stop(self) -> int:
         self.process.send_signal(signal.SIGINT)
         try:
-            return self.process.wait(patience(120))
+            return self.process.wait(scaled_timeout(120))
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             raise

@@ -12,7 +12,7 @@ import pytest
 
 from dyn_nodes.analysis.bag_reading import read_bag
 
-PATIENCE = 800.0
+TIMEOUT = 800.0
 BOTH = 'false', 'true'
 """Without the governor and with it."""
 
@@ -31,7 +31,7 @@ def run_task(domain, tmp_path):
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
         heard: list[str] = []
-        guard = threading.Timer(PATIENCE, launched.terminate)
+        guard = threading.Timer(TIMEOUT, launched.terminate)
         guard.start()
         try:
             heard += launched.stdout  # it ends with the run

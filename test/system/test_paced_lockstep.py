@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from harness import Probe, Processes
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import QoSProfile, message
 
@@ -25,7 +25,7 @@ class Starving:
         self.stops = 0
 
     def until_ended(self, node: str, timeout: float = 100.0) -> None:
-        end = time.monotonic() + patience(timeout)
+        end = time.monotonic() + scaled_timeout(timeout)
         for stopped in itertools.cycle(self.nodes):
             if self.processes.running[node].poll() is not None:
                 return

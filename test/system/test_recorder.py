@@ -16,9 +16,9 @@ import pytest
 import yaml
 from domains import next_domain
 from mcap.reader import make_reader
-from patience import patience
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import RUNTIME
 from dyn_nodes.middleware.bags import bag_summary
@@ -99,7 +99,7 @@ def wait_for(process: subprocess.Popen, word: str) -> str:
 
 def finish(process: subprocess.Popen, number: int = signal.SIGINT, status: int = 0) -> str:
     process.send_signal(number)
-    _, errors = process.communicate(timeout=patience(30))
+    _, errors = process.communicate(timeout=scaled_timeout(30))
     assert process.returncode == status, errors
     assert 'Traceback' not in errors
     return errors
@@ -134,7 +134,7 @@ def test_a_recorder_that_gets_more_signals_while_it_closes_leaves_a_whole_bag_in
     wait_for(source, 'ready')
     running = [recorder(storage=storage, topics='["/source/*"]') for _ in range(3)]
     wait_for(source, 'started')
-    deadline = time.monotonic() + patience(30.0)
+    deadline = time.monotonic() + scaled_timeout(30.0)
     while not all((bag / 'metadata.yaml').exists() and bag_summary(bag).message_count > 500 for _, bag in running):
         assert time.monotonic() < deadline, 'nothing is recorded'
         time.sleep(0.1)
@@ -271,7 +271,7 @@ def test_topics_are_chosen_by_name_and_pattern(recorder, publisher):
     source = publisher('source', '--topics', '3', '--rate', '100', '--seconds', '0.5', '--latched')
     process, bag = recorder(topics='["/source/*"]', exclude='["/source/latched"]', max_duration='0.2')
     wait_for(source, 'ready')
-    process.wait(patience(30))
+    process.wait(scaled_timeout(30))
     assert process.returncode == 0, 'it ends by itself after max_duration'
     assert set(by_rosbags(bag)) == {'/source/t0', '/source/t1', '/source/t2'}
     assert bag_summary(bag).finished
@@ -288,7 +288,7 @@ def test_topics_are_chosen_by_name_and_pattern(recorder, publisher):
 )
 def test_a_wrong_parameter_ends_it_with_one_line(recorder, parameters, part):
     process, _ = recorder(**parameters)
-    _, errors = process.communicate(timeout=patience(30))
+    _, errors = process.communicate(timeout=scaled_timeout(30))
     assert process.returncode == 1
     assert part in errors
     assert 'Traceback' not in errors
@@ -345,7 +345,7 @@ def test_a_launched_recorder_finishes_its_bag_when_the_launcher_is_killed(proces
     wait_for(source, 'started')
     time.sleep(0.5)
     launcher.kill()
-    deadline = time.monotonic() + patience(10)
+    deadline = time.monotonic() + scaled_timeout(10)
     while time.monotonic() < deadline and not bag_summary(bag).finished:
         time.sleep(0.05)
     assert bag_summary(bag).finished
@@ -356,7 +356,7 @@ def test_a_launched_recorder_finishes_its_bag_when_the_launcher_is_killed(proces
 
 def test_run_starts_a_node_and_passes_its_arguments(processes, tmp_path):
     process = processes('-m', 'dyn_nodes.cli', 'run', 'recorder_node', '--ros-args', '-p', f'directory:={tmp_path}/bag')
-    deadline = time.monotonic() + patience(10)
+    deadline = time.monotonic() + scaled_timeout(10)
     while time.monotonic() < deadline and not (tmp_path / 'bag' / 'metadata.yaml').exists():
         time.sleep(0.05)
     time.sleep(0.3)

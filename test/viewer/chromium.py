@@ -14,7 +14,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from patience import patience
+from timeouts import scaled_timeout
 
 FLAGS = (
     '--headless=new',
@@ -78,7 +78,7 @@ class Chromium:
         self._number = 0
         try:
             self.socket = connect(
-                self._page_address(), max_size=None, open_timeout=patience(20), compression=None, proxy=None
+                self._page_address(), max_size=None, open_timeout=scaled_timeout(20), compression=None, proxy=None
             )
             for domain in ('Page', 'Runtime', 'Network', 'Log'):
                 self.call(f'{domain}.enable')
@@ -95,7 +95,7 @@ class Chromium:
 
     def _page_address(self) -> str:
         port_file = Path(self.folder) / 'DevToolsActivePort'
-        deadline = time.monotonic() + patience(60)
+        deadline = time.monotonic() + scaled_timeout(60)
         while not (port_file.is_file() and port_file.read_text().strip()):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 text = (Path(self.folder) / 'log').read_text(errors='replace')[-2000:]
@@ -103,7 +103,7 @@ class Chromium:
             time.sleep(0.05)
         port = port_file.read_text().split()[0]
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(f'http://127.0.0.1:{port}/json/list', timeout=patience(20)) as answer:
+        with opener.open(f'http://127.0.0.1:{port}/json/list', timeout=scaled_timeout(20)) as answer:
             pages = json.load(answer)
         return next(page['webSocketDebuggerUrl'] for page in pages if page['type'] == 'page')
 
@@ -112,7 +112,7 @@ class Chromium:
         self._number += 1
         number = self._number
         self.socket.send(json.dumps({'id': number, 'method': method, 'params': parameters}))
-        deadline = time.monotonic() + patience(timeout)
+        deadline = time.monotonic() + scaled_timeout(timeout)
         while True:
             message = json.loads(self.socket.recv(timeout=max(deadline - time.monotonic(), 0.01)))
             if message.get('id') == number:
@@ -150,7 +150,7 @@ class Chromium:
 
     def wait_for(self, expression: str, timeout: float = 30.0):
         """Wait until a JavaScript expression is true; its value."""
-        deadline = time.monotonic() + patience(timeout)
+        deadline = time.monotonic() + scaled_timeout(timeout)
         while True:
             value = self.evaluate(expression)
             if value:
@@ -225,6 +225,6 @@ class Chromium:
             self.socket.close()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(patience(20))
+        self.process.wait(scaled_timeout(20))
         self.log.close()
         shutil.rmtree(self.folder, ignore_errors=True)

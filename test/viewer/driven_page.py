@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from chromium import Chromium
 from domains import next_domain
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import SingleThreadedExecutor, init, shutdown
 
@@ -63,7 +63,7 @@ class Page:
 
     def until(self, condition, timeout: float = 90.0):
         """Let everything run until something holds; its value."""
-        deadline = time.monotonic() + patience(timeout)
+        deadline = time.monotonic() + scaled_timeout(timeout)
         while True:
             value = condition()
             if value:
@@ -92,7 +92,7 @@ class Page:
         self.viewer.destroy_node()
         shutdown()
         self.dynamics.kill()
-        self.dynamics.wait(patience(20))
+        self.dynamics.wait(scaled_timeout(20))
 
 
 @contextlib.contextmanager

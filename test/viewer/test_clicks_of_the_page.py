@@ -6,7 +6,7 @@ import time
 
 import pytest
 from chromium import Chromium, find_chromium
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 from dyn_nodes.measures import DANGER, OK
@@ -41,7 +41,7 @@ class Panel:
         self.controls.show_dead_parts(dict.fromkeys(NAMES, (low, 4.5)), values, False, NAMES if low == -0.6 else ())
 
     def until(self, condition):
-        deadline = time.monotonic() + patience(40)
+        deadline = time.monotonic() + scaled_timeout(40)
         while True:
             value = condition()
             if value:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from chromium import find_chromium
 from driven_page import centre, driven_page
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 SIZE = (1200, 700)
@@ -274,7 +274,7 @@ def test_a_frozen_page_loses_the_levers(page):
 
 def test_a_machine_that_has_gone_is_said(page):
     page.dynamics.kill()
-    page.dynamics.wait(patience(20))
+    page.dynamics.wait(scaled_timeout(20))
     page.until(lambda: 'dynamics_node' in page.state() and 'real time' not in page.state())
     assert page.browser.evaluate("document.querySelector('[data-connection]').dataset.connection") == 'lost'
     assert 'The picture shows t =' in page.state()

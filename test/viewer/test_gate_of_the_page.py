@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 import msgspec.msgpack
@@ -191,7 +191,7 @@ def test_number_of_open_pages_is_bounded_and_pages_with_the_token_have_their_own
 
 
 def get(cockpit, path='/', host=None, hosts=None):
-    connection = http.client.HTTPConnection('127.0.0.1', cockpit.port, timeout=patience(20))
+    connection = http.client.HTTPConnection('127.0.0.1', cockpit.port, timeout=scaled_timeout(20))
     connection.putrequest('GET', path, skip_host=True)
     for name in hosts if hosts is not None else [host or f'127.0.0.1:{cockpit.port}']:
         connection.putheader('Host', name)
@@ -337,14 +337,14 @@ def test_printed_address_of_the_node_answers_at_once_and_is_not_on_rosout(tmp_pa
         line = next(line for line in node.stdout if 'http://' in line)
         address = next(word for word in line.split() if word.startswith('http://'))
         port, token = address.removeprefix('http://127.0.0.1:').split('/?token=')
-        connection = http.client.HTTPConnection('127.0.0.1', int(port), timeout=patience(20))
+        connection = http.client.HTTPConnection('127.0.0.1', int(port), timeout=scaled_timeout(20))
         connection.request('GET', f'/?token={token}')
         assert connection.getresponse().status == 200
         connection.close()
         assert not [path for path in tmp_path.rglob('*') if path.is_file() and token in path.read_text()]
     finally:
         node.terminate()
-        node.wait(patience(60))
+        node.wait(scaled_timeout(60))
         node.stdout.close()
 
 

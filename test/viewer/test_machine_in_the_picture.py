@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import Chromium, find_chromium
-from patience import patience
 from scipy.spatial.transform import Rotation
+from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 from dyn_nodes.common.share import find_resource, folders_above
@@ -121,7 +121,7 @@ class Viewed:
         return float((excursion(corners, self.eye.reported, self.eye.ahead) / seen).max())
 
     def until(self, snapshot: Snapshot, condition, seconds: float = 40.0) -> None:
-        deadline = time.monotonic() + patience(seconds)
+        deadline = time.monotonic() + scaled_timeout(seconds)
         self.position = np.array(snapshot.base_position)
         while True:
             with self.cockpit.at_once():

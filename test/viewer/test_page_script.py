@@ -6,7 +6,7 @@ import time
 
 import pytest
 from chromium import Chromium, find_chromium
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 from dyn_nodes.viewer.gauges import banner
@@ -18,7 +18,7 @@ NOTE = "(document.querySelector('[data-stale]') || {}).textContent || ''"
 
 def until(condition, seconds=40.0):
     """Ask until it is so: the computer may be busy."""
-    deadline = time.monotonic() + patience(seconds)
+    deadline = time.monotonic() + scaled_timeout(seconds)
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.2)

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import Chromium, find_chromium
-from patience import patience
 from small_bags import LIFT_OFF, SECONDS, write_bag
+from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 from dyn_nodes.nodes.bag_snapshots import Replay, _complete_beginning, read_replay
@@ -41,7 +41,7 @@ class Watched:
         browser.open(page.cockpit.address)
 
     def until(self, condition, seconds: float = 40.0):
-        deadline = time.monotonic() + patience(seconds)
+        deadline = time.monotonic() + scaled_timeout(seconds)
         while True:
             self.page.advance(0.0)
             value = condition()

@@ -12,7 +12,7 @@ from chromium import Chromium, find_chromium
 from domains import next_domain
 from matplotlib.image import imread
 from node_process import ROOT
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import Context, Node, QoSProfile, SingleThreadedExecutor, init, message
 from dyn_nodes.model.rotations import quaternion_of_matrix
@@ -189,7 +189,7 @@ def play(monkeypatch):
     executor.add_node(viewer)
 
     def turn(until, timeout: float) -> None:
-        end = time.monotonic() + patience(timeout)
+        end = time.monotonic() + scaled_timeout(timeout)
         while not until():
             assert time.monotonic() < end, f'not within {timeout:g} s'
             stage.step()

@@ -8,7 +8,7 @@ import pytest
 from chromium import Chromium, find_chromium
 from domains import next_domain
 from node_process import ROOT, start
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import SingleThreadedExecutor, init, message, shutdown
 
@@ -43,7 +43,7 @@ def test_a_vehicle_drives_through_the_cockpit(monkeypatch):
     executor.add_node(viewer)
 
     def turn(until, timeout: float) -> None:
-        end = time.monotonic() + patience(timeout)
+        end = time.monotonic() + scaled_timeout(timeout)
         while not until():
             assert time.monotonic() < end, f'not within {timeout:g} s'
             levers.publish(twist)
@@ -82,4 +82,4 @@ def test_a_vehicle_drives_through_the_cockpit(monkeypatch):
         shutdown()
         for node in nodes:
             node.kill()
-            node.wait(patience(20))
+            node.wait(scaled_timeout(20))

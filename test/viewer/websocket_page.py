@@ -6,7 +6,7 @@ import time
 
 import msgspec.msgpack
 import viser
-from patience import patience
+from timeouts import scaled_timeout
 from websockets.sync.client import connect
 
 from dyn_nodes.viewer.page_script import BEAT
@@ -70,7 +70,7 @@ def update(handle, value):
 
 
 def until(condition, timeout=20.0):
-    deadline = time.monotonic() + patience(timeout)
+    deadline = time.monotonic() + scaled_timeout(timeout)
     while True:
         value = condition()
         if value is not None and value is not False and value != []:  # the first page has the number 0
