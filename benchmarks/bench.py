@@ -167,8 +167,8 @@ class Loader:
         position = np.zeros(self.peer.nq)
         position[:7] = q[:7]
         for joint, angle in zip(self.joints, q[7:]):
-            place = slice(joint.idx_q, joint.idx_q + joint.nq)
-            position[place] = angle if joint.nq == 1 else (np.cos(angle), np.sin(angle))
+            indices = slice(joint.idx_q, joint.idx_q + joint.nq)
+            position[indices] = angle if joint.nq == 1 else (np.cos(angle), np.sin(angle))
         velocity, effort = np.empty(self.peer.nv), np.empty(self.peer.nv)
         velocity[self.order], effort[self.order] = v, tau
         return position, velocity, effort
@@ -288,10 +288,10 @@ class Task:
     @cached_property
     def batch(self) -> tuple[np.ndarray, np.ndarray]:
         """States and parameters of runs with payloads from the task's down to 70 % of it, the task first."""
-        place = self.system.index('parameter', 'payload_mass')
+        payload = self.system.index('parameter', 'payload_mass')
         p = np.tile(self.parameters, (TASKS, 1))
-        p[:, place] *= np.linspace(1.0, 0.7, TASKS)
-        return np.array([initial_state(self.system, own) for own in p]), p
+        p[:, payload] *= np.linspace(1.0, 0.7, TASKS)
+        return np.array([initial_state(self.system, parameters) for parameters in p]), p
 
     def run_batch(self, step: float) -> np.ndarray:
         """Make the runs of the batch on this core; return the states of the first one every 0.1 s."""
@@ -325,16 +325,16 @@ def task_batch_realtime_factor(task: Task, rounds: int) -> Result:
 
 def batches(quick: bool) -> dict[str, Result]:
     """Forward dynamics and tip-over runs on all cores."""
-    found = figures_of('batches.py', *(['--quick'] if quick else []), free=True)
-    runs = found['tip_over']
+    figures = figures_of('batches.py', *(['--quick'] if quick else []), free=True)
+    runs = figures['tip_over']
     seconds = runs['seconds'] / runs['runs'] * TIP_OVER_RUNS
     name = (
         f'the promised limit; {TIP_OVER_RUNS} runs of 16 s with hydraulics, margins and outcomes on {runs["cores"]} '
         f'cores, by the rate of {runs["runs"]}; one core takes {runs["one_core"] / runs["seconds"]:.2f} times as long'
     )
-    peer = f"MuJoCo's rollout of one step, both on {found['cores']} cores; {found['states']} states"
+    peer = f"MuJoCo's rollout of one step, both on {figures['cores']} cores; {figures['states']} states"
     return {
-        'forward_dynamics_rollout': against(found, 'mujoco', 'us/state', peer),
+        'forward_dynamics_rollout': against(figures, 'mujoco', 'us/state', peer),
         'tip_over_runs': Result(TIP_OVER_LIMIT / seconds, seconds, TIP_OVER_LIMIT, 's', name),
     }
 
@@ -349,17 +349,17 @@ def task_against_scipy(task: Task, rounds: int, say: Callable[[str], None]) -> R
     expected = system.rhs(task.start, volts, task.parameters)
     if np.abs(np.array(peer.rhs(7.0, task.start)) - expected).max() > 1e-9 * np.abs(expected).max():
         raise ValueError('the peer simulates another machine: nothing to compare')
-    found: list[np.ndarray] = []
+    results: list[np.ndarray] = []
 
     def theirs() -> float:
         states, seconds = peer.run(task.start, task.times, PEER_METHOD, PEER_TOLERANCE, atol, say)
-        found.append(states)
+        results.append(states)
         return seconds
 
     error = task.error(task.run(OUR_STEP, method=OUR_METHOD))
     ours, other = interleaved(lambda: min(task.seconds(OUR_STEP) for _ in range(5)), theirs, min(rounds, 3))
     name = f'pinocchio.aba, elements in plain Python, solve_ivp({PEER_METHOD!r}, rtol={PEER_TOLERANCE:g})'
-    return Result(other / ours, ours, other, 's', name, error, task.error(found[0]))
+    return Result(other / ours, ours, other, 's', name, error, task.error(results[0]))
 
 
 def task_figures(machine: Machine, rounds: int, console: Console) -> dict[str, Result]:
@@ -387,49 +387,55 @@ def figures_of(script: str, *arguments: str, free: bool = False) -> dict[str, An
 
 def measures_batch(quick: bool) -> Result:
     """All stability measures for a million states in one call, on all cores; beside it on one."""
-    found = figures_of('measures.py', '100000' if quick else '1000000', free=True)
+    figures = figures_of('measures.py', '100000' if quick else '1000000', free=True)
     name = (
-        f'ours on one core of {found["cores"]}; {len(found["measures"])} measures, {found["states"]} states in one call'
+        f'ours on one core of {figures["cores"]}; {len(figures["measures"])} measures, '
+        f'{figures["states"]} states in one call'
     )
-    return Result(found['one_core'] / found['value'], found['value'], found['one_core'], found['unit'], name)
+    return Result(figures['one_core'] / figures['value'], figures['value'], figures['one_core'], figures['unit'], name)
 
 
 def load_map(quick: bool) -> Result:
     """The greatest safe payload in every posture of the log-loader at every slew angle, on all cores."""
-    found = figures_of('load_map.py', *(['--quick'] if quick else []), free=True)
+    figures = figures_of('load_map.py', *(['--quick'] if quick else []), free=True)
     name = (
-        f'the promised limit; {found["states"]} states on rigid supports and level ground, {found["cores"]} cores, '
-        f'{found["processor"]:.2f} s of processor time; on a slope, heading anywhere, {found["slope_seconds"]:.2f} s; '
-        f'leaning on springs {found["springs_us"]:.0f} us a state, on a slope {found["springs_slope_us"]:.0f}'
+        f'the promised limit; {figures["states"]} states on rigid supports and level ground, '
+        f'{figures["cores"]} cores, {figures["processor"]:.2f} s of processor time; '
+        f'on a slope, heading anywhere, {figures["slope_seconds"]:.2f} s; '
+        f'leaning on springs {figures["springs_us"]:.0f} us a state, on a slope {figures["springs_slope_us"]:.0f}'
     )
-    return Result(LOAD_MAP_LIMIT / found['seconds'], found['seconds'], LOAD_MAP_LIMIT, 's', name)
+    return Result(LOAD_MAP_LIMIT / figures['seconds'], figures['seconds'], LOAD_MAP_LIMIT, 's', name)
 
 
 def generated_code(quick: bool, say: Callable[[str], None]) -> dict[str, Result]:
     """Forward dynamics on all cores against code that Pinocchio generates; nothing where that is not built."""
-    found = figures_of('pinocchio_codegen.py', '--ready', *(['--quick'] if quick else []), free=True)
-    if 'missing' in found:
-        say(f'forward_dynamics_codegen is not measured: {found["missing"]}')
+    measured = figures_of('pinocchio_codegen.py', '--ready', *(['--quick'] if quick else []), free=True)
+    if 'missing' in measured:
+        say(f'forward_dynamics_codegen is not measured: {measured["missing"]}')
         return {}
-    which = f'both on {found["cores"]} cores, {found["states"]} states'
+    which = f'both on {measured["cores"]} cores, {measured["states"]} states'
     names = {
-        'generated_all': f"Pinocchio's generated code, gcc {found['level_all']} -march=native, in a loop of C; {which}",
+        'generated_all': (
+            f"Pinocchio's generated code, gcc {measured['level_all']} -march=native, in a loop of C; {which}"
+        ),
         'compiled_aba_all': f'pinocchio::aba, g++ -O3 -march=native, in a loop of C++; {which}',
     }
     figures = ('forward_dynamics_codegen', 'forward_dynamics_compiled')
-    return {figure: against(found, peer, 'us/state', names[peer], 'ours_all') for figure, peer in zip(figures, names)}
+    return {
+        figure: against(measured, peer, 'us/state', names[peer], 'ours_all') for figure, peer in zip(figures, names)
+    }
 
 
 def chains(quick: bool) -> dict[str, Result]:
     """Long chains against Pinocchio, how their time grows, and the truck with three trailers (yesiloglu-2007, C20)."""
-    found = figures_of('chains.py', *(['--quick'] if quick else []))
+    figures = figures_of('chains.py', *(['--quick'] if quick else []))
     results = {}
     for n in ('100', '1000'):
         name = f'pinocchio.aba, the faster of its conventions; random revolute chains of {n} links, called from Python'
-        results[f'chain_forward_dynamics_{n}'] = against(found[n], 'peer', 'ns/link', name)
-    name = f'the promised limit; lengths {", ".join(found["per_link_ns"])} links'
-    results['chain_slope'] = Result(SLOPE_LIMIT / found['slope'], found['slope'], SLOPE_LIMIT, 'log/log', name)
-    truck = found['trailers']
+        results[f'chain_forward_dynamics_{n}'] = against(figures[n], 'peer', 'ns/link', name)
+    name = f'the promised limit; lengths {", ".join(figures["per_link_ns"])} links'
+    results['chain_slope'] = Result(SLOPE_LIMIT / figures['slope'], figures['slope'], SLOPE_LIMIT, 'log/log', name)
+    truck = figures['trailers']
     if {key: truck[key] for key in TRUCK} != TRUCK:
         raise ValueError(f'the truck with three trailers has other counts than {TRUCK}: {truck}')
     seconds = truck['generator'] + truck['analysis']
@@ -445,40 +451,40 @@ def against(times: dict[str, float], peer: str, unit: str, name: str, ours: str 
 
 def rolling_platform(quick: bool) -> dict[str, Result]:
     """The platform with four driven and steered wheels against Pinocchio and MuJoCo (yesiloglu-2007, C15)."""
-    found = figures_of('rolling_platform.py', *(['--quick'] if quick else []))
+    figures = figures_of('rolling_platform.py', *(['--quick'] if quick else []))
     name = 'pinocchio.constraintDynamics, a 3-D contact a wheel, called from Python'
     step = 'mujoco.mj_step, RK4, elliptic cones, one contact a wheel'
     return {
-        'rolling_platform_call': against(found, 'pinocchio', 'us/call', name),
-        'rolling_platform_step': against(found, 'mujoco_step', 'us/step', step, 'our_step'),
+        'rolling_platform_call': against(figures, 'pinocchio', 'us/call', name),
+        'rolling_platform_step': against(figures, 'mujoco_step', 'us/step', step, 'our_step'),
     }
 
 
 def omni(quick: bool) -> dict[str, Result]:
     """Torques of six limited drives, and vehicles on omnidirectional wheels against Pinocchio (saha-1991)."""
-    found = figures_of('omni.py', *(['--quick'] if quick else []))
-    torques = found['torques']
+    figures = figures_of('omni.py', *(['--quick'] if quick else []))
+    torques = figures['torques']
     which = f'six drives, two limited, {torques["instants"]} instants of a path, at a limit in {torques["bound"]}'
     name = 'pinocchio.constraintDynamics, hub, roller and a 3-D contact a wheel, the faster of two proximal settings'
     return {
         'torque_distribution': against(torques, 'osqp', 'us/call', f'OSQP, set up once, eps 1e-5; {which}'),
         'torque_distribution_qp': against(torques, 'quadprog', 'us/call', f'quadprog, arrays made once; {which}'),
-        'omni_dynamics_3': against(found['three'], 'pinocchio', 'us/call', f'{name}; three wheels'),
-        'omni_dynamics_4': against(found['four'], 'pinocchio', 'us/call', f'{name}; four wheels'),
+        'omni_dynamics_3': against(figures['three'], 'pinocchio', 'us/call', f'{name}; three wheels'),
+        'omni_dynamics_4': against(figures['four'], 'pinocchio', 'us/call', f'{name}; four wheels'),
     }
 
 
 def freeman(quick: bool) -> dict[str, Result]:
     """Inverse dynamics of a Stewart platform in its legs, and G, H, D of an arm, against Pinocchio (freeman-1985)."""
-    found = figures_of('freeman.py', *(['--quick'] if quick else []))
+    figures = figures_of('freeman.py', *(['--quick'] if quick else []))
     loops = 'pinocchio.constraintDynamics, five 6-D loops, the faster of two proximal settings'
     step = 'mujoco.mj_step, semi-implicit Euler, five balls in loops, no contacts'
-    arm, looped = found['arm'], 'looped over from Python'
+    arm, looped = figures['arm'], 'looped over from Python'
     derivatives = f'pinocchio: derivatives of velocity and acceleration of the tool, {looped}'
     hessian = f'pinocchio: kinematic Hessian of the tool, {looped}; ours: G and H'
     return {
-        'stewart_inverse_dynamics': against(found['platform'], 'pinocchio', 'us/call', loops),
-        'stewart_against_step': against(found['platform'], 'mujoco_step', 'us/call', step),
+        'stewart_inverse_dynamics': against(figures['platform'], 'pinocchio', 'us/call', loops),
+        'stewart_against_step': against(figures['platform'], 'mujoco_step', 'us/call', step),
         'influence_batch': against(arm, 'pinocchio_derivatives', 'us/state', derivatives),
         'influence_batch_second_order': against(arm, 'pinocchio_hessian', 'us/state', hessian, 'ours_G_H'),
     }
@@ -486,28 +492,28 @@ def freeman(quick: bool) -> dict[str, Result]:
 
 def reactions(quick: bool) -> dict[str, Result]:
     """Admissible ground reactions of four wheels, a batch, against a general solver of cone programs (tanner-1998)."""
-    found = figures_of('reactions.py', *(['--quick'] if quick else []))
+    figures = figures_of('reactions.py', *(['--quick'] if quick else []))
     name = 'Clarabel, called from Python'
     return {
-        'admissible_reactions': against(found, 'clarabel', 'us/state', f'{name} for every state'),
-        'admissible_reactions_ready': against(found, 'clarabel_ready', 'us/state', f'{name}, matrices made before'),
-        'admissible_reactions_fixed': against(found, 'clarabel_once', 'us/state', f'{name}, set up once'),
+        'admissible_reactions': against(figures, 'clarabel', 'us/state', f'{name} for every state'),
+        'admissible_reactions_ready': against(figures, 'clarabel_ready', 'us/state', f'{name}, matrices made before'),
+        'admissible_reactions_fixed': against(figures, 'clarabel_once', 'us/state', f'{name}, set up once'),
     }
 
 
 def team(quick: bool) -> dict[str, Result]:
     """A step of two robots with a bar between their hands against MuJoCo (tanner-1998, E10)."""
-    found = figures_of('team_step.py', *(['--quick'] if quick else []))
+    figures = figures_of('team_step.py', *(['--quick'] if quick else []))
     step = 'mujoco.mj_step, RK4, elliptic cones, one contact a wheel, a tendon as the bar'
-    return {'team_step': against(found, 'mujoco', 'us/step', step)}
+    return {'team_step': against(figures, 'mujoco', 'us/step', step)}
 
 
 def deformable(quick: bool) -> dict[str, Result]:
     """A plate of 10,000 nodes between four hands, condensed, against real time (tanner-1998)."""
-    found = figures_of('deformable.py', *(['--quick'] if quick else []))
-    factor = found['real_time_factor']
-    step = f'{found["step_us"]:.0f} us a step of rk4, called from Python'
-    name = f'real time; {found["nodes"]} nodes, {step}, condensed in {found["condense_s"]:.1f} s'
+    figures = figures_of('deformable.py', *(['--quick'] if quick else []))
+    factor = figures['real_time_factor']
+    step = f'{figures["step_us"]:.0f} us a step of rk4, called from Python'
+    name = f'real time; {figures["nodes"]} nodes, {step}, condensed in {figures["condense_s"]:.1f} s'
     return {'plate_realtime_factor': Result(factor, factor, 1.0, 'simulated s/s', name)}
 
 
@@ -528,11 +534,11 @@ def first_message(node: str, topic: str, kind: str) -> float:
     environment = {key: value for key, value in os.environ.items() if key not in THREADS}
     environment['ROS_DOMAIN_ID'] = str(domain)
     with tempfile.TemporaryFile('w+') as log:
-        begin = time.monotonic()
+        start = time.monotonic()
         command = [sys.executable, '-m', f'dyn_nodes.nodes.{node}', '--ros-args', '-p', 'machine:=log_loader']
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         try:
-            while not arrived and process.poll() is None and time.monotonic() < begin + 60.0:
+            while not arrived and process.poll() is None and time.monotonic() < start + 60.0:
                 time.sleep(0.002)
             if not arrived:
                 log.seek(0)
@@ -543,7 +549,7 @@ def first_message(node: str, topic: str, kind: str) -> float:
             listener.destroy_node()
             context.shutdown()
             spinner.join(5)
-    return arrived[0] - begin
+    return arrived[0] - start
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
@@ -567,12 +573,12 @@ def second_start(rounds: int) -> Result:
 
 def misses(results: dict[str, Result]) -> list[str]:
     """Say which bars are missed."""
-    found = [
+    missed = [
         f'{name}: {results[name].ratio:.3g} times, promised {bar:g}'
         for name, bar in LEAST_RATIO.items()
         if (name in results or name != WHERE_BUILT) and not results[name].ratio >= bar
     ]
-    found += [
+    missed += [
         f'{name}: {results[name].ours:.3g} {results[name].unit}, promised {limit:g}'
         for name, limit in GREATEST_TIME.items()
         if not results[name].ours < limit
@@ -580,8 +586,8 @@ def misses(results: dict[str, Result]) -> list[str]:
     for name, result in results.items():
         for who, error in (('', result.error_rad), ('the peer: ', result.peer_error_rad)):
             if error is not None and not error < GREATEST_ERROR:
-                found.append(f'{name}: {who}error {error} rad, promised {GREATEST_ERROR:g} rad')
-    return found
+                missed.append(f'{name}: {who}error {error} rad, promised {GREATEST_ERROR:g} rad')
+    return missed
 
 
 def show(results: dict[str, Result], console: Console) -> None:

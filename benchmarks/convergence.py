@@ -156,47 +156,47 @@ class Curve:
 def curve(trial: Trial, label: str, at: tuple[float, ...], settings: list[Settings]) -> Curve:
     """Return errors and processor times of runs, the least of three."""
     errors, seconds = [], []
-    for own in settings:
-        errors.append(trial.error(own))
-        seconds.append(min(_seconds(trial, own) for _ in range(3)))
+    for choice in settings:
+        errors.append(trial.error(choice))
+        seconds.append(min(_seconds(trial, choice) for _ in range(3)))
     return Curve(label, at, tuple(errors), tuple(seconds))
 
 
 def _seconds(trial: Trial, settings: Settings) -> float:
-    begin = time.process_time()
+    start = time.process_time()
     trial.states(settings)
-    return time.process_time() - begin
+    return time.process_time() - start
 
 
 def curves(trial: Trial) -> list[Curve]:
     """Return the curves of a case: fixed steps first."""
     steps = [Settings(step=1e-3 * step) for step in STEPS]
-    found = [curve(trial, 'rk4, pressures solved for' if trial.has_oil else 'rk4', STEPS, steps)]
-    found.append(curve(trial, 'rk3', STEPS, [replace(own, method='rk3') for own in steps]))
+    results = [curve(trial, 'rk4, pressures solved for' if trial.has_oil else 'rk4', STEPS, steps)]
+    results.append(curve(trial, 'rk3', STEPS, [replace(fixed, method='rk3') for fixed in steps]))
     if trial.has_oil:
-        found.append(curve(trial, 'rk4 alone', STEPS, [replace(own, stiff='explicit') for own in steps]))
+        results.append(curve(trial, 'rk4 alone', STEPS, [replace(fixed, stiff='explicit') for fixed in steps]))
     for method in trial.case.adaptive:
-        own = [Settings(method=method, rtol=tolerance, atol=tolerance) for tolerance in TOLERANCES]  # type: ignore[arg-type]
-        found.append(curve(trial, method, TOLERANCES, own))
-    return found
+        adaptive = [Settings(method=method, rtol=tolerance, atol=tolerance) for tolerance in TOLERANCES]  # type: ignore[arg-type]
+        results.append(curve(trial, method, TOLERANCES, adaptive))
+    return results
 
 
-def table(case: Case, found: list[Curve]) -> str:
+def table(case: Case, results: list[Curve]) -> str:
     """Return the tables of a case in Markdown."""
-    fixed = [own for own in found if own.at is STEPS]
-    adaptive = [own for own in found if own.at is TOLERANCES]
+    fixed = [item for item in results if item.at is STEPS]
+    adaptive = [item for item in results if item.at is TOLERANCES]
     lines = [f'## {case.title}', '', case.about, '']
-    lines += ['| step, ms | ' + ' | '.join(own.label for own in fixed) + ' |', '|---|' + '---:|' * len(fixed)]
+    lines += ['| step, ms | ' + ' | '.join(item.label for item in fixed) + ' |', '|---|' + '---:|' * len(fixed)]
     for k, step in enumerate(STEPS):
-        lines.append(f'| {step:g} | ' + ' | '.join(_number(own.errors[k]) for own in fixed) + ' |')
-    lines.append('| order | ' + ' | '.join(f'{order(own.at, own.errors):.1f}' for own in fixed) + ' |')
+        lines.append(f'| {step:g} | ' + ' | '.join(_number(item.errors[k]) for item in fixed) + ' |')
+    lines.append('| order | ' + ' | '.join(f'{order(item.at, item.errors):.1f}' for item in fixed) + ' |')
     lines += [
         '',
-        '| tolerance | ' + ' | '.join(f'{own.label} | s' for own in adaptive) + ' |',
+        '| tolerance | ' + ' | '.join(f'{item.label} | s' for item in adaptive) + ' |',
         '|---|' + '---:|' * 2 * len(adaptive),
     ]
     for k, tolerance in enumerate(TOLERANCES):
-        cells = ' | '.join(f'{_number(own.errors[k])} | {own.seconds[k]:.2g}' for own in adaptive)
+        cells = ' | '.join(f'{_number(item.errors[k])} | {item.seconds[k]:.2g}' for item in adaptive)
         lines.append(f'| {tolerance:g} | {cells} |')
     return '\n'.join([*lines, ''])
 
@@ -205,7 +205,7 @@ def _number(error: float) -> str:
     return 'no end' if np.isnan(error) else f'{error:.1e}'
 
 
-def draw(found: dict[str, list[Curve]], path: Path) -> None:
+def draw(results: dict[str, list[Curve]], path: Path) -> None:
     """Draw error over step of all cases, and error over processor time."""
     import matplotlib
 
@@ -214,16 +214,16 @@ def draw(found: dict[str, list[Curve]], path: Path) -> None:
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.8), sharey=True)
     styles = {'dopri5': '--', 'adams': '-.', 'rodas3': ':'}
-    for k, (name, all_of) in enumerate(found.items()):
-        for own in all_of:
-            alone = own.label == 'rk4 alone'
-            if own.at is STEPS:
-                label = f'{CASES[name].title.lower()}: {own.label}'
-                style = '.:' if alone else '+-' if own.label == 'rk3' else '.-'
-                left.loglog(own.at, own.errors, f'C{k}{style}', label=label)
+    for k, (name, all_of) in enumerate(results.items()):
+        for item in all_of:
+            alone = item.label == 'rk4 alone'
+            if item.at is STEPS:
+                label = f'{CASES[name].title.lower()}: {item.label}'
+                style = '.:' if alone else '+-' if item.label == 'rk3' else '.-'
+                left.loglog(item.at, item.errors, f'C{k}{style}', label=label)
             if not alone:
-                style = '+-' if own.label == 'rk3' else f'.{styles.get(own.label, "-")}'
-                right.loglog(own.seconds, own.errors, f'C{k}{style}')
+                style = '+-' if item.label == 'rk3' else f'.{styles.get(item.label, "-")}'
+                right.loglog(item.seconds, item.errors, f'C{k}{style}')
     for label, style in {'rk4': '.-', 'rk3': '+-', **styles}.items():
         right.plot([], [], style, color='0.3', label=label)
     guide = np.array([0.25, 4.0])
@@ -263,15 +263,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--cases', nargs='+', choices=CASES, help='only these; nothing is written')
     chosen = parser.parse_args().cases
-    found: dict[str, list[Curve]] = {}
+    results: dict[str, list[Curve]] = {}
     texts = []
     for name in chosen or CASES:
-        found[name] = curves(Trial(CASES[name]))
-        texts.append(table(CASES[name], found[name]))
+        results[name] = curves(Trial(CASES[name]))
+        texts.append(table(CASES[name], results[name]))
         print(texts[-1], flush=True)
     if not chosen:
         PAGE.write_text(HEAD + '\n'.join(texts), encoding='utf-8')
-        draw(found, PICTURE)
+        draw(results, PICTURE)
         print(f'{PAGE.relative_to(ROOT)}, {PICTURE.relative_to(ROOT)}')
     return 0
 

@@ -205,9 +205,9 @@ def cost(machine: Machine, count: int) -> Cost:
 def _least(run: Callable[[], object]) -> float:
     spent = []
     for _ in range(ROUNDS):
-        begin = time.process_time()
+        start = time.process_time()
         run()
-        spent.append(time.process_time() - begin)
+        spent.append(time.process_time() - start)
     return min(spent)
 
 
@@ -219,7 +219,7 @@ def scenarios(counts: Sequence[int] = (1, 8, 64, 512)) -> list[tuple[int, float,
     system = System(load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')))
     settings, times = Settings(step=2e-3), np.array([0.0, 2.0])
     inputs = Inputs(np.array([0.0, 0.5, 2.0]), {'boom/voltage': np.array([0.0, -4.0, -4.0])})
-    found = []
+    rows = []
     for count in counts:
         parameters = np.tile(system.parameters(), (count, 1))
         parameters[:, system.index('parameter', 'payload_mass')] = np.linspace(0.0, 2000.0, count)
@@ -233,13 +233,13 @@ def scenarios(counts: Sequence[int] = (1, 8, 64, 512)) -> list[tuple[int, float,
             run_batch(system, starts, times, inputs, parameters, settings, threads=1)  # noqa: B023
 
         alone(), together()
-        found.append((count, _least(alone) / count, _least(together) / count))
-    return found
+        rows.append((count, _least(alone) / count, _least(together) / count))
+    return rows
 
 
 def law(costs: Sequence[Cost]) -> tuple[float, float, float]:
     """Return constant and slope of a line through the times of a step, s, and the last slope of their logarithms."""
-    n, t = np.array([own.count for own in costs], dtype=float), np.array([own.step for own in costs])
+    n, t = np.array([item.count for item in costs], dtype=float), np.array([item.step for item in costs])
     slope, constant = np.polyfit(n, t, 1)
     return float(constant), float(slope), float(np.polyfit(np.log(n[-3:]), np.log(t[-3:]), 1)[0])
 
@@ -249,13 +249,13 @@ def table(growth: Growth, costs: Sequence[Cost]) -> str:
     constant, slope, power = law(costs)
     lines = [f'## {growth.title}', '', growth.about, '', f'| {growth.unit}s | states | a step, us |']
     lines.append('|---:|---:|---:|')
-    lines += [f'| {own.count} | {own.states} | {1e6 * own.step:.2f} |' for own in costs]
+    lines += [f'| {item.count} | {item.states} | {1e6 * item.step:.2f} |' for item in costs]
     line = f'About {1e6 * constant:.2f} us and {1e6 * slope:.2f} us a {growth.unit}; ' if power < STRAIGHT else ''
     lines += ['', f'{line}the time grows as n^{power:.2f}.'.capitalize()]
     return '\n'.join([*lines, ''])
 
 
-def table_of_scenarios(found: Sequence[tuple[int, float, float]]) -> str:
+def table_of_scenarios(times: Sequence[tuple[int, float, float]]) -> str:
     """Return the table of the numbers of runs in Markdown."""
     lines = [
         '## Runs',
@@ -264,25 +264,25 @@ def table_of_scenarios(found: Sequence[tuple[int, float, float]]) -> str:
         '',
     ]
     lines += ['| runs | one after the other, ms a run | as a batch, ms a run | ratio |', '|---:|---:|---:|---:|']
-    lines += [f'| {n} | {1e3 * alone:.3f} | {1e3 * batch:.3f} | {alone / batch:.1f} |' for n, alone, batch in found]
+    lines += [f'| {n} | {1e3 * alone:.3f} | {1e3 * batch:.3f} | {alone / batch:.1f} |' for n, alone, batch in times]
     return '\n'.join([*lines, ''])
 
 
-def draw(found: dict[str, list[Cost]], path: Path) -> None:
+def draw(results: dict[str, list[Cost]], path: Path) -> None:
     """Draw the time of a step over each number."""
     import matplotlib
 
     matplotlib.use('Agg')
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(found), figsize=(3.0 * len(found), 3.0))
-    for place, (name, costs) in zip(np.atleast_1d(axes), found.items()):
-        n, t = [own.count for own in costs], [1e6 * own.step for own in costs]
+    figure, axes = plt.subplots(1, len(results), figsize=(3.0 * len(results), 3.0))
+    for axis, (name, costs) in zip(np.atleast_1d(axes), results.items()):
+        n, t = [item.count for item in costs], [1e6 * item.step for item in costs]
         constant, slope, power = law(costs)
-        place.plot(n, t, 'o')
+        axis.plot(n, t, 'o')
         if power < STRAIGHT:
-            place.plot([0, n[-1]], [1e6 * constant, 1e6 * (constant + slope * n[-1])], color='0.6')
-        place.set(xlabel=GROWTHS[name].title.lower(), xlim=(0, None), ylim=(0, None))
+            axis.plot([0, n[-1]], [1e6 * constant, 1e6 * (constant + slope * n[-1])], color='0.6')
+        axis.set(xlabel=GROWTHS[name].title.lower(), xlim=(0, None), ylim=(0, None))
     np.atleast_1d(axes)[0].set_ylabel('a step of rk4, us')
     figure.tight_layout()
     figure.savefig(path, dpi=110)
@@ -308,18 +308,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--parts', nargs='+', choices=[*GROWTHS, 'runs'], help='only these; nothing is written')
     chosen = parser.parse_args().parts
-    found: dict[str, list[Cost]] = {}
+    results: dict[str, list[Cost]] = {}
     texts = []
     for name in chosen or [*GROWTHS, 'runs']:
         if name == 'runs':
             texts.append(table_of_scenarios(scenarios()))
         else:
-            found[name] = [cost(GROWTHS[name].make(count), count) for count in GROWTHS[name].counts]
-            texts.append(table(GROWTHS[name], found[name]))
+            results[name] = [cost(GROWTHS[name].make(count), count) for count in GROWTHS[name].counts]
+            texts.append(table(GROWTHS[name], results[name]))
         print(texts[-1], flush=True)
     if not chosen:
         PAGE.write_text(HEAD + '\n'.join(texts), encoding='utf-8')
-        draw(found, PICTURE)
+        draw(results, PICTURE)
         print(f'{PAGE.relative_to(ROOT)}, {PICTURE.relative_to(ROOT)}')
     return 0
 

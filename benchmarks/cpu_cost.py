@@ -65,9 +65,9 @@ def wait(process: subprocess.Popen[bytes]) -> float:
 
 def run(arguments: argparse.Namespace, runtime: str, compose: bool, exchange: float, duration: float) -> Cost:
     """Run the launch file for a simulated time; return what it cost. Raises RunError."""
-    given = {'compose': str(compose).lower(), 'duration': str(duration), 'exchange_period': str(exchange)}
-    given.update(pair.split(':=', 1) for pair in arguments.arguments)
-    specs = interpret(find_launch_file(arguments.machine), given).children
+    values = {'compose': str(compose).lower(), 'duration': str(duration), 'exchange_period': str(exchange)}
+    values.update(pair.split(':=', 1) for pair in arguments.arguments)
+    specs = interpret(find_launch_file(arguments.machine), values).children
     cost = Cost()
     with tempfile.TemporaryDirectory(prefix='cpu-cost-') as directory:
         logs = [Path(directory) / f'{number}.log' for number in range(len(specs))]
@@ -76,9 +76,9 @@ def run(arguments: argparse.Namespace, runtime: str, compose: bool, exchange: fl
         signal.alarm(int(LONGEST + 3.0 * duration))
         order = sorted(range(len(specs)), key=lambda number: not specs[number].shutdown_on_exit)
         try:
-            for place in order:  # the dynamics first: its end is the end of the others
-                cost.add(specs[place].executable, wait(processes[place]))
-                if specs[place].shutdown_on_exit:
+            for index in order:  # the dynamics first: its end is the end of the others
+                cost.add(specs[index].executable, wait(processes[index]))
+                if specs[index].shutdown_on_exit:
                     for other in processes:
                         if other.returncode is None:
                             other.send_signal(signal.SIGINT)

@@ -44,9 +44,9 @@ def seconds(function: Callable[[], Any], rounds: int) -> tuple[float, Any]:
     """Return the least time of a call and its answer."""
     best, answer = np.inf, None
     for _ in range(rounds):
-        begin = time.perf_counter()
+        start = time.perf_counter()
         answer = function()
-        best = min(best, time.perf_counter() - begin)
+        best = min(best, time.perf_counter() - start)
     return best, answer
 
 
@@ -78,7 +78,7 @@ def measure(quick: bool) -> dict[str, Any]:
     for divisions in (COARSE, FINE):
         taken, body = seconds(lambda d=divisions: assemble(box_mesh(SIZE, d), PLATE), rounds)
         made['assemble'].append(taken)
-        grasps = [patch(body.mesh, place, (0.1, 0.1, 0.02)) for place in CORNERS]
+        grasps = [patch(body.mesh, corner, (0.1, 0.1, 0.02)) for corner in CORNERS]
         taken, reduced = seconds(lambda b=body, g=grasps: condensed(b, g, VIBRATIONS), rounds)
         made['condense'].append(taken)
         edge = SIZE[0] / divisions[0]

@@ -71,11 +71,11 @@ def rates(lanes: int) -> tuple[float, float]:
     module = compile_functions('floor', functions)
     if lanes > 1:
         module = lane_module(module, tuple(functions), lanes)
-    given = [np.linspace(1.0, 2.0, COUNT * lanes) for _ in range(2)]
+    operands = [np.linspace(1.0, 2.0, COUNT * lanes) for _ in range(2)]
     out = np.empty(COUNT * lanes)
-    times = {name: least(lambda name=name: getattr(module, name)(*given, out)) for name in functions}
-    found = [(times[f'{name}{LONG}'] - times[f'{name}{SHORT}']) / COUNT / (LONG - SHORT) for name in ('div', 'sqrt')]
-    return found[0], found[1]
+    times = {name: least(lambda name=name: getattr(module, name)(*operands, out)) for name in functions}
+    values = [(times[f'{name}{LONG}'] - times[f'{name}{SHORT}']) / COUNT / (LONG - SHORT) for name in ('div', 'sqrt')]
+    return values[0], values[1]
 
 
 def arguments(system: System, kernel: str, tape: Tape) -> list[np.ndarray]:
@@ -87,9 +87,9 @@ def arguments(system: System, kernel: str, tape: Tape) -> list[np.ndarray]:
     return [*(x, u, p)[: len(tape.inputs)], np.empty(tape.outputs[0])]
 
 
-def seconds(call: Callable[..., Any], given: list[np.ndarray], lanes: int) -> float:
+def seconds(call: Callable[..., Any], inputs: list[np.ndarray], lanes: int) -> float:
     """Return the time of a call of a kernel, ns."""
-    wide = [interleaved(np.tile(own, (lanes, 1)), lanes) for own in given]
+    wide = [interleaved(np.tile(item, (lanes, 1)), lanes) for item in inputs]
     return least(lambda: call(*wide))
 
 
@@ -98,10 +98,10 @@ def main() -> None:
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     system, bodies = System(machine), RigidBodyModel(machine)
     tapes = {name: Tape.load(system.module.directory / f'{name}.npz') for name in (*KERNELS, 'guard')}
-    given = {name: arguments(system, name, tape) for name, tape in tapes.items()}
+    inputs = {name: arguments(system, name, tape) for name, tape in tapes.items()}
     tapes[DYNAMICS] = Tape.load(bodies.kernels.directory / f'{DYNAMICS}.npz')
     q, rest = np.concatenate([np.zeros(6), np.ones(bodies.nq - 6)]), np.ones(bodies.nv)
-    given[DYNAMICS] = [q, rest, rest, bodies.parameters(payload=0.0), np.empty(bodies.nv)]
+    inputs[DYNAMICS] = [q, rest, rest, bodies.parameters(payload=0.0), np.empty(bodies.nv)]
     wide = lane_count()
     one = cycle()
     print(f'a cycle {one:.3f} ns')
@@ -110,16 +110,16 @@ def main() -> None:
         (wide, lane_kernels(system.module), lane_module(bodies.kernels, (DYNAMICS,), wide)),
     ):
         division, root = rates(lanes)
-        call = seconds(module.guard, given['guard'], lanes)
+        call = seconds(module.guard, inputs['guard'], lanes)
         print(f'{lanes} lanes: a division {division / one:.1f}, a root {root / one:.1f} cycles; the call {call:.0f} ns')
         for name in (*KERNELS, DYNAMICS):
             tape, codes = tapes[name], tapes[name].code[:, 0]
             divisions, roots = int(np.isin(codes, (ca.OP_DIV, ca.OP_INV)).sum()), int((codes == ca.OP_SQRT).sum())
             floor = max(tape.operations / ISSUED * one, divisions * division + roots * root)
-            own = seconds(getattr(dynamics if name == DYNAMICS else module, name), given[name], lanes) - call
+            time = seconds(getattr(dynamics if name == DYNAMICS else module, name), inputs[name], lanes) - call
             print(
                 f'  {name:16s} {tape.operations:5d} operations, {divisions:3d} divisions, {roots:2d} roots: '
-                f'{own:4.0f} ns, {own / lanes:4.0f} a state, floor {floor:4.0f} ns, {own / floor:.1f} times'
+                f'{time:4.0f} ns, {time / lanes:4.0f} a state, floor {floor:4.0f} ns, {time / floor:.1f} times'
             )
 
 

@@ -34,26 +34,26 @@ def decisions(runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
     command, decide = partner.command, partner.stops.decide
     spent, compiled, held, single = [], [], [], []
 
-    def noted(*args):
-        began = time.thread_time()
-        found = decide(*args)
-        compiled[-1] = 1e3 * (time.thread_time() - began)
+    def timed_decide(*args):
+        start = time.thread_time()
+        decision = decide(*args)
+        compiled[-1] = 1e3 * (time.thread_time() - start)
         held[-1] = not args[3].all()  # time since a lever was held
-        return found
+        return decision
 
-    def timed(*given):
+    def timed(*inputs):
         held.append(False)
         compiled.append(0.0)
-        began = time.thread_time()
-        volts = command(*given)
-        spent.append(1e3 * (time.thread_time() - began))
+        start = time.thread_time()
+        volts = command(*inputs)
+        spent.append(1e3 * (time.thread_time() - start))
         if np.isfinite(partner.stops.degree):
-            began = time.thread_time()
+            start = time.thread_time()
             partner.stops.stop(volts)
-            single.append(1e3 * (time.thread_time() - began))
+            single.append(1e3 * (time.thread_time() - start))
         return volts
 
-    partner.command, partner.stops.decide = timed, noted
+    partner.command, partner.stops.decide = timed, timed_decide
     for case in random_cases(box_of(machine), runs, SEED):
         rig.run(case)
     return np.array(spent), np.array(compiled), np.array(single), np.array(held)

@@ -45,12 +45,12 @@ def computing(machine: Machine) -> np.ndarray:
     partner = rig.partner(True)
     take, command, spent = partner.measure, partner.command, []
 
-    def timed(*given: Any) -> np.ndarray:
+    def timed(*inputs: Any) -> np.ndarray:
         sample = waiting.pop()
-        began = time.perf_counter()
+        start = time.perf_counter()
         take(sample)
-        volts = command(*given)
-        spent.append(1e3 * (time.perf_counter() - began))
+        volts = command(*inputs)
+        spent.append(1e3 * (time.perf_counter() - start))
         return volts
 
     waiting: list[Sample] = []

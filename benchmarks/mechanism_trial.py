@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.mechanism_urdf import urdf_of
-from benchmarks.zoo_trial import problems_of, said
+from benchmarks.zoo_trial import output_of, problems_of
 
 SECONDS, PERIOD, STEP = 60.0, 5e-3, 1e-3
 """Length of a run, period of the drives, greatest step of the integrator, s."""
@@ -42,7 +42,7 @@ def trial(path: Path, seconds: float = SECONDS) -> dict[str, Any]:
             urdf.write_text(urdf_of(path), encoding='utf-8')
         config = Path(folder) / f'{urdf.stem}.yaml'
         try:
-            status, text = said(init, ['init', str(urdf), '-o', str(config), '--lightest', '0', *closures])
+            status, text = output_of(init, ['init', str(urdf), '-o', str(config), '--lightest', '0', *closures])
         except UserError as error:
             status, text = 1, str(error)
         if status:
@@ -87,15 +87,15 @@ def ways(machine: Any, plant: Any) -> np.ndarray:
     from dyn_nodes.constraints import projected_velocity
 
     start, blocks = plant.positions, plant.system.blocks
-    places = [blocks.tree.velocity_index(joint.name) for joint in machine.movable_joints]
+    indices = [blocks.tree.velocity_index(joint.name) for joint in machine.movable_joints]
     driven = {joint.name for joint in machine.actuated_joints}
     wanted, most = np.zeros(blocks.tree.nv), np.zeros(len(start))
     for k, joint in enumerate(machine.movable_joints):
-        room = joint.upper - start[k], start[k] - joint.lower
-        most[k] = min(WAY if joint.type == 'prismatic' else ANGLE, SWEEP * max(room))
+        travel = joint.upper - start[k], start[k] - joint.lower
+        most[k] = min(WAY if joint.type == 'prismatic' else ANGLE, SWEEP * max(travel))
         if joint.name in driven:
-            wanted[places[k]] = most[k] * (1.0 if room[0] >= room[1] else -1.0)
-    way = projected_velocity(blocks, plant.x[: plant.system.nq], wanted)[places]
+            wanted[indices[k]] = most[k] * (1.0 if travel[0] >= travel[1] else -1.0)
+    way = projected_velocity(blocks, plant.x[: plant.system.nq], wanted)[indices]
     return np.asarray(way * min([1.0, *(most[k] / abs(way[k]) for k in range(len(way)) if abs(way[k]) > 1e-9)]))
 
 

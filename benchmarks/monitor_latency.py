@@ -40,11 +40,11 @@ def computing(run: MeasuredRun) -> np.ndarray:
     spent = []
     for k, at in enumerate(run.time.tolist()):
         monitor.imu(at, run.angular_velocity[k], run.specific_force[k], run.orientation[k])
-        began = time.perf_counter()
+        start = time.perf_counter()
         monitor.joints(at, run.positions[k], run.velocities[k])
         if monitor.settled:
             monitor.balance()
-            spent.append(1e3 * (time.perf_counter() - began))
+            spent.append(1e3 * (time.perf_counter() - start))
     return np.array(spent[WARM_UP:])
 
 
@@ -53,10 +53,10 @@ def taking(run: MeasuredRun) -> np.ndarray:
     monitor = StabilityMonitor(run.machine, MEASURES)
     spent = []
     for k, at in enumerate(run.time.tolist()):
-        began = time.perf_counter()
+        start = time.perf_counter()
         monitor.imu(at, run.angular_velocity[k], run.specific_force[k], run.orientation[k])
         monitor.joints(at, run.positions[k], run.velocities[k])
-        spent.append(1e3 * (time.perf_counter() - began))
+        spent.append(1e3 * (time.perf_counter() - start))
     return np.array(spent[WARM_UP:])
 
 

@@ -27,9 +27,9 @@ class MujocoPeer:
         self.mujoco, self.model, self.count = mujoco, mujoco.MjModel.from_xml_string(text), count
         self.data = mujoco.MjData(self.model)
         self.start = np.array(self.data.qpos)
-        places = {self.model.joint(k).name: self.model.joint(k).qposadr[0] for k in range(self.model.njnt)}
-        for name in places.keys() & positions.keys():
-            self.start[places[name]] = positions[name]
+        addresses = {self.model.joint(k).name: self.model.joint(k).qposadr[0] for k in range(self.model.njnt)}
+        for name in addresses.keys() & positions.keys():
+            self.start[addresses[name]] = positions[name]
         self.driven = [int(self.model.joint(name).dofadr[0]) for name in driven]
         self.data.qfrc_applied[self.driven] = efforts
         self.reset()

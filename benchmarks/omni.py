@@ -121,8 +121,8 @@ def pinocchio_call(vehicle: OmniVehicle, torque: np.ndarray, proximal: tuple[flo
 
     model = pin.Model()
     base = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), 'platform')
-    own = vehicle.yaw_inertia * np.eye(3)
-    model.appendBodyToJoint(base, pin.Inertia(vehicle.mass, np.zeros(3), own), pin.SE3.Identity())
+    rotational = vehicle.yaw_inertia * np.eye(3)
+    model.appendBodyToJoint(base, pin.Inertia(vehicle.mass, np.zeros(3), rotational), pin.SE3.Identity())
     contacts = pin.StdVec_RigidConstraintModel()
     for k, wheel in enumerate(vehicle.wheels):
         hub_axis, roller_axis = (np.array([np.cos(g), np.sin(g), 0.0]) for g in (wheel.hub, wheel.hub + wheel.roller))
@@ -153,12 +153,12 @@ def dynamics(name: str, rounds: int) -> dict[str, float]:
     rhs(x, torque, p, out)
     a = out[full.blocks.tree.nq : -1]
     names = full.blocks.tree.velocity_names
-    found = a[[names.index(f'platform_{axis}') for axis in ('wz', 'vx', 'vy')]]
+    acceleration = a[[names.index(f'platform_{axis}') for axis in ('wz', 'vx', 'vy')]]
     hubs = a[[names.index(name) for name in full.actuated]]
-    agree(name, found, vehicle.twist_rate(np.zeros(3), torque))
+    agree(name, acceleration, vehicle.twist_rate(np.zeros(3), torque))
     for call in theirs:
         expected = np.array(call())
-        agree(name, found, expected[[5, 0, 1]])
+        agree(name, acceleration, expected[[5, 0, 1]])
         agree(name, hubs, expected[6::2])
     best = best_of([lambda: rhs(x, torque, p, out), *theirs], rounds)
     return {'ours': best[0], 'pinocchio': min(best[1:])}

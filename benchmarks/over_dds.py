@@ -55,7 +55,9 @@ def echo(exchange: Exchange) -> None:
         others: dict[str, Any] = {'imu': Imu, 'joint_states': JointState}
         for topic, kind in {**others, exchange.asked: exchange.asked_kind}.items():
             is_asked = topic == exchange.asked
-            node.create_subscription(kind, topic, lambda _, says=is_asked: out.publish(empty) if says else None, 10)
+            node.create_subscription(
+                kind, topic, lambda _, replies=is_asked: out.publish(empty) if replies else None, 10
+            )
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         with suppress(KeyboardInterrupt, ExternalShutdownException):
@@ -84,12 +86,12 @@ def over_dds(
         with init(args=[]):
             node = Node('asking')
             states, imu = node.create_publisher(JointState, 'joint_states', 10), node.create_publisher(Imu, 'imu', 10)
-            began_at = [0.0]
+            sent_at = [0.0]
             awaits = [False]
 
             def hear(_: Any) -> None:
                 if awaits[0]:
-                    spent.append(1e3 * (time.perf_counter() - began_at[0]))
+                    spent.append(1e3 * (time.perf_counter() - sent_at[0]))
                     awaits[0] = False
 
             node.create_subscription(exchange.answer_kind, exchange.answer, hear, 10)
@@ -107,14 +109,14 @@ def over_dds(
                 imu.publish(imu_message(run, j, stamp))
                 state = JointState(name=names, position=run.positions[j].tolist(), velocity=run.velocities[j].tolist())
                 state.header.stamp = stamp
-                began = time.monotonic()
-                began_at[0], awaits[0] = time.perf_counter(), True
+                start = time.monotonic()
+                sent_at[0], awaits[0] = time.perf_counter(), True
                 states.publish(state)
                 publish_further(j)
                 # an answer belongs to the message before it: no other one is sent as long as it is awaited
-                while awaits[0] and time.monotonic() < began + LOST:
+                while awaits[0] and time.monotonic() < start + LOST:
                     executor.spin_once(timeout_sec=LOST)
-                while (left := began + PERIOD - time.monotonic()) > 0.0:
+                while (left := start + PERIOD - time.monotonic()) > 0.0:
                     executor.spin_once(timeout_sec=left)
             node.destroy_node()
     finally:
@@ -136,8 +138,8 @@ def imu_message(run: MeasuredRun, k: int, stamp: object) -> object:
 
 def node_words(name: str, **options: Any) -> list[str]:
     """Return the command of a node of this package for the log-loader, with parameters."""
-    given = [word for key, value in {'machine': 'log_loader', **options}.items() for word in ('-p', f'{key}:={value}')]
-    return [sys.executable, '-m', f'dyn_nodes.nodes.{name}', '--ros-args', *given]
+    words = [word for key, value in {'machine': 'log_loader', **options}.items() for word in ('-p', f'{key}:={value}')]
+    return [sys.executable, '-m', f'dyn_nodes.nodes.{name}', '--ros-args', *words]
 
 
 def echo_words(script: str) -> list[str]:

@@ -88,17 +88,19 @@ class Builder:
 
     def cpp(self, name: str, source: str, *options: str) -> Path:
         """Return a program or library from a source of C++ with Pinocchio."""
-        includes = [own / 'include' for own in self.prefixes]
+        includes = [item / 'include' for item in self.prefixes]
         command = [
             *(self.compiler, '-std=c++17', '-w', *options),
-            *(f'-I{own / part}' for own in includes for part in ('', 'eigen3', 'urdfdom_headers')),
-            *(f'-D{own}' for own in DEFINITIONS),
+            *(f'-I{item / part}' for item in includes for part in ('', 'eigen3', 'urdfdom_headers')),
+            *(f'-D{item}' for item in DEFINITIONS),
             str(SOURCES / source),
-            *(f'-L{own / "lib"}' for own in self.prefixes),
-            *(f'-Wl,-rpath,{own / "lib"}' for own in self.prefixes),
+            *(f'-L{item / "lib"}' for item in self.prefixes),
+            *(f'-Wl,-rpath,{item / "lib"}' for item in self.prefixes),
             *('-lpinocchio_default', '-lpinocchio_parsers', '-ldl'),
         ]
-        versions = [(own / 'pinocchio' / 'config.hpp').read_text() for own in includes if (own / 'pinocchio').exists()]
+        versions = [
+            (item / 'pinocchio' / 'config.hpp').read_text() for item in includes if (item / 'pinocchio').exists()
+        ]
         content = ' '.join([*command, (SOURCES / source).read_text(), *versions])
         return self.made(name, content, lambda target: ran([*command, '-o', str(target)]))
 
@@ -128,9 +130,9 @@ def builder(build: bool) -> Builder:
     compiler = shutil.which('g++')
     if compiler is None:
         raise NoPeerError('expected g++, found none')
-    prefixes = tuple(own for own in (Path(place) / 'cmeel.prefix' for place in sys.path) if own.is_dir())
+    prefixes = tuple(prefix for prefix in (Path(entry) / 'cmeel.prefix' for entry in sys.path) if prefix.is_dir())
     for name in HEADERS:
-        if not any((own / 'include' / name).exists() for own in prefixes):
+        if not any((prefix / 'include' / name).exists() for prefix in prefixes):
             raise NoPeerError(f"expected the header {name}, found none: pip install '.[codegen]'")
     return Builder(compiler, prefixes, build)
 
@@ -146,7 +148,7 @@ class Peers:
     """Loops of Pinocchio over ready rows (n, nq + 2 nv) of q, v, tau, by name: `run(name, rows, out, thread)`."""
 
     def __init__(self, tools: Builder) -> None:
-        options = ('-O3', '-march=native', '-fPIC', '-shared', *(f'-D{own}' for own in MEMORY))
+        options = ('-O3', '-march=native', '-fPIC', '-shared', *(f'-D{option}' for option in MEMORY))
         self.generated = {level: ctypes.CDLL(str(tools.generated(level))) for level in LEVELS}
         self.aba = ctypes.CDLL(str(tools.cpp('aba.so', 'aba.cpp', *options)))
         self.aba.peer_of.restype = ctypes.c_void_p
@@ -169,9 +171,9 @@ def in_parts(call: Callable[[slice], object], states: slice, rounds: int) -> flo
     least = np.full(len(parts), np.inf)
     for _ in range(rounds):
         for k, part in enumerate(parts):
-            begin = time.perf_counter()
+            start = time.perf_counter()
             call(part)
-            least[k] = min(least[k], time.perf_counter() - begin)
+            least[k] = min(least[k], time.perf_counter() - start)
     return 1e6 * float(least.sum())
 
 
@@ -199,18 +201,18 @@ def measured(rounds: int, peers: Peers) -> dict[str, Any]:
             raise ValueError(f'forward dynamics differs from that of Pinocchio, {name}: nothing to compare')
 
     def spent(name: str, part: slice, thread: int = 0) -> float:
-        return in_parts(lambda own: act(name, own, thread), part, rounds)
+        return in_parts(lambda peers: act(name, peers, thread), part, rounds)
 
     one = [spent(name, whole) for name in names]
     with ThreadPoolExecutor(CORES) as pool:
         every = [max(pool.map(lambda k, name=name: spent(name, parts[k], k), range(CORES))) for name in names]
-    found: dict[str, Any] = {'states': STATES, 'cores': CORES}
+    result: dict[str, Any] = {'states': STATES, 'cores': CORES}
     for suffix, times in (('', one), ('_all', every)):
-        by_name = {name: own / STATES for name, own in zip(names, times)}
-        found[f'ours{suffix}'], found[f'compiled_aba{suffix}'] = by_name['ours'], by_name['aba']
+        by_name = {name: total / STATES for name, total in zip(names, times)}
+        result[f'ours{suffix}'], result[f'compiled_aba{suffix}'] = by_name['ours'], by_name['aba']
         level = min(LEVELS, key=by_name.__getitem__)
-        found[f'generated{suffix}'], found[f'level{suffix}'] = by_name[level], level
-    return found
+        result[f'generated{suffix}'], result[f'level{suffix}'] = by_name[level], level
+    return result
 
 
 def main() -> None:

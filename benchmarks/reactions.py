@@ -108,9 +108,9 @@ def measure(quick: bool) -> dict[str, Any]:
     def swept(peer: Callable[[np.ndarray], float]) -> Callable[[], list[float]]:
         return lambda: [peer(target) for target in targets[:PEER_STATES]]
 
-    found = ours()
+    result = ours()
     for peer in peers:
-        if np.abs(found.margin - [peer(target) for target in targets]).max() > ACCURACY:
+        if np.abs(result.margin - [peer(target) for target in targets]).max() > ACCURACY:
             raise ValueError('margins differ from those of Clarabel: nothing to compare')
     best = best_of([ours, *(swept(peer) for peer in peers)], 100 if quick else 400)
     return {
@@ -119,7 +119,7 @@ def measure(quick: bool) -> dict[str, Any]:
         'clarabel_ready': best[2] / PEER_STATES,
         'clarabel_once': best[3] / PEER_STATES,
         'states': STATES,
-        'possible': int(found.possible.sum()),
+        'possible': int(result.possible.sum()),
     }
 
 

@@ -145,8 +145,8 @@ class Peer:
         """Lump the payload on the link that carries it."""
         payload: Any = self.machine.payload
         frame = self.model.frames[self.model.getFrameId(payload.link)]
-        place = frame.placement.act(np.array(payload.position, dtype=float))
-        self.model.inertias[frame.parentJoint] += self.pin.Inertia(payload.mass, place, np.zeros((3, 3)))
+        position = frame.placement.act(np.array(payload.position, dtype=float))
+        self.model.inertias[frame.parentJoint] += self.pin.Inertia(payload.mass, position, np.zeros((3, 3)))
         self.data = self.model.createData()
 
     def ground(self, x: list[float], rates: list[float]) -> tuple[float, ...]:
@@ -206,20 +206,20 @@ class Peer:
         efforts = [-d * speed for d, speed in zip(self.damping, x[16:19])]
         volts = self.voltages(t)
         for k, (actuator, joint) in enumerate(zip(self.machine.actuators, self.joint_of)):
-            place = OIL + 3 * k
-            spool, first, second = x[place : place + 3]
+            index = OIL + 3 * k
+            spool, first, second = x[index : index + 3]
             if isinstance(actuator, CylinderActuator):
                 terms = cylinder(actuator, first, second, spool, x[7 + joint], x[16 + joint])
             else:
                 terms = motor(actuator, first, second, spool, x[16 + joint])
-            rates[place], rates[place + 1], rates[place + 2] = spool_rate(actuator.valve, spool, volts[k]), *terms[:2]
+            rates[index], rates[index + 1], rates[index + 2] = spool_rate(actuator.valve, spool, volts[k]), *terms[:2]
             efforts[joint] += terms[2]
         for joint, angle in zip(self.joints, x[7:10]):
-            place = joint.idx_q
+            index = joint.idx_q
             if joint.nq == 1:
-                self._q[place] = angle
+                self._q[index] = angle
             else:
-                self._q[place], self._q[place + 1] = cos(angle), sin(angle)
+                self._q[index], self._q[index + 1] = cos(angle), sin(angle)
         self._v[self.order] = state[RATES]
         # the wrench at the base is the effort of its free flyer: no external forces needed
         self._tau[:6], self._tau[self.order[6:]] = wrench, efforts
@@ -233,13 +233,13 @@ class Peer:
     ) -> tuple[Array, float]:
         """Return the states (t, n) at `times` and the processor time, s; say every five seconds how far it is."""
         self.calls = 0
-        begun = told = time.perf_counter()
+        begun = reported = time.perf_counter()
 
         def watched(t: float, x: Array) -> list[float]:
-            nonlocal told
-            if self.calls % 1024 == 0 and time.perf_counter() > told + 5.0:
-                told = time.perf_counter()
-                say(f'peer: {t:.1f} of {times[-1]:g} s simulated in {told - begun:.0f} s')
+            nonlocal reported
+            if self.calls % 1024 == 0 and time.perf_counter() > reported + 5.0:
+                reported = time.perf_counter()
+                say(f'peer: {t:.1f} of {times[-1]:g} s simulated in {reported - begun:.0f} s')
             return self.rhs(t, x)
 
         used = time.process_time()

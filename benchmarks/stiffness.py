@@ -19,12 +19,12 @@ from dyn_nodes.simulation import Settings
 
 PARTS = (29, 30, 32, 36, 40, 45, 50, 56, 60, 64, 68, 72, 76, 80, 90, 100, 125, 160, 200, 250, 400)  # steps in 0.1 s
 STABLE = 2.785
-LOOKS = 3201
+SAMPLES = 3201
 
 
 def greatest_rates(task: Task) -> tuple[np.ndarray, list[str]]:
     """Return the greatest rate (n,), 1/s, at n instants of the task, and the state that it moves most."""
-    system, times = task.system, np.linspace(0.0, task.duration, LOOKS)
+    system, times = task.system, np.linspace(0.0, task.duration, SAMPLES)
     run = system.run(task.start, times, task.inputs, task.parameters, Settings(step=1.25e-4))
     knots, table = task.inputs.aligned(system.input_names)
     sizes = np.abs(run.states).max(axis=0) + 1e-12

@@ -48,12 +48,12 @@ def our_team() -> TeamSystem:
     return TeamSystem.of_models('team_bar_lumped', robots, [holding])
 
 
-def robot_xml(name: str, place: float, turn: str) -> str:
+def robot_xml(name: str, x: float, turn: str) -> str:
     """Return a robot of MuJoCo's model: vehicle, two wheels, caster, arm, half of the bar in its hand.
 
     Args:
         name: of the robot.
-        place: along x, m.
+        x: position along x, m.
         turn: quaternion of the vehicle, w first.
     """
     wheels = ''.join(
@@ -64,7 +64,7 @@ def robot_xml(name: str, place: float, turn: str) -> str:
     )
     hand = f'<site name="{name}_hand"/><inertial pos="0 0 0" mass="0.6" diaginertia="1e-9 1e-9 1e-9"/>'
     return (
-        f'<body pos="{place} 0 {HEIGHT}" quat="{turn}"><freejoint/>'
+        f'<body pos="{x} 0 {HEIGHT}" quat="{turn}"><freejoint/>'
         f'<inertial pos="0 0 0" mass="60" diaginertia="2 3 4"/>'
         '<geom type="sphere" size="0.1" pos="0.35 0 -0.2" condim="1"/>'
         f'{wheels}<body pos="0.1 0 0.2"><inertial pos="0 0 0.05" mass="4" diaginertia="0.02 0.02 0.015"/></body>'
@@ -78,10 +78,10 @@ def robot_xml(name: str, place: float, turn: str) -> str:
     )
 
 
-def mujoco_team(place: float) -> MujocoPeer:
+def mujoco_team(x: float) -> MujocoPeer:
     """Return MuJoCo's model of the same team, its vehicles at -place and place along x, m."""
     stiff = '<default><geom solref="0.002 1" solimp="0.9999 0.9999 0.001" friction="0.7 0 0"/></default>'
-    robots = robot_xml('left', -place, '1 0 0 0') + robot_xml('right', place, '0 0 0 1')
+    robots = robot_xml('left', -x, '1 0 0 0') + robot_xml('right', x, '0 0 0 1')
     bar = '<spatial stiffness="3333.3333333333" damping="6.6666666667" springlength="0.6">'
     tendon = f'<tendon>{bar}<site site="left_hand"/><site site="right_hand"/></spatial></tendon>'
     option = f'<option timestep="{STEP}" integrator="RK4" cone="elliptic"/>'

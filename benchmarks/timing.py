@@ -18,9 +18,9 @@ def best_of(measured: list[Callable[[], Any]], rounds: int, slice_us: float = 50
     calls = [1] * len(measured)
     for _ in range(rounds):
         for k, function in enumerate(measured):
-            begin = time.perf_counter()
+            start = time.perf_counter()
             for _ in range(calls[k]):
                 function()
-            best[k] = min(best[k], 1e6 * (time.perf_counter() - begin) / calls[k])
+            best[k] = min(best[k], 1e6 * (time.perf_counter() - start) / calls[k])
             calls[k] = max(1, int(slice_us / best[k]))
     return best

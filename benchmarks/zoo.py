@@ -103,8 +103,8 @@ def find(entry: dict[str, str]) -> Path | None:
         files = importlib.metadata.files(package) or []
     except importlib.metadata.PackageNotFoundError:
         return None
-    found = [file for file in files if str(file).endswith('/' + entry['file'])]
-    return Path(str(found[0].locate())).resolve() if found else None
+    matches = [file for file in files if str(file).endswith('/' + entry['file'])]
+    return Path(str(matches[0].locate())).resolve() if matches else None
 
 
 def try_one(urdf: Path, collection: Collection = ZOO) -> dict[str, Any]:
@@ -197,20 +197,20 @@ def main() -> int:
     for name in args.names:
         if name not in listed:
             parser.error(f'unknown machine {name!r}; known: {", ".join(listed)}')
-    known = json.loads(collection.results.read_text()) if collection.results.exists() and not args.again else {}
+    trials = json.loads(collection.results.read_text()) if collection.results.exists() and not args.again else {}
     results, absent = [], []
     for entry in machines(collection):
         urdf = find(entry)
         if urdf is None:
             absent.append(entry['name'])
             continue
-        if entry['name'] in args.names or not (args.names or args.page or entry['name'] in known):
-            known[entry['name']] = try_one(urdf, collection)
-            print(f'{entry["name"]}: {known[entry["name"]]["refused"] or "passes"}', flush=True)
+        if entry['name'] in args.names or not (args.names or args.page or entry['name'] in trials):
+            trials[entry['name']] = try_one(urdf, collection)
+            print(f'{entry["name"]}: {trials[entry["name"]]["refused"] or "passes"}', flush=True)
             collection.results.parent.mkdir(exist_ok=True)
-            collection.results.write_text(json.dumps(known, indent=1))
-        if entry['name'] in known:
-            results.append({**entry, **known[entry['name']]})
+            collection.results.write_text(json.dumps(trials, indent=1))
+        if entry['name'] in trials:
+            results.append({**entry, **trials[entry['name']]})
         else:
             absent.append(entry['name'])
     if not args.names:
@@ -219,7 +219,7 @@ def main() -> int:
         passed = sum(not result['refused'] and result['maker'] != 'dyn_nodes' for result in results)
         print(f'{passed} machines of others pass; {collection.page.relative_to(ROOT)} is written')
         return 0 if passed >= collection.least else 1
-    return 0 if all(not known[name]['refused'] for name in args.names) else 1
+    return 0 if all(not trials[name]['refused'] for name in args.names) else 1
 
 
 if __name__ == '__main__':

@@ -30,12 +30,12 @@ def trial(urdf: Path, seconds: float = SECONDS) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / f'{urdf.stem}.yaml'
         try:
-            status, text = said(init, ['init', str(urdf), '-o', str(config)])
+            status, text = output_of(init, ['init', str(urdf), '-o', str(config)])
         except UserError as error:
             status, text = 1, str(error)
         if status:
             return {'refused': f'init: {problems_of(text)}'}
-        status, text = said(check, ['check', str(urdf), '--config', str(config), '--json'])
+        status, text = output_of(check, ['check', str(urdf), '--config', str(config), '--json'])
         report = json.loads(text[text.index('{') :])
         if status:
             first = report['problems'][0]
@@ -64,17 +64,17 @@ def run_as_node(urdf: Path, config: Path, seconds: float) -> dict[str, Any]:
     values = {'machine': str(urdf), 'config': str(config), 'mode': 'lockstep'}
     try:
         node = DynamicsNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
-        found = _motion(node, seconds)
+        motion = _motion(node, seconds)
     except Exception as error:
         return {'refused': f'dynamics_node: {type(error).__name__}: {str(error).splitlines()[0]}'}
     finally:
         context.try_shutdown()
-    return found
+    return motion
 
 
 def _motion(node: Any, seconds: float) -> dict[str, Any]:
     plant = node.plant
-    place, turn = (np.array(part) for part in plant.base_pose())
+    position, turn = (np.array(part) for part in plant.base_pose())
     joints = plant.positions.copy()
     worst = np.zeros(3)
     while plant.time < seconds - 1e-9:
@@ -84,11 +84,11 @@ def _motion(node: Any, seconds: float) -> dict[str, Any]:
         here, now = plant.base_pose()
         tilt = 2.0 * np.arccos(min(1.0, abs(float(now @ turn))))
         moved = np.abs(plant.positions - joints).max(initial=0.0)
-        worst = np.maximum(worst, [float(np.linalg.norm(here - place)), tilt, moved])
-    found = {'base_motion': worst[0], 'tilt': worst[1], 'joint_motion': worst[2], 'refused': ''}
+        worst = np.maximum(worst, [float(np.linalg.norm(here - position)), tilt, moved])
+    motion = {'base_motion': worst[0], 'tilt': worst[1], 'joint_motion': worst[2], 'refused': ''}
     if worst[0] > MOST_MOTION * max(1.0, _reach(node)) or worst[1] > MOST_TILT or worst[2] > MOST_MOTION:
-        found['refused'] = f'it moves: base {worst[0]:.2g} m, {worst[1]:.2g} rad, joints {worst[2]:.2g}'
-    return found
+        motion['refused'] = f'it moves: base {worst[0]:.2g} m, {worst[1]:.2g} rad, joints {worst[2]:.2g}'
+    return motion
 
 
 def _reach(node: Any) -> float:
@@ -100,7 +100,7 @@ def _reach(node: Any) -> float:
     return float(np.linalg.norm(points[:, None] - points[None], axis=2).max(initial=0.0))
 
 
-def said(command: Any, words: list[str]) -> tuple[int, str]:
+def output_of(command: Any, words: list[str]) -> tuple[int, str]:
     """Return exit status and what a command printed."""
     parser = argparse.ArgumentParser()
     command.add_parser(parser.add_subparsers())

@@ -125,15 +125,15 @@ def damaged_messages(rng: random.Random) -> Iterator[Entry]:
 
 def _lengths(data: bytes, rng: random.Random) -> bytes:
     """Write an absurd number over a length or another number of an MCAP record."""
-    places, position = [], len(records.MAGIC)
+    spans, position = [], len(records.MAGIC)
     while position + records.PREFIX_SIZE <= len(data):
         _, length = struct.unpack_from('<BQ', data, position)
-        places.append((position, min(length, 80)))
+        spans.append((position, min(length, 80)))
         position += records.PREFIX_SIZE + length
-    if not places:
+    if not spans:
         return data
-    place, length = rng.choice(places)
-    offset = place + rng.choice((1, rng.randrange(records.PREFIX_SIZE, records.PREFIX_SIZE + max(length, 1))))
+    start, length = rng.choice(spans)
+    offset = start + rng.choice((1, rng.randrange(records.PREFIX_SIZE, records.PREFIX_SIZE + max(length, 1))))
     form = rng.choice(('<Q', '<Q', '<I', '<H'))
     return write_number(data, offset, rng.choice(NUMBERS), form)
 

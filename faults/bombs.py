@@ -38,13 +38,13 @@ def _mcap(bag: Path, chunks: list[tuple[int, int, int, str, bytes]], repeat: int
     """Write an MCAP file of chunks (begin, end, expanded size, compression, bytes), `repeat` times in the index."""
     data = bytearray(records.MAGIC + records.header('ros2', 'bomb'))
     index = b''
-    for begin, end, expanded, compression, stored in chunks:
-        place = len(data)
+    for start, end, expanded, compression, stored in chunks:
+        offset = len(data)
         data += records.record(
-            records.CHUNK, struct.pack('<QQQI', begin, end, expanded, 0), records.string(compression),
+            records.CHUNK, struct.pack('<QQQI', start, end, expanded, 0), records.string(compression),
             struct.pack('<Q', len(stored)), stored,
         )  # fmt: skip
-        entry = struct.pack('<QQQQI', begin, end, place, len(data) - place, 10) + struct.pack('<HQ', 1, len(data))
+        entry = struct.pack('<QQQQI', start, end, offset, len(data) - offset, 10) + struct.pack('<HQ', 1, len(data))
         entry += (
             struct.pack('<Q', 31) + records.string(compression) + struct.pack('<QQ', len(stored), sizes or expanded)
         )
@@ -99,8 +99,8 @@ def _length(number: int) -> Callable[[Path], None]:
     def make(bag: Path) -> None:
         path = _storage(bag)
         data = bytearray(path.read_bytes())
-        place = data.index(bytes([records.CHUNK]), len(records.MAGIC) + 30)
-        struct.pack_into('<Q', data, place + 1, number)
+        offset = data.index(bytes([records.CHUNK]), len(records.MAGIC) + 30)
+        struct.pack_into('<Q', data, offset + 1, number)
         path.write_bytes(data)
 
     return make

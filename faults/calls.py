@@ -66,11 +66,11 @@ def _library(rng: random.Random) -> Iterator[str]:
     dynamics = _dynamics(rng.choice(MACHINES))
     count = len(dynamics._machine.movable_joints)
     call = rng.choice(list(CALLS))
-    given = [np.full(count, 0.1) for _ in range(CALLS[call])]
+    arguments = [np.full(count, 0.1) for _ in range(CALLS[call])]
     with np.errstate(all='ignore'):
-        given[rng.randrange(len(given))] = wrong(rng, count)
+        arguments[rng.randrange(len(arguments))] = wrong(rng, count)
         try:
-            result = getattr(dynamics, call)(*given)
+            result = getattr(dynamics, call)(*arguments)
         except ValueError as error:
             if 'expected' not in str(error) or not str(error).isprintable():
                 yield f'{call}: an error that says too little: {str(error)!r}'
@@ -88,7 +88,7 @@ def _parameter(rng: random.Random) -> Iterator[str]:
 
     name = rng.choice(list(NODES))
     module, _, values = NODES[name]
-    key = rng.choice(sorted(values) + [own.name for own in node_parameters(module)])
+    key = rng.choice(sorted(values) + [parameter.name for parameter in node_parameters(module)])
     text = str(values.get(key, ''))
     value = rng.choice((*VALUES, 1, -1, 0.0, 1e308, float('nan'), True, ['a', ''], [1.0, -1.0], [b'1']))
     value = misspelt(text, rng) if len(text) > 3 and rng.random() < 0.5 else value
@@ -117,9 +117,9 @@ def _pool(rng: random.Random) -> Iterator[str]:
         for number in rng.sample(range(PIECES), rng.choice((1, 1, 2, 3))):
             (Path(folder) / str(number)).touch()
         with LastingPool(rng.choice((1, 2))) as pool:
-            found = list(pool.map(piece, [(folder, number) for number in range(PIECES)], rng.choice((1, 2, 5))))
-    if found != [number * number for number in range(PIECES)]:
-        yield f'other results: {found}'
+            results = list(pool.map(piece, [(folder, number) for number in range(PIECES)], rng.choice((1, 2, 5))))
+    if results != [number * number for number in range(PIECES)]:
+        yield f'other results: {results}'
 
 
 @functools.cache
@@ -133,12 +133,12 @@ def _request(rng: random.Random, token: str) -> bytes:
     """Return the request for the websocket of the page, of a browser that has this token."""
     import viser
 
-    own = f'127.0.0.1:{_cockpit().port}'
+    address = f'127.0.0.1:{_cockpit().port}'
     key = base64.b64encode(rng.randbytes(16)).decode()
     return (
-        f'GET /?token={token} HTTP/1.1\r\nHost: {own}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
+        f'GET /?token={token} HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
         f'Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: viser-v{viser.__version__}'
-        f'\r\nOrigin: http://{own}\r\n\r\n'
+        f'\r\nOrigin: http://{address}\r\n\r\n'
     ).encode()
 
 
@@ -177,7 +177,7 @@ def _wait(rng: random.Random) -> Iterator[str]:
 
     now, idle, simulated = 0.0, 0.0, 0.0
     labels = [f'{name}-{k}' for k, name in enumerate(('controller_node', 'dynamics_node', 'viewer_node'))]
-    nodes = [SimpleNamespace(name=own.partition('-')[0], label=own, running=True, returncode=None) for own in labels]
+    nodes = [SimpleNamespace(name=node.partition('-')[0], label=node, running=True, returncode=None) for node in labels]
     session: Any = SimpleNamespace(stopping=False, children=nodes, request_stop=lambda reason: None)
     with mock.patch.object(demo_run, 'time', SimpleNamespace(monotonic=lambda: now)):
         state = LiveState('m', 24.0)

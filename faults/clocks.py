@@ -32,8 +32,8 @@ def wall_clock() -> Iterator[Outcome]:
     words = [word for word in computer.DYNAMICS[1:] if word != 'mode:=lockstep' and not word.startswith('duration')]
     for jump in (3600.0, -3600.0, 3e8):
         mode = ['mode:=realtime', '-p', 'duration:=2.0']
-        place = words.index('machine:=log_loader') + 2
-        command = ['-c', JUMPING, str(jump), *words[:place], *mode, *words[place:-1]]
+        index = words.index('machine:=log_loader') + 2
+        command = ['-c', JUMPING, str(jump), *words[:index], *mode, *words[index:-1]]
         yield computer.run_command(f'wall clock jumps by {jump:g} s', command, computer.environment(), (0,))
 
 
@@ -88,24 +88,24 @@ def damaged_cache() -> Iterator[Outcome]:
     with tempfile.TemporaryDirectory() as directory:
         environment = computer.environment(DYN_NODES_CACHE=directory)
         yield computer.run_command('an empty cache of compiled code', computer.DYNAMICS, environment, (0,))
-        for what in ('cut', 'changed', 'emptied', 'not readable'):
+        for damage in ('cut', 'changed', 'emptied', 'not readable'):
             for path in sorted(Path(directory).rglob('*')):
                 if path.is_file():
-                    _damage(path, what, rng)
-            name = f'compiled code that is {what}'
+                    _damage(path, damage, rng)
+            name = f'compiled code that is {damage}'
             yield computer.run_command(name, computer.DYNAMICS, environment, (0,))
 
 
-def _damage(path: Path, what: str, rng: random.Random) -> None:
+def _damage(path: Path, damage: str, rng: random.Random) -> None:
     data = path.read_bytes()
-    if what == 'cut':
+    if damage == 'cut':
         path.write_bytes(data[: len(data) // 2])
-    elif what == 'changed' and data:
+    elif damage == 'changed' and data:
         k = rng.randrange(len(data))
         path.write_bytes(data[:k] + bytes([data[k] ^ 0x55]) + data[k + 1 :])
-    elif what == 'emptied':
+    elif damage == 'emptied':
         path.write_bytes(b'')
-    elif what == 'not readable':
+    elif damage == 'not readable':
         path.unlink()
         path.mkdir()
 

@@ -144,13 +144,13 @@ def mf4(of_bus: bool, compression: int) -> bytes:
         else:
             times = 0.01 * np.arange(500)
             with MDF() as log:
-                log.append([Signal(np.sin(times), times, name=own) for own in ('SwingAngle', 'BoomLength')])
+                log.append([Signal(np.sin(times), times, name=channel) for channel in ('SwingAngle', 'BoomLength')])
                 log.save(path, compression=compression)
         return path.read_bytes()
 
 
 def _blocks(data: bytes, kinds: bytes = b'[A-Z]{2}') -> list[int]:
-    return [found.start() for found in re.finditer(b'##' + kinds, data)]
+    return [match.start() for match in re.finditer(b'##' + kinds, data)]
 
 
 def _mf4(rng: random.Random) -> tuple[str, bytes]:
@@ -178,12 +178,12 @@ def _mf4_count(data: bytes, rng: random.Random) -> bytes:
 
 def _mf4_bomb(data: bytes, rng: random.Random) -> bytes:
     """Let the data of all groups be a block that expands to half a gigabyte or two."""
-    size, place = rng.choice((HUGE // 4, HUGE)), len(data)
+    size, offset = rng.choice((HUGE // 4, HUGE)), len(data)
     packed = zeros(size)
     head = struct.pack('<4s4xQQ2sBxIQQ', b'##DZ', 48 + len(packed), 0, b'DT', rng.choice((0, 1)), 16,
                        rng.choice((size, 100, 2**62)), len(packed))  # fmt: skip
     for group in _blocks(data, b'DG'):
-        data = write_number(data, group + 40, place)
+        data = write_number(data, group + 40, offset)
     for group in _blocks(data, b'CG'):
         data = write_number(data, group + 80, rng.choice((size // 16, 500)))
     return data + head + packed
@@ -226,10 +226,10 @@ def _body(rng: random.Random) -> tuple[str, bytes]:
 
 def _count(data: bytes, rng: random.Random) -> bytes:
     """Let a number of the text claim more, mostly one of the head."""
-    found = list(re.finditer(rb'\d+', data[: rng.choice((300, 3000, len(data)))]))
-    if not found:
+    numbers = list(re.finditer(rb'\d+', data[: rng.choice((300, 3000, len(data)))]))
+    if not numbers:
         return data
-    start, end = rng.choice(found).span()
+    start, end = rng.choice(numbers).span()
     return data[:start] + str(rng.choice((*NUMBERS, 10**9, -1, 10**30))).encode() + data[end:]
 
 
@@ -300,7 +300,7 @@ def _mapping() -> CanMapping:
     return load_mapping('log_loader')[0]
 
 
-def _refused(kind: str, path: Path) -> Iterator[str]:
+def _rejected(kind: str, path: Path) -> Iterator[str]:
     """Read a log or a body; yield what is wrong with the error that came of it."""
     try:
         if path.suffix in LOGS:
@@ -320,7 +320,7 @@ def _described(path: Path) -> Iterator[str]:
     report = Report(path.name)
     if read_dbc(path, report) is None and not report.failed:
         yield 'a DBC that is neither read nor rejected'
-    if len(report.problems) > 2 * MOST_SHOWN or not all(str(own).isprintable() for own in report.problems):
+    if len(report.problems) > 2 * MOST_SHOWN or not all(str(problem).isprintable() for problem in report.problems):
         yield f'{len(report.problems)} problems: {str(report.problems[0])!r}'
 
 
@@ -330,7 +330,7 @@ def examine(kind: str, path: Path) -> Iterator[str]:
         yield from _described(path)
         return
     if path.suffix in LOGS or path.stem == 'body':
-        yield from _refused(kind, path)
+        yield from _rejected(kind, path)
         if (most := resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) > MOST_OF_READER:
             yield f'a reader with {most / 1024:.0f} MB'
         return

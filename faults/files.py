@@ -29,7 +29,7 @@ TIME_LIMIT = 60.0
 """Processor time for one case, s; compilation of code for arrays is part of the first ones."""
 TIMEOUT = 600.0
 """Wall time for one case on a computer that is not busy, s."""
-LOOK = 1.0
+POLL = 1.0
 """Wall time between two looks at a worker, s."""
 VALUES = (
     *('', '0', '-1', '1e308', '-1e-308', '5e-324', 'nan', '.inf', '-.inf', '1e999', '9' * 400, 'true', '~', 'x' * 3000),
@@ -52,7 +52,7 @@ node:
 
 def base_files() -> list[tuple[str, Path | None, str]]:
     """Return (kind, path, text) of the good files."""
-    found: list[tuple[str, Path | None, str]] = [('parameters', None, PARAMETERS)]
+    files: list[tuple[str, Path | None, str]] = [('parameters', None, PARAMETERS)]
     for kind, pattern in (
         ('urdf', 'urdf/*.urdf'),
         ('machine', 'config/*.yaml'),
@@ -61,17 +61,17 @@ def base_files() -> list[tuple[str, Path | None, str]]:
     ):
         for path in sorted(ROOT.glob(pattern)):
             if kind != 'machine' or urdf_of(path) is not None:
-                found.append((kind, path, path.read_text(encoding='utf-8')))
+                files.append((kind, path, path.read_text(encoding='utf-8')))
     levers = sorted((ROOT / 'config').glob('teleop*.yaml'))
-    return [*found, *(('levers', path, path.read_text(encoding='utf-8')) for path in levers)]
+    return [*files, *(('levers', path, path.read_text(encoding='utf-8')) for path in levers)]
 
 
 def urdf_of(config: Path) -> Path | None:
     """Return the URDF of a machine YAML: that of its name, or of its launch file; None where it is no machine."""
     launch, name = ROOT / 'launch' / f'{config.stem}.launch.xml', config.stem
     if launch.exists():
-        given = MACHINE.search(launch.read_text(encoding='utf-8'))
-        name = given[1] if given else name
+        match = MACHINE.search(launch.read_text(encoding='utf-8'))
+        name = match[1] if match else name
     path = ROOT / 'urdf' / f'{name}.urdf'
     return path if path.exists() else None
 
@@ -117,13 +117,13 @@ def _lines(data: bytes, rng: random.Random) -> bytes:
 
 def _value(data: bytes, rng: random.Random) -> bytes:
     text = data.decode('utf-8', 'replace')
-    places = [match.span() for match in _VALUE.finditer(text)]
-    if not places:
+    spans = [match.span() for match in _VALUE.finditer(text)]
+    if not spans:
         return data
-    start, end = rng.choice(places)
+    start, end = rng.choice(spans)
     quote = text[start] if text[start] in '"\'' else ''
     if rng.random() < 0.3:  # the word of another place
-        other = rng.choice(places)
+        other = rng.choice(spans)
         value = text[slice(*other)].strip('"\'')
     else:
         value = rng.choice(VALUES)
@@ -298,7 +298,7 @@ def _watch_worker(seed: int, start: int, count: int, outcome: Outcome, module: s
     assert worker.stdout is not None
     reader = threading.Thread(target=_forward, args=(worker.stdout, lines), daemon=True)
     reader.start()
-    number, kind, ended = start, '', ''
+    number, kind, state = start, '', ''
     try:
         while True:
             words = _next_line(worker.pid, lines).split(' ', 3)
@@ -308,26 +308,26 @@ def _watch_worker(seed: int, start: int, count: int, outcome: Outcome, module: s
             elif words[0] == 'fault':
                 outcome.faults.append(f'case {words[1]}, {words[2]}: {words[3]}')
             else:
-                ended = words[0]
+                state = words[0]
                 break
     except queue.Empty:
-        ended = 'hang'
+        state = 'hang'
     worker.kill()
     worker.communicate()
-    if ended == 'done':
+    if state == 'done':
         return count
-    outcome.faults.append(f'case {number}, {kind}: {"no end" if ended == "hang" else "the process died"}')
+    outcome.faults.append(f'case {number}, {kind}: {"no end" if state == "hang" else "the process died"}')
     return number + 1
 
 
 def _next_line(pid: int, lines: queue.Queue[str]) -> str:
     """Wait for a worker's next line. Raises queue.Empty where it takes too long."""
-    began, used = time.monotonic(), _processor_time(pid)
+    start, used = time.monotonic(), _processor_time(pid)
     while True:
         try:
-            return lines.get(timeout=LOOK)
+            return lines.get(timeout=POLL)
         except queue.Empty:
-            if _processor_time(pid) - used > TIME_LIMIT or time.monotonic() - began > scaled_timeout(TIMEOUT):
+            if _processor_time(pid) - used > TIME_LIMIT or time.monotonic() - start > scaled_timeout(TIMEOUT):
                 raise
 
 

@@ -68,9 +68,9 @@ class Fork:
         """Wait for the end; False where it does not come in time. Time while this process is stopped does not count."""
         left = timeout
         while self.poll() is None and left > 0.0:
-            began = time.monotonic()
+            start = time.monotonic()
             time.sleep(0.02)
-            left -= min(time.monotonic() - began, 1.0)
+            left -= min(time.monotonic() - start, 1.0)
         return self.returncode is not None
 
     def end(self) -> None:
@@ -175,8 +175,8 @@ def _overturned(rng: random.Random) -> Iterator[str]:
 def _value(rng: random.Random) -> Iterator[str]:
     """A value that a node which is waited for rejects."""
     file, words, right, expected = rng.choice(WRONG)
-    given = words.format(misspelt(right, rng)).split()
-    yield from launched([file, *given, *_ways(rng), 'duration:=0.2'], 1, expected)
+    arguments = words.format(misspelt(right, rng)).split()
+    yield from launched([file, *arguments, *_ways(rng), 'duration:=0.2'], 1, expected)
 
 
 def _killed(rng: random.Random) -> Iterator[str]:
@@ -202,9 +202,9 @@ def _machines(rng: random.Random) -> Iterator[str]:
     neighbours.LEASE = LEASE
     space = rng.choice(('', 'yard', 'a/b'))
     with tempfile.TemporaryDirectory() as name, (Path(name) / 'output').open('w+', errors='replace') as output:
-        own = rng.choice((write_base(Path(name), rng), [f'machine:={rng.choice(FIRST)}']))
-        others = rng.choice((own, [f'machine:={rng.choice(FIRST)}']))
-        first = launch(['machine', *own, *_ways(rng), f'namespace:={space}'], output)
+        arguments = rng.choice((write_base(Path(name), rng), [f'machine:={rng.choice(FIRST)}']))
+        others = rng.choice((arguments, [f'machine:={rng.choice(FIRST)}']))
+        first = launch(['machine', *arguments, *_ways(rng), f'namespace:={space}'], output)
         try:
             until = time.monotonic() + scaled_timeout(TIMEOUT)
             while 'degrees of freedom' not in Path(output.name).read_text() and time.monotonic() < until:

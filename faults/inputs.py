@@ -151,9 +151,9 @@ def _command(*words: str) -> Callable[[Path], str]:
     """Return what gives a file to a command; FILE and DIRECTORY stand for it and for where it is."""
 
     def read(path: Path) -> str:
-        given = {'FILE': str(path), 'DIRECTORY': str(path.parent)}
+        paths = {'FILE': str(path), 'DIRECTORY': str(path.parent)}
         with _no_simulation():
-            return run_command([given.get(word, word) for word in words], MOST_LINES)
+            return run_command([paths.get(word, word) for word in words], MOST_LINES)
 
     return read
 
@@ -174,29 +174,29 @@ def _poses(path: Path) -> str:
     from dyn_nodes.control.pose_task import load_pose_task
     from dyn_nodes.model import MachineError
 
-    return _refused(lambda: load_pose_task(path), MachineError)
+    return _rejected(lambda: load_pose_task(path), MachineError)
 
 
 def _team(path: Path) -> str:
     from dyn_nodes.model import MachineError
     from dyn_nodes.teams import load_team
 
-    return _refused(lambda: load_team(path), MachineError)
+    return _rejected(lambda: load_team(path), MachineError)
 
 
 def _motors(path: Path) -> str:
     from dyn_nodes.analysis.motor_catalogue import load_catalogue
     from dyn_nodes.model import MachineError
 
-    return _refused(lambda: load_catalogue(path), MachineError)
+    return _rejected(lambda: load_catalogue(path), MachineError)
 
 
-def _refused(read: Callable[[], object], error: type[Exception]) -> str:
+def _rejected(read: Callable[[], object], error: type[Exception]) -> str:
     """Read; return what is wrong with the error that came of it, or nothing."""
     try:
         read()
-    except error as found:
-        unprintable = [line for line in str(found).split('\n') if not line.isprintable()]
+    except error as raised:
+        unprintable = [line for line in str(raised).split('\n') if not line.isprintable()]
         return f'an error that is no line: {unprintable[0]!r}' if unprintable else ''
     return ''
 

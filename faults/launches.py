@@ -21,7 +21,7 @@ from roslite.launching.budget import MOST_PROCESSES
 MOST_MEMORY = 1.0e6
 """By which a case may raise the resident memory, KiB."""
 NODE = '<node pkg="dyn_nodes" exec="recorder_node"/>'
-PLACES: dict[str, str] = {
+ELEMENTS: dict[str, str] = {
     'let': '<let name="big" value="{}"/>',
     'arg': '<arg name="other" default="{}"/>',
     'log': '<log message="{}"/>',
@@ -46,14 +46,14 @@ def _doubled(directory: Path, rng: random.Random) -> Path:
     factor = rng.choice((2, 3, 10))
     lines = ['<let name="a" value="xxxxxxxxxx"/>']
     lines += [f'<let name="a" value="{"$(var a)" * factor}"/>'] * rng.choice((30, 100))
-    lines.append(rng.choice(list(PLACES.values())).format('$(var a)'))
+    lines.append(rng.choice(list(ELEMENTS.values())).format('$(var a)'))
     return _file(directory / 'a.launch.xml', *lines)
 
 
 def _many_times(directory: Path, rng: random.Random) -> Path:
     """A text of a megabyte that is used often."""
-    place = rng.choice(list(PLACES.values())).format('$(var a)' * rng.choice((1, 15)))
-    lines = [f'<arg name="a" default={quoteattr("x" * 1_000_000)}/>', *[place] * rng.choice((100, 3000))]
+    element = rng.choice(list(ELEMENTS.values())).format('$(var a)' * rng.choice((1, 15)))
+    lines = [f'<arg name="a" default={quoteattr("x" * 1_000_000)}/>', *[element] * rng.choice((100, 3000))]
     lines += [NODE] * rng.choice((0, 100))
     return _file(directory / 'a.launch.xml', *lines)
 
@@ -108,8 +108,8 @@ def _nested(directory: Path, rng: random.Random) -> Path:
         '$(env PATH)' * 10_000,
         '$(file-content $(filename))' * 3000,
     ))  # fmt: skip
-    place = rng.choice(list(PLACES.values())).format(quoteattr(text)[1:-1])
-    return _file(directory / 'a.launch.xml', '<let name="a" value="true"/>', *[place] * rng.choice((1, 100)))
+    element = rng.choice(list(ELEMENTS.values())).format(quoteattr(text)[1:-1])
+    return _file(directory / 'a.launch.xml', '<let name="a" value="true"/>', *[element] * rng.choice((1, 100)))
 
 
 def _groups(directory: Path, rng: random.Random) -> Path:
@@ -142,7 +142,7 @@ def examine(path: Path) -> Iterator[str]:
     """Evaluate a launch file; yield what goes wrong."""
     for read in (interpret, declared_arguments):
         try:
-            found = read(path)
+            description = read(path)
         except LaunchError as error:
             text = str(error)
             if not text.isprintable() or len(text) > 10_000:
@@ -150,8 +150,8 @@ def examine(path: Path) -> Iterator[str]:
             if error.path is None or not (error.line or 'bytes, found more' in text):
                 yield f'{read.__name__}: an error without file and line: {text[:200]}'
             continue
-        if not isinstance(found, list) and len(found.children) > MOST_PROCESSES:
-            yield f'{len(found.children)} processes'
+        if not isinstance(description, list) and len(description.children) > MOST_PROCESSES:
+            yield f'{len(description.children)} processes'
 
 
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:

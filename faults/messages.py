@@ -76,8 +76,8 @@ class Outcome:
 @contextlib.contextmanager
 def node_of(name: str, mode: str = 'lockstep', changes: Mapping[str, Any] | None = None) -> Iterator[Any]:
     """Make a node in a context of its own, with `changes` of its parameters; nobody spins it."""
-    module, kind, given = NODES[name]
-    parameters = {**given, **(changes or {})}
+    module, kind, defaults = NODES[name]
+    parameters = {**defaults, **(changes or {})}
     values = dict(parameters) if name in WITHOUT_MODE else {'mode': mode, **parameters}
     with tempfile.TemporaryDirectory() as directory:
         if name == 'recorder':
@@ -137,7 +137,7 @@ def _quiet(node: Any) -> None:
     node.get_logger().set_level(50)
 
 
-def _call(outcome: Outcome, what: str, callback: Any, *arguments: Any) -> None:
+def _call(outcome: Outcome, label: str, callback: Any, *arguments: Any) -> None:
     try:
         if getattr(callback, '__wrapped__', None) is not None and _wants_info(callback) and arguments:
             arguments = (*arguments, {'source_timestamp': 0, 'received_timestamp': 0})
@@ -145,7 +145,7 @@ def _call(outcome: Outcome, what: str, callback: Any, *arguments: Any) -> None:
         if inspect.iscoroutine(result):
             result.close()  # it would wait for the executor
     except Exception as error:
-        outcome.escaped[f'{what}: {type(error).__name__}: {error}'[:200]] += 1
+        outcome.escaped[f'{label}: {type(error).__name__}: {error}'[:200]] += 1
 
 
 def _raw(msg: Any) -> bytes:
@@ -171,7 +171,7 @@ def _watch_publishers(node: Any, outcome: Outcome) -> list[Any]:
     for publisher in list(node.publishers):
         topic = publisher.topic_name
 
-        def look(msg: Any, topic: str = topic) -> None:
+        def check(msg: Any, topic: str = topic) -> None:
             if topic.endswith(('_command', '_commands')):
                 for name in ('data', 'position', 'velocity', 'effort'):
                     values = getattr(msg, name, ())
@@ -179,7 +179,7 @@ def _watch_publishers(node: Any, outcome: Outcome) -> list[Any]:
                         outcome.unsafe[f'{topic}: {name}: {[f"{v:g}" for v in values][:6]}'] += 1
 
         with contextlib.suppress(AttributeError):
-            publisher.publish = look
+            publisher.publish = check
             watched.append(publisher)
     return watched
 
@@ -243,8 +243,8 @@ class Goods:
             point, turn = holder.robot.hand_pose(holder.start)
             write_state(made, HandState(point, turn, np.zeros(3), np.zeros(3)), now)
         elif 'grasp_states' in topic:
-            place = made.pose.pose
-            place.position.x, place.position.z, place.orientation.w = -0.5 if 'left' in topic else 0.5, 1.0, 1.0
+            pose = made.pose.pose
+            pose.position.x, pose.position.z, pose.orientation.w = -0.5 if 'left' in topic else 0.5, 1.0, 1.0
         elif 'grasp_wrenches' in topic:
             made.wrench.force.z = rng.gauss(-50.0, 5.0)
         elif holder is not None:

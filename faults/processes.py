@@ -121,9 +121,9 @@ class Machine:
 
     def until(self, condition: Callable[[], object], timeout: float | None = None) -> bool:
         """Spin until a condition holds; return False after `timeout` s, by default `TIMEOUT` scaled to the load."""
-        began = time.monotonic()
+        start = time.monotonic()
         while not condition():
-            if time.monotonic() - began > (scaled_timeout(TIMEOUT) if timeout is None else timeout):
+            if time.monotonic() - start > (scaled_timeout(TIMEOUT) if timeout is None else timeout):
                 return False
             self.executor.spin_once(timeout_sec=0.05)
         return True
@@ -199,11 +199,11 @@ def fail_node(machine: Machine, name: str, action: str) -> Outcome:
         machine.start(name)
         if not machine.until(lambda: machine.is_up(name)):
             outcome.faults.append(f'{name} does not come back')
-    began = time.monotonic()
+    start = time.monotonic()
     if not machine.moves():
         outcome.faults.append('simulated time does not go on after it came back')
     outcome.seen += (
-        f', continues {time.monotonic() - began:.1f} s after its return; fastest joint {machine.fastest:.2f} rad/s'
+        f', continues {time.monotonic() - start:.1f} s after its return; fastest joint {machine.fastest:.2f} rad/s'
     )
     for other, process in machine.processes.items():
         if process.poll() is not None:

@@ -92,10 +92,10 @@ class Row:
         self.seconds += other.seconds
 
     def __str__(self) -> str:
-        said = '; '.join([self.seen, *self.faults[:5]]).strip('; ').replace('|', '/')
-        said = re.sub(rf'{re.escape(tempfile.gettempdir())}/\w+', '<directory>', said)
-        said = said.replace('[', r'\[')  # in Markdown a bracket may begin a link
-        return f'| {self.name} | {self.cases} | {len(self.faults)} | {said} | {self.seconds:.0f} |'
+        text = '; '.join([self.seen, *self.faults[:5]]).strip('; ').replace('|', '/')
+        text = re.sub(rf'{re.escape(tempfile.gettempdir())}/\w+', '<directory>', text)
+        text = text.replace('[', r'\[')  # in Markdown a bracket may begin a link
+        return f'| {self.name} | {self.cases} | {len(self.faults)} | {text} | {self.seconds:.0f} |'
 
 
 def _counts(seen: str) -> dict[str, int]:
@@ -114,28 +114,28 @@ def write(path: Path, command: str, rows: list[Row], renewed: bool) -> None:
         renewed: take the other lines, and what they were written by, from the file.
     """
     before = path.read_text(encoding='utf-8') if renewed and path.exists() else ''
-    lines = {found['name']: found[0] for found in map(LINE.fullmatch, before.splitlines()) if found}
+    lines = {match['name']: match[0] for match in map(LINE.fullmatch, before.splitlines()) if match}
     lines |= {row.name: str(row) for row in rows}
-    found = [found for found in map(LINE.fullmatch, lines.values()) if found]
+    matches = [match for match in map(LINE.fullmatch, lines.values()) if match]
     written = WRITTEN.search(before)
     earlier = written['commands'].split(LATER) if written else []
     head = HEAD.format(
-        commands=LATER.join([*(own for own in earlier if own != f'`{command}`'), f'`{command}`']),
-        cases=sum(int(own['cases']) for own in found),
-        minutes=sum(int(own['seconds']) for own in found) / 60.0,
+        commands=LATER.join([*(other for other in earlier if other != f'`{command}`'), f'`{command}`']),
+        cases=sum(int(match['cases']) for match in matches),
+        minutes=sum(int(match['seconds']) for match in matches) / 60.0,
         cores=os.cpu_count(),
         load=os.getloadavg()[2],
-        faults=sum(int(own['faults']) for own in found),
+        faults=sum(int(match['faults']) for match in matches),
     )
-    path.write_text(head + ''.join(f'{line}\n' for line in lines.values()) + items(found), encoding='utf-8')
+    path.write_text(head + ''.join(f'{line}\n' for line in lines.values()) + items(matches), encoding='utf-8')
 
 
 def items(lines: Sequence[re.Match[str]]) -> str:
     """Return the table of what is guarded against silence, with the cases of it."""
-    found = {own['name']: own for own in lines}
+    line = {row['name']: row for row in lines}
     text = '\n| guarded against silence | line | kinds | cases | |\n|---|---|---|---:|---|\n'
     for item, (name, kinds) in ITEMS.items():
-        count = _cases(found[name], kinds.split()) if name in found else 0
+        count = _cases(line[name], kinds.split()) if name in line else 0
         few = '' if count >= ENOUGH else f'fewer than {ENOUGH}'
         text += f'| {item} | {name} | {kinds.replace(" ", ", ") or "all"} | {count} | {few} |\n'
     return text

@@ -74,9 +74,9 @@ class Workers:
         for part in parts:
             rows = []
             for run in sweep.runs_of(part):
-                given = iter((run, *sweep.values[run].tolist(), 'done', 16.0, ''))
+                values = iter((run, *sweep.values[run].tolist(), 'done', 16.0, ''))
                 outcome = {'flag': run % 3 == 0, 'number': 0.01 * run}
-                rows.append(tuple(next(given, outcome.get(kind, 0.0)) for kind in kinds.values()))
+                rows.append(tuple(next(values, outcome.get(kind, 0.0)) for kind in kinds.values()))
             numbers = [run for run in sweep.runs_of(part) for _ in range(5)]
             yield part, Made(rows, {name: _column(kind, numbers) for name, kind in columns.items()})
 
@@ -171,7 +171,7 @@ def _note(directory: Path, rng: random.Random) -> None:
     path = directory / NOTE
     note = json.loads(path.read_text(encoding='utf-8'))
     sums = note.pop(CHECKSUMS)
-    holder, key = rng.choice(list(_places(note)))
+    holder, key = rng.choice(list(_entries(note)))
     choice = rng.randrange(4)
     if choice == 0:
         del holder[key]
@@ -183,11 +183,11 @@ def _note(directory: Path, rng: random.Random) -> None:
     path.write_text(note_text(note) if made else json.dumps({**note, CHECKSUMS: sums}), encoding='utf-8')
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    for key, own in value.items() if isinstance(value, dict) else enumerate(value):
+def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         yield value, key
-        if isinstance(own, dict | list):
-            yield from _places(own)
+        if isinstance(item, dict | list):
+            yield from _entries(item)
 
 
 DAMAGES: dict[str, Callable[[Path, random.Random], None]] = {
@@ -215,10 +215,10 @@ def make(number: int, seed: int, directory: Path) -> str:
 
 def _content(directory: Path) -> dict[str, bytes]:
     names = (NOTE, MANIFEST, PARTS, SAMPLES)
-    found = [
+    paths = [
         path for name in names for path in ((directory / name).rglob('*') if '.' not in name else [directory / name])
     ]
-    return {str(path.relative_to(directory)): path.read_bytes() for path in found if path.is_file()}
+    return {str(path.relative_to(directory)): path.read_bytes() for path in paths if path.is_file()}
 
 
 def _numbers(directory: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:

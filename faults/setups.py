@@ -74,8 +74,8 @@ class Setup:
             path = directory / 'motion.yaml'
             path.write_text(self.motion[2]())
             words.append(f'{self.motion[1]}:={path}')
-        given = [word for parameter in words for word in ('-p', parameter)]
-        return given + (['-r', self.remapped[name]] if name in self.remapped else [])
+        options = [word for parameter in words for word in ('-p', parameter)]
+        return options + (['-r', self.remapped[name]] if name in self.remapped else [])
 
 
 LOG_LOADER = Setup(

@@ -75,7 +75,7 @@ def soak(
     period: float = 1.0,
     domain: int = 48,
     composed: bool = False,
-    ended: threading.Event | None = None,
+    stopped: threading.Event | None = None,
     arguments: Sequence[str] = (),
 ) -> Soak:
     """Run the log-loader for simulated hours or real minutes, whichever is over first.
@@ -87,7 +87,7 @@ def soak(
         period: between samples, s.
         domain: ROS_DOMAIN_ID.
         composed: all nodes in one process.
-        ended: once it is set, the run stops.
+        stopped: once it is set, the run stops.
         arguments: further ones of the launch file, NAME:=VALUE, where the nodes share a process.
     """
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'DYN_NODES_MIDDLEWARE': 'embedded'}
@@ -99,7 +99,7 @@ def soak(
             subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             for words in commands
         ]
-        return _watch(running, minutes, start, period, ended or threading.Event())
+        return _watch(running, minutes, start, period, stopped or threading.Event())
 
 
 def strokes(hours: float) -> str:
@@ -148,16 +148,20 @@ def _composed(hours: float, task: Path, further: Sequence[str]) -> list[list[str
 
 
 def _watch(
-    running: list[subprocess.Popen[bytes]], minutes: float, start: float, period: float, ended: threading.Event
+    running: list[subprocess.Popen[bytes]], minutes: float, start: float, period: float, stopped: threading.Event
 ) -> Soak:
-    """Sample processes until the first of them ends, the time is over or `ended` is set; end them."""
-    dynamics, began = running[0], time.monotonic()
+    """Sample processes until the first of them ends, the time is over or `stopped` is set; end them."""
+    dynamics, start_time = running[0], time.monotonic()
     rows: list[tuple[float, float, int, int]] = []
-    shown = began
+    shown = start_time
     try:
-        while dynamics.poll() is None and time.monotonic() - began < start + 60.0 * minutes and not ended.wait(period):
-            if dynamics.poll() is None and time.monotonic() - began > start:
-                rows.append((time.monotonic() - began, *_total([process.pid for process in running])))
+        while (
+            dynamics.poll() is None
+            and time.monotonic() - start_time < start + 60.0 * minutes
+            and not stopped.wait(period)
+        ):
+            if dynamics.poll() is None and time.monotonic() - start_time > start:
+                rows.append((time.monotonic() - start_time, *_total([process.pid for process in running])))
             if rows and time.monotonic() - shown > REPORTED:
                 shown = time.monotonic()
                 print('{:.0f} s: {:.1f} MB, {} descriptors, {} threads'.format(*rows[-1]), flush=True)
@@ -177,13 +181,13 @@ def _watch(
 
 
 def _total(pids: list[int]) -> tuple[float, int, int]:
-    found = []
+    samples = []
     for pid in pids:
         try:
-            found.append(sample(pid))
+            samples.append(sample(pid))
         except (OSError, KeyError):
             continue
-    return sum(f[0] for f in found), sum(f[1] for f in found), sum(f[2] for f in found)
+    return sum(f[0] for f in samples), sum(f[1] for f in samples), sum(f[2] for f in samples)
 
 
 def main() -> int:
@@ -199,9 +203,9 @@ def main() -> int:
     args = parser.parse_args()
     if args.arguments and not args.composed:
         parser.error('NAME:=VALUE is for --composed')
-    ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())  # the nodes must end with this process
-    result = soak(args.hours, args.minutes, START, 1.0, args.domain, args.composed, ended, args.arguments)
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())  # the nodes must end with this process
+    result = soak(args.hours, args.minutes, START, 1.0, args.domain, args.composed, stopped, args.arguments)
     growth = ', '.join(
         f'{name} {value:+.2f}{" MB" if name == "memory" else ""}' for name, value in result.growth().items()
     )

@@ -47,11 +47,11 @@ def misspelt(word: str, rng: random.Random) -> str:
     """Return a word with one letter left out, doubled or exchanged with its neighbour; never the word itself."""
     while True:
         k = rng.randrange(1, len(word) - 1)
-        found = rng.choice(
+        misspelling = rng.choice(
             (word[:k] + word[k + 1 :], word[:k] + word[k] + word[k:], word[:k] + word[k + 1] + word[k] + word[k + 2 :])
         )
-        if found != word:
-            return found
+        if misspelling != word:
+            return misspelling
 
 
 def mistake(number: int, seed: int) -> Mistake:
@@ -79,7 +79,7 @@ def mistake(number: int, seed: int) -> Mistake:
         )
         return Mistake([*command.split(), 'x', '--no-such-option'], f'usage: dyn-nodes {command}')
     if kind == 'command':
-        return Mistake([misspelt(rng.choice([own for own in COMMANDS if len(own) > 4]), rng)], 'did you mean ')
+        return Mistake([misspelt(rng.choice([verb for verb in COMMANDS if len(verb) > 4]), rng)], 'did you mean ')
     sweep = rng.choice(sorted(file.stem for file in (ROOT / 'config' / 'sweeps').glob('*.yaml')))
     return Mistake(['sweep', misspelt(sweep, rng)], 'did you mean ')
 
@@ -101,8 +101,8 @@ def judge_words(made: Mistake) -> str:
 
 def command_lines(count: int = 300, seed: int = 1) -> Iterator[Outcome]:
     """Give command lines with one mistake each."""
-    found = [fault for number in range(count) if (fault := judge_words(mistake(number, seed)))]
-    yield Outcome('command lines with a mistake', f'{count} command lines', found, count)
+    faults = [fault for number in range(count) if (fault := judge_words(mistake(number, seed)))]
+    yield Outcome('command lines with a mistake', f'{count} command lines', faults, count)
 
 
 # -- launches ---
@@ -194,10 +194,10 @@ def nodes_that_cannot_start(seed: int = 1) -> Iterator[Outcome]:
     """Launch with a value that a node which is waited for refuses."""
     for number, (file, words, right, expected) in enumerate(WRONG):
         rng = random.Random(f'wrong {seed} {number}')
-        given = words.format(misspelt(right, rng)).split()
+        arguments = words.format(misspelt(right, rng)).split()
         mode = rng.choice(('lockstep', 'realtime'))
-        title = f'launch {file} {" ".join(given)}'
-        yield launch(title, [file, *given, f'mode:={mode}', 'duration:=0.5'], (1,), expected)
+        title = f'launch {file} {" ".join(arguments)}'
+        yield launch(title, [file, *arguments, f'mode:={mode}', 'duration:=0.5'], (1,), expected)
 
 
 def two_machines_in_one_domain(seed: int = 1) -> Iterator[Outcome]:

@@ -71,5 +71,5 @@ def operators() -> dict[str, Operator]:
         *(f'ReplaceComparisonOperator_{name}' for name in COMPARISON),
         *OTHERS,
     ]
-    found = {name: cosmic_ray.plugins.get_operator(f'core/{name}')() for name in names}
-    return {**found, 'SwapTwins': SwapTwins(), 'DropCall': DropCall()}
+    operators_by_name = {name: cosmic_ray.plugins.get_operator(f'core/{name}')() for name in names}
+    return {**operators_by_name, 'SwapTwins': SwapTwins(), 'DropCall': DropCall()}

@@ -15,14 +15,14 @@ PAGE = ROOT / 'docs' / 'mutants.md'
 STALE = 'stale'
 
 
-def room_of(room: str, module: str) -> str:
+def package_of(package: str, module: str) -> str:
     """Return the room of a module, or the package of the room where it is in one: `control/hand` of `hand/curves`."""
-    return Path(room, module).parent.as_posix()
+    return Path(package, module).parent.as_posix()
 
 
-def digest(room: str) -> str:
+def digest(package: str) -> str:
     """Return eight hexadecimal digits of the texts of the modules of a room, or of a package of one."""
-    texts = [path.name.encode() + path.read_bytes() for path in sorted((ROOT / 'dyn_nodes' / room).glob('*.py'))]
+    texts = [path.name.encode() + path.read_bytes() for path in sorted((ROOT / 'dyn_nodes' / package).glob('*.py'))]
     return hashlib.sha256(b'\0'.join(texts)).hexdigest()[:8]
 
 
@@ -52,7 +52,7 @@ def marked(page: str, present: Callable[[str], str] = digest) -> str:
     lines = []
     for line in page.splitlines():
         cells = cells_of(line)
-        if cells and cells[0] != 'all' and cells[-2] != present(room_of(*cells[:2])):
+        if cells and cells[0] != 'all' and cells[-2] != present(package_of(*cells[:2])):
             cells[-1] = STALE
             line = '| ' + ' | '.join(cells) + ' |'
         lines.append(line)

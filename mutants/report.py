@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from mutants.page import cells_of, digest, room_of, share, summary
+from mutants.page import cells_of, digest, package_of, share, summary
 from mutants.sites import Mutant
 
 HEAD = """# Mutation tests
@@ -57,11 +57,11 @@ def merged(older: dict[str, dict[str, Any]], newer: dict[str, dict[str, Any]]) -
     return {**older, **{key: line for key, line in newer.items() if line['date'] >= older.get(key, line)['date']}}
 
 
-def keep(path: Path, found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]]) -> None:
+def keep(path: Path, mutants_of: dict[str, list[Mutant]], results: dict[str, dict[str, Any]]) -> None:
     """Write the results of the mutants that there still are: a line that has changed since is to be tried again."""
     lines = sorted(
         f'{mutant.key} {results[mutant.key]["outcome"]} {results[mutant.key]["date"]} {module}\n'
-        for module, mutants in found.items()
+        for module, mutants in mutants_of.items()
         for mutant in mutants
         if mutant.key in results
     )
@@ -99,7 +99,9 @@ def last_date(page: str) -> str:
     return max(re.findall(r'\d{4}-\d\d-\d\d', written), default='')
 
 
-def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]], page: str = '') -> tuple[str, list[str]]:
+def report(
+    mutants_of: dict[str, list[Mutant]], results: dict[str, dict[str, Any]], page: str = ''
+) -> tuple[str, list[str]]:
     """Return the page, and a line for each mutant that survived and is not known to be equivalent.
 
     A module of as many sites as in an earlier page, of which fewer results have been kept, keeps its row of that page.
@@ -108,9 +110,9 @@ def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]], p
     earlier, until = rows_of(page), last_date(page)
     is_equivalent, rows, remaining = equivalents(), '', []
     every: list[list[int]] = []
-    present = {mutant.key for mutants in found.values() for mutant in mutants}
+    present = {mutant.key for mutants in mutants_of.values() for mutant in mutants}
     dates = sorted({result['date'] for key, result in results.items() if key in present})
-    for module, mutants in found.items():
+    for module, mutants in mutants_of.items():
         tried = [(mutant, results[mutant.key]['outcome']) for mutant in mutants if mutant.key in results]
         alive = [(mutant, outcome) for mutant, outcome in tried if outcome in ('survived', 'untested')]
         left = [(mutant, outcome) for mutant, outcome in alive if not is_equivalent(mutant)]
@@ -123,19 +125,17 @@ def report(found: dict[str, list[Mutant]], results: dict[str, dict[str, Any]], p
             not_run,
             len(left) - not_run,
         ]
-        room, _, name = module.partition('/')
+        package, _, name = module.partition('/')
         row, then = earlier.get(module, (counts, ''))
         if row[0] == counts[0] and row[1] > counts[1]:
             counts = row
         newest = max((results[mutant.key]['date'] for mutant, _ in tried), default='')
-        written = then if then and newest <= until else digest(room_of(room, name))
+        written = then if then and newest <= until else digest(package_of(package, name))
         if counts[0]:
-            cells = [room, name, *map(str, counts), share(*counts[:2]), written, '']
+            cells = [package, name, *map(str, counts), share(*counts[:2]), written, '']
             rows += '| ' + ' | '.join(cells) + ' |\n'
             every.append(counts)
-        remaining += [
-            f'{mutant.place_text}: {outcome}: {mutant.before}  ->  {mutant.after}' for mutant, outcome in left
-        ]
+        remaining += [f'{mutant.location}: {outcome}: {mutant.before}  ->  {mutant.after}' for mutant, outcome in left]
     total = [sum(column) for column in zip(*every)] or [0] * 6
     rows += '| all | | ' + ' | '.join(map(str, total)) + f' | {share(*total[:2])} | | |\n'
     date = f' ({dates[0]} to {dates[-1]})' if len(dates) > 1 else f' ({dates[0]})' if dates else ''

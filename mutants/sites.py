@@ -28,7 +28,7 @@ class Mutant:
         lines: first and last line of what is changed, with the head of its statement.
         before: changed lines as they were.
         after: the same, changed.
-        place: characters of the source that are replaced.
+        span: characters of the source that are replaced.
         text: replaces them.
     """
 
@@ -37,7 +37,7 @@ class Mutant:
     lines: tuple[int, int]
     before: str
     after: str
-    place: tuple[int, int]
+    span: tuple[int, int]
     text: str
 
     @property
@@ -47,7 +47,7 @@ class Mutant:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
-    def place_text(self) -> str:
+    def location(self) -> str:
         """Module and line."""
         return f'{self.module}:{self.lines[0]}'
 
@@ -60,26 +60,26 @@ def mutants_of(module: str, source: str) -> list[Mutant]:
     """Return all changes of a module's text, equal ones once, in the order of the lines."""
     tree = parso.parse(source)
     starts = [0, *itertools.accumulate(len(line) for line in source.splitlines(keepends=True))]
-    found: dict[str, Mutant] = {}
+    mutants: dict[str, Mutant] = {}
     kinds = operators()
     for node in ast_nodes(tree):
         for name, operator in kinds.items():
             for index, _ in enumerate(list(operator.mutation_positions(node))):
                 if _is_left_alone(node):
                     continue
-                place = _offset(starts, node.get_start_pos_of_prefix()), _offset(starts, node.end_pos)
+                span = _offset(starts, node.get_start_pos_of_prefix()), _offset(starts, node.end_pos)
                 text = _mutated(node, operator, index)
-                if text == source[slice(*place)]:
+                if text == source[slice(*span)]:
                     continue
-                before, after = _difference(source, source[: place[0]] + text + source[place[1] :])
-                mutant = Mutant(module, name, _lines(node), before, after, place, text)
-                found.setdefault(mutant.key, mutant)
-    return sorted(found.values(), key=lambda mutant: (mutant.lines, mutant.operator, mutant.place))
+                before, after = _difference(source, source[: span[0]] + text + source[span[1] :])
+                mutant = Mutant(module, name, _lines(node), before, after, span, text)
+                mutants.setdefault(mutant.key, mutant)
+    return sorted(mutants.values(), key=lambda mutant: (mutant.lines, mutant.operator, mutant.span))
 
 
 def changed_source(mutant: Mutant, source: str) -> str:
     """Return the module's text with the change."""
-    return source[: mutant.place[0]] + mutant.text + source[mutant.place[1] :]
+    return source[: mutant.span[0]] + mutant.text + source[mutant.span[1] :]
 
 
 def _offset(starts: list[int], position: tuple[int, int]) -> int:

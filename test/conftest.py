@@ -61,7 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     What has been collected stays to the end: collections of garbage need not look at it.
     """
     if (seed := config.getoption('--shuffle')) is None:
-        items.sort(key=lambda item: scheduling.place(item.path))
+        items.sort(key=lambda item: scheduling.position(item.path))
     else:
         scheduling.shuffle(items, seed)
     gc.collect()

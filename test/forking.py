@@ -171,16 +171,16 @@ class ForkedProcess:
         self._texts[stream] = stream.read()
 
 
-def _end_of(given: Any, text: bool, inherited: int) -> tuple[IO | None, int]:
+def _end_of(stream: Any, text: bool, inherited: int) -> tuple[IO | None, int]:
     """Return this process's end of an output, if it has one, and a descriptor of the other end."""
-    if given == subprocess.PIPE:
+    if stream == subprocess.PIPE:
         here, there = os.pipe()
         return open(here, 'r' if text else 'rb'), there
-    if given == subprocess.DEVNULL:
+    if stream == subprocess.DEVNULL:
         return None, os.open(os.devnull, os.O_WRONLY)
-    if given is None:
+    if stream is None:
         return None, os.dup(inherited)
-    return None, os.dup(given if isinstance(given, int) else given.fileno())
+    return None, os.dup(stream if isinstance(stream, int) else stream.fileno())
 
 
 # --- the side of the server -----------------------------------------------------------------------------------------

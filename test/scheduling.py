@@ -50,7 +50,7 @@ TESTS = Path(__file__).parent
 NICENESS = 5
 
 
-def room_of(path: str | Path) -> str:
+def package_of(path: str | Path) -> str:
     """Return the room of a test file, the directory of `test` that it lies in; '' for `test` itself or elsewhere."""
     whole = TESTS.parent / path
     parts = whole.relative_to(TESTS).parts if whole.is_relative_to(TESTS) else ()
@@ -59,14 +59,14 @@ def room_of(path: str | Path) -> str:
 
 def part_of(path: str | Path) -> str:
     """Return the kind of a test file, one of `PARTS`."""
-    return PARTS[0] if room_of(path) in WAITING else PARTS[1]
+    return PARTS[0] if package_of(path) in WAITING else PARTS[1]
 
 
-def place(path: str | Path) -> int:
+def position(path: str | Path) -> int:
     """Return where a file stands in the order of all: files are handed out one by one."""
     order = [*WAITING, *COMPUTING]
-    room = room_of(path)
-    return order.index(room) if room in order else len(order)
+    package = package_of(path)
+    return order.index(package) if package in order else len(order)
 
 
 def shuffle(items: list[pytest.Item], seed: int) -> None:
@@ -88,8 +88,8 @@ def part_of_worker(worker: str, workers: int) -> str:
 
 def yield_to_waiting_tests(config: pytest.Config) -> None:
     """Give a worker that computes less priority; what it starts inherits that."""
-    given = getattr(config, 'workerinput', None)
-    if given is not None and part_of_worker(given['workerid'], given['workercount']) == PARTS[1]:
+    worker = getattr(config, 'workerinput', None)
+    if worker is not None and part_of_worker(worker['workerid'], worker['workercount']) == PARTS[1]:
         os.nice(NICENESS)
 
 
@@ -98,7 +98,7 @@ class TwoKindsScheduling(LoadFileScheduling):
 
     def _assign_work_unit(self, node: Any) -> None:
         part = part_of_worker(node.gateway.id, self.numnodes)
-        own = next((path for path in self.workqueue if part_of(path) == part), None)
-        if own is not None:
-            self.workqueue.move_to_end(own, last=False)
+        path_of_part = next((path for path in self.workqueue if part_of(path) == part), None)
+        if path_of_part is not None:
+            self.workqueue.move_to_end(path_of_part, last=False)
         super()._assign_work_unit(node)

@@ -30,7 +30,7 @@ def both(module: str, *words: str, **options: object) -> tuple[ForkedProcess, su
     return forked, subprocess.Popen([sys.executable, '-m', module, *words], env=environment, **PIPES, **options)
 
 
-def own_frames(text: str) -> str:
+def program_frames(text: str) -> str:
     """A text without the lines of a traceback that lead to the program."""
     return re.sub(r'  File "(?!.*forked_program).*\n(    .*\n)*', '', text)
 
@@ -46,19 +46,19 @@ def in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_surroundings_outputs_and_exit_status_are_the_same(ending, status):
     for options in ({}, {'start_new_session': True}):
-        ended = []
+        ends = []
         for process in both('forked_program', ending, 'a word', **options):
             output, errors = process.communicate(timeout=scaled_timeout(30))
-            ended.append((process.returncode, json.loads(output) if output else None, own_frames(errors)))
-        assert ended[0] == ended[1]
-        assert ended[0][0] == status
-        assert 'to standard error' in ended[0][2]
+            ends.append((process.returncode, json.loads(output) if output else None, program_frames(errors)))
+        assert ends[0] == ends[1]
+        assert ends[0][0] == status
+        assert 'to standard error' in ends[0][2]
 
 
 @pytest.mark.usefixtures('in_tests')
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_signals_end_both_alike(number):
-    ended = []
+    ends = []
     for process in both('forked_program', 'wait'):
         assert json.loads(process.stdout.readline())['domain'] == '7'
         assert process.poll() is None
@@ -66,16 +66,16 @@ def test_signals_end_both_alike(number):
             process.wait(0.01)
         process.send_signal(number)
         _, errors = process.communicate(timeout=scaled_timeout(30))
-        ended.append((process.returncode, process.poll(), own_frames(errors)))
+        ends.append((process.returncode, process.poll(), program_frames(errors)))
         process.send_signal(number)  # it has ended: nothing happens
-    assert ended[0] == ended[1]
-    assert ended[0][0] == -number
+    assert ends[0] == ends[1]
+    assert ends[0][0] == -number
 
 
 @pytest.mark.parametrize('numbers', [[signal.SIGTERM], [signal.SIGINT, signal.SIGINT]])
 def test_nodes_end_alike(numbers):
     """A node that runs; its ready line, then signals."""
-    ended = []
+    ends = []
     for process in both(
         'dyn_nodes.nodes.can_bridge_node', '--ros-args', '-p', 'mapping:=log_loader', '-p', 'interface:=virtual'
     ):
@@ -83,10 +83,10 @@ def test_nodes_end_alike(numbers):
         for number in numbers:
             process.send_signal(number)
         output, _ = process.communicate(timeout=scaled_timeout(30))
-        ended.append((process.returncode, output, re.sub(r'[\d.]+', '', first)))
-    assert ended[0] == ended[1]
-    assert ended[0][0] == 0
-    assert 'can_bridge' in ended[0][2]
+        ends.append((process.returncode, output, re.sub(r'[\d.]+', '', first)))
+    assert ends[0] == ends[1]
+    assert ends[0][0] == 0
+    assert 'can_bridge' in ends[0][2]
 
 
 def test_an_environment_that_imports_may_read_is_started():
@@ -100,21 +100,21 @@ CHANGES = re.compile(
     r'|os\.(putenv|unsetenv|chdir|umask|nice)\(|matplotlib\.use\(|set_start_method\(|sys\.path\.(insert|append)'
     r'|np\.seterr\(|setlocale\(|setdefaulttimeout\('
 )
-OWN_PROCESS = {'entry.py': 'os.environ.setdefault('}
+OF_THE_PROCESS = {'entry.py': 'os.environ.setdefault('}
 """The start of a process, before the first import that reads the variable."""
 
 
 def test_no_program_changes_what_belongs_to_the_process_of_its_caller():
     """Environment, working directory and settings of libraries: a notebook or a test may call any of them."""
     root = Path(__file__).resolve().parents[1]
-    found = [
+    changes = [
         f'{path.relative_to(root)}: {match.group()}'
         for package in ('dyn_nodes', 'roslite')
         for path in sorted((root / package).rglob('*.py'))
         for match in CHANGES.finditer(path.read_text())
-        if OWN_PROCESS.get(path.name) != match.group()
+        if OF_THE_PROCESS.get(path.name) != match.group()
     ]
-    assert found == []
+    assert changes == []
 
 
 def test_the_start_of_a_recorder_gives_back_the_handlers_of_signals(monkeypatch):

@@ -50,8 +50,8 @@ def greeting(number: int) -> str:
 @pytest.mark.parametrize('together', [1, 3])
 def test_results_are_complete_and_in_order_whatever_process_is_killed(tmp_path, together):
     with LastingPool(2) as pool:
-        found = list(pool.map(fragile, [(str(tmp_path), number) for number in range(12)], together))
-    assert found == [number * number for number in range(12)]
+        results = list(pool.map(fragile, [(str(tmp_path), number) for number in range(12)], together))
+    assert results == [number * number for number in range(12)]
     assert {path.name for path in tmp_path.iterdir()} == {'3', '8'}
 
 
@@ -108,10 +108,10 @@ def test_no_process_outlives_its_driver(tmp_path):
 
 
 def test_no_other_module_makes_a_pool_of_its_own():
-    found = [
+    users = [
         str(path.relative_to(PACKAGE.parent))
         for package in (PACKAGE, PACKAGE.parent / 'roslite')
         for path in package.rglob('*.py')
         if re.search(r'(ProcessPoolExecutor|\.Pool)\(', path.read_text())
     ]
-    assert found == ['dyn_nodes/common/processes.py']
+    assert users == ['dyn_nodes/common/processes.py']

@@ -34,11 +34,11 @@ def required() -> dict[str, str]:
 
 def of_extras() -> dict[str, set[str]]:
     """Versions that the extras ask for, by name."""
-    found: dict[str, set[str]] = {}
+    requirements: dict[str, set[str]] = {}
     for texts in keyword('extras_require').values():
         for item in map(Requirement, texts):
-            found.setdefault(item.name, set()).add(str(item.specifier))
-    return found
+            requirements.setdefault(item.name, set()).add(str(item.specifier))
+    return requirements
 
 
 def pinned() -> list[Requirement]:

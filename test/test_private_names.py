@@ -110,9 +110,9 @@ def test_the_error_names_what_a_version_lacks():
         _resolve('numba.core.caching.NoSuchCache')
 
 
-def _has_attributes(thing: object, names: str, what: str) -> None:
+def _has_attributes(thing: object, names: str, owner: str) -> None:
     missing = [name for name in names.split() if not hasattr(thing, name)]
-    assert not missing, f'{what} has no {", ".join(missing)}'
+    assert not missing, f'{owner} has no {", ".join(missing)}'
 
 
 def test_objects_of_numba_have_the_attributes_that_the_adapter_uses():
@@ -185,17 +185,17 @@ def _defined(tree: ast.AST) -> set[str]:
 
 def _foreign_names(module: str) -> set[str]:
     """Private names of other packages that a module imports, or that it uses and this package defines nowhere."""
-    found = set()
+    foreign = set()
     for node in ast.walk(_tree(module)):
         if isinstance(node, ast.Attribute) and _is_private(node.attr):
-            found |= {node.attr} - _names_of_this_package() - STANDARD
+            foreign |= {node.attr} - _names_of_this_package() - STANDARD
         for name in _imported(node):
             package = name.split('.')[0]
             if package in ('dyn_nodes', 'roslite') or package in sys.stdlib_module_names:
                 continue
             if any(map(_is_private, name.split('.'))) or (package == 'numba' and not _is_public_of_numba(name)):
-                found.add(name)
-    return found
+                foreign.add(name)
+    return foreign
 
 
 def _imported(node: ast.AST) -> list[str]:
@@ -216,10 +216,10 @@ def _names_of_this_package() -> set[str]:
 
 
 def test_only_adapters_use_private_names_of_other_packages():
-    found = {module: names for module in MODULES if (names := _foreign_names(module))}
-    others = {module: sorted(names) for module, names in found.items() if module not in ADAPTERS}
+    users = {module: names for module in MODULES if (names := _foreign_names(module))}
+    others = {module: sorted(names) for module, names in users.items() if module not in ADAPTERS}
     assert not others, 'move them to the adapter of their package'
-    assert set(ADAPTERS) == set(found), 'an adapter that needs no private name is none'
+    assert set(ADAPTERS) == set(users), 'an adapter that needs no private name is none'
 
 
 def test_the_adapters_of_numba_and_viser_use_no_name_that_is_not_checked_above():

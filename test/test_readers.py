@@ -40,9 +40,9 @@ def dying(path):
 
 @pytest.fixture
 def path(tmp_path):
-    found = tmp_path / 'file'
-    found.write_bytes(b'0')
-    return found
+    file = tmp_path / 'file'
+    file.write_bytes(b'0')
+    return file
 
 
 def fault_of(*task):

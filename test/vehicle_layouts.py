@@ -58,10 +58,10 @@ def differential(axle: float = 0.0, **changes: object) -> WheelBase:
 
 def mecanum(**changes: object) -> WheelBase:
     """Return the layout of config/agv_mecanum.yaml."""
-    places = {'front_left': (0.3, 0.2, -1), 'front_right': (0.3, -0.2, 1), 'rear_left': (-0.3, 0.2, 1),
+    positions = {'front_left': (0.3, 0.2, -1), 'front_right': (0.3, -0.2, 1), 'rear_left': (-0.3, 0.2, 1),
               'rear_right': (-0.3, -0.2, -1)}  # fmt: skip
     return base_of(
-        *(unit(name, x, y, roller_angle=hand * math.pi / 4, **changes) for name, (x, y, hand) in places.items())
+        *(unit(name, x, y, roller_angle=hand * math.pi / 4, **changes) for name, (x, y, hand) in positions.items())
     )
 
 

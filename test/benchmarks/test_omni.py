@@ -16,8 +16,8 @@ from benchmarks.timing import best_of
 def test_torques_agree_with_both_peers_with_limits_that_hold():
     pytest.importorskip('osqp')
     pytest.importorskip('quadprog')
-    found = omni.torques(1)
-    assert found['bound'] > 20, 'limits that never hold would make an easy race'
+    result = omni.torques(1)
+    assert result['bound'] > 20, 'limits that never hold would make an easy race'
 
 
 @pytest.mark.parametrize('name', ['three_wheels', 'four_wheels'])

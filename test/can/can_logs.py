@@ -22,9 +22,9 @@ def quantities(time: float) -> dict[Any, float]:
     swing, rate = 0.5 * math.sin(time), 0.5 * math.cos(time)
     values = {('position', 'swing_joint'): swing, ('position', 'boom_joint'): 0.8, ('position', 'stick_joint'): -1.5}
     values |= {('velocity', name): 0.0 for name in ('boom_joint', 'stick_joint')} | {('velocity', 'swing_joint'): rate}
-    for k, (what, still) in enumerate((('angular_velocity', 0.0), ('linear_acceleration', 9.81))):
+    for k, (quantity, still) in enumerate((('angular_velocity', 0.0), ('linear_acceleration', 9.81))):
         for n, axis in enumerate('xyz'):
-            values['imu', f'{what}_{axis}'] = 0.1 * math.sin(7.0 * time + n + k) + (still if axis == 'z' else 0.0)
+            values['imu', f'{quantity}_{axis}'] = 0.1 * math.sin(7.0 * time + n + k) + (still if axis == 'z' else 0.0)
     for k, name in enumerate(('boom/head', 'boom/rod', 'stick/head', 'stick/rod')):
         values['pressure', f'{name}_pressure'] = 5e6 + 1e5 * math.sin(5.0 * time + k)
     values |= {('pressure', f'swing/pressure_{side}'): 4e6 + 1e5 * math.sin(6.0 * time) for side in 'ab'}

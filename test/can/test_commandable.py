@@ -42,7 +42,7 @@ def test_a_position_alone_shows_the_motion_of_a_joint(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('identifier', 'what', 'address'),
+    ('identifier', 'kind', 'address'),
     [
         (0x18EF20FE, 'source', '0xFE'),
         (0x18EF20FF, 'source', '0xFF'),
@@ -51,10 +51,10 @@ def test_a_position_alone_shows_the_motion_of_a_joint(tmp_path):
         (0x18EFFE27, 'destination', '0xFE'),
     ],
 )
-def test_a_j1939_command_without_one_sender_and_one_receiver_is_one(tmp_path, identifier, what, address):
+def test_a_j1939_command_without_one_sender_and_one_receiver_is_one(tmp_path, identifier, kind, address):
     mapping, warnings = load_mapping(with_j1939_commands(tmp_path, identifier))
     (obstacle,) = obstacles(mapping)
-    assert obstacle.expected == f'the {what} address of one control unit in ValveCommands'
+    assert obstacle.expected == f'the {kind} address of one control unit in ValveCommands'
     assert obstacle.found == address
     assert [warning.found for warning in warnings] == [address]
 

@@ -44,11 +44,11 @@ def test_the_worst_manoeuvres_stay_far_below_the_suggested_rates():
             share = RATE * np.abs(np.diff(values)).max() / usual_rate(MACHINE, kind, name)
             worst[kind] = max(worst[kind], share)
         measured = measure(MACHINE, profile, payload, SensorModel(RATE))
-        for what, axis, values in (
+        for quantity, axis, values in (
             ('turn', 'angular_velocity_x', measured.angular_velocity),
             ('felt', 'linear_acceleration_x', measured.specific_force),
         ):
             share = RATE * np.abs(np.diff(values, axis=0)).max() / usual_rate(MACHINE, 'imu', axis)
-            worst[what] = max(worst[what], share)
+            worst[quantity] = max(worst[quantity], share)
     assert {kind: share for kind, share in worst.items() if share > SHARES[kind]} == {}
     assert all(share > 0.8 * SHARES[kind] for kind, share in worst.items()), worst

@@ -88,8 +88,8 @@ def package(monkeypatch, tmp_path):
     """A package whose source text the cache watches; `edit(text, room)` changes it."""
     monkeypatch.setattr(cache, 'PACKAGE', tmp_path / 'package')
 
-    def edit(text, room='elements/forces'):
-        file = tmp_path / 'package' / room / 'law.py'
+    def edit(text, subpackage='elements/forces'):
+        file = tmp_path / 'package' / subpackage / 'law.py'
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         source_digest.cache_clear()

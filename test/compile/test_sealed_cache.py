@@ -106,11 +106,11 @@ def test_damaged_module_is_noticed_before_it_runs_and_is_made_again(cache_root, 
     path = only(cache_root, pattern)
     assert verified_files(cache_root, path.parent) is not None
     path.write_bytes(CHANGES[change](path.read_bytes()))
-    said = []
-    monkeypatch.setattr('dyn_nodes.compile.manifest.report', said.append)
+    reports = []
+    monkeypatch.setattr('dyn_nodes.compile.manifest.report', reports.append)
     assert verified_files(cache_root, path.parent) is None
-    assert len(said) == 1
-    assert '\n' not in said[0]
+    assert len(reports) == 1
+    assert '\n' not in reports[0]
     assert not path.parent.exists()
 
 
@@ -189,8 +189,8 @@ def test_machine_code_moved_to_another_name_does_not_hold(cache_root):
 
 @pytest.mark.parametrize('state', ['readable by all', 'short', 'a link'])
 def test_key_that_others_may_know_is_made_anew(tmp_path, monkeypatch, state):
-    said = []
-    monkeypatch.setattr(sealing, 'report', said.append)
+    reports = []
+    monkeypatch.setattr(sealing, 'report', reports.append)
     first, path = sealing.key_of(tmp_path), tmp_path / 'key'
     if state == 'readable by all':
         path.chmod(0o644)
@@ -202,7 +202,7 @@ def test_key_that_others_may_know_is_made_anew(tmp_path, monkeypatch, state):
     second = sealing.key_of(tmp_path)
     assert first != second
     assert path.stat().st_mode & 0o777 == 0o600
-    assert len(said) == 1
+    assert len(reports) == 1
     assert sealing.key_of(tmp_path) == second
 
 
@@ -252,7 +252,7 @@ def test_full_disk_is_said_once_and_the_module_works(tmp_path, monkeypatch):
     from dyn_nodes.compile import module as module_text
 
     monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'cache'))
-    said, real = [], Path.write_text
+    reports, real = [], Path.write_text
 
     def full(path, *arguments, **options):
         if (tmp_path / 'cache') in path.parents:
@@ -260,14 +260,14 @@ def test_full_disk_is_said_once_and_the_module_works(tmp_path, monkeypatch):
         return real(path, *arguments, **options)
 
     monkeypatch.setattr(Path, 'write_text', full)
-    monkeypatch.setattr(module_text, 'report', said.append)
+    monkeypatch.setattr(module_text, 'report', reports.append)
     x = ca.SX.sym('x', 2)
     module = build_module('full_disk', ['a'], lambda: ({'f': ca.Function('f', [x], [2 * x])}, {}))
     y = np.empty(2)
     module.f(np.ones(2), y)
     assert (y == 2.0).all()
-    assert len(said) == 1
-    assert 'No space left on device' in said[0]
+    assert len(reports) == 1
+    assert 'No space left on device' in reports[0]
     assert not list((tmp_path / 'cache').glob('making-*'))
 
 

@@ -60,9 +60,9 @@ def test_the_turn_of_a_process_that_is_killed_is_free(other, tmp_path):
 
 def test_a_process_that_stands_still_keeps_others_for_a_bounded_time(other, tmp_path, monkeypatch):
     monkeypatch.setattr(turns, 'LONGEST', 0.2)
-    began = time.monotonic()
+    start = time.monotonic()
     assert turns.take_turn(tmp_path, 'a')
-    assert time.monotonic() - began >= 0.2
+    assert time.monotonic() - start >= 0.2
     assert turns._key(tmp_path, 'a') not in turns._held
 
 

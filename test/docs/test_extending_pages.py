@@ -100,7 +100,7 @@ def test_an_actuator_of_one_file_is_read_simulated_and_controlled(follow):
     names = follow('actuator.md')
     run, start = names['run'], names['start']
     assert run.status == 'done'
-    assert [own.kind for own in names['arm'].data.actuators] == ['winch'] * 4
+    assert [actuator.kind for actuator in names['arm'].data.actuators] == ['winch'] * 4
     np.testing.assert_allclose(run.last[:4], start[:4], atol=0.02)  # held against gravity by the controller of motors
     free = names['arm'].simulate(1.0, voltage=...)
     assert np.abs(free.last[:4] - start[:4]).max() > 0.05

@@ -31,10 +31,10 @@ def names():
     """What the first two blocks of the page leave behind: vectors, then the eight lines."""
     first, eight = PYTHON.findall((DOCS / 'library.md').read_text())[:2]
     assert eight == EIGHT
-    found: dict = {}
-    exec(first, found)
-    exec(eight, found)
-    return found
+    namespace: dict = {}
+    exec(first, namespace)
+    exec(eight, namespace)
+    return namespace
 
 
 def test_the_eight_lines_of_the_library(names):
@@ -86,7 +86,7 @@ def test_lines_of_the_cheat_sheet(names, tmp_path, monkeypatch):
     pytest.importorskip('xarray')
     monkeypatch.chdir(tmp_path)
     # the test has no files of the reader's own, and takes whole vectors
-    known = {**names, 'out': names['f'].result(), 'tau': np.zeros(9), 'v': np.zeros(9), 'q': names['m'].posture()}
+    namespace = {**names, 'out': names['f'].result(), 'tau': np.zeros(9), 'v': np.zeros(9), 'q': names['m'].posture()}
     text = (DOCS / 'cheat_sheet.md').read_text()
     lines = re.findall(r'^## .*?`(.*?)`$|^\| (`.*?`) \|', text, re.MULTILINE)
     count = 0
@@ -94,33 +94,35 @@ def test_lines_of_the_cheat_sheet(names, tmp_path, monkeypatch):
         for line in [heading] if heading else re.findall(r'`(.*?)`', row):
             if 'my.urdf' in line:
                 continue
-            exec(line, known)
+            exec(line, namespace)
             count += 1
     assert count > 60
 
 
 def members(kind: type) -> dict[str, object]:
     """Public methods and properties of a class, as functions."""
-    found = {}
-    for name, own in vars(kind).items():
-        function = own.fget if isinstance(own, property) else getattr(own, 'func', own)
+    functions = {}
+    for name, member in vars(kind).items():
+        function = member.fget if isinstance(member, property) else getattr(member, 'func', member)
         if not name.startswith('_') and callable(function):
-            found[name] = function
-    return found
+            functions[name] = function
+    return functions
 
 
 @pytest.mark.parametrize('name', dn.__all__)
 def test_public_names_are_documented_and_in_the_reference(name):
     """Docstring, every argument, every attribute; and a line of docs/api.md that takes them into the reference."""
-    own = getattr(dn, name)
+    member = getattr(dn, name)
     assert re.search(rf'^::: dyn_nodes\.{name}$', (DOCS / 'api.md').read_text(), re.MULTILINE)
-    text = inspect.getdoc(own)
+    text = inspect.getdoc(member)
     assert text
-    if not inspect.isclass(own):
-        undocumented = [key for key in inspect.signature(own).parameters if not re.search(rf'^    {key}: ', text, re.M)]
+    if not inspect.isclass(member):
+        undocumented = [
+            key for key in inspect.signature(member).parameters if not re.search(rf'^    {key}: ', text, re.M)
+        ]
         assert not undocumented
         return
-    for key, function in members(own).items():
+    for key, function in members(member).items():
         about = inspect.getdoc(function)
         assert about, f'{name}.{key}'
         for argument in list(inspect.signature(function).parameters)[1:]:
@@ -141,6 +143,6 @@ def test_results_of_the_reference_have_docstrings():
 
     for path in re.findall(r'^::: (dyn_nodes\.\w+\..*)$', (DOCS / 'api.md').read_text(), re.MULTILINE):
         module, _, name = path.rpartition('.')
-        own = getattr(import_module(module), name)
-        assert inspect.getdoc(own)
-        assert all(inspect.getdoc(function) for function in members(own).values()), path
+        member = getattr(import_module(module), name)
+        assert inspect.getdoc(member)
+        assert all(inspect.getdoc(function) for function in members(member).values()), path

@@ -26,11 +26,11 @@ def test_volts_of_the_operators_page_move_what_it_says(loader, lever):
     head = re.search(r'^\| lever \|(.*)\| moves \|$', text, re.MULTILINE).group(1)
     volts = [float(word.removesuffix(' V')) for word in re.findall(r'-?\d V', head)]
     row = re.search(rf'^\| {lever} \|(.*)$', text, re.MULTILINE).group(1).split('|')[: len(volts)]
-    for voltage, told in zip(volts, row):
+    for voltage, documented in zip(volts, row):
         run = loader.simulate(1.5, voltage={lever: voltage}, joints=JOINTS, payload=1000.0)
         angle = run[f'{lever}_joint']
         speed = np.degrees(angle[-1] - angle[100]) / (run.times[-1] - run.times[100])
-        assert float(told) == pytest.approx(speed, abs=0.06), voltage
+        assert float(documented) == pytest.approx(speed, abs=0.06), voltage
 
 
 def test_three_volts_do_not_lift_the_boom_and_four_do(loader):
@@ -68,8 +68,8 @@ def test_the_picture_of_the_layers_has_every_room():
 
     picture = (DOCS / 'images' / 'architecture.svg').read_text()
     (layers,) = re.findall(r'^LAYERS = (\(.*?^\))', (DOCS.parent / 'test' / 'test_layers.py').read_text(), re.M | re.S)
-    rooms = set().union(*ast.literal_eval(layers)) - {'cli', 'entry'}
-    missing = [room for room in rooms if f'>{room}/<' not in picture]
+    packages = set().union(*ast.literal_eval(layers)) - {'cli', 'entry'}
+    missing = [package for package in packages if f'>{package}/<' not in picture]
     assert not missing, 'python docs/architecture.py docs/images/architecture.svg'
 
 

@@ -111,10 +111,10 @@ def test_search_works_in_pages_from_the_disk(site, browser):
     browser.wait_for("!!document.querySelector('.md-search__input')")
     browser.evaluate("document.querySelector('.md-search__input').focus()")
     browser.call('Input.insertText', text='mass_matrix')
-    found = browser.wait_for(
+    results = browser.wait_for(
         "[...document.querySelectorAll('.md-search-result__item a')].map(a => a.href).join(' ')", timeout=60.0
     )
-    assert f'{(site / "api.html").as_uri()}#dyn_nodes.Dynamics.mass_matrix' in found
+    assert f'{(site / "api.html").as_uri()}#dyn_nodes.Dynamics.mass_matrix' in results
     assert not browser.errors
     assert all(address.startswith(('file:', 'data:', 'about:')) for address in browser.requests)
 

@@ -79,8 +79,8 @@ class Terminal:
             )
         except subprocess.TimeoutExpired:
             return None
-        found = re.search(r'data: (\S+)', done.stdout)
-        return float(found.group(1)) if found else None
+        match = re.search(r'data: (\S+)', done.stdout)
+        return float(match.group(1)) if match else None
 
     def stop(self) -> None:
         if self.launch is not None and self.launch.poll() is None:
@@ -117,9 +117,9 @@ def test_bring_your_own_machine(terminal):
             terminal.kept += ''.join(line + '\n' for line in block.text.splitlines() if '=' in line.split(' ')[0])
         else:
             seen[block.text] = terminal.run(block.text)
-    said = next(text for command, text in seen.items() if 'init $TIAGO' in command)
-    assert 'tiago.yaml: tiago, 65.89 kg, 10 joints that move' in said
-    assert '26 guesses, each marked "guess:"' in said
+    output = next(text for command, text in seen.items() if 'init $TIAGO' in command)
+    assert 'tiago.yaml: tiago, 65.89 kg, 10 joints that move' in output
+    assert '26 guesses, each marked "guess:"' in output
     (level,) = numbers(seen, 'topic list')[:1]
     assert level == pytest.approx(19.91, abs=0.05)
     (tilted,) = numbers(seen, 'slope_roll')

@@ -32,7 +32,7 @@ HOLDS = {
     'c_source': lambda difference: difference < 1e-12,
     'payload_chart': lambda safe: (np.diff(safe, axis=1) < 0).all() and (safe[1] < safe[0]).all(),
     'sweep': lambda tilts: np.degrees(tilts[0, 0]) < 2.0 and np.degrees(tilts[0, 1]) > 60.0,
-    'read_a_bag': lambda found: found.shape == (101, 2) and (np.diff(found[:, 0]) > 0).all(),
+    'read_a_bag': lambda bag: bag.shape == (101, 2) and (np.diff(bag[:, 0]) > 0).all(),
     'governor_in_a_loop': lambda tilts: tilts[0] < tilts[1],
     'admissible_reactions': lambda spared: spared[0] > 2e4 and spared[-1] < 0 and (np.diff(spared) < 0).all(),
     'load_and_look': lambda nothing: nothing is None,
@@ -73,9 +73,11 @@ def test_notebook(path, runner, tmp_path):
     notebook = json.loads(path.read_text(encoding='utf-8'))
     assert notebook['nbformat'] == 4
     outputs = runner.run_notebook(notebook, tmp_path)
-    for cell, found in zip(notebook['cells'], outputs):
-        kept = [(own['output_type'], sorted(own.get('data', {}))) for own in cell.get('outputs', [])]
-        assert kept == [(own['output_type'], sorted(own.get('data', {}))) for own in found], ''.join(cell['source'])
+    for cell, printed in zip(notebook['cells'], outputs):
+        kept = [(output['output_type'], sorted(output.get('data', {}))) for output in cell.get('outputs', [])]
+        assert kept == [(output['output_type'], sorted(output.get('data', {}))) for output in printed], ''.join(
+            cell['source']
+        )
 
 
 def test_the_tip_over_notebook_says_what_its_figures_show():

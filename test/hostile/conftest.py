@@ -14,5 +14,5 @@ DOMAIN = 1 + (os.getpid() + 20) % 100
 
 
 @pytest.fixture(autouse=True)
-def _own_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+def _separate_domain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))

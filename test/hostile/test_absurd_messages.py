@@ -154,8 +154,8 @@ def test_an_exception_in_a_coroutine_is_counted_too_and_answered(node):
         raise RunOver
 
     answers = []
-    for what, callback in (('~/fail', fail), ('~/end', end)):
-        node.create_service(_trigger(), what, callback)
+    for name, callback in (('~/fail', fail), ('~/end', end)):
+        node.create_service(_trigger(), name, callback)
         service = list(node.services)[-1]
         try:
             service.callback(_trigger().Request(), _trigger().Response()).send(None)
@@ -234,9 +234,9 @@ def test_a_curve_that_leaves_its_range_between_two_points_is_found(rates, leaves
         for k, (time, position) in enumerate(((0.0, 0.0), (1.0, 1.0)))
     ]
     trajectory = JointTrajectory.from_points(['a'], points)
-    found = trajectory.leaves([-0.5], [1.5])
+    exit_point = trajectory.leaves([-0.5], [1.5])
     sampled = np.array([trajectory.sample(t).position[0] for t in np.linspace(0, 1, 500)])
-    assert (found is not None) is leaves is bool((sampled < -0.5).any() or (sampled > 1.5).any())
+    assert (exit_point is not None) is leaves is bool((sampled < -0.5).any() or (sampled > 1.5).any())
 
 
 class Log:

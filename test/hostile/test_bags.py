@@ -15,7 +15,7 @@ from dyn_nodes.middleware.bags import BagError
 from faults import bags, bombs, files
 from roslite.bags.screening import LARGEST_CHUNK, ChunkSize, _most_at_once, expand
 
-REFUSED = {
+REJECTED = {
     'zstd that lies': 'a chunk claims 4096 bytes, found more',
     'zstd that is honest': 'would expand to 2147483648',
     'lz4 that lies': 'a chunk claims 4096 bytes, found more',
@@ -62,10 +62,10 @@ def test_a_bag_that_would_exhaust_the_computer_is_refused_in_a_line(name, tmp_pa
     before = files.peak_memory()
     for words in (['bag', 'info', str(bag)], ['bag', 'compare', str(bag), str(good)]):
         assert bags.run_command(words) == ''
-    if name in REFUSED:
+    if name in REJECTED:
         with pytest.raises(BagReadingError) as caught:
             read_bag(bag)
-        assert REFUSED[name] in str(caught.value)
+        assert REJECTED[name] in str(caught.value)
         assert str(caught.value).isprintable()
     assert files.peak_memory() - before < 1e6  # KiB
 

@@ -282,9 +282,9 @@ def test_a_command_line_that_is_accepted_is_a_fault():
 @pytest.mark.slow
 @pytest.mark.parametrize('part', starts.PARTS[1:], ids=lambda part: part.__name__)
 def test_launches_with_a_mistake_end_by_themselves_with_its_message(part):
-    found = {outcome.name: outcome.faults for outcome in part()}
-    assert found
-    assert not any(found.values()), found
+    faults_by_name = {outcome.name: outcome.faults for outcome in part()}
+    assert faults_by_name
+    assert not any(faults_by_name.values()), faults_by_name
 
 
 @pytest.mark.parametrize(('run', 'status', 'text'), [(lambda: 3, 3, ''), (lambda: 1 // 0, 1, 'ZeroDivisionError')])

@@ -47,8 +47,8 @@ def warnings_of(directory, name, content, capsys):
     ],
 )
 def test_check_warns_of_a_mesh_that_cannot_be_used(tmp_path, capsys, name, content, message):
-    found = warnings_of(tmp_path, name, content, capsys)
-    assert f'link base, mesh {name}: {message}' in found
+    warnings = warnings_of(tmp_path, name, content, capsys)
+    assert f'link base, mesh {name}: {message}' in warnings
 
 
 def test_check_says_nothing_of_a_sound_mesh(tmp_path, capsys):

@@ -29,10 +29,10 @@ def test_a_variable_that_doubles_in_each_line_is_refused_at_its_line(tmp_path):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KiB
 
 
-@pytest.mark.parametrize('place', launches.PLACES.values(), ids=launches.PLACES)
-def test_the_text_of_all_values_is_bounded(place, tmp_path):
+@pytest.mark.parametrize('element', launches.ELEMENTS.values(), ids=launches.ELEMENTS)
+def test_the_text_of_all_values_is_bounded(element, tmp_path):
     big = f'<arg name="a" default="{"x" * 1_000_000}"/>'
-    lines = [place.format('$(var a)' * 10).replace('other', f'other{k}') for k in range(50)]
+    lines = [element.format('$(var a)' * 10).replace('other', f'other{k}') for k in range(50)]
     path = written(tmp_path, big, *lines, *[NODE] * 100)
     with pytest.raises(LaunchError, match=r':\d+: .*: expected '):
         interpret(path)

@@ -33,7 +33,7 @@ URDF = """<?xml version='1.0'?>
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
+def working_directory(tmp_path, monkeypatch):
     """Work in an empty directory, where a successful attack leaves a file MARK."""
     monkeypatch.chdir(tmp_path)
     yield tmp_path
@@ -46,18 +46,18 @@ def names(attack: str) -> dict[str, str]:
 
 def machine_files(attack: str) -> tuple[str, str]:
     """Write a machine on three feet whose every name is the attack; return URDF and YAML."""
-    own = names(attack)
-    Path('machine.urdf').write_text(URDF.format(**{key: quoteattr(value) for key, value in own.items()}))
+    values = names(attack)
+    Path('machine.urdf').write_text(URDF.format(**{key: quoteattr(value) for key, value in values.items()}))
     feet = {'a': [0.5, 0.5, -0.1], 'b': [0.5, -0.5, -0.1], 'c': [-0.5, 0.0, -0.1]}
     config = {
         'name': attack,
-        'base': {'link': own['base'], 'attachment': 'free'},
+        'base': {'link': values['base'], 'attachment': 'free'},
         'wheels': {
             foot: {'position': at, 'stiffness': 1e5, 'free_length': 0.05, 'damping': {'value': 1e3, 'assumed': attack}}
             for foot, at in feet.items()
         },
-        'initial': {'joint_positions': {own['joint']: 0.1}, 'settle': True},
-        'payload': {'link': own['arm'], 'position': [0, 0, 0], 'mass': 0.0, 'limit': 10.0},
+        'initial': {'joint_positions': {values['joint']: 0.1}, 'settle': True},
+        'payload': {'link': values['arm'], 'position': [0, 0, 0], 'mass': 0.0, 'limit': 10.0},
     }
     Path('machine.yaml').write_text(yaml.safe_dump(config, allow_unicode=True))
     return 'machine.urdf', 'machine.yaml'
@@ -107,11 +107,11 @@ def test_names_of_a_yaml_that_can_not_be_printed_are_refused(character, capsys):
         assert all(line.isprintable() for line in lines)
 
 
-@pytest.mark.parametrize('place_of_name', ['name', 'base', 'joint'])
+@pytest.mark.parametrize('element', ['name', 'base', 'joint'])
 @pytest.mark.parametrize('character', ['&#10;', '\u202e', '\u2028'])
-def test_names_of_a_urdf_that_can_not_be_printed_are_refused(character, place_of_name, capsys):
-    own = {key: f'"a{character}b"' if key == place_of_name else f'"{key}"' for key in names('')}
-    Path('machine.urdf').write_text(URDF.format(**own))
+def test_names_of_a_urdf_that_can_not_be_printed_are_refused(character, element, capsys):
+    values = {key: f'"a{character}b"' if key == element else f'"{key}"' for key in names('')}
+    Path('machine.urdf').write_text(URDF.format(**values))
     assert main(['check', 'machine.urdf']) == 1
     lines = capsys.readouterr().err.splitlines()
     assert any('printable characters' in line for line in lines)

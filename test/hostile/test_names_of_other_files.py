@@ -28,7 +28,7 @@ each_text = pytest.mark.parametrize('attack', TEXTS.values(), ids=TEXTS)
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
+def working_directory(tmp_path, monkeypatch):
     """Work in an empty directory, where a successful attack leaves a file MARK."""
     monkeypatch.chdir(tmp_path)
     yield tmp_path
@@ -196,9 +196,9 @@ def test_names_in_a_bag_reach_no_page_path_or_terminal(attack, capsys):
         (['report', str(bag), '--out', 'report'], 0),
         (['fit', 'hydraulics', str(bag), '--machine', *config], 1),
     ):
-        found = main(words)
+        actual = main(words)
         output = capsys.readouterr()
-        assert found == status, output.err
+        assert actual == status, output.err
         assert all(line.isprintable() for line in f'{output.out}{output.err}'.split('\n')), words
         assert 'Traceback' not in output.err
     page = Path('report/report.html').read_text(encoding='utf-8')

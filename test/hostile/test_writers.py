@@ -85,16 +85,16 @@ class _Tags(html.parser.HTMLParser):
 
 def shape(text: str) -> tuple[list[str], list[str]]:
     """Return the tags and the names of the attributes of a page: no name may change them."""
-    found = _Tags()
-    found.feed(text)
-    return found.tags, [name for name, _ in found.attributes]
+    parser = _Tags()
+    parser.feed(text)
+    return parser.tags, [name for name, _ in parser.attributes]
 
 
 def assert_same_shape(make, name: str) -> None:
     assert shape(make(name)) == shape(make('plain'))
-    found = _Tags()
-    found.feed(make(name))
-    assert ''.join(name.split())[:10] in ''.join(found.text.split())
+    parser = _Tags()
+    parser.feed(make(name))
+    assert ''.join(name.split())[:10] in ''.join(parser.text.split())
 
 
 # -- all writers are known ---
@@ -113,13 +113,13 @@ def _written(path: Path) -> bool:
 
 
 def test_every_module_that_writes_markup_is_tested_here():
-    found = {
+    writing = {
         str(path.relative_to(ROOT)).removeprefix('dyn_nodes/')
         for package in ('dyn_nodes', 'roslite')
         for path in (ROOT / package).rglob('*.py')
         if _written(path)
     }
-    assert {name for name in found if not NO_MARKUP.match(name)} - WRITERS == set()
+    assert {name for name in writing if not NO_MARKUP.match(name)} - WRITERS == set()
 
 
 # -- HTML ---
@@ -232,8 +232,8 @@ def test_a_joined_machine_keeps_its_names(name, tmp_path, monkeypatch):
 @each_text
 def test_peers_of_the_middleware(name):
     text = domain_configuration({'ROS_STATIC_PEERS': name, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET'})
-    peers = [own.get('address') for own in ElementTree.fromstring(text.encode()).iter('Peer')]
-    wanted = [own for own in name.split(';') if own and own.isprintable()]
+    peers = [peer.get('address') for peer in ElementTree.fromstring(text.encode()).iter('Peer')]
+    wanted = [peer for peer in name.split(';') if peer and peer.isprintable()]
     assert ''.join(peers).split() == ''.join(wanted).split()
 
 

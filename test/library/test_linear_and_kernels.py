@@ -86,7 +86,7 @@ def test_its_columns_are_slopes_of_the_machine(loader):
 
 
 @pytest.mark.parametrize(
-    ('call', 'said'),
+    ('call', 'message'),
     [
         (
             lambda m: m.linearize(np.zeros(4)),
@@ -99,8 +99,8 @@ def test_its_columns_are_slopes_of_the_machine(loader):
         (lambda m: m.kernel('forward_dynamic'), "unknown kernel 'forward_dynamic' \\(did you mean 'forward_dynamics'"),
     ],
 )
-def test_a_wrong_request_is_named(loader, call, said):
-    with pytest.raises((KeyError, ValueError), match=said):
+def test_a_wrong_request_is_named(loader, call, message):
+    with pytest.raises((KeyError, ValueError), match=message):
         call(loader)
 
 

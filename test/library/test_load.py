@@ -52,7 +52,7 @@ def test_files_make_the_same_machine_as_the_name(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'message'),
     [
         (('log_lodaer',), "unknown machine 'log_lodaer' \\(did you mean 'log_loader'\\?\\)"),
         (('log_loader', 'log_loadr'), "unknown config 'log_loadr' \\(did you mean 'log_loader'\\?\\)"),
@@ -60,8 +60,8 @@ def test_files_make_the_same_machine_as_the_name(tmp_path):
         (('log_loader', 'nowhere.yaml'), 'config: no such file: nowhere.yaml'),
     ],
 )
-def test_a_wrong_name_or_file_is_named(arguments, said):
-    with pytest.raises(ValueError, match=f'^{said}$'):
+def test_a_wrong_name_or_file_is_named(arguments, message):
+    with pytest.raises(ValueError, match=f'^{message}$'):
         dn.load(*arguments)
 
 
@@ -91,7 +91,7 @@ def test_a_posture_is_asked_for_by_name():
     np.testing.assert_array_equal(q, m.posture({'boom_joint': 0.5}))
     empty, laden = (m.posture(boom_joint=0.5, payload=mass) for mass in (0.0, 2000.0))
     assert laden[4] > empty[4] + 1e-3, 'the front springs give way: it pitches forward'
-    for wrong, said in (
+    for wrong, message in (
         ({'boom_jiont': 0.5}, "unknown joint 'boom_jiont' \\(did you mean 'boom_joint'\\?\\)"),
         ({'boom_joint': np.nan}, "joints\\['boom_joint'\\]: expected a finite number, found nan"),
         ({'boom_joint': 'high'}, "joints\\['boom_joint'\\]: expected a number, found 'high'"),
@@ -99,7 +99,7 @@ def test_a_posture_is_asked_for_by_name():
         ({'payload': -1.0}, 'payload: expected 0 to .* kg, found -1'),
         ({'slope': 0.1}, 'slope: expected shape \\(2,\\)'),
     ):
-        with pytest.raises((KeyError, ValueError), match=f'log_loader: {said}'):
+        with pytest.raises((KeyError, ValueError), match=f'log_loader: {message}'):
             m.posture(**wrong)
 
 

@@ -107,7 +107,7 @@ def test_a_machine_overturns_and_its_run_ends_there(loader):
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'message'),
     [
         ({}, 'duration: expected seconds, found none'),
         ({'duration': -1.0}, 'duration: expected above 0 s'),
@@ -134,8 +134,8 @@ def test_a_machine_overturns_and_its_run_ends_there(loader):
         ({'duration': 1.0, 'joints': {'bom_joint': 1.0}}, "unknown joint 'bom_joint' \\(did you mean 'boom_joint'"),
     ],
 )
-def test_a_wrong_request_is_named(loader, arguments, said):
-    with pytest.raises((KeyError, ValueError), match=f'log_loader: .*{said}') as caught:
+def test_a_wrong_request_is_named(loader, arguments, message):
+    with pytest.raises((KeyError, ValueError), match=f'log_loader: .*{message}') as caught:
         loader.simulate(**arguments)
     assert '\n' not in str(caught.value)
 

@@ -103,7 +103,7 @@ def test_inertia_of_a_motion_counts(loader):
 
 
 @pytest.mark.parametrize(
-    ('call', 'said'),
+    ('call', 'message'),
     [
         (
             lambda m: m.margins(np.zeros(5)),
@@ -119,8 +119,8 @@ def test_inertia_of_a_motion_counts(loader):
         (lambda m: dn.load('arm_a6').margins(payload=1.0), 'payload: expected none'),
     ],
 )
-def test_what_cannot_be_has_a_reason(loader, call, said):
-    with pytest.raises((KeyError, ValueError), match=said) as caught:
+def test_what_cannot_be_has_a_reason(loader, call, message):
+    with pytest.raises((KeyError, ValueError), match=message) as caught:
         call(loader)
     assert '\n' not in str(caught.value)
 

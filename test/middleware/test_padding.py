@@ -20,10 +20,10 @@ def imu() -> bytes:
 def test_padding_becomes_zero_and_nothing_else_changes():
     data = imu()
     noisy = bytearray(data)
-    places = [place for place in range(4, len(data)) if codec_ignores(data, place)]
-    assert len(places) == 7
-    for place in places:
-        noisy[place] = 0xAB
+    padding = [index for index in range(4, len(data)) if codec_ignores(data, index)]
+    assert len(padding) == 7
+    for index in padding:
+        noisy[index] = 0xAB
     assert zero_padding(NAME, bytes(noisy)) == data
 
 
@@ -34,9 +34,9 @@ def test_the_length_is_a_multiple_of_4_as_on_the_wire():
     assert zero_padding(name, data) == zero_padding(name, data + b'\x01\x02\x03') == data + bytes(3)
 
 
-def codec_ignores(data: bytes, place: int) -> bool:
+def codec_ignores(data: bytes, index: int) -> bool:
     changed = bytearray(data)
-    changed[place] ^= 0x01
+    changed[index] ^= 0x01
     try:
         return bool(codec(NAME).encode(codec(NAME).decode(bytes(changed))) == data)
     except ValueError:

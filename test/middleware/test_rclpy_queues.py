@@ -41,19 +41,19 @@ def test_a_publisher_that_keeps_everything_waits_for_a_subscription_that_lags(mo
         subscription = node.create_subscription(
             Clock, '/flood', lambda data: None, keep_all, raw=True, event_callbacks=events
         )
-        found: list[tuple[bytes, int]] = []
-        while not found:
-            found += real.take_raw(subscription, 1)
+        received: list[tuple[bytes, int]] = []
+        while not received:
+            received += real.take_raw(subscription, 1)
             time.sleep(0.01)
             assert flood.poll() is None
         time.sleep(2.5)
         end = time.monotonic() + scaled_timeout(60.0)
-        while len(found) < COUNT and time.monotonic() < end:
-            found += real.take_raw(subscription, 500)
+        while len(received) < COUNT and time.monotonic() < end:
+            received += real.take_raw(subscription, 500)
             time.sleep(0.01)
-        numbers = [real.deserialize_message(data, Clock).clock.sec for data, _ in found]
+        numbers = [real.deserialize_message(data, Clock).clock.sec for data, _ in received]
         assert numbers == list(range(COUNT))
-        assert all(stamp > 0 for _, stamp in found)
+        assert all(stamp > 0 for _, stamp in received)
         assert lost == []
     finally:
         flood.kill()
@@ -115,12 +115,12 @@ def test_another_thread_ends_a_wait_and_destroys_what_was_waited_for(contexts):
     node.create_subscription(Clock, '/never', lambda msg: None, 1)
     executor = real.SingleThreadedExecutor(context=inside)
     executor.add_node(node)
-    ended: list[str] = []
+    finished: list[str] = []
 
     def spin() -> None:
         with contextlib.suppress(real.ExternalShutdownException, ShutdownException):
             executor.spin_once(timeout_sec=60.0)
-        ended.append('spun')
+        finished.append('spun')
 
     thread = threading.Thread(target=spin, daemon=True)
     thread.start()
@@ -128,7 +128,7 @@ def test_another_thread_ends_a_wait_and_destroys_what_was_waited_for(contexts):
     executor.shutdown(timeout_sec=1.0)
     node.destroy_node()
     thread.join(20.0)
-    assert ended == ['spun']
+    assert finished == ['spun']
 
 
 @pytest.mark.skipif(not issubclass(real.SingleThreadedExecutor, LeanExecutor), reason='rclpy as it is known from Jazzy')
@@ -159,5 +159,5 @@ def test_a_program_with_executors_ends_without_an_error():
     """
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(1 + os.getpid() % 95)}
     program = [sys.executable, '-X', 'faulthandler', '-c', textwrap.dedent(code)]
-    found = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert (found.returncode, found.stdout, found.stderr) == (0, '', '')
+    run = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (0, '', '')

@@ -100,8 +100,8 @@ def test_a_row_of_an_earlier_page_stays_where_fewer_results_have_been_kept():
 
 
 def test_a_line_keeps_the_digest_of_its_room_until_a_mutant_is_tried_again(monkeypatch):
-    mutants, rooms = mutants_of('room/module', SOURCE), iter(['aaaaaaaa', 'bbbbbbbb', 'cccccccc'])
-    monkeypatch.setattr('mutants.report.digest', lambda room: next(rooms))
+    mutants, digests = mutants_of('room/module', SOURCE), iter(['aaaaaaaa', 'bbbbbbbb', 'cccccccc'])
+    monkeypatch.setattr('mutants.report.digest', lambda package: next(digests))
     results = {mutant.key: {'outcome': 'killed', 'date': '2026-01-02'} for mutant in mutants[1:]}
     page, _ = report({'room/module': mutants}, results)
     assert '| aaaaaaaa |' in page

@@ -50,8 +50,10 @@ def test_a_change_of_a_module_makes_the_lines_of_its_room_stale(tmp_path, monkey
         (tmp_path / 'dyn_nodes' / folder).mkdir(parents=True)
         (tmp_path / 'dyn_nodes' / folder / 'module.py').write_text('x = 1\n')
     monkeypatch.setattr(page, 'ROOT', Path(tmp_path))
-    rooms = {'| one | module': 'one', '| one | package/module': 'one/package', '| two | module': 'two'}
-    fresh = ''.join(f'{head} | 4 | 1 | 1 | 0 | 0 | 0 | 25.0 % | {digest(room)} |  |\n' for head, room in rooms.items())
+    packages = {'| one | module': 'one', '| one | package/module': 'one/package', '| two | module': 'two'}
+    fresh = ''.join(
+        f'{head} | 4 | 1 | 1 | 0 | 0 | 0 | 25.0 % | {digest(name)} |  |\n' for head, name in packages.items()
+    )
     assert marked(fresh) == fresh
     (tmp_path / 'dyn_nodes' / 'one' / 'module.py').write_text('x = 2\n')
     assert [cells_of(line)[-1] for line in marked(fresh).splitlines()] == ['stale', '', '']

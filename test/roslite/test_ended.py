@@ -64,9 +64,9 @@ def launched(tmp_path, monkeypatch):
 )
 def test_a_node_of_a_ros2_launch_knows_of_another_one_that_has_ended(launched, words, how):
     seconds = scaled_timeout(30.0)
-    (ended_node,) = launched('ros2', 'launch', f'{words} -r __ns:=/yard/', f'{seconds} x').items()
-    assert ended_node[0] == '/yard/controller_node'
-    assert ended_node[1].startswith(how)
+    (gone,) = launched('ros2', 'launch', f'{words} -r __ns:=/yard/', f'{seconds} x').items()
+    assert gone[0] == '/yard/controller_node'
+    assert gone[1].startswith(how)
 
 
 @pytest.mark.parametrize(('program', 'verb'), [('ros2', 'run'), ('shell', 'launch')])

@@ -113,19 +113,19 @@ def test_arrival_order_between_topics_does_not_matter(stamps, random, checkpoint
 
 def test_what_two_nodes_say_on_one_topic_at_one_instant_stands_in_one_order():
     """`events` has several publishers, also in a namespace: which of them arrives first must not show in a bag."""
-    said = [b'dynamics_node: lift_off', b'hydraulic_actuator_node: relief_open']
+    events = [b'dynamics_node: lift_off', b'hydraulic_actuator_node: relief_open']
     for topic in ('/events', '/machine/events', '/diagnostics'):
         written = []
-        for order in (said, said[::-1]):
+        for order in (events, events[::-1]):
             hold = HoldBack()
             for data in order:
                 hold.add(5 * MS, topic, 1, 5 * MS, data)
             written.append([entry[3] for entry in hold.all()])
-        assert written[0] == written[1] == said
+        assert written[0] == written[1] == events
     hold = HoldBack()
-    for data in said[::-1]:
+    for data in events[::-1]:
         hold.add(5 * MS, '/joint_states', 1, 5 * MS, data)
-    assert [entry[3] for entry in hold.all()] == said[::-1]
+    assert [entry[3] for entry in hold.all()] == events[::-1]
 
 
 @pytest.mark.parametrize('topic', ['/joint_states', '/diagnostics'])

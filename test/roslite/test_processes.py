@@ -63,15 +63,15 @@ def test_a_message_and_its_answer_go_from_process_to_process_again_and_again(nod
 
 
 @pytest.mark.parametrize(
-    ('number', 'said'), [(signal.SIGINT, 'KeyboardInterrupt'), (signal.SIGTERM, 'ExternalShutdownException')]
+    ('number', 'line'), [(signal.SIGINT, 'KeyboardInterrupt'), (signal.SIGTERM, 'ExternalShutdownException')]
 )
-def test_a_plain_node_ends_cleanly_on_a_signal(node, spinner, start, number, said):
+def test_a_plain_node_ends_cleanly_on_a_signal(node, spinner, start, number, line):
     child = start('plain.py')
     child.wait_for_line('ready')
     spinner.until(lambda: ('plain', '/') in node.get_node_names_and_namespaces())
     start_time = time.monotonic()
     child.send_signal(number)
-    assert said in child.wait_for_line(said)
+    assert line in child.wait_for_line(line)
     code = child.wait(timeout=2.0)
     _, errors = child.communicate()
     assert code == 0

@@ -291,14 +291,14 @@ def test_a_shutdown_from_another_thread_ends_spinning(context, node, delay):
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
     node.create_timer(0.001, lambda: None)
-    ended = []
+    outcomes = []
 
     def run():
         try:
             executor.spin()
-            ended.append('returned')
+            outcomes.append('returned')
         except ExternalShutdownException:
-            ended.append('raised')
+            outcomes.append('raised')
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -306,4 +306,4 @@ def test_a_shutdown_from_another_thread_ends_spinning(context, node, delay):
     context.shutdown()
     thread.join(2.0)
     assert not thread.is_alive()
-    assert ended
+    assert outcomes

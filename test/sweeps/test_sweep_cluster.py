@@ -55,8 +55,8 @@ class _Deployer:
     def replace_lost(self) -> None:
         """Replace workers that have had no process for a while."""
         now, nannies = time.monotonic(), self.cluster.workers
-        ended = {name for name, nanny in nannies.items() if nanny.pid is None}
-        self.gone = {name: self.gone.get(name, now) for name in ended}
+        stopped = {name for name, nanny in nannies.items() if nanny.pid is None}
+        self.gone = {name: self.gone.get(name, now) for name in stopped}
         lost = [name for name, since in self.gone.items() if now - since > GONE]
         for name in lost:
             del self.cluster.worker_spec[name], self.gone[name]

@@ -34,7 +34,7 @@ def start(tmp_path):
     """Start a module with its words; its output goes to `process_<k>.log` of the test's directory."""
     started = []
 
-    def begin(*words):
+    def start_process(*words):
         environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME}
         module, *words = map(str, words)
         with (tmp_path / f'process_{len(started)}.log').open('w') as log:
@@ -42,5 +42,5 @@ def start(tmp_path):
         started.append(process)
         return process
 
-    yield begin
+    yield start_process
     end(*started)

@@ -34,7 +34,7 @@ class Output:
     latched: bool = False
     settles: bool = False
     """A good message comes in time, others may come too: from other nodes, or while an estimate settles."""
-    silent: bool = False
+    event_driven: bool = False
     """Something must happen first: only who publishes it is checked."""
 
 
@@ -63,14 +63,16 @@ def transforms(parent: str, child: str) -> Check:
 
 def fixed_frames(msg: Any) -> bool:
     """Every fixed joint of the URDF, where the URDF has it; there are no others."""
-    told = {(t.header.frame_id, t.child_frame_id): vector(t.transform.translation) for t in msg.transforms}
+    published = {(t.header.frame_id, t.child_frame_id): vector(t.transform.translation) for t in msg.transforms}
     wanted = {(joint.parent, joint.child): joint.origin[:3, 3] for joint in MACHINE.joints if not joint.movable}
-    return set(told) == set(wanted) and all(np.allclose(told[ends], wanted[ends], atol=1e-12) for ends in wanted)
+    return set(published) == set(wanted) and all(
+        np.allclose(published[ends], wanted[ends], atol=1e-12) for ends in wanted
+    )
 
 
 def imu(msg: Any) -> bool:
-    turn, felt = msg.orientation, vector(msg.linear_acceleration)
-    is_level = np.linalg.norm(felt - [0.0, 0.0, 9.81]) < 2.0  # the machine stands on level ground
+    turn, force = msg.orientation, vector(msg.linear_acceleration)
+    is_level = np.linalg.norm(force - [0.0, 0.0, 9.81]) < 2.0  # the machine stands on level ground
     return (
         msg.header.frame_id == MACHINE.base.link
         and abs(np.linalg.norm([turn.x, turn.y, turn.z, turn.w]) - 1.0) < 1e-9
@@ -181,7 +183,7 @@ DYNAMICS = [
 ]
 HYDRAULICS = [
     Output('joint_command', STATES, efforts),
-    Output('events', STATUS, bool, silent=True),
+    Output('events', STATUS, bool, event_driven=True),
     *(
         Output(f'hydraulics/{name}/{quantity}', 'sensor_msgs/msg/FluidPressure', pressure)
         for name in ACTUATORS
@@ -219,16 +221,16 @@ CARTESIAN = [
     Output('hand_error', FLOAT, lambda msg: 0.0 <= msg.data < 0.05, settles=True),
 ]
 BRIDGE = [
-    Output('joint_states', STATES, bool, silent=True),
-    Output('imu', IMU, bool, silent=True),
+    Output('joint_states', STATES, bool, event_driven=True),
+    Output('imu', IMU, bool, event_driven=True),
     *(
-        Output(f'hydraulics/{name}/{line}', 'sensor_msgs/msg/FluidPressure', bool, silent=True)
+        Output(f'hydraulics/{name}/{line}', 'sensor_msgs/msg/FluidPressure', bool, event_driven=True)
         for name in ACTUATORS
         for line in (('head_pressure', 'rod_pressure') if name in CYLINDERS else ('pressure_a', 'pressure_b'))
     ),
-    *(Output(f'wheel_loads/{wheel}', FLOAT, bool, silent=True) for wheel in WHEELS),
-    Output('can/valve_commands', ARRAY, volts, silent=True),
-    Output('can/levers', ARRAY, volts, silent=True),
+    *(Output(f'wheel_loads/{wheel}', FLOAT, bool, event_driven=True) for wheel in WHEELS),
+    Output('can/valve_commands', ARRAY, volts, event_driven=True),
+    Output('can/levers', ARRAY, volts, event_driven=True),
     Output('can/state', 'std_msgs/msg/String', lambda msg: msg.data == 'shadow', latched=True),
 ]
 OUTPUTS = {
@@ -240,7 +242,7 @@ OUTPUTS = {
     'tip_over_governor_node': GOVERNOR,
     'teleop_node': [Output('valve_commands_in', ARRAY, volts)],
     'can_bridge_node': BRIDGE,
-    'viewer_node': [Output('payload', FLOAT, bool, silent=True)],
+    'viewer_node': [Output('payload', FLOAT, bool, event_driven=True)],
 }
 """Of every node; those that all nodes have, /rosout, /parameter_events and /diagnostics, apart."""
 NAMESPACES = {

@@ -54,9 +54,9 @@ def launched(domain: int, *words: str, seconds: float = 280.0) -> str:
     """Return what `dyn-nodes launch` with these words prints until its run is over."""
     command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
-    text = ended.stdout + ended.stderr
-    assert ended.returncode == 0, text
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
+    text = run.stdout + run.stderr
+    assert run.returncode == 0, text
     assert 'Traceback' not in text
     return text
 
@@ -151,14 +151,14 @@ class Probe:
 
         self.node.create_subscription(message(kind), topic, keep, QoSProfile(depth=100, durability=durability))
 
-    def until(self, condition, what: str, timeout: float = 20.0) -> None:
+    def until(self, condition, event: str, timeout: float = 20.0) -> None:
         end = time.monotonic() + scaled_timeout(timeout)
         while time.monotonic() < end:
             with contextlib.suppress(KeyError):  # of `last`: that topic has not arrived yet
                 if condition():
                     return
             time.sleep(0.02)
-        raise AssertionError(f'{what} has not happened in {timeout:g} s; health: {self.health}')
+        raise AssertionError(f'{event} has not happened in {timeout:g} s; health: {self.health}')
 
     def ask(self, kind: type, name: str, request: object, once: bool = False, timeout: float = 120.0) -> object:
         """Return the answer of a service; `once`: the request must not be sent twice."""

@@ -52,7 +52,7 @@ def test_the_motion_of_the_simulation_comes_over_the_bus_and_its_loss_disarms(li
     unit = start(*bridge_words(mapping, 'machine', line[0], '-p', 'command_timeout:=5.0'))
     start(*bridge_words(mapping, 'bridge', line[1]))
     truth = tester.listen('sensor_msgs/msg/JointState', '/machine/joint_states')
-    found = tester.listen('sensor_msgs/msg/JointState', '/bridge/joint_states')
+    received = tester.listen('sensor_msgs/msg/JointState', '/bridge/joint_states')
     states = tester.listen('std_msgs/msg/String', '/bridge/can/state')
     loads = [
         tester.listen('std_msgs/msg/Float64', f'/bridge/wheel_loads/{side}')
@@ -60,7 +60,8 @@ def test_the_motion_of_the_simulation_comes_over_the_bus_and_its_loss_disarms(li
     ]
     levers = tester.speak('std_msgs/msg/Float64MultiArray', '/bridge/valve_commands', 10)
     clients = {
-        what: tester.node.create_client(SetBool, f'/bridge/can_bridge_node/{what}') for what in ('arm', 'activate')
+        service_name: tester.node.create_client(SetBool, f'/bridge/can_bridge_node/{service_name}')
+        for service_name in ('arm', 'activate')
     }
 
     def until(condition, swing=0.0, seconds=40.0):
@@ -70,12 +71,12 @@ def test_the_motion_of_the_simulation_comes_over_the_bus_and_its_loss_disarms(li
             levers.publish(Volts(data=[0.0, 0.0, swing]))
             tester.for_seconds(0.02)
 
-    def ask(what):
+    def ask(service_name):
         answers = []
 
         def agreed():
-            if clients[what].service_is_ready() and (not answers or answers[-1].done()):
-                answers.append(clients[what].call_async(SetBool.Request(data=True)))
+            if clients[service_name].service_is_ready() and (not answers or answers[-1].done()):
+                answers.append(clients[service_name].call_async(SetBool.Request(data=True)))
             return any(answer.done() and answer.result().success for answer in answers)
 
         until(agreed)
@@ -83,17 +84,17 @@ def test_the_motion_of_the_simulation_comes_over_the_bus_and_its_loss_disarms(li
     def equal():
         order = [list(truth[-1].name).index(name) for name in JOINTS]
         wanted = np.array(truth[-1].position)[order]
-        return (np.abs(np.array(found[-1].position) - wanted) <= 0.51 * np.array(STEPS) + 1e-5).all()
+        return (np.abs(np.array(received[-1].position) - wanted) <= 0.51 * np.array(STEPS) + 1e-5).all()
 
-    until(lambda: truth and found and all(loads))
+    until(lambda: truth and received and all(loads))
     until(equal)
     machine = machine_of('log_loader', '')
     weight = 9.81 * (sum(link.mass for link in machine.links) + machine.payload.mass)
     assert sum(box[-1].data for box in loads) == pytest.approx(weight, rel=0.02)
     ask('arm')
     ask('activate')
-    begin = found[-1].position[0]
-    until(lambda: abs(found[-1].position[0] - begin) > 0.2, swing=4.0)
+    initial = received[-1].position[0]
+    until(lambda: abs(received[-1].position[0] - initial) > 0.2, swing=4.0)
     until(lambda: abs(truth[-1].velocity[list(truth[-1].name).index('swing_joint')]) < 1e-4 and equal())
     assert states[-1].data == 'active'
     unit.kill()

@@ -56,13 +56,13 @@ def test_equal_runs_give_equal_bags_composed_and_separate_whatever_the_hash_seed
         output, _ = process.communicate(timeout=300)
         assert process.returncode == 0, output
     for _, bag in runs[1:]:
-        found = compare_bags(runs[0][1], bag, with_times=RUNTIME == 'embedded')
+        comparison = compare_bags(runs[0][1], bag, with_times=RUNTIME == 'embedded')
         # rclpy: log times, and the stamps of /rosout, are of the wall clock
-        assert [item for item in found.differences if RUNTIME == 'embedded' or item.topic != '/rosout'] == []
-        assert found.identical or RUNTIME == 'rclpy'
-    assert found.counts['/joint_states'][0] == found.counts['/joint_states'][1] > 50
-    assert found.counts['/diagnostics'][0] > 0
-    assert found.counts['/rosout'][0] > 0
+        assert [item for item in comparison.differences if RUNTIME == 'embedded' or item.topic != '/rosout'] == []
+        assert comparison.identical or RUNTIME == 'rclpy'
+    assert comparison.counts['/joint_states'][0] == comparison.counts['/joint_states'][1] > 50
+    assert comparison.counts['/diagnostics'][0] > 0
+    assert comparison.counts['/rosout'][0] > 0
 
 
 @pytest.mark.parametrize('path', COMPOSABLE, ids=lambda path: path.name.split('.')[0])

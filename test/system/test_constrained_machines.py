@@ -184,13 +184,13 @@ def lockstep_qos():
 
 def top_heavy_cart(tmp_path):
     links, lines = '', ''
-    places = {
+    positions = {
         'front_left': (0.5, 0.4),
         'front_right': (0.5, -0.4),
         'rear_left': (-0.5, 0.4),
         'rear_right': (-0.5, -0.4),
     }
-    for name, (x, y) in places.items():
+    for name, (x, y) in positions.items():
         links += (
             f'<link name="{name}_wheel"><inertial><mass value="2"/>'
             f'<inertia ixx="0.02" iyy="0.04" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>'

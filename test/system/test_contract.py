@@ -32,7 +32,7 @@ DOMAIN = next_domain()
 START_TIME = 200.0
 SPEED = 0.2
 COMMON = ('task:=', 'exchange_period:=0.002', 'payload:=1000.0')
-GIVEN = {'machine': 'log_loader', 'exchange_period': 0.002, 'task': '', 'payload': 1000.0, 'prefix': 'monitor'}
+LAUNCHED_WITH = {'machine': 'log_loader', 'exchange_period': 0.002, 'task': '', 'payload': 1000.0, 'prefix': 'monitor'}
 NODES = (*OUTPUTS, 'recorder_node')
 Asked = Callable[[str, str], list[tuple[str, list[str]]]]
 """Question to the graph: names and types of what belongs to a node, by its name and namespace."""
@@ -132,8 +132,8 @@ def gamepad(probe: Probe) -> dict[str, Any]:
     held['up'] = True
 
     def publish() -> None:
-        said = ' '.join(text for name, (_, text, _) in probe.health.items() if name.endswith('teleop_node: gamepad'))
-        held['up'] = 'release' in said or (held['up'] and 'not held' not in said)
+        report = ' '.join(text for name, (_, text, _) in probe.health.items() if name.endswith('teleop_node: gamepad'))
+        held['up'] = 'release' in report or (held['up'] and 'not held' not in report)
         publisher.publish(Joy(axes=held['axes'], buttons=[0, 0, 0, 0, 0, int(not held['up']), 0, 0]))
 
     probe.node.create_timer(0.05, publish)
@@ -150,16 +150,16 @@ def set_parameter(probe: Probe, node: str, name: str, value: Any) -> Any:
     return call(probe, 'rcl_interfaces/srv/SetParameters', f'{node}/set_parameters', parameters=[parameter]).results[0]
 
 
-def until_known(ask: Asked, probe: Probe, node: str, wanted: dict[str, list[str]]) -> None:
+def until_discovered(ask: Asked, probe: Probe, node: str, wanted: dict[str, list[str]]) -> None:
     """Wait until the graph has names with their types of a node, which it may know before what belongs to it."""
-    found: dict[str, list[str]] = {}
+    discovered: dict[str, list[str]] = {}
 
-    def is_known() -> bool:
-        found.update(ask(node, full(node).rpartition('/')[0]))
-        return wanted.keys() <= found.keys()
+    def is_discovered() -> bool:
+        discovered.update(ask(node, full(node).rpartition('/')[0]))
+        return wanted.keys() <= discovered.keys()
 
-    probe.until(is_known, f'the discovery of {sorted(wanted)} of {node}', 60.0)
-    assert wanted.items() <= found.items()
+    probe.until(is_discovered, f'the discovery of {sorted(wanted)} of {node}', 60.0)
+    assert wanted.items() <= discovered.items()
 
 
 # -- topics ------------------------------------------------------------------------------------------------------------
@@ -174,8 +174,8 @@ def test_a_topic_has_its_type_and_sane_content(
     probe: Probe, gamepad: dict[str, Any], node: str, output: contract.Output
 ) -> None:
     topic = full(node, output.topic)
-    until_known(probe.node.get_publisher_names_and_types_by_node, probe, node, {topic: [output.type]})
-    if output.silent:
+    until_discovered(probe.node.get_publisher_names_and_types_by_node, probe, node, {topic: [output.type]})
+    if output.event_driven:
         return
     probe.until(lambda: probe.count[topic] > 0, f'a message on {topic}', 60.0)
     if output.settles:
@@ -186,7 +186,7 @@ def test_a_topic_has_its_type_and_sane_content(
 def test_every_topic_that_nodes_listen_to_is_there(probe: Probe) -> None:
     for node, topics in INPUTS.items():
         wanted = {full(node, topic): [kind] for topic, kind in topics.items()}
-        until_known(probe.node.get_subscriber_names_and_types_by_node, probe, node, wanted)
+        until_discovered(probe.node.get_subscriber_names_and_types_by_node, probe, node, wanted)
 
 
 def test_a_lever_moves_the_valves_of_the_machine_through_the_governor(probe: Probe, gamepad: dict[str, Any]) -> None:
@@ -249,7 +249,7 @@ def test_every_service_is_offered_under_its_type(probe: Probe) -> None:
     for node in NODES:
         wanted = {f'{full(node)}/{name}': [kind] for name, kind in SERVICES.get(node, {}).items()}
         wanted[f'{full(node)}/set_parameters'] = ['rcl_interfaces/srv/SetParameters']
-        until_known(probe.node.get_service_names_and_types_by_node, probe, node, wanted)
+        until_discovered(probe.node.get_service_names_and_types_by_node, probe, node, wanted)
 
 
 @pytest.mark.skipif(not contract.are_available(), reason='this ROS 2 has no simulation_interfaces')
@@ -263,8 +263,8 @@ def test_the_machine_is_an_entity_of_the_simulation(probe: Probe) -> None:
     name = '/a/dynamics_node/get_entity_state'
     answer = call(probe, 'simulation_interfaces/srv/GetEntityState', name, entity=MACHINE.name)
     assert answer.result.result == 1
-    told, odom = answer.state.pose.position, probe.last['/a/odom'].pose.pose.position
-    np.testing.assert_allclose([told.x, told.y, told.z], [odom.x, odom.y, odom.z], atol=0.05)
+    position, odom = answer.state.pose.position, probe.last['/a/odom'].pose.pose.position
+    np.testing.assert_allclose([position.x, position.y, position.z], [odom.x, odom.y, odom.z], atol=0.05)
     assert answer.state.header.frame_id == 'odom'
 
 
@@ -275,12 +275,12 @@ def test_a_machine_is_paused_stepped_and_reset_and_the_other_one_goes_on(probe: 
 
     assert call(probe, 'std_srvs/srv/SetBool', '/a/dynamics_node/pause', data=True).success
 
-    def stands() -> bool:
+    def is_stopped() -> bool:
         before = ticks('a')
         time.sleep(0.5)
         return ticks('a') == before
 
-    probe.until(stands, 'time of a standing still')
+    probe.until(is_stopped, 'time of a standing still')
     paused, other = ticks('a'), ticks('b')
     probe.until(lambda: ticks('b') > other + 0.2, 'time of b')
     assert ticks('a') == paused
@@ -310,25 +310,25 @@ def named(declared: Declared, listed: Sequence[str]) -> list[str]:
 def test_every_parameter_is_listed_described_and_read(probe: Probe, node: str) -> None:
     target = full(node)
     listed = call(probe, 'rcl_interfaces/srv/ListParameters', f'{target}/list_parameters').result.names
-    found = [(item, name) for item in all_parameters(node) for name in named(item, listed)]
-    declared, names = [item for item, _ in found], [name for _, name in found]
+    entries = [(item, name) for item in all_parameters(node) for name in named(item, listed)]
+    declared, names = [item for item, _ in entries], [name for _, name in entries]
     assert {item.name for item in declared} == {item.name for item in all_parameters(node)}
     rest = {name for name in listed if name not in names and not name.startswith('qos_overrides./')}
     assert rest - {'start_type_description_service'} == {'use_sim_time'}  # the former: of every node on rclpy
     descriptors = call(probe, 'rcl_interfaces/srv/DescribeParameters', f'{target}/describe_parameters', names=names)
     values = call(probe, 'rcl_interfaces/srv/GetParameters', f'{target}/get_parameters', names=names).values
-    for item, name, told, value in zip(declared, names, descriptors.descriptors, values):
+    for item, name, descriptor, value in zip(declared, names, descriptors.descriptors, values):
         expected = item.descriptor()
-        assert told.name == name
-        assert told.description == expected.description
-        assert told.read_only == item.read_only
-        assert told.additional_constraints == expected.additional_constraints
-        assert list(told.floating_point_range) == list(expected.floating_point_range)
-        assert list(told.integer_range) == list(expected.integer_range)
+        assert descriptor.name == name
+        assert descriptor.description == expected.description
+        assert descriptor.read_only == item.read_only
+        assert descriptor.additional_constraints == expected.additional_constraints
+        assert list(descriptor.floating_point_range) == list(expected.floating_point_range)
+        assert list(descriptor.integer_range) == list(expected.integer_range)
         plain = parameter_value_to_python(value)
         assert type(plain) is type(item.default) or isinstance(item.default, list), item.name
-        if item.name in GIVEN:
-            assert plain == GIVEN[item.name], item.name
+        if item.name in LAUNCHED_WITH:
+            assert plain == LAUNCHED_WITH[item.name], item.name
 
 
 def test_live_parameters_are_set_and_what_is_out_of_range_is_refused_with_the_reason(probe: Probe) -> None:
@@ -346,9 +346,9 @@ def test_live_parameters_are_set_and_what_is_out_of_range_is_refused_with_the_re
         assert not result.successful
         reason = rf'out of range (\[|Min: ){item.low}, (Max: )?{item.high}\b'  # embedded, rclpy
         assert re.search(reason, result.reason), result.reason
-    refused = set_to('exchange_period', 0.004)
-    assert not refused.successful
-    assert 'read-only' in refused.reason
+    answer = set_to('exchange_period', 0.004)
+    assert not answer.successful
+    assert 'read-only' in answer.reason
 
 
 # -- two machines ------------------------------------------------------------------------------------------------------
@@ -389,8 +389,8 @@ def test_the_bag_of_a_machine_holds_what_its_namespace_published(
 ) -> None:
     from dyn_nodes.middleware.bags import bag_summary
 
-    heard = [(node, output) for node, outputs in OUTPUTS.items() for output in outputs if not output.silent]
-    wanted = {full(node, output.topic) for node, output in heard if node not in NAMESPACES}
+    periodic = [(node, output) for node, outputs in OUTPUTS.items() for output in outputs if not output.event_driven]
+    wanted = {full(node, output.topic) for node, output in periodic if node not in NAMESPACES}
 
     def missing() -> set[str]:
         return wanted - {topic.name for topic in bag_summary(directory / 'bag').topics if topic.count}

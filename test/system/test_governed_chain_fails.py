@@ -14,7 +14,7 @@ from dyn_nodes.middleware import QoSProfile, message
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 COMMON = {'machine': 'log_loader', 'mode': 'realtime', 'exchange_period': 0.005}
 PAYLOAD = 1500.0
-SILENT = {'command_timeout': 1.0}
+TIMEOUT = {'command_timeout': 1.0}
 CHAIN = ('controller_node', 'tip_over_governor_node', 'hydraulic_actuator_node', 'dynamics_node')
 WHEELS = ('front_right', 'front_left', 'rear_right', 'rear_left')
 MOVING, RESTING = 0.05, 0.01
@@ -57,14 +57,14 @@ def machine(processes, probe, tmp_path):
             'tip_over_governor_node',
             remapped,
             **COMMON,
-            **SILENT,
+            **TIMEOUT,
             **estimated,
             state_timeout=1.0,
             neutral_first=False,
             motion_check=False,
         )
-        processes.start('hydraulic_actuator_node', **COMMON, **SILENT, payload=PAYLOAD)
-        processes.start('dynamics_node', **COMMON, **SILENT, payload=PAYLOAD)
+        processes.start('hydraulic_actuator_node', **COMMON, **TIMEOUT, payload=PAYLOAD)
+        processes.start('dynamics_node', **COMMON, **TIMEOUT, payload=PAYLOAD)
         if controller:
             task = to_and_fro(tmp_path / 'task.yaml')
             processes.start('controller_node', {'valve_commands': 'valve_commands_in'}, **COMMON, task=task)
@@ -106,7 +106,9 @@ def until_at_rest(probe, node):
 def least_share(loads) -> float:
     """Return the least load of a wheel over the mean load of all wheels and times."""
     assert len(loads) == len(WHEELS)
-    return min(min(own) for own in loads.values()) / float(np.mean([np.mean(own) for own in loads.values()]))
+    return min(min(values) for values in loads.values()) / float(
+        np.mean([np.mean(values) for values in loads.values()])
+    )
 
 
 def works(probe):
@@ -166,10 +168,10 @@ def test_levers_that_are_silent_bring_the_machine_to_rest(machine, probe):
     """Who gave the commands still runs, and gives none."""
     loads = machine(controller=False)
     publisher = probe.node.create_publisher(Float64MultiArray, 'valve_commands_in', QoSProfile(depth=10))
-    silent = threading.Event()
+    stopped = threading.Event()
 
     def give():
-        while not silent.wait(0.02):
+        while not stopped.wait(0.02):
             volts = 4.5 * np.sign(np.sin(3.0 * time.monotonic()))
             publisher.publish(Float64MultiArray(data=[volts, 0.0, volts]))
 
@@ -178,7 +180,7 @@ def test_levers_that_are_silent_bring_the_machine_to_rest(machine, probe):
     try:
         works(probe)
     finally:
-        silent.set()
+        stopped.set()
         lever.join()
     until_at_rest(probe, 'levers')
     assert not any(probe.last['valve_commands'].data)

@@ -23,24 +23,24 @@ def run_task(domain, tmp_path):
 
     def run(machine='log_loader', **arguments):
         bag = tmp_path / f'bag_{len(list(tmp_path.iterdir()))}'
-        given = {'mode': 'lockstep', 'recovery': 'false', 'duration': '16.0', 'record': 'true', 'bag': str(bag)}
-        words = [f'{name}:={value}' for name, value in {**given, **arguments}.items()]
+        values = {'mode': 'lockstep', 'recovery': 'false', 'duration': '16.0', 'record': 'true', 'bag': str(bag)}
+        words = [f'{name}:={value}' for name, value in {**values, **arguments}.items()]
         environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
         command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', machine, *words]
         launched = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
-        heard: list[str] = []
+        output: list[str] = []
         guard = threading.Timer(TIMEOUT, launched.terminate)
         guard.start()
         try:
-            heard += launched.stdout  # it ends with the run
+            output += launched.stdout  # it ends with the run
             launched.wait(60)
         finally:
             guard.cancel()
             if launched.poll() is None:
                 launched.terminate()
-        return read_bag(bag), ''.join(heard)
+        return read_bag(bag), ''.join(output)
 
     return run
 
@@ -70,15 +70,17 @@ def test_the_task_without_recovery_does_not_overturn_with_the_governor(run_task)
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_planar_machine_that_tips_without_the_governor_keeps_its_wheels_with_it(run_task):
-    free, governed = (run_task('log_loader_planar', compose='true', governor=own, monitor='true')[0] for own in BOTH)
+    free, governed = (
+        run_task('log_loader_planar', compose='true', governor=margin, monitor='true')[0] for margin in BOTH
+    )
     assert tilt(free).max() > 45.0
     assert tilt(governed).max() < 1.0
     loads = governed.below('ground_reactions')
     assert set(loads) == {'rear', 'front'}
     assert min(load['fz'].min() for load in loads.values()) > 0.1 * sum(load['fz'][0] for load in loads.values())
-    monitored, own = (governed.table(f'{start}stability/zmp_degree') for start in ('monitor/', ''))
-    at = np.searchsorted(own.time, monitored.time[5:-5])
-    np.testing.assert_allclose(monitored['data'][5:-5], own['data'][at], atol=0.05)
+    monitored, margin = (governed.table(f'{start}stability/zmp_degree') for start in ('monitor/', ''))
+    at = np.searchsorted(margin.time, monitored.time[5:-5])
+    np.testing.assert_allclose(monitored['data'][5:-5], margin['data'][at], atol=0.05)
 
 
 @pytest.mark.slow
@@ -96,7 +98,7 @@ def test_with_the_payload_weighed_the_task_reaches_farther_out(run_task):
     assert ((interval['lower'] < 5100.0) & (interval['upper'] > 5100.0)).all()
 
 
-def place(data, name):
+def joint_position(data, name):
     """Positions of a joint, degrees."""
     return np.degrees(data.table('joint_states')[f'{name}_joint/position'])
 
@@ -128,10 +130,10 @@ def test_the_demo_is_stopped_before_a_wheel_lifts_and_goes_on_as_the_operator_pu
     loads = data.below('ground_reactions')
     assert len(loads) == 4
     assert min(load['fz'].min() for load in loads.values()) > 0.0
-    boom, stick, time = place(data, 'boom'), place(data, 'stick'), data.table('joint_states').time
-    began, stopped, pulled = (int(np.searchsorted(time, instant)) for instant in (OUT[0], IN[0], IN[1]))
-    assert boom[stopped] > boom[began] - 4.0, 'stopped where it stood, at its limit'
-    assert place(free[0], 'boom')[stopped] < boom[stopped] - 10.0
+    boom, stick, time = joint_position(data, 'boom'), joint_position(data, 'stick'), data.table('joint_states').time
+    start, stopped, pulled = (int(np.searchsorted(time, instant)) for instant in (OUT[0], IN[0], IN[1]))
+    assert boom[stopped] > boom[start] - 4.0, 'stopped where it stood, at its limit'
+    assert joint_position(free[0], 'boom')[stopped] < boom[stopped] - 10.0
     assert stick[pulled] < stick[stopped] - 20.0, 'it goes on as the operator pulls in'
     assert boom[pulled] > boom[stopped] + 1.0
     scale = data.table('governor/scale')

@@ -16,9 +16,9 @@ def failed(domain: int, *words: str) -> str:
     """Return what a launch that must fail prints; it has to end by itself."""
     command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
-    text = ended.stdout + ended.stderr
-    assert ended.returncode == 1, text
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+    text = run.stdout + run.stderr
+    assert run.returncode == 1, text
     assert 'Traceback' not in text
     return text
 

@@ -35,7 +35,7 @@ def until(run: MeasuredRun, end: float) -> MeasuredRun:
 
 
 @pytest.fixture
-def heard(processes, probe, domain, tmp_path):
+def margins_of_bag(processes, probe, domain, tmp_path):
     """Play a run to a monitor's process; return the stamps of its reports and their margins."""
 
     def play(run: MeasuredRun) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -80,15 +80,15 @@ def held_to_the_truth(run, times, margins):
         assert item.passed, item
 
 
-def test_the_margins_of_the_process_are_within_the_bounds_of_the_truth_in_the_bag(machine, heard):
+def test_the_margins_of_the_process_are_within_the_bounds_of_the_truth_in_the_bag(machine, margins_of_bag):
     """The first five seconds of the work cycle: steady, and reaching out."""
     run = until(measure(machine, work_cycle(machine), 3000.0), 5.0)
-    held_to_the_truth(run, *heard(run))
+    held_to_the_truth(run, *margins_of_bag(run))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_they_are_while_wheels_lift_and_come_down(machine, heard):
+def test_they_are_while_wheels_lift_and_come_down(machine, margins_of_bag):
     run = measure(machine, reference_task(), 5100.0)
     assert run.phase.max() == 2
-    held_to_the_truth(run, *heard(run))
+    held_to_the_truth(run, *margins_of_bag(run))

@@ -24,7 +24,7 @@ class Starving:
         self.processes, self.nodes, self.pause = processes, nodes, pause
         self.stops = 0
 
-    def until_ended(self, node: str, timeout: float = 100.0) -> None:
+    def until_gone(self, node: str, timeout: float = 100.0) -> None:
         end = time.monotonic() + scaled_timeout(timeout)
         for stopped in itertools.cycle(self.nodes):
             if self.processes.running[node].poll() is not None:
@@ -55,7 +55,7 @@ def start(processes: Processes, mode: str, duration: float) -> None:
     processes.start('dynamics_node', wait_for=['hydraulic_actuator_node'], duration=duration, **common)
 
 
-def ended(processes: Processes) -> None:
+def assert_finished(processes: Processes) -> None:
     assert processes.wait('dynamics_node', 300) == 0
     processes.stop()
     processes.running.clear()
@@ -65,18 +65,18 @@ def test_on_a_busy_computer_real_time_is_slower_and_moves_as_lockstep_does(proce
     """Nobody at the levers: the machine stands, to the last bit, though both nodes answer late again and again."""
     states = record(probe)
     start(processes, 'lockstep', 2.0)
-    ended(processes)
+    assert_finished(processes)
     calm = dict(states)
     assert len(calm) == 401
     states.clear()
     start(processes, 'realtime', 2.0)
     probe.until(lambda: len(states) > 0, 'the start in real time', 200.0)
-    began = time.monotonic()
+    started = time.monotonic()
     starving = Starving(processes, ('hydraulic_actuator_node', 'dynamics_node'))
-    starving.until_ended('dynamics_node')
+    starving.until_gone('dynamics_node')
     assert starving.stops > 10
-    assert time.monotonic() - began > 2.0
-    ended(processes)
+    assert time.monotonic() - started > 2.0
+    assert_finished(processes)
     assert set(states) == set(calm)
     for stamp, values in calm.items():
         np.testing.assert_array_equal(states[stamp], values)

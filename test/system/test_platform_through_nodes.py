@@ -29,8 +29,8 @@ def path_file(folder, duration):
     """The motion as a file of poses, four a second."""
     lines = ['poses:']
     for k, time in enumerate(np.arange(GRID, duration + 1e-9, GRID)):
-        place, turn = wanted(time, duration)
-        numbers = [', '.join(f'{value:.12f}' for value in part) for part in (place, turn.as_euler('xyz'))]
+        position, turn = wanted(time, duration)
+        numbers = [', '.join(f'{value:.12f}' for value in part) for part in (position, turn.as_euler('xyz'))]
         lines.append(f'  pose_{k}: {{time: {time}, position: [{numbers[0]}], rpy: [{numbers[1]}]}}')
     path = folder / 'path.yaml'
     path.write_text('\n'.join(lines) + '\n')
@@ -103,8 +103,8 @@ def worst(seen, duration):
     """Greatest distance, m, and angle, rad, from the motion of the file."""
     off = []
     for time in seen.times[::5]:
-        (place, turn), (goal, goal_turn) = seen.at(time), wanted(time, duration)
-        off.append((np.linalg.norm(place - goal), (turn * goal_turn.inv()).magnitude()))
+        (position, turn), (goal, goal_turn) = seen.at(time), wanted(time, duration)
+        off.append((np.linalg.norm(position - goal), (turn * goal_turn.inv()).magnitude()))
     return np.max(off, axis=0)
 
 
@@ -146,9 +146,9 @@ def test_the_platform_is_a_hand_that_follows_a_line_on_its_motors(processes, pro
     probe.until(lambda: target.get_subscription_count() > 0, 'the match with cartesian_controller_node', 200)
     processes.start('dynamics_node', wait_for=partners, duration=3.0, **common)
     probe.until(lambda: len(seen.times) > 3, 'the first joint states', 280)
-    goal, place = PoseStamped(), HOME + move
+    goal, position = PoseStamped(), HOME + move
     goal.header.frame_id = 'ground'
-    goal.pose.position.x, goal.pose.position.y, goal.pose.position.z = map(float, place)
+    goal.pose.position.x, goal.pose.position.y, goal.pose.position.z = map(float, position)
     goal.pose.orientation.w = 1.0
     target.publish(goal)
     assert processes.wait('dynamics_node', 280) == 0, processes.log('dynamics_node')

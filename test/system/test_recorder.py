@@ -139,12 +139,12 @@ def test_a_recorder_that_gets_more_signals_while_it_closes_leaves_a_whole_bag_in
         assert time.monotonic() < deadline, 'nothing is recorded'
         time.sleep(0.1)
     chance = random.Random(5)
-    began = time.monotonic()
+    start = time.monotonic()
     signals = []
     for process, _ in running:
         process.send_signal(signal.SIGINT)
         numbers = [signal.SIGTERM, *chance.choices([signal.SIGINT, signal.SIGTERM], k=5)]
-        signals += [(began + chance.uniform(0.0, LONGEST_LINGER + 0.2), process, number) for number in numbers]
+        signals += [(start + chance.uniform(0.0, LONGEST_LINGER + 0.2), process, number) for number in numbers]
     for at, process, number in sorted(signals, key=lambda each: each[0]):
         time.sleep(max(0.0, at - time.monotonic()))
         process.send_signal(number)
@@ -159,8 +159,8 @@ def test_a_recorder_that_gets_more_signals_while_it_closes_leaves_a_whole_bag_in
         counts = by_rosbags(bag)
         assert sum(counts.values()) == summary.message_count > 500
         for topic in counts:
-            found = positions(bag, topic)
-            assert found == [found[0] + k for k in range(len(found))], 'a gap'
+            recorded = positions(bag, topic)
+            assert recorded == [recorded[0] + k for k in range(len(recorded))], 'a gap'
 
 
 def test_metadata_is_that_of_rosbag2(recorder, publisher):
@@ -207,9 +207,9 @@ def test_a_killed_recorder_leaves_all_but_the_last_second_to_both_readers(record
     counts = by_rosbags(bag)
     assert counts == by_mcap(bag)
     for k in range(4):
-        found = positions(bag, f'/source/t{k}')
-        assert found == [float(n) for n in range(len(found))], 'a gap'
-        assert len(found) > 250
+        recorded = positions(bag, f'/source/t{k}')
+        assert recorded == [float(n) for n in range(len(recorded))], 'a gap'
+        assert len(recorded) > 250
         last = messages(bag, f'/source/t{k}')[-1][0]
         assert killed - last < 1_000_000_000
     summary = bag_summary(bag)
@@ -239,8 +239,8 @@ def test_simulated_time_orders_two_publishers_and_gives_the_same_bag_twice(recor
     def content(bag: Path) -> list[tuple]:
         (file,) = bag.glob('*.mcap')
         with file.open('rb') as stream:
-            found = make_reader(stream).iter_messages(log_time_order=False)
-            return [(c.topic, m.sequence, m.log_time, m.publish_time, m.data) for _, c, m in found]
+            recorded = make_reader(stream).iter_messages(log_time_order=False)
+            return [(c.topic, m.sequence, m.log_time, m.publish_time, m.data) for _, c, m in recorded]
 
     lines = content(first)
     assert lines == content(second)
@@ -323,9 +323,9 @@ def test_five_thousand_messages_a_second_are_kept_at_well_under_one_core(recorde
         return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
     wait_for(source, 'started')
-    before, began = cpu_seconds(), time.monotonic()
+    before, start = cpu_seconds(), time.monotonic()
     wait_for(source, 'done 1500')
-    used = (cpu_seconds() - before) / (time.monotonic() - began)
+    used = (cpu_seconds() - before) / (time.monotonic() - start)
     finish(process)
     counts = by_rosbags(bag)
     assert [counts[f'/source/t{k}'] for k in range(10)] == [1500] * 10
@@ -349,9 +349,9 @@ def test_a_launched_recorder_finishes_its_bag_when_the_launcher_is_killed(proces
     while time.monotonic() < deadline and not bag_summary(bag).finished:
         time.sleep(0.05)
     assert bag_summary(bag).finished
-    found = positions(bag, '/source/t0')
-    assert len(found) > 30
-    assert found == [float(k) for k in range(len(found))]
+    recorded = positions(bag, '/source/t0')
+    assert len(recorded) > 30
+    assert recorded == [float(k) for k in range(len(recorded))]
 
 
 def test_run_starts_a_node_and_passes_its_arguments(processes, tmp_path):

@@ -20,12 +20,12 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_a_machine_without_a_command_stands_for_a_minute_as_in_lockstep(machine: str, loops: int) -> None:
     """How fast a free computer is belongs to the benchmark's `--factor`, which other programs disturb."""
     words = ['--machine', machine, '--minutes', '1', '--loops', str(loops), '--domain', str(next_domain())]
-    found = subprocess.run(
+    run = subprocess.run(
         [sys.executable, '-m', 'benchmarks.standing', *words],
         cwd=ROOT,
         env={**os.environ, 'PYTHONPATH': str(ROOT)},
         capture_output=True,
         text=True,
     )
-    assert found.returncode == 0, found.stdout + found.stderr
-    assert 'events: none' in found.stdout
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert 'events: none' in run.stdout

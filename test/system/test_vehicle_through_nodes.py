@@ -95,12 +95,12 @@ def test_it_drives_ahead_sideways_and_turns_and_its_wheels_know_where_it_is(proc
     finished(processes, probe, driver, END)
     assert processes.running['vehicle_controller_node'].poll() is None
     for end, twist in script:
-        _, found = driver.true[round((end - 0.02) / PERIOD)]
-        assert np.abs(found - twist).max() < 0.01, (end, found)
+        _, measured = driver.true[round((end - 0.02) / PERIOD)]
+        assert np.abs(measured - twist).max() < 0.01, (end, measured)
     pose, twist = driver.true[round(END / PERIOD)]
     assert np.abs(twist).max() < 2e-3  # cmd_vel has been silent since 3.4 s: it stands
-    told, _ = driver.wheels[round(END / PERIOD)]
-    assert np.abs(pose - told).max() < 0.02, (pose, told)
+    odometry, _ = driver.wheels[round(END / PERIOD)]
+    assert np.abs(pose - odometry).max() < 0.02, (pose, odometry)
     common = sorted(set(driver.true) & set(driver.wheels))
     errors = np.array([driver.true[k][1] - driver.wheels[k][1] for k in common])
     assert len(common) > 200
@@ -133,10 +133,10 @@ def test_a_twist_that_is_not_finite_is_refused_and_counted(processes, probe, dri
     driver.say(0.1, float('nan'), 0.0)
     driver.say(0.1, 0.0, float('inf'))
 
-    def refused() -> bool:
+    def rejected() -> bool:
         values = probe.health.get('vehicle_controller_node: cmd_vel', (0, '', {}))[2]
         return values.get('refused: not finite') == '2' and values.get('received') == '0'
 
-    probe.until(refused, 'both refusals')
+    probe.until(rejected, 'both refusals')
     assert processes.running['vehicle_controller_node'].poll() is None
     assert np.abs(driver.true[max(driver.true)][1]).max() < 1e-3

@@ -98,8 +98,8 @@ def test_the_4x4x4_drives_ahead_crabs_and_turns(drive):
 
     driver = drive('platform_4x4x4', wanted, 4.8)
     for end, twist in script:
-        found = driver.twist[round((end - 0.04) / REPORT)]
-        assert np.abs(found - twist).max() < 0.02, (end, found)
+        measured = driver.twist[round((end - 0.04) / REPORT)]
+        assert np.abs(measured - twist).max() < 0.02, (end, measured)
     for k in driver.forces['front_left']:
         if k % 10 == 0:
             assert driver.normal(k).sum() == pytest.approx(104.0 * G, rel=0.02)
@@ -117,22 +117,22 @@ def test_the_car_changes_lane_and_its_load_goes_to_the_outside(drive):
     leaves out: the body leans over by m_s g h_s roll, is turned against its inertia as it begins to lean, and the
     wheels are gyros. With these the bound is 1.5 %.
     """
-    speed, amplitude, begin, period = 10.0, 0.2, 3.0, 2.0
+    speed, amplitude, start, period = 10.0, 0.2, 3.0, 2.0
 
     def wanted(time):
-        if time < begin or time > begin + period:
+        if time < start or time > start + period:
             return speed, 0.0, 0.0
-        return speed, 0.0, amplitude * math.sin(2 * math.pi * (time - begin) / period)
+        return speed, 0.0, amplitude * math.sin(2 * math.pi * (time - start) / period)
 
     names = ('linear_speed', 'linear_acceleration', 'angular_acceleration')
     limits = dict(zip((f'limits.{name}' for name in names), (12.0, 5.0, 5.0)))
-    driver = drive('car', wanted, begin + period + 1.0, **limits)
+    driver = drive('car', wanted, start + period + 1.0, **limits)
     times = np.array(sorted(driver.twist))
     twist = np.array([driver.twist[k] for k in times])
     roll = np.array([driver.roll[k] for k in times])
     loads = np.array([driver.normal(k) for k in times])
-    during = (times * REPORT > begin) & (times * REPORT < begin + period + 0.5)
-    assert twist[times == round(begin / REPORT)][0, 0] == pytest.approx(speed, abs=0.2)
+    during = (times * REPORT > start) & (times * REPORT < start + period + 0.5)
+    assert twist[times == round(start / REPORT)][0, 0] == pytest.approx(speed, abs=0.2)
 
     lateral = np.gradient(twist[:, 1], REPORT) + twist[:, 0] * twist[:, 2]
     axle = 0.30 - 335.0 * G / 2e5
@@ -142,7 +142,10 @@ def test_the_car_changes_lane_and_its_load_goes_to_the_outside(drive):
     lean = 400.0 * leaning - 1200.0 * G * (0.55 - axle) * roll
     gyros = -4 * 1.0 * twist[:, 0] / axle * twist[:, 2]
     peak = np.abs(moment[during]).max()
-    off = [float(np.abs(moment - told)[during].max() / peak) for told in (alone, alone + lean, alone + lean + gyros)]
+    off = [
+        float(np.abs(moment - expected)[during].max() / peak)
+        for expected in (alone, alone + lean, alone + lean + gyros)
+    ]
     print(
         f'a_y {lateral[during].min():.2f} to {lateral[during].max():.2f} m/s2, roll up to {np.abs(roll).max():.4f} rad'
     )

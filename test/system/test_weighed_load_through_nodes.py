@@ -16,7 +16,7 @@ Float64 = message('std_msgs/msg/Float64')
 
 LOAD, DROP = 3000.0, 6.0
 TAKEN = 2500.0
-KNOWN = 0.5
+DELAY = 0.5
 """Time after which the governor no longer counts on the old payload, s."""
 WEIGHED = 1.0
 """Time after which it has weighed a load that is taken while the arm hardly moves, s: in 0.74."""
@@ -31,18 +31,18 @@ def words_of(bag, payload, duration, *more):
 
 def bounds_of_the_governor(data):
     """(time, least, most, weighed) of the governor's status `payload`, kg."""
-    found = []
+    rows = []
     for when, status in data.statuses['diagnostics']:
         if status.name.endswith('governor_node: payload'):
             least, most = (float(end) for end in status.values['bounds'].removesuffix(' kg').split(' to '))
-            found.append((when, least, most, status.values['weighed'] == 'true'))
-    return found
+            rows.append((when, least, most, status.values['weighed'] == 'true'))
+    return rows
 
 
-def known_after(data, instant, payload):
+def delays_after(data, instant, payload):
     """Time after an instant at which the governor's bounds hold the payload, and at which they are weighed again, s."""
-    later = [own for own in bounds_of_the_governor(data) if own[0] > instant and own[1] <= payload <= own[2]]
-    return later[0][0] - instant, next(own[0] for own in later if own[3]) - instant
+    later = [row for row in bounds_of_the_governor(data) if row[0] > instant and row[1] <= payload <= row[2]]
+    return later[0][0] - instant, next(row[0] for row in later if row[3]) - instant
 
 
 @pytest.mark.slow
@@ -52,8 +52,8 @@ def test_monitor_and_governor_know_the_load_and_its_drop(domain, tmp_path):
     bag = tmp_path / 'bag'
     command = words_of(bag, LOAD, 7.0, f'drop_time:={DROP}')
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500, check=False)
-    assert 'finished' in ended.stdout + ended.stderr, ended.stdout
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500, check=False)
+    assert 'finished' in run.stdout + run.stderr, run.stdout
     data = read_bag(bag)
     mass, interval = data.table('monitor/payload/estimate'), data.table('monitor/payload/interval')
     before = (mass.time > 3.0) & (mass.time < DROP)
@@ -69,7 +69,7 @@ def test_monitor_and_governor_know_the_load_and_its_drop(domain, tmp_path):
     _, least, most, weighed = bounds_of_the_governor(data)[-1]
     assert weighed
     assert (least, most < 240.0) == (0.0, True)
-    assert max(known_after(data, DROP, 0.0)) <= KNOWN
+    assert max(delays_after(data, DROP, 0.0)) <= DELAY
 
 
 @pytest.mark.slow
@@ -91,10 +91,10 @@ def test_the_governor_knows_a_load_that_is_taken_up_at_work(domain, probe, tmp_p
             started.terminate()
     assert 'finished' in printed, printed
     data = read_bag(bag)
-    taken = [float(own.values['time']) for _, own in data.statuses['events'] if own.name.endswith(': payload')]
+    taken = [float(status.values['time']) for _, status in data.statuses['events'] if status.name.endswith(': payload')]
     assert len(taken) == 1
-    known, weighed = known_after(data, taken[0], TAKEN)
-    assert known <= KNOWN
+    delay, weighed = delays_after(data, taken[0], TAKEN)
+    assert delay <= DELAY
     assert weighed <= WEIGHED
     mass = data.table('monitor/payload/estimate')
     assert mass['data'][-1] == pytest.approx(TAKEN, abs=60.0)

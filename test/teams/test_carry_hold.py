@@ -146,15 +146,15 @@ def test_robots_that_all_lose_their_commands_keep_the_bar_and_none_falls():
 
 
 if __name__ == '__main__':
-    found = outcomes(25)
+    measured = outcomes(25)
     for name, column, sign in (
         ('least load', 0, 1),
         ('faster, m/s', 1, -1),
         ('way, m', 2, -1),
         ('last speed, m/s', 3, -1),
     ):
-        worst = min(found, key=lambda case: sign * found[case][column])
-        print(f'{name}: {found[worst][column]:.4g} ({worst[0]} at {worst[1]:g} s)')
+        worst = min(measured, key=lambda case: sign * measured[case][column])
+        print(f'{name}: {measured[worst][column]:.4g} ({worst[0]} at {worst[1]:g} s)')
     kept = together(25)
     worst = min(kept, key=lambda case: kept[case][0])
     print(f'least load, all with the bar: {kept[worst][0]:.4g} (at {worst:g} s)')

@@ -136,7 +136,7 @@ def test_a_team_in_fixed_grasps_meets_the_augmented_object_and_all_equations_at_
         for k, side in enumerate(('left', 'right')):
             wanted, rate = solution.speed_rates[k], rates[layout.v[k]]
             np.testing.assert_allclose(rate, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
-            wrench = [y[f'plank/{side}/{what}_{axis}'] for what in ('force', 'torque') for axis in 'xyz']
+            wrench = [y[f'plank/{side}/{quantity}_{axis}'] for quantity in ('force', 'torque') for axis in 'xyz']
             np.testing.assert_allclose(wrench, solution.force[k], rtol=1e-9, atol=1e-10 * np.abs(solution.force).max())
     assert np.abs(solution.force[:, 3:]).max() > 0.1, 'hands pass torque'
 

@@ -71,8 +71,8 @@ def test_grasp_forces_hands_and_energy_are_those_of_the_study(instant):
     held = team.solve(members)
     y = dict(zip(system.output_names, system.outputs(x, u, system.defaults)))
     for k, (member, force) in enumerate(zip(members, held.force)):
-        for what, wanted in (('force', force), ('position', member.position), ('velocity', member.velocity)):
-            result = [y[f'load/node_{k}/{what}_{axis}'] for axis in 'xyz']
+        for quantity, wanted in (('force', force), ('position', member.position), ('velocity', member.velocity)):
+            result = [y[f'load/node_{k}/{quantity}_{axis}'] for axis in 'xyz']
             np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-10)
     assert y['kinetic_energy'] + y['potential_energy'] == pytest.approx(team.energy(members), rel=1e-12)
 

@@ -122,15 +122,15 @@ class Chromium:
             self._note(message)
 
     def _note(self, message: dict) -> None:
-        method, what = message.get('method'), message.get('params', {})
+        method, details = message.get('method'), message.get('params', {})
         if method == 'Network.requestWillBeSent':
-            self.requests.append(what['request']['url'][:200])
+            self.requests.append(details['request']['url'][:200])
         elif method == 'Network.webSocketCreated':
-            self.requests.append(what['url'])
+            self.requests.append(details['url'])
         elif method == 'Runtime.exceptionThrown':
-            self.errors.append(str(what['exceptionDetails'].get('exception', what['exceptionDetails']))[:500])
-        elif method == 'Log.entryAdded' and what['entry']['level'] == 'error':
-            self.errors.append(what['entry']['text'])
+            self.errors.append(str(details['exceptionDetails'].get('exception', details['exceptionDetails']))[:500])
+        elif method == 'Log.entryAdded' and details['entry']['level'] == 'error':
+            self.errors.append(details['entry']['text'])
 
     def resize(self, width: int, height: int) -> None:
         """Make the page so many pixels large."""

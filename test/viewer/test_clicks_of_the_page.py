@@ -86,8 +86,8 @@ def test_no_button_moves_when_words_come_and_go(panel):
     """A button that moves while a finger is on its way to it is missed, or another one is pressed."""
     labels = ('All levers to neutral', 'Pause', 'Reset', 'Drop the load', 'Follow')
     at_rest = [panel.middle(label, 'span') for label in labels]
-    said = 'danger: wheel-load share rear left · rear left wheel: lifted, ground reaction 0 kN'
-    panel.show(said, DANGER, 'no lever was touched for 10 s', low=-0.8, boom=3.0)
+    warning = 'danger: wheel-load share rear left · rear left wheel: lifted, ground reaction 0 kN'
+    panel.show(warning, DANGER, 'no lever was touched for 10 s', low=-0.8, boom=3.0)
     panel.until(lambda: 'lifted' in panel.browser.evaluate("document.querySelector('[data-connection]').textContent"))
     panel.until(lambda: panel.browser.evaluate("document.querySelector('[data-dead]').dataset.dead") == 'boom')
     assert [panel.middle(label, 'span') for label in labels] == at_rest

@@ -289,12 +289,12 @@ def times(seconds: float = 10.0):
     with driven_page(program, SIZE) as page:
         page.viewer.levers.move('swing', 1.5, drive(page), time.monotonic())
         page.turn(0.5)
-        cost, began = time.process_time(), time.monotonic()
-        while time.monotonic() - began < seconds:
+        cost, start = time.process_time(), time.monotonic()
+        while time.monotonic() - start < seconds:
             page.viewer.take(page.executor)
             page.viewer.frame()
             time.sleep(1 / 30)
-        share = (time.process_time() - cost) / (time.monotonic() - began)
+        share = (time.process_time() - cost) / (time.monotonic() - start)
     print(f'{share:.2f} of a core while the machine moves, over {seconds:g} s')
 
 

@@ -172,7 +172,7 @@ def test_two_bags_are_beside_each_other(bag, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'message'),
     [
         (['-o', 'x.mp4'], '--out: expected a name that ends in .gif, .webp, .png, found x.mp4'),
         (['-o', 'x.gif', '--camera', 'Low'], "--camera: expected one of Follow, Side, Front, Top, found 'Low'"),
@@ -182,9 +182,9 @@ def test_two_bags_are_beside_each_other(bag, tmp_path):
         (['-o', 'x.gif', '--machine', 'log_lader'], "unknown machine 'log_lader' (did you mean 'log_loader'?)"),
     ],
 )
-def test_wrong_options_are_named(bag, arguments, said, capsys):
+def test_wrong_options_are_named(bag, arguments, message, capsys):
     assert cli.main(['bag', 'film', str(bag), *arguments]) in (1, 2)
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_no_bag_is_one_line(tmp_path, capsys):

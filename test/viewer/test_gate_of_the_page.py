@@ -101,10 +101,10 @@ def test_token_in_another_place_gives_no_right(cockpit, part):
         'fragment of the query': {'path': f'/?Token={token}&x=token={token}'},
     }[part]
     with Page(cockpit, 'none', **options) as page:
-        assert_only_looks(cockpit, page)
+        assert_read_only(cockpit, page)
 
 
-def assert_only_looks(cockpit, page):
+def assert_read_only(cockpit, page):
     number = page.join()
     before = cockpit.gate.rejected
     slider = cockpit.controls.sliders['boom']
@@ -128,7 +128,7 @@ def assert_only_looks(cockpit, page):
 
 def test_page_without_a_token_only_looks(cockpit):
     with Page(cockpit, 'none') as page:
-        assert_only_looks(cockpit, page)
+        assert_read_only(cockpit, page)
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ DiagnosticArray, DiagnosticStatus = (
 
 
 def viewer_of(context, **settings):
-    given = {'machine': 'stewart_platform', 'platform': True, 'port': 0, 'page_timeout': 30.0, **settings}
-    return ViewerNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in given.items()])
+    parameters = {'machine': 'stewart_platform', 'platform': True, 'port': 0, 'page_timeout': 30.0, **settings}
+    return ViewerNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in parameters.items()])
 
 
 @pytest.fixture

@@ -131,7 +131,7 @@ def test_gauges_and_banner_of_both_runs_are_sent_as_one(runs):
         buffer = cockpit.server._websock_server.get_message_buffer()
         for part, name in ((cockpit.instruments, 'show'), (cockpit.controls, 'show_state'), (page, '_compare')):
             shown = getattr(part, name)
-            setattr(part, name, lambda *given, shown=shown: (held.append(buffer.atomic_counter), shown(*given)))
+            setattr(part, name, lambda *arguments, shown=shown: (held.append(buffer.atomic_counter), shown(*arguments)))
         cockpit._gauged = 0.0
         page.draw()
         assert held == [1, 1, 1]

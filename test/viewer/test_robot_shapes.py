@@ -51,10 +51,10 @@ def test_poses_are_those_of_yourdfpy(swing, boom, stick):
     import yourdfpy
 
     joints = {'swing_joint': swing, 'boom_joint': boom, 'stick_joint': stick}
-    witness = _witness(yourdfpy)
-    witness.update_cfg(joints)
+    reference = _reference(yourdfpy)
+    reference.update_cfg(joints)
     for link, (position, rotation) in load_robot_once().poses(joints).items():
-        expected = witness.get_transform(link, 'base_link')
+        expected = reference.get_transform(link, 'base_link')
         assert position == pytest.approx(expected[:3, 3], abs=1e-7)  # the witness rounds its rotations
         assert rotation.as_matrix() == pytest.approx(expected[:3, :3], abs=1e-7)
 
@@ -66,10 +66,10 @@ def load_robot_once():
     return _cache.setdefault('robot', load_robot(URDF))
 
 
-def _witness(yourdfpy):
-    if 'witness' not in _cache:
-        _cache['witness'] = yourdfpy.URDF.load(str(ROOT / 'urdf' / 'log_loader.urdf'), load_meshes=False)
-    return _cache['witness']
+def _reference(yourdfpy):
+    if 'reference' not in _cache:
+        _cache['reference'] = yourdfpy.URDF.load(str(ROOT / 'urdf' / 'log_loader.urdf'), load_meshes=False)
+    return _cache['reference']
 
 
 def test_a_mimic_joint_follows():

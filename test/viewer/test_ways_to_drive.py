@@ -46,9 +46,9 @@ def made(context):
     viewers = []
 
     def make(machine, **settings):
-        given = {'machine': machine, 'port': 0, 'page_timeout': 30.0, 'idle_timeout': 60.0, **settings}
+        parameters = {'machine': machine, 'port': 0, 'page_timeout': 30.0, 'idle_timeout': 60.0, **settings}
         viewers.append(
-            ViewerNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in given.items()])
+            ViewerNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in parameters.items()])
         )
         return viewers[-1]
 

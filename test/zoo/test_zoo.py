@@ -53,11 +53,11 @@ def test_a_mechanism_moves_for_seconds_without_gaps(file):
     urdf = zoo.find(entry)
     if urdf is None:
         pytest.skip(f'needs the package {entry["package"]}')
-    found = mechanism_trial.trial(urdf, seconds=2.0)
-    assert found['refused'] == ''
-    assert found['constraints'] > 0
-    assert found['gap'] < mechanism_trial.GREATEST_GAP
-    assert found['moved'] > 1e-3
+    result = mechanism_trial.trial(urdf, seconds=2.0)
+    assert result['refused'] == ''
+    assert result['constraints'] > 0
+    assert result['gap'] < mechanism_trial.GREATEST_GAP
+    assert result['moved'] > 1e-3
 
 
 CRANK = """<mujoco><worldbody><body name="frame">
@@ -124,9 +124,9 @@ def test_a_box_with_a_slider_passes_init_check_and_a_second_as_a_node(tmp_path):
     corners = enumerate([(0.4, 0.3), (0.4, -0.3), (-0.4, 0.3), (-0.4, -0.3)])
     feet = ''.join(FOOT.format(k=k, x=x, y=y) for k, (x, y) in corners)
     urdf.write_text(f'{SLIDER}{feet}</robot>')
-    found = zoo_trial.trial(urdf, seconds=1.0)
-    assert found['refused'] == ''
-    assert (found['mass'], found['freedoms'], found['contacts'], found['base']) == (108.0, 7, 4, 'free')
+    result = zoo_trial.trial(urdf, seconds=1.0)
+    assert result['refused'] == ''
+    assert (result['mass'], result['freedoms'], result['contacts'], result['base']) == (108.0, 7, 4, 'free')
 
 
 @pytest.mark.slow

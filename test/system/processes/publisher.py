@@ -64,7 +64,7 @@ def main() -> None:
     dice = random.Random(options.jitter)
     print('started', flush=True)
     state = JointState(name=['boom'], position=[0.0])
-    began, step = time.monotonic(), 0
+    start, step = time.monotonic(), 0
     total = round(options.seconds * options.rate)
     try:
         while step < total:
@@ -79,7 +79,7 @@ def main() -> None:
             for publisher in order:
                 publisher.publish(state)
             step += 1
-            time.sleep(max(0.0, began + step / options.rate - time.monotonic()))
+            time.sleep(max(0.0, start + step / options.rate - time.monotonic()))
         print(f'done {step}', flush=True)
         time.sleep(1.0)
     except (KeyboardInterrupt, ExternalShutdownException):
