@@ -3,7 +3,7 @@
     python benchmarks/bench.py [--quick]
 
 Prints a table and writes `build/bench.json`: {name: {ratio, ours, peer, unit, peer_name, ...}}. The exit status is 1
-where a bar is missed. Numbers measured and how to read them: `benchmarks/README.md`.
+if a limit is missed. `benchmarks/README.md` explains the measured numbers.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ BATCH = 20_000  # states
 TASKS = 64  # runs of the task in a batch
 TIP_OVER_RUNS, TIP_OVER_LIMIT = 10_000, 60.0  # runs of 16 s on all cores, s
 LOAD_MAP_LIMIT = 1.0  # s
-SLICE = 4_000  # calls in one measurement: short, so that some fall between what else the machine does
+SLICE = 4_000  # calls in one measurement: short, so that some are not interrupted by other processes
 
 
 @dataclass
 class Result:
-    """A figure of ours beside the peer's. `ratio` is how many times better ours is."""
+    """Our figure and the figure of the peer. `ratio`: factor by which ours is better."""
 
     ratio: float
     ours: float
@@ -107,13 +107,13 @@ class Result:
     peer_error_rad: float | None = None
 
     def record(self) -> dict[str, Any]:
-        """Return what goes into the file."""
+        """Return the content of the file."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Keep this process on one core, where the system lets it."""
+    """Keep this process on one core if the system allows it."""
     if not hasattr(os, 'sched_setaffinity'):
         yield
         return
@@ -126,7 +126,7 @@ def one_core() -> Iterator[None]:
 
 
 def interleaved(ours: Callable[[], float], peer: Callable[[], float], rounds: int) -> tuple[float, float]:
-    """Return the best time of each, measured in turns, so that whatever else the machine does hits both."""
+    """Return the best time of each, measured in turns, so that other processes affect both alike."""
     times = [(ours(), peer()) for _ in range(rounds)]
     return min(t for t, _ in times), min(t for _, t in times)
 
@@ -163,7 +163,7 @@ class Loader:
         return q, v, 1e5 * rng.normal(size=(count, self.model.nv))
 
     def peer_state(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the same state as Pinocchio wants it."""
+        """Return the same state in the conventions of Pinocchio."""
         position = np.zeros(self.peer.nq)
         position[:7] = q[:7]
         for joint, angle in zip(self.joints, q[7:]):
@@ -174,7 +174,7 @@ class Loader:
         return position, velocity, effort
 
     def check(self, accelerations: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> None:
-        """Raise ValueError where ours is not what Pinocchio computes: a wrong answer has no speed."""
+        """Raise ValueError if our result differs from the result of Pinocchio."""
         expected = self.pin.aba(self.peer, self.peer_data, *self.peer_state(q, v, tau))[self.order]
         if np.abs(accelerations - expected).max() > 1e-9 * np.abs(expected).max():
             raise ValueError('forward dynamics differs from Pinocchio: nothing to compare')
@@ -202,7 +202,7 @@ def forward_dynamics_call(loader: Loader, rounds: int) -> Result:
 
 
 def library_calls(machine: Machine, loader: Loader, rounds: int) -> dict[str, Result]:
-    """Calls of the library, which look at their arguments and allocate their results, against those of Pinocchio."""
+    """Calls of the library, which check arguments and allocate results, against calls of Pinocchio."""
     q, v, tau = (column[0].copy() for column in loader.states(1))
     pq, pv, ptau = loader.peer_state(q, v, tau)
     dynamics = Dynamics(machine, 0.0, (0.0, 0.0, -9.81))
@@ -373,7 +373,7 @@ def task_figures(machine: Machine, rounds: int, console: Console) -> dict[str, R
 
 
 def figures_of(script: str, *arguments: str, free: bool = False) -> dict[str, Any]:
-    """Run one of the scripts beside this one, and return what it prints, as JSON. Raises ValueError where it fails.
+    """Run a script of this directory; return its JSON output. Raises ValueError if it fails.
 
     `free`: it may use all threads.
     """
@@ -408,7 +408,7 @@ def load_map(quick: bool) -> Result:
 
 
 def generated_code(quick: bool, say: Callable[[str], None]) -> dict[str, Result]:
-    """Forward dynamics on all cores against code that Pinocchio generates; nothing where that is not built."""
+    """Forward dynamics on all cores against generated code of Pinocchio; empty if that is not built."""
     measured = figures_of('pinocchio_codegen.py', '--ready', *(['--quick'] if quick else []), free=True)
     if 'missing' in measured:
         say(f'forward_dynamics_codegen is not measured: {measured["missing"]}')
@@ -437,7 +437,7 @@ def chains(quick: bool) -> dict[str, Result]:
     results['chain_slope'] = Result(SLOPE_LIMIT / figures['slope'], figures['slope'], SLOPE_LIMIT, 'log/log', name)
     truck = figures['trailers']
     if {key: truck[key] for key in TRUCK} != TRUCK:
-        raise ValueError(f'the truck with three trailers has other counts than {TRUCK}: {truck}')
+        raise ValueError(f'counts of the truck with three trailers: expected {TRUCK}, found {truck}')
     seconds = truck['generator'] + truck['analysis']
     name = 'a limit of ours; tree, rows and rank analysis of 166 joints with 48 independent ones'
     results['truck_with_trailers'] = Result(TRUCK_LIMIT / seconds, seconds, TRUCK_LIMIT, 's', name)
@@ -445,7 +445,7 @@ def chains(quick: bool) -> dict[str, Result]:
 
 
 def against(times: dict[str, float], peer: str, unit: str, name: str, ours: str = 'ours') -> Result:
-    """Return one of a script's times of ours beside the peer's."""
+    """Return one of our times of a script and the time of the peer."""
     return Result(times[peer] / times[ours], times[ours], times[peer], unit, name)
 
 
@@ -553,7 +553,7 @@ def first_message(node: str, topic: str, kind: str) -> float:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask a process to end, and make it end."""
+    """Stop a process, by force if it does not stop in time."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     try:
@@ -572,7 +572,7 @@ def second_start(rounds: int) -> Result:
 
 
 def misses(results: dict[str, Result]) -> list[str]:
-    """Say which bars are missed."""
+    """Return a line for each missed limit."""
     missed = [
         f'{name}: {results[name].ratio:.3g} times, promised {bar:g}'
         for name, bar in LEAST_RATIO.items()
@@ -616,7 +616,7 @@ def show(results: dict[str, Result], console: Console) -> None:
 
 
 def single_threaded() -> None:
-    """Start this program again with one thread for every library, unless it is so already."""
+    """Start this program again with one thread for every library, unless that is set already."""
     wanted = dict.fromkeys(THREADS, '1')
     if any(os.environ.get(name) != value for name, value in wanted.items()):
         command = [sys.executable, str(Path(__file__).resolve()), *sys.argv[1:]]
@@ -626,8 +626,8 @@ def single_threaded() -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Measure, report, and return the exit status."""
     parser = argparse.ArgumentParser(description='Measure the promised speeds against their peers.')
-    parser.add_argument('--quick', action='store_true', help='a few rounds only: for a look, not for a record')
-    parser.add_argument('--json', type=Path, default=REPORT, help='where the results go (%(default)s)')
+    parser.add_argument('--quick', action='store_true', help='a few rounds only: not for a record')
+    parser.add_argument('--json', type=Path, default=REPORT, help='file of the results (%(default)s)')
     parser.add_argument('--task', action='store_true', help='only the reference task, against the clock and SciPy')
     options = parser.parse_args(arguments)
     rounds = 3 if options.quick else 15

@@ -51,7 +51,7 @@ def random_chain(n: int, seed: int) -> dict[str, Any]:
 
 
 class Peer:
-    """The chain in Pinocchio, with its joints of fixed axis (faster than those of any axis)."""
+    """The chain in Pinocchio, with joints of fixed axes (faster than joints of arbitrary axes)."""
 
     def __init__(self, arrays: dict[str, Any]) -> None:
         import pinocchio as pin
@@ -69,7 +69,7 @@ class Peer:
 
 
 def lean_data(pin: Any, model: Any) -> Any:
-    """Return what `aba` works in, without the second derivatives.
+    """Return the data of `aba` without the second derivatives.
 
     `createData` of a model of 1,000 joints reserves four tensors of nv^3 numbers, 32 GB, that `aba` never touches. All
     members that it does touch can be set from Python but one, `oinertias`; that comes from a file of a smaller model

@@ -1,10 +1,10 @@
-"""Error of runs over step and tolerance, with the order that shows, as a page and a picture.
+"""Error of runs over step and tolerance, with the observed order, as a page and a picture.
 
     python -m benchmarks.convergence              # writes docs/accuracy.md and docs/images/convergence.png
     python -m benchmarks.convergence --cases arm  # prints one table, writes nothing
 
-Every error is that of a whole run against the same machine with a step a good deal smaller (with its method of solution
-checked against another one), so round-off and what is not smooth show as well.
+Every error is the error of a whole run against the same machine with a much smaller step (whose method is checked
+against another one), so it includes round-off and the effect of discontinuities.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Array = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, PICTURE = ROOT / 'docs' / 'accuracy.md', ROOT / 'docs' / 'images' / 'convergence.png'
 STEPS = (10.0, 5.0, 4.0, 2.5, 2.0, 1.25, 1.0, 0.5, 0.25, 0.125)
-"""ms; each goes into the 0.1 s between two rows."""
+"""Step lengths, ms; each divides the 0.1 s between two rows."""
 FINEST = 1e-5
 TOLERANCES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 METHODS = ('dopri5', 'adams', 'rodas3')
 BAR = 1e-4
-"""rad; the error to which speeds are compared (`benchmarks/README.md`)."""
+"""Error at which speeds are compared, rad (`benchmarks/README.md`)."""
 ROUND_OFF = 3e-12
-"""An error below it says nothing of the order."""
+"""Least error from which an order is computed."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Case:
         machine: name in `config/`.
         duration: s.
         inputs: (t,) times and columns by input; None: the reference task.
-        about: what is hard in it.
-        adaptive: methods with a tolerance that are tried, too.
+        about: its numerical difficulty.
+        adaptive: methods with a tolerance.
     """
 
     title: str
@@ -108,12 +108,12 @@ class Trial:
         self.converged = self.states(Settings(step=FINEST))
 
     def states(self, settings: Settings) -> Array:
-        """Return the states every 0.1 s; none where the run did not get to its end."""
+        """Return the states every 0.1 s, or None if the run did not complete."""
         run = self.system.run(self.start, self.times, self.inputs, self.parameters, settings)
         return run.states if run.status == 'done' else np.full((1, len(self.start)), np.nan)
 
     def error(self, settings: Settings) -> float:
-        """Return the greatest difference of positions (without those of the base in space) from the converged ones."""
+        """Return the greatest difference of positions (without the position of the base) from the converged ones."""
         first = 3 if self.system.state_names[0] == 'base_x' else 0
         turned = slice(first, self.system.nq)
         states = self.states(settings)
@@ -123,12 +123,12 @@ class Trial:
 
     @property
     def has_oil(self) -> bool:
-        """True where some pressures may be stiff."""
+        """True if some pressures may be stiff."""
         return any(name.endswith('pressure') or 'pressure_' in name for name in self.system.state_names)
 
 
 def order(steps: Sequence[float], errors: Sequence[float]) -> float:
-    """Return the slope of log error over log step, of the errors that are neither round-off nor large."""
+    """Return the slope of log error over log step, for errors that are neither round-off nor large."""
     useful = [(step, error) for step, error in zip(steps, errors) if ROUND_OFF < error < 0.1]
     if len(useful) < 2:
         return float('nan')
@@ -259,7 +259,7 @@ Processor times are the least of three runs on a computer that may be busy: they
 
 
 def main() -> int:
-    """Run the cases, print their tables, and write page and picture where all were run."""
+    """Run the cases and print their tables; write page and picture if all cases were run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--cases', nargs='+', choices=CASES, help='only these; nothing is written')
     chosen = parser.parse_args().cases

@@ -3,8 +3,8 @@
     python -m benchmarks.cost_model                  # writes docs/cost.md and docs/images/cost.png
     python -m benchmarks.cost_model --parts wheels   # prints one table, writes nothing
 
-Machines are made for it, so that one number grows and all others stay. A step is one of rk4, four evaluations of the
-rates, within a run of compiled code: the processor time of a run over its steps, the least of several runs.
+The machines are generated so that one number grows and all others stay constant. A step is one of rk4, four evaluations
+of the rates, within a run of compiled code: the processor time of a run over its steps, the least of several runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STEP = 1e-3
 STEPS = 500
 ROUNDS = 60
 STRAIGHT = 1.3
-"""Beyond this power of the number no line is given."""
+"""Greatest exponent for which a line is fitted."""
 BODY = '<inertial><mass value="{mass}"/><inertia ixx="{i}" iyy="{i}" izz="{i}" ixy="0" ixz="0" iyz="0"/></inertial>'
 
 
@@ -49,7 +49,7 @@ def joint(name: str, parent: str, child: str, at: str, axis: str) -> str:
 
 
 def loaded(elements: Sequence[str], config: str) -> Machine:
-    """Return the machine of some elements of a URDF and the text of a YAML."""
+    """Return the machine defined by elements of a URDF and the text of a YAML."""
     with tempfile.TemporaryDirectory() as folder:
         urdf, yaml = Path(folder) / 'machine.urdf', Path(folder) / 'machine.yaml'
         urdf.write_text(f'<robot name="machine">{"".join(elements)}</robot>', encoding='utf-8')
@@ -123,10 +123,10 @@ class Growth:
 
     Attributes:
         title: of its table.
-        unit: what is counted.
-        make: the machine of a count.
-        counts: that are tried.
-        about: what the machine is.
+        unit: of the count.
+        make: returns the machine of a count.
+        counts: measured counts.
+        about: description of the machine.
     """
 
     title: str
@@ -172,10 +172,10 @@ GROWTHS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """What a machine costs.
+    """Cost of a machine.
 
     Attributes:
-        count: of what grows.
+        count: of the growing number.
         states: of the system.
         step: processor time, s.
     """
@@ -186,7 +186,7 @@ class Cost:
 
 
 def cost(machine: Machine, count: int) -> Cost:
-    """Return the cost of a machine. Raises ValueError where it does not get through its run."""
+    """Return the cost of a machine. Raises ValueError if its run does not complete."""
     system = System(machine)
     p = system.parameters()
     start = initial_state(system, p)
@@ -304,7 +304,7 @@ the last three rows.
 
 
 def main() -> int:
-    """Measure, print the tables, and write page and picture where all was measured."""
+    """Measure and print the tables; write page and picture if all parts were measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--parts', nargs='+', choices=[*GROWTHS, 'runs'], help='only these; nothing is written')
     chosen = parser.parse_args().parts

@@ -1,10 +1,10 @@
-"""Kernels of the log-loader for one state and in lanes, and how near they are to what the processor can do.
+"""Kernels of the log-loader for one state and in lanes, compared with the limit of the processor.
 
     python -m benchmarks.floor
 
 Prints for every kernel its operations, divisions and roots, and the time of a call from Python for one state and for
-as many as there are lanes, ns, less that of the smallest kernel: its call. The floor is the longer of two: divisions
-and roots at the rate at which this computer does independent ones, and all operations at `ISSUED` a cycle, the cycle
+one state per lane, ns, less the time of the smallest kernel: the call. The floor is the longer of two: divisions
+and roots at the measured rate of independent ones, and all operations at `ISSUED` a cycle, the cycle
 from a chain of dependent integer operations. Times are the least of many short slices.
 """
 
@@ -28,12 +28,12 @@ from dyn_nodes.simulation import System, initial_state
 from dyn_nodes.simulation.batches.runs import lane_kernels
 
 ISSUED = 4
-"""Arithmetic instructions that a core of the day begins in a cycle."""
+"""Arithmetic instructions that a current core issues per cycle."""
 KERNELS = ('rhs', 'outputs', 'stiff', 'watch')
 DYNAMICS = 'forward_dynamics'
-"""Kernel of the rigid bodies alone, with a free base: that of the batches of `bench.py`."""
+"""Kernel of the rigid bodies alone, with a free base, as in the batches of `bench.py`."""
 COUNT, SHORT, LONG = 64, 1, 8
-"""Independent chains of one operation, and their lengths."""
+"""Number of independent chains of one operation, and their lengths."""
 
 
 def least(call: Callable[[], Any], calls: int = 500, slices: int = 200) -> float:
@@ -43,7 +43,7 @@ def least(call: Callable[[], Any], calls: int = 500, slices: int = 200) -> float
 
 @numba.njit
 def dependent(count: int, x: Any) -> Any:
-    """Do three dependent operations of a cycle each, `count` times."""
+    """Execute three dependent operations of one cycle each, `count` times."""
     for _ in range(count):
         x = (x ^ (x >> np.uint64(7))) + np.uint64(0x9E3779B97F4A7C15)
     return x
@@ -79,7 +79,7 @@ def rates(lanes: int) -> tuple[float, float]:
 
 
 def arguments(system: System, kernel: str, tape: Tape) -> list[np.ndarray]:
-    """Return a state, inputs and parameters as a kernel takes them, and room for what it writes."""
+    """Return a state, inputs and parameters as a kernel takes them, and an array for its results."""
     p = system.parameters()
     x, u = initial_state(system, p), np.ones(len(system.input_names))
     if kernel == 'stiff':

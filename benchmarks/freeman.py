@@ -6,14 +6,14 @@ Prints JSON, in us. `bench.py` runs it. Both machines are those of freeman-1985 
 
 Stewart platform (six legs RRPRRR, 36 joints, 30 rows): forces of the legs for rates and accelerations of the legs,
 `MinimalSystem.inverse_dynamics` as one compiled call, against `pinocchio.constraintDynamics` of the opened tree with
-five 6-D loops. The accelerations that Pinocchio finds under our forces are first compared with those asked for. The
-second peer is `mj_step` of MuJoCo (semi-implicit Euler) on the same machine as it suits MuJoCo, with a ball and its
-three rows where legs 2 to 6 meet the platform: 21 joints, 15 rows. It is compared at rest, as its constraints leave out
-what velocities do, and yield; steps begin at one state, a few at a time.
+five 6-D loops. First the accelerations of Pinocchio under our forces are compared with the wanted ones. The
+second peer is `mj_step` of MuJoCo (semi-implicit Euler) on the same machine, with a ball joint of three rows between
+platform and legs 2 to 6: 21 joints, 15 rows. It is compared at rest, as its constraints neglect velocities and are
+soft; steps start at one state, a few at a time.
 
 Arm A6: G, H and D of its tool in 64 states in one call, against Pinocchio looped over from Python: derivatives of
 velocity and acceleration of the tool (`computeForwardKinematicsDerivatives` with `getFrameAccelerationDerivatives`),
-one call a state. Pinocchio has no D: such a call gives its product with one pair of velocities. G and H alone are
+one call a state. Pinocchio has no D: such a call returns its product with one pair of velocities. G and H alone are
 also measured, against `computeJointKinematicHessians` with `getFrameKinematicHessian`. Answers are compared first.
 """
 
@@ -41,17 +41,17 @@ from dyn_nodes.studies.freeman_1985.machines import Mechanism, stewart
 
 RATES = np.array([0.2, -0.1, 0.15, 0.3, -0.2, 0.1])  # m/s of the legs
 ACCELERATIONS = np.array([1.0, 0.5, -0.4, 0.2, 0.3, -0.1])  # m/s2
-LIGHT = 1e-7  # kg and kg m2 of Pinocchio's massless bodies: it takes none without inertia
+LIGHT = 1e-7  # kg and kg m2 of Pinocchio's massless bodies: it requires an inertia
 PROXIMAL = ((1e-12, 0.0, 1), (1e-10, 1e-8, 50))  # accuracy, regularization, most iterations; the faster one counts
-STATES = 64  # whose results, 10 kB a state, fit a second-level cache of 1 MiB
+STATES = 64  # results of 10 kB a state fit a second-level cache of 1 MiB
 AGREEMENT = 1e-5
 SOFT = 1e-3
-"""Of MuJoCo's accelerations, m/s2: its constraints yield by a share of 1e-4 of the force that acts."""
+"""Tolerance of MuJoCo's accelerations, m/s2: its constraints yield by 1e-4 of the acting force."""
 STEPS = 20  # of MuJoCo from one state
 
 
 def pinocchio_tree(tree: Tree, light: float = 0.0) -> tuple[Any, np.ndarray]:
-    """Return Pinocchio's model of a tree of joints about and along z, and the places of ours in its vectors."""
+    """Return Pinocchio's model of a tree of joints about and along z, and the indices of our joints in its vectors."""
     import pinocchio as pin
 
     model, joints = pin.Model(), []
@@ -67,7 +67,7 @@ def pinocchio_tree(tree: Tree, light: float = 0.0) -> tuple[Any, np.ndarray]:
 
 
 class PeerPlatform:
-    """The Stewart platform in Pinocchio: an opened tree whose ends are held together."""
+    """The Stewart platform in Pinocchio: an opened tree with closed ends."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         import pinocchio as pin
@@ -155,12 +155,12 @@ def platform(rounds: int) -> dict[str, float]:
     for call in calls:
         accelerations = np.array(call())[peer.order][legs]
         if np.abs(accelerations - ACCELERATIONS).max() > AGREEMENT:
-            raise ValueError('accelerations of the legs differ from those of Pinocchio: nothing to compare')
+            raise ValueError('accelerations of the legs differ from Pinocchio: nothing to compare')
     rest, still = np.empty(6), np.zeros(6)
     inverse(q, still, ACCELERATIONS, p, rest)
     soft = soft_platform(mechanism, rest)
     if np.abs(soft.accelerations() - ACCELERATIONS).max() > SOFT:
-        raise ValueError('accelerations of the legs differ from those of MuJoCo: nothing to compare')
+        raise ValueError('accelerations of the legs differ from MuJoCo: nothing to compare')
     times = best_of([lambda: inverse(q, RATES, ACCELERATIONS, p, forces), soft.steps, *calls], rounds)
     return {'ours': times[0], 'pinocchio': min(times[2:]), 'mujoco_step': times[1] / STEPS}
 
@@ -208,11 +208,11 @@ class PeerArm:
         return result
 
     def check(self, batch: FrameBatch) -> None:
-        """Raise ValueError where ours of the last state is not what Pinocchio computes."""
+        """Raise ValueError if our result of the last state differs from Pinocchio's."""
         G, H, D = (part[-1] for part in batch if part is not None)
         v_by_q, a_by_q, _, a_by_a = self.derivatives()
         v, placement = self.v, self.model.frames[self.frame].placement
-        # of the linear part the acceleration of the point, not that of the spatial velocity, has D
+        # for the linear part, D belongs to the acceleration of the point, not of the spatial velocity
         point = self.pin.getPointClassicAccelerationDerivatives(self.model, self.data, len(v), placement, self.axes)
         turned, thrice = np.einsum('pln,n->pl', H, v), np.einsum('plmn,m,n->pl', D, v, v)
         pairs = ((a_by_a, G), (v_by_q[3:], turned[3:]), (a_by_q[3:], thrice[3:]), (point[1], thrice[:3]))

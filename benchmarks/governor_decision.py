@@ -1,9 +1,9 @@
-"""Processor time of a decision of the tip-over governor, from what the monitor knows to the output.
+"""Processor time of a decision of the tip-over governor, from the state of the monitor to the output.
 
 python benchmarks/governor_decision.py [runs]
 
-The adversary's runs of the log-loader (seed 7); the monitor's own estimate is left out. The time is that of the thread;
-compiled is the part of it in machine code that predicts stops and chooses.
+The adversary's runs of the log-loader (seed 7); the monitor's own estimate is left out. Thread times;
+"compiled" is the part in machine code, which predicts stops and chooses.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SEED, RUNS = 7, 4
 
 
 def decisions(runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return times, ms: of decisions, of their compiled part, and of predictions; and where a lever was held."""
+    """Return times, ms: of decisions, their compiled part and predictions; and flags of held levers."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     rig = Rig(machine)
     partner = rig.partner(True)

@@ -1,9 +1,9 @@
-"""The masses of cylinders, rocker and coupler: what a run loses that lumps them into boom, stick and cabin.
+"""Effect of lumping the masses of cylinders, rocker and coupler into boom, stick and cabin.
 
     python -m benchmarks.lumping
 
 The reference task of the log-loader three times: cylinders as formulas of their joints; as bodies in closed loops
-without masses, which has to be the same; and as bodies with their masses, taken from the links that carried them.
+without masses, which must give the same result; and as bodies with masses, taken from the links that carried them.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ class Course(NamedTuple):
 
 
 def log_loader(kind: str = '') -> Machine:
-    """Return the log-loader, or that of the files `log_loader_<kind>`."""
+    """Return the log-loader, or the machine of the files `log_loader_<kind>`."""
     name = '_'.join(filter(None, ('log_loader', kind)))
     return load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
 
 
 def lumped_alike(bodies: Machine, plain: Machine) -> Machine:
-    """Return a machine with the masses of another: links that the other one does not have weigh nothing."""
+    """Return a machine with the masses of another: links missing in the other one get no mass."""
     links_by_name = {link.name: link for link in plain.links}
     links = (links_by_name.get(link.name, replace(link, mass=0.0, inertia=np.zeros((3, 3)))) for link in bodies.links)
     return replace(bodies, name=f'{bodies.name}_lumped', links=tuple(links))

@@ -17,17 +17,17 @@ from benchmarks.zoo_trial import output_of, problems_of
 SECONDS, PERIOD, STEP = 60.0, 5e-3, 1e-3
 """Length of a run, period of the drives, greatest step of the integrator, s."""
 SWEEP, ANGLE, WAY = 0.2, 0.3, 0.03
-"""Way of a drive: share of its range, at most rad or m."""
+"""Travel of a drive: share of its range, and greatest value in rad or m."""
 FREQUENCY = 0.25
-"""Of the motion, Hz."""
+"""Frequency of the motion, Hz."""
 LEAST_MOTION = 1e-3
-"""Of the joint that moves most, m or rad."""
+"""Least travel of the joint that moves most, m or rad."""
 GREATEST_GAP = 1e-9
-"""Of a loop or coupling, m or rad."""
+"""Greatest gap of a loop or coupling, m or rad."""
 
 
 def trial(path: Path, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return what came of a mechanism: its size, rows, gap, motion, and `refused` with the reason or ''.
+    """Return the results of a mechanism: its size, rows, gap, motion, and `refused` with the reason or ''.
 
     An MJCF or SDF file gives its tree as a URDF, and its loops to `init --closures`.
     """
@@ -57,7 +57,7 @@ def trial(path: Path, seconds: float = SECONDS) -> dict[str, Any]:
 
 
 def run(machine: Any, seconds: float) -> dict[str, Any]:
-    """Run a machine whose drives move to and fro; return the greatest gap and motion, and why it ended."""
+    """Run a machine whose drives move to and fro; return the greatest gap and motion, and the reason of the end."""
     from dyn_nodes.simulation.period import PlantDivergedError
     from dyn_nodes.simulation.plant import Plant
 
@@ -83,7 +83,7 @@ def run(machine: Any, seconds: float) -> dict[str, Any]:
 
 
 def ways(machine: Any, plant: Any) -> np.ndarray:
-    """Return how far every joint (n,) is to move, rad or m: driven ones into their range, as far as loops allow."""
+    """Return the wanted travel of every joint (n,), rad or m: driven joints into their range, as far as loops allow."""
     from dyn_nodes.constraints import projected_velocity
 
     start, blocks = plant.positions, plant.system.blocks
@@ -100,7 +100,7 @@ def ways(machine: Any, plant: Any) -> np.ndarray:
 
 
 def main() -> int:
-    """Print what came of a mechanism as one line of JSON."""
+    """Print the results of a mechanism as one line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('file', type=Path)
     parser.add_argument('seconds', type=float, nargs='?', default=SECONDS)

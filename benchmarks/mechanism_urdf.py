@@ -1,6 +1,6 @@
 """The tree of an MJCF or SDF file as a URDF, so that `dyn-nodes init --closures` can close its loops by that file.
 
-Names of links and joints, and the frames of the links, are those of the file. MuJoCo reads an MJCF. Of an SDF, a joint
+Names of links and joints and the frames of the links are taken from the file. MuJoCo reads an MJCF. Of an SDF, a joint
 whose two links are reached on another way already is left out: it closes a loop.
 """
 
@@ -18,11 +18,11 @@ from dyn_nodes.model.machine import Joint, Link
 
 Array = NDArray[np.float64]
 TREE_JOINTS = ('revolute', 'continuous', 'prismatic', 'fixed')
-"""Joints of an SDF that a URDF has too."""
+"""Joint types common to SDF and URDF."""
 KINDS: dict[int, Any] = {2: 'prismatic', 3: 'revolute'}
-"""Of the joints of an MJCF, by `mjtJoint`."""
+"""Types of the joints of an MJCF by `mjtJoint`."""
 EFFORT, SPEED = 1e5, 10.0
-"""Limits where the file has none, N m or N, and rad/s or m/s."""
+"""Default limits if the file has none: N m or N, and rad/s or m/s."""
 
 
 def urdf_of(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""A machine of MuJoCo's that takes steps from one state again and again."""
+"""A MuJoCo machine that repeats steps from one state."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 
 class MujocoPeer:
-    """A model of MuJoCo at rest under constant efforts of some joints, a degree of freedom each.
+    """A MuJoCo model at rest under constant efforts of some joints of one degree of freedom.
 
     Args:
         text: MJCF.
-        positions: of joints at the start, rad or m; joints that the model lacks are left out, the others start where it
-            has them.
+        positions: of joints at the start, rad or m; joints missing in the model are ignored, the others start at
+            its defaults.
         driven: names of the joints with efforts.
         efforts: of these, N m or N.
         count: steps that `steps` takes.
@@ -35,11 +35,11 @@ class MujocoPeer:
         self.reset()
 
     def reset(self) -> None:
-        """Go back to the start, at rest."""
+        """Reset to the start, at rest."""
         self.data.qpos[:], self.data.qvel[:] = self.start, 0.0
 
     def accelerations(self) -> np.ndarray:
-        """Return those of the driven joints, rad/s2 or m/s2."""
+        """Return the accelerations of the driven joints, rad/s2 or m/s2."""
         self.reset()
         self.mujoco.mj_forward(self.model, self.data)
         return np.array(self.data.qacc[self.driven])

@@ -34,9 +34,9 @@ from dyn_nodes.studies.saha_1991.wheeled_vehicles import omni_vehicle
 
 LIMITS = {'wheel_2': 0.01, 'wheel_6': 0.025}
 INSTANTS = 64
-ACCURACY = 1e-5  # N m, of the peers' torques: a thousandth of the lower limit
+ACCURACY = 1e-5  # accuracy of the peers' torques, N m: a thousandth of the lower limit
 OSQP = {'eps_abs': 1e-5, 'eps_rel': 1e-5, 'verbose': False}  # the loosest powers of ten with that accuracy
-ROLLER_INERTIA = 1e-10  # kg m2, of Pinocchio's rollers: it takes none without; the source's rollers belong to the hub
+ROLLER_INERTIA = 1e-10  # kg m2, of Pinocchio's rollers: must not be 0; the source's rollers belong to the hub
 PROXIMAL = ((1e-10, 1e-8, 50), (1e-10, 1e-4, 50))  # accuracy, regularization, most iterations; the faster one counts
 AGREEMENT = 1e-6
 
@@ -47,7 +47,7 @@ def machine(name: str) -> OmniMachine:
 
 
 def osqp_solver(L: np.ndarray, limit: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Return OSQP as it is used in a loop: set up once, then only bounds change."""
+    """Return OSQP set up once for a loop in which only bounds change."""
     import osqp
     from scipy import sparse
 
@@ -83,7 +83,7 @@ def quadprog_solver(L: np.ndarray, limit: np.ndarray) -> Callable[[np.ndarray], 
 
 
 def torques(rounds: int) -> dict[str, float]:
-    """Return the times of a distribution, and in how many instants a limit holds."""
+    """Return the times of a distribution and the number of instants with an active limit."""
     six = machine('six_wheels').with_limits(LIMITS)
     motion = LinesAndCurve()(np.linspace(0.3, 59.7, INSTANTS))
     wrenches = [six.vehicle.wrench(t, r) for t, r in zip(motion.twist, motion.twist_rate)]
@@ -96,7 +96,7 @@ def torques(rounds: int) -> dict[str, float]:
         bound += bool(ours.at_limit.any())
         for name, solve in peers.items():
             if np.abs(solve(wrench) - expected).max() > ACCURACY:
-                raise ValueError(f'torques differ from those of {name}: nothing to compare')
+                raise ValueError(f'torques differ from {name}: nothing to compare')
 
     def swept(solve: Callable[[np.ndarray], np.ndarray]) -> Callable[[], None]:
         def run() -> None:
@@ -141,7 +141,7 @@ def pinocchio_call(vehicle: OmniVehicle, torque: np.ndarray, proximal: tuple[flo
 
 
 def dynamics(name: str, rounds: int) -> dict[str, float]:
-    """Return the times of the forward dynamics of a vehicle; ours, Pinocchio and the closed form agree first."""
+    """Return the times of the forward dynamics of a vehicle; ours, Pinocchio and the closed form are compared first."""
     vehicle = machine(name).vehicle
     torque = 0.1 * np.arange(1.0, len(vehicle.wheels) + 1)
     full = omni_vehicle(vehicle, 'free')
@@ -165,7 +165,7 @@ def dynamics(name: str, rounds: int) -> dict[str, float]:
 
 
 def agree(name: str, ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Raise ValueError where accelerations differ: a wrong answer has no speed."""
+    """Raise ValueError if accelerations differ."""
     if not np.abs(ours - theirs).max() <= AGREEMENT * np.abs(theirs).max():
         raise ValueError(f'forward dynamics of {name}: {ours} differs from {theirs}: nothing to compare')
 

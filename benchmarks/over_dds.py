@@ -1,4 +1,4 @@
-"""Time until a process answers measurements of a machine, over DDS and back, and what an echo takes for the same."""
+"""Time until a process answers measurements of a machine, over DDS and back, and the time of an echo."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from dyn_nodes.nodes.stamps import stamp_of
 JointState, Imu = message('sensor_msgs/msg/JointState'), message('sensor_msgs/msg/Imu')
 PERIOD, WARM_UP, TIMEOUT, LOST = 0.01, 100, 120.0, 0.5
 Further = Callable[[int], None]
-"""Called with the number of a sample after its joint states are published."""
+"""Function called with the number of a sample after its joint states are published."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """What is asked and what answers it.
+    """Topics of a request and of its answer.
 
     Attributes:
         asked: topic whose message an echo answers.  asked_kind: of it.
@@ -47,7 +47,7 @@ class Exchange:
 
 
 def echo(exchange: Exchange) -> None:
-    """Answer every message that is asked at once, until stopped; hear joint states and IMU as well."""
+    """Answer every request at once until stopped; also subscribe to joint states and IMU."""
     with init(args=[]):
         node = Node('echo')
         out = node.create_publisher(exchange.answer_kind, exchange.answer, 10)
@@ -71,14 +71,14 @@ def over_dds(
     exchange: Exchange,
     further: Callable[[Node], Further] = lambda _: lambda _: None,
 ) -> np.ndarray:
-    """Return the times from publishing joint states to hearing what a process makes of them, ms.
+    """Return the times from publishing joint states to receiving the answer of a process, ms.
 
     Args:
-        run: what is measured, again from its begin where it is over.
+        run: measured samples, repeated from the start.
         count: answers.
         words: command of the process.
         exchange: its topics.
-        further: returns what else is published with each sample, given the node that does.
+        further: returns the function that publishes more with each sample, from the publishing node.
     """
     child = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     spent: list[float] = []
@@ -113,7 +113,7 @@ def over_dds(
                 sent_at[0], awaits[0] = time.perf_counter(), True
                 states.publish(state)
                 publish_further(j)
-                # an answer belongs to the message before it: no other one is sent as long as it is awaited
+                # an answer belongs to the message before it: no other one is sent until it arrives
                 while awaits[0] and time.monotonic() < start + LOST:
                     executor.spin_once(timeout_sec=LOST)
                 while (left := start + PERIOD - time.monotonic()) > 0.0:
@@ -126,7 +126,7 @@ def over_dds(
 
 
 def imu_message(run: MeasuredRun, k: int, stamp: object) -> object:
-    """Return what the IMU measures."""
+    """Return the measurement of the IMU."""
     msg = Imu()
     msg.header.stamp = stamp
     w, f, o = msg.angular_velocity, msg.linear_acceleration, msg.orientation
@@ -154,7 +154,7 @@ def work_run(payload: float) -> MeasuredRun:
 
 
 def show(name: str, times: np.ndarray, bound: float | None = None) -> float:
-    """Print the middle and the spread of times, ms; return the median."""
+    """Print median and spread of times, ms; return the median."""
     low, median, high = np.percentile(times, [5, 50, 95])
     bounded = '' if bound is None else f', bound {bound:g} ms'
     print(

@@ -9,7 +9,7 @@ import numpy as np
 
 
 def point_contact(model: Any, joint: int, foot: Sequence[float], position: Sequence[float]) -> Any:
-    """Return the contact of a point (3,) of a joint's body with a place (3,) of the world, m, in the world's axes."""
+    """Return the contact of a point (3,) of a joint's body with a position (3,) in the world, m, in world axes."""
     import pinocchio as pin
 
     return pin.RigidConstraintModel(
@@ -32,7 +32,7 @@ def constrained_call(
         model: with a free-flying base.
         contacts: `StdVec_RigidConstraintModel`.
         height: of the base, m.
-        drives: places of the driven velocities.
+        drives: indices of the driven velocities.
         torque: of each, N m.
         proximal: accuracy, regularization, most iterations.
     """

@@ -26,7 +26,7 @@ POSITIONS, RATES, BRISTLES, OIL = slice(0, 10), slice(10, 19), 19, 27
 
 
 def shared_flow(supply: Supply, inlet_area: float, bypass_area: float, pressure: float) -> float:
-    """Return what of the constant-flow pump passes the inlet orifice and its load check, m3/s."""
+    """Return the flow of the constant-flow pump through the inlet orifice and its load check, m3/s."""
     flow, k = supply.flow, supply.orifice_coefficient
     inlet, bypass = k * inlet_area, k * bypass_area
     if inlet == 0.0:
@@ -52,7 +52,7 @@ def valve_flows(valve: Valve, supply: Supply, spool: float, first: float, second
 
 
 def makeup(supply: Supply, pressure: float) -> float:
-    """Return the flow from tank into a line that lacks oil, m3/s."""
+    """Return the make-up flow from the tank into a line, m3/s."""
     if pressure >= supply.tank_pressure:
         return 0.0
     conductance = supply.orifice_coefficient * supply.makeup_area
@@ -62,7 +62,7 @@ def makeup(supply: Supply, pressure: float) -> float:
 
 
 def protection(supply: Supply, pressure: float) -> float:
-    """Return the flow into a line through its make-up check or, negative, out of it over its relief, m3/s."""
+    """Return the flow of a line, m3/s: in through its make-up check or, negative, out through its relief valve."""
     excess = pressure - supply.line_relief_pressure
     if excess <= 0.0:
         return makeup(supply, pressure)
@@ -119,10 +119,10 @@ def lugre(wheel: Wheel, slip: float, bristle: float, load: float) -> tuple[float
 
 @dataclass
 class Peer:
-    """The log-loader with its payload, in Pinocchio, with elements of its own.
+    """The log-loader with its payload in Pinocchio, with separately written elements.
 
     Attributes:
-        pin: the module.  model: with a free-flyer base.  machine: whose numbers are used.
+        pin: the module.  model: with a free-flyer base.  machine: source of the parameters.
         voltages: t -> volts of the actuators in the machine's order.
     """
 
@@ -142,7 +142,7 @@ class Peer:
         self._q, self._v, self._tau = np.zeros(self.model.nq), np.zeros(self.model.nv), np.zeros(self.model.nv)
 
     def add_payload(self) -> None:
-        """Lump the payload on the link that carries it."""
+        """Add the payload to the link that carries it."""
         payload: Any = self.machine.payload
         frame = self.model.frames[self.model.getFrameId(payload.link)]
         position = frame.placement.act(np.array(payload.position, dtype=float))
@@ -198,7 +198,7 @@ class Peer:
         )
 
     def rhs(self, t: float, state: Array) -> list[float]:
-        """Return dx/dt. The state is ordered as ours, so that both can be compared as they are."""
+        """Return dx/dt. The order of the state equals ours, for comparison."""
         self.calls += 1
         x = state.tolist()
         rates = [0.0] * len(x)
@@ -231,7 +231,7 @@ class Peer:
     def run(
         self, start: Array, times: Array, method: str, rtol: float, atol: Array, say: Callable[[str], None]
     ) -> tuple[Array, float]:
-        """Return the states (t, n) at `times` and the processor time, s; say every five seconds how far it is."""
+        """Return the states (t, n) at `times` and the processor time, s; report progress every five seconds."""
         self.calls = 0
         begun = reported = time.perf_counter()
 

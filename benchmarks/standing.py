@@ -1,10 +1,10 @@
-"""A machine that nobody drives, in real time on a busy computer: it stands, and moves as in lockstep.
+"""A machine without commands, in real time on a busy computer: it stays at rest and moves as in lockstep.
 
     python -m benchmarks.standing --minutes 10
     python -m benchmarks.standing --machine car --loops 0 --factor 0.99     # on a free one it keeps up
 
-Runs a launch file twice, in lockstep and in real time beside busy loops, and compares every joint state; on rclpy where
-that is installed. Exit status 0 only if the greatest difference is at most 1e-9, nothing lifted off, relieved or
+Runs a launch file twice, in lockstep and in real time beside busy loops, and compares every joint state; on rclpy if
+installed. Exit status 0 only if the greatest difference is at most 1e-9, nothing lifted off, relieved or
 reached a limit, and simulated time was at least `--factor` of wall time.
 """
 
@@ -34,7 +34,7 @@ BAD = ('lift_off', 'relief_open', 'joint_limit', 'overturned')
 
 @contextlib.contextmanager
 def busy(count: int, seconds: float) -> Iterator[None]:
-    """Run `count` loops that take what they can get; they end with the block, or after `seconds`."""
+    """Run `count` busy loops; they end with the block, or after `seconds`."""
     loops = [subprocess.Popen([sys.executable, '-c', BUSY.format(seconds=seconds)]) for _ in range(count)]
     try:
         yield
@@ -56,11 +56,11 @@ def run(bag: Path, mode: str, arguments: argparse.Namespace) -> None:
 
 
 class Recorded(NamedTuple):
-    """What a run has left in its bag.
+    """Content of the bag of a run.
 
     Attributes:
         states: position, velocity and effort of the joints by stamp, ns.
-        bad: kinds of events that must not happen.
+        bad: kinds of forbidden events.
         factors: real-time factors that the dynamics node reported, after its start.
     """
 

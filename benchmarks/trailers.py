@@ -1,11 +1,11 @@
 """A truck with three trailers as a closed-loop tree: 166 joints, 48 independent (yesiloglu-2007, C20 and p. 81).
 
-The source gives the two counts and nothing else. The tractor here is its nine-arm car (C16): 54 joints, 30 rows. A
+The source gives only the two counts. The tractor here is its nine-arm car (C16): 54 joints, 30 rows. A
 trailer is a body on the ball hitch of the vehicle before it and one axle below it. Between body and axle: two
 suspensions of six joints, one rod of five joints that holds all of the axle, and a second rod, that of the last trailer
 of six joints; two tyres of six joints from the ground to the axle. Rigid closures have six rows, the second rods of the
-first two trailers end in a hinge, five rows: 37, 37 and 38 joints, 29, 29 and 30 rows. Axes are turned a little from
-their places, as the specification does for the car, so that no motion is idle by accident.
+first two trailers end in a hinge, five rows: 37, 37 and 38 joints, 29, 29 and 30 rows. Axes are turned a little, as in
+the specification of the car, so that no motion is idle by accident.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ SUSPENSION = (('revolute', X), ('revolute', Y), ('revolute', X), ('prismatic', Z
 BALLS = (('revolute', X), ('revolute', Y), ('revolute', Z))
 CARDAN = (('revolute', X), ('revolute', Z))
 TURN = 0.05
-"""How far axes are turned from their places."""
+"""Random turn of the axes, rad."""
 
 
 @dataclass
 class Vehicles:
-    """Arms between nodes, gathered into a tree; every body is as its joints are at zero."""
+    """Arms between nodes, collected in a tree; poses of bodies are for joints at zero."""
 
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     builder: TreeBuilder = field(default_factory=TreeBuilder)
@@ -101,7 +101,7 @@ class Vehicles:
 
 
 def truck_with_trailers(trailers: int = 3) -> tuple[Tree, list[Loop]]:
-    """Return the tree and the closures of a truck with trailers, closed where every joint is at zero."""
+    """Return the tree and the closures of a truck with trailers, closed at zero joint positions."""
     vehicles = Vehicles()
     body = vehicles.tractor()
     for k in range(trailers):

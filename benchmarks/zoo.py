@@ -1,9 +1,9 @@
-"""`python -m benchmarks.zoo`: robots of others as they are published: `init`, `check`, 5 s as a node.
+"""`python -m benchmarks.zoo`: third-party robots as published: `init`, `check`, 5 s as a node.
 
 `--mechanisms`: those with loops or mimic joints, each a minute in which its drives move. Each machine is tried in its
 own process, with guard zones around the arrays of compiled kernels. The results go into build/zoo.json or
-mechanisms.json, from where an interrupted run goes on, and into docs/zoo.md or mechanisms.md. Exit status 1 where fewer
-than 25 machines of others, or 30 mechanisms, pass.
+mechanisms.json, from which an interrupted run continues, and into docs/zoo.md or mechanisms.md. Exit status 1 if fewer
+than 25 third-party machines, or 30 mechanisms, pass.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Collection(NamedTuple):
-    """A list of machines: name of its files, module that tries one, seconds of a trial, and how many have to pass."""
+    """A list of machines: name of its files, module that tries one, seconds of a trial, and the number to pass."""
 
     name: str
     module: str
@@ -40,14 +40,14 @@ class Collection(NamedTuple):
 
     @property
     def page(self) -> Path:
-        """Page that is written."""
+        """Page with the results."""
         return ROOT / 'docs' / f'{self.name}.md'
 
 
 ZOO = Collection('zoo', 'benchmarks.zoo_trial', SECONDS, 25)
 MECHANISMS = Collection('mechanisms', 'benchmarks.mechanism_trial', mechanism_trial.SECONDS, 30)
 LONGEST = 900.0
-"""Of one machine, s: most of it is the first compilation."""
+"""Timeout of one machine, s: most of it is for the first compilation."""
 HEAD = """\
 # The zoo
 
@@ -108,7 +108,7 @@ def find(entry: dict[str, str]) -> Path | None:
 
 
 def try_one(urdf: Path, collection: Collection = ZOO) -> dict[str, Any]:
-    """Return what came of a machine in a process of its own."""
+    """Return the results of a machine tried in a separate process."""
     environment = {**os.environ, 'DYN_NODES_GUARD': '1'}
     command = [sys.executable, '-m', collection.module, str(urdf), str(collection.seconds)]
     try:
@@ -189,8 +189,8 @@ def main() -> int:
     parser.add_argument(
         '--mechanisms', action='store_true', help='mechanisms with loops or mimic joints, a minute each'
     )
-    parser.add_argument('--again', action='store_true', help='forget the results that are there')
-    parser.add_argument('--page', action='store_true', help='write the page from the results that are there')
+    parser.add_argument('--again', action='store_true', help='discard existing results')
+    parser.add_argument('--page', action='store_true', help='write the page from existing results')
     args = parser.parse_args()
     collection = MECHANISMS if args.mechanisms else ZOO
     listed = [entry['name'] for entry in machines(collection)]
@@ -217,7 +217,7 @@ def main() -> int:
         text = mechanisms_page(results, absent) if args.mechanisms else page(results, absent)
         collection.page.write_text(text, encoding='utf-8')
         passed = sum(not result['refused'] and result['maker'] != 'dyn_nodes' for result in results)
-        print(f'{passed} machines of others pass; {collection.page.relative_to(ROOT)} is written')
+        print(f'{passed} third-party machines pass; {collection.page.relative_to(ROOT)} is written')
         return 0 if passed >= collection.least else 1
     return 0 if all(not trials[name]['refused'] for name in args.names) else 1
 

@@ -1,4 +1,4 @@
-"""One machine of the zoo: `init`, `check`, then seconds as a node whose joints nobody commands."""
+"""One machine of the zoo: `init`, `check`, then seconds as a node without commands."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import numpy as np
 
 SECONDS = 5.0
 MOST_MOTION = 1e-3
-"""Of a joint, rad or m, and of the base over the greatest distance of two contacts."""
+"""Greatest motion of a joint, rad or m, and of the base over the greatest distance of two contacts."""
 MOST_TILT = 1e-3
-"""Of the base, rad."""
+"""Greatest tilt of the base, rad."""
 
 
 def trial(urdf: Path, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return what came of a machine: its size, how far it moved, warnings, and `refused` with the reason or ''."""
+    """Return the results of a machine: its size, motion, warnings, and `refused` with the reason or ''."""
     from dyn_nodes.commands import check, init
     from dyn_nodes.common.errors import UserError
 
@@ -55,7 +55,7 @@ def size(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_as_node(urdf: Path, config: Path, seconds: float) -> dict[str, Any]:
-    """Run dynamics_node, its joints held as they are without commands; return how far base and joints moved."""
+    """Run dynamics_node with held joints, without commands; return the motion of base and joints."""
     from dyn_nodes.middleware import Context, Parameter, init
     from dyn_nodes.nodes.dynamics_node import DynamicsNode
 
@@ -101,7 +101,7 @@ def _reach(node: Any) -> float:
 
 
 def output_of(command: Any, words: list[str]) -> tuple[int, str]:
-    """Return exit status and what a command printed."""
+    """Return exit status and output of a command."""
     parser = argparse.ArgumentParser()
     command.add_parser(parser.add_subparsers())
     args = parser.parse_args(words)
@@ -113,7 +113,7 @@ def output_of(command: Any, words: list[str]) -> tuple[int, str]:
 
 
 def problems_of(text: str) -> str:
-    """Return the first problem that a command printed, and how many more there are."""
+    """Return the first problem that a command printed and the number of the others."""
     lines = [line for line in text.splitlines() if ': expected ' in line] or text.splitlines()[:1]
     return lines[0].split(': ', 1)[-1] + (f' (and {len(lines) - 1} more)' if len(lines) > 1 else '') if lines else ''
 

@@ -1,4 +1,4 @@
-"""The fault campaign: `python -m faults`, or `make faults`. Exit status 0 only where nothing went wrong.
+"""The fault campaign: `python -m faults`, or `make faults`. Exit status 0 only without faults.
 
 It runs step by step, prints each step, and stores the results in build/faults.jsonl: `--resume` continues with the
 first step that is missing there.
@@ -33,7 +33,7 @@ BAG_BATCH, FORK_BATCH = 50, 100
 
 
 Step = tuple[str, Callable[[], Iterator[Row]]]
-"""Name, and what gives its lines."""
+"""Name, and function that yields its lines."""
 
 
 def _read(name: str, start: int, end: int, seed: int, module: str) -> Iterator[Row]:
@@ -71,7 +71,7 @@ def _part(part: Callable[[], Iterator[processes.Outcome]]) -> Iterator[Row]:
 
 
 def steps(args: argparse.Namespace) -> Iterator[Step]:
-    """Yield the steps that are asked for."""
+    """Yield the selected steps."""
     yield from _batches('damaged files', args.files, BATCH, args.seed, 'faults.files')
     yield from _batches('damaged inputs', args.inputs, BATCH, args.seed, 'faults.inputs')
     yield from _batches('damaged results', args.results, BATCH, args.seed, 'faults.results')
@@ -136,7 +136,7 @@ def _chosen(words: list[str] | None) -> list[str]:
 
 
 def finished_steps(resume: bool, settings: str) -> dict[str, list[Row]]:
-    """Return the lines of the steps that are done, by step; none where the campaign had other settings."""
+    """Return the lines of the finished steps, by step; none if the campaign had other settings."""
     if not resume or not PROGRESS.exists():
         return {}
     first, *lines = PROGRESS.read_text(encoding='utf-8').splitlines()
@@ -147,7 +147,7 @@ def finished_steps(resume: bool, settings: str) -> dict[str, list[Row]]:
 
 
 def run(chosen: list[Step], finished: dict[str, list[Row]]) -> Iterator[Row]:
-    """Run the steps that are not known; print and keep each, and yield their lines."""
+    """Run the steps without results; print and store each, and yield their lines."""
     started = time.monotonic()
     for number, (name, make) in enumerate(chosen, 1):
         if name not in finished:

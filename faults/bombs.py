@@ -19,7 +19,7 @@ HUGE = 2 * 1024**3
 
 
 def storage_of(name: str) -> str:
-    """Return the storage of a bag that a bomb is made of."""
+    """Return the storage of a bag from which a bomb is made."""
     return 'sqlite3' if name.startswith('sqlite') else 'mcap'
 
 
@@ -83,7 +83,7 @@ def _index_repeats(bag: Path) -> None:
 
 
 def _overlap(bag: Path) -> None:
-    """Chunks whose ratio looks honest; all of them have to be in memory at once."""
+    """Chunks of plausible ratio that must all be in memory at once."""
     size, noise = 2**26, os.urandom(200_000)
     compressor = _zstd().ZstdCompressor()
     stored = compressor.compress(bytes(size)) + compressor.compress(noise) + compressor.flush()
@@ -91,7 +91,7 @@ def _overlap(bag: Path) -> None:
 
 
 def _second_frame(bag: Path) -> None:
-    """A frame as claimed, and a bomb behind it."""
+    """A frame of the claimed size, followed by a bomb."""
     _mcap(bag, [(0, 1, 4096, 'zstd', _zstd().compress(bytes(4096)) + _zeros('zstd', HUGE))])
 
 
@@ -131,7 +131,7 @@ def _sql(*statements: str) -> Callable[[Path], None]:
 
 
 def _copied(table: str) -> tuple[str, ...]:
-    """Return the statements that let any column of a table hold any value, also none."""
+    """Return the statements that allow any value in any column of a table, also NULL."""
     return (f'CREATE TABLE copied AS SELECT * FROM {table}', f'DROP TABLE {table}',
             f'ALTER TABLE copied RENAME TO {table}')  # fmt: skip
 
@@ -239,4 +239,4 @@ BOMBS: dict[str, Callable[[Path], Path | None]] = {
     'directory': _replaced(Path.mkdir),
     'dead link': _replaced(lambda path: path.symlink_to('nowhere')),
 }  # fmt: skip
-"""By name: each changes a good bag; returns a path where another one is to be read."""
+"""By name: each changes a good bag; returns a path if another bag is to be read."""

@@ -1,7 +1,7 @@
 """Calls with a mistake: arguments of the library, parameters of nodes, killed processes of a pool, a crowd at the page.
 
-A call of the library ends in finite numbers or in a ValueError that names what was expected; a node is made or refuses
-in printable lines; a pool gives the results of one process; a page has a place for its operator.
+A call of the library ends in finite numbers or in a ValueError that names what was expected; a node is created or
+rejects its parameters in printable lines; a pool returns the results of one process; a page accepts its operator.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ import numpy as np
 from faults.files import VALUES, Journal, scaled_timeout
 
 MOST_MEMORY = 1.0e6
-"""By which a case may raise the resident memory, KiB."""
+"""Greatest growth of resident memory by a case, KiB."""
 MACHINES = ('log_loader', 'excavator', 'arm_4r')
 CALLS = {
     'mass_matrix': 1, 'gravity': 1, 'center_of_mass': 1, 'bias': 2, 'energy': 2, 'momentum': 2, 'inverse': 3,
     'forward': 3,
 }  # fmt: skip
-"""Methods of the dynamics, and how many arrays each takes."""
+"""Methods of the dynamics, and the number of arrays of each."""
 KINDS_OF_NUMBERS = ('complex', 'S4', 'object', 'float16', 'bool', 'datetime64[s]')
 PIECES = 12
 
 
 def wrong(rng: random.Random, count: int, depth: int = 0) -> Any:
-    """Return something that is no array of `count` finite numbers, or one of absurd ones."""
+    """Return a value that is no array of `count` finite numbers, or an array of absurd ones."""
     scalars = (None, True, 1j, '1', b'1', 10**400, float('nan'), float('inf'), -1e308, 5e-324, object(), {}, 'x' * 5000)
     choice = rng.randrange(6 if depth < 2 else 2)
     if choice < 2:
@@ -80,7 +80,7 @@ def _library(rng: random.Random) -> Iterator[str]:
 
 
 def _parameter(rng: random.Random) -> Iterator[str]:
-    """Make a node with one parameter of another type, misspelt or absurd."""
+    """Create a node with one parameter of another type, misspelt or absurd."""
     from dyn_nodes.nodes.parameters import node_parameters
     from dyn_nodes.nodes.running import REFUSED, NotNeeded
     from faults.messages import NODES, node_of
@@ -101,7 +101,7 @@ def _parameter(rng: random.Random) -> Iterator[str]:
 
 
 def piece(work: tuple[str, int]) -> int:
-    """Return the square of a number; the first time, where the folder says so, the process is killed meanwhile."""
+    """Return the square of a number; the first time, if the folder requests it, the process is killed meanwhile."""
     folder, number = work
     mark = Path(folder) / str(number)
     if mark.exists():
@@ -130,7 +130,7 @@ def _cockpit() -> Any:
 
 
 def _request(rng: random.Random, token: str) -> bytes:
-    """Return the request for the websocket of the page, of a browser that has this token."""
+    """Return the websocket request of a browser with this token."""
     import viser
 
     address = f'127.0.0.1:{_cockpit().port}'
@@ -150,7 +150,7 @@ def _answer(connection: socket.socket) -> str:
 
 
 def _page(rng: random.Random) -> Iterator[str]:
-    """Open the page as a crowd without the token, then as the operator."""
+    """Open the page many times without the token, then as the operator."""
     page, wrong = _cockpit(), rng.randbytes(12).hex()
     whole = _request(rng, '').replace(b'?token=', b'')
     crowd = (b'', whole[: rng.randrange(len(whole))], _request(rng, wrong), whole, whole, rng.randbytes(300))
@@ -171,7 +171,7 @@ def _page(rng: random.Random) -> Iterator[str]:
 
 
 def _wait(rng: random.Random) -> Iterator[str]:
-    """Let a demonstration compile, advance and stand still: it gives up after a standstill of its limit, not before."""
+    """Let a demonstration compile, advance and stop: it ends after its limit without progress, not before."""
     from dyn_nodes.commands import demo_run
     from dyn_nodes.commands.live_state import LiveState
 
@@ -214,7 +214,7 @@ KINDS: dict[str, Callable[[random.Random], Iterator[str]]] = {
 
 
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
-    """Make the calls from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    """Make the calls from `start` to `end`; print a line at each start and one for each fault."""
     for name in MACHINES:
         _dynamics(name)
     journal = Journal(out, MOST_MEMORY)

@@ -24,11 +24,11 @@ for name, unit in (('time', 1.0), ('time_ns', 1_000_000_000)):
 sys.argv[0] = sys.argv[1]
 runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)
 """
-"""Runs a module whose wall clock jumps by so many seconds, 3 s after the start."""
+"""Runs a module whose wall clock jumps by a number of seconds, 3 s after the start."""
 
 
 def wall_clock() -> Iterator[Outcome]:
-    """Let the wall clock jump while a node runs in real time."""
+    """Make the wall clock jump while a node runs in real time."""
     words = [word for word in computer.DYNAMICS[1:] if word != 'mode:=lockstep' and not word.startswith('duration')]
     for jump in (3600.0, -3600.0, 3e8):
         mode = ['mode:=realtime', '-p', 'duration:=2.0']
@@ -59,7 +59,7 @@ def _running(mode: str, outcome: Outcome) -> Iterator[Machine]:
 
 
 def simulated_clock() -> Iterator[Outcome]:
-    """Let simulated time go back, by a reset, and let another node publish a wrong clock."""
+    """Set simulated time back by a reset; publish a wrong clock by another node."""
     for mode in ('lockstep', 'realtime'):
         outcome = Outcome(f'{mode}: simulated time goes back')
         with _running(mode, outcome) as machine:
@@ -111,4 +111,4 @@ def _damage(path: Path, damage: str, rng: random.Random) -> None:
 
 
 PARTS = (wall_clock, simulated_clock, damaged_cache)
-"""Each yields its outcomes."""
+"""Functions that yield outcomes."""

@@ -1,7 +1,7 @@
 """Containers and meshes that expand without end, are damaged, or hold no numbers: archives, meshes, logs of a bus.
 
-Each is read as its users do: meshes of links, solid bodies of objects, logs. It ends in a result or in the documented
-error, within time and memory; a mesh of a link that cannot be used gives a warning.
+Each is read by its usual reader: meshes of links, solid bodies of objects, logs. It ends in a result or in the
+documented error, within time and memory; an unusable mesh of a link gives a warning.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from faults.bags import NUMBERS, write_number
 from faults.files import Journal, _bytes
 
 MOST_MEMORY = 6.0e5
-"""By which a case may raise the resident memory, KiB."""
+"""Greatest growth of resident memory by a case, KiB."""
 MOST_OF_READER = 1.2 * READERS_MEMORY / 1024
-"""Resident memory of a reader in a separate process, KiB; its imports are a part of it."""
+"""Resident memory of a reader in a separate process, KiB; with its imports."""
 HUGE = 2 * 1024**3
 URDF = '<robot name="r"><link name="a"><visual><geometry><mesh filename="{}"/></geometry></visual></link></robot>'
 
@@ -52,7 +52,7 @@ def stl(rng: random.Random, special: float | None = None) -> bytes:
 
 @functools.cache
 def _archive(*entries: tuple[str, bytes, int]) -> bytes:
-    """Return a ZIP of entries: name, content, how often the content is repeated."""
+    """Return a ZIP of entries: name, content, number of repetitions."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, 'w', zipfile.ZIP_DEFLATED) as archive:
         for name, content, times in entries:
@@ -166,18 +166,18 @@ def _mf4_number(data: bytes, rng: random.Random) -> bytes:
 
 
 def _mf4_link(data: bytes, rng: random.Random) -> bytes:
-    """Let a link lead to any block, also back."""
+    """Point a link to any block, also backwards."""
     blocks = _blocks(data) or [0]
     return write_number(data, rng.choice(blocks) + 24 + 8 * rng.randrange(8), rng.choice(blocks))
 
 
 def _mf4_count(data: bytes, rng: random.Random) -> bytes:
-    """Let a group claim another number of samples."""
+    """Change the claimed number of samples of a group."""
     return write_number(data, rng.choice(_blocks(data, b'CG') or [0]) + 80, rng.choice((10**7, 10**9, 2**40, 2**63)))
 
 
 def _mf4_bomb(data: bytes, rng: random.Random) -> bytes:
-    """Let the data of all groups be a block that expands to half a gigabyte or two."""
+    """Replace the data of all groups by a block that expands to 0.5 or 2 GB."""
     size, offset = rng.choice((HUGE // 4, HUGE)), len(data)
     packed = zeros(size)
     head = struct.pack('<4s4xQQ2sBxIQQ', b'##DZ', 48 + len(packed), 0, b'DT', rng.choice((0, 1)), 16,
@@ -196,7 +196,7 @@ FORMATS = {
     'medit': '.mesh', 'nastran': '.bdf', 'avsucd': '.avs', 'su2': '.su2', 'dolfin-xml': '.xml', 'permas': '.post',
     'tecplot': '.dat', 'flac3d': '.f3grid', 'netgen': '.vol', 'mdpa': '.mdpa', 'ugrid': '.ugrid',
 }  # fmt: skip
-"""Formats of meshio that need no other package, and the names of their files."""
+"""Formats of meshio that need no other package, with their file names."""
 
 
 @functools.cache
@@ -225,7 +225,7 @@ def _body(rng: random.Random) -> tuple[str, bytes]:
 
 
 def _count(data: bytes, rng: random.Random) -> bytes:
-    """Let a number of the text claim more, mostly one of the head."""
+    """Increase a number of the text, mostly in the header."""
     numbers = list(re.finditer(rb'\d+', data[: rng.choice((300, 3000, len(data)))]))
     if not numbers:
         return data
@@ -251,7 +251,7 @@ def _vtu_bomb(rng: random.Random) -> bytes:
 
 
 def _dbc(rng: random.Random) -> tuple[str, bytes]:
-    """A DBC with more of something than a bus has: messages, signals, bits, ranges, comments, or two of one name."""
+    """A DBC with too many messages, signals, bits, ranges or comments, or with two of one name."""
     messages, signals = rng.choice(((1, 3000), (1, 500), (40, 40), (400, 40), (3000, 4), (20, 1500)))
     twice, size, width = rng.random() < 0.1, rng.choice((64, 64, 64, 10**9)), rng.choice((1, 1, 1, 65, 10**29))
     lines = ['VERSION ""', 'BU_: A']
@@ -285,7 +285,7 @@ ORDER = (
 """Kinds of successive cases."""
 LOGS = ('.blf', '.mf4')
 WARNED = ('archive', 'nested', 'special-mesh', 'packed-mesh')
-"""Kinds of meshes that no reader may accept without a word."""
+"""Kinds of meshes that no reader may accept without a warning."""
 
 
 def make(number: int, seed: int) -> tuple[str, str, bytes]:
@@ -301,7 +301,7 @@ def _mapping() -> CanMapping:
 
 
 def _rejected(kind: str, path: Path) -> Iterator[str]:
-    """Read a log or a body; yield what is wrong with the error that came of it."""
+    """Read a log or a body; yield the faults of the raised error."""
     try:
         if path.suffix in LOGS:
             list(read_log(path, _mapping()))
@@ -316,7 +316,7 @@ def _rejected(kind: str, path: Path) -> Iterator[str]:
 
 
 def _described(path: Path) -> Iterator[str]:
-    """Read a DBC; yield what is wrong with the problems that it has."""
+    """Read a DBC; yield the faults of its reported problems."""
     report = Report(path.name)
     if read_dbc(path, report) is None and not report.failed:
         yield 'a DBC that is neither read nor rejected'
@@ -325,7 +325,7 @@ def _described(path: Path) -> Iterator[str]:
 
 
 def examine(kind: str, path: Path) -> Iterator[str]:
-    """Read a case; yield what goes wrong."""
+    """Read a case; yield the faults."""
     if kind == 'dbc':
         yield from _described(path)
         return
@@ -342,7 +342,7 @@ def examine(kind: str, path: Path) -> Iterator[str]:
 
 
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
-    """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    """Read the cases from `start` to `end`; print a line at each start and one for each fault."""
     journal = Journal(out, MOST_MEMORY)
     for number in range(start, end):
         kind, name, content = make(number, seed)

@@ -26,11 +26,11 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parents[1]
 TIME_LIMIT = 60.0
-"""Processor time for one case, s; compilation of code for arrays is part of the first ones."""
+"""Limit of processor time of a case, s; the first ones include the compilation of array code."""
 TIMEOUT = 600.0
-"""Wall time for one case on a computer that is not busy, s."""
+"""Limit of wall time of a case on an idle computer, s."""
 POLL = 1.0
-"""Wall time between two looks at a worker, s."""
+"""Wall time between two checks of a worker, s."""
 VALUES = (
     *('', '0', '-1', '1e308', '-1e-308', '5e-324', 'nan', '.inf', '-.inf', '1e999', '9' * 400, 'true', '~', 'x' * 3000),
     *('[]', '{}', '[1, 2]', '&a [*a]', '*nothing', '!!python/name:os.system', '"\\ud800"', 'é\u202e', '$(eval 1/0)'),
@@ -67,7 +67,7 @@ def base_files() -> list[tuple[str, Path | None, str]]:
 
 
 def urdf_of(config: Path) -> Path | None:
-    """Return the URDF of a machine YAML: that of its name, or of its launch file; None where it is no machine."""
+    """Return the URDF of a machine YAML, by its name or its launch file; None if it is no machine."""
     launch, name = ROOT / 'launch' / f'{config.stem}.launch.xml', config.stem
     if launch.exists():
         match = MACHINE.search(launch.read_text(encoding='utf-8'))
@@ -77,7 +77,7 @@ def urdf_of(config: Path) -> Path | None:
 
 
 def damage(text: str, rng: random.Random) -> bytes:
-    """Return a text with one to four faults: of its bytes, lines and values."""
+    """Return a text with one to four faults in its bytes, lines and values."""
     data = text.encode()
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         data = rng.choice((_bytes, _lines, _value, _value, _value))(data, rng)
@@ -122,7 +122,7 @@ def _value(data: bytes, rng: random.Random) -> bytes:
         return data
     start, end = rng.choice(spans)
     quote = text[start] if text[start] in '"\'' else ''
-    if rng.random() < 0.3:  # the word of another place
+    if rng.random() < 0.3:  # a value of another key
         other = rng.choice(spans)
         value = text[slice(*other)].strip('"\'')
     else:
@@ -134,7 +134,7 @@ def _value(data: bytes, rng: random.Random) -> bytes:
 
 
 def _read(kind: str, original: Path | None, path: Path) -> None:
-    """Read a damaged file as its users do; only the documented errors may come of it."""
+    """Read a damaged file with its usual reader; only the documented errors may be raised."""
     READERS[kind](original, path)
 
 
@@ -211,7 +211,7 @@ def case(number: int, seed: int) -> tuple[str, Path | None, bytes]:
 
 
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
-    """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    """Read the cases from `start` to `end`; print a line at each start and one for each fault."""
     with tempfile.TemporaryDirectory() as directory:
         for number in range(start, end):
             kind, original, content = case(number, seed)
@@ -228,18 +228,18 @@ def work(seed: int, start: int, end: int, out: IO[str]) -> None:
 
 
 class Journal:
-    """What a worker prints of its cases.
+    """Output of a worker.
 
     Args:
-        out: where to.
-        memory: by which a case may raise the resident memory, KiB.
+        out: stream.
+        memory: greatest growth of resident memory by a case, KiB.
     """
 
     def __init__(self, out: IO[str], memory: float) -> None:
         self._out, self._memory, self._peak = out, memory, peak_memory()
 
     def enter(self, number: int, kind: str, faults: Iterable[str]) -> None:
-        """Print a line as a case begins, and one for each of its faults: of what it raises and of its memory, too."""
+        """Print a line at the start of a case, and one for each fault, also of exceptions and memory."""
         print(f'begin {number} {kind}', file=self._out, flush=True)
         try:
             for fault in faults:
@@ -264,14 +264,14 @@ def peak_memory() -> int:
 
 @dataclass
 class Outcome:
-    """What came of the files: cases by kind, and faults as text."""
+    """Results of the files: cases by kind, and faults as text."""
 
     cases: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
-        """True where nothing went wrong."""
+        """True without faults."""
         return not self.faults
 
 
@@ -280,7 +280,7 @@ def run(count: int, seed: int = 1, start: int = 0, module: str = 'faults.files')
 
     Args:
         count: number after the last case.
-        seed: of chance.
+        seed: of the random numbers.
         start: number of the first case.
         module: the worker.
     """
@@ -291,7 +291,7 @@ def run(count: int, seed: int = 1, start: int = 0, module: str = 'faults.files')
 
 
 def _watch_worker(seed: int, start: int, count: int, outcome: Outcome, module: str = 'faults.files') -> int:
-    """Let one worker do what it can; return the number of the next case."""
+    """Run one worker until it ends or fails; return the number of the next case."""
     command = [sys.executable, '-m', module, str(seed), str(start), str(count)]
     worker = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     lines: queue.Queue[str] = queue.Queue()
@@ -321,7 +321,7 @@ def _watch_worker(seed: int, start: int, count: int, outcome: Outcome, module: s
 
 
 def _next_line(pid: int, lines: queue.Queue[str]) -> str:
-    """Wait for a worker's next line. Raises queue.Empty where it takes too long."""
+    """Wait for a worker's next line. Raises queue.Empty if it takes too long."""
     start, used = time.monotonic(), _processor_time(pid)
     while True:
         try:
@@ -332,12 +332,12 @@ def _next_line(pid: int, lines: queue.Queue[str]) -> str:
 
 
 def scaled_timeout(seconds: float) -> float:
-    """Return the wall time, s, to wait for what takes `seconds` at most if each core has one runnable process."""
+    """Return the wall time, s, to wait for a task that takes at most `seconds` with one runnable process per core."""
     return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def _processor_time(pid: int) -> float:
-    """Return the processor time of a process, s; 0 where it has ended."""
+    """Return the processor time of a process, s; 0 if it has ended."""
     try:
         fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""Launch files that would take memory, time or processes without end, or that look into the launcher.
+"""Launch files that need unlimited memory, time or processes, or that access the launcher.
 
 Each is evaluated and its arguments are listed, as `dyn-nodes launch` does before it starts anything. It ends in a
 description within the budget or in an error of one line, with its file and line, within time and memory.
@@ -19,7 +19,7 @@ from faults.files import Journal
 from roslite.launching.budget import MOST_PROCESSES
 
 MOST_MEMORY = 1.0e6
-"""By which a case may raise the resident memory, KiB."""
+"""Greatest growth of resident memory by a case, KiB."""
 NODE = '<node pkg="dyn_nodes" exec="recorder_node"/>'
 ELEMENTS: dict[str, str] = {
     'let': '<let name="big" value="{}"/>',
@@ -30,7 +30,7 @@ ELEMENTS: dict[str, str] = {
     'words': '<node pkg="dyn_nodes" exec="recorder_node" args="{}"/>',
     'condition': '<group if="{}"/>',
 }
-"""Elements with an attribute that a text goes into."""
+"""Elements with an attribute for a text."""
 ODD = (
     '', '-1', '20', '1e9', 'nan', 'true', 'x' * 100, '99999999999999999999999', '\u0663', '$(var _include_depth)', '/',
 )  # fmt: skip
@@ -80,7 +80,7 @@ def _circle(directory: Path, rng: random.Random) -> Path:
 
 
 def _depth(directory: Path, rng: random.Random) -> Path:
-    """The name that once counted the includes, as a variable with any value."""
+    """The former name of the include counter, as a variable with any value."""
     _file(directory / 'b.launch.xml', NODE)
     value = rng.choice(ODD)
     name = rng.choice(('_include_depth', 'include_depth', '__depth'))
@@ -139,7 +139,7 @@ def make(number: int, seed: int, directory: Path) -> tuple[str, Path]:
 
 
 def examine(path: Path) -> Iterator[str]:
-    """Evaluate a launch file; yield what goes wrong."""
+    """Evaluate a launch file; yield the faults."""
     for read in (interpret, declared_arguments):
         try:
             description = read(path)
@@ -155,7 +155,7 @@ def examine(path: Path) -> Iterator[str]:
 
 
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
-    """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    """Read the cases from `start` to `end`; print a line at each start and one for each fault."""
     journal = Journal(out, MOST_MEMORY)
     for number in range(start, end):
         with tempfile.TemporaryDirectory() as name:

@@ -47,18 +47,18 @@ NODES: dict[str, tuple[str, str, dict[str, Any]]] = {
 MODES = ('lockstep', 'realtime')
 WITHOUT_MODE = ('teleop', 'recorder', 'CAN bridge', 'machine on a CAN bus')
 LARGEST_COMMAND = 1e12
-"""Nothing that a node publishes as a command is larger."""
+"""Greatest value of a published command."""
 STEP = 0.005
 
 
 @dataclass
 class Outcome:
-    """What came of a node's messages.
+    """Results of the messages to a node.
 
     Attributes:
         sent: messages given to callbacks.
         escaped: exceptions that left a callback.
-        caught: exceptions that only the node's guard stopped: known absurdities are rejected by name instead.
+        caught: exceptions that only the guard of the node caught: expected absurd values are rejected by name instead.
         unsafe: commands that are not finite or larger than any machine's.
     """
 
@@ -69,13 +69,13 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """True where nothing went wrong."""
+        """True without faults."""
         return not (self.escaped or self.caught or self.unsafe)
 
 
 @contextlib.contextmanager
 def node_of(name: str, mode: str = 'lockstep', changes: Mapping[str, Any] | None = None) -> Iterator[Any]:
-    """Make a node in a context of its own, with `changes` of its parameters; nobody spins it."""
+    """Create a node in a separate context, with `changes` of its parameters; it is not spun."""
     module, kind, defaults = NODES[name]
     parameters = {**defaults, **(changes or {})}
     values = dict(parameters) if name in WITHOUT_MODE else {'mode': mode, **parameters}
@@ -102,7 +102,7 @@ def fuzz(name: str, mode: str, count: int, seed: int) -> Outcome:
         name: key of `NODES`.
         mode: `lockstep` or `realtime`.
         count: messages.
-        seed: of chance; the same seed gives the same messages.
+        seed: of the random numbers; the same seed gives the same messages.
     """
     rng, outcome = random.Random(f'{name} {mode} {seed}'), Outcome()
     np_errors = np.seterr(all='ignore')
@@ -133,7 +133,7 @@ def fuzz(name: str, mode: str, count: int, seed: int) -> Outcome:
 
 
 def _quiet(node: Any) -> None:
-    """Thousands of rejected messages need no log."""
+    """Disable the log for thousands of rejected messages."""
     node.get_logger().set_level(50)
 
 
@@ -149,7 +149,7 @@ def _call(outcome: Outcome, label: str, callback: Any, *arguments: Any) -> None:
 
 
 def _raw(msg: Any) -> bytes:
-    """Return a message as a raw subscription gets it; one that can't be written is a few wrong bytes."""
+    """Return a message as a raw subscription gets it; a message that can't be serialized is a few wrong bytes."""
     try:
         return bytes(serialize_message(msg))
     except (TypeError, ValueError, OverflowError):
@@ -166,7 +166,7 @@ def _serve(outcome: Outcome, service: Any, rng: random.Random) -> None:
 
 
 def _watch_publishers(node: Any, outcome: Outcome) -> list[Any]:
-    """Look at every command that is published; nothing goes to the wire."""
+    """Check every published command; nothing is sent."""
     watched = []
     for publisher in list(node.publishers):
         topic = publisher.topic_name
@@ -185,7 +185,7 @@ def _watch_publishers(node: Any, outcome: Outcome) -> list[Any]:
 
 
 class Goods:
-    """Good messages for a node, as the others would send them."""
+    """Good messages for a node, as other nodes send them."""
 
     def __init__(self, node: Any) -> None:
         self.node = node

@@ -1,4 +1,4 @@
-"""The report of the campaign, a table: all of it, or the lines of some steps in one that is there already."""
+"""The report of the campaign, a table: all of it, or the lines of some steps in an existing one."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ ITEMS = {
     'launches with a node that is killed at its start': (LAUNCHES, 'killed'),
     'two machines in one domain': (LAUNCHES, 'machines'),
 }
-"""What is guarded against silence: the line of the table that tries it, and the kinds of its cases; '': all of them."""
+"""Guarded items: the line of the table that tests each, and the kinds of its cases; '': all of them."""
 ENOUGH = 200
-"""Cases of each."""
+"""Least number of cases of an item."""
 LATER = ', then '
 WRITTEN = re.compile(r'^Written by (?P<commands>.*): \d+ cases', re.MULTILINE)
 LINE = re.compile(r'\| (?P<name>[^|]+) \| (?P<cases>\d+) \| (?P<faults>\d+) \| (?P<seen>[^|]*) \| (?P<seconds>\d+) \|')
@@ -70,10 +70,10 @@ class Row:
     """A line of the report.
 
     Attributes:
-        name: what failed.
-        cases: how often.
-        faults: what went wrong, as text.
-        seen: what was seen.
+        name: of the cases.
+        cases: their number.
+        faults: as text.
+        seen: observations.
         seconds: wall time.
     """
 
@@ -94,7 +94,7 @@ class Row:
     def __str__(self) -> str:
         text = '; '.join([self.seen, *self.faults[:5]]).strip('; ').replace('|', '/')
         text = re.sub(rf'{re.escape(tempfile.gettempdir())}/\w+', '<directory>', text)
-        text = text.replace('[', r'\[')  # in Markdown a bracket may begin a link
+        text = text.replace('[', r'\[')  # in Markdown a bracket may start a link
         return f'| {self.name} | {self.cases} | {len(self.faults)} | {text} | {self.seconds:.0f} |'
 
 
@@ -109,9 +109,9 @@ def write(path: Path, command: str, rows: list[Row], renewed: bool) -> None:
 
     Args:
         path: of the file.
-        command: that the rows come from.
-        rows: of it.
-        renewed: take the other lines, and what they were written by, from the file.
+        command: that produced the rows.
+        rows: of the report.
+        renewed: take the other lines and their commands from the file.
     """
     before = path.read_text(encoding='utf-8') if renewed and path.exists() else ''
     lines = {match['name']: match[0] for match in map(LINE.fullmatch, before.splitlines()) if match}
@@ -131,7 +131,7 @@ def write(path: Path, command: str, rows: list[Row], renewed: bool) -> None:
 
 
 def items(lines: Sequence[re.Match[str]]) -> str:
-    """Return the table of what is guarded against silence, with the cases of it."""
+    """Return the table of guarded items with their cases."""
     line = {row['name']: row for row in lines}
     text = '\n| guarded against silence | line | kinds | cases | |\n|---|---|---|---:|---|\n'
     for item, (name, kinds) in ITEMS.items():
@@ -142,6 +142,6 @@ def items(lines: Sequence[re.Match[str]]) -> str:
 
 
 def _cases(line: re.Match[str], kinds: Sequence[str]) -> int:
-    """Return how many cases of these kinds a line has, of all kinds where none is given."""
+    """Return the number of cases of these kinds in a line, of all kinds if `kinds` is empty."""
     counts = _counts(line['seen'].partition(';')[0])
     return sum(counts.get(kind, 0) for kind in kinds) if kinds else int(line['cases'])

@@ -16,7 +16,7 @@ FLOATS = (
 STRINGS = ('', 'boom_joint', 'x' * 5000, 'é\u202e\u2028\n\x1b[2J', 'boom_joint\x00', '/', '$(touch MARK)', '[/red]')
 LENGTHS = (0, 1, 2, 3, 4, 7, 1000)
 FEW = (0, 1, 3)
-"""Of strings and of messages in messages."""
+"""Lengths of sequences of strings and of messages."""
 _INTEGER = re.compile(r'(u?)int(8|16|32|64)')
 _ARRAY = re.compile(r'(.+)\[(\d+)\]')
 _SEQUENCE = re.compile(r'sequence<(.+?)(?:, \d+)?>')
@@ -86,7 +86,7 @@ def _with_one_absurd(values: Any, label: str, rng: random.Random) -> list[Any]:
 
 
 def _set(target: Any, name: str, value: Any) -> None:
-    """Set a field; rclpy takes a byte as bytes of length one."""
+    """Set a field; rclpy expects a byte as bytes of length one."""
     try:
         setattr(target, name, value)
     except (AssertionError, TypeError, ValueError):
