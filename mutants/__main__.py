@@ -1,8 +1,7 @@
 """Mutation tests: `python -m mutants run`, then `python -m mutants report`; `make mutants` does both.
 
-Results are written to build/mutants/results.jsonl; the report puts them into mutants/results.txt, which the repository
-keeps.
-They are not tried again; `--again survived` tries survivors again.
+Results are written to build/mutants/results.jsonl; the report puts them into mutants/results.txt, which is part of the
+repository. They are not tried again; `--again survived` repeats survivors.
 """
 
 from __future__ import annotations
@@ -59,13 +58,13 @@ def _order(by_module: dict[str, list[Mutant]], first: list[str], seed: int) -> I
 
 
 def _results() -> dict[str, dict[str, Any]]:
-    """Return the last result of each mutant: of this copy of the repository, and those that it came with."""
+    """Return the last result of each mutant: of this working copy and of the repository."""
     return merged(kept(KEPT), latest(HERE / 'results.jsonl'))
 
 
 def _run(args: argparse.Namespace) -> int:
     HERE.mkdir(parents=True, exist_ok=True)
-    os.environ['DYN_NODES_CACHE'] = str(HERE / 'cache')  # changed texts push the kernels of the present one out
+    os.environ['DYN_NODES_CACHE'] = str(HERE / 'cache')  # changed texts displace the kernels of the original
     results = _results()
     copy = Copy(ROOT, HERE / f'copy-{os.getpid()}')
     try:
@@ -130,8 +129,8 @@ def main() -> int:
     run.add_argument('--room', action='append', metavar='ROOM', help='only these (all)')
     run.add_argument('--module', default='*', metavar='PATTERN', help='only these modules (*)')
     run.add_argument('--tests', action='append', metavar='FILE', help='judge by these, such as one just written')
-    run.add_argument('--seconds', type=float, default=1200.0, help='processor time for each room (1200)')
-    run.add_argument('--most', type=int, default=100_000, metavar='N', help='changes of each room')
+    run.add_argument('--seconds', type=float, default=1200.0, help='processor time for each package (1200)')
+    run.add_argument('--most', type=int, default=100_000, metavar='N', help='changes of each package')
     run.add_argument('--seed', type=int, default=1, help='of the order (1)')
     run.add_argument('--again', action='append', default=[], metavar='OUTCOME', help='try these results again')
     run.add_argument('--verbose', action='store_true', help='show the killed ones, too')

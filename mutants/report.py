@@ -1,4 +1,4 @@
-"""The table of the mutants, and the list of those that are equivalent."""
+"""The table of the mutants, and the list of equivalent ones."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def latest(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def kept(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the results that the repository keeps, a line each: key, outcome, date, module."""
+    """Return the results stored in the repository, a line each: key, outcome, date, module."""
     if not path.exists():
         return {}
     lines = (line.split() for line in path.read_text(encoding='utf-8').splitlines() if line[:1] not in ('', '#'))
@@ -53,12 +53,12 @@ def kept(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def merged(older: dict[str, dict[str, Any]], newer: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return the later result of each mutant, of two of the same day the one of `newer`."""
+    """Return the later result of each mutant; for equal dates the result in `newer`."""
     return {**older, **{key: line for key, line in newer.items() if line['date'] >= older.get(key, line)['date']}}
 
 
 def keep(path: Path, mutants_of: dict[str, list[Mutant]], results: dict[str, dict[str, Any]]) -> None:
-    """Write the results of the mutants that there still are: a line that has changed since is to be tried again."""
+    """Write the results of the existing mutants: a changed line is tried again."""
     lines = sorted(
         f'{mutant.key} {results[mutant.key]["outcome"]} {results[mutant.key]["date"]} {module}\n'
         for module, mutants in mutants_of.items()
@@ -71,7 +71,7 @@ def keep(path: Path, mutants_of: dict[str, list[Mutant]], results: dict[str, dic
 def equivalents() -> Callable[[Mutant], bool]:
     """Return whether a mutant is listed as equivalent, by module and line before and after.
 
-    The lines under `only_one` index results of one element: the first is the last.
+    The lines under `only_one` index results of one element: first and last are equal.
     """
     listed = yaml.safe_load((Path(__file__).parent / 'equivalent.yaml').read_text(encoding='utf-8')) or []
     changes = {
@@ -88,13 +88,13 @@ def equivalents() -> Callable[[Mutant], bool]:
 
 
 def rows_of(page: str) -> dict[str, tuple[list[int], str]]:
-    """Return the numbers of each module in an earlier page, and the digest of its room when they were written."""
+    """Return the numbers of each module in an earlier page, and the digest of its package at that time."""
     rows = [cells for cells in map(cells_of, page.splitlines()) if cells]
     return {f'{row[0]}/{row[1]}': ([int(cell) for cell in row[2:8]], row[-2]) for row in rows}
 
 
 def last_date(page: str) -> str:
-    """Return the date of the newest result in a page, '' where it has none."""
+    """Return the date of the newest result in a page, or ''."""
     written = next((line for line in page.splitlines() if line.startswith('Written by ')), '')
     return max(re.findall(r'\d{4}-\d\d-\d\d', written), default='')
 
@@ -102,10 +102,10 @@ def last_date(page: str) -> str:
 def report(
     mutants_of: dict[str, list[Mutant]], results: dict[str, dict[str, Any]], page: str = ''
 ) -> tuple[str, list[str]]:
-    """Return the page, and a line for each mutant that survived and is not known to be equivalent.
+    """Return the page, and a line for each surviving mutant that is not listed as equivalent.
 
-    A module of as many sites as in an earlier page, of which fewer results have been kept, keeps its row of that page.
-    It keeps the digest of its room, too, unless one of its results is newer than that page.
+    A module with as many sites as in an earlier page and fewer stored results keeps its row of that page, and the
+    digest of its package unless one of its results is newer than that page.
     """
     earlier, until = rows_of(page), last_date(page)
     is_equivalent, rows, remaining = equivalents(), '', []

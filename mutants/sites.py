@@ -1,4 +1,4 @@
-"""Where a module can be changed. Texts, types, decorators and messages are left alone."""
+"""Sites of changes of a module, without texts, types, decorators and messages."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Mutant:
     """One change of one module.
 
     Attributes:
-        module: room/module.
+        module: package/module.
         operator: kind of the change.
-        lines: first and last line of what is changed, with the head of its statement.
-        before: changed lines as they were.
-        after: the same, changed.
+        lines: first and last line of the change, with the head of its statement.
+        before: original lines.
+        after: changed lines.
         span: characters of the source that are replaced.
-        text: replaces them.
+        text: replacement.
     """
 
     module: str
@@ -57,7 +57,7 @@ class Mutant:
 
 
 def mutants_of(module: str, source: str) -> list[Mutant]:
-    """Return all changes of a module's text, equal ones once, in the order of the lines."""
+    """Return all different changes of a module's text, in the order of the lines."""
     tree = parso.parse(source)
     starts = [0, *itertools.accumulate(len(line) for line in source.splitlines(keepends=True))]
     mutants: dict[str, Mutant] = {}
@@ -87,7 +87,7 @@ def _offset(starts: list[int], position: tuple[int, int]) -> int:
 
 
 def _mutated(node: Any, operator: Operator, index: int) -> str:
-    """Return the code of the node, changed; the tree stays as it was."""
+    """Return the changed code of the node; the tree is not modified."""
     parent, kept = node.parent, [(part, dict(_slots(part))) for part in ast_nodes(node)]
     text = operator.mutate(node, index).get_code()
     for part, slots in kept:
@@ -134,7 +134,7 @@ def _is_left_alone(node: Any) -> bool:
 
 
 def _called(node: Any) -> str:
-    """Name of the last function that an expression calls."""
+    """Return the name of the last function that an expression calls."""
     for leaf in reversed(node.children):
         if leaf.type == 'trailer' and leaf.children[0].value == '.':
             return str(leaf.children[1].value)
@@ -142,7 +142,7 @@ def _called(node: Any) -> str:
 
 
 def _is_type_alias(statement: Any) -> bool:
-    """Whether a statement at the top of a module names a type: `Array = NDArray[np.float64]`."""
+    """Return whether a statement at the top of a module names a type: `Array = NDArray[np.float64]`."""
     if statement.parent.parent is None or statement.parent.parent.type != 'file_input':
         return False
     value = statement.children[-1].get_code().strip()
@@ -152,18 +152,18 @@ def _is_type_alias(statement: Any) -> bool:
 
 
 def _lines(node: Any) -> tuple[int, int]:
-    """First and last line whose run shows that what is changed was run."""
+    """Return the first and last line whose execution shows that the changed code was executed."""
     top = node
     for _, parent in _ancestors(node):
         if parent.type in ('suite', 'file_input'):
             break
         top = parent if parent.type in ('simple_stmt', 'expr_stmt', 'return_stmt') else top
     line, column = top.end_pos
-    return top.start_pos[0], line if column else line - 1  # a statement ends where the next line begins
+    return top.start_pos[0], line if column else line - 1  # a statement ends at the start of the next line
 
 
 def _difference(source: str, changed: str) -> tuple[str, str]:
-    """Return the lines that differ, before and after, without the space around them."""
+    """Return the lines that differ, before and after, without surrounding space."""
     old, new = source.splitlines(), changed.splitlines()
     first = next(k for k in range(min(len(old), len(new))) if old[k] != new[k])
     last = 1

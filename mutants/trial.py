@@ -1,7 +1,7 @@
-"""Runs of tests on a copy of the repository: first as it is, with coverage by test, then with one change at a time.
+"""Runs of tests on a copy of the repository: first unchanged, with coverage by test, then with one change at a time.
 
 A run is a fork of this process, which has imported the libraries but nothing of dyn_nodes. The processor time of a run
-is bounded, not its time on the wall, so that a busy computer kills no mutant.
+is bounded, not its wall time, so that a busy computer kills no mutant.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ LIBRARIES = (
 PLUGINS = ('pytest_timeout', '_hypothesis_pytestplugin')
 RUN_BY_ALL = ''
 LEAST_TIME = 5.0
-"""Processor time that a run may use in any case, s; a change may make a loop endless."""
+"""Least limit of processor time of a run, s; a change may make a loop endless."""
 TESTS_TIME = 15.0
-"""Seconds of tests, as long as they took without a change, that judge one change; the quickest come first."""
+"""Total time of the tests that judge a change, s, measured without change; the quickest come first."""
 
 
 @dataclass
 class Package:
-    """The tests of a room.
+    """The tests of a package.
 
     Attributes:
-        name: of the room.
+        name: of the package.
         tests: files and directories.
-        lower: rooms that are imported before, once for all runs.
+        lower: packages that are imported before, once for all runs.
         plain: array loops run as Python.
-        skip: names of tests that are left out.
-        always: tests that judge a module whatever the coverage says.
+        skip: names of excluded tests.
+        always: tests that judge a module regardless of coverage.
         covering: tests by file and line.
         seconds: of each test without a change.
     """
@@ -62,10 +62,10 @@ class Package:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def judges(self, mutant: Mutant) -> tuple[list[str], list[str]]:
-        """Return the tests that run what is changed, and those that may use what came of it, the quickest first.
+        """Return the tests that execute the change, and the tests that may use its results, the quickest first.
 
-        What a module, a fixture or a cache keeps is made in one test, or at import, and used in others: these are all
-        tests of the files that have run the line, or the module where the line runs when it is imported.
+        Results in modules, fixtures or caches are made in one test, or at import, and used in others: these are all
+        tests of the files that have run the line, or all users of the module if the line runs at import.
         """
         lines = self.covering.get(mutant.module, {})
         first, last = mutant.lines
@@ -77,11 +77,11 @@ class Package:
         return self._quickest(tests - {RUN_BY_ALL}), [*self._quickest(others), *always]
 
     def expected(self, tests: list[str]) -> float:
-        """Return how long tests took without a change, s."""
+        """Return the time of tests without a change, s."""
         return sum(self.seconds.get(test, 10.0) for test in tests)
 
     def _quickest(self, tests: set[str]) -> list[str]:
-        """Return the quickest tests as far as `TESTS_TIME` lasts, at least one."""
+        """Return the quickest tests within `TESTS_TIME`, at least one."""
         chosen, total = [], 0.0
         for test in sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test)):
             total += self.seconds.get(test, 0.0)
@@ -92,7 +92,7 @@ class Package:
 
 
 class _Times:
-    """Plugin of pytest: says to coverage which test runs, and keeps the processor time of each."""
+    """Plugin of pytest that sets the context of coverage to the running test and records processor times."""
 
     def __init__(self, coverage: Any) -> None:
         self.coverage, self.start = coverage, 0.0
@@ -113,7 +113,7 @@ class _Times:
 
 
 class _Tests:
-    """A run of some tests up to the first that fails."""
+    """A run of some tests up to the first failure."""
 
     def __init__(self, package: Package, tests: list[str]) -> None:
         self.arguments = ['-x', *tests, *_deselected(package)]
@@ -141,14 +141,14 @@ class Copy:
                 importlib.import_module(library)
 
     def measure(self, package: Package) -> str:
-        """Run the tests of a room without a change, for coverage and times. Returns what went wrong, or nothing."""
+        """Run the tests of a package without a change, for coverage and times. Return the failures, or ''."""
         for lower in package.lower:
             importlib.import_module(f'dyn_nodes.{lower}')
         inside = package.name.replace('/', '.')
         early = [name for name in sys.modules if f'{name}.'.startswith(f'dyn_nodes.{inside}.')]
         if early:
             raise RuntimeError(
-                f'lower rooms of {package.name}: they import {early[0]}, whose changes would not be seen'
+                f'lower packages of {package.name}: they import {early[0]}, whose changes would not be seen'
             )
         kept = self.directory / f'{inside}.json'
 
@@ -180,7 +180,7 @@ class Copy:
         return ''
 
     def judge(self, package: Package, mutant: Mutant) -> dict[str, Any]:
-        """Return what became of a change: `killed`, `timeout`, `survived` or `untested`, and by which test."""
+        """Return the outcome of a change: `killed`, `timeout`, `survived` or `untested`, and the killing test."""
         stages = [tests for tests in package.judges(mutant) if tests]
         path = self.directory / 'dyn_nodes' / f'{mutant.module}.py'
         source = path.read_text(encoding='utf-8')
@@ -216,7 +216,7 @@ class Copy:
                 resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 3))
                 self._prepare(out, plain, writes)
                 code = run()
-            except BaseException:  # whatever it is, this process ends here
+            except BaseException:  # this process ends here in any case
                 import traceback
 
                 traceback.print_exc()
@@ -226,7 +226,7 @@ class Copy:
                 os._exit(code)
         before = os.times()
         status = self._wait(child, 20.0 * seconds)
-        with contextlib.suppress(ProcessLookupError):  # processes that the tests have left behind
+        with contextlib.suppress(ProcessLookupError):  # remaining processes of the tests
             os.killpg(child, signal.SIGKILL)
         after = os.times()
         used = after.children_user + after.children_system - before.children_user - before.children_system
@@ -253,7 +253,7 @@ class Copy:
         sys.stdout = io.TextIOWrapper(os.fdopen(1, 'wb', closefd=False), line_buffering=True)
         sys.stderr = io.TextIOWrapper(os.fdopen(2, 'wb', closefd=False), line_buffering=True)
         os.chdir(self.directory)
-        if not writes:  # the time of a file is too coarse to tell one change from the next
+        if not writes:  # the time of a file is too coarse to distinguish successive changes
             sys.dont_write_bytecode = True
             os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
         if plain:

@@ -1,4 +1,4 @@
-"""Machines of test/running_gear, and on harder springs."""
+"""Machines of test/running_gear, also on harder springs."""
 
 from __future__ import annotations
 

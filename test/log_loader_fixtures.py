@@ -1,4 +1,4 @@
-"""Fixtures of the log-loader: its plants, compiled once for all tests of a room, and the reference run."""
+"""Fixtures of the log-loader: its plants, compiled once for all tests of a package, and the reference run."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from dyn_nodes.studies.reference import row, tabulated
 
 
 def matches(key, computed, tolerance):
-    """Compare a quantity with the numbers of a row; a tolerance for all, one for each, or a function of the numbers."""
+    """Compare a quantity with the numbers of a row; `tolerance`: for all, for each, or a function of the numbers."""
     numbers, values = np.asarray(tabulated(key), float), np.asarray(computed, float)
     assert values.shape == numbers.shape, f'{key}, {row(key)[0]}: shape {values.shape}'
     error = np.abs(values - numbers)
@@ -17,12 +17,12 @@ def matches(key, computed, tolerance):
 
 
 def upper(matrix):
-    """Upper triangle of a symmetric matrix, row by row; the lower one is checked to be its image."""
+    """Return the upper triangle of a matrix, row by row; check its symmetry."""
     array = np.asarray(matrix)
     np.testing.assert_allclose(array, array.T, rtol=1e-12, atol=1e-12 * np.abs(array).max())
     return array[np.triu_indices(len(array))]
 
 
 def symmetric(planes):
-    """Symmetric part of every plane."""
+    """Return the symmetric part of every plane."""
     return 0.5 * (planes + np.swapaxes(planes, 1, 2))

@@ -1,6 +1,6 @@
-"""Random machines on springs with running gear that gives way, idle pads, constraints and slopes; and a judge of rest.
+"""Random machines on springs with compliant running gear, idle pads, constraints and slopes; and their equilibrium.
 
-The judge minimises the potential of weight and springs by SciPy, on kinematics of its own.
+The equilibrium minimises the potential of weight and springs by SciPy, on separate kinematics.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ GRAVITY = 9.81
 FRICTION = 'friction: {static: 1.5, kinetic: 1.4}'
 LEVEL = (0.0, 0.0)
 OVERLOAD = 5.0
-"""Of every tenth machine: some of these tip over."""
+"""Load factor of every tenth machine: some of these tip over."""
 TILTED = 0.7
-"""Roll or pitch of a base that has fallen over, rad."""
+"""Roll or pitch of an overturned base, rad."""
 STILL = 1e-6
-"""Slope of the potential over the weight at rest, 1 or m."""
+"""Greatest slope of the potential over the weight at rest, 1 or m."""
 
 
 @dataclass
 class Body:
-    """A link with the joint that carries it: axis None is fixed; `free` joints are unknowns of the judge."""
+    """A link with the joint that carries it: axis None is fixed; `free` joints are unknowns of the equilibrium."""
 
     name: str
     parent: str
@@ -56,11 +56,11 @@ class Foot:
 
 @dataclass
 class Mechanism:
-    """A machine as the judge knows it, and the text of its files.
+    """A machine for the equilibrium, and the text of its files.
 
     Attributes:
-        opposed: names of two joints whose positions are opposite, of which the first is an unknown.
-        joints: positions of joints that are no unknowns, by name of the link; absent: those at the start.
+        opposed: names of two joints with opposite positions; the first one is an unknown.
+        joints: positions of known joints by name of the link; default: at the start.
         stops: stiffness of the stops of joints by name of the link.
     """
 
@@ -98,7 +98,7 @@ class Mechanism:
         lines += ['joints:', *classes] if classes else []
         return '\n'.join(lines) + '\n' + self.constraints
 
-    # -- judge ---------------------------------------------------------------------------------------------------------
+    # -- equilibrium ---------------------------------------------------------------------------------------------------
 
     @property
     def unknowns(self) -> list[str]:
@@ -106,7 +106,7 @@ class Mechanism:
         return [name for name in free if self.opposed is None or name != self.opposed[1]]
 
     def energy(self, unknowns: np.ndarray, slope: tuple[float, float]) -> float:
-        """Return the potential, J, at height, roll, pitch and joints: friction at the ground holds the place."""
+        """Return the potential, J, at height, roll, pitch and joints; friction fixes the horizontal position."""
         poses = self._poses(unknowns)
         down = -GRAVITY * _up_of(slope)
         total = 0.0
@@ -146,13 +146,13 @@ class Mechanism:
         return poses
 
     def rest(self, slope: tuple[float, float] | None = None) -> np.ndarray | None:
-        """Return height, roll, pitch and joints at rest; None where it falls over."""
+        """Return height, roll, pitch and joints at rest; None if it overturns."""
         slope = self.slope if slope is None else slope
         x = np.array([0.0, 0.0, 0.0, *(body.start for body in self.bodies if body.name in self.unknowns)])
         scale = 1.0 / (GRAVITY * sum(body.mass for body in self.bodies))
-        for _ in range(20):  # BFGS ends at the kinks of wheels that lift; the simplex goes on
+        for _ in range(20):  # BFGS ends at the kinks of lifting wheels; the simplex method continues
             for method in ('BFGS', 'Nelder-Mead'):
-                with np.errstate(all='ignore'):  # trials on the nose
+                with np.errstate(all='ignore'):  # trials near a pitch of 90 degrees
                     result = minimize(lambda u: scale * self.energy(u, slope), x, method=method)
                 x = result.x
                 if np.abs(x[1:3]).max() > TILTED:

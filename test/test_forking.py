@@ -1,4 +1,4 @@
-"""A process that is forked differs in nothing from one that is started."""
+"""A forked process equals a started one."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def both(module: str, *words: str, **options: object) -> tuple[ForkedProcess, su
 
 
 def program_frames(text: str) -> str:
-    """A text without the lines of a traceback that lead to the program."""
+    """Return a traceback without the lines that lead to the program."""
     return re.sub(r'  File "(?!.*forked_program).*\n(    .*\n)*', '', text)
 
 
@@ -67,14 +67,14 @@ def test_signals_end_both_alike(number):
         process.send_signal(number)
         _, errors = process.communicate(timeout=scaled_timeout(30))
         ends.append((process.returncode, process.poll(), program_frames(errors)))
-        process.send_signal(number)  # it has ended: nothing happens
+        process.send_signal(number)  # it has ended: no effect
     assert ends[0] == ends[1]
     assert ends[0][0] == -number
 
 
 @pytest.mark.parametrize('numbers', [[signal.SIGTERM], [signal.SIGINT, signal.SIGINT]])
 def test_nodes_end_alike(numbers):
-    """A node that runs; its ready line, then signals."""
+    """A running node: its ready line, then signals."""
     ends = []
     for process in both(
         'dyn_nodes.nodes.can_bridge_node', '--ros-args', '-p', 'mapping:=log_loader', '-p', 'interface:=virtual'
@@ -121,7 +121,7 @@ def test_the_start_of_a_recorder_gives_back_the_handlers_of_signals(monkeypatch)
     from dyn_nodes.nodes import recorder_node
 
     monkeypatch.setenv('ROS_DOMAIN_ID', 'none')
-    monkeypatch.setattr(recorder_node.faulthandler, 'enable', lambda: None)  # needs a descriptor, which a test takes
+    monkeypatch.setattr(recorder_node.faulthandler, 'enable', lambda: None)  # it needs a descriptor used by the test
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with pytest.raises(ValueError, match='ROS_DOMAIN_ID'):
         recorder_node.main([])

@@ -1,4 +1,4 @@
-"""No module imports itself over others, imports inside functions and under TYPE_CHECKING included."""
+"""No import cycles between modules, including imports inside functions and under TYPE_CHECKING."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def module_of(path: Path) -> str:
 
 
 def imported_modules(importer: str, names: Iterable[str], modules: Iterable[str]) -> set[str]:
-    """Modules behind the absolute names that a module imports: `a.b.f` is the module `a.b` where `f` is no module."""
+    """Return the modules of imported absolute names: `a.b.f` is the module `a.b` if `f` is no module."""
     local = set(modules)
     imported = {name if name in local else name.rpartition('.')[0] for name in names}
     return (imported & local) - {importer}
 
 
 def circles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """Sets of modules that import each other: the strongly connected components of more than one (Tarjan 1972)."""
+    """Return the sets of modules that import each other: strongly connected components (Tarjan 1972)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

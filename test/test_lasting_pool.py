@@ -1,4 +1,4 @@
-"""Processes that share out work survive the loss of any of them, and the results are those of one process."""
+"""A pool of processes survives the loss of any of them, with the results of one process."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def square(number: int) -> int:
 
 
 def fragile(work: tuple[str, int]) -> int:
-    """Kill the own process, once for each number that the folder does not hold yet."""
+    """Kill this process, once for each number missing in the folder."""
     folder, number = work
     mark = Path(folder) / str(number)
     if number % 5 == 3 and not mark.exists():

@@ -1,4 +1,4 @@
-"""The walls of the house (DESIGN, section 3), read off the imports of every module, those inside functions included."""
+"""Layers of the architecture (DESIGN, section 3), checked by the imports of every module, also inside functions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LAYERS = (
     {'studies'},
 )
 LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in packages}
-# rooms beside the layers: which layer is the lowest that may use them; they know none of the layers
+# packages beside the layers: the lowest layer that may use them; they import none of the layers
 BESIDE = {
     'common': 0,
     'common/errors': 0,
@@ -42,7 +42,7 @@ BESIDE = {
     'simulation/guards': LEVEL['simulation'],
     'viewer': LEVEL['nodes'],
 }
-# modules of dyn_nodes/middleware that are the same with and without ROS: which layer is the lowest that may use them
+# modules of dyn_nodes/middleware that are the same with and without ROS: the lowest layer that may use them
 ADAPTERS = {
     'bags': LEVEL['nodes'],
     'bag_reader': LEVEL['nodes'],
@@ -50,14 +50,14 @@ ADAPTERS = {
     'parameter_files': LEVEL['commands'],
 }
 OF_ROSLITE = {'middleware', 'common/errors', 'common/textfile', 'common/printing'}
-"""Rooms that import roslite; the modules of `common` only export its errors and its functions for text and YAML."""
+"""Packages that import roslite; the modules of `common` only export its errors and its functions for text and YAML."""
 MIDDLEWARE_USERS = {'nodes', 'commands', 'cli', 'middleware'}
 ROS = {'rclpy', 'cyclonedds', 'rosbags', 'rosidl_runtime_py', 'rosbag2_py', 'ament_index_python', 'launch_ros'}
 ROS_FREE = {package for package, level in LEVEL.items() if level < LEVEL['nodes']} | {'compile'}
 
 
 def package_at(parts: Sequence[str]) -> str:
-    """Return the room of a module, by the parts of its path or name: a package in another one may be a room."""
+    """Return the package of a module by the parts of its path or name; some subpackages count as packages."""
     nested = '/'.join(parts[:2]).removesuffix('.py')
     return nested if nested in LEVEL or nested in BESIDE else parts[0].removesuffix('.py')
 
@@ -67,7 +67,7 @@ def package_of(path: Path) -> str:
 
 
 def imports_of(path: Path) -> list[tuple[int, str]]:
-    """Line and absolute name of every import in a module."""
+    """Return line and absolute name of every import in a module."""
     root = PACKAGE if path.is_relative_to(PACKAGE) else ROSLITE
     package = ('dyn_nodes' if root == PACKAGE else 'roslite', *path.relative_to(root).parent.parts)
     imports = []
@@ -77,7 +77,7 @@ def imports_of(path: Path) -> list[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             start = '.'.join(package[: len(package) - node.level + 1]) + '.' if node.level else ''
             module = start + (node.module or '')
-            # `from dyn_nodes import simulation` names a room in its alias
+            # `from dyn_nodes import simulation` names a package in its alias
             imports += [(node.lineno, f'{module.rstrip(".")}.{alias.name}') for alias in node.names]
     return imports
 
@@ -91,18 +91,18 @@ MODULES = modules_of(PACKAGE)
 
 @cache
 def imports_of_package() -> dict[Path, list[tuple[int, str]]]:
-    """Imports of every module, read by the tests that want them and not by every process that collects."""
+    """Return the imports of every module; cached, and not read at collection."""
     return {path: imports_of(path) for path in MODULES}
 
 
 @cache
 def roslite() -> dict[Path, list[tuple[int, str]]]:
-    """Imports of every module of roslite."""
+    """Return the imports of every module of roslite."""
     return {path: imports_of(path) for path in modules_of(ROSLITE)}
 
 
 def package_imports(path: Path) -> list[tuple[str, str]]:
-    """(place, room imported) of every import of this package's own rooms; an adapter is `middleware.bags` and so on."""
+    """Return (location, package) of every import from dyn_nodes; adapters are `middleware.bags` and so on."""
     result = []
     for line, name in imports_of_package()[path]:
         parts = name.split('.')
@@ -122,9 +122,9 @@ def violations(rule) -> list[str]:
     ]
 
 
-def test_every_room_has_its_place():
+def test_every_package_has_a_layer():
     present = {package_of(path) for path in MODULES} - {'__init__', '__main__'}
-    assert present <= set(LEVEL) | set(BESIDE) | {'middleware'}, 'a new room needs a place in DESIGN section 3 and here'
+    assert present <= set(LEVEL) | set(BESIDE) | {'middleware'}, 'add a new package to DESIGN section 3 and here'
 
 
 def test_the_package_has_at_most_twenty_packages_and_three_loose_modules():
@@ -143,19 +143,19 @@ def test_lower_layers_never_import_higher_ones_or_their_neighbours():
     assert violations(allowed) == []
 
 
-def test_compile_knows_no_physics():
+def test_compile_imports_no_physics():
     allowed = {'compile', 'common', 'common/errors'}
     assert violations(lambda importer, imported, *_: importer != 'compile' or imported in allowed) == []
 
 
-def test_rooms_beside_the_layers_know_none_of_them():
+def test_packages_beside_the_layers_import_none_of_them():
     def allowed(importer, imported, *_):
         return importer not in BESIDE or imported == importer or imported in BESIDE
 
     assert violations(allowed) == []
 
 
-def test_rooms_beside_the_layers_are_used_from_their_layer_on():
+def test_packages_beside_the_layers_are_used_from_their_layer_on():
     def allowed(importer, imported, *_):
         return imported not in BESIDE or importer not in LEVEL or LEVEL[importer] >= BESIDE[imported]
 
@@ -170,7 +170,7 @@ def test_middleware_is_imported_by_nodes_and_commands_only():
     assert violations(lambda importer, imported, *_: imported != 'middleware' or importer in MIDDLEWARE_USERS) == []
 
 
-def test_middleware_knows_nothing_else_of_the_house():
+def test_middleware_imports_nothing_else_of_the_package():
     allowed = {'middleware', 'common'}  # common/share finds launch files; it imports no machine model
     assert violations(lambda importer, imported, *_: importer != 'middleware' or imported in allowed) == []
 
@@ -204,7 +204,7 @@ def test_modules_that_export_functions_of_roslite_define_none(module):
     assert all(isinstance(node, ast.Expr | ast.ImportFrom | ast.Assign) for node in body)
 
 
-def test_roslite_knows_nothing_of_this_package():
+def test_roslite_imports_nothing_of_this_package():
     imported = [
         f'{path.relative_to(ROSLITE.parent)}:{line} imports {name}'
         for path, imports in roslite().items()
@@ -216,7 +216,7 @@ def test_roslite_knows_nothing_of_this_package():
     assert named == [], 'by name, as in import_module'
 
 
-def test_parts_of_roslite_do_not_know_each_other():
+def test_parts_of_roslite_do_not_import_each_other():
     parts = {path.name for path in ROSLITE.iterdir() if (path / '__init__.py').is_file()}
     assert parts == {'bags', 'launching', 'runtime'}
     imported = [
@@ -232,7 +232,7 @@ def test_roslite_has_the_version_of_the_distribution():
     assert importlib.import_module('roslite').__version__ == importlib.import_module('dyn_nodes').__version__
 
 
-def test_nothing_below_the_nodes_knows_ros():
+def test_nothing_below_the_nodes_imports_ros():
     imported = [
         f'{path.relative_to(PACKAGE.parent)}:{line} imports {name}'
         for path, imports in imports_of_package().items()
@@ -262,13 +262,13 @@ def test_imports_are_found_in_every_spelling(monkeypatch, tmp_path, text, expect
 
 
 def test_simulation_stays_small():
-    """It became the place of whatever needs a compiled machine once: other rooms have their own."""
+    """`simulation` must not collect everything that needs a compiled machine: use the other packages."""
     lines = [len(path.read_text().splitlines()) for path in (PACKAGE / 'simulation').glob('*.py')]
-    assert sum(lines) <= 5500, 'simplify, or see which room the newcomer belongs to (docs/contributing.md)'
+    assert sum(lines) <= 5500, 'simplify, or move the new module to its package (docs/contributing.md)'
 
 
-def test_tests_lie_in_the_room_of_what_they_test():
-    """Others are of folders beside the package, of processes, of whole vehicles, and of files that are faulty."""
+def test_tests_are_in_the_folder_of_the_tested_package():
+    """The other folders test directories beside the package, processes, whole vehicles and faulty files."""
     beside = {
         'benchmarks',
         'docs',

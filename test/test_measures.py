@@ -1,4 +1,4 @@
-"""The table of measures: complete, and the only one."""
+"""The table of measures is complete and the only one."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_measure_has_words(name):
     assert callable(function_of(name))
 
 
-def test_an_unknown_measure_is_refused_by_name_and_shown_under_its_own():
+def test_an_unknown_measure_is_rejected_by_name_and_shown_under_its_name():
     with pytest.raises(KeyError, match="unknown stability measure 'mine'; known: static, "):
         measure('mine')
     assert measure_of('my_margin').label == 'my margin'
@@ -61,7 +61,7 @@ def test_the_table_loads_nothing_that_computes():
 
 
 def test_no_other_table_is_keyed_by_measures():
-    """What differs between measures stands in one place."""
+    """Differences between measures are defined in one table."""
     names = {*MEASURES, 'zmp_degree'}
     tables = []
     for path in sorted((ROOT / 'dyn_nodes').rglob('*.py')):

@@ -1,4 +1,4 @@
-"""The nightly tests run in an order drawn by a seed, and their page says what failed, by name."""
+"""The nightly tests run in an order drawn by a seed, and their page lists the failures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def names(seed):
     return [(item.path.name, item.name) for item in tests]
 
 
-def test_an_order_is_that_of_its_seed_and_has_every_test_once():
+def test_the_order_is_determined_by_the_seed_and_has_every_test_once():
     plain = [(item.path.name, item.name) for item in items()]
     assert names(1) == names(1) != names(2)
     assert sorted(names(1)) == plain != names(1)
@@ -52,7 +52,7 @@ def test_the_page_counts_and_names_what_failed(tmp_path):
     assert '| test/can/test\\_a.py::test\\_b\\[x\\|y] | 80 |' in lines
 
 
-def test_a_page_without_failures_says_so_and_one_without_tests_has_not_passed(tmp_path):
+def test_the_page_reports_no_failures_and_a_run_without_tests_has_not_passed(tmp_path):
     (tmp_path / 'report.xml').write_text('<testsuite time="1"><testcase classname="a" name="b"/></testsuite>')
     text, passed = nightly.page(tmp_path / 'report.xml', 'x')
     assert passed

@@ -1,4 +1,4 @@
-"""Workers begin with the files of their kind, and every file is run once."""
+"""Workers start with the files of their kind, and every file is run once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES = {
 
 
 class Worker:
-    """Takes the numbers of the tests that it is to run."""
+    """Stores the numbers of the assigned tests."""
 
     def __init__(self, name: str) -> None:
         self.gateway, self.shutting_down = SimpleNamespace(id=name), False
@@ -31,7 +31,7 @@ class Worker:
 
 
 def scheduled(count: int) -> tuple[Any, list[Worker], list[str]]:
-    """Return a scheduler that has given its first files to so many workers, and the tests, five a file."""
+    """Return a scheduler that has assigned its first files to `count` workers, and the tests, five a file."""
     paths = sorted([*FILES['computing'], *FILES['waiting']], key=scheduling.position)
     tests = [f'{path}::test_{k}' for path in paths for k in range(5)]
     options = {'numprocesses': count, 'tx': ['popen'] * count, 'loadscopereorder': False}
@@ -46,7 +46,7 @@ def scheduled(count: int) -> tuple[Any, list[Worker], list[str]]:
     return made, workers, tests
 
 
-def test_each_worker_begins_with_files_of_its_kind_and_ends_with_what_is_left() -> None:
+def test_each_worker_starts_with_files_of_its_kind_and_ends_with_the_rest() -> None:
     made, workers, tests = scheduled(3)
 
     def files(worker: Worker) -> list[str]:
@@ -71,7 +71,7 @@ def test_two_workers_or_half_of_them_wait(count: int, waiting: int) -> None:
     assert parts == ['waiting'] * waiting + ['computing'] * (count - waiting)
 
 
-def test_the_rooms_in_the_order_exist_and_stand_there_once() -> None:
+def test_the_packages_in_the_order_exist_and_are_unique() -> None:
     packages = [*scheduling.WAITING, *scheduling.COMPUTING]
     assert len(set(packages)) == len(packages)
     assert [package for package in packages if not (scheduling.TESTS / package).is_dir()] == []

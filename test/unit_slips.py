@@ -1,4 +1,4 @@
-"""Usual slips of units in the files of a machine: every dimensional number of its URDF and its machine YAML."""
+"""Common unit mistakes in the files of a machine: every dimensional number of its URDF and its machine YAML."""
 
 from __future__ import annotations
 
@@ -55,18 +55,18 @@ TYPED: dict[str, dict[str, float]] = {
     'm^(3/2)/kg^(1/2)': {'of a density in g/cm3': math.sqrt(1e3)},
     'friction': {'percent': 1e2},
 }
-"""How a number of an SI unit is typed by mistake: unit -> factor on the number."""
+"""Factors of numbers typed in a wrong unit, by SI unit."""
 EITHER = {'N m/rad or N/m': 'N/m', 'N m s/rad or N s/m': 'N s/m', 'rad/rad or rad/m': ''}
 FRICTIONS = ('static', 'kinetic', 'friction')
 
 
 class Slip(NamedTuple):
-    """One number that is typed in another unit.
+    """One number typed in another unit.
 
     Attributes:
         file: `urdf` or `yaml`.
         location: dotted key, or element and attribute of the URDF.
-        unit: in which it is typed.
+        unit: of the typed number.
         path: of the number in the file.
         factor: on it.
     """
@@ -79,7 +79,7 @@ class Slip(NamedTuple):
 
 
 def yaml_slips(values: dict[str, Any]) -> Iterator[Slip]:
-    """Return the slips of a machine YAML: one for every number that it holds and every usual unit."""
+    """Return the slips of a machine YAML: one for every number and every common unit."""
     for path, unit in _numbers(values, machine_keys(), ()):
         for name, factor in TYPED.get(EITHER.get(unit, unit), {}).items():
             yield Slip('yaml', '.'.join(map(str, path)), name, path, factor)
