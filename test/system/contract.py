@@ -1,4 +1,4 @@
-"""The contract of the nodes (DESIGN, section 5) as tables, and what a sane message of each topic looks like."""
+"""The contract of the nodes (DESIGN, section 5) as tables, with checks of the messages of each topic."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Check = Callable[[Any], object]
 
 @dataclass(frozen=True)
 class Output:
-    """A topic that a node publishes, and what a message of it must hold."""
+    """A published topic of a node, and the check of its messages."""
 
     topic: str
     type: str
     check: Check
     latched: bool = False
     settles: bool = False
-    """A good message comes in time, others may come too: from other nodes, or while an estimate settles."""
+    """A good message arrives in time; others may arrive too: from other nodes, or while an estimate settles."""
     event_driven: bool = False
-    """Something must happen first: only who publishes it is checked."""
+    """Published only on an event: only the publisher is checked."""
 
 
 def finite(values: Any) -> bool:
@@ -62,7 +62,7 @@ def transforms(parent: str, child: str) -> Check:
 
 
 def fixed_frames(msg: Any) -> bool:
-    """Every fixed joint of the URDF, where the URDF has it; there are no others."""
+    """Return whether the message has exactly the fixed joints of the URDF, at their poses."""
     published = {(t.header.frame_id, t.child_frame_id): vector(t.transform.translation) for t in msg.transforms}
     wanted = {(joint.parent, joint.child): joint.origin[:3, 3] for joint in MACHINE.joints if not joint.movable}
     return set(published) == set(wanted) and all(
@@ -82,7 +82,7 @@ def imu(msg: Any) -> bool:
 
 
 def reset_event(msg: Any) -> bool:
-    """Somebody has put the machine back: who, what, when."""
+    """The pose of the machine was reset: source, pose, time."""
     values = {pair.key: pair.value for pair in msg.values}
     return msg.name.endswith('dynamics_node: reset') and bool(msg.message) and float(values['time']) >= 0.0
 
@@ -143,7 +143,7 @@ def margin_topic(measure: str) -> str:
 
 
 def balance_outputs(measures: Sequence[str], frame: str, prefix: str = '') -> list[Output]:
-    """What every node that tells reactions and margins publishes."""
+    """Topics of every node that publishes reactions and margins."""
     start, frame_prefix = (f'{prefix}/', f'{prefix}_') if prefix else ('', '')
     made = [
         Output(f'{start}markers', 'visualization_msgs/msg/MarkerArray', markers_in(frame)),
@@ -244,15 +244,15 @@ OUTPUTS = {
     'can_bridge_node': BRIDGE,
     'viewer_node': [Output('payload', FLOAT, bool, event_driven=True)],
 }
-"""Of every node; those that all nodes have, /rosout, /parameter_events and /diagnostics, apart."""
+"""Topics of every node without those of all nodes: /rosout, /parameter_events and /diagnostics."""
 NAMESPACES = {
     'tip_over_governor_node': 'b',
     'teleop_node': 'b',
     'cartesian_controller_node': 'c',
     'can_bridge_node': 'd',
 }
-"""Where a node runs; the others in `a`. Teleop drives the machine of `b` through the governor; in `c` a node holds the
-hand of the machine of `a`, which does not take its commands; in `d` a bridge listens to a silent bus."""
+"""Namespaces of the nodes outside `a`. Teleop drives the machine of `b` through the governor; in `c` a node holds
+the hand of the machine of `a`, which ignores its commands; in `d` a bridge subscribes to an idle bus."""
 INPUTS = {
     'dynamics_node': {'joint_command': STATES, 'payload': FLOAT},
     'hydraulic_actuator_node': {'joint_states': STATES, 'valve_commands': ARRAY},
@@ -302,7 +302,7 @@ SERVICES = {
     'hydraulic_actuator_node': {'reset': 'std_srvs/srv/Trigger'},
     'can_bridge_node': {'arm': 'std_srvs/srv/SetBool', 'activate': 'std_srvs/srv/SetBool'},
 }
-"""Under the node's name; those of parameters, which every node has, apart."""
+"""Services under the node's name, without the parameter services of every node."""
 DIAGNOSTICS = {
     'dynamics_node': ('simulation', 'commands', 'stability'),
     'hydraulic_actuator_node': (),

@@ -1,4 +1,4 @@
-"""Real node processes on a domain of their own, and a probe that listens to them."""
+"""Node processes on a separate domain, and a probe that subscribes to their topics."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ HAS_FRAMES = TFMessage is not None
 
 
 def interrupt(process: Process) -> None:
-    """Send what Ctrl-C sends to a process that runs; one that is frozen takes it once it goes on."""
+    """Send SIGINT to a running process; a stopped one receives it when it continues."""
     if process.poll() is None:
         process.send_signal(signal.SIGCONT)
         process.send_signal(signal.SIGINT)
 
 
 def end(*processes: Process, seconds: float = 20.0) -> None:
-    """Interrupt processes; one that does not end in so many seconds is killed, with its group where it leads one."""
+    """Interrupt processes; kill those that do not end in time, with the process groups that they lead."""
     for process in processes:
         interrupt(process)
     for process in processes:
@@ -51,7 +51,7 @@ def end(*processes: Process, seconds: float = 20.0) -> None:
 
 
 def launched(domain: int, *words: str, seconds: float = 280.0) -> str:
-    """Return what `dyn-nodes launch` with these words prints until its run is over."""
+    """Return the output of `dyn-nodes launch` with these arguments until the end of its run."""
     command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
     run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
@@ -69,7 +69,7 @@ class Processes:
         self.running: dict[str, Process] = {}
 
     def start(self, node: str, remapped: dict[str, str] | None = None, **parameters: object) -> None:
-        """Start a node; one that watches ages is told that the machine is simulated, unless its partner is external."""
+        """Start a node; if it checks ages, configure it for a simulated machine unless its partner is external."""
         words = ['--ros-args']
         if node in WATCHING_AGES and parameters.get('partner') != 'external':
             parameters = {'use_sim_time': True, **parameters}
@@ -115,7 +115,7 @@ def literal(value: object) -> str:
 
 
 class Probe:
-    """A node in the test's own process, spun by a thread; keeps the last message of each topic."""
+    """A node in the process of the test, spun by a thread; stores the last message of each topic."""
 
     def __init__(self, domain: int) -> None:
         self.context = Context()
@@ -154,14 +154,14 @@ class Probe:
     def until(self, condition, event: str, timeout: float = 20.0) -> None:
         end = time.monotonic() + scaled_timeout(timeout)
         while time.monotonic() < end:
-            with contextlib.suppress(KeyError):  # of `last`: that topic has not arrived yet
+            with contextlib.suppress(KeyError):  # of `last`: no message of that topic has arrived yet
                 if condition():
                     return
             time.sleep(0.02)
         raise AssertionError(f'{event} has not happened in {timeout:g} s; health: {self.health}')
 
     def ask(self, kind: type, name: str, request: object, once: bool = False, timeout: float = 120.0) -> object:
-        """Return the answer of a service; `once`: the request must not be sent twice."""
+        """Return the response of a service; `once`: never repeat the request."""
         client = self.node.create_client(kind, name)
         question = Question(client, request, once)
         self.until(question.is_answered, f'an answer of {name}', timeout)

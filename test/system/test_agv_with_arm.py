@@ -1,4 +1,4 @@
-"""An omnidirectional vehicle with an arm through real processes, as in docs/tutorials/drive_a_vehicle.md.
+"""An omnidirectional vehicle with an arm as processes, as in docs/tutorials/drive_a_vehicle.md.
 
 It drives and reaches at once, its margins warn before its wheels lift when it brakes hard, and its bag replays.
 """
@@ -32,7 +32,7 @@ SPEED = 1.5
 
 
 class Driver:
-    """Drives ahead until it brakes, and has the arm reach out on the way."""
+    """Drives ahead with a reaching arm until it brakes."""
 
     def __init__(self, probe) -> None:
         self.time, self.reaching = 0.0, False
@@ -55,7 +55,7 @@ class Driver:
 
 @pytest.fixture
 def bag(processes, probe, tmp_path) -> Path:
-    """The bag of a run in which the vehicle brakes as hard as its motors can, with 8 kg held out ahead."""
+    """Return the bag of a run with full braking and 8 kg held out ahead."""
     Driver(probe)
     directory = tmp_path / 'bag'
     processes.start('recorder_node', directory=directory, use_sim_time=True)
@@ -111,7 +111,7 @@ def test_it_drives_and_reaches_warns_lifts_and_replays(bag, processes, probe, do
     print(f'{warnings[first]!r} {1e3 * lead:.1f} ms before the lift-off at {min(lifts):.4f} s')
     assert lead > 0.004
 
-    # its bag replays, with the margins that were recorded
+    # its bag replays with the recorded margins
     recorded = [msg.data for _, msg in messages['/stability/load_share']]
     replayed: list[float] = []
     probe.node.create_subscription(

@@ -1,4 +1,4 @@
-"""A simulated log-loader behind a bus and a bridge at its other end, over two serial ports joined by a wire."""
+"""A simulated log-loader behind a bus with a bridge at the other end, over two connected serial ports."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Volts, SetBool = message('std_msgs/msg/Float64MultiArray'), service('std_srvs/sr
 
 @pytest.fixture
 def mapping(tmp_path):
-    """The mapping of the package with the timeouts that a busy computer needs."""
+    """Return the mapping of the package with timeouts for a busy computer."""
     source = Path(__file__).resolve().parents[2] / 'config' / 'can'
     text = (source / 'log_loader.yaml').read_text()
     assert 'timeout: 0.1' in text

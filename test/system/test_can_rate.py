@@ -2,8 +2,7 @@
 
     CAN_SECONDS=600 pytest -m slow -s test/system/test_can_rate.py
 
-prints what was measured. Machine, bridges, monitor and governor are processes; between the two sides there are
-frames only.
+prints the measurements. Machine, bridges, monitor and governor are processes; the two sides exchange only frames.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ JOINTS = ('swing_joint', 'boom_joint', 'stick_joint')
 STEPS = np.array([1.8e-4, 8.4e-5, 3.6e-4])
 """rad, one step of the signals (`dyn-nodes check config/can/log_loader.yaml`)."""
 COMPLETING = (b't1018', b't1008')
-"""Start of the frames of joint velocities and positions as text: the later one completes joint states."""
+"""Text prefixes of the frames of joint velocities and positions: the later one completes joint states."""
 
 
 class Wire:
-    """Joins two serial ports, and keeps when frames of joints passed and how many of all did.
+    """Connects two serial ports; records the times of joint frames and the number of all frames.
 
     Attributes:
         ports: their names.
         passed: times of the frames that complete joint states, s.
         frames: of both directions.
-        blocked: writes of which the other end took nothing.
+        blocked: writes that the other end did not accept.
     """
 
     def __init__(self) -> None:
@@ -105,7 +104,7 @@ def wire():
 
 @pytest.fixture
 def mapping(tmp_path):
-    """The mapping of the package, its messages twice as often, with the timeouts that a busy computer needs."""
+    """Return the mapping of the package at twice the rate, with timeouts for a busy computer."""
     source = Path(__file__).resolve().parents[2] / 'config' / 'can'
     bus, text = (source / 'log_loader.dbc').read_text(), (source / 'log_loader.yaml').read_text()
     for before, after in ((' 10;', ' 5;'), (' 20;', ' 10;'), (' 50;', ' 25;')):
@@ -113,7 +112,7 @@ def mapping(tmp_path):
     assert bus.count(' 5;') == 5
     (tmp_path / 'log_loader.dbc').write_text(bus)
     path = tmp_path / 'log_loader.yaml'
-    # a simulation that a busy computer holds up catches up faster than the machine could move
+    # a delayed simulation catches up faster than the machine could move
     path.write_text(text.replace('timeout: 0.1', 'timeout: 3.0').replace(', max_rate: 3.0', ''))
     return path
 
@@ -126,7 +125,7 @@ def bridge(mapping, role, port):
 
 
 class Far:
-    """The side that sees frames only: levers in, state and measurements of the bridge and of the governor out."""
+    """The side with frames only: levers in, state and measurements of bridge and governor out."""
 
     def __init__(self, tester) -> None:
         self.tester = tester
@@ -161,7 +160,7 @@ class Far:
             self.until(agreed)
 
     def counts(self) -> dict[str, int]:
-        """Return what both bridges count: frames sent and used, by node the newest value; frames lost."""
+        """Return the counters of both bridges: frames sent, used and lost, newest values by node."""
         counters: dict[str, int] = {}
         for array in self.health:
             for status in array.status:
@@ -223,7 +222,7 @@ def added_delays(passed: np.ndarray, arrived: np.ndarray) -> np.ndarray:
 
 
 def same(far: Far) -> bool:
-    """Return whether joints are the same over topics and over frames, to half a step of the signals."""
+    """Return whether joints over topics and over frames agree to half a step of the signals."""
     order = [list(far.truth[-1].name).index(name) for name in JOINTS]
     wanted = np.array(far.truth[-1].position)[order]
     return bool((np.abs(np.array(far.received[-1].position) - wanted) <= 0.51 * STEPS + 1e-5).all())

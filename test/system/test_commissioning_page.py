@@ -41,7 +41,7 @@ EXPECTED = {
     'governor report': 'interventions: ',
     'service call': 'success: true',
 }
-"""What the commands print."""
+"""Expected output of the commands."""
 
 
 def lines_of_page() -> list[str]:
@@ -50,7 +50,7 @@ def lines_of_page() -> list[str]:
 
 
 class Walker:
-    """Runs lines of the page in a directory; processes that stay go on in the background."""
+    """Runs lines of the page in a directory; persistent processes continue in the background."""
 
     def __init__(self, folder: Path, replaced: dict[str, str]) -> None:
         self.folder, self.replaced = folder, replaced
@@ -102,7 +102,7 @@ class Walker:
         return output
 
     def until(self, text: str, expected: str) -> str:
-        """Run a line again until it prints a text: nodes have to start, and levers to be silent before `arm`."""
+        """Repeat a line until it prints a text: nodes must start, and levers must time out before `arm`."""
         end = time.monotonic() + scaled_timeout(120)
         while True:
             status, output = self.once(text)
@@ -117,8 +117,8 @@ class Walker:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_every_command_of_the_page_does_what_the_page_says(line, tmp_path):
-    mapping = mapping_in(tmp_path, timeout='3.0')  # this computer may be busy
+def test_every_command_of_the_page_has_the_documented_effect(line, tmp_path):
+    mapping = mapping_in(tmp_path, timeout='3.0')  # the computer may be busy
     walker = Walker(
         tmp_path, {'/tmp/bus_a': line[0], '/tmp/bus_b': line[1], 'mapping:=log_loader': f'mapping:={mapping}'}
     )
@@ -143,7 +143,7 @@ def test_every_command_of_the_page_does_what_the_page_says(line, tmp_path):
         low, high = map(float, re.search(r'payload at the end: (\S+) to (\S+) kg', ''.join(printed.values())).groups())
         assert low < 672.6 < high
         assert high - low < 60.0
-        # its operator takes the levers: two controllers must not command one machine
+        # the operator takes over the levers: two controllers must not command one machine
         walker.run(LEVERS)
         walker.until('dyn-nodes topic echo /can/state --once', 'shadow: another control unit sends ValveCommands')
     finally:

@@ -1,4 +1,4 @@
-"""Nodes in one process, or each in its own: the same bag, byte for byte."""
+"""Nodes in one process and in separate processes: the same bag, byte for byte."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def launch(tmp_path):
 
 
 def test_equal_runs_give_equal_bags_composed_and_separate_whatever_the_hash_seed(launch, tmp_path):
-    """All topics: /diagnostics, /rosout, /parameter_events and /events, too. The three runs disturb each other."""
+    """All topics, also /diagnostics, /rosout, /parameter_events and /events. The three runs disturb each other."""
     runs = []
     for number, compose in enumerate(('true', 'true', 'false')):
         bag = tmp_path / str(number) / 'bag'
@@ -66,7 +66,7 @@ def test_equal_runs_give_equal_bags_composed_and_separate_whatever_the_hash_seed
 
 
 @pytest.mark.parametrize('path', COMPOSABLE, ids=lambda path: path.name.split('.')[0])
-def test_a_composing_launch_file_hands_on_every_argument_and_composes_every_node_but_the_cockpit(path):
+def test_a_composing_launch_file_passes_every_argument_and_composes_every_node_but_the_cockpit(path):
     root = ET.parse(path).getroot()
     declared = {arg.get('name') for arg in root.findall('arg')} - {'compose'}
     (node,) = [item for item in root.findall('node') if item.get('exec') == 'composition_node']

@@ -1,4 +1,4 @@
-"""The contract of electric_actuator_node from another process: topics, types, services, diagnostics, its end."""
+"""The contract of electric_actuator_node, read by another process: topics, types, services, diagnostics, its end."""
 
 from __future__ import annotations
 

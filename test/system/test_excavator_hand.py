@@ -1,4 +1,4 @@
-"""The bucket of the excavator led on a line over topics: closed loops, tracks and oil, nodes in processes apart."""
+"""The bucket of the excavator guided on a line over topics: closed loops, tracks, oil and separate processes."""
 
 from __future__ import annotations
 

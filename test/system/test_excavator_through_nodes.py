@@ -1,4 +1,4 @@
-"""The excavator on its tracks through real processes in lockstep: it stands, drives by cmd_vel and turns, watched."""
+"""The excavator on its tracks as processes in lockstep: it rests, drives by cmd_vel and turns, with margins."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ AT_REST, AHEAD, END = 1.0, 4.0, 7.0
 
 
 def wanted(time):
-    """Stand, drive ahead, turn on the spot."""
+    """Return the wanted twist: rest, drive ahead, turn on the spot."""
     if time < AT_REST:
         return 0.0, 0.0, 0.0
     return (0.4, 0.0, 0.0) if time < AHEAD else (0.0, 0.0, 0.2)

@@ -1,4 +1,4 @@
-"""Nodes killed one by one, and commands that must not be used: the others say so and hold a safe state."""
+"""Killed nodes and invalid commands: the other nodes report them and hold a safe state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def level(probe, name: str) -> int:
 
 @pytest.fixture(scope='module')
 def shared(tmp_path_factory):
-    """Processes and a probe for all tests of one machine: a test starts anew only what the one before has killed."""
+    """Processes and a probe for all tests of one machine: a test restarts only the nodes killed before."""
     domain = next_domain()
     nodes, listener = Processes(domain, tmp_path_factory.mktemp('machine')), Probe(domain)
     for kind, topic in (
@@ -49,7 +49,7 @@ def probe(shared):
 
 @pytest.fixture
 def machine(shared):
-    """Dynamics, hydraulics and controller, running in real time at rest."""
+    """Dynamics, hydraulics and controller in real time at rest."""
     nodes, listener = shared
     for name in CHAIN:
         if name not in nodes.running:
@@ -62,12 +62,12 @@ def machine(shared):
 
 
 def commands(probe, before) -> int:
-    """Return how many efforts have come since then."""
+    """Return the number of efforts received since a count."""
     return probe.count['joint_command'] - before.get('joint_command', 0)
 
 
 def silences(probe, name: str = '') -> list[str]:
-    """Return the statuses of a node, or of all, that miss messages of another one."""
+    """Return the statuses of a node, or of all, that report missing messages."""
     missing = ('no valve_commands', 'no joint_states', 'no command')
     return [
         entry for entry, (_, text, _) in probe.health.items() if entry.startswith(name) and text.startswith(missing)
@@ -78,7 +78,7 @@ def positions(probe) -> np.ndarray:
     return np.array(probe.last['joint_states'].position)
 
 
-def test_dynamics_holds_the_joints_without_the_actuator_node_and_goes_on_when_it_comes_back(machine, probe):
+def test_dynamics_holds_the_joints_without_the_actuator_node_and_continues_when_it_returns(machine, probe):
     before = positions(probe)
     machine.kill('hydraulic_actuator_node')
     probe.until(lambda: level(probe, 'dynamics_node: commands') == ERROR, 'the report of a silent actuator')
@@ -113,7 +113,7 @@ def rejections(probe) -> dict[str, str]:
 
 
 def publish_when_subscribed(probe, publisher, msg) -> None:
-    """A volatile message is lost on a reader that has not matched the writer yet: give both sides a moment."""
+    """Publish after the match: a volatile message is lost on a reader that has not matched the writer yet."""
     probe.until(lambda: publisher.get_subscription_count() > 0, 'the node', 60)
     time.sleep(0.5)
     publisher.publish(msg)

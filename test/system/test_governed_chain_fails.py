@@ -1,4 +1,4 @@
-"""Nodes of a governed machine that are killed, stopped or silent while it works: it comes to rest as is certified."""
+"""Nodes of a governed machine are killed, stopped or silenced at work: it comes to rest by the certified stop."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ TIMEOUT = {'command_timeout': 1.0}
 CHAIN = ('controller_node', 'tip_over_governor_node', 'hydraulic_actuator_node', 'dynamics_node')
 WHEELS = ('front_right', 'front_left', 'rear_right', 'rear_left')
 MOVING, RESTING = 0.05, 0.01
-"""Fastest joint of a machine that works, and of one at rest, rad/s."""
+"""Speed of the fastest joint at work, and at rest, rad/s."""
 REST = 1.0
-"""Simulated time of rest, s; the work that goes on reverses in less."""
+"""Simulated time of rest, s; continued work reverses in less."""
 RESERVE = GovernorSettings().reserve
-"""What every stop that the governor certifies leaves on each wheel."""
+"""Least wheel load share of every certified stop."""
 SEGMENT = '  - {{name: part_{k}, start: {start}, end: {end}, ramp: 0.2, volts: {{boom: {volts}, swing: {volts}}}}}\n'
 
 
 def to_and_fro(path):
-    """A task that moves boom and swing for as long as a busy computer may need."""
+    """Return a task that moves boom and swing long enough for a busy computer."""
     parts = [SEGMENT.format(k=k, start=0.2 + k, end=1.2 + k, volts=(-1) ** k * 4.5) for k in range(600)]
     path.write_text('name: to_and_fro\nduration: 700.0\nsegments:\n' + ''.join(parts))
     return path
@@ -35,7 +35,7 @@ def to_and_fro(path):
 
 @pytest.fixture
 def machine(processes, probe, tmp_path):
-    """Dynamics, hydraulics, governor, monitor and, unless told otherwise, a controller, as processes in real time."""
+    """Dynamics, hydraulics, governor, monitor and by default a controller, as processes in real time."""
     probe.listen('sensor_msgs/msg/JointState', 'joint_states')
     probe.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
     probe.listen('std_msgs/msg/Float64', 'hydraulics/boom/spool')
@@ -83,7 +83,7 @@ def seconds(probe) -> float:
 
 
 def until_at_rest(probe, node):
-    """The machine stands still; of one that no longer moves, as nobody simulates it, the valves go to neutral."""
+    """Wait until the machine is at rest; if it is no longer simulated, until its valves are neutral."""
     if node == 'dynamics_node':
         seen = probe.count['valve_commands']
         probe.until(
@@ -147,7 +147,7 @@ def test_a_node_of_the_chain_that_is_killed_or_stopped_brings_the_machine_to_res
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize('action', ['kill', 'freeze'])
-def test_without_the_monitor_the_governor_counts_on_the_rated_payload_and_the_work_goes_on(
+def test_without_the_monitor_the_governor_assumes_the_rated_payload_and_the_work_continues(
     machine, processes, probe, action
 ):
     loads = machine()
@@ -164,8 +164,8 @@ def test_without_the_monitor_the_governor_counts_on_the_rated_payload_and_the_wo
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_levers_that_are_silent_bring_the_machine_to_rest(machine, probe):
-    """Who gave the commands still runs, and gives none."""
+def test_levers_without_messages_bring_the_machine_to_rest(machine, probe):
+    """The commanding node still runs, without commands."""
     loads = machine(controller=False)
     publisher = probe.node.create_publisher(Float64MultiArray, 'valve_commands_in', QoSProfile(depth=10))
     stopped = threading.Event()

@@ -19,7 +19,7 @@ BOTH = 'false', 'true'
 
 @pytest.fixture
 def run_task(domain, tmp_path):
-    """Play the reference task without recovery in lockstep; return what the recorder heard."""
+    """Run the reference task without recovery in lockstep; return the bag and the output."""
 
     def run(machine='log_loader', **arguments):
         bag = tmp_path / f'bag_{len(list(tmp_path.iterdir()))}'
@@ -54,7 +54,7 @@ def tilt(data):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_task_without_recovery_does_not_overturn_with_the_governor(run_task):
-    """It does without: test_governed_machine.py, and 75 degrees at 13.0 s in the studies."""
+    """Without governor it overturns: test_governed_machine.py, and 75 degrees at 13.0 s in the studies."""
     governed, text = run_task(monolithic='true', governor='true', monitor='true')
     assert 'finished' in text, text
     assert 'overturned' not in text
@@ -86,8 +86,8 @@ def test_the_planar_machine_that_tips_without_the_governor_keeps_its_wheels_with
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_with_the_payload_weighed_the_task_reaches_farther_out(run_task):
-    """The reach lasts 3.8 s. Weighed to 160 kg instead of taken for 1,020 kg uncertain, the boom comes 3.0 degrees down
-    in them, not 0.5."""
+    """In the 3.8 s of the reach the boom descends by 3.0 degrees with the payload weighed to 160 kg, and by 0.5 degrees
+    with an uncertainty of 1,020 kg."""
     governed, text = run_task(compose='true', governor='true', monitor='true', estimated_payload='true')
     assert 'finished' in text, text
     assert tilt(governed).max() < 1.5
@@ -99,12 +99,12 @@ def test_with_the_payload_weighed_the_task_reaches_farther_out(run_task):
 
 
 def joint_position(data, name):
-    """Positions of a joint, degrees."""
+    """Return the positions of a joint, degrees."""
     return np.degrees(data.table('joint_states')[f'{name}_joint/position'])
 
 
 OUT, IN = (1.0, 6.0), (6.5, 9.5)
-"""Times at which the operator holds the levers of the demo's task out, and pulls in, s."""
+"""Intervals of levers out and in, in the task of the demo, s."""
 DEMO = f"""
 name: out_and_in
 description: the levers of the demo's task, held out for longer, and nobody recovers it before the operator pulls in
@@ -117,7 +117,7 @@ segments:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_demo_is_stopped_before_a_wheel_lifts_and_goes_on_as_the_operator_pulls_in(run_task, tmp_path):
+def test_the_demo_is_stopped_before_a_wheel_lifts_and_continues_as_the_operator_pulls_in(run_task, tmp_path):
     """Without the governor these levers lift wheels."""
     task = tmp_path / 'out_and_in.yaml'
     task.write_text(DEMO)
@@ -143,7 +143,7 @@ def test_the_demo_is_stopped_before_a_wheel_lifts_and_goes_on_as_the_operator_pu
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_governed_lockstep_run_is_the_same_every_time_though_the_imu_has_a_topic_of_its_own(run_task):
+def test_a_governed_lockstep_run_is_repeatable_although_the_imu_has_a_separate_topic(run_task):
     first, second = (run_task(monolithic='true', governor='true', duration='2.0')[0] for _ in range(2))
     assert first.counts['/imu'] == 201
     for topic in ('valve_commands', 'governor/scale', 'joint_states', 'imu'):

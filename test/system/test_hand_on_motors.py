@@ -1,4 +1,4 @@
-"""The tool of the tutorial's UR10 on a platform led by targets over topics, on its electric motors, in processes."""
+"""The tool of the tutorial's UR10 on a platform guided by targets over topics, with electric motors, in processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BENT = {'ur10_shoulder_lift_joint': -1.2, 'ur10_elbow_joint': 1.6, 'ur10_wrist_1
 
 @pytest.fixture(scope='module')
 def files(tmp_path_factory):
-    """The machine of the tutorial: made by its commands, with the motors of its page."""
+    """The machine of the tutorial, made by its commands, with the motors of its page."""
     robots = pytest.importorskip('pinocchio', reason='example-robot-data comes with the extra dev') and _robots()
     folder = tmp_path_factory.mktemp('ur10')
     urdf, config = folder / 'ur10_on_platform.urdf', folder / 'ur10_on_platform.yaml'
@@ -44,7 +44,7 @@ def _robots():
 
 
 class Watch:
-    """The way of the tool, seen from the base link, and the reports of the motors."""
+    """Positions of the tool in the base link, and the reports of the motors."""
 
     def __init__(self, probe, machine, hand):
         self.hand, self.positions, self.states, self.reports = hand, {}, [], {}
@@ -73,7 +73,7 @@ class Watch:
                 )
 
     def at_rest(self):
-        """True half a second after the last change of a state that ends a motion."""
+        """True 0.5 s after the last change of a final state of a motion."""
         finished = len(self.states) > 1 and self.states[-1].startswith(('holding', 'stopped'))
         return finished and self.time - self.since > 0.5
 
@@ -86,7 +86,7 @@ class Watch:
 
 
 def run(processes, probe, files, move, **parameters):
-    """Send the tool along a line and wait for its end; return its distances from it, its ways and what was watched."""
+    """Send the tool along a line and wait for its end; return distances from the line, travel and the recorded data."""
     machine = machine_of(str(files['machine']), str(files['config']))
     hand = hand_of(machine, 'ur10_tool0')
     watch = Watch(probe, machine, hand)
@@ -108,7 +108,7 @@ def run(processes, probe, files, move, **parameters):
     target_position.x, target_position.y, target_position.z = (start + np.array(move)).tolist()
     target.publish(goal)
     probe.until(watch.at_rest, 'the end of the motion', 280)
-    positions = dict(watch.positions)  # what ends first leaves the arm without volts
+    positions = dict(watch.positions)  # the first node that ends leaves the arm without volts
     processes.stop()
     assert 'Traceback' not in processes.log('cartesian_controller_node')
     rows = np.array([positions[time] for time in sorted(positions)]) - start

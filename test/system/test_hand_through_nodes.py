@@ -1,4 +1,4 @@
-"""The log-loader's grapple led by targets over topics: nodes in processes of their own, in lockstep."""
+"""The log-loader's grapple guided by targets over topics: nodes in separate processes, in lockstep."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ OTHERS = ['hydraulic_actuator_node', 'cartesian_controller_node']
 
 @pytest.fixture
 def warnings():
-    """Statuses of the stability on /diagnostics that warn, in their order."""
+    """Warning statuses of the stability on /diagnostics, in their order."""
     return []
 
 
 @pytest.fixture
 def lead(processes, probe, warnings):
-    """Start the nodes at a place of the grapple, send another one, and return what was seen until the end."""
+    """Start the nodes at a grapple position, send a target, and return the data until the end."""
 
     def run(start, end, payload, duration):
         machine = machine_of('log_loader', '')
@@ -110,7 +110,7 @@ def test_the_grapple_follows_a_line_of_3_m_at_half_a_metre_a_second_through_the_
 
 
 @pytest.mark.slow
-def test_where_a_line_leads_too_far_out_the_margins_warn_with_edge_and_value(lead, warnings):
+def test_on_a_line_that_leads_too_far_out_the_margins_warn_with_edge_and_value(lead, warnings):
     start, end = (5.6, -0.12, 0.5), (8.0, -0.12, 0.5)
     positions, _, last = lead(start, end, 3500.0, 5.0)
     off, along = off_the_line(positions, start, end)

@@ -1,4 +1,4 @@
-"""The log-loader with cylinders as bodies through its launch file: a process each for dynamics, oil, levers and bag."""
+"""The log-loader with cylinders as bodies by its launch file: separate processes for dynamics, oil, levers and bag."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ segments:
 DURATION = 2.0
 PINS = ('boom_pin', 'rocker_pin', 'horn_pin')
 HOLDING = 1.1
-"""Effort limit over the effort at rest: the boom cannot be lifted within it."""
+"""Ratio of effort limit to effort at rest: the boom cannot be lifted within it."""
 
 
 def recorded(folder: Path, *words: str) -> BagData:
@@ -39,7 +39,7 @@ def recorded(folder: Path, *words: str) -> BagData:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_oil_bodies_and_levers_in_processes_move_it_as_one_system_does(tmp_path):
-    """Positions of the split system are those of the monolithic plant; pins, ground and margins are published."""
+    """Positions of the split system and of the monolithic plant are equal; pins, ground and margins are published."""
     bag = recorded(tmp_path)
     machine, states = machine_of('log_loader_linkage', ''), bag.table('joint_states')
     plant = Plant(machine, 'hydraulic', 5e-3, 5e-4, values={'joint_stop_scale': 1.0})
@@ -72,7 +72,7 @@ def test_oil_bodies_and_levers_in_processes_move_it_as_one_system_does(tmp_path)
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_cylinder_that_pushes_more_than_its_joint_takes_does_not_stop_time(tmp_path):
-    """The run ends at its time; the boom is held where its cylinder asks for too much, and /diagnostics says so."""
+    """The run ends at its time; the boom is held while its cylinder exceeds the limit, and /diagnostics reports it."""
     urdf = find_resource('urdf/log_loader_linkage.urdf').read_text()
     machine = machine_of('log_loader_linkage', '')
     plant = Plant(machine, 'hydraulic', 5e-3, 5e-4)

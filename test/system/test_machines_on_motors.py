@@ -1,4 +1,4 @@
-"""Machines on electric motors through real processes in lockstep: a vehicle by cmd_vel, arm A6 by a trajectory."""
+"""Machines on electric motors as processes in lockstep: a vehicle by cmd_vel, arm A6 by a trajectory."""
 
 from __future__ import annotations
 

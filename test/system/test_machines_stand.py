@@ -1,7 +1,7 @@
-"""Every machine of this package stands: at rest nothing accelerates, the ground carries its weight, nothing drifts.
+"""Every machine of this package is at rest: no acceleration, no drift, and the ground carries its weight.
 
-The machines are the files in config/ with a URDF or a launch file of their name: a new one is covered without a line
-here. One without a launch file starts by launch/machine.launch.xml.
+The machines are the files in config/ with a URDF or a launch file of their name: new ones are covered automatically.
+A machine without a launch file starts by launch/machine.launch.xml.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ MACHINES = sorted(
     if (ROOT / 'urdf' / f'{path.stem}.urdf').exists() or (ROOT / 'launch' / f'{path.stem}.launch.xml').exists()
 )
 QUICK = {'log_loader': 'hydraulic', 'four_bar': 'effort'}
-"""Machines that tests compile anyway, with the actuation."""
+"""Machines compiled by other tests, with their actuation."""
 MINUTE, PERIOD = 60.0, 0.01
 DRIFT = 1e-6  # m or rad
 SETTLED, SAG = 5.0, 1e-3
-"""Time after which nothing moves any more, s, and how far until then, m, rad or of the weight."""
+"""Time after which nothing moves, s, and greatest motion until then, m, rad or share of the weight."""
 OF_WEIGHT = 1e-6
 
 
 def machine_named(name: str) -> Machine:
-    """Return the machine that a launch file of this name starts, or that of the files of this name."""
+    """Return the machine of the launch file or of the files with this name."""
     path = ROOT / 'launch' / f'{name}.launch.xml'
     if not path.exists():
         return machine_of(name, '')
@@ -49,7 +49,7 @@ def machine_named(name: str) -> Machine:
 
 
 def standing(name: str) -> Machine:
-    """Return a machine that starts at rest; skip one that its file sets in motion, such as the disc."""
+    """Return a machine that starts at rest; skip machines that their files set in motion, such as the disc."""
     machine = machine_named(name)
     if machine.initial.moves:
         pytest.skip(f'{name} starts in motion: see test/vehicles/test_rolling_disc.py')
@@ -96,7 +96,7 @@ def test_at_rest_nothing_accelerates_and_the_ground_carries_the_weight(name):
 
 @pytest.mark.parametrize('name', QUICK)
 def test_a_machine_stands_for_a_minute(name):
-    """As in dynamics_node without a command: valves shut, or the joints held where they are."""
+    """As in dynamics_node without a command: closed valves, or held joints."""
     machine = machine_named(name)
     plant = Plant(machine, QUICK[name], PERIOD, 1e-3, values={'joint_stop_scale': 1.0})
     positions, base = plant.positions.copy(), plant.base_pose()[0].copy()
@@ -115,7 +115,7 @@ def test_a_machine_stands_for_a_minute(name):
 
 
 def recorded(name: str, duration: float, bag: Path) -> BagData:
-    """Run a machine's launch file in lockstep, in one process where it can; return its bag. Nothing is commanded."""
+    """Run a machine's launch file in lockstep without commands, in one process if possible; return its bag."""
     file = ROOT / 'launch' / f'{name}.launch.xml'
     words = [name] if file.exists() else ['machine', f'machine:={name}']
     words += ['mode:=lockstep', 'compose:=true', 'record:=true', f'bag:={bag}', f'duration:={duration}']
@@ -128,7 +128,7 @@ def recorded(name: str, duration: float, bag: Path) -> BagData:
 
 
 def check_motion(times: np.ndarray, positions: np.ndarray) -> None:
-    """Check coordinates (n, t) of a machine that stands."""
+    """Check coordinates (n, t) of a machine at rest."""
     assert np.abs(positions - positions[:, :1]).max() < SAG
     after = positions[:, times >= SETTLED]
     assert np.abs(after - after[:, :1]).max() < DRIFT

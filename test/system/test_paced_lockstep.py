@@ -1,4 +1,4 @@
-"""Real time under load: the same motion as in lockstep; and a machine whose hydraulics were killed comes to rest."""
+"""Real time under load: the same motion as in lockstep; a machine with killed hydraulics comes to rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ JointState = message('sensor_msgs/msg/JointState')
 
 
 class Starving:
-    """Stops one node after the other for some exchange periods, as a computer does that is busy otherwise."""
+    """Stops one node after the other for some exchange periods, like a busy computer."""
 
     def __init__(self, processes: Processes, nodes: Sequence[str], pause: float = 0.03) -> None:
         self.processes, self.nodes, self.pause = processes, nodes, pause
@@ -38,7 +38,7 @@ class Starving:
 
 
 def record(probe: Probe) -> dict[int, Any]:
-    """Keep every joint state by its stamp, ns."""
+    """Store every joint state by its stamp, ns."""
     states: dict[int, Any] = {}
 
     def keep(msg: Any) -> None:
@@ -62,7 +62,7 @@ def assert_finished(processes: Processes) -> None:
 
 
 def test_on_a_busy_computer_real_time_is_slower_and_moves_as_lockstep_does(processes, probe):
-    """Nobody at the levers: the machine stands, to the last bit, though both nodes answer late again and again."""
+    """Without lever commands the states are equal to the last bit, although both nodes repeatedly answer late."""
     states = record(probe)
     start(processes, 'lockstep', 2.0)
     assert_finished(processes)

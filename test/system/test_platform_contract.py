@@ -1,4 +1,4 @@
-"""The contract of platform_controller_node from another process: topics, types, parameters, diagnostics, its end."""
+"""The contract of platform_controller_node, read by another process: topics, types, parameters, diagnostics, end."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def legs(time):
 
 
 def check_discovered(probe, ask, wanted):
-    """Check topics and types of the node, which the graph may know before what belongs to it."""
+    """Check topics and types of the node; the graph may have the node before its entities."""
     probe.until(lambda: {f'/{topic}' for topic in wanted} <= dict(ask(NODE, '/')).keys(), 'its discovery', 60.0)
     discovered = dict(ask(NODE, '/'))
     assert {topic: discovered[f'/{topic}'] for topic in wanted} == {topic: [kind] for topic, kind in wanted.items()}
@@ -61,7 +61,7 @@ def test_topics_parameters_and_diagnostics_of_the_node(processes, probe):
     instant = iter(range(10**6))
 
     def machine_is_at_rest():
-        """One more period with the legs where they are."""
+        """Publish one more period with resting legs."""
         states.publish(legs(PERIOD * next(instant)))
         return True
 

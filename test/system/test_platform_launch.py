@@ -1,4 +1,4 @@
-"""stewart_platform.launch.xml: which nodes it runs with which parameters, and a whole run."""
+"""stewart_platform.launch.xml: its nodes with their parameters, and a whole run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CONTROLLER, MOTORS, DYNAMICS = 'platform_controller_node', 'electric_actuator_no
 
 
 def nodes(file, **arguments):
-    """Parameters of every node that a launch file starts, by its name."""
+    """Return the parameters of every node of a launch file, by its name."""
     parameters = {}
     for child in interpret(LAUNCH / f'{file}.launch.xml', arguments).children:
         words = list(child.command)

@@ -1,4 +1,4 @@
-"""The Stewart platform follows motions in six freedoms on its motors, through real processes in lockstep."""
+"""The Stewart platform follows motions in six degrees of freedom on its motors, as processes in lockstep."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ FREQUENCIES = np.array([0.2, 0.3, 0.25, 0.35, 0.15, 0.3])
 
 
 def wanted(time, duration):
-    """50 mm and 5 degrees along and about every axis, from rest to rest: place and rotation."""
+    """Return position and rotation: 50 mm and 5 degrees along and about every axis, from rest to rest."""
     fade = np.sin(np.pi * np.clip(time / duration, 0.0, 1.0)) ** 2
     s = fade * np.sin(2 * np.pi * FREQUENCIES * time + np.arange(6.0))
     return HOME + 0.05 * s[:3], Rotation.from_euler('xyz', np.radians(5.0) * s[3:])
 
 
 def path_file(folder, duration):
-    """The motion as a file of poses, four a second."""
+    """Write the motion as a file of poses, four a second."""
     lines = ['poses:']
     for k, time in enumerate(np.arange(GRID, duration + 1e-9, GRID)):
         position, turn = wanted(time, duration)
@@ -38,7 +38,7 @@ def path_file(folder, duration):
 
 
 class Seen:
-    """Where the platform was, by the joints of the tree that carries it; currents and voltages of the motors."""
+    """Poses of the platform by the joints of its tree; currents and voltages of the motors."""
 
     def __init__(self, probe):
         self.machine = machine_of('stewart_platform', '')
@@ -100,7 +100,7 @@ def run(processes, probe, tmp_path):
 
 
 def worst(seen, duration):
-    """Greatest distance, m, and angle, rad, from the motion of the file."""
+    """Return the greatest distance, m, and angle, rad, from the motion of the file."""
     off = []
     for time in seen.times[::5]:
         (position, turn), (goal, goal_turn) = seen.at(time), wanted(time, duration)

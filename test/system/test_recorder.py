@@ -1,4 +1,4 @@
-"""The recorder as a process: what it records, and what is left when it is killed."""
+"""The recorder as a process: its bag, also after it was killed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def positions(bag: Path, topic: str) -> list[float]:
 
 @pytest.fixture
 def processes():
-    """Starts nodes in a domain of this test's own, and ends them."""
+    """Start nodes in a separate domain, and end them."""
     started: list[subprocess.Popen] = []
     environment = {**os.environ, 'ROS_DOMAIN_ID': DOMAIN, 'PYTHONPATH': str(ROOT), 'PYTHONUNBUFFERED': '1'}
 
@@ -129,7 +129,7 @@ def test_everything_is_recorded_once_and_in_order(recorder, publisher, storage):
 def test_a_recorder_that_gets_more_signals_while_it_closes_leaves_a_whole_bag_in_bounded_time(
     recorder, publisher, storage
 ):
-    """SIGINT, and then SIGTERM and SIGINT at random instants of the end, while messages keep coming."""
+    """SIGINT, then SIGTERM and SIGINT at random instants of the end, while messages arrive."""
     source = publisher('source', '--topics', '4', '--rate', '250', '--seconds', '60')
     wait_for(source, 'ready')
     running = [recorder(storage=storage, topics='["/source/*"]') for _ in range(3)]
@@ -163,7 +163,7 @@ def test_a_recorder_that_gets_more_signals_while_it_closes_leaves_a_whole_bag_in
             assert recorded == [recorded[0] + k for k in range(len(recorded))], 'a gap'
 
 
-def test_metadata_is_that_of_rosbag2(recorder, publisher):
+def test_metadata_equals_that_of_rosbag2(recorder, publisher):
     source = publisher('source', '--topics', '1', '--rate', '100', '--seconds', '0.3', '--latched')
     process, bag = recorder()
     wait_for(source, 'ready')
@@ -221,7 +221,7 @@ def test_a_killed_recorder_leaves_all_but_the_last_second_to_both_readers(record
 
 @pytest.mark.skipif(RUNTIME == 'rclpy', reason='source timestamps of rclpy are wall time: order varies')
 def test_simulated_time_orders_two_publishers_and_gives_the_same_bag_twice(recorder, publisher):
-    """The order in which a step's messages are sent differs from run to run; the bags don't."""
+    """The order of the messages of a step differs between runs; the bags do not."""
     runs = []
     for seed in ('1', '2'):
         process, bag = recorder(use_sim_time='true', topics='["/sim/*", "/clock"]')
@@ -252,7 +252,7 @@ def test_simulated_time_orders_two_publishers_and_gives_the_same_bag_twice(recor
     assert by_mcap(first) == by_rosbags(first)
 
 
-def test_a_publisher_that_offers_less_than_those_of_before_is_recorded_too(recorder, publisher):
+def test_a_later_publisher_with_weaker_qos_is_recorded_too(recorder, publisher):
     reliable = publisher('source', '--topics', '1', '--rate', '50', '--seconds', '30')
     wait_for(reliable, 'ready')
     process, bag = recorder(topics='["/source/t0"]')
@@ -294,7 +294,7 @@ def test_a_wrong_parameter_ends_it_with_one_line(recorder, parameters, part):
     assert 'Traceback' not in errors
 
 
-def test_diagnostics_tell_how_it_goes(recorder, publisher):
+def test_diagnostics_report_the_recording(recorder, publisher):
     source = publisher('source', '--topics', '1', '--rate', '100', '--seconds', '1.6')
     wait_for(source, 'ready')
     process, bag = recorder()
@@ -364,7 +364,7 @@ def test_run_starts_a_node_and_passes_its_arguments(processes, tmp_path):
     assert bag_summary(tmp_path / 'bag').finished
 
 
-def test_a_recorder_that_is_stopped_now_and_then_loses_nothing_of_a_lockstep_stream(recorder, processes):
+def test_a_repeatedly_stopped_recorder_loses_nothing_of_a_lockstep_stream(recorder, processes):
     """Publishers as in lockstep, at full speed, 200 KB a second and more: they wait for the recorder."""
     process, bag = recorder(use_sim_time='false', topics='["/flood"]')
     source = processes(str(Path(__file__).parent / 'processes' / 'flood.py'), '12000')

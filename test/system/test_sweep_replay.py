@@ -1,4 +1,4 @@
-"""The worst run of a sweep, repeated by nodes from the launch file that was written for it."""
+"""The worst run of a sweep, repeated by nodes from the launch file written for it."""
 
 from __future__ import annotations
 

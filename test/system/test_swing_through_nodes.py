@@ -26,7 +26,7 @@ HELD = (float(np.radians(45)), float(np.radians(-45)))  # boom and stick, rad
 
 
 def fast_swing_machine(directory: Path) -> Path:
-    """The log-loader with the faster swing drive and the posture of the experiment, as a user would write it."""
+    """The log-loader with the faster swing drive and the posture of the experiment, as written by a user."""
     config = yaml.safe_load(find_resource('config/log_loader.yaml').read_text())
     config['initial']['joint_positions'].update(boom_joint=HELD[0], stick_joint=HELD[1])
     config['payload']['mass'] = 2000.0
@@ -60,7 +60,7 @@ def revolution(speed: float):
 
 
 def read(bag: Path) -> dict[str, np.ndarray]:
-    """Tilt of the base, swing angle, static margin and least wheel load over the run."""
+    """Return tilt of the base, swing angle, static margin and least wheel load over the run."""
     series: dict[str, list[float]] = {'tilt': [], 'swing': [], 'margin': [], 'load': []}
     with AnyReader([bag]) as reader:
         for connection, _, raw in reader.messages():
@@ -131,9 +131,9 @@ def in_one_process(speed: float, config: Path) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize(('speed', 'lifts'), [(0.4, False), (1.0, True)])
 def test_swing_through_the_nodes_tilts_as_in_one_process(swing, tmp_path, speed, lifts):
-    """With the same controller. The study leads the swing by another one, a proportional valve law.
+    """With the same controller. The study uses a proportional valve law.
 
-    Found: 0.801 and 1.950 deg through the nodes and in one process; the study 0.820 and 1.612 deg.
+    Measured: 0.801 and 1.950 deg through the nodes and in one process; the study 0.820 and 1.612 deg.
     """
     study = swing_case((speed, ACCELERATION))
     measured = swing(speed)

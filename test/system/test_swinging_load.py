@@ -1,4 +1,4 @@
-"""The log-loader with a swinging load: how it swings, and that the governor sees it."""
+"""The log-loader with a swinging load: its motion, and its effect on the governor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dyn_nodes.simulation.plant import Plant
 PERIOD = 0.01
 EXACT = GovernorSettings(delay=0.0, mass_error=0.0, payload_error=0.0)
 LOAD, LOWER, UPPER = 1000.0, 0.56, 0.25
-"""kg; m of the load below the lower pin and of that below the upper one."""
+"""Mass of the load, kg; distances of the load below the lower pin and of the lower pin below the upper one, m."""
 HOOK, GRAPPLE, AT_HOOK, AT_GRAPPLE, DAMPING = 40.0, 260.0, 0.125, 0.45, 300.0
 INERTIA_HOOK, INERTIA_ALONG, INERTIA_ACROSS = 0.6, 25.0, 20.0
 
@@ -37,7 +37,7 @@ def plant(machine):
 
 
 def swung(plant, joint, angle=0.05, seconds=9.0):
-    """Let the load go from an angle off plumb; return times, and angles off plumb."""
+    """Release the load at an angle off plumb; return times, and angles off plumb."""
     plant.p[:] = plant.system.parameters({'payload_mass': LOAD, 'joint_stop_scale': 1.0})
     plant.reset()
     index = plant.system.index('state', joint)
@@ -74,7 +74,7 @@ def swung(plant, joint, angle=0.05, seconds=9.0):
     ],
 )
 def test_it_swings_as_a_pendulum_with_a_damper(plant, joint, give, moment, inertia):
-    """The period is that of a pendulum on a fixed pin, and up to `give` longer: the arm gives way on its oil."""
+    """The period equals a pendulum's on a fixed pin, plus at most `give`: the oil of the arm is compliant."""
     omega = np.sqrt(moment * 9.81 / inertia)
     ratio = DAMPING / (2.0 * inertia * omega)
     times, angles = swung(plant, joint)
@@ -87,7 +87,7 @@ def test_it_swings_as_a_pendulum_with_a_damper(plant, joint, give, moment, inert
 
 
 class MonitoredPlant:
-    """The machine under its levers, with what watches it."""
+    """The machine under its levers, with its monitor."""
 
     def __init__(self, plant):
         self.plant, machine = plant, plant.machine
@@ -125,7 +125,7 @@ class MonitoredPlant:
 
 @pytest.mark.slow
 def test_the_swing_after_a_stop_is_foreseen(plant):
-    """The least share comes when the load swings out after the arm has stopped; without its swing it would not."""
+    """The least share occurs when the load swings out after the arm has stopped."""
     monitored = MonitoredPlant(plant)
     monitored.start(1500.0)
     for _ in range(50):
@@ -177,8 +177,8 @@ def test_the_arm_is_held_at_the_border_and_comes_in_again(plant):
 
 
 @pytest.mark.slow
-def test_what_hangs_is_at_rest_where_it_hangs_plumb(machine):
-    """The stand at the end of a stop does not depend on where the load swings then."""
+def test_a_hanging_load_is_at_rest_at_plumb(machine):
+    """The support at the end of a stop is independent of the swing angles."""
     model, w = StopModel(machine), len(machine.supports)
     present, support_values = surroundings(np.zeros(SURROUNDINGS)), support(np.zeros(support_layout(w).size))
     present.specific_force[:], present.payload[:], present.axes[:] = (0.0, 0.0, 9.81), 1500.0, np.eye(3)
@@ -194,7 +194,7 @@ def test_what_hangs_is_at_rest_where_it_hangs_plumb(machine):
 
 @pytest.mark.slow
 def test_the_adversary_lifts_no_wheel_of_it(machine):
-    """With the reserve of its launch file; with 0.12 run 1 lifts one, links 10 % lighter with 19 % more payload."""
+    """With the reserve of its launch file; with 0.12, run 1 lifts a wheel: links 10 % lighter, payload 19 % larger."""
     rig, box = Rig(machine, GovernorSettings(reserve=0.2)), box_of(machine)
     cases = random_cases(box, 12, seed=1)
     assert not any(rig.run(case).lifted for case in cases)

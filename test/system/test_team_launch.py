@@ -1,4 +1,4 @@
-"""Launch files of teams: which nodes they run with which parameters, recorded runs, and a robot that is killed."""
+"""Launch files of teams: their nodes with parameters, recorded runs, and a killed robot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROBOTS = ('left', 'right')
 FRICTION = 0.7
 LOAD = 180.0
-"""The first start compiles a robot, s."""
+"""Time of a start, s: the first one compiles a robot."""
 
 
 TEAMS = {
@@ -40,7 +40,7 @@ TEAMS = {
 
 
 def started(name='team_bar', **arguments):
-    """Parameters of every node that a launch file starts, by its namespace and name."""
+    """Return the parameters of every node of a launch file, by its namespace and name."""
     parameters = {}
     for child in interpret(ROOT / 'launch' / f'{name}.launch.xml', arguments).children:
         words = list(child.command)
@@ -89,7 +89,7 @@ def test_every_launch_file_of_a_team_starts_the_robots_of_its_team(name):
 
 @pytest.mark.parametrize('name', [name for name in TEAMS if name != 'team_plank'])
 def test_the_path_of_a_launch_file_can_be_carried_by_its_team(name):
-    """The controller plans it at its start: it would end the launch."""
+    """The controller plans it at its start; a failure would end the launch."""
     parameters = started(name)['/team_controller_node']
     team = load_team(parameters['team'])
     (item,) = team.objects
@@ -113,7 +113,7 @@ def test_rviz_shows_all_robots_by_their_prefix_and_the_object(name):
 
 @pytest.fixture
 def launch(domain, tmp_path):
-    """Start the launch file with arguments; what is left of it ends with the test."""
+    """Start the launch file with arguments; it ends with the test at the latest."""
     running = []
 
     def start(*arguments, name='team_bar'):
@@ -149,7 +149,7 @@ def one_clock(topics):
 
 
 class Ride:
-    """A recorded run of the team: how far hands were from their references, and what the wheels needed."""
+    """A recorded run of the team: deviations of the hands, and friction and loads of the wheels."""
 
     def __init__(self, bag, item):
         self.read, self.item = {}, item
@@ -163,12 +163,12 @@ class Ride:
         self.deviations = np.array([msg.data for msg in self.read.get('/carry_deviation', ())])
 
     def position_at(self, which):
-        """Middle of the object at report `which`, m."""
+        """Return the middle of the object at report `which`, m."""
         at = self.read[f'/object_state/{self.item}'][which].pose.pose.position
         return np.array([at.x, at.y])
 
     def wheels(self):
-        """Greatest part of the friction that a wheel needs, and the least normal force, N."""
+        """Return the greatest used share of friction of a wheel, and the least normal force, N."""
         use, least = 0.0, np.inf
         for topic, messages in self.read.items():
             if '/ground_reactions/' in topic:
@@ -192,7 +192,7 @@ def ride(launch, tmp_path, mode, duration, timeout, name='team_bar'):
 @pytest.mark.slow
 @pytest.mark.parametrize('mode', ['lockstep', 'realtime'])
 def test_the_first_seconds_of_a_figure_of_eight_are_carried_without_slip(launch, tmp_path, mode):
-    """Fast counterpart: test_team_controller_logic.py, where equations play the robots."""
+    """Fast counterpart: test_team_controller_logic.py, with equations instead of robots."""
     result = ride(launch, tmp_path, mode, 5.0, 180.0)
     assert result.states == ['holding', 'carrying']
     assert result.deviations.max() < 2e-3
@@ -249,15 +249,15 @@ def kill(tmp_path, robot):
 
 
 def hand_speed(probe):
-    """Of the hand of the right robot, m/s."""
+    """Return the velocity of the hand of the right robot, m/s."""
     twist = probe.last['/right/grasp_states/hand'].twist.twist.linear
     return float(np.linalg.norm([twist.x, twist.y, twist.z]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('carried', [False, True], ids=['held', 'carried'])
-def test_the_others_hold_when_a_robot_is_killed_and_the_object_is_not_flung(launch, probe, tmp_path, carried):
-    """Fast counterparts: test_object_node.py and test_team_controller_logic.py, which play the robots."""
+def test_the_others_hold_when_a_robot_is_killed_and_the_object_is_not_thrown(launch, probe, tmp_path, carried):
+    """Fast counterparts: test_object_node.py and test_team_controller_logic.py, which replace the robots."""
     for robot in ROBOTS:
         probe.listen('sensor_msgs/msg/JointState', f'/{robot}/joint_states')
     probe.listen('nav_msgs/msg/Odometry', '/right/grasp_states/hand')

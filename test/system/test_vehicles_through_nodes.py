@@ -1,4 +1,4 @@
-"""The platform 4x4x4 and the car through real processes: cmd_vel in; odometry, ground reactions and margins out."""
+"""The platform 4x4x4 and the car as processes: cmd_vel in; odometry, ground reactions and margins out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ G = 9.81
 
 
 class Driver:
-    """Answers every true odometry with the cmd_vel of its time; keeps what was told, by the number of the report."""
+    """Answers every true odometry with the cmd_vel of its time; stores the data by the number of the report."""
 
     def __init__(self, probe, wanted, wheels=WHEELS) -> None:
         self.wanted = wanted
@@ -65,7 +65,7 @@ class Driver:
         self.out.publish(msg)
 
     def normal(self, k) -> np.ndarray:
-        """Loads of the four wheels at a report."""
+        """Return the loads of the four wheels at a report."""
         return np.array([self.forces[wheel][k][2] for wheel in WHEELS])
 
 
@@ -113,9 +113,9 @@ def test_the_4x4x4_drives_ahead_crabs_and_turns(drive):
 def test_the_car_changes_lane_and_its_load_goes_to_the_outside(drive):
     """Yaw rate a sin over 2 s at 10 m/s: nearly 2 m/s2 to the left, then to the right.
 
-    About the line under the middle, half the track times (left - right) = - m a_y h, within the bound of 16 %. What it
-    leaves out: the body leans over by m_s g h_s roll, is turned against its inertia as it begins to lean, and the
-    wheels are gyros. With these the bound is 1.5 %.
+    About the line under the middle, half the track times (left - right) = - m a_y h, within the bound of 16 %. The
+    formula neglects the leaning body m_s g h_s roll, its roll inertia, and the gyroscopic wheels. With these the bound
+    is 1.5 %.
     """
     speed, amplitude, start, period = 10.0, 0.2, 3.0, 2.0
 
@@ -172,7 +172,7 @@ def test_every_vehicle_drives_ahead_and_turns(drive, machine):
 
 @pytest.mark.slow
 def test_the_car_with_a_tie_rod_turns_under_cmd_vel(drive):
-    """One gear steers both front wheels through the rod, on springs and tyres; the reactions carry the weight."""
+    """A steering gear turns both front wheels by the rod, on springs and tyres; the reactions carry the weight."""
     limits = {'limits.linear_speed': 3.0, 'limits.linear_acceleration': 4.0, 'limits.angular_acceleration': 4.0}
     driver = drive('car_trapezoid', lambda time: (2.0, 0.0, 0.25 if time > 1.0 else 0.0), 3.0, **limits)
     last = max(driver.twist)
@@ -183,7 +183,7 @@ def test_the_car_with_a_tie_rod_turns_under_cmd_vel(drive):
 
 
 def drives_by_constraint(drive, machine, config, wheels, weight, exact):
-    """Ahead and round: the odometry of a vehicle whose wheels cannot slip is its motion."""
+    """Drive ahead and turn: the odometry of a vehicle without slip equals its motion."""
     driver = drive(machine, lambda time: (0.3, 0.0, 0.4), 1.2, wheels=wheels, config=config)
     last = max(driver.twist)
     assert driver.twist[last] == pytest.approx([0.3, 0.0, 0.4], abs=0.02)

@@ -1,4 +1,4 @@
-"""The payload from the pressures of the running nodes: the monitor weighs it, the governor gets its interval."""
+"""The payload from the pressures of the running nodes: the monitor weighs it, the governor receives its interval."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Float64 = message('std_msgs/msg/Float64')
 LOAD, DROP = 3000.0, 6.0
 TAKEN = 2500.0
 DELAY = 0.5
-"""Time after which the governor no longer counts on the old payload, s."""
+"""Delay after which the governor no longer assumes the old payload, s."""
 WEIGHED = 1.0
-"""Time after which it has weighed a load that is taken while the arm hardly moves, s: in 0.74."""
+"""Delay of weighing a load that is picked up while the arm hardly moves, s: 0.74 measured."""
 
 
 def words_of(bag, payload, duration, *more):
-    """Command of a lockstep run of all nodes, in which the monitor weighs the payload."""
+    """Command of a lockstep run of all nodes with a weighing monitor."""
     words = ['mode:=lockstep', 'compose:=true', 'monitor:=true', 'governor:=true', 'estimated_payload:=true']
     words += [f'duration:={duration}', 'record:=true', f'bag:={bag}', 'recovery:=false', *more]
     return [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader', f'payload:={payload}', *words]
 
 
 def bounds_of_the_governor(data):
-    """(time, least, most, weighed) of the governor's status `payload`, kg."""
+    """Return rows (time, least, most, weighed) of the governor's status `payload`, kg."""
     rows = []
     for when, status in data.statuses['diagnostics']:
         if status.name.endswith('governor_node: payload'):
@@ -40,15 +40,15 @@ def bounds_of_the_governor(data):
 
 
 def delays_after(data, instant, payload):
-    """Time after an instant at which the governor's bounds hold the payload, and at which they are weighed again, s."""
+    """Return the delays, s, after an instant until the governor's bounds contain the payload and until they are weighed."""
     later = [row for row in bounds_of_the_governor(data) if row[0] > instant and row[1] <= payload <= row[2]]
     return later[0][0] - instant, next(row[0] for row in later if row[3]) - instant
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_monitor_and_governor_know_the_load_and_its_drop(domain, tmp_path):
-    """3,000 kg that the machine lets go: nobody tells them of the drop."""
+def test_monitor_and_governor_estimate_the_load_and_its_drop(domain, tmp_path):
+    """3,000 kg are released without a message to the nodes."""
     bag = tmp_path / 'bag'
     command = words_of(bag, LOAD, 7.0, f'drop_time:={DROP}')
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
@@ -74,8 +74,8 @@ def test_monitor_and_governor_know_the_load_and_its_drop(domain, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_the_governor_knows_a_load_that_is_taken_up_at_work(domain, probe, tmp_path):
-    """The machine has let its load go, and takes another one, of which the dynamics alone is told."""
+def test_the_governor_estimates_a_load_that_is_picked_up_at_work(domain, probe, tmp_path):
+    """The machine releases its load and picks up another one; only the dynamics receives its mass."""
     bag = tmp_path / 'bag'
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
     world = probe.node.create_publisher(Float64, 'payload', QoSProfile(depth=10))

@@ -27,7 +27,7 @@ String = message('std_msgs/msg/String')
 
 
 def wait_for_recorder(node: Node, topics: list[str], timeout: float = 60.0) -> None:
-    """Until a node named recorder_node subscribes to all topics."""
+    """Wait until a node named recorder_node subscribes to all topics."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         if all(any(s.node_name == 'recorder_node' for s in node.get_subscriptions_info_by_topic(t)) for t in topics):
