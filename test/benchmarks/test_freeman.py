@@ -1,4 +1,4 @@
-"""The benchmark of the machines of freeman-1985 compares equal answers: it raises where ours and Pinocchio's differ."""
+"""The benchmark of the machines of freeman-1985 raises an error if our results and Pinocchio's differ."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_forces_of_the_legs_agree_with_pinocchio():
 
 
 def test_mujoco_has_the_same_platform():
-    """Closed at the start, its forces at rest those of the transfer of coordinates."""
+    """It is closed at the start, and its forces at rest equal those of the transfer of coordinates."""
     pytest.importorskip('mujoco')
     mechanism = freeman.stewart()
     wanted = freeman.ACCELERATIONS

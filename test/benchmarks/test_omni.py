@@ -1,4 +1,4 @@
-"""The benchmark of omnidirectional vehicles compares equal answers: it raises where ours and a peer's differ."""
+"""The benchmark of omnidirectional vehicles raises an error if our results and a peer's differ."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_accelerations_agree_with_pinocchio_and_the_closed_form(name):
     assert set(omni.dynamics(name, 1)) == {'ours', 'pinocchio'}
 
 
-def test_a_wrong_answer_has_no_speed():
+def test_a_wrong_result_raises():
     with pytest.raises(ValueError, match='nothing to compare'):
         omni.agree('x', omni.np.ones(3), omni.np.ones(3) * 1.001)
 

@@ -16,7 +16,7 @@ from dyn_nodes.studies.yesiloglu_2007.operators import Tip, tree_operators
 
 
 def closure_rows(tree, loops):
-    """Jacobian of the closures by the operators, along the axes of each second frame, where all joints are at zero."""
+    """Return the Jacobian of the closures by the operators, in axes of each second frame, at zero joints."""
     tips = [Tip(frame.body, frame.p) for loop in loops for frame in (loop.first, loop.second)]
     operators = tree_operators(tree, np.zeros(tree.nq), np.zeros(tree.nv), tips)
     jacobian = operators.jacobian.reshape(-1, 2, 6, tree.nv)

@@ -11,7 +11,7 @@ import pytest
 
 import dyn_nodes as dn
 
-pytestmark = pytest.mark.timeout(900)  # the first that needs them compiles the kernels of a machine
+pytestmark = pytest.mark.timeout(900)  # the first user compiles the kernels of a machine
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 PYTHON = re.compile(r'^```python\n(.*?)^```', re.DOTALL | re.MULTILINE)
 EIGHT = """\
@@ -28,7 +28,7 @@ f = m.kernel('forward_dynamics')          # callable from Numba, and as C source
 
 @pytest.fixture(scope='module')
 def names():
-    """What the first two blocks of the page leave behind: vectors, then the eight lines."""
+    """Return the names of the first two blocks of the page: vectors, then the eight lines."""
     first, eight = PYTHON.findall((DOCS / 'library.md').read_text())[:2]
     assert eight == EIGHT
     namespace: dict = {}
@@ -53,7 +53,7 @@ def test_the_eight_lines_of_the_library(names):
     np.testing.assert_allclose(out, names['d'].forward(q, np.zeros(9), np.zeros(9)), rtol=1e-12)
 
 
-def test_what_the_eight_lines_name_beside_themselves(names, tmp_path, monkeypatch):
+def test_other_names_of_the_eight_lines(names, tmp_path, monkeypatch):
     pytest.importorskip('pandas')
     pytest.importorskip('xarray')
     monkeypatch.chdir(tmp_path)
@@ -85,7 +85,7 @@ def test_lines_of_the_cheat_sheet(names, tmp_path, monkeypatch):
     pytest.importorskip('pandas')
     pytest.importorskip('xarray')
     monkeypatch.chdir(tmp_path)
-    # the test has no files of the reader's own, and takes whole vectors
+    # the test has no files of the reader, and uses whole vectors
     namespace = {**names, 'out': names['f'].result(), 'tau': np.zeros(9), 'v': np.zeros(9), 'q': names['m'].posture()}
     text = (DOCS / 'cheat_sheet.md').read_text()
     lines = re.findall(r'^## .*?`(.*?)`$|^\| (`.*?`) \|', text, re.MULTILINE)
@@ -100,7 +100,7 @@ def test_lines_of_the_cheat_sheet(names, tmp_path, monkeypatch):
 
 
 def members(kind: type) -> dict[str, object]:
-    """Public methods and properties of a class, as functions."""
+    """Return the public methods and properties of a class, as functions."""
     functions = {}
     for name, member in vars(kind).items():
         function = member.fget if isinstance(member, property) else getattr(member, 'func', member)
@@ -111,7 +111,7 @@ def members(kind: type) -> dict[str, object]:
 
 @pytest.mark.parametrize('name', dn.__all__)
 def test_public_names_are_documented_and_in_the_reference(name):
-    """Docstring, every argument, every attribute; and a line of docs/api.md that takes them into the reference."""
+    """Docstring, every argument, every attribute; and a line of docs/api.md that adds them to the reference."""
     member = getattr(dn, name)
     assert re.search(rf'^::: dyn_nodes\.{name}$', (DOCS / 'api.md').read_text(), re.MULTILINE)
     text = inspect.getdoc(member)

@@ -24,7 +24,7 @@ FORBIDDEN = re.compile('|'.join(WORDS.values()), re.IGNORECASE)
 
 
 def prose(path: Path) -> list[tuple[int, str]]:
-    """Return the lines of a page without its code, of docstrings or of a data file, with their numbers."""
+    """Return numbered lines: of a page without its code, of docstrings, or of a data file."""
     text = path.read_text(encoding='utf-8')
     if path.suffix in {'.yaml', '.xml', '.html'}:
         return list(enumerate(text.splitlines(), 1))

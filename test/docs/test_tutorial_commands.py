@@ -1,4 +1,4 @@
-"""The commands of the tutorials, as they stand on the page, in an empty folder."""
+"""The commands of the tutorials, unchanged, in an empty folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dyn_nodes.commands.free_domain import choose_domain
 TUTORIALS = Path(__file__).resolve().parents[2] / 'docs' / 'tutorials'
 BLOCK = re.compile(r'(?:<!-- test: (\w+) -->\n)?```sh\n(.*?)```', re.DOTALL)
 START = 900.0
-"""A first start compiles, and other tests may run beside, s."""
+"""Timeout of a start, s: it may compile beside other tests."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Block:
     """Commands of the page.
 
     Attributes:
-        mark: `keep`: what it sets holds for the blocks that follow; `background`: a launch that runs beside them.
+        mark: `keep`: its settings apply to the following blocks; `background`: a launch that runs beside them.
     """
 
     mark: str
@@ -39,7 +39,7 @@ def blocks(page: str) -> list[Block]:
 
 
 class Terminal:
-    """A shell that remembers what was set, and a launch in the background."""
+    """A shell with persistent settings, and a launch in the background."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.kept = folder, ''
@@ -57,7 +57,7 @@ class Terminal:
         return done.stdout
 
     def start(self, text: str, until: str = '') -> None:
-        """Launch, and wait for a margin, or for a text in what the launch prints."""
+        """Launch, and wait for a margin, or for a text in the output of the launch."""
         self.stop()
         command = ['bash', '-c', f'{self.kept}\nexec {text.replace("viewer:=true", "viewer:=true port:=0")}']
         with self.log.open('w') as log:
@@ -71,7 +71,7 @@ class Terminal:
             time.sleep(1.0)
 
     def margin(self, measure: str, timeout: float = 20.0) -> float | None:
-        """Return a margin, or None where nothing came."""
+        """Return a margin, or None on timeout."""
         command = ['dyn-nodes', 'topic', 'echo', '--once', f'/stability/{measure}']
         try:
             done = subprocess.run(
@@ -97,7 +97,7 @@ def terminal(tmp_path):
 
 
 def numbers(seen: dict[str, str], part: str) -> list[float]:
-    """Return what `data:` was in the answers to the block that holds a part of a command."""
+    """Return the `data:` values in the answers to the block that contains a part of a command."""
     text = next(text for command, text in seen.items() if part in command)
     return [float(number) for number in re.findall(r'^data: (-?[\d.e+-]+)$', text, re.MULTILINE)]
 
@@ -149,8 +149,8 @@ def test_record_and_analyse_a_bag(terminal):
     assert re.match(r'\([\d.]+, [\d.]+\)', out)
 
 
-def test_every_command_of_the_tutorials_is_one(capsys):
-    """Names and options: a command that is not there is found without running anything."""
+def test_every_command_of_the_tutorials_exists(capsys):
+    """Names and options are checked without running a command."""
     from dyn_nodes.cli import build_parser
 
     parser = build_parser()

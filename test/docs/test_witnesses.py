@@ -1,4 +1,4 @@
-"""The matrix of models and witnesses: its tests exist, and no room of physics is left out."""
+"""The matrix of models and independent checks: its tests exist, and no package of physics is missing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LIBRARIES = {
     'mujoco': ('mujoco',),
     'numerical': ('scipy', 'skfem', 'clarabel'),
 }
-"""Rooms of which every module is in a row; what the module of a test imports where it claims another program."""
+"""Packages whose modules are all in a row; and imports of a test that claims another program."""
 
 
 @cache
@@ -54,7 +54,7 @@ def functions(module: str) -> set[str]:
 
 @cache
 def imported(module: str) -> set[str]:
-    """Names of the packages that a test module imports or skips without; those of the helpers beside it, too."""
+    """Return the third-party packages that a test module and its helpers import."""
     path = modules()[module]
     text = path.read_text(encoding='utf-8')
     helpers = [entry for entry in path.parent.glob('*.py') if f'from {entry.stem} import' in text]
@@ -66,7 +66,7 @@ def covered() -> set[str]:
 
 
 @pytest.mark.parametrize('entry', ROWS, ids=NAMES)
-def test_named_tests_exist_and_use_the_program_that_they_are_named_for(entry: dict) -> None:
+def test_named_tests_exist_and_use_the_claimed_program(entry: dict) -> None:
     unknown = set(entry) - {'model', 'code', 'measures', 'gap', *DATA['kinds']}
     assert not unknown
     for kind in DATA['kinds']:
@@ -78,11 +78,11 @@ def test_named_tests_exist_and_use_the_program_that_they_are_named_for(entry: di
 
 
 @pytest.mark.parametrize('entry', ROWS, ids=NAMES)
-def test_a_model_has_two_kinds_of_witness(entry: dict) -> None:
+def test_a_model_has_two_kinds_of_independent_checks(entry: dict) -> None:
     assert len([kind for kind in DATA['kinds'] if entry.get(kind)]) >= 2
 
 
-def test_every_room_of_physics_is_in_a_row() -> None:
+def test_every_package_of_physics_is_in_a_row() -> None:
     code = covered()
     for name in code:
         assert (ROOT / 'dyn_nodes' / name).exists(), name

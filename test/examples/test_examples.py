@@ -1,4 +1,4 @@
-"""Examples and notebooks run, in one process, and give what they say."""
+"""Examples and notebooks run, in one process, with the documented results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.timeout(900)  # the first that needs them compiles the kernels of a machine
+pytestmark = pytest.mark.timeout(900)  # the first user compiles the kernels of a machine
 EXAMPLES = Path(__file__).resolve().parents[2] / 'examples'
 NOTEBOOKS = EXAMPLES / 'notebooks'
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob('*.py'))
@@ -66,7 +66,7 @@ def runner():
 
 @pytest.mark.parametrize('path', sorted(NOTEBOOKS.glob('*.ipynb')), ids=lambda path: path.stem)
 def test_notebook(path, runner, tmp_path):
-    """Every cell runs, and those that showed something show something of the same kind."""
+    """Every cell runs, and cells with output have output of the same kind."""
     pytest.importorskip('pandas')
     if shutil.which('sed') is None:
         pytest.skip('cells of a shell')
@@ -80,7 +80,7 @@ def test_notebook(path, runner, tmp_path):
         )
 
 
-def test_the_tip_over_notebook_says_what_its_figures_show():
+def test_the_text_of_the_tip_over_notebook_agrees_with_its_figures():
     text = (NOTEBOOKS / 'tip_over_study.ipynb').read_text(encoding='utf-8')
     printed = ''.join(
         ''.join(output['text'])

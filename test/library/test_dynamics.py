@@ -1,4 +1,4 @@
-"""The dynamics of the library against Pinocchio, for one state and many, and what it says to wrong vectors."""
+"""The dynamics of the library against Pinocchio, for one state and many, and errors for wrong vectors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def states(dynamics, count, seed=1):
 
 
 @pytest.mark.parametrize('name', ['log_loader', 'arm_a6'])
-def test_dynamics_are_those_of_pinocchio(name):
+def test_dynamics_equal_pinocchio(name):
     pytest.importorskip('pinocchio')
     from multibody_reference import reference_of
 
@@ -52,7 +52,7 @@ def test_dynamics_are_those_of_pinocchio(name):
         np.testing.assert_allclose(d.jacobian(link, q), reference.jacobian(link, q), rtol=0, atol=1e-11)
 
 
-def test_rows_give_what_each_gives_alone(loader, dynamics):
+def test_rows_equal_single_calls(loader, dynamics):
     q, v, tau = states(dynamics, 4)
     link = loader.data.links[-1].name
     calls = {
@@ -93,7 +93,7 @@ def test_the_result_is_not_overwritten_by_the_next_call(dynamics):
     np.testing.assert_array_equal(first, kept)
 
 
-def test_joints_alone_stand_for_a_level_base_at_rest(dynamics):
+def test_joints_alone_mean_a_level_base_at_rest(dynamics):
     joints = np.array([0.1, 0.5, -1.0])
     q = np.array([0, 0, 0, 0, 0, 0, 1.0, *joints])
     np.testing.assert_allclose(dynamics.gravity(joints), dynamics.gravity(q), rtol=1e-13, atol=1e-9)
@@ -137,7 +137,7 @@ def test_a_wrong_vector_is_named(dynamics, change, message):
         dynamics.forward(*change(q, v, tau))
 
 
-def test_every_method_refuses_nan(dynamics):
+def test_every_method_rejects_nan(dynamics):
     (q,), (v,), _ = states(dynamics, 1)
     bad = np.full(10, np.nan)
     for call, arguments in (
@@ -154,14 +154,14 @@ def test_every_method_refuses_nan(dynamics):
             call(*arguments)
 
 
-def test_an_unknown_link_has_a_near_one(dynamics, loader):
+def test_an_unknown_link_gets_a_suggestion(dynamics, loader):
     link = loader.data.links[-1].name
     with pytest.raises(KeyError, match=f"unknown link .*did you mean '{link}'"):
         dynamics.pose(link + 'e', loader.posture())
 
 
-def test_constraints_are_kept_by_the_accelerations():
-    """The compiled system of the machine, whose joints have neither springs nor friction, is the witness."""
+def test_accelerations_satisfy_the_constraints():
+    """The reference is the compiled system of the machine, whose joints have neither springs nor friction."""
     machine = dn.load('four_bar')
     d, system = machine.dynamics(), machine.system()
     x = machine.rest_state()

@@ -1,4 +1,4 @@
-"""The rooms of the mutation tests are those of the house, and the tests that judge them are there."""
+"""Every package has an entry in the mutation tests, and the tests that judge it exist."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def modules_in(package: str) -> set[str]:
     return {path.stem for path in (ROOT / 'dyn_nodes' / package).glob('*.py') if path.stem != '__init__'}
 
 
-def test_tests_and_modules_that_are_named_exist():
+def test_named_tests_and_modules_exist():
     for name, entry in ENTRIES.items():
         named = [*entry['tests'], *(file for files in entry.get('always', {}).values() for file in files)]
         assert [file for file in named if not (ROOT / file).exists()] == [], name
@@ -22,7 +22,7 @@ def test_tests_and_modules_that_are_named_exist():
         assert {*entry.get('modules', ()), *entry.get('first', ()), *entry.get('always', ())} <= modules, name
 
 
-def test_every_module_of_a_room_and_of_its_packages_has_one_entry():
+def test_every_module_of_a_package_and_its_subpackages_has_one_entry():
     taken: list[str] = []
     for name, entry in ENTRIES.items():
         parent = entry.get('room', name)
@@ -34,6 +34,4 @@ def test_every_module_of_a_room_and_of_its_packages_has_one_entry():
     for parent in sorted(whole):
         assert {f'{parent}/{module}' for module in modules_in(parent)} <= set(taken)
         subpackages = {path.parent.name for path in (ROOT / 'dyn_nodes' / parent).glob('*/__init__.py')}
-        assert {f'{parent}/{package}' for package in subpackages} <= whole | partly, (
-            'a package of a room needs an entry'
-        )
+        assert {f'{parent}/{package}' for package in subpackages} <= whole | partly, 'a subpackage needs an entry'

@@ -40,7 +40,7 @@ def bounds_of_the_governor(data):
 
 
 def delays_after(data, instant, payload):
-    """Return the delays, s, after an instant until the governor's bounds contain the payload and until they are weighed."""
+    """Return the delays, s, until the governor's bounds contain the payload and until they are weighed."""
     later = [row for row in bounds_of_the_governor(data) if row[0] > instant and row[1] <= payload <= row[2]]
     return later[0][0] - instant, next(row[0] for row in later if row[3]) - instant
 

@@ -1,4 +1,4 @@
-"""Machines of the zoo pass `init`, `check` and seconds as a node; the page is made from what came of them."""
+"""Machines of the zoo pass `init`, `check` and seconds as a node; the page is made from the results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FOOT = """
 """
 
 
-def test_every_machine_is_listed_once_and_is_where_the_list_says():
+def test_every_machine_is_listed_once_and_its_file_exists():
     assert len(MACHINES) == len(zoo.machines())
     assert sum(entry['maker'] != 'dyn_nodes' for entry in MACHINES.values()) >= 35
     assert all(zoo.find(entry).exists() for entry in MACHINES.values() if 'package' not in entry)
@@ -73,8 +73,8 @@ CRANK = """<mujoco><worldbody><body name="frame">
 </body></worldbody></mujoco>"""
 
 
-def test_the_tree_of_an_mjcf_file_is_where_mujoco_has_it(tmp_path):
-    """Links, masses and moments of inertia in a random posture, joints beside the origins of their bodies."""
+def test_the_tree_of_an_mjcf_file_equals_mujoco(tmp_path):
+    """Links, masses and moments of inertia in a random posture, with joints off the origins of their bodies."""
     mujoco = pytest.importorskip('mujoco')
     source, urdf, positions = tmp_path / 'crank.xml', tmp_path / 'crank.urdf', {'turn': 0.7, 'way': 0.2, 'roll': -0.4}
     source.write_text(CRANK)
@@ -138,7 +138,7 @@ def test_a_machine_passes_init_check_and_seconds_as_a_node(name):
     assert zoo.try_one(urdf)['refused'] == MACHINES[name].get('refused', '')
 
 
-def test_the_page_tells_what_passed_and_why_others_did_not():
+def test_the_page_lists_passes_and_reasons_of_failures():
     names = {'maker': 'somewhere', 'kind': 'robot'}
     facts = {'mass': 12.3456, 'freedoms': 18, 'contacts': 4, 'base': 'free', 'warnings': 2}
     moved = {'base_motion': 1e-12, 'joint_motion': 2e-5, 'refused': ''}
