@@ -1,4 +1,4 @@
-"""A headless Chromium, driven through its DevTools protocol: no driver, no further package than `websockets`."""
+"""A headless Chromium, controlled by its DevTools protocol, with `websockets` as the only further package."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ FLAGS = (
     '--disable-default-apps',
     '--disable-extensions',
     '--disable-sync',
-    # a page that is kept for the Back button keeps its connection too: here a page that is left is gone
+    # a page in the back cache keeps its connection too: disable the cache
     '--disable-features=BackForwardCache,OptimizationHints,MediaRouter,Translate',
     '--metrics-recording-only',
     '--mute-audio',
     '--hide-scrollbars',
-    # nothing but this machine has a name, so that nothing else can be reached
+    # only this machine has a name, so that nothing else can be reached
     '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost',
 )
 NAMES = ('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable')
 
 
 def find_chromium() -> str | None:
-    """Path of a Chromium: $CHROMIUM, or the first one on the PATH."""
+    """Return the path of a Chromium: $CHROMIUM, or the first one on the PATH."""
     named = os.environ.get('CHROMIUM')
     if named:
         return named
@@ -57,8 +57,8 @@ class Chromium:
     """One browser with one page. It draws without a graphics processor, so it has less priority than the nodes.
 
     Attributes:
-        requests: addresses of everything that the page asked for.
-        errors: what its console complained of.
+        requests: addresses of all requests of the page.
+        errors: of its console.
     """
 
     def __init__(self, program: str, width: int = 1440, height: int = 860):
@@ -108,7 +108,7 @@ class Chromium:
         return next(page['webSocketDebuggerUrl'] for page in pages if page['type'] == 'page')
 
     def call(self, method: str, timeout: float = 60.0, **parameters):
-        """Call a method of the protocol; what happens meanwhile is noted."""
+        """Call a method of the protocol; record events that arrive meanwhile."""
         self._number += 1
         number = self._number
         self.socket.send(json.dumps({'id': number, 'method': method, 'params': parameters}))
@@ -133,7 +133,7 @@ class Chromium:
             self.errors.append(details['entry']['text'])
 
     def resize(self, width: int, height: int) -> None:
-        """Make the page so many pixels large."""
+        """Set the size of the page, pixels."""
         metrics = {'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': False}
         self.call('Emulation.setDeviceMetricsOverride', **metrics)
 
@@ -142,14 +142,14 @@ class Chromium:
         self.call('Page.navigate', url=address)
 
     def evaluate(self, expression: str):
-        """Value of a JavaScript expression on the page."""
+        """Return the value of a JavaScript expression on the page."""
         result = self.call('Runtime.evaluate', expression=expression, returnByValue=True, awaitPromise=True)
         if 'exceptionDetails' in result:
             raise RuntimeError(str(result['exceptionDetails']))
         return result['result'].get('value')
 
     def wait_for(self, expression: str, timeout: float = 30.0):
-        """Wait until a JavaScript expression is true; its value."""
+        """Wait until a JavaScript expression is true; return its value."""
         deadline = time.monotonic() + scaled_timeout(timeout)
         while True:
             value = self.evaluate(expression)
@@ -160,7 +160,7 @@ class Chromium:
             time.sleep(0.1)
 
     def mouse(self, kind: str, x: float, y: float) -> None:
-        """A mouse event: mousePressed, mouseMoved, mouseReleased."""
+        """Send a mouse event: mousePressed, mouseMoved, mouseReleased."""
         button = 'none' if kind == 'mouseMoved' else 'left'
         pressed = 1 if kind != 'mouseReleased' else 0
         self.call(
@@ -175,18 +175,18 @@ class Chromium:
         )
 
     def touch(self, kind: str, *point: float) -> None:
-        """An event of one finger: touchStart, touchMove with its place x, y, or touchEnd."""
+        """Send an event of one finger: touchStart or touchMove with its position x, y, or touchEnd."""
         self.call('Emulation.setTouchEmulationEnabled', enabled=bool(point))
         points = [{'x': point[0], 'y': point[1]}] if point else []
         self.call('Input.dispatchTouchEvent', type=kind, touchPoints=points)
 
     def key(self, name: str) -> None:
-        """Press and release a key, as KeyboardEvent names it."""
+        """Press and release a key by its name in KeyboardEvent."""
         for kind in ('rawKeyDown', 'keyUp'):
             self.call('Input.dispatchKeyEvent', type=kind, key=name, code=name)
 
     def box_of(self, label: str, selector: str) -> dict:
-        """Where an element is, in the row that has a label: x, y, width, height. Scrolls to it, as people do."""
+        """Return x, y, width, height of an element in the row with a label; scroll to it first."""
         return self.wait_for(f"""(() => {{
             for (const leaf of document.querySelectorAll('label, span, div')) {{
                 if (leaf.children.length || leaf.textContent.trim() !== {json.dumps(label)}) continue;
@@ -207,12 +207,12 @@ class Chromium:
         self.mouse('mouseReleased', x, y)
 
     def style(self, rules: str) -> None:
-        """Add style rules to the page. (Taking elements away would break the page's own bookkeeping.)"""
+        """Add style rules to the page. (Removing elements would break the state of the page.)"""
         content = json.dumps({'textContent': rules})
         self.evaluate(f"document.head.append(Object.assign(document.createElement('style'), {content}))")
 
     def screenshot(self, path: Path | None = None) -> bytes:
-        """PNG of the page."""
+        """Return the page as PNG."""
         data = base64.b64decode(self.call('Page.captureScreenshot', format='png')['data'])
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)

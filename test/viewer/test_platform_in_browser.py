@@ -1,4 +1,4 @@
-"""The Stewart platform in the cockpit as people see it: a slider of its pose moves it, in a headless Chromium."""
+"""The Stewart platform in the cockpit in a headless Chromium: a slider of its pose moves it."""
 
 from __future__ import annotations
 
