@@ -55,7 +55,7 @@ def test_results_are_complete_and_in_order_whatever_process_is_killed(tmp_path, 
     assert {path.name for path in tmp_path.iterdir()} == {'3', '8'}
 
 
-def test_a_process_that_is_replaced_begins_as_the_others(tmp_path):
+def test_a_process_that_is_replaced_starts_as_the_others(tmp_path):
     with LastingPool(1, greet, ('hello',)) as pool:
         results = pool.map(greeting, range(4))
         assert next(results) == 'hello 0'

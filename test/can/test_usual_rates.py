@@ -1,4 +1,4 @@
-"""Suggested greatest rates against what a simulated machine does at its worst: a sound sensor is no fault."""
+"""Suggested greatest rates against the worst manoeuvres of a simulated machine: a sound sensor causes no fault."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dyn_nodes.simulation.run import Run
 MAPPING = log_loader()
 MACHINE, RATE = MAPPING.machine, 100.0
 SHARES = {'position': 0.54, 'velocity': 0.29, 'turn': 0.17, 'felt': 0.19, 'pressure': 0.58, 'wheel_load': 0.54}
-"""Greatest change from one frame of 10 ms to the next, over the suggested one, by quantity: those of docs/can.md."""
+"""Greatest change between frames of 10 ms over the suggested one, by quantity, as in docs/can.md."""
 
 
 def columns(run: Run) -> Iterator[tuple[str, str, np.ndarray]]:
-    """Yield kind, name and samples of every quantity that the mapping measures."""
+    """Yield kind, name and samples of every measured quantity of the mapping."""
     for name in (joint.name for joint in MACHINE.movable_joints):
         yield 'position', name, run.position(name)
         yield 'velocity', name, run.velocity(name)

@@ -1,4 +1,4 @@
-"""A signal that arrives while machine code runs raises its exception after the call, and ends no process."""
+"""A signal during machine code raises its exception after the call, and ends no process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nothing of the cache runs that this user did not store: damaged, truncated, foreign and tampered files."""
+"""Only code stored by this user runs from the cache: damaged, truncated, foreign and tampered files are rejected."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def original(tmp_path_factory):
 
 @pytest.fixture
 def cache_root(original, tmp_path):
-    """A copy of a filled cache, with its times."""
+    """Return a copy of a filled cache, with its file times."""
     shutil.copytree(original, tmp_path / 'cache')
     return tmp_path / 'cache'
 
@@ -73,7 +73,7 @@ def only(cache_root: Path, pattern: str) -> Path:
 
 
 class Evil:
-    """Leaves a file where it is unpickled."""
+    """Writes a file when it is unpickled."""
 
     def __init__(self, cache_root):
         self.cache_root = cache_root
@@ -82,7 +82,7 @@ class Evil:
         return (Path.touch, (self.cache_root,))
 
 
-def test_untouched_cache_is_used_without_a_word(cache_root):
+def test_unchanged_cache_is_used_without_a_message(cache_root):
     result = use(cache_root)
     assert result.stderr == ''
     assert result.stdout.split() == ['compiled', '0']
@@ -100,7 +100,7 @@ CHANGES = {
 
 @pytest.mark.parametrize('pattern', ['*/module.py', '*/f.npz', '*/manifest'])
 @pytest.mark.parametrize('change', CHANGES)
-def test_damaged_module_is_noticed_before_it_runs_and_is_made_again(cache_root, monkeypatch, pattern, change):
+def test_damaged_module_is_detected_before_it_runs_and_is_rebuilt(cache_root, monkeypatch, pattern, change):
     from dyn_nodes.compile.manifest import verified_files
 
     path = only(cache_root, pattern)
@@ -114,7 +114,7 @@ def test_damaged_module_is_noticed_before_it_runs_and_is_made_again(cache_root, 
     assert not path.parent.exists()
 
 
-def test_tampered_text_does_not_run_and_one_line_says_so(cache_root, tmp_path):
+def test_tampered_text_does_not_run_and_is_reported_in_one_line(cache_root, tmp_path):
     trace = tmp_path / 'ran'
     path = only(cache_root, '*/module.py')
     path.write_text(f'open({str(trace)!r}, "w")\n' + path.read_text())
@@ -180,7 +180,7 @@ def test_entries_of_another_key_are_foreign(cache_root):
     assert 'made again' in result.stderr
 
 
-def test_machine_code_moved_to_another_name_does_not_hold(cache_root):
+def test_machine_code_moved_to_another_name_is_invalid(cache_root):
     sound = only(cache_root, '*/manifest').read_bytes()
     name = only(cache_root, '*/manifest').parent.name
     assert sealing.unsealed(cache_root, f'{name}/manifest', sound) is not None
@@ -188,7 +188,7 @@ def test_machine_code_moved_to_another_name_does_not_hold(cache_root):
 
 
 @pytest.mark.parametrize('state', ['readable by all', 'short', 'a link'])
-def test_key_that_others_may_know_is_made_anew(tmp_path, monkeypatch, state):
+def test_key_readable_by_others_is_replaced(tmp_path, monkeypatch, state):
     reports = []
     monkeypatch.setattr(sealing, 'report', reports.append)
     first, path = sealing.key_of(tmp_path), tmp_path / 'key'
@@ -206,7 +206,7 @@ def test_key_that_others_may_know_is_made_anew(tmp_path, monkeypatch, state):
     assert sealing.key_of(tmp_path) == second
 
 
-def test_directory_that_others_can_write_is_closed_to_them(tmp_path, monkeypatch):
+def test_directory_writable_by_others_is_closed_to_them(tmp_path, monkeypatch):
     directory = tmp_path / 'open'
     directory.mkdir()
     directory.chmod(0o777)
@@ -244,7 +244,7 @@ def test_private_cache_is_removed_when_its_process_ends_not_a_fork_of_it():
     assert not Path(path).exists()
 
 
-def test_full_disk_is_said_once_and_the_module_works(tmp_path, monkeypatch):
+def test_full_disk_is_reported_once_and_the_module_works(tmp_path, monkeypatch):
     import casadi as ca
     import numpy as np
 

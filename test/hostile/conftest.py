@@ -1,4 +1,4 @@
-"""The fault campaign's modules, and a domain of its own."""
+"""The modules of the fault campaign, and a separate domain."""
 
 from __future__ import annotations
 

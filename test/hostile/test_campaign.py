@@ -1,4 +1,4 @@
-"""The fault campaign itself: a few of its cases, and what it calls a fault."""
+"""The fault campaign itself: a few of its cases, and its detection of faults."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_damaged_files_are_read_without_a_fault():
     assert outcome.faults == []
 
 
-def test_equal_cases_are_damaged_equally_and_others_otherwise():
+def test_equal_cases_are_damaged_equally_and_others_differently():
     assert files.case(7, 1) == files.case(7, 1)
     assert len({files.case(number, 1)[2] for number in range(40)}) > 35
     kinds = {files.case(number, 1)[0] for number in range(200)}
@@ -46,7 +46,7 @@ def test_damaged_inputs_of_commands_are_read_without_a_fault():
     assert outcome.faults == []
 
 
-def test_every_kind_of_input_is_damaged_and_what_is_wrong_with_its_end_is_seen(tmp_path, monkeypatch):
+def test_every_kind_of_input_is_damaged_and_faults_of_its_end_are_detected(tmp_path, monkeypatch):
     assert {inputs.case(number, 1)[0] for number in range(200)} == set(inputs.READERS) == set(inputs.texts())
     assert inputs.case(7, 1) == inputs.case(7, 1)
     motors = inputs.texts()['motors'][0].encode()
@@ -66,7 +66,7 @@ def test_wrong_calls_end_in_results_or_in_the_documented_error(kind, tmp_path, m
         assert list(calls.KINDS[kind](random.Random(f'test {number}'))) == []
 
 
-def test_an_error_that_says_too_little_is_a_fault(monkeypatch):
+def test_an_error_without_expectation_is_a_fault(monkeypatch):
     dynamics = mock.Mock()
     dynamics._machine.movable_joints = [1, 2]
     for call in calls.CALLS:
@@ -76,7 +76,7 @@ def test_an_error_that_says_too_little_is_a_fault(monkeypatch):
     assert fault.endswith("an error that says too little: 'x'")
 
 
-def test_the_report_says_of_each_item_how_often_it_was_tried(tmp_path):
+def test_the_report_has_the_number_of_cases_of_each_item(tmp_path):
     path = tmp_path / 'faults.md'
     rows = [
         Row('command lines with a mistake', 199),
@@ -145,7 +145,7 @@ def test_a_machine_survives_the_failure_of_its_controller(mode):
 
 @pytest.fixture
 def steps(monkeypatch, tmp_path):
-    """Two steps that note when they run; the second fails the first time."""
+    """Two steps that record their runs; the second fails the first time."""
     calls = []
 
     def first():
@@ -164,7 +164,7 @@ def steps(monkeypatch, tmp_path):
     return calls
 
 
-def test_a_campaign_that_was_interrupted_goes_on_where_it_stopped(steps, tmp_path, capsys):
+def test_an_interrupted_campaign_continues(steps, tmp_path, capsys):
     report = tmp_path / 'faults.md'
     with pytest.raises(KeyboardInterrupt):
         campaign.main(['--out', str(report)])
@@ -206,7 +206,7 @@ def test_a_campaign_is_not_mixed_with_one_of_other_settings(steps):
     assert steps == ['first', 'second', 'first', 'second']
 
 
-def test_a_campaign_has_a_domain_that_nobody_else_chooses_meanwhile(steps, monkeypatch):
+def test_a_campaign_has_an_exclusive_domain(steps, monkeypatch):
     seen = []
 
     def step():
@@ -236,7 +236,7 @@ def test_nothing_needs_a_home_directory():
     assert [outcome.faults for outcome in no_home()] == [[], [], []]
 
 
-def test_growth_is_found_and_flat_runs_are_flat():
+def test_growth_is_detected_and_flat_runs_are_flat():
     times = np.arange(100.0).tolist()
     flat = Soak(times, [50.0 + 0.1 * (k % 3) for k in range(100)], [20] * 100, [4] * 100, 0)
     assert flat.flat
@@ -251,7 +251,7 @@ def test_growth_is_found_and_flat_runs_are_flat():
     assert threads >= 1
 
 
-def test_a_soak_that_is_ended_takes_its_nodes_along():
+def test_a_terminated_soak_ends_its_nodes():
     process = subprocess.Popen([sys.executable, '-m', 'faults.soak', '--composed'], cwd=ROOT)
     nodes = Path(f'/proc/{process.pid}/task/{process.pid}/children')
     try:
@@ -267,14 +267,14 @@ def test_a_soak_that_is_ended_takes_its_nodes_along():
         process.wait()
 
 
-def test_command_lines_with_a_mistake_are_answered_by_what_was_meant():
+def test_command_lines_with_a_mistake_get_a_suggestion():
     made = [starts.mistake(number, 7) for number in range(40)]
     assert made == [starts.mistake(number, 7) for number in range(40)]
     (outcome,) = starts.command_lines(40, 7)
     assert outcome.passed, outcome.faults
 
 
-def test_a_command_line_that_is_accepted_is_a_fault():
+def test_an_accepted_wrong_command_line_is_a_fault():
     fault = starts.judge_words(starts.Mistake(['cache', '--help'], 'did you mean '))
     assert fault.startswith('cache --help: exit status 0')
 
@@ -296,7 +296,7 @@ def test_a_fork_ends_with_its_status_and_output(run, status, text, tmp_path):
         assert text in (tmp_path / 'output').read_text()
 
 
-def test_a_launch_that_is_clean_where_it_should_fail_is_a_fault():
+def test_a_clean_launch_that_should_fail_is_a_fault():
     assert list(starts.problems('over', 0, (0,), 'over')) == []
     assert list(starts.problems('over', 0, (1,), 'tips')) == ['exit status 0', "no 'tips' in the output: 'over'"]
 

@@ -1,4 +1,4 @@
-"""Files that are too large, too deep, endless or no text: one line that says so, at once."""
+"""Files that are too large, too deep, endless or no text: one line reports it, at once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BAD_YAML = {
 
 
 @pytest.mark.parametrize(('content', 'reason'), BAD_YAML.values(), ids=BAD_YAML)
-def test_a_parameter_file_is_refused_in_one_line_at_once(tmp_path, content, reason):
+def test_a_parameter_file_is_rejected_in_one_line_at_once(tmp_path, content, reason):
     path = tmp_path / 'bad.yaml'
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     start = time.process_time()
@@ -49,13 +49,13 @@ def test_a_parameter_file_is_refused_in_one_line_at_once(tmp_path, content, reas
 
 
 @pytest.mark.parametrize('content', ['[' * 5000, '&a [*a]', '9' * 5000, '!!python/name:os.system'])
-def test_a_parameter_on_the_command_line_is_refused_in_one_line(content):
+def test_a_parameter_on_the_command_line_is_rejected_in_one_line(content):
     with pytest.raises(RCLInvalidROSArgsError) as caught:
         parse_arguments(['x', '--ros-args', '-p', f'a:={content}'])
     assert len(str(caught.value)) < 400
 
 
-def test_a_node_refuses_a_bad_parameter_file_in_one_line(tmp_path):
+def test_a_node_rejects_a_bad_parameter_file_in_one_line(tmp_path):
     (tmp_path / 'bad.yaml').write_text(BOMB)
     environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': 'embedded'}
     command = [sys.executable, '-m', 'dyn_nodes.nodes.teleop_node', '--ros-args', '--params-file', 'bad.yaml']
@@ -67,7 +67,7 @@ def test_a_node_refuses_a_bad_parameter_file_in_one_line(tmp_path):
 
 @pytest.mark.parametrize('kind', ['device', 'pipe', 'directory', 'nothing', 'giant'])
 @pytest.mark.parametrize('command', ['check', 'config', 'launch', 'parameters', 'task'])
-def test_what_is_no_file_of_sensible_size_is_not_read(tmp_path, capsys, kind, command):
+def test_only_files_of_limited_size_are_read(tmp_path, capsys, kind, command):
     path = tmp_path / ('bad.urdf' if command == 'check' else 'bad.launch.xml' if command == 'launch' else 'bad.yaml')
     if kind == 'device':
         path.symlink_to('/dev/zero')
@@ -77,7 +77,7 @@ def test_what_is_no_file_of_sensible_size_is_not_read(tmp_path, capsys, kind, co
         path.mkdir()
     elif kind == 'giant':
         with path.open('wb') as file:
-            file.truncate(20 * 2**30)  # a hole: it takes no room
+            file.truncate(20 * 2**30)  # a hole: it occupies no space
     if command == 'parameters':
         with pytest.raises(RCLInvalidROSArgsError):
             parse_arguments(['x', '--ros-args', '--params-file', str(path)])
@@ -111,7 +111,7 @@ def test_text_and_its_limits(tmp_path):
         read_text('a\x00b', 10)
 
 
-def test_yaml_within_the_limits_is_that_of_pyyaml():
+def test_yaml_within_the_limits_equals_pyyaml():
     assert load_yaml('a: &x [1, 2.5, true, null]\nb: *x\nc: {<<: {d: 1}}') == {
         'a': [1, 2.5, True, None],
         'b': [1, 2.5, True, None],

@@ -1,4 +1,4 @@
-"""Names that try to be Python, HTML, TeX, XML, YAML or a path stay names, wherever they are written or shown."""
+"""Names that contain Python, HTML, TeX, XML, YAML or paths stay names wherever they are written or shown."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ URDF = """<?xml version='1.0'?>
 
 @pytest.fixture(autouse=True)
 def working_directory(tmp_path, monkeypatch):
-    """Work in an empty directory, where a successful attack leaves a file MARK."""
+    """Change to an empty directory, in which a successful attack writes a file MARK."""
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     assert not list(tmp_path.rglob('MARK'))
@@ -45,7 +45,7 @@ def names(attack: str) -> dict[str, str]:
 
 
 def machine_files(attack: str) -> tuple[str, str]:
-    """Write a machine on three feet whose every name is the attack; return URDF and YAML."""
+    """Write a machine on three feet with the attack as all names; return URDF and YAML."""
     values = names(attack)
     Path('machine.urdf').write_text(URDF.format(**{key: quoteattr(value) for key, value in values.items()}))
     feet = {'a': [0.5, 0.5, -0.1], 'b': [0.5, -0.5, -0.1], 'c': [-0.5, 0.0, -0.1]}
@@ -96,7 +96,7 @@ def test_no_name_reaches_compiled_modules():
 
 
 @pytest.mark.parametrize('character', ['\n', '\x1b[2J', '\u202e', '\ud800', '\u2028'])
-def test_names_of_a_yaml_that_can_not_be_printed_are_refused(character, capsys):
+def test_unprintable_names_of_a_yaml_are_rejected(character, capsys):
     urdf, _ = machine_files('plain_')
     bad = json.dumps(f'a{character}b')
     for text in (f'name: {bad}', f'{bad}: 1', f'base: {{link: {bad}}}'):
@@ -109,7 +109,7 @@ def test_names_of_a_yaml_that_can_not_be_printed_are_refused(character, capsys):
 
 @pytest.mark.parametrize('element', ['name', 'base', 'joint'])
 @pytest.mark.parametrize('character', ['&#10;', '\u202e', '\u2028'])
-def test_names_of_a_urdf_that_can_not_be_printed_are_refused(character, element, capsys):
+def test_unprintable_names_of_a_urdf_are_rejected(character, element, capsys):
     values = {key: f'"a{character}b"' if key == element else f'"{key}"' for key in names('')}
     Path('machine.urdf').write_text(URDF.format(**values))
     assert main(['check', 'machine.urdf']) == 1
@@ -119,7 +119,7 @@ def test_names_of_a_urdf_that_can_not_be_printed_are_refused(character, element,
 
 
 def attacked_bag() -> Path:
-    """Write a bag with attacks in every text of its messages, and in names of topics."""
+    """Write a bag with attacks in every text of its messages and in topic names."""
     attack = ''.join(ATTACKS.values())
     store = get_typestore(Stores.ROS2_JAZZY)
     kinds = {name.rpartition('/')[2]: kind for name, kind in store.types.items() if '/msg/' in name}

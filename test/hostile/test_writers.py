@@ -1,6 +1,6 @@
-"""Every writer of XML, YAML, HTML, JavaScript and of graphs: a name stays a name, whatever it looks like.
+"""Every writer of XML, YAML, HTML, JavaScript and of graphs: names are escaped.
 
-A new module that writes markup belongs into `WRITERS`: a test finds it.
+A test requires every new module that writes markup to be in `WRITERS`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ WRITERS = {
 }  # fmt: skip
 """Modules that put texts into markup; `sweeps/replay.py` has its tests in test/sweeps/test_store.py."""
 NO_MARKUP = re.compile(r'library/|model/schema_doc')
-"""Representations of Python objects, and a page of the documentation."""
+"""Modules with representations of Python objects, and a page of the documentation."""
 
 
 class _Tags(html.parser.HTMLParser):
@@ -84,7 +84,7 @@ class _Tags(html.parser.HTMLParser):
 
 
 def shape(text: str) -> tuple[list[str], list[str]]:
-    """Return the tags and the names of the attributes of a page: no name may change them."""
+    """Return the tags and the names of the attributes of a page: names must not change them."""
     parser = _Tags()
     parser.feed(text)
     return parser.tags, [name for name, _ in parser.attributes]
@@ -101,7 +101,7 @@ def assert_same_shape(make, name: str) -> None:
 
 
 def _written(path: Path) -> bool:
-    """Return whether a module has a text with a tag of markup and with a value in it."""
+    """Return whether a module has a text with a markup tag and a value in it."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.JoinedStr):
             fixed = ''.join(part.value for part in node.values if isinstance(part, ast.Constant))
@@ -175,8 +175,8 @@ def test_tables_of_the_report(name):
     assert_same_shape(made, name)
 
 
-def test_the_script_of_the_page_holds_nothing_from_outside():
-    """It is one constant: no name, no token and no path is put into it."""
+def test_the_script_of_the_page_is_constant():
+    """It is a constant without names, tokens and paths."""
     tree = ast.parse(Path(page_script.__file__).read_text())
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
     assert page_script.with_script(b'<head></head>').count(page_script.SCRIPT.encode()) == 1
@@ -186,7 +186,7 @@ def test_the_script_of_the_page_holds_nothing_from_outside():
 
 
 @each_text
-def test_remarks_of_xml_end_where_they_end(name):
+def test_names_do_not_end_comments_of_xml(name):
     root = ElementTree.fromstring(f'<a><!-- {xml_remark(name)} --><b/></a>'.encode())
     assert [child.tag for child in root] == ['b']
 

@@ -1,4 +1,4 @@
-"""A domain of its own for each test, and processes of scripts."""
+"""A separate domain for each test, and processes of scripts."""
 
 from __future__ import annotations
 

@@ -44,9 +44,9 @@ def codec_ignores(data: bytes, index: int) -> bool:
 
 
 @pytest.mark.parametrize('data', [b'', b'\x00\x01', b'\x00\x00\x00\x00' + bytes(200), b'\x00\x01\x00\x00\xff\xff'])
-def test_what_is_no_little_endian_encoding_of_the_type_stays(data):
+def test_other_encodings_than_little_endian_are_unchanged(data):
     assert zero_padding(NAME, data) == data
 
 
-def test_messages_of_unknown_types_stay():
+def test_messages_of_unknown_types_are_unchanged():
     assert zero_padding('no_such_msgs/msg/Thing', imu()) == imu()

@@ -1,4 +1,4 @@
-"""On real rclpy: messages between the nodes of one process, and the executor. Skipped where there is none."""
+"""On real rclpy: messages between the nodes of one process, and the executor. Skipped without rclpy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONGEST = scaled_timeout(30.0)
 
 
 class Process:
-    """A context as a process has it, with its nodes and an executor."""
+    """The context of a process, with its nodes and an executor."""
 
     def __init__(self, intra_process: bool, *names: str) -> None:
         self.context = real.Context()
@@ -135,7 +135,7 @@ def test_a_copy_is_what_deserializing_the_serialized_gives(package):
         ]
 
 
-def test_another_process_gets_everything_and_nobody_gets_anything_twice(inside, processes):
+def test_another_process_gets_everything_and_no_message_arrives_twice(inside, processes):
     outside = processes(False, 'outside')
     (stranger,), (giver, taker) = outside.nodes, inside.nodes
     here, there = [], []
@@ -161,7 +161,7 @@ def test_another_process_gets_everything_and_nobody_gets_anything_twice(inside, 
     assert (stranger.count_publishers('topic'), stranger.count_subscribers('topic')) == (2, 2)
 
 
-def test_a_publisher_that_keeps_everything_is_not_held_up_by_the_duplicates_of_its_own_process(inside, processes):
+def test_a_publisher_with_keep_all_is_not_blocked_by_duplicates_of_its_process(inside, processes):
     outside = processes(False, 'outside')
     (stranger,), (giver, taker) = outside.nodes, inside.nodes
     here, there = [], []
@@ -177,7 +177,7 @@ def test_a_publisher_that_keeps_everything_is_not_held_up_by_the_duplicates_of_i
     assert here == there == [float(k) for k in range(12_000)]
 
 
-def test_a_late_latched_subscription_gets_what_was_kept_first_and_once(inside, processes):
+def test_a_late_latched_subscription_gets_the_stored_messages_first_and_once(inside, processes):
     outside = processes(False, 'outside')
     (stranger,), (giver, taker) = outside.nodes, inside.nodes
     here, there, volatile = [], [], []
@@ -311,7 +311,7 @@ def test_the_executor_reports_incompatible_qos(processes):
     turn_until(lambda: bool(seen), process)
 
 
-def test_an_executor_returns_at_its_timeout_and_notices_the_end_of_its_context(processes):
+def test_an_executor_returns_at_its_timeout_and_at_the_end_of_its_context(processes):
     process = processes(False, 'giver')
     start = time.monotonic()
     process.executor.spin_once(timeout_sec=0.3)

@@ -1,5 +1,5 @@
 """On real rclpy: queues that keep everything, taking many messages at once, and entities that are destroyed while an
-executor waits for them. Skipped where there is none."""
+executor waits for them. Skipped without rclpy."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from dyn_nodes.middleware.lean_executor import LeanExecutor
 
 Clock = real.message('rosgraph_msgs/msg/Clock')
 COUNT = 13_000
-"""More than the queues of both sides hold together on Fast DDS."""
+"""Number of messages: more than the queues of both sides hold on Fast DDS."""
 
 
-def test_a_publisher_that_keeps_everything_waits_for_a_subscription_that_lags(monkeypatch):
+def test_a_publisher_with_keep_all_waits_for_a_lagging_subscription(monkeypatch):
     monkeypatch.setenv('ROS_DOMAIN_ID', str(1 + os.getpid() % 95))
     context = real.Context()
     real.init(args=['queues'], context=context)
@@ -63,7 +63,7 @@ def test_a_publisher_that_keeps_everything_waits_for_a_subscription_that_lags(mo
 
 @pytest.fixture
 def contexts(monkeypatch):
-    """Two contexts of one process: that of the nodes, and one that sees them from outside."""
+    """Two contexts of one process: one of the nodes, and one of an external observer."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(1 + os.getpid() % 95))
     made = [real.Context(), real.Context()]
     for context in made:
@@ -80,7 +80,7 @@ def wait_until(condition, seconds: float = 20.0) -> bool:
     return bool(condition())
 
 
-def test_what_a_callback_destroys_is_gone_after_the_next_wait_and_a_node_at_once(contexts):
+def test_entities_destroyed_in_a_callback_end_after_the_next_wait_and_a_node_at_once(contexts):
     inside, outside = contexts
     observer = real.Node('observer', context=outside)
     node = real.Node('worker', context=inside)
@@ -109,7 +109,7 @@ def test_what_a_callback_destroys_is_gone_after_the_next_wait_and_a_node_at_once
     observer.destroy_node()
 
 
-def test_another_thread_ends_a_wait_and_destroys_what_was_waited_for(contexts):
+def test_another_thread_ends_a_wait_and_destroys_the_awaited_entities(contexts):
     inside, _ = contexts
     node = real.Node('waiting', context=inside)
     node.create_subscription(Clock, '/never', lambda msg: None, 1)
@@ -132,8 +132,8 @@ def test_another_thread_ends_a_wait_and_destroys_what_was_waited_for(contexts):
 
 
 @pytest.mark.skipif(not issubclass(real.SingleThreadedExecutor, LeanExecutor), reason='rclpy as it is known from Jazzy')
-def test_what_signals_wake_an_executor_by_outlives_it():
-    """A thread of rclpy may be about to trigger it, and crashed nodes that ended meanwhile."""
+def test_the_guard_condition_of_signals_outlives_its_executor():
+    """A thread of rclpy may still trigger it: that crashed nodes which ended meanwhile."""
     context = real.Context()
     real.init(args=['guards'], context=context)
     try:
@@ -143,7 +143,7 @@ def test_what_signals_wake_an_executor_by_outlives_it():
         del shut, left
         gc.collect()
         for guard in guards:
-            with guard.handle:  # InvalidHandle where it has been destroyed
+            with guard.handle:  # InvalidHandle if it has been destroyed
                 assert guard in LeanExecutor._signal_guards._kept
     finally:
         real.try_shutdown(context=context)

@@ -1,4 +1,4 @@
-"""A domain of its own for each test process, contexts, and processes of scripts."""
+"""A separate domain for each test process, contexts, and processes of scripts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def node(context: Context) -> Node:
 
 
 class Spinner:
-    """Spins nodes of one context until something holds."""
+    """Spins nodes of one context until a condition holds."""
 
     def __init__(self, context: Context, *nodes: Node) -> None:
         self.executor = SingleThreadedExecutor(context=context)
@@ -76,7 +76,7 @@ def make_spinner() -> type[Spinner]:
 
 @pytest.fixture
 def spinner_of() -> type[Spinner]:
-    """Make a spinner of a context and nodes of one's choice."""
+    """Make a spinner of a context and selected nodes."""
     return Spinner
 
 

@@ -87,7 +87,7 @@ def test_nodes_get_names_namespaces_and_parameters_of_the_file_and_of_the_comman
     assert composition_node.class_of('dynamics_node').__name__ == 'DynamicsNode'
 
 
-def test_a_file_without_nodes_to_compose_is_refused(tmp_path):
+def test_a_file_without_nodes_to_compose_is_rejected(tmp_path):
     file = tmp_path / 'empty.launch.xml'
     file.write_text('<launch><arg name="compose" default="true"/></launch>')
     with pytest.raises(LaunchError, match='expected nodes of this package to compose, found none'):

@@ -78,7 +78,7 @@ def test_a_machine_with_constraints_is_held_and_then_driven(processes, probe, na
 
 
 @pytest.mark.parametrize('name', list(PASSIVE))
-def test_a_command_for_a_passive_joint_is_refused_with_its_class(processes, probe, name):
+def test_a_command_for_a_passive_joint_is_rejected_with_its_class(processes, probe, name):
     start(processes, probe, name)
     joint, kind = PASSIVE[name]
     publisher = commander(probe)

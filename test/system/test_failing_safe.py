@@ -119,7 +119,7 @@ def publish_when_subscribed(probe, publisher, msg) -> None:
     publisher.publish(msg)
 
 
-def test_bad_joint_commands_are_refused_counted_and_reported(machine, probe):
+def test_bad_joint_commands_are_rejected_counted_and_reported(machine, probe):
     publisher = probe.node.create_publisher(JointState, 'joint_command', QoSProfile(depth=10))
     for kind, (names, efforts) in BAD_COMMANDS.items():
         publish_when_subscribed(probe, publisher, JointState(name=names, effort=efforts))
@@ -127,7 +127,7 @@ def test_bad_joint_commands_are_refused_counted_and_reported(machine, probe):
     assert machine.running['dynamics_node'].poll() is None
 
 
-def test_bad_valve_commands_are_refused_by_the_actuator_node(machine, probe):
+def test_bad_valve_commands_are_rejected_by_the_actuator_node(machine, probe):
     publisher = probe.node.create_publisher(Float64MultiArray, 'valve_commands', QoSProfile(depth=10))
     publish_when_subscribed(probe, publisher, Float64MultiArray(data=[float('nan'), 0.0, 0.0]))
     publisher.publish(Float64MultiArray(data=[1.0, 2.0]))
@@ -142,7 +142,7 @@ def test_bad_valve_commands_are_refused_by_the_actuator_node(machine, probe):
     probe.until(rejected, 'both refusals')
 
 
-def test_a_payload_beyond_the_limit_is_refused_and_one_within_is_taken(machine, probe):
+def test_a_payload_beyond_the_limit_is_rejected_and_one_within_is_taken(machine, probe):
     publisher = probe.node.create_publisher(Float64, 'payload', QoSProfile(depth=10))
     publish_when_subscribed(probe, publisher, Float64(data=1e6))
     probe.until(lambda: rejections(probe).get('refused: payload') == '1', 'the refusal')

@@ -34,7 +34,7 @@ def planar_in_one_process(duration: float, payload: float, slope: float):
 
 
 @pytest.mark.slow
-def test_planar_machine_on_a_slope_in_lockstep_is_that_of_one_process(processes, tmp_path):
+def test_planar_machine_on_a_slope_in_lockstep_equals_one_process(processes, tmp_path):
     """4000 kg on 0.02 rad: split by topics and in one process, within a milliradian."""
     duration, payload, slope = 8.0, 4000.0, 0.02
     bag = tmp_path / 'bag'

@@ -127,7 +127,7 @@ def test_a_missing_cmd_vel_stops_it_within_timeout_and_ramp(processes, probe, dr
     )
 
 
-def test_a_twist_that_is_not_finite_is_refused_and_counted(processes, probe, drive):
+def test_a_twist_that_is_not_finite_is_rejected_and_counted(processes, probe, drive):
     driver = drive([], 0.0)
     probe.until(lambda: driver.time > 0.1, 'the start', 60)
     driver.say(0.1, float('nan'), 0.0)

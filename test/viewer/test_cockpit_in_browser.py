@@ -100,7 +100,7 @@ def test_the_page_shows_a_machine_and_its_margins(page):
     assert {'zmp_degree', 'force_angle', 'load_share', 'net_moment'} <= set(gauges)
 
 
-def test_the_pose_on_the_page_is_that_of_the_topics(page):
+def test_the_pose_on_the_page_equals_the_topics(page):
     page.turn(0.5)
     snapshot = page.viewer.inputs.snapshot
     position, rotation = page.cockpit.scene.link_pose('base_link')

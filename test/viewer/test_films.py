@@ -75,7 +75,7 @@ def test_a_machine_in_a_namespace_is_found_and_a_wrong_one_is_named(tmp_path):
         read_replay(bag, namespace='right')
 
 
-def test_a_message_without_a_header_is_refused():
+def test_a_message_without_a_header_is_rejected():
     with pytest.raises(BagError, match='expected a header, found 3 bytes'):
         stamp_of(b'\0\1\0')
     assert stamp_of(bytes((0, 1, 0, 0, 2, 0, 0, 0, 0, 202, 154, 59))) == 3.0

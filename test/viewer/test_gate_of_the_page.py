@@ -205,19 +205,19 @@ def get(cockpit, path='/', host=None, hosts=None):
 @pytest.mark.parametrize(
     'host', ['evil.example', 'evil.example:8080', '127.0.0.1.evil.example', '10.1.2.3', 'a@localhost']
 )
-def test_request_for_another_host_is_refused(cockpit, host):
+def test_request_for_another_host_is_rejected(cockpit, host):
     answer, body = get(cockpit, host=host)
     assert answer.status == 403
     assert b'Host' in body
     assert len(body) < 300
 
 
-def test_request_without_a_host_or_with_two_is_refused(cockpit):
+def test_request_without_a_host_or_with_two_is_rejected(cockpit):
     assert get(cockpit, hosts=[])[0].status == 403
     assert get(cockpit, hosts=['localhost', 'evil.example'])[0].status == 403
 
 
-def test_websocket_for_another_host_is_refused(cockpit):
+def test_websocket_for_another_host_is_rejected(cockpit):
     headers = {'Host': 'evil.example'}
     with pytest.raises((InvalidStatus, ConnectionClosed)):
         Page(cockpit, origin='http://evil.example', headers=headers)
@@ -239,7 +239,7 @@ def test_page_can_not_be_framed_kept_or_sniffed(cockpit):
     assert answer.headers['Cache-Control'] == 'no-store'
 
 
-def test_old_address_is_refused_with_the_reason(cockpit):
+def test_old_address_is_rejected_with_the_reason(cockpit):
     answer, body = get(cockpit, '/?token=of-yesterday')
     assert answer.status == 403
     assert b'does not match the running page' in body
@@ -275,7 +275,7 @@ def test_token_is_new_each_time_and_long_enough(monkeypatch):
 
 
 @pytest.mark.parametrize('token', ['', 'short', 'with space and more', 'quote"' * 4, 'é' * 20])
-def test_token_of_the_environment_that_can_be_guessed_is_refused(monkeypatch, token):
+def test_token_of_the_environment_that_can_be_guessed_is_rejected(monkeypatch, token):
     monkeypatch.setenv('DYN_NODES_PAGE_TOKEN', token)
     with pytest.raises(ValueError, match='DYN_NODES_PAGE_TOKEN: expected at least 16'):
         new_token()

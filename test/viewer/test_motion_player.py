@@ -56,7 +56,7 @@ def test_the_shown_disc_rolls_on_its_contact_without_slip():
         assert speed < 2e-3 * np.linalg.norm(motion.centre[k + 1] - motion.centre[k - 1]) / 2e-3 + 1e-4
 
 
-def test_an_unknown_scheme_is_refused():
+def test_an_unknown_scheme_is_rejected():
     with pytest.raises(ValueError, match='expected 1 to 6 schemes among F1, F2'):
         animations_of('saha-1991/disk', ('F9',))
 

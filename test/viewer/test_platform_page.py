@@ -117,6 +117,6 @@ def test_a_rejected_pose_is_shown_once(viewer):
     assert [text for text, _ in viewer.notices] == ['platform_pose: leg_1 is short']
 
 
-def test_machines_without_a_platform_are_refused(context):
+def test_machines_without_a_platform_are_rejected(context):
     with pytest.raises(ParameterError, match="parameter 'platform': log_loader: expected a platform on driven legs"):
         viewer_of(context, machine='log_loader')
