@@ -51,18 +51,18 @@ LONGEST = 900.0
 HEAD = """\
 # The zoo
 
-Machines of others, taken as they are published, and some of our own in the shape of such descriptions. Each goes
+Third-party machines as published, and some of this project in the style of such descriptions. Each passes
 through `dyn-nodes init` (which writes its first machine YAML), `dyn-nodes check`, and {seconds:g} s as `dynamics_node`
-in lockstep. The joints are held where they start, nothing is commanded, and there are guard zones around the arrays of
-all compiled kernels (`DYN_NODES_GUARD=1`). A machine passes where nothing falls and nothing drifts: joints move by less
+in lockstep. The joints are held at their start positions, without commands, and with guard zones around the arrays of
+all compiled kernels (`DYN_NODES_GUARD=1`). A machine passes if it neither falls nor drifts: joints move by less
 than {motion:g} rad or m, the base by less than {motion:g} of the greatest distance of two contacts (or m) and by less
 than {tilt:g} rad.
 
     make zoo        # or: python -m benchmarks.zoo
 
-wrote this page. A fixed base means that `init` found no contacts on which the machine stands in its first posture; the
-machine YAML gives the reason. Where a machine is refused, the last column says why.
-{passed} of {count} pass, {others} of them machines of others. {absent}
+wrote this page. A fixed base means that `init` found no contacts that support the machine in its first posture; the
+machine YAML gives the reason. If a machine is rejected, the last column gives the reason.
+{passed} of {count} pass, {others} of them third-party machines. {absent}
 
 | machine | maker | kind | mass, kg | freedoms | contacts | warnings | base moved, m | joints moved | result |
 |---|---|---|---|---|---|---|---|---|---|
@@ -72,12 +72,12 @@ machine YAML gives the reason. Where a machine is refused, the last column says 
 MECHANISMS_HEAD = """\
 # Mechanisms
 
-Published machines with loops or mimic joints, as they are. `dyn-nodes init --lightest 0` writes their first machine
+Published machines with loops or mimic joints, unchanged. `dyn-nodes init --lightest 0` writes their first machine
 YAML: mimic joints are couplings, loops are constraints, and no light joint is held. An MJCF or SDF file gives its tree
 as a URDF (`benchmarks/mechanism_urdf.py`) and its loops by `init --closures`. Then each runs for {seconds:g} s with
 steps of {step:g} s. The drives move to and fro at {frequency:g} Hz by {sweep:.0%} of their range, at most {angle:g} rad
-or {way:g} m, as far as the loops let them move together. A mechanism passes where something moves and no loop or
-coupling ever gapes by more than {gap:g} m or rad.
+or {way:g} m, as far as the loops let them move together. A mechanism passes if it moves and no loop or
+coupling ever opens by more than {gap:g} m or rad.
 
     make mechanisms
 

@@ -12,22 +12,22 @@ from pathlib import Path
 
 HEAD = """# Fault campaign
 
-`make faults` gives damaged files, damaged inputs of commands, damaged results of sweeps, hostile bags, launch files,
-archives, meshes, logs and DBC files, and absurd messages to the package, lets its nodes die, stand still and come back,
-and takes disk, home directory, shared memory, ports, clocks and compiled code away. It gives command lines and launches
-with one mistake each, wrong calls to the library and wrong parameters to nodes, opens the page without its token, and
-starts a second machine in the domain of another. The nodes of *wrong launches* are forks of one process that has
-imported them; all other launches start theirs. Criteria: no traceback, no hang, no unsafe state, no mistake that is
-accepted in silence. `python -m faults --help` lists the number of cases of each step, which options change.
+`make faults` passes damaged files, damaged inputs of commands, damaged results of sweeps, hostile bags, launch files,
+archives, meshes, logs and DBC files, and absurd messages to the package, kills, stops and restarts its nodes, and
+removes or changes disk, home directory, shared memory, ports, clocks and compiled code. It tests command lines and
+launches with one mistake each, wrong calls of the library and wrong parameters of nodes, opens the page without its
+token, and starts a second machine in the domain of another. The nodes of *wrong launches* are forks of one process that
+has imported them; all other launches start theirs. Criteria: no traceback, no hang, no unsafe state, no mistake
+accepted without a message. `python -m faults --help` lists the options with the number of cases of each step.
 
-Lines that begin with `rclpy:` were run on rclpy and Fast DDS (`make .venv-ros/.installed`, then
+Lines that start with `rclpy:` were run on rclpy and Fast DDS (`make .venv-ros/.installed`, then
 `DYN_NODES_MIDDLEWARE=rclpy .venv-ros/bin/python -m faults`), all others on the embedded middleware. Readers of files
 do not depend on the middleware.
 
 Written by {commands}: {cases} cases in {minutes:.0f} minutes, {faults} faults;
 {cores} cores, load {load:.1f}.
 
-| what | cases | faults | what was seen | seconds |
+| test | cases | faults | observed | seconds |
 |---|---:|---:|---|---:|
 """
 RESULTS, CONTAINERS, CALLS, LAUNCHES = 'damaged results', 'hostile containers', 'wrong calls', 'wrong launches'
@@ -133,7 +133,7 @@ def write(path: Path, command: str, rows: list[Row], renewed: bool) -> None:
 def items(lines: Sequence[re.Match[str]]) -> str:
     """Return the table of guarded items with their cases."""
     line = {row['name']: row for row in lines}
-    text = '\n| guarded against silence | line | kinds | cases | |\n|---|---|---|---:|---|\n'
+    text = '\n| guarded item | line | kinds | cases | |\n|---|---|---|---:|---|\n'
     for item, (name, kinds) in ITEMS.items():
         count = _cases(line[name], kinds.split()) if name in line else 0
         few = '' if count >= ENOUGH else f'fewer than {ENOUGH}'

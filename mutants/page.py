@@ -37,7 +37,7 @@ def summary(rows: list[list[int]]) -> str:
     whole, none = sum(row[1] == row[0] for row in rows), sum(row[1] == 0 for row in rows)
     return (
         f'{tried} of {sites} mutants were tried: {share(sites, tried)}. Of {len(rows)} modules {whole} were tried '
-        f'whole, {len(rows) - whole - none} in part, {none} not at all: for these there is no result.'
+        f'completely, {len(rows) - whole - none} in part, {none} not at all, without a result.'
     )
 
 

@@ -15,21 +15,21 @@ from mutants.sites import Mutant
 
 HEAD = """# Mutation tests
 
-Each mutant is a small change of one line: another operator, comparison, number or condition, the least for the
-greatest, a call left out. A mutant that no test notices has survived. Messages, types and docstrings are not changed.
-An equivalent mutant does the same as the original: the reasons stand in `mutants/equivalent.yaml`.
+Each mutant is a small change of one line: another operator, comparison, number or condition, min instead of max, a
+removed call. A mutant that no test detects has survived. Messages, types and docstrings are not changed.
+An equivalent mutant has the same effect as the original: the reasons are in `mutants/equivalent.yaml`.
 
 Written by `{command}`{date}. *sites* are all mutants of a module. Those
-*tried* are all of them, or a sample by chance (seed 1) as far as the processor time lasts, the modules that safety
-depends on first. *not run*: no test in the process of the judges runs the line. Nodes are also tested as processes
+*tried* are all of them, or a random sample (seed 1) within the processor time, safety-relevant modules first. *not
+run*: no test in the judging process runs the line. Nodes are also tested as processes
 (`test/system`, `test/roslite`, `test/viewer`), which would take minutes for each mutant and judge none here.
 
-*share* is the part of the sites that was tried. *room was* is the digest of the room when the line was written: the
-site of the documentation (`make docs-site`) marks the lines whose room has changed since as *stale*.
+*share* is the tried share of the sites. *digest* is the digest of the package when the line was written: the site of
+the documentation (`make docs-site`) marks the lines whose package has changed since as *stale*.
 
 {summary}
 
-| room | module | sites | tried | killed | equivalent | not run | survived | share | room was | |
+| package | module | sites | tried | killed | equivalent | not run | survived | share | digest | |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---|---|
 """
 KEPT_HEAD = '# Results of mutation tests, written by `python -m mutants report`: key, outcome, date, module.\n'

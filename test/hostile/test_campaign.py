@@ -87,12 +87,12 @@ def test_the_report_has_the_number_of_cases_of_each_item(tmp_path):
     assert '| command lines | command lines with a mistake | all | 199 | fewer than 200 |' in lines
     assert '| bases without driven joints | wrong launches | base | 210 |  |' in lines
     assert '| bases that overturn at their start | wrong launches | overturned | 0 | fewer than 200 |' in lines
-    assert len(lines) - lines.index('| guarded against silence | line | kinds | cases | |') == len(ITEMS) + 2
+    assert len(lines) - lines.index('| guarded item | line | kinds | cases | |') == len(ITEMS) + 2
     write(path, 'b', [Row('command lines with a mistake', 1)], True)
     assert (
         '| command lines | command lines with a mistake | all | 1 | fewer than 200 |' in path.read_text().splitlines()
     )
-    assert path.read_text().count('guarded against silence') == 1
+    assert path.read_text().count('guarded item') == 1
 
 
 def test_every_item_has_a_step_of_the_campaign():

@@ -148,7 +148,7 @@ def test_the_page_lists_passes_and_reasons_of_failures():
         {**names, 'name': 'C', 'refused': 'init: link x, mass: expected a mass >= 0 kg, found -1'},
     ]
     text = zoo.page(results, ['D'])
-    assert '2 of 3 pass, 2 of them machines of others. Not tried: D.' in text
+    assert '2 of 3 pass, 2 of them third-party machines. Not tried: D.' in text
     assert '| A | somewhere | robot | 12.35 | 18 | 4 | 2 | < 1e-9 | 2.0e-05 | passes |' in text
     assert '| B | somewhere | robot | 12.35 | 18 | fixed base | 2 | < 1e-9 | 2.0e-05 | passes |' in text
     assert '| init: link x, mass: expected a mass >= 0 kg, found -1 |' in text
