@@ -84,7 +84,7 @@ def with_wheels(count: int) -> Machine:
 
 
 def with_drives(count: int) -> Machine:
-    """Return an arm of eight joints, of which some have an electric motor."""
+    """Return an arm of eight joints, some of them with electric motors."""
     config = 'base: {attachment: fixed}\n'
     if count:
         config += 'actuators:\n'
@@ -142,8 +142,8 @@ GROWTHS = {
         'joint',
         with_joints,
         (2, 4, 8, 16, 32),
-        'An arm on a fixed base. Articulated bodies: the cost of a joint does not depend on how many there are. '
-        'For hundreds of joints, array loops take the place of straight-line code (`benchmarks/chains.py`).',
+        'An arm on a fixed base. Articulated bodies: the cost of a joint is independent of their number. '
+        'For hundreds of joints, array loops replace straight-line code (`benchmarks/chains.py`).',
     ),
     'wheels': Growth(
         'Wheels',
@@ -164,7 +164,7 @@ GROWTHS = {
         'loop',
         with_loops,
         (1, 2, 3, 4, 6),
-        'Parallelograms side by side, three joints and five rows each, of which two are independent. The rows of all '
+        'Parallelograms side by side, three joints and five rows each, two of them independent. The rows of all '
         'of them are solved as one dense system, so the cost grows faster than their number.',
     ),
 }
@@ -214,7 +214,7 @@ def _least(run: Callable[[], object]) -> float:
 def scenarios(counts: Sequence[int] = (1, 8, 64, 512)) -> list[tuple[int, float, float]]:
     """Return the processor time of a run, s, one after the other and as a batch, by the number of runs.
 
-    Runs are those of the log-loader on its wheels, 2 s in steps of 2 ms, with another payload each.
+    Runs of the log-loader on its wheels, 2 s in steps of 2 ms, each with another payload.
     """
     system = System(load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')))
     settings, times = Settings(step=2e-3), np.array([0.0, 2.0])

@@ -2,7 +2,7 @@
 
     python benchmarks/freeman.py [--quick]
 
-Prints JSON, in us. `bench.py` runs it. Both machines are those of freeman-1985 (spec 7.1, 7.10).
+Prints JSON, in us. `bench.py` runs it. Both machines are from freeman-1985 (spec 7.1, 7.10).
 
 Stewart platform (six legs RRPRRR, 36 joints, 30 rows): forces of the legs for rates and accelerations of the legs,
 `MinimalSystem.inverse_dynamics` as one compiled call, against `pinocchio.constraintDynamics` of the opened tree with
@@ -166,7 +166,7 @@ def platform(rounds: int) -> dict[str, float]:
 
 
 def _motion(blocks: ConstraintBlocks, q: np.ndarray, legs: list[int]) -> np.ndarray:
-    """Return the rates of all joints at those of the legs."""
+    """Return the rates of all joints for rates of the legs."""
     J = blocks.at(q).J
     others = [k for k in range(blocks.tree.nv) if k not in legs]
     v = np.zeros(blocks.tree.nv)

@@ -5,7 +5,7 @@
 Prints JSON: wall time on all cores and processor time of all of it, s, on rigid supports, level ground and a slope of 5
 degrees whose worst heading of 24 counts; and the processor time of a state on springs and tyres, us, from maps of 16 x
 16 x 72 states; machine code there. `test/analysis/test_load_limits.py` compares the payloads with
-those of inverse dynamics state by state.
+inverse dynamics state by state.
 """
 
 from __future__ import annotations

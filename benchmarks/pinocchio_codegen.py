@@ -8,7 +8,7 @@ articulated-body algorithm by CppADCodeGen, as its `CodeGenABA` makes it, compil
 a loop of C++ over the same rows. `..._all`: on all cores, each thread with a part of the rows. Answers are compared
 first. The least times of parts of 2,000 states are added: such a part is seldom interrupted by another program.
 
-It needs g++ and the headers of the extra `codegen`; what it builds stays in build/pinocchio_codegen (two minutes of
+It needs g++ and the headers of the extra `codegen`; the result stays in build/pinocchio_codegen (two minutes of
 processor time, once). With `--ready` it builds nothing. If something is missing, it prints {"missing": reason}.
 """
 

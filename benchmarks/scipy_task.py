@@ -1,7 +1,7 @@
 """The reference task as a user of Pinocchio and SciPy would write it: the peer of `task_against_scipy`.
 
 Rigid bodies by `pinocchio.aba`; wheels, LuGre friction, valves, cylinders and motor in plain Python on floats, which is
-faster than NumPy for so few numbers; `scipy.integrate.solve_ivp`. The equations are those of the machine's elements
+faster than NumPy for so few numbers; `scipy.integrate.solve_ivp`. The equations are of the machine's elements
 (abo-shanab-2003 with the corrections of its specification), written anew: nothing of ours is called while it runs.
 """
 

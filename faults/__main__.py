@@ -122,7 +122,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         help="these steps alone, such as 'damaged inputs*', once or more; of the report only their lines are renewed",
     )
     parser.add_argument('--seed', type=SEED, default=1, help='of chance (1)')
-    parser.add_argument('--resume', action='store_true', help='continue where the last campaign stopped')
+    parser.add_argument('--resume', action='store_true', help='continue the last campaign')
     parser.add_argument('--out', type=Path, metavar='FILE', help='write the report, such as docs/faults.md')
     return parser.parse_args(words)
 

@@ -1,6 +1,6 @@
 """Calls with a mistake: arguments of the library, parameters of nodes, killed processes of a pool, a crowd at the page.
 
-A call of the library ends in finite numbers or in a ValueError that names what was expected; a node is created or
+A call of the library ends in finite numbers or in a ValueError that names the expected value; a node is created or
 rejects its parameters in printable lines; a pool returns the results of one process; a page accepts its operator.
 """
 
@@ -73,7 +73,7 @@ def _library(rng: random.Random) -> Iterator[str]:
             result = getattr(dynamics, call)(*arguments)
         except ValueError as error:
             if 'expected' not in str(error) or not str(error).isprintable():
-                yield f'{call}: an error that says too little: {str(error)!r}'
+                yield f'{call}: an error without expectation: {str(error)!r}'
             return
     if not np.isfinite(np.asarray(result, dtype=float)).all():
         yield f'{call}: a result that is not finite'

@@ -47,7 +47,7 @@ def _running(mode: str, outcome: Outcome) -> Iterator[Machine]:
             outcome.faults.append('the machine does not start')
         yield machine
         if not machine.moves():
-            outcome.faults.append('simulated time does not go on')
+            outcome.faults.append('simulated time does not continue')
         for name, process in machine.processes.items():
             if process.poll() is not None:
                 outcome.faults.append(f'{name} has ended with status {process.returncode}')

@@ -43,7 +43,7 @@ URDF = '<robot name="r"><link name="a"><visual><geometry><mesh filename="{}"/></
 
 
 def stl(rng: random.Random, special: float | None = None) -> bytes:
-    """Return a binary STL of some triangles, one coordinate of which may be special."""
+    """Return a binary STL of some triangles with an optional special coordinate."""
     triangles = np.array([[rng.uniform(-1.0, 1.0) for _ in range(12)] for _ in range(20)], '<f4')
     if special is not None:
         triangles[rng.randrange(20), rng.randrange(3, 12)] = special

@@ -72,7 +72,7 @@ def _fan(directory: Path, rng: random.Random) -> Path:
 
 
 def _circle(directory: Path, rng: random.Random) -> Path:
-    """A file that includes itself, within groups, with a depth of its own."""
+    """A file that includes itself, within groups, with a depth as a variable."""
     groups = rng.choice((0, 1, 30, 90))
     line = rng.choice(('', '<let name="_include_depth" value="0"/>')) + '<include file="$(filename)">'
     line += rng.choice(('', '<arg name="_include_depth" value="0"/>')) + '</include>'

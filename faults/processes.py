@@ -201,7 +201,7 @@ def fail_node(machine: Machine, name: str, action: str) -> Outcome:
             outcome.faults.append(f'{name} does not come back')
     start = time.monotonic()
     if not machine.moves():
-        outcome.faults.append('simulated time does not go on after it came back')
+        outcome.faults.append('simulated time does not continue after its return')
     outcome.seen += (
         f', continues {time.monotonic() - start:.1f} s after its return; fastest joint {machine.fastest:.2f} rad/s'
     )

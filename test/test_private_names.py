@@ -78,7 +78,7 @@ PARAMETERS = {
     'viser._messages.GuiUpdateMessage': None,
     'viser._messages.ViewerCameraMessage': None,
 }
-"""Names of modules and classes that the adapters of Numba and viser use, with parameters where they are called."""
+"""Names of modules and classes used by the adapters of Numba and viser, with parameters of calls."""
 
 
 def _resolve(name: str) -> Any:

@@ -1,7 +1,7 @@
 """Timeouts of tests for other processes; they grow with the load of the computer.
 
 A timeout only ends a wait for something that never comes. It is no measure of speed: a test of a time measures the time
-of its own thread, or of a clock that stops together with its subject.
+of its thread, or of a clock that stops together with its subject.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def test_forces_of_the_legs_agree_with_pinocchio():
 
 
 def test_mujoco_has_the_same_platform():
-    """It is closed at the start, and its forces at rest equal those of the transfer of coordinates."""
+    """It is closed at the start, and its forces at rest equal the transfer of coordinates."""
     pytest.importorskip('mujoco')
     mechanism = freeman.stewart()
     wanted = freeman.ACCELERATIONS

@@ -434,8 +434,8 @@ def test_a_module_without_machine_code_is_announced(cache_root):
 
 
 def test_kernels_with_a_label_are_announced_once_and_not_from_the_cache(cache_root, tmp_path):
-    (tmp_path / 'room').mkdir()
-    path = tmp_path / 'room' / 'sums.py'
+    (tmp_path / 'folder').mkdir()
+    path = tmp_path / 'folder' / 'sums.py'
     path.write_text("""
 from dyn_nodes.common.loops import kernels_of
 
@@ -470,19 +470,19 @@ def test_outside_of_a_notice_compilation_prints_nothing(cache_root, capfd):
 CALLING = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from rooms.above.kernels import doubled
+from parent.above.kernels import doubled
 
 print(doubled(1.0), sum(doubled.stats.cache_hits.values()))
 """
 
 
 def test_a_kernel_that_calls_another_package_never_outlives_the_text_of_that_package(cache_root, tmp_path):
-    below, above = tmp_path / 'rooms' / 'below' / 'kernels.py', tmp_path / 'rooms' / 'above' / 'kernels.py'
+    below, above = tmp_path / 'parent' / 'below' / 'kernels.py', tmp_path / 'parent' / 'above' / 'kernels.py'
     for path in (below, above):
         path.parent.mkdir(parents=True)
     head = 'from dyn_nodes.common.loops import kernels_of\n'
     above.write_text(f"""{head}
-from rooms.below import kernels as below
+from parent.below import kernels as below
 
 
 @kernels_of(__file__, others=[below.__file__])

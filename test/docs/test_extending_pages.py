@@ -29,7 +29,7 @@ Follow = Callable[[str], dict[str, Any]]
 
 @pytest.fixture
 def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Follow]:
-    """Write the files of a page, a new kind beside those of its package, and run its other lines."""
+    """Write the files of a page, a new kind in its package, and run its other lines."""
     made: list[str] = []
 
     def run(page: str) -> dict[str, Any]:

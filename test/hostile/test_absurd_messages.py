@@ -34,7 +34,7 @@ def test_a_node_survives_absurd_messages_and_sends_nothing_absurd(name, mode):
     outcome = fuzz(name, mode, 150, seed=3)
     assert outcome.sent == 150
     assert not outcome.escaped
-    assert not outcome.caught, 'the guard is the last resort: what can be foreseen is rejected by name'
+    assert not outcome.caught, 'the guard is the last resort: expected faults are rejected by name'
     assert not outcome.unsafe
 
 

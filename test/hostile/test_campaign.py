@@ -73,7 +73,7 @@ def test_an_error_without_expectation_is_a_fault(monkeypatch):
         getattr(dynamics, call).side_effect = ValueError('x')
     monkeypatch.setattr(calls, '_dynamics', lambda name: dynamics)
     (fault,) = calls._library(random.Random(1))
-    assert fault.endswith("an error that says too little: 'x'")
+    assert fault.endswith("an error without expectation: 'x'")
 
 
 def test_the_report_has_the_number_of_cases_of_each_item(tmp_path):

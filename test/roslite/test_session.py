@@ -102,7 +102,7 @@ def test_states_and_pids_are_listed_by_name(session):
 def test_a_child_that_dies_makes_the_status_nonzero_and_is_named(session):
     one = session(shell('exit 3') + '<executable cmd="sleep 30"/>').start()
     assert wait_until(lambda: one.failures)
-    assert one.poll() is None, 'the others go on'
+    assert one.poll() is None, 'the others continue'
     os.kill(one.pid('sleep'), signal.SIGKILL)
     assert one.wait(scaled_timeout(10)) == 1
     assert one.failures == ['sh-1: exit code 3', 'sleep-2: killed by SIGKILL']
@@ -262,7 +262,7 @@ def test_no_child_is_left_after_the_launcher_is_killed_and_they_could_finish(lau
     process.wait()
     assert wait_until(lambda: not any(is_alive(pid) for pid in pids), 5)
     (log,) = (tmp_path / 'ros').glob('*/sh-2.log')
-    assert log.read_text().endswith('bye\n'), 'it was told by SIGINT'
+    assert log.read_text().endswith('bye\n'), 'it was informed by SIGINT'
 
 
 def test_a_child_that_ignores_signals_does_not_survive_a_killed_launcher(launcher):

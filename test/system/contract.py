@@ -244,7 +244,7 @@ OUTPUTS = {
     'can_bridge_node': BRIDGE,
     'viewer_node': [Output('payload', FLOAT, bool, event_driven=True)],
 }
-"""Topics of every node without those of all nodes: /rosout, /parameter_events and /diagnostics."""
+"""Topics of every node without the common ones: /rosout, /parameter_events and /diagnostics."""
 NAMESPACES = {
     'tip_over_governor_node': 'b',
     'teleop_node': 'b',

@@ -132,9 +132,9 @@ def test_the_demo_is_stopped_before_a_wheel_lifts_and_continues_as_the_operator_
     assert min(load['fz'].min() for load in loads.values()) > 0.0
     boom, stick, time = joint_position(data, 'boom'), joint_position(data, 'stick'), data.table('joint_states').time
     start, stopped, pulled = (int(np.searchsorted(time, instant)) for instant in (OUT[0], IN[0], IN[1]))
-    assert boom[stopped] > boom[start] - 4.0, 'stopped where it stood, at its limit'
+    assert boom[stopped] > boom[start] - 4.0, 'stopped at its limit'
     assert joint_position(free[0], 'boom')[stopped] < boom[stopped] - 10.0
-    assert stick[pulled] < stick[stopped] - 20.0, 'it goes on as the operator pulls in'
+    assert stick[pulled] < stick[stopped] - 20.0, 'it continues as the operator pulls in'
     assert boom[pulled] > boom[stopped] + 1.0
     scale = data.table('governor/scale')
     assert scale['data'][(scale.time > OUT[0] + 0.6) & (scale.time < OUT[1] - 0.6)].mean() < 0.3

@@ -44,7 +44,7 @@ def test_nodes_repeat_the_outcome_of_the_worst_run(domain, tmp_path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=800)
     assert 'overturned' in done.stdout + done.stderr
     odom = read_bag(tmp_path / 'bag').table('odom')
-    up = 1.0 - 2.0 * (odom['qx'] ** 2 + odom['qy'] ** 2)  # of the base's vertical along that of the ground
+    up = 1.0 - 2.0 * (odom['qx'] ** 2 + odom['qy'] ** 2)  # component of the base's vertical along the ground's
     row = results.table.slice(index, 1).to_pylist()[0]
     assert row['payload'] == 5600.0
     assert np.arccos(np.clip(up, -1.0, 1.0)).max() == pytest.approx(row['greatest_tilt'], abs=0.05)

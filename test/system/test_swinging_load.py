@@ -172,7 +172,7 @@ def test_the_arm_is_held_at_the_border_and_comes_in_again(plant):
     assert least > 0.1
     assert angles[849, 0] == pytest.approx(angles[49, 0], abs=0.2), 'the boom creeps out'
     top = plant.machine.joint('boom_joint').upper
-    assert angles[-1, 0] > min(angles[849, 0] + 0.15, top - 0.01), 'it comes in again, to its stop where that is nearer'
+    assert angles[-1, 0] > min(angles[849, 0] + 0.15, top - 0.01), 'it comes in again, at most to its stop'
     assert angles[-1, 1] < angles[849, 1] - 0.3
 
 

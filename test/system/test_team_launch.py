@@ -271,7 +271,7 @@ def test_the_others_hold_when_a_robot_is_killed_and_the_object_is_not_thrown(lau
         probe.until(lambda: probe.health['team_controller_node: robots'][1].startswith('ended'), 'its end', 60)
     before, speed, count = hand_of(probe), hand_speed(probe), probe.count['/right/joint_states']
     arm = np.array(probe.last['/right/joint_states'].position[2:])
-    probe.until(lambda: probe.count['/right/joint_states'] > count + 20, 'time of the other robot to go on', 60.0)
+    probe.until(lambda: probe.count['/right/joint_states'] > count + 20, 'time of the other robot to continue', 60.0)
     assert 'holding the joints' in probe.health['right/dynamics_node: commands'][1]
     end, path = time.monotonic() + 3.0, 0.0
     while time.monotonic() < end:

@@ -99,7 +99,7 @@ def test_a_releasing_hand_leaves_the_others_and_its_node_falls():
     node = [f'bar/right_{axis}_rate' for axis in 'xyz']
     rows = [system.index('state', name) for name in node]
     np.testing.assert_allclose(x[equations.layout.object_q[0]], team.grasps['right_end'].position, atol=1e-11)
-    # a rod of mass m whose other end is held falls with 3/2 g - a/2 where that end accelerates with a
+    # a rod of mass m with the other end held falls with 3/2 g - a/2 if that end accelerates with a
     y = dict(zip(system.output_names, system.outputs(x, np.zeros(len(system.input_names)), system.defaults)))
     assert 'bar/right/force_x' not in y
     total = 1.2 * (0.5 * rates[rows] + 0.5 * hand_acceleration(system, x, rates))

@@ -134,7 +134,7 @@ def test_the_eye_follows_a_reaching_boom_until_the_user_turns_it(follower):
     assert follower.shift(HERE, boom, WIDE, 4.0, STEP) is None, 'it sees all'
     follower.report(eye + np.array((1.0, 2.0, 0.0)), AHEAD, 5.0)
     assert follower.turned
-    assert follower.shift(HERE, 2.0 * boom, WIDE, 6.0, STEP) is None, 'somebody looks at a detail'
+    assert follower.shift(HERE, 2.0 * boom, WIDE, 6.0, STEP) is None, 'the user views a detail'
 
 
 def test_a_slow_page_is_awaited_until_it_reaches_its_pose():

@@ -246,7 +246,7 @@ def test_a_pause_is_a_pause_and_ends_when_messages_flow_again():
     for tick in range(5):
         connection.message(1.6 + 0.05 * tick, 13.0 + 0.05 * tick)
     assert connection.state(13.3, 1).kind == RUNNING
-    assert connection.state(20.0, 1).kind == LOST, 'nobody has paused since'
+    assert connection.state(20.0, 1).kind == LOST, 'there was no later pause'
 
 
 def test_a_paused_machine_without_its_node_is_lost():

@@ -203,6 +203,6 @@ def test_gauges_have_the_same_scale_as_live(runs):
         page.draw()
         page.time = 0.0
         page.draw()
-        assert page.cockpit.instruments.scale.full('net_moment', Margin(1e5)) == 1e5, 'what came later is forgotten'
+        assert page.cockpit.instruments.scale.full('net_moment', Margin(1e5)) == 1e5, 'later samples are dropped'
     finally:
         page.stop()

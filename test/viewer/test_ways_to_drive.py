@@ -29,7 +29,7 @@ KINDS = {
 class Listener:
     """A node that subscribes to a topic and stores the messages."""
 
-    def __init__(self, context, topic, name='somebody'):
+    def __init__(self, context, topic, name='listener'):
         self.node, self.received = Node(name, context=context), []
         self.node.create_subscription(message(KINDS[topic]), topic, self.received.append, 10)
         self.executor = SingleThreadedExecutor(context=context)
@@ -143,7 +143,7 @@ def test_an_arm_gets_sliders_of_its_joints(made, context):
     try:
         page.arm()
         turn(viewer, seconds=0.6)
-        assert not viewer.levers.armed, 'where the joints are is not known yet'
+        assert not viewer.levers.armed, 'positions of the joints are unknown'
         assert 'joint_states' in viewer.levers.reason
         viewer.inputs.snapshot.joints = dict.fromkeys(names, 0.1)
         turn(viewer, seconds=0.3)
@@ -158,7 +158,7 @@ def test_an_arm_gets_sliders_of_its_joints(made, context):
         seconds = goal.points[0].time_from_start.sec + 1e-9 * goal.points[0].time_from_start.nanosec
         assert 0.1 < goal.points[0].positions[0] < np.radians(20.0)
         assert goal.points[0].positions[1] == pytest.approx(0.1, abs=1e-6)
-        assert seconds == pytest.approx(0.6, abs=1e-6), 'the joints stop soon where the cockpit goes'
+        assert seconds == pytest.approx(0.6, abs=1e-6), 'the joints stop soon when the cockpit ends'
         limit = min(viewer.machine.actuated_joints[0].velocity_limit, 1.0)
         assert seconds >= 1.9 * (goal.points[0].positions[0] - 0.1) / limit, 'a cubic is within the speed'
         viewer.inputs.snapshot.joints = dict.fromkeys(names, 0.1) | {names[0]: np.radians(19.0)}
@@ -167,7 +167,7 @@ def test_an_arm_gets_sliders_of_its_joints(made, context):
         assert turn(viewer, lambda: viewer.levers.present[names[0]] == pytest.approx(np.degrees(0.1)))
         page.send(update(viewer.cockpit.controls.armed, False))
         held = pytest.approx(0.1, abs=1e-6)
-        assert turn(viewer, lambda: listener.take()[-1].points[0].positions[0] == held), 'it is held where it is'
+        assert turn(viewer, lambda: listener.take()[-1].points[0].positions[0] == held), 'it is held'
     finally:
         page.socket.close()
 
