@@ -7,7 +7,8 @@ Prints JSON, in us. `bench.py` runs it.
 Torques: the vehicle with six wheels on path 3 of saha-1991, wheel 2 limited to 0.01 and wheel 6 to 0.025 N m; the
 wrenches of 64 instants one after the other, a call each from Python: `TorqueDistribution` against OSQP (set up once,
 bounds updated, warm start) and quadprog. Dynamics: the same vehicles in space on the ground, `MinimalSystem` against
-`pinocchio.constraintDynamics`, where a wheel is a hub, a roller at its foot and a 3-D contact. Results are compared first.
+`pinocchio.constraintDynamics`, where a wheel is a hub, a roller at its foot and a 3-D contact. Results are compared
+first.
 """
 
 from __future__ import annotations

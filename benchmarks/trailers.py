@@ -1,11 +1,11 @@
 """A truck with three trailers as a closed-loop tree: 166 joints, 48 independent (yesiloglu-2007, C20 and p. 81).
 
-The source gives only the two counts. The tractor here is its nine-arm car (C16): 54 joints, 30 rows. A
-trailer is a body on the ball hitch of the vehicle before it and one axle below it. Between body and axle: two
-suspensions of six joints, one rod of five joints that holds all of the axle, and a second rod, with six joints
-in the last trailer; two tyres of six joints from the ground to the axle. Rigid closures have six rows, the second rods of the
-first two trailers end in a hinge, five rows: 37, 37 and 38 joints, 29, 29 and 30 rows. Axes are turned a little, as in
-the specification of the car, so that no motion is idle by accident.
+The source gives only the two counts. The tractor here is its nine-arm car (C16): 54 joints, 30 rows. A trailer is a
+body on the ball hitch of the vehicle before it and one axle below it. Between body and axle: two suspensions of six
+joints, one rod of five joints that holds all of the axle, and a second rod, with six joints in the last trailer; two
+tyres of six joints from the ground to the axle. Rigid closures have six rows, the second rods of the first two trailers
+end in a hinge, five rows: 37, 37 and 38 joints, 29, 29 and 30 rows. Axes are turned a little, as in the specification
+of the car, so that no motion is idle by accident.
 """
 
 from __future__ import annotations
