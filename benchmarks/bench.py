@@ -181,7 +181,7 @@ class Loader:
 
 
 def forward_dynamics_call(loader: Loader, rounds: int) -> Result:
-    """One call from Python each."""
+    """Measure one call from Python each."""
     q, v, tau = (column[0].copy() for column in loader.states(1))
     names = {
         'ours': loader.model.kernels.forward_dynamics,
@@ -202,7 +202,7 @@ def forward_dynamics_call(loader: Loader, rounds: int) -> Result:
 
 
 def library_calls(machine: Machine, loader: Loader, rounds: int) -> dict[str, Result]:
-    """Calls of the library, which check arguments and allocate results, against calls of Pinocchio."""
+    """Measure library calls, which check arguments and allocate results, against calls of Pinocchio."""
     q, v, tau = (column[0].copy() for column in loader.states(1))
     pq, pv, ptau = loader.peer_state(q, v, tau)
     dynamics = Dynamics(machine, 0.0, (0.0, 0.0, -9.81))
@@ -226,7 +226,7 @@ def library_calls(machine: Machine, loader: Loader, rounds: int) -> dict[str, Re
 
 
 def forward_dynamics_batch(loader: Loader, rounds: int) -> Result:
-    """Ours over the rows of arrays in one call; the peer over ready-made rows in a loop of Python."""
+    """Measure our call over rows of arrays against the peer over ready-made rows in a loop of Python."""
     q, v, tau = loader.states(BATCH)
     p, a = np.tile(loader.parameters, (BATCH, 1)), np.empty_like(v)
     batch = loader.model.kernels.forward_dynamics_batch
@@ -287,7 +287,7 @@ class Task:
 
     @cached_property
     def batch(self) -> tuple[np.ndarray, np.ndarray]:
-        """States and parameters of runs with payloads from the task's down to 70 % of it, the task first."""
+        """Return states and parameters of runs with payloads from the task's down to 70 % of it, the task first."""
         payload = self.system.index('parameter', 'payload_mass')
         p = np.tile(self.parameters, (TASKS, 1))
         p[:, payload] *= np.linspace(1.0, 0.7, TASKS)
@@ -308,14 +308,14 @@ class Task:
 
 
 def task_realtime_factor(task: Task, rounds: int) -> Result:
-    """The task at the step of `task_against_scipy`, against the clock."""
+    """Measure the task at the step of `task_against_scipy`, against the clock."""
     error = task.error(task.run(OUR_STEP, method=OUR_METHOD))
     factor = task.duration / min(task.seconds(OUR_STEP) for _ in range(rounds))
     return Result(factor, factor, 1.0, 'simulated s/s', 'real time', error)
 
 
 def task_batch_realtime_factor(task: Task, rounds: int) -> Result:
-    """Many runs of the task on one core, a run in each lane of its vectors, against the clock."""
+    """Measure many runs of the task on one core, a run in each lane of its vectors, against the clock."""
     error = task.error(task.run_batch(OUR_STEP))
     timer = timeit.Timer(lambda: task.run_batch(OUR_STEP), timer=time.process_time)
     seconds = min(timer.repeat(rounds, number=1))
@@ -324,7 +324,7 @@ def task_batch_realtime_factor(task: Task, rounds: int) -> Result:
 
 
 def batches(quick: bool) -> dict[str, Result]:
-    """Forward dynamics and tip-over runs on all cores."""
+    """Measure forward dynamics and tip-over runs on all cores."""
     figures = figures_of('batches.py', *(['--quick'] if quick else []), free=True)
     runs = figures['tip_over']
     seconds = runs['seconds'] / runs['runs'] * TIP_OVER_RUNS
@@ -340,7 +340,7 @@ def batches(quick: bool) -> dict[str, Result]:
 
 
 def task_against_scipy(task: Task, rounds: int, say: Callable[[str], None]) -> Result:
-    """The task by us and by Pinocchio, plain Python and `solve_ivp`, at equal accuracy, in turns."""
+    """Measure our task against Pinocchio, plain Python and `solve_ivp`, at equal accuracy, in turns."""
     system = task.system
     knots, table = task.inputs.aligned(system.input_names)
     peer = build_peer(task.machine, str(URDF), knots, table)
@@ -363,7 +363,7 @@ def task_against_scipy(task: Task, rounds: int, say: Callable[[str], None]) -> R
 
 
 def task_figures(machine: Machine, rounds: int, console: Console) -> dict[str, Result]:
-    """The reference task alone, in a batch, and against SciPy."""
+    """Measure the reference task alone, in a batch, and against SciPy."""
     task = Task(machine)
     return {
         'task_realtime_factor': task_realtime_factor(task, rounds),
@@ -386,7 +386,7 @@ def figures_of(script: str, *arguments: str, free: bool = False) -> dict[str, An
 
 
 def measures_batch(quick: bool) -> Result:
-    """All stability measures for a million states in one call, on all cores; beside it on one."""
+    """Measure all stability measures for a million states in one call, on all cores and on one."""
     figures = figures_of('measures.py', '100000' if quick else '1000000', free=True)
     name = (
         f'ours on one core of {figures["cores"]}; {len(figures["measures"])} measures, '
@@ -396,7 +396,7 @@ def measures_batch(quick: bool) -> Result:
 
 
 def load_map(quick: bool) -> Result:
-    """The greatest safe payload in every posture of the log-loader at every slew angle, on all cores."""
+    """Measure the greatest safe payload in every posture of the log-loader at every slew angle, on all cores."""
     figures = figures_of('load_map.py', *(['--quick'] if quick else []), free=True)
     name = (
         f'the promised limit; {figures["states"]} states on rigid supports and level ground, '
@@ -408,7 +408,7 @@ def load_map(quick: bool) -> Result:
 
 
 def generated_code(quick: bool, say: Callable[[str], None]) -> dict[str, Result]:
-    """Forward dynamics on all cores against generated code of Pinocchio; empty if that is not built."""
+    """Measure forward dynamics on all cores against generated code of Pinocchio; empty if that is not built."""
     measured = figures_of('pinocchio_codegen.py', '--ready', *(['--quick'] if quick else []), free=True)
     if 'missing' in measured:
         say(f'forward_dynamics_codegen is not measured: {measured["missing"]}')
@@ -427,7 +427,7 @@ def generated_code(quick: bool, say: Callable[[str], None]) -> dict[str, Result]
 
 
 def chains(quick: bool) -> dict[str, Result]:
-    """Long chains against Pinocchio, how their time grows, and the truck with three trailers (yesiloglu-2007, C20)."""
+    """Measure long chains against Pinocchio, the growth of their time, and a truck (yesiloglu-2007, C20)."""
     figures = figures_of('chains.py', *(['--quick'] if quick else []))
     results = {}
     for n in ('100', '1000'):
@@ -450,7 +450,7 @@ def against(times: dict[str, float], peer: str, unit: str, name: str, ours: str 
 
 
 def rolling_platform(quick: bool) -> dict[str, Result]:
-    """The platform with four driven and steered wheels against Pinocchio and MuJoCo (yesiloglu-2007, C15)."""
+    """Measure a platform with four driven and steered wheels against Pinocchio and MuJoCo (yesiloglu-2007, C15)."""
     figures = figures_of('rolling_platform.py', *(['--quick'] if quick else []))
     name = 'pinocchio.constraintDynamics, a 3-D contact a wheel, called from Python'
     step = 'mujoco.mj_step, RK4, elliptic cones, one contact a wheel'
@@ -461,7 +461,7 @@ def rolling_platform(quick: bool) -> dict[str, Result]:
 
 
 def omni(quick: bool) -> dict[str, Result]:
-    """Torques of six limited drives, and vehicles on omnidirectional wheels against Pinocchio (saha-1991)."""
+    """Measure torques of six limited drives, and omnidirectional vehicles against Pinocchio (saha-1991)."""
     figures = figures_of('omni.py', *(['--quick'] if quick else []))
     torques = figures['torques']
     which = f'six drives, two limited, {torques["instants"]} instants of a path, at a limit in {torques["bound"]}'
@@ -475,7 +475,7 @@ def omni(quick: bool) -> dict[str, Result]:
 
 
 def freeman(quick: bool) -> dict[str, Result]:
-    """Inverse dynamics of a Stewart platform in its legs, and G, H, D of an arm, against Pinocchio (freeman-1985)."""
+    """Measure a Stewart platform, and G, H, D of an arm, against Pinocchio (freeman-1985)."""
     figures = figures_of('freeman.py', *(['--quick'] if quick else []))
     loops = 'pinocchio.constraintDynamics, five 6-D loops, the faster of two proximal settings'
     step = 'mujoco.mj_step, semi-implicit Euler, five balls in loops, no contacts'
@@ -491,7 +491,7 @@ def freeman(quick: bool) -> dict[str, Result]:
 
 
 def reactions(quick: bool) -> dict[str, Result]:
-    """Admissible ground reactions of four wheels, a batch, against a general solver of cone programs (tanner-1998)."""
+    """Measure admissible reactions of four wheels, a batch, against a solver of cone programs (tanner-1998)."""
     figures = figures_of('reactions.py', *(['--quick'] if quick else []))
     name = 'Clarabel, called from Python'
     return {
@@ -502,14 +502,14 @@ def reactions(quick: bool) -> dict[str, Result]:
 
 
 def team(quick: bool) -> dict[str, Result]:
-    """A step of two robots with a bar between their hands against MuJoCo (tanner-1998, E10)."""
+    """Measure a step of two robots with a bar between their hands against MuJoCo (tanner-1998, E10)."""
     figures = figures_of('team_step.py', *(['--quick'] if quick else []))
     step = 'mujoco.mj_step, RK4, elliptic cones, one contact a wheel, a tendon as the bar'
     return {'team_step': against(figures, 'mujoco', 'us/step', step)}
 
 
 def deformable(quick: bool) -> dict[str, Result]:
-    """A plate of 10,000 nodes between four hands, condensed, against real time (tanner-1998)."""
+    """Measure a condensed plate of 10,000 nodes between four hands against real time (tanner-1998)."""
     figures = figures_of('deformable.py', *(['--quick'] if quick else []))
     factor = figures['real_time_factor']
     step = f'{figures["step_us"]:.0f} us a step of rk4, called from Python'
@@ -564,7 +564,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def second_start(rounds: int) -> Result:
-    """From the start of the process to the first joint_states, everything compiled: the median of several starts."""
+    """Measure the time from start to first joint_states, everything compiled: the median of several starts."""
     topic = ('dynamics_node', 'joint_states', 'sensor_msgs/msg/JointState')
     first_message(*topic)  # the first start may compile
     seconds = float(np.median([first_message(*topic) for _ in range(rounds)]))

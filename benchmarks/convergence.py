@@ -123,7 +123,7 @@ class Trial:
 
     @property
     def has_oil(self) -> bool:
-        """True if some pressures may be stiff."""
+        """Return whether some pressures may be stiff."""
         return any(name.endswith('pressure') or 'pressure_' in name for name in self.system.state_names)
 
 

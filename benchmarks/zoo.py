@@ -35,12 +35,12 @@ class Collection(NamedTuple):
 
     @property
     def results(self) -> Path:
-        """File of the results."""
+        """Return file of the results."""
         return ROOT / 'build' / f'{self.name}.json'
 
     @property
     def page(self) -> Path:
-        """Page with the results."""
+        """Return page with the results."""
         return ROOT / 'docs' / f'{self.name}.md'
 
 

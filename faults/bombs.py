@@ -83,7 +83,7 @@ def _index_repeats(bag: Path) -> None:
 
 
 def _overlap(bag: Path) -> None:
-    """Chunks of plausible ratio that must all be in memory at once."""
+    """Return chunks of plausible ratio that must all be in memory at once."""
     size, noise = 2**26, os.urandom(200_000)
     compressor = _zstd().ZstdCompressor()
     stored = compressor.compress(bytes(size)) + compressor.compress(noise) + compressor.flush()
@@ -91,7 +91,7 @@ def _overlap(bag: Path) -> None:
 
 
 def _second_frame(bag: Path) -> None:
-    """A frame of the claimed size, followed by a bomb."""
+    """Return a frame of the claimed size, followed by a bomb."""
     _mcap(bag, [(0, 1, 4096, 'zstd', _zstd().compress(bytes(4096)) + _zeros('zstd', HUGE))])
 
 
@@ -107,7 +107,7 @@ def _length(number: int) -> Callable[[Path], None]:
 
 
 def _sparse(bag: Path) -> None:
-    """A record of a terabyte in a file with a hole of that size."""
+    """Return a record of a terabyte in a file with a hole of that size."""
     with _storage(bag).open('r+b') as file:
         file.truncate(0)
         file.write(records.MAGIC + records.header('ros2', 'bomb') + records.prefix(records.METADATA, 2**40))

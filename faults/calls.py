@@ -171,7 +171,7 @@ def _page(rng: random.Random) -> Iterator[str]:
 
 
 def _wait(rng: random.Random) -> Iterator[str]:
-    """Let a demonstration compile, advance and stop: it ends after its limit without progress, not before."""
+    """Make a demonstration compile, advance and stop: it ends after its limit without progress, not before."""
     from dyn_nodes.commands import demo_run
     from dyn_nodes.commands.live_state import LiveState
 

@@ -92,7 +92,7 @@ def _packed(rng: random.Random) -> tuple[str, bytes]:
 
 
 def _claims(rng: random.Random) -> tuple[str, bytes]:
-    """A mesh that claims more triangles than it has."""
+    """Return a mesh that claims more triangles than it has."""
     data = bytearray(stl(rng))
     struct.pack_into('<I', data, 80, rng.choice((2**31, 2**32 - 1, 21, 0)))
     return 'a.stl', bytes(data)
@@ -154,7 +154,7 @@ def _blocks(data: bytes, kinds: bytes = b'[A-Z]{2}') -> list[int]:
 
 
 def _mf4(rng: random.Random) -> tuple[str, bytes]:
-    """A log with damaged bytes, absurd numbers, links in circles, or data that expand."""
+    """Return a log with damaged bytes, absurd numbers, links in circles, or data that expand."""
     data = mf4(rng.random() < 0.3, rng.choice((0, 1, 2)))
     for _ in range(rng.choice((1, 1, 3))):
         data = rng.choice((_bytes, _mf4_number, _mf4_number, _mf4_link, _mf4_count, _mf4_bomb))(data, rng)
@@ -214,7 +214,7 @@ def body(form: str) -> bytes:
 
 
 def _body(rng: random.Random) -> tuple[str, bytes]:
-    """A body with damaged bytes, absurd numbers, binary or as text, or arrays that expand."""
+    """Return a body with damaged bytes, absurd numbers, binary or as text, or arrays that expand."""
     form = rng.choice(list(FORMATS))
     if rng.random() < 0.1:
         return 'body.vtu', _vtu_bomb(rng)
@@ -238,7 +238,7 @@ def _binary_number(data: bytes, rng: random.Random) -> bytes:
 
 
 def _vtu_bomb(rng: random.Random) -> bytes:
-    """A VTU whose points are arrays of zeros, packed by zlib."""
+    """Return a VTU whose points are arrays of zeros, packed by zlib."""
     size, count = 2**26, rng.choice((10, 50, 200))
     packed = zeros(size)
     head = np.array([count, size, 0, *[len(packed)] * count], '<u4').tobytes()
@@ -251,7 +251,7 @@ def _vtu_bomb(rng: random.Random) -> bytes:
 
 
 def _dbc(rng: random.Random) -> tuple[str, bytes]:
-    """A DBC with too many messages, signals, bits, ranges or comments, or with two of one name."""
+    """Return a DBC with too many messages, signals, bits, ranges or comments, or with two of one name."""
     messages, signals = rng.choice(((1, 3000), (1, 500), (40, 40), (400, 40), (3000, 4), (20, 1500)))
     twice, size, width = rng.random() < 0.1, rng.choice((64, 64, 64, 10**9)), rng.choice((1, 1, 1, 65, 10**29))
     lines = ['VERSION ""', 'BU_: A']

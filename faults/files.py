@@ -271,7 +271,7 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """True without faults."""
+        """Return whether there are no faults."""
         return not self.faults
 
 

@@ -165,7 +165,7 @@ def _base(rng: random.Random) -> Iterator[str]:
 
 
 def _overturned(rng: random.Random) -> Iterator[str]:
-    """A base on a slope too steep for it."""
+    """Launch a base on a slope too steep for it."""
     with tempfile.TemporaryDirectory() as name:
         slope = rng.choice((-1.0, 1.0)) * rng.uniform(1.3, 1.5)
         words = [*write_base(Path(name), rng), *_ways(rng), 'duration:=3', f'slope:={slope:.3f}']
@@ -173,14 +173,14 @@ def _overturned(rng: random.Random) -> Iterator[str]:
 
 
 def _value(rng: random.Random) -> Iterator[str]:
-    """A value that an awaited node rejects."""
+    """Launch with a value that an awaited node rejects."""
     file, words, right, expected = rng.choice(WRONG)
     arguments = words.format(misspelt(right, rng)).split()
     yield from launched([file, *arguments, *_ways(rng), 'duration:=0.2'], 1, expected)
 
 
 def _killed(rng: random.Random) -> Iterator[str]:
-    """An awaited node dies before it is ready."""
+    """Launch with an awaited node that dies before it is ready."""
     seconds, signals = rng.uniform(0.0, 1.5), (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM, 0)
     number, status = rng.choice(signals), rng.choice((1, 3, 255))
 
@@ -196,7 +196,7 @@ def _killed(rng: random.Random) -> Iterator[str]:
 
 
 def _machines(rng: random.Random) -> Iterator[str]:
-    """A second machine, the same one or another, in the namespace of a running one."""
+    """Launch a second machine, the same one or another, in the namespace of a running one."""
     from dyn_nodes.nodes import neighbours
 
     neighbours.LEASE = LEASE

@@ -69,7 +69,7 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """True without faults."""
+        """Return whether there are no faults."""
         return not (self.escaped or self.caught or self.unsafe)
 
 

@@ -58,7 +58,7 @@ class Setup:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """All nodes."""
+        """Return all nodes."""
         return (*self.chain[1:], *self.beside, self.chain[0])
 
     def cases(self) -> list[tuple[str, str]]:

@@ -55,7 +55,7 @@ class Soak:
 
     @property
     def flat(self) -> bool:
-        """True if nothing grows and the process has not failed."""
+        """Return whether nothing grows and the process has not failed."""
         growth = self.growth()
         steady = growth['memory'] < MOST_MEMORY and growth['descriptors'] < 1.0 and growth['threads'] < 1.0
         return steady and self.status in (None, 0)

@@ -42,13 +42,13 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """Identity of the change as long as its line and the order of equal changes stay the same."""
+        """Return identity of the change as long as its line and the order of equal changes stay the same."""
         text = f'{self.module}\n{self.operator}\n{self.before}\n{self.after}'
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
     def location(self) -> str:
-        """Module and line."""
+        """Return module and line."""
         return f'{self.module}:{self.lines[0]}'
 
     def as_dict(self) -> dict[str, Any]:

@@ -49,5 +49,5 @@ class Question:
 
     @property
     def answer(self) -> Any:
-        """The first answer."""
+        """Return the first answer."""
         return next(answer for answer in self._answers if answer.done()).result()

@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A shell that starts the suite in the background makes it and all its child processes ignore Ctrl-C."""
+    """Restore Ctrl-C: a shell that starts the suite in the background makes all its processes ignore it."""
     gc.set_threshold(SELDOM, 20, 20)
     scheduling.yield_to_waiting_tests(config)
     if settings is not None and config.getoption('--shuffle') is not None:

@@ -1,8 +1,8 @@
 """Processes of nodes, forked from one process that has imported them: imports are most of the work of a short test.
 
 `start_module` is equivalent to `subprocess.Popen` with `python -m module words`. On the embedded runtime a server, one
-for each process of tests, has imported the dependencies of the module, and forks; the child runs the module as `python
--m` does, and ends like an interpreter. On rclpy, and if the environment differs from the environment of the server in a
+for each process of tests, has imported the dependencies of the module, and forks; the child runs the module like
+`python -m`, and ends like an interpreter. On rclpy, and if the environment differs from the server's in a
 variable that an import may read, `python -m` is started.
 
     tests ── requests, with the descriptors of output ──> server ── fork ──> keeper ── fork ──> node

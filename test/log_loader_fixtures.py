@@ -37,7 +37,7 @@ def audited(machine):
 
 @pytest.fixture(scope='session')
 def task(system):
-    """P3D with recovery, every millisecond."""
+    """Return P3D with recovery, every millisecond."""
     return run(system, P3D, 16.0, spacing=1e-3)
 
 

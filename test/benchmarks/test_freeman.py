@@ -18,7 +18,7 @@ from dyn_nodes.studies.freeman_1985.compiled_influence import CompiledCoefficien
 
 
 def arm() -> Tree:
-    """Three joints: the arm of the benchmark takes longer to compile."""
+    """Return an arm of three joints: the arm of the benchmark takes longer to compile."""
     builder, body = TreeBuilder(), -1
     for k, kind in enumerate(('revolute', 'prismatic', 'revolute')):
         turn = np.array([[1.0, 0.0, 0.0], [0.0, 0.6, -0.8], [0.0, 0.8, 0.6]])

@@ -42,7 +42,7 @@ def mapping(request, tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def as_float(tmp_path_factory):
-    """The volts of the boom as a 32-bit float in a separate message."""
+    """Return the volts of the boom as a 32-bit float in a separate message."""
     old = ' SG_ BoomVolts : 0|16@1- (0.001,0) [-10|10] "V" MachineUnit\n SG_ StickVolts : 16|16@1- (0.001,0)'
     new = ' SG_ BoomVolts : 0|32@1- (1,0) [-10|10] "V" MachineUnit\n SG_ StickVolts : 32|8@1- (0.1,0)'
     folder = tmp_path_factory.mktemp('float')

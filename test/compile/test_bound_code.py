@@ -16,7 +16,7 @@ GROWTH = 2.0
 
 @cfunc(types.intp(*[POINTER, types.intp] * 5))
 def grow(scale, scales, x, nx, u, nu, p, parameters, out, size):
-    """System dx/dt = scale x up to a greatest state p, without a rate beyond it."""
+    """Return the system dx/dt = scale x up to a greatest state p, without a rate beyond it."""
     if carray(x, nx)[0] > carray(p, parameters)[0]:
         return STOPPED - 8 * nu
     carray(out, size)[0] = carray(scale, scales)[0] * carray(x, nx)[0]

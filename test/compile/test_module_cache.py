@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def cache_root(tmp_path, monkeypatch):
-    """A separate cache for the test."""
+    """Return a separate cache for the test."""
     monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'cache'))
     return tmp_path / 'cache'
 
@@ -85,7 +85,7 @@ def test_another_key_makes_another_module(cache_root):
 
 @pytest.fixture
 def package(monkeypatch, tmp_path):
-    """A package whose source text is part of the cache key; `edit(text, subpackage)` changes it."""
+    """Yield a package whose source text is part of the cache key; `edit(text, subpackage)` changes it."""
     monkeypatch.setattr(cache, 'PACKAGE', tmp_path / 'package')
 
     def edit(text, subpackage='elements/forces'):

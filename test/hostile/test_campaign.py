@@ -145,7 +145,7 @@ def test_a_machine_survives_the_failure_of_its_controller(mode):
 
 @pytest.fixture
 def steps(monkeypatch, tmp_path):
-    """Two steps that record their runs; the second fails the first time."""
+    """Yield two steps that record their runs; the second fails the first time."""
     calls = []
 
     def first():

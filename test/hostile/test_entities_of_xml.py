@@ -53,7 +53,7 @@ def _parameter(body: str, secret: Path) -> str:
 
 
 def _bomb(body: str, secret: Path) -> str:
-    """A document of 1 kB that expands to 20 MB: more than the limit of expat."""
+    """Return a document of 1 kB that expands to 20 MB: more than the limit of expat."""
     levels = ''.join(f'<!ENTITY e{k + 1} "{f"&e{k};" * 10}">' for k in range(6))
     return _with_dtd(body, f'<!ENTITY e0 "{"1 " * 10}">{levels}', '&e6;')
 

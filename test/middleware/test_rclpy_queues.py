@@ -63,7 +63,7 @@ def test_a_publisher_with_keep_all_waits_for_a_lagging_subscription(monkeypatch)
 
 @pytest.fixture
 def contexts(monkeypatch):
-    """Two contexts of one process: one of the nodes, and one of an external observer."""
+    """Yield two contexts of one process: one of the nodes, and one of an external observer."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(1 + os.getpid() % 95))
     made = [real.Context(), real.Context()]
     for context in made:

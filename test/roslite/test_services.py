@@ -159,7 +159,7 @@ def test_listing_parameters_by_prefix_and_depth(context, node, spinner):
 
 
 def mute_client(node):
-    """A client whose requests arrive and whose reader has been removed."""
+    """Return a client whose requests arrive and whose reader has been removed."""
     client = node.create_client(Trigger, 'go')
     assert client.wait_for_service(5.0)
     node._clients.remove(client)

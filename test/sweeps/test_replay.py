@@ -96,7 +96,7 @@ def test_a_written_sweep_repeats_its_run_to_the_last_bit(directory, capsys):
 
 
 def _nans(recorded, row):
-    """JSON has no NaN."""
+    """Return NaN for null: JSON has no NaN."""
     return {name: np.nan for name in row if recorded[name] is None}
 
 

@@ -82,7 +82,7 @@ def imu(msg: Any) -> bool:
 
 
 def reset_event(msg: Any) -> bool:
-    """The pose of the machine was reset: source, pose, time."""
+    """Check the event of a reset pose: source, pose, time."""
     values = {pair.key: pair.value for pair in msg.values}
     return msg.name.endswith('dynamics_node: reset') and bool(msg.message) and float(values['time']) >= 0.0
 
@@ -143,7 +143,7 @@ def margin_topic(measure: str) -> str:
 
 
 def balance_outputs(measures: Sequence[str], frame: str, prefix: str = '') -> list[Output]:
-    """Topics of every node that publishes reactions and margins."""
+    """Return topics of every node that publishes reactions and margins."""
     start, frame_prefix = (f'{prefix}/', f'{prefix}_') if prefix else ('', '')
     made = [
         Output(f'{start}markers', 'visualization_msgs/msg/MarkerArray', markers_in(frame)),

@@ -125,7 +125,7 @@ def probe(machines: dict[str, Running]) -> Iterator[Probe]:
 
 @pytest.fixture(scope='module')
 def gamepad(probe: Probe) -> dict[str, Any]:
-    """A gamepad with a held dead-man button, released first if required; `axes` may be changed."""
+    """Return a gamepad with a held dead-man button, released first if required; `axes` may be changed."""
     held: dict[str, Any] = {'axes': NEUTRAL}
     Joy = message('sensor_msgs/msg/Joy')
     publisher = probe.node.create_publisher(Joy, '/b/joy', 10)

@@ -26,7 +26,7 @@ def level(probe, name: str) -> int:
 
 @pytest.fixture(scope='module')
 def shared(tmp_path_factory):
-    """Processes and a probe for all tests of one machine: a test restarts only the nodes killed before."""
+    """Yield processes and a probe for all tests of one machine: a test restarts only the nodes killed before."""
     domain = next_domain()
     nodes, listener = Processes(domain, tmp_path_factory.mktemp('machine')), Probe(domain)
     for kind, topic in (
@@ -49,7 +49,7 @@ def probe(shared):
 
 @pytest.fixture
 def machine(shared):
-    """Dynamics, hydraulics and controller in real time at rest."""
+    """Return dynamics, hydraulics and controller in real time at rest."""
     nodes, listener = shared
     for name in CHAIN:
         if name not in nodes.running:

@@ -35,7 +35,7 @@ def to_and_fro(path):
 
 @pytest.fixture
 def machine(processes, probe, tmp_path):
-    """Dynamics, hydraulics, governor, monitor and by default a controller, as processes in real time."""
+    """Return dynamics, hydraulics, governor, monitor and by default a controller, as processes in real time."""
     probe.listen('sensor_msgs/msg/JointState', 'joint_states')
     probe.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
     probe.listen('std_msgs/msg/Float64', 'hydraulics/boom/spool')

@@ -23,7 +23,7 @@ BENT = {'ur10_shoulder_lift_joint': -1.2, 'ur10_elbow_joint': 1.6, 'ur10_wrist_1
 
 @pytest.fixture(scope='module')
 def files(tmp_path_factory):
-    """The machine of the tutorial, made by its commands, with the motors of its page."""
+    """Return the machine of the tutorial, made by its commands, with the motors of its page."""
     robots = pytest.importorskip('pinocchio', reason='example-robot-data comes with the extra dev') and _robots()
     folder = tmp_path_factory.mktemp('ur10')
     urdf, config = folder / 'ur10_on_platform.urdf', folder / 'ur10_on_platform.yaml'
@@ -73,7 +73,7 @@ class Watch:
                 )
 
     def at_rest(self):
-        """True 0.5 s after the last change of a final state of a motion."""
+        """Return whether 0.5 s have passed since the last change of a final state of a motion."""
         finished = len(self.states) > 1 and self.states[-1].startswith(('holding', 'stopped'))
         return finished and self.time - self.since > 0.5
 

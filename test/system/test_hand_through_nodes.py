@@ -20,7 +20,7 @@ OTHERS = ['hydraulic_actuator_node', 'cartesian_controller_node']
 
 @pytest.fixture
 def warnings():
-    """Warning statuses of the stability on /diagnostics, in their order."""
+    """Return warning statuses of the stability on /diagnostics, in their order."""
     return []
 
 

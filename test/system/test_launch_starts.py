@@ -25,7 +25,7 @@ def failed(domain: int, *words: str) -> str:
 
 @pytest.fixture(scope='module')
 def platform(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """The mobile base of the tutorial, made by `init`: wheels without driven joints."""
+    """Return the mobile base of the tutorial, made by `init`: wheels without driven joints."""
     urdf, config = find_resource('urdf/tutorial_platform.urdf'), tmp_path_factory.mktemp('init') / 'platform.yaml'
     made = [sys.executable, '-m', 'dyn_nodes.cli', 'init', str(urdf), '-o', str(config)]
     subprocess.run(made, check=True, capture_output=True)

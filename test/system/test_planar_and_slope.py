@@ -68,7 +68,7 @@ def test_planar_machine_on_a_slope_in_lockstep_equals_one_process(processes, tmp
 
 @pytest.fixture
 def standing(processes, probe):
-    """The 3-D machine with internal hydraulics, in real time at rest without a task."""
+    """Return the 3-D machine with internal hydraulics, in real time at rest without a task."""
     for wheel in WHEELS:
         probe.listen('geometry_msgs/msg/WrenchStamped', f'ground_reactions/{wheel}')
     probe.listen('diagnostic_msgs/msg/DiagnosticStatus', 'events')

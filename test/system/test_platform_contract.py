@@ -31,7 +31,7 @@ LATCHED = ('valve_commands', 'platform_state')
 
 
 def legs(time):
-    """The legs at rest in the initial pose, as a dynamics node publishes them beside the passive joints."""
+    """Return the legs at rest in the initial pose, as a dynamics node publishes them beside the passive joints."""
     names = [f'leg_{k}_length_joint' for k in range(1, 7)]
     state = JointState(name=names, position=[LENGTH] * 6, velocity=[0.0] * 6, effort=[0.0] * 6)
     state.header.stamp = stamp_of(time)

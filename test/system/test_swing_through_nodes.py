@@ -26,7 +26,7 @@ HELD = (float(np.radians(45)), float(np.radians(-45)))  # boom and stick, rad
 
 
 def fast_swing_machine(directory: Path) -> Path:
-    """The log-loader with the faster swing drive and the posture of the experiment, as written by a user."""
+    """Return the log-loader with the faster swing drive and the posture of the experiment, as written by a user."""
     config = yaml.safe_load(find_resource('config/log_loader.yaml').read_text())
     config['initial']['joint_positions'].update(boom_joint=HELD[0], stick_joint=HELD[1])
     config['payload']['mass'] = 2000.0
@@ -43,7 +43,7 @@ def duration_of(seconds: float):
 
 
 def revolution(speed: float):
-    """A trapezoid of speed over one turn; its cubic splines are exact."""
+    """Return a trapezoid of speed over one turn; its cubic splines are exact."""
     ramp = speed / ACCELERATION
     cruise = 2 * np.pi / speed - ramp
     rows = ((0.0, 0.0, 0.0), (ramp, 0.5 * speed * ramp, speed), (ramp + cruise, 2 * np.pi - 0.5 * speed * ramp, speed),

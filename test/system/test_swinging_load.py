@@ -143,7 +143,7 @@ def test_the_swing_after_a_stop_is_foreseen(plant):
 
 
 def held_out(plant, governed):
-    """Levers out for 8 s with 4,500 kg, then in for 7 s; return the least share and the angles of boom and stick."""
+    """Hold levers out for 8 s with 4,500 kg, then in for 7 s; return the least share and angles of boom and stick."""
     monitored = MonitoredPlant(plant)
     monitored.start(4500.0)
     settings = GovernorSettings()

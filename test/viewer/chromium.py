@@ -138,7 +138,7 @@ class Chromium:
         self.call('Emulation.setDeviceMetricsOverride', **metrics)
 
     def open(self, address: str) -> None:
-        """Go to an address."""
+        """Navigate to an address."""
         self.call('Page.navigate', url=address)
 
     def evaluate(self, expression: str):

@@ -12,7 +12,7 @@ from dyn_nodes.middleware import Context, init
 
 @pytest.fixture
 def context(monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
-    """A context in a separate domain."""
+    """Yield a context in a separate domain."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
     made = Context()
     init(args=['viewer'], context=made)

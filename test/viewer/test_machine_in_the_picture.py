@@ -52,7 +52,7 @@ def machine():
 
 @pytest.fixture(scope='module')
 def demo(machine):
-    """Samples of the page during the demonstration, at 10 Hz."""
+    """Return samples of the page during the demonstration, at 10 Hz."""
     system = System(machine)
     profile = load_voltage_profile(find_resource('config/tasks/pick_and_place_recovery.yaml'))
     names = [actuator.name for actuator in machine.actuators]
@@ -81,7 +81,7 @@ def demo(machine):
 
 
 def opened(machine):
-    """A cockpit with a machine."""
+    """Return a cockpit with a machine."""
     made = Cockpit('127.0.0.1', 0, machine.name)
     robot = load_robot(machine.urdf, folders_above(machine.sources[0]))
     made.set_robot(robot, None, dict(machine.initial.joint_positions))

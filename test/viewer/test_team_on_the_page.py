@@ -174,7 +174,7 @@ class Stage:
 
 @pytest.fixture
 def play(monkeypatch):
-    """A viewer of one robot of the team with the plate, and the topics around it."""
+    """Yield a viewer of one robot of the team with the plate, and the topics around it."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
     monkeypatch.setenv('DYN_NODES_MIDDLEWARE', 'embedded')
     from dyn_nodes.nodes.viewer_node import ViewerNode

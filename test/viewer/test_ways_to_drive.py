@@ -222,7 +222,7 @@ def test_a_joint_beyond_the_range_of_its_slider_stays_when_another_one_is_moved(
 
 @pytest.fixture
 def valves(made):
-    """A viewer whose levers the page OWNER has armed; `sent` stores its volts."""
+    """Return a viewer whose levers the page OWNER has armed; `sent` stores its volts."""
     viewer = made('log_loader')
     viewer.sent = []
     viewer.driving._outlet.publish = viewer.sent.append
