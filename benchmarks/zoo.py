@@ -35,12 +35,12 @@ class Collection(NamedTuple):
 
     @property
     def results(self) -> Path:
-        """Return file of the results."""
+        """Return the file of the results."""
         return ROOT / 'build' / f'{self.name}.json'
 
     @property
     def page(self) -> Path:
-        """Return page with the results."""
+        """Return the page with the results."""
         return ROOT / 'docs' / f'{self.name}.md'
 
 

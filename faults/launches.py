@@ -42,7 +42,7 @@ def _file(path: Path, *elements: str) -> Path:
 
 
 def _doubled(directory: Path, rng: random.Random) -> Path:
-    """Return a variable that grows by the same factor in each line, and is used somewhere."""
+    """Write a variable that grows by the same factor in each line, and is used somewhere."""
     factor = rng.choice((2, 3, 10))
     lines = ['<let name="a" value="xxxxxxxxxx"/>']
     lines += [f'<let name="a" value="{"$(var a)" * factor}"/>'] * rng.choice((30, 100))
@@ -51,7 +51,7 @@ def _doubled(directory: Path, rng: random.Random) -> Path:
 
 
 def _many_times(directory: Path, rng: random.Random) -> Path:
-    """Return a text of a megabyte that is used often."""
+    """Write a text of a megabyte that is used often."""
     element = rng.choice(list(ELEMENTS.values())).format('$(var a)' * rng.choice((1, 15)))
     lines = [f'<arg name="a" default={quoteattr("x" * 1_000_000)}/>', *[element] * rng.choice((100, 3000))]
     lines += [NODE] * rng.choice((0, 100))
@@ -59,7 +59,7 @@ def _many_times(directory: Path, rng: random.Random) -> Path:
 
 
 def _fan(directory: Path, rng: random.Random) -> Path:
-    """Return files that include the next one several times each."""
+    """Write files that include the next one several times each."""
     depth, width = rng.choice((5, 19, 40)), rng.choice((2, 4, 50))
     inner = rng.choice((NODE, '<arg name="b" default="1"/>', '<log message="a"/>', ''))
     _file(directory / f'{depth}.launch.xml', inner)
@@ -72,7 +72,7 @@ def _fan(directory: Path, rng: random.Random) -> Path:
 
 
 def _circle(directory: Path, rng: random.Random) -> Path:
-    """Return a file that includes itself, within groups, with a depth as a variable."""
+    """Write a file that includes itself, within groups, with a depth as a variable."""
     groups = rng.choice((0, 1, 30, 90))
     line = rng.choice(('', '<let name="_include_depth" value="0"/>')) + '<include file="$(filename)">'
     line += rng.choice(('', '<arg name="_include_depth" value="0"/>')) + '</include>'
@@ -80,7 +80,7 @@ def _circle(directory: Path, rng: random.Random) -> Path:
 
 
 def _depth(directory: Path, rng: random.Random) -> Path:
-    """Return the former name of the include counter, as a variable with any value."""
+    """Write the former name of the include counter, as a variable with any value."""
     _file(directory / 'b.launch.xml', NODE)
     value = rng.choice(ODD)
     name = rng.choice(('_include_depth', 'include_depth', '__depth'))
@@ -97,7 +97,7 @@ def _processes(directory: Path, rng: random.Random) -> Path:
 
 
 def _nested(directory: Path, rng: random.Random) -> Path:
-    """Return substitutions within substitutions, groups within groups, one attribute of megabytes."""
+    """Write substitutions within substitutions, groups within groups, one attribute of megabytes."""
     count = rng.choice((20, 49, 200))
     text = rng.choice((
         '$(var a ' * count + 'x' + ')' * count,
@@ -113,7 +113,7 @@ def _nested(directory: Path, rng: random.Random) -> Path:
 
 
 def _groups(directory: Path, rng: random.Random) -> Path:
-    """Return many variables, copied by many groups."""
+    """Write many variables, copied by many groups."""
     count = rng.choice((100, 5000))
     lines = [f'<let name="a{k}" value="x"/>' for k in range(count)]
     return _file(directory / 'a.launch.xml', *lines, *['<group><let name="b" value="y"/></group>'] * count)

@@ -42,7 +42,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """Return identity of the change as long as its line and the order of equal changes stay the same."""
+        """Return the identity of the change as long as its line and the order of equal changes stay the same."""
         text = f'{self.module}\n{self.operator}\n{self.before}\n{self.after}'
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

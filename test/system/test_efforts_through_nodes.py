@@ -23,7 +23,7 @@ OUT = np.array([0.0, -0.5, 0.6])
 
 @pytest.fixture(scope='module')
 def controller():
-    """Return controller that carries the arm and accelerates it up to its speed limits, regardless of the wheels."""
+    """Return a controller that carries the arm and accelerates it up to its speed limits, regardless of the wheels."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     return Efforts(replace(machine, actuators=()))
 

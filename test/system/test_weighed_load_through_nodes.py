@@ -23,7 +23,7 @@ WEIGHED = 1.0
 
 
 def words_of(bag, payload, duration, *more):
-    """Return command of a lockstep run of all nodes with a weighing monitor."""
+    """Return the command of a lockstep run of all nodes with a weighing monitor."""
     words = ['mode:=lockstep', 'compose:=true', 'monitor:=true', 'governor:=true', 'estimated_payload:=true']
     words += [f'duration:={duration}', 'record:=true', f'bag:={bag}', 'recovery:=false', *more]
     return [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader', f'payload:={payload}', *words]
