@@ -264,7 +264,7 @@ def test_imports_are_found_in_every_spelling(monkeypatch, tmp_path, text, expect
 def test_simulation_stays_small():
     """`simulation` must not collect everything that needs a compiled machine: use the other packages."""
     lines = [len(path.read_text().splitlines()) for path in (PACKAGE / 'simulation').glob('*.py')]
-    assert sum(lines) <= 5500, 'simplify, or move the new module to its package (docs/contributing.md)'
+    assert sum(lines) <= 5500, 'simplify, or move the new module to its package (docs/contributing/index.md)'
 
 
 def test_tests_are_in_the_folder_of_the_tested_package():

@@ -47,7 +47,7 @@ class InstantQueue(Generic[Command]):
 
     The present instant *waits* from `begin` on, where it asks for a command, until `take` has returned its command, or
     `answer` or `pass_by` has been called. A source that was given up (`give_up`) is not waited for until a command of
-    it is here (`offer`, `answer`, `regain`). docs/nodes.md has the picture of these states.
+    it is here (`offer`, `answer`, `regain`). docs/reference/nodes.md has the picture of these states.
 
     Args:
         period: time from an instant on in which its command holds, ns, less a margin for rounded stamps. 0: for the

@@ -34,14 +34,14 @@ def test_the_stored_table_marks_no_line_as_stale():
 
 
 def test_the_site_marks_the_lines_whose_package_has_changed():
-    spec = spec_from_file_location('hooks', PAGE.parent / 'site' / 'hooks.py')
+    spec = spec_from_file_location('hooks', PAGE.parents[1] / 'site' / 'hooks.py')
     hooks = module_from_spec(spec)
     spec.loader.exec_module(hooks)
 
     def shown(name):
-        return hooks.on_page_markdown(TEXT, Simple(file=Simple(src_uri=name)))
+        return hooks.on_page_markdown(TEXT, Simple(file=Simple(src_uri=name), meta={}))
 
-    assert shown('mutants.md') == marked(TEXT)
+    assert shown('verification/mutants.md') == marked(TEXT)
     assert shown('other.md') == TEXT
 
 
@@ -70,7 +70,7 @@ def test_shares_are_of_the_sites(sites, tried, text):
 
 def test_the_lines_of_equivalent_mutants_exist_in_their_modules():
     entries = yaml.safe_load((Path(page.__file__).parent / 'equivalent.yaml').read_text(encoding='utf-8'))
-    package = PAGE.parent.parent / 'dyn_nodes'
+    package = PAGE.parents[2] / 'dyn_nodes'
     stale = [
         f'{entry["module"]}: {line}'
         for entry in entries
