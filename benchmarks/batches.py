@@ -55,13 +55,13 @@ class Rollout:
         spec.option.disableflags = (
             flags.mjDSBL_CONTACT | flags.mjDSBL_LIMIT | flags.mjDSBL_EULERDAMP | flags.mjDSBL_CONSTRAINT
         )
-        spec.compiler.balanceinertia = True  # it refuses the source's boom, a rod; its numbers are put back
-        links = {own.name: (own.mass, own.ipos.copy(), own.fullinertia.copy()) for own in spec.bodies}
+        spec.compiler.balanceinertia = True  # for the boom of the source, a rod; its inertia is set afterwards
+        links = {body.name: (body.mass, body.ipos.copy(), body.fullinertia.copy()) for body in spec.bodies}
         self.model = spec.compile()
         self.model.dof_damping[:] = 0.0
         for k in range(1, self.model.nbody):
-            mass, place, numbers = links[self.model.body(k).name]
-            self._set_body(k, mass, place, numbers)
+            mass, com, numbers = links[self.model.body(k).name]
+            self._set_body(k, mass, com, numbers)
         mujoco.mj_setConst(self.model, mujoco.MjData(self.model))
         self.data = [mujoco.MjData(self.model) for _ in range(CORES)]
         turned = rotations(q[:, 3:7])
@@ -74,7 +74,7 @@ class Rollout:
         self.state = np.empty((len(q), 1, self.start.shape[1]))
         self.sensors = np.empty((len(q), 1, self.model.nsensordata))
 
-    def _set_body(self, k: int, mass: float, place: np.ndarray, numbers: np.ndarray) -> None:
+    def _set_body(self, k: int, mass: float, com: np.ndarray, numbers: np.ndarray) -> None:
         """Give a body its mass, centre of mass and inertia (xx, yy, zz, xy, xz, yz), or none."""
         from scipy.spatial.transform import Rotation
 
@@ -86,7 +86,7 @@ class Rollout:
         values, axes = np.linalg.eigh(np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]))
         axes[:, 0] *= np.sign(np.linalg.det(axes))
         x, y, z, w = Rotation.from_matrix(axes).as_quat()
-        self.model.body_ipos[k], self.model.body_inertia[k] = place, values
+        self.model.body_ipos[k], self.model.body_inertia[k] = com, values
         self.model.body_iquat[k] = w, x, y, z
 
     def step(self) -> None:
@@ -104,7 +104,7 @@ class Rollout:
         )
 
     def accelerations(self) -> np.ndarray:
-        """Return those of the last step (n, nv)."""
+        """Return the accelerations of the last step (n, nv)."""
         return np.asarray((self.state[:, 0, -self.rates.shape[1] :] - self.rates) / STEP)
 
 
@@ -116,7 +116,7 @@ def rotations(quaternions: np.ndarray) -> np.ndarray:
 
 
 def dynamics(rounds: int) -> dict[str, Any]:
-    """Return the times of forward dynamics on all cores, us a state. Raises ValueError where both differ."""
+    """Return the times of forward dynamics on all cores, us a state. Raises ValueError if both differ."""
     model = RigidBodyModel(load_machine(URDF, CONFIG))
     rng = np.random.default_rng(0)
     q, v = rng.normal(size=(STATES, model.nq)), rng.normal(size=(STATES, model.nv))
@@ -142,18 +142,18 @@ def dynamics(rounds: int) -> dict[str, Any]:
 
 
 def tip_over(runs: int) -> dict[str, Any]:
-    """Return the wall time of so many runs on one core and on all, s, and the time that a run has."""
+    """Return the wall times of `runs` runs on one core and on all cores, s, and the duration of a run."""
     sweep = replace(load_sweep(SWEEP), design=Design('monte_carlo', runs, 1))
-    found: dict[str, Any] = {'runs': runs, 'cores': CORES}
+    figures: dict[str, Any] = {'runs': runs, 'cores': CORES}
     spent = time.process_time()
-    found['one_core'] = runs / _rate(sweep, 1)
-    found['processor'] = time.process_time() - spent  # the first parts among it
-    found['seconds'] = runs / _rate(sweep, CORES)
-    return found
+    figures['one_core'] = runs / _rate(sweep, 1)
+    figures['processor'] = time.process_time() - spent  # including the first parts
+    figures['seconds'] = runs / _rate(sweep, CORES)
+    return figures
 
 
 def _rate(sweep: Any, jobs: int) -> float:
-    """Return the runs a second, without the parts that come while the processes start."""
+    """Return the number of runs per second, without the parts computed while the processes start."""
     done = []
     for part, _ in LocalWorkers(jobs).results(sweep, range(sweep.parts)):
         done.append((time.perf_counter(), len(sweep.runs_of(part))))

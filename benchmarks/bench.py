@@ -3,7 +3,7 @@
     python benchmarks/bench.py [--quick]
 
 Prints a table and writes `build/bench.json`: {name: {ratio, ours, peer, unit, peer_name, ...}}. The exit status is 1
-where a bar is missed. Numbers measured and how to read them: `benchmarks/README.md`.
+if a limit is missed. `benchmarks/README.md` explains the measured numbers.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ BATCH = 20_000  # states
 TASKS = 64  # runs of the task in a batch
 TIP_OVER_RUNS, TIP_OVER_LIMIT = 10_000, 60.0  # runs of 16 s on all cores, s
 LOAD_MAP_LIMIT = 1.0  # s
-SLICE = 4_000  # calls in one measurement: short, so that some fall between what else the machine does
+SLICE = 4_000  # calls in one measurement: short, so that some are not interrupted by other processes
 
 
 @dataclass
 class Result:
-    """A figure of ours beside the peer's. `ratio` is how many times better ours is."""
+    """Our figure and the figure of the peer. `ratio`: factor by which ours is better."""
 
     ratio: float
     ours: float
@@ -107,13 +107,13 @@ class Result:
     peer_error_rad: float | None = None
 
     def record(self) -> dict[str, Any]:
-        """Return what goes into the file."""
+        """Return the content of the file."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 @contextmanager
 def one_core() -> Iterator[None]:
-    """Keep this process on one core, where the system lets it."""
+    """Keep this process on one core if the system allows it."""
     if not hasattr(os, 'sched_setaffinity'):
         yield
         return
@@ -126,7 +126,7 @@ def one_core() -> Iterator[None]:
 
 
 def interleaved(ours: Callable[[], float], peer: Callable[[], float], rounds: int) -> tuple[float, float]:
-    """Return the best time of each, measured in turns, so that whatever else the machine does hits both."""
+    """Return the best time of each, measured in turns, so that other processes affect both alike."""
     times = [(ours(), peer()) for _ in range(rounds)]
     return min(t for t, _ in times), min(t for _, t in times)
 
@@ -163,25 +163,25 @@ class Loader:
         return q, v, 1e5 * rng.normal(size=(count, self.model.nv))
 
     def peer_state(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the same state as Pinocchio wants it."""
+        """Return the same state in the conventions of Pinocchio."""
         position = np.zeros(self.peer.nq)
         position[:7] = q[:7]
         for joint, angle in zip(self.joints, q[7:]):
-            place = slice(joint.idx_q, joint.idx_q + joint.nq)
-            position[place] = angle if joint.nq == 1 else (np.cos(angle), np.sin(angle))
+            indices = slice(joint.idx_q, joint.idx_q + joint.nq)
+            position[indices] = angle if joint.nq == 1 else (np.cos(angle), np.sin(angle))
         velocity, effort = np.empty(self.peer.nv), np.empty(self.peer.nv)
         velocity[self.order], effort[self.order] = v, tau
         return position, velocity, effort
 
     def check(self, accelerations: np.ndarray, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> None:
-        """Raise ValueError where ours is not what Pinocchio computes: a wrong answer has no speed."""
+        """Raise ValueError if our result differs from the result of Pinocchio."""
         expected = self.pin.aba(self.peer, self.peer_data, *self.peer_state(q, v, tau))[self.order]
         if np.abs(accelerations - expected).max() > 1e-9 * np.abs(expected).max():
             raise ValueError('forward dynamics differs from Pinocchio: nothing to compare')
 
 
 def forward_dynamics_call(loader: Loader, rounds: int) -> Result:
-    """One call from Python each."""
+    """Measure one call from Python each."""
     q, v, tau = (column[0].copy() for column in loader.states(1))
     names = {
         'ours': loader.model.kernels.forward_dynamics,
@@ -202,7 +202,7 @@ def forward_dynamics_call(loader: Loader, rounds: int) -> Result:
 
 
 def library_calls(machine: Machine, loader: Loader, rounds: int) -> dict[str, Result]:
-    """Calls of the library, which look at their arguments and allocate their results, against those of Pinocchio."""
+    """Measure library calls, which check arguments and allocate results, against calls of Pinocchio."""
     q, v, tau = (column[0].copy() for column in loader.states(1))
     pq, pv, ptau = loader.peer_state(q, v, tau)
     dynamics = Dynamics(machine, 0.0, (0.0, 0.0, -9.81))
@@ -226,7 +226,7 @@ def library_calls(machine: Machine, loader: Loader, rounds: int) -> dict[str, Re
 
 
 def forward_dynamics_batch(loader: Loader, rounds: int) -> Result:
-    """Ours over the rows of arrays in one call; the peer over ready-made rows in a loop of Python."""
+    """Measure our call over rows of arrays against the peer over ready-made rows in a loop of Python."""
     q, v, tau = loader.states(BATCH)
     p, a = np.tile(loader.parameters, (BATCH, 1)), np.empty_like(v)
     batch = loader.model.kernels.forward_dynamics_batch
@@ -287,11 +287,11 @@ class Task:
 
     @cached_property
     def batch(self) -> tuple[np.ndarray, np.ndarray]:
-        """States and parameters of runs with payloads from the task's down to 70 % of it, the task first."""
-        place = self.system.index('parameter', 'payload_mass')
+        """Return states and parameters of runs with payloads from the task's down to 70 % of it, the task first."""
+        payload = self.system.index('parameter', 'payload_mass')
         p = np.tile(self.parameters, (TASKS, 1))
-        p[:, place] *= np.linspace(1.0, 0.7, TASKS)
-        return np.array([initial_state(self.system, own) for own in p]), p
+        p[:, payload] *= np.linspace(1.0, 0.7, TASKS)
+        return np.array([initial_state(self.system, parameters) for parameters in p]), p
 
     def run_batch(self, step: float) -> np.ndarray:
         """Make the runs of the batch on this core; return the states of the first one every 0.1 s."""
@@ -308,14 +308,14 @@ class Task:
 
 
 def task_realtime_factor(task: Task, rounds: int) -> Result:
-    """The task at the step of `task_against_scipy`, against the clock."""
+    """Measure the task at the step of `task_against_scipy`, against the clock."""
     error = task.error(task.run(OUR_STEP, method=OUR_METHOD))
     factor = task.duration / min(task.seconds(OUR_STEP) for _ in range(rounds))
     return Result(factor, factor, 1.0, 'simulated s/s', 'real time', error)
 
 
 def task_batch_realtime_factor(task: Task, rounds: int) -> Result:
-    """Many runs of the task on one core, a run in each lane of its vectors, against the clock."""
+    """Measure many runs of the task on one core, a run in each lane of its vectors, against the clock."""
     error = task.error(task.run_batch(OUR_STEP))
     timer = timeit.Timer(lambda: task.run_batch(OUR_STEP), timer=time.process_time)
     seconds = min(timer.repeat(rounds, number=1))
@@ -324,23 +324,23 @@ def task_batch_realtime_factor(task: Task, rounds: int) -> Result:
 
 
 def batches(quick: bool) -> dict[str, Result]:
-    """Forward dynamics and tip-over runs on all cores."""
-    found = figures_of('batches.py', *(['--quick'] if quick else []), free=True)
-    runs = found['tip_over']
+    """Measure forward dynamics and tip-over runs on all cores."""
+    figures = figures_of('batches.py', *(['--quick'] if quick else []), free=True)
+    runs = figures['tip_over']
     seconds = runs['seconds'] / runs['runs'] * TIP_OVER_RUNS
     name = (
         f'the promised limit; {TIP_OVER_RUNS} runs of 16 s with hydraulics, margins and outcomes on {runs["cores"]} '
         f'cores, by the rate of {runs["runs"]}; one core takes {runs["one_core"] / runs["seconds"]:.2f} times as long'
     )
-    peer = f"MuJoCo's rollout of one step, both on {found['cores']} cores; {found['states']} states"
+    peer = f"MuJoCo's rollout of one step, both on {figures['cores']} cores; {figures['states']} states"
     return {
-        'forward_dynamics_rollout': against(found, 'mujoco', 'us/state', peer),
+        'forward_dynamics_rollout': against(figures, 'mujoco', 'us/state', peer),
         'tip_over_runs': Result(TIP_OVER_LIMIT / seconds, seconds, TIP_OVER_LIMIT, 's', name),
     }
 
 
 def task_against_scipy(task: Task, rounds: int, say: Callable[[str], None]) -> Result:
-    """The task by us and by Pinocchio, plain Python and `solve_ivp`, at equal accuracy, in turns."""
+    """Measure our task against Pinocchio, plain Python and `solve_ivp`, at equal accuracy, in turns."""
     system = task.system
     knots, table = task.inputs.aligned(system.input_names)
     peer = build_peer(task.machine, str(URDF), knots, table)
@@ -349,21 +349,21 @@ def task_against_scipy(task: Task, rounds: int, say: Callable[[str], None]) -> R
     expected = system.rhs(task.start, volts, task.parameters)
     if np.abs(np.array(peer.rhs(7.0, task.start)) - expected).max() > 1e-9 * np.abs(expected).max():
         raise ValueError('the peer simulates another machine: nothing to compare')
-    found: list[np.ndarray] = []
+    results: list[np.ndarray] = []
 
     def theirs() -> float:
         states, seconds = peer.run(task.start, task.times, PEER_METHOD, PEER_TOLERANCE, atol, say)
-        found.append(states)
+        results.append(states)
         return seconds
 
     error = task.error(task.run(OUR_STEP, method=OUR_METHOD))
     ours, other = interleaved(lambda: min(task.seconds(OUR_STEP) for _ in range(5)), theirs, min(rounds, 3))
     name = f'pinocchio.aba, elements in plain Python, solve_ivp({PEER_METHOD!r}, rtol={PEER_TOLERANCE:g})'
-    return Result(other / ours, ours, other, 's', name, error, task.error(found[0]))
+    return Result(other / ours, ours, other, 's', name, error, task.error(results[0]))
 
 
 def task_figures(machine: Machine, rounds: int, console: Console) -> dict[str, Result]:
-    """The reference task alone, in a batch, and against SciPy."""
+    """Measure the reference task alone, in a batch, and against SciPy."""
     task = Task(machine)
     return {
         'task_realtime_factor': task_realtime_factor(task, rounds),
@@ -373,7 +373,7 @@ def task_figures(machine: Machine, rounds: int, console: Console) -> dict[str, R
 
 
 def figures_of(script: str, *arguments: str, free: bool = False) -> dict[str, Any]:
-    """Run one of the scripts beside this one, and return what it prints, as JSON. Raises ValueError where it fails.
+    """Run a script of this directory; return its JSON output. Raises ValueError if it fails.
 
     `free`: it may use all threads.
     """
@@ -386,52 +386,58 @@ def figures_of(script: str, *arguments: str, free: bool = False) -> dict[str, An
 
 
 def measures_batch(quick: bool) -> Result:
-    """All stability measures for a million states in one call, on all cores; beside it on one."""
-    found = figures_of('measures.py', '100000' if quick else '1000000', free=True)
+    """Measure all stability measures for a million states in one call, on all cores and on one."""
+    figures = figures_of('measures.py', '100000' if quick else '1000000', free=True)
     name = (
-        f'ours on one core of {found["cores"]}; {len(found["measures"])} measures, {found["states"]} states in one call'
+        f'ours on one core of {figures["cores"]}; {len(figures["measures"])} measures, '
+        f'{figures["states"]} states in one call'
     )
-    return Result(found['one_core'] / found['value'], found['value'], found['one_core'], found['unit'], name)
+    return Result(figures['one_core'] / figures['value'], figures['value'], figures['one_core'], figures['unit'], name)
 
 
 def load_map(quick: bool) -> Result:
-    """The greatest safe payload in every posture of the log-loader at every slew angle, on all cores."""
-    found = figures_of('load_map.py', *(['--quick'] if quick else []), free=True)
+    """Measure the greatest safe payload in every posture of the log-loader at every slew angle, on all cores."""
+    figures = figures_of('load_map.py', *(['--quick'] if quick else []), free=True)
     name = (
-        f'the promised limit; {found["states"]} states on rigid supports and level ground, {found["cores"]} cores, '
-        f'{found["processor"]:.2f} s of processor time; on a slope, heading anywhere, {found["slope_seconds"]:.2f} s; '
-        f'leaning on springs {found["springs_us"]:.0f} us a state, on a slope {found["springs_slope_us"]:.0f}'
+        f'the promised limit; {figures["states"]} states on rigid supports and level ground, '
+        f'{figures["cores"]} cores, {figures["processor"]:.2f} s of processor time; '
+        f'on a slope, heading anywhere, {figures["slope_seconds"]:.2f} s; '
+        f'leaning on springs {figures["springs_us"]:.0f} us a state, on a slope {figures["springs_slope_us"]:.0f}'
     )
-    return Result(LOAD_MAP_LIMIT / found['seconds'], found['seconds'], LOAD_MAP_LIMIT, 's', name)
+    return Result(LOAD_MAP_LIMIT / figures['seconds'], figures['seconds'], LOAD_MAP_LIMIT, 's', name)
 
 
 def generated_code(quick: bool, say: Callable[[str], None]) -> dict[str, Result]:
-    """Forward dynamics on all cores against code that Pinocchio generates; nothing where that is not built."""
-    found = figures_of('pinocchio_codegen.py', '--ready', *(['--quick'] if quick else []), free=True)
-    if 'missing' in found:
-        say(f'forward_dynamics_codegen is not measured: {found["missing"]}')
+    """Measure forward dynamics on all cores against generated code of Pinocchio; empty if that is not built."""
+    measured = figures_of('pinocchio_codegen.py', '--ready', *(['--quick'] if quick else []), free=True)
+    if 'missing' in measured:
+        say(f'forward_dynamics_codegen is not measured: {measured["missing"]}')
         return {}
-    which = f'both on {found["cores"]} cores, {found["states"]} states'
+    which = f'both on {measured["cores"]} cores, {measured["states"]} states'
     names = {
-        'generated_all': f"Pinocchio's generated code, gcc {found['level_all']} -march=native, in a loop of C; {which}",
+        'generated_all': (
+            f"Pinocchio's generated code, gcc {measured['level_all']} -march=native, in a loop of C; {which}"
+        ),
         'compiled_aba_all': f'pinocchio::aba, g++ -O3 -march=native, in a loop of C++; {which}',
     }
     figures = ('forward_dynamics_codegen', 'forward_dynamics_compiled')
-    return {figure: against(found, peer, 'us/state', names[peer], 'ours_all') for figure, peer in zip(figures, names)}
+    return {
+        figure: against(measured, peer, 'us/state', names[peer], 'ours_all') for figure, peer in zip(figures, names)
+    }
 
 
 def chains(quick: bool) -> dict[str, Result]:
-    """Long chains against Pinocchio, how their time grows, and the truck with three trailers (yesiloglu-2007, C20)."""
-    found = figures_of('chains.py', *(['--quick'] if quick else []))
+    """Measure long chains against Pinocchio, the growth of their time, and a truck (yesiloglu-2007, C20)."""
+    figures = figures_of('chains.py', *(['--quick'] if quick else []))
     results = {}
     for n in ('100', '1000'):
         name = f'pinocchio.aba, the faster of its conventions; random revolute chains of {n} links, called from Python'
-        results[f'chain_forward_dynamics_{n}'] = against(found[n], 'peer', 'ns/link', name)
-    name = f'the promised limit; lengths {", ".join(found["per_link_ns"])} links'
-    results['chain_slope'] = Result(SLOPE_LIMIT / found['slope'], found['slope'], SLOPE_LIMIT, 'log/log', name)
-    truck = found['trailers']
+        results[f'chain_forward_dynamics_{n}'] = against(figures[n], 'peer', 'ns/link', name)
+    name = f'the promised limit; lengths {", ".join(figures["per_link_ns"])} links'
+    results['chain_slope'] = Result(SLOPE_LIMIT / figures['slope'], figures['slope'], SLOPE_LIMIT, 'log/log', name)
+    truck = figures['trailers']
     if {key: truck[key] for key in TRUCK} != TRUCK:
-        raise ValueError(f'the truck with three trailers has other counts than {TRUCK}: {truck}')
+        raise ValueError(f'counts of the truck with three trailers: expected {TRUCK}, found {truck}')
     seconds = truck['generator'] + truck['analysis']
     name = 'a limit of ours; tree, rows and rank analysis of 166 joints with 48 independent ones'
     results['truck_with_trailers'] = Result(TRUCK_LIMIT / seconds, seconds, TRUCK_LIMIT, 's', name)
@@ -439,75 +445,75 @@ def chains(quick: bool) -> dict[str, Result]:
 
 
 def against(times: dict[str, float], peer: str, unit: str, name: str, ours: str = 'ours') -> Result:
-    """Return one of a script's times of ours beside the peer's."""
+    """Return one of our times of a script and the time of the peer."""
     return Result(times[peer] / times[ours], times[ours], times[peer], unit, name)
 
 
 def rolling_platform(quick: bool) -> dict[str, Result]:
-    """The platform with four driven and steered wheels against Pinocchio and MuJoCo (yesiloglu-2007, C15)."""
-    found = figures_of('rolling_platform.py', *(['--quick'] if quick else []))
+    """Measure a platform with four driven and steered wheels against Pinocchio and MuJoCo (yesiloglu-2007, C15)."""
+    figures = figures_of('rolling_platform.py', *(['--quick'] if quick else []))
     name = 'pinocchio.constraintDynamics, a 3-D contact a wheel, called from Python'
     step = 'mujoco.mj_step, RK4, elliptic cones, one contact a wheel'
     return {
-        'rolling_platform_call': against(found, 'pinocchio', 'us/call', name),
-        'rolling_platform_step': against(found, 'mujoco_step', 'us/step', step, 'our_step'),
+        'rolling_platform_call': against(figures, 'pinocchio', 'us/call', name),
+        'rolling_platform_step': against(figures, 'mujoco_step', 'us/step', step, 'our_step'),
     }
 
 
 def omni(quick: bool) -> dict[str, Result]:
-    """Torques of six limited drives, and vehicles on omnidirectional wheels against Pinocchio (saha-1991)."""
-    found = figures_of('omni.py', *(['--quick'] if quick else []))
-    torques = found['torques']
+    """Measure torques of six limited drives, and omnidirectional vehicles against Pinocchio (saha-1991)."""
+    figures = figures_of('omni.py', *(['--quick'] if quick else []))
+    torques = figures['torques']
     which = f'six drives, two limited, {torques["instants"]} instants of a path, at a limit in {torques["bound"]}'
     name = 'pinocchio.constraintDynamics, hub, roller and a 3-D contact a wheel, the faster of two proximal settings'
     return {
         'torque_distribution': against(torques, 'osqp', 'us/call', f'OSQP, set up once, eps 1e-5; {which}'),
         'torque_distribution_qp': against(torques, 'quadprog', 'us/call', f'quadprog, arrays made once; {which}'),
-        'omni_dynamics_3': against(found['three'], 'pinocchio', 'us/call', f'{name}; three wheels'),
-        'omni_dynamics_4': against(found['four'], 'pinocchio', 'us/call', f'{name}; four wheels'),
+        'omni_dynamics_3': against(figures['three'], 'pinocchio', 'us/call', f'{name}; three wheels'),
+        'omni_dynamics_4': against(figures['four'], 'pinocchio', 'us/call', f'{name}; four wheels'),
     }
 
 
 def freeman(quick: bool) -> dict[str, Result]:
-    """Inverse dynamics of a Stewart platform in its legs, and G, H, D of an arm, against Pinocchio (freeman-1985)."""
-    found = figures_of('freeman.py', *(['--quick'] if quick else []))
+    """Measure a Stewart platform, and G, H, D of an arm, against Pinocchio (freeman-1985)."""
+    figures = figures_of('freeman.py', *(['--quick'] if quick else []))
     loops = 'pinocchio.constraintDynamics, five 6-D loops, the faster of two proximal settings'
     step = 'mujoco.mj_step, semi-implicit Euler, five balls in loops, no contacts'
-    arm, looped = found['arm'], 'looped over from Python'
+    arm, looped = figures['arm'], 'looped over from Python'
     derivatives = f'pinocchio: derivatives of velocity and acceleration of the tool, {looped}'
     hessian = f'pinocchio: kinematic Hessian of the tool, {looped}; ours: G and H'
     return {
-        'stewart_inverse_dynamics': against(found['platform'], 'pinocchio', 'us/call', loops),
-        'stewart_against_step': against(found['platform'], 'mujoco_step', 'us/call', step),
+        'stewart_inverse_dynamics': against(figures['platform'], 'pinocchio', 'us/call', loops),
+        'stewart_against_step': against(figures['platform'], 'mujoco_step', 'us/call', step),
         'influence_batch': against(arm, 'pinocchio_derivatives', 'us/state', derivatives),
         'influence_batch_second_order': against(arm, 'pinocchio_hessian', 'us/state', hessian, 'ours_G_H'),
     }
 
 
 def reactions(quick: bool) -> dict[str, Result]:
-    """Admissible ground reactions of four wheels, a batch, against a general solver of cone programs (tanner-1998)."""
-    found = figures_of('reactions.py', *(['--quick'] if quick else []))
+    """Measure admissible reactions of four wheels, a batch, against a solver of cone programs (tanner-1998)."""
+    figures = figures_of('reactions.py', *(['--quick'] if quick else []))
     name = 'Clarabel, called from Python'
     return {
-        'admissible_reactions': against(found, 'clarabel', 'us/state', f'{name} for every state'),
-        'admissible_reactions_ready': against(found, 'clarabel_ready', 'us/state', f'{name}, matrices made before'),
-        'admissible_reactions_fixed': against(found, 'clarabel_once', 'us/state', f'{name}, set up once'),
+        'admissible_reactions': against(figures, 'clarabel', 'us/state', f'{name} for every state'),
+        'admissible_reactions_ready': against(figures, 'clarabel_ready', 'us/state', f'{name}, matrices made before'),
+        'admissible_reactions_fixed': against(figures, 'clarabel_once', 'us/state', f'{name}, set up once'),
     }
 
 
 def team(quick: bool) -> dict[str, Result]:
-    """A step of two robots with a bar between their hands against MuJoCo (tanner-1998, E10)."""
-    found = figures_of('team_step.py', *(['--quick'] if quick else []))
+    """Measure a step of two robots with a bar between their hands against MuJoCo (tanner-1998, E10)."""
+    figures = figures_of('team_step.py', *(['--quick'] if quick else []))
     step = 'mujoco.mj_step, RK4, elliptic cones, one contact a wheel, a tendon as the bar'
-    return {'team_step': against(found, 'mujoco', 'us/step', step)}
+    return {'team_step': against(figures, 'mujoco', 'us/step', step)}
 
 
 def deformable(quick: bool) -> dict[str, Result]:
-    """A plate of 10,000 nodes between four hands, condensed, against real time (tanner-1998)."""
-    found = figures_of('deformable.py', *(['--quick'] if quick else []))
-    factor = found['real_time_factor']
-    step = f'{found["step_us"]:.0f} us a step of rk4, called from Python'
-    name = f'real time; {found["nodes"]} nodes, {step}, condensed in {found["condense_s"]:.1f} s'
+    """Measure a condensed plate of 10,000 nodes between four hands against real time (tanner-1998)."""
+    figures = figures_of('deformable.py', *(['--quick'] if quick else []))
+    factor = figures['real_time_factor']
+    step = f'{figures["step_us"]:.0f} us a step of rk4, called from Python'
+    name = f'real time; {figures["nodes"]} nodes, {step}, condensed in {figures["condense_s"]:.1f} s'
     return {'plate_realtime_factor': Result(factor, factor, 1.0, 'simulated s/s', name)}
 
 
@@ -528,11 +534,11 @@ def first_message(node: str, topic: str, kind: str) -> float:
     environment = {key: value for key, value in os.environ.items() if key not in THREADS}
     environment['ROS_DOMAIN_ID'] = str(domain)
     with tempfile.TemporaryFile('w+') as log:
-        begin = time.monotonic()
+        start = time.monotonic()
         command = [sys.executable, '-m', f'dyn_nodes.nodes.{node}', '--ros-args', '-p', 'machine:=log_loader']
         process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         try:
-            while not arrived and process.poll() is None and time.monotonic() < begin + 60.0:
+            while not arrived and process.poll() is None and time.monotonic() < start + 60.0:
                 time.sleep(0.002)
             if not arrived:
                 log.seek(0)
@@ -543,11 +549,11 @@ def first_message(node: str, topic: str, kind: str) -> float:
             listener.destroy_node()
             context.shutdown()
             spinner.join(5)
-    return arrived[0] - begin
+    return arrived[0] - start
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """Ask a process to end, and make it end."""
+    """Stop a process, by force if it does not stop in time."""
     if process.poll() is None:
         process.send_signal(signal.SIGINT)
     try:
@@ -558,7 +564,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def second_start(rounds: int) -> Result:
-    """From the start of the process to the first joint_states, everything compiled: the median of several starts."""
+    """Measure the time from start to first joint_states, everything compiled: the median of several starts."""
     topic = ('dynamics_node', 'joint_states', 'sensor_msgs/msg/JointState')
     first_message(*topic)  # the first start may compile
     seconds = float(np.median([first_message(*topic) for _ in range(rounds)]))
@@ -566,13 +572,13 @@ def second_start(rounds: int) -> Result:
 
 
 def misses(results: dict[str, Result]) -> list[str]:
-    """Say which bars are missed."""
-    found = [
+    """Return a line for each missed limit."""
+    missed = [
         f'{name}: {results[name].ratio:.3g} times, promised {bar:g}'
         for name, bar in LEAST_RATIO.items()
         if (name in results or name != WHERE_BUILT) and not results[name].ratio >= bar
     ]
-    found += [
+    missed += [
         f'{name}: {results[name].ours:.3g} {results[name].unit}, promised {limit:g}'
         for name, limit in GREATEST_TIME.items()
         if not results[name].ours < limit
@@ -580,8 +586,8 @@ def misses(results: dict[str, Result]) -> list[str]:
     for name, result in results.items():
         for who, error in (('', result.error_rad), ('the peer: ', result.peer_error_rad)):
             if error is not None and not error < GREATEST_ERROR:
-                found.append(f'{name}: {who}error {error} rad, promised {GREATEST_ERROR:g} rad')
-    return found
+                missed.append(f'{name}: {who}error {error} rad, promised {GREATEST_ERROR:g} rad')
+    return missed
 
 
 def show(results: dict[str, Result], console: Console) -> None:
@@ -610,7 +616,7 @@ def show(results: dict[str, Result], console: Console) -> None:
 
 
 def single_threaded() -> None:
-    """Start this program again with one thread for every library, unless it is so already."""
+    """Start this program again with one thread for every library, unless that is set already."""
     wanted = dict.fromkeys(THREADS, '1')
     if any(os.environ.get(name) != value for name, value in wanted.items()):
         command = [sys.executable, str(Path(__file__).resolve()), *sys.argv[1:]]
@@ -620,8 +626,8 @@ def single_threaded() -> None:
 def main(arguments: list[str] | None = None) -> int:
     """Measure, report, and return the exit status."""
     parser = argparse.ArgumentParser(description='Measure the promised speeds against their peers.')
-    parser.add_argument('--quick', action='store_true', help='a few rounds only: for a look, not for a record')
-    parser.add_argument('--json', type=Path, default=REPORT, help='where the results go (%(default)s)')
+    parser.add_argument('--quick', action='store_true', help='a few rounds only: not for a record')
+    parser.add_argument('--json', type=Path, default=REPORT, help='file of the results (%(default)s)')
     parser.add_argument('--task', action='store_true', help='only the reference task, against the clock and SciPy')
     options = parser.parse_args(arguments)
     rounds = 3 if options.quick else 15

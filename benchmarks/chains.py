@@ -51,7 +51,7 @@ def random_chain(n: int, seed: int) -> dict[str, Any]:
 
 
 class Peer:
-    """The chain in Pinocchio, with its joints of fixed axis (faster than those of any axis)."""
+    """The chain in Pinocchio, with joints of fixed axes (faster than joints of arbitrary axes)."""
 
     def __init__(self, arrays: dict[str, Any]) -> None:
         import pinocchio as pin
@@ -61,15 +61,15 @@ class Peer:
         kinds = (pin.JointModelRX, pin.JointModelRY, pin.JointModelRZ)
         joint = 0
         for k, axis in enumerate(arrays['axis']):
-            place = pin.SE3(arrays['R'][k], arrays['p'][k])
-            joint = self.model.addJoint(joint, kinds[int(np.argmax(axis))](), place, f'joint {k}')
+            placement = pin.SE3(arrays['R'][k], arrays['p'][k])
+            joint = self.model.addJoint(joint, kinds[int(np.argmax(axis))](), placement, f'joint {k}')
             inertia = pin.Inertia(float(arrays['mass'][k]), arrays['com'][k], arrays['inertia'][k])
             self.model.appendBodyToJoint(joint, inertia, pin.SE3.Identity())
         self.data = self.model.createData() if self.model.nv <= 100 else lean_data(pin, self.model)
 
 
 def lean_data(pin: Any, model: Any) -> Any:
-    """Return what `aba` works in, without the second derivatives.
+    """Return the data of `aba` without the second derivatives.
 
     `createData` of a model of 1,000 joints reserves four tensors of nv^3 numbers, 32 GB, that `aba` never touches. All
     members that it does touch can be set from Python but one, `oinertias`; that comes from a file of a smaller model
@@ -81,11 +81,11 @@ def lean_data(pin: Any, model: Any) -> Any:
         path = Path(folder) / 'data.xml'
         small.createData().saveToXML(str(path), 'data')
         text = path.read_text()
-        begin, end = text.index('<oinertias>'), text.index('</oinertias>')
-        part = text[begin:end]
+        start, end = text.index('<oinertias>'), text.index('</oinertias>')
+        part = text[start:end]
         last = part.rindex('\n\t\t<item>')
         part = part[:last].replace('<count>2<', f'<count>{model.njoints}<') + part[last:] * (model.njoints - 1)
-        path.write_text(text[:begin] + part + text[end:])
+        path.write_text(text[:start] + part + text[end:])
         data = pin.Data()
         data.loadFromXML(str(path), 'data')
     joints = pin.StdVec_JointDataVector()
@@ -156,16 +156,16 @@ def trailers() -> dict[str, float]:
     from benchmarks.trailers import truck_system
     from dyn_nodes.constraints import analyse
 
-    begin = time.perf_counter()
+    start = time.perf_counter()
     system = truck_system()
     made = time.perf_counter()
-    found = analyse(system, np.zeros(system.tree.nq))
+    analysis = analyse(system, np.zeros(system.tree.nq))
     done = time.perf_counter()
     return {
-        'joints': found.velocities,
-        'rank': found.rank,
-        'independent': found.mobility,
-        'generator': made - begin,
+        'joints': analysis.velocities,
+        'rank': analysis.rank,
+        'independent': analysis.mobility,
+        'generator': made - start,
         'analysis': done - made,
     }
 
@@ -175,8 +175,8 @@ def measure(quick: bool) -> dict[str, Any]:
     rounds = 20 if quick else 100
     result: dict[str, Any] = {}
     for n in COMPARED:
-        found = [against_peer(n, seed, rounds) for seed in range(1 if quick else CHAINS)]
-        result[str(n)] = min(found, key=lambda times: times['peer'] / times['ours'])
+        trials = [against_peer(n, seed, rounds) for seed in range(1 if quick else CHAINS)]
+        result[str(n)] = min(trials, key=lambda times: times['peer'] / times['ours'])
     result['slope'], result['per_link_ns'] = slope(rounds)
     result['trailers'] = trailers()
     return result

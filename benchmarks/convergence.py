@@ -1,10 +1,10 @@
-"""Error of runs over step and tolerance, with the order that shows, as a page and a picture.
+"""Error of runs over step and tolerance, with the observed order, as a page and a picture.
 
     python -m benchmarks.convergence              # writes docs/verification/accuracy.md and docs/images/convergence.png
     python -m benchmarks.convergence --cases arm  # prints one table, writes nothing
 
-Every error is that of a whole run against the same machine with a step a good deal smaller (with its method of solution
-checked against another one), so round-off and what is not smooth show as well.
+Every error is the error of a whole run against the same machine with a much smaller step (whose method is checked
+against another one), so it includes round-off and the effect of discontinuities.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ Array = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, PICTURE = ROOT / 'docs' / 'verification' / 'accuracy.md', ROOT / 'docs' / 'images' / 'convergence.png'
 STEPS = (10.0, 5.0, 4.0, 2.5, 2.0, 1.25, 1.0, 0.5, 0.25, 0.125)
-"""ms; each goes into the 0.1 s between two rows."""
+"""Step lengths, ms; each divides the 0.1 s between two rows."""
 FINEST = 1e-5
 TOLERANCES = (1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8, 1e-9)
 METHODS = ('dopri5', 'adams', 'rodas3')
 BAR = 1e-4
-"""rad; the error to which speeds are compared (`benchmarks/README.md`)."""
+"""Error at which speeds are compared, rad (`benchmarks/README.md`)."""
 ROUND_OFF = 3e-12
-"""An error below it says nothing of the order."""
+"""Least error from which an order is computed."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ class Case:
         machine: name in `config/`.
         duration: s.
         inputs: (t,) times and columns by input; None: the reference task.
-        about: what is hard in it.
-        adaptive: methods with a tolerance that are tried, too.
+        about: its numerical difficulty.
+        adaptive: methods with a tolerance.
     """
 
     title: str
@@ -108,12 +108,12 @@ class Trial:
         self.converged = self.states(Settings(step=FINEST))
 
     def states(self, settings: Settings) -> Array:
-        """Return the states every 0.1 s; none where the run did not get to its end."""
+        """Return the states every 0.1 s, or None if the run did not complete."""
         run = self.system.run(self.start, self.times, self.inputs, self.parameters, settings)
         return run.states if run.status == 'done' else np.full((1, len(self.start)), np.nan)
 
     def error(self, settings: Settings) -> float:
-        """Return the greatest difference of positions (without those of the base in space) from the converged ones."""
+        """Return the greatest difference of positions (without the position of the base) from the converged ones."""
         first = 3 if self.system.state_names[0] == 'base_x' else 0
         turned = slice(first, self.system.nq)
         states = self.states(settings)
@@ -123,12 +123,12 @@ class Trial:
 
     @property
     def has_oil(self) -> bool:
-        """True where some pressures may be stiff."""
+        """Return whether some pressures may be stiff."""
         return any(name.endswith('pressure') or 'pressure_' in name for name in self.system.state_names)
 
 
 def order(steps: Sequence[float], errors: Sequence[float]) -> float:
-    """Return the slope of log error over log step, of the errors that are neither round-off nor large."""
+    """Return the slope of log error over log step, for errors that are neither round-off nor large."""
     useful = [(step, error) for step, error in zip(steps, errors) if ROUND_OFF < error < 0.1]
     if len(useful) < 2:
         return float('nan')
@@ -156,47 +156,47 @@ class Curve:
 def curve(trial: Trial, label: str, at: tuple[float, ...], settings: list[Settings]) -> Curve:
     """Return errors and processor times of runs, the least of three."""
     errors, seconds = [], []
-    for own in settings:
-        errors.append(trial.error(own))
-        seconds.append(min(_seconds(trial, own) for _ in range(3)))
+    for choice in settings:
+        errors.append(trial.error(choice))
+        seconds.append(min(_seconds(trial, choice) for _ in range(3)))
     return Curve(label, at, tuple(errors), tuple(seconds))
 
 
 def _seconds(trial: Trial, settings: Settings) -> float:
-    begin = time.process_time()
+    start = time.process_time()
     trial.states(settings)
-    return time.process_time() - begin
+    return time.process_time() - start
 
 
 def curves(trial: Trial) -> list[Curve]:
     """Return the curves of a case: fixed steps first."""
     steps = [Settings(step=1e-3 * step) for step in STEPS]
-    found = [curve(trial, 'rk4, pressures solved for' if trial.has_oil else 'rk4', STEPS, steps)]
-    found.append(curve(trial, 'rk3', STEPS, [replace(own, method='rk3') for own in steps]))
+    results = [curve(trial, 'rk4, pressures solved for' if trial.has_oil else 'rk4', STEPS, steps)]
+    results.append(curve(trial, 'rk3', STEPS, [replace(fixed, method='rk3') for fixed in steps]))
     if trial.has_oil:
-        found.append(curve(trial, 'rk4 alone', STEPS, [replace(own, stiff='explicit') for own in steps]))
+        results.append(curve(trial, 'rk4 alone', STEPS, [replace(fixed, stiff='explicit') for fixed in steps]))
     for method in trial.case.adaptive:
-        own = [Settings(method=method, rtol=tolerance, atol=tolerance) for tolerance in TOLERANCES]  # type: ignore[arg-type]
-        found.append(curve(trial, method, TOLERANCES, own))
-    return found
+        adaptive = [Settings(method=method, rtol=tolerance, atol=tolerance) for tolerance in TOLERANCES]  # type: ignore[arg-type]
+        results.append(curve(trial, method, TOLERANCES, adaptive))
+    return results
 
 
-def table(case: Case, found: list[Curve]) -> str:
+def table(case: Case, results: list[Curve]) -> str:
     """Return the tables of a case in Markdown."""
-    fixed = [own for own in found if own.at is STEPS]
-    adaptive = [own for own in found if own.at is TOLERANCES]
+    fixed = [item for item in results if item.at is STEPS]
+    adaptive = [item for item in results if item.at is TOLERANCES]
     lines = [f'## {case.title}', '', case.about, '']
-    lines += ['| step, ms | ' + ' | '.join(own.label for own in fixed) + ' |', '|---|' + '---:|' * len(fixed)]
+    lines += ['| step, ms | ' + ' | '.join(item.label for item in fixed) + ' |', '|---|' + '---:|' * len(fixed)]
     for k, step in enumerate(STEPS):
-        lines.append(f'| {step:g} | ' + ' | '.join(_number(own.errors[k]) for own in fixed) + ' |')
-    lines.append('| order | ' + ' | '.join(f'{order(own.at, own.errors):.1f}' for own in fixed) + ' |')
+        lines.append(f'| {step:g} | ' + ' | '.join(_number(item.errors[k]) for item in fixed) + ' |')
+    lines.append('| order | ' + ' | '.join(f'{order(item.at, item.errors):.1f}' for item in fixed) + ' |')
     lines += [
         '',
-        '| tolerance | ' + ' | '.join(f'{own.label} | s' for own in adaptive) + ' |',
+        '| tolerance | ' + ' | '.join(f'{item.label} | s' for item in adaptive) + ' |',
         '|---|' + '---:|' * 2 * len(adaptive),
     ]
     for k, tolerance in enumerate(TOLERANCES):
-        cells = ' | '.join(f'{_number(own.errors[k])} | {own.seconds[k]:.2g}' for own in adaptive)
+        cells = ' | '.join(f'{_number(item.errors[k])} | {item.seconds[k]:.2g}' for item in adaptive)
         lines.append(f'| {tolerance:g} | {cells} |')
     return '\n'.join([*lines, ''])
 
@@ -205,7 +205,7 @@ def _number(error: float) -> str:
     return 'no end' if np.isnan(error) else f'{error:.1e}'
 
 
-def draw(found: dict[str, list[Curve]], path: Path) -> None:
+def draw(results: dict[str, list[Curve]], path: Path) -> None:
     """Draw error over step of all cases, and error over processor time."""
     import matplotlib
 
@@ -214,16 +214,16 @@ def draw(found: dict[str, list[Curve]], path: Path) -> None:
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(11, 5.8), sharey=True)
     styles = {'dopri5': '--', 'adams': '-.', 'rodas3': ':'}
-    for k, (name, all_of) in enumerate(found.items()):
-        for own in all_of:
-            alone = own.label == 'rk4 alone'
-            if own.at is STEPS:
-                label = f'{CASES[name].title.lower()}: {own.label}'
-                style = '.:' if alone else '+-' if own.label == 'rk3' else '.-'
-                left.loglog(own.at, own.errors, f'C{k}{style}', label=label)
+    for k, (name, all_of) in enumerate(results.items()):
+        for item in all_of:
+            alone = item.label == 'rk4 alone'
+            if item.at is STEPS:
+                label = f'{CASES[name].title.lower()}: {item.label}'
+                style = '.:' if alone else '+-' if item.label == 'rk3' else '.-'
+                left.loglog(item.at, item.errors, f'C{k}{style}', label=label)
             if not alone:
-                style = '+-' if own.label == 'rk3' else f'.{styles.get(own.label, "-")}'
-                right.loglog(own.seconds, own.errors, f'C{k}{style}')
+                style = '+-' if item.label == 'rk3' else f'.{styles.get(item.label, "-")}'
+                right.loglog(item.seconds, item.errors, f'C{k}{style}')
     for label, style in {'rk4': '.-', 'rk3': '+-', **styles}.items():
         right.plot([], [], style, color='0.3', label=label)
     guide = np.array([0.25, 4.0])
@@ -259,19 +259,19 @@ Processor times are the least of three runs on a computer that may be busy: they
 
 
 def main() -> int:
-    """Run the cases, print their tables, and write page and picture where all were run."""
+    """Run the cases and print their tables; write page and picture if all cases were run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--cases', nargs='+', choices=CASES, help='only these; nothing is written')
     chosen = parser.parse_args().cases
-    found: dict[str, list[Curve]] = {}
+    results: dict[str, list[Curve]] = {}
     texts = []
     for name in chosen or CASES:
-        found[name] = curves(Trial(CASES[name]))
-        texts.append(table(CASES[name], found[name]))
+        results[name] = curves(Trial(CASES[name]))
+        texts.append(table(CASES[name], results[name]))
         print(texts[-1], flush=True)
     if not chosen:
         PAGE.write_text(HEAD + '\n'.join(texts), encoding='utf-8')
-        draw(found, PICTURE)
+        draw(results, PICTURE)
         print(f'{PAGE.relative_to(ROOT)}, {PICTURE.relative_to(ROOT)}')
     return 0
 

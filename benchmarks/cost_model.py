@@ -3,8 +3,8 @@
     python -m benchmarks.cost_model                  # writes docs/verification/cost.md and docs/images/cost.png
     python -m benchmarks.cost_model --parts wheels   # prints one table, writes nothing
 
-Machines are made for it, so that one number grows and all others stay. A step is one of rk4, four evaluations of the
-rates, within a run of compiled code: the processor time of a run over its steps, the least of several runs.
+The machines are generated so that one number grows and all others stay constant. A step is one of rk4, four evaluations
+of the rates, within a run of compiled code: the processor time of a run over its steps, the least of several runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ STEP = 1e-3
 STEPS = 500
 ROUNDS = 60
 STRAIGHT = 1.3
-"""Beyond this power of the number no line is given."""
+"""Greatest exponent for which a line is fitted."""
 BODY = '<inertial><mass value="{mass}"/><inertia ixx="{i}" iyy="{i}" izz="{i}" ixy="0" ixz="0" iyz="0"/></inertial>'
 
 
@@ -49,7 +49,7 @@ def joint(name: str, parent: str, child: str, at: str, axis: str) -> str:
 
 
 def loaded(elements: Sequence[str], config: str) -> Machine:
-    """Return the machine of some elements of a URDF and the text of a YAML."""
+    """Return the machine defined by elements of a URDF and the text of a YAML."""
     with tempfile.TemporaryDirectory() as folder:
         urdf, yaml = Path(folder) / 'machine.urdf', Path(folder) / 'machine.yaml'
         urdf.write_text(f'<robot name="machine">{"".join(elements)}</robot>', encoding='utf-8')
@@ -84,7 +84,7 @@ def with_wheels(count: int) -> Machine:
 
 
 def with_drives(count: int) -> Machine:
-    """Return an arm of eight joints, of which some have an electric motor."""
+    """Return an arm of eight joints, some of them with electric motors."""
     config = 'base: {attachment: fixed}\n'
     if count:
         config += 'actuators:\n'
@@ -123,10 +123,10 @@ class Growth:
 
     Attributes:
         title: of its table.
-        unit: what is counted.
-        make: the machine of a count.
-        counts: that are tried.
-        about: what the machine is.
+        unit: of the count.
+        make: returns the machine of a count.
+        counts: measured counts.
+        about: description of the machine.
     """
 
     title: str
@@ -142,8 +142,8 @@ GROWTHS = {
         'joint',
         with_joints,
         (2, 4, 8, 16, 32),
-        'An arm on a fixed base. Articulated bodies: the cost of a joint does not depend on how many there are. '
-        'For hundreds of joints, array loops take the place of straight-line code (`benchmarks/chains.py`).',
+        'An arm on a fixed base. Articulated bodies: the cost of a joint is independent of their number. '
+        'For hundreds of joints, array loops replace straight-line code (`benchmarks/chains.py`).',
     ),
     'wheels': Growth(
         'Wheels',
@@ -164,7 +164,7 @@ GROWTHS = {
         'loop',
         with_loops,
         (1, 2, 3, 4, 6),
-        'Parallelograms side by side, three joints and five rows each, of which two are independent. The rows of all '
+        'Parallelograms side by side, three joints and five rows each, two of them independent. The rows of all '
         'of them are solved as one dense system, so the cost grows faster than their number.',
     ),
 }
@@ -172,10 +172,10 @@ GROWTHS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """What a machine costs.
+    """Cost of a machine.
 
     Attributes:
-        count: of what grows.
+        count: of the growing number.
         states: of the system.
         step: processor time, s.
     """
@@ -186,7 +186,7 @@ class Cost:
 
 
 def cost(machine: Machine, count: int) -> Cost:
-    """Return the cost of a machine. Raises ValueError where it does not get through its run."""
+    """Return the cost of a machine. Raises ValueError if its run does not complete."""
     system = System(machine)
     p = system.parameters()
     start = initial_state(system, p)
@@ -205,21 +205,21 @@ def cost(machine: Machine, count: int) -> Cost:
 def _least(run: Callable[[], object]) -> float:
     spent = []
     for _ in range(ROUNDS):
-        begin = time.process_time()
+        start = time.process_time()
         run()
-        spent.append(time.process_time() - begin)
+        spent.append(time.process_time() - start)
     return min(spent)
 
 
 def scenarios(counts: Sequence[int] = (1, 8, 64, 512)) -> list[tuple[int, float, float]]:
     """Return the processor time of a run, s, one after the other and as a batch, by the number of runs.
 
-    Runs are those of the log-loader on its wheels, 2 s in steps of 2 ms, with another payload each.
+    Runs of the log-loader on its wheels, 2 s in steps of 2 ms, each with another payload.
     """
     system = System(load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml')))
     settings, times = Settings(step=2e-3), np.array([0.0, 2.0])
     inputs = Inputs(np.array([0.0, 0.5, 2.0]), {'boom/voltage': np.array([0.0, -4.0, -4.0])})
-    found = []
+    rows = []
     for count in counts:
         parameters = np.tile(system.parameters(), (count, 1))
         parameters[:, system.index('parameter', 'payload_mass')] = np.linspace(0.0, 2000.0, count)
@@ -233,13 +233,13 @@ def scenarios(counts: Sequence[int] = (1, 8, 64, 512)) -> list[tuple[int, float,
             run_batch(system, starts, times, inputs, parameters, settings, threads=1)  # noqa: B023
 
         alone(), together()
-        found.append((count, _least(alone) / count, _least(together) / count))
-    return found
+        rows.append((count, _least(alone) / count, _least(together) / count))
+    return rows
 
 
 def law(costs: Sequence[Cost]) -> tuple[float, float, float]:
     """Return constant and slope of a line through the times of a step, s, and the last slope of their logarithms."""
-    n, t = np.array([own.count for own in costs], dtype=float), np.array([own.step for own in costs])
+    n, t = np.array([item.count for item in costs], dtype=float), np.array([item.step for item in costs])
     slope, constant = np.polyfit(n, t, 1)
     return float(constant), float(slope), float(np.polyfit(np.log(n[-3:]), np.log(t[-3:]), 1)[0])
 
@@ -249,13 +249,13 @@ def table(growth: Growth, costs: Sequence[Cost]) -> str:
     constant, slope, power = law(costs)
     lines = [f'## {growth.title}', '', growth.about, '', f'| {growth.unit}s | states | a step, us |']
     lines.append('|---:|---:|---:|')
-    lines += [f'| {own.count} | {own.states} | {1e6 * own.step:.2f} |' for own in costs]
+    lines += [f'| {item.count} | {item.states} | {1e6 * item.step:.2f} |' for item in costs]
     line = f'About {1e6 * constant:.2f} us and {1e6 * slope:.2f} us a {growth.unit}; ' if power < STRAIGHT else ''
     lines += ['', f'{line}the time grows as n^{power:.2f}.'.capitalize()]
     return '\n'.join([*lines, ''])
 
 
-def table_of_scenarios(found: Sequence[tuple[int, float, float]]) -> str:
+def table_of_scenarios(times: Sequence[tuple[int, float, float]]) -> str:
     """Return the table of the numbers of runs in Markdown."""
     lines = [
         '## Runs',
@@ -264,25 +264,25 @@ def table_of_scenarios(found: Sequence[tuple[int, float, float]]) -> str:
         '',
     ]
     lines += ['| runs | one after the other, ms a run | as a batch, ms a run | ratio |', '|---:|---:|---:|---:|']
-    lines += [f'| {n} | {1e3 * alone:.3f} | {1e3 * batch:.3f} | {alone / batch:.1f} |' for n, alone, batch in found]
+    lines += [f'| {n} | {1e3 * alone:.3f} | {1e3 * batch:.3f} | {alone / batch:.1f} |' for n, alone, batch in times]
     return '\n'.join([*lines, ''])
 
 
-def draw(found: dict[str, list[Cost]], path: Path) -> None:
+def draw(results: dict[str, list[Cost]], path: Path) -> None:
     """Draw the time of a step over each number."""
     import matplotlib
 
     matplotlib.use('Agg')
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, len(found), figsize=(3.0 * len(found), 3.0))
-    for place, (name, costs) in zip(np.atleast_1d(axes), found.items()):
-        n, t = [own.count for own in costs], [1e6 * own.step for own in costs]
+    figure, axes = plt.subplots(1, len(results), figsize=(3.0 * len(results), 3.0))
+    for axis, (name, costs) in zip(np.atleast_1d(axes), results.items()):
+        n, t = [item.count for item in costs], [1e6 * item.step for item in costs]
         constant, slope, power = law(costs)
-        place.plot(n, t, 'o')
+        axis.plot(n, t, 'o')
         if power < STRAIGHT:
-            place.plot([0, n[-1]], [1e6 * constant, 1e6 * (constant + slope * n[-1])], color='0.6')
-        place.set(xlabel=GROWTHS[name].title.lower(), xlim=(0, None), ylim=(0, None))
+            axis.plot([0, n[-1]], [1e6 * constant, 1e6 * (constant + slope * n[-1])], color='0.6')
+        axis.set(xlabel=GROWTHS[name].title.lower(), xlim=(0, None), ylim=(0, None))
     np.atleast_1d(axes)[0].set_ylabel('a step of rk4, us')
     figure.tight_layout()
     figure.savefig(path, dpi=110)
@@ -304,22 +304,22 @@ the last three rows.
 
 
 def main() -> int:
-    """Measure, print the tables, and write page and picture where all was measured."""
+    """Measure and print the tables; write page and picture if all parts were measured."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('--parts', nargs='+', choices=[*GROWTHS, 'runs'], help='only these; nothing is written')
     chosen = parser.parse_args().parts
-    found: dict[str, list[Cost]] = {}
+    results: dict[str, list[Cost]] = {}
     texts = []
     for name in chosen or [*GROWTHS, 'runs']:
         if name == 'runs':
             texts.append(table_of_scenarios(scenarios()))
         else:
-            found[name] = [cost(GROWTHS[name].make(count), count) for count in GROWTHS[name].counts]
-            texts.append(table(GROWTHS[name], found[name]))
+            results[name] = [cost(GROWTHS[name].make(count), count) for count in GROWTHS[name].counts]
+            texts.append(table(GROWTHS[name], results[name]))
         print(texts[-1], flush=True)
     if not chosen:
         PAGE.write_text(HEAD + '\n'.join(texts), encoding='utf-8')
-        draw(found, PICTURE)
+        draw(results, PICTURE)
         print(f'{PAGE.relative_to(ROOT)}, {PICTURE.relative_to(ROOT)}')
     return 0
 

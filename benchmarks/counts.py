@@ -7,8 +7,8 @@ import argparse
 from dyn_nodes.commands.option_types import count
 
 
-def count_of(doc: str | None, what: str, default: int) -> int:
+def count_of(doc: str | None, name: str, default: int) -> int:
     """Return the only argument of a benchmark, above 0; `--help` prints its docstring."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(what, nargs='?', type=count(1), default=default, help=f'default: {default:,}')
-    return int(getattr(parser.parse_args(), what))
+    parser.add_argument(name, nargs='?', type=count(1), default=default, help=f'default: {default:,}')
+    return int(getattr(parser.parse_args(), name))

@@ -3,9 +3,9 @@
     python -m benchmarks.cpu_cost --seconds 10
 
 Runs a launch file twice in real time, for 1 s and for `--seconds` longer, and divides the difference of the processor
-times by that of the simulated times: imports and compilation cancel. One line for each runtime that is installed, for
-nodes in one process and in one each, and for each exchange period. Exit status 1 where a run fails or a line is above
-`--bar`.
+times by the difference of the simulated times: imports and compilation cancel. Prints one line for each installed
+runtime, for nodes in one process and in separate ones, and for each exchange period. Exit status 1 if a run fails or a
+line is above `--bar`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Cost:
 
     Attributes:
         total: of all processes.
-        nodes: by the name of the node's program.
+        nodes: by the name of the executable.
     """
 
     total: float = 0.0
@@ -45,7 +45,7 @@ class Cost:
 
 
 class RunError(RuntimeError):
-    """A node failed; the message holds its output."""
+    """A node failed; the message contains its output."""
 
 
 def start(spec: ChildSpec, runtime: str, domain: int, log: Path) -> subprocess.Popen[bytes]:
@@ -64,10 +64,10 @@ def wait(process: subprocess.Popen[bytes]) -> float:
 
 
 def run(arguments: argparse.Namespace, runtime: str, compose: bool, exchange: float, duration: float) -> Cost:
-    """Run the launch file for a simulated time; return what it cost. Raises RunError."""
-    given = {'compose': str(compose).lower(), 'duration': str(duration), 'exchange_period': str(exchange)}
-    given.update(pair.split(':=', 1) for pair in arguments.arguments)
-    specs = interpret(find_launch_file(arguments.machine), given).children
+    """Run the launch file for a simulated time; return its cost. Raises RunError."""
+    values = {'compose': str(compose).lower(), 'duration': str(duration), 'exchange_period': str(exchange)}
+    values.update(pair.split(':=', 1) for pair in arguments.arguments)
+    specs = interpret(find_launch_file(arguments.machine), values).children
     cost = Cost()
     with tempfile.TemporaryDirectory(prefix='cpu-cost-') as directory:
         logs = [Path(directory) / f'{number}.log' for number in range(len(specs))]
@@ -76,9 +76,9 @@ def run(arguments: argparse.Namespace, runtime: str, compose: bool, exchange: fl
         signal.alarm(int(LONGEST + 3.0 * duration))
         order = sorted(range(len(specs)), key=lambda number: not specs[number].shutdown_on_exit)
         try:
-            for place in order:  # the dynamics first: its end is the end of the others
-                cost.add(specs[place].executable, wait(processes[place]))
-                if specs[place].shutdown_on_exit:
+            for index in order:  # the dynamics first: the others end with it
+                cost.add(specs[index].executable, wait(processes[index]))
+                if specs[index].shutdown_on_exit:
                     for other in processes:
                         if other.returncode is None:
                             other.send_signal(signal.SIGINT)
@@ -115,7 +115,7 @@ def main() -> int:
     print('|---|---|---|---|---|', flush=True)
     is_good = True
     for runtime in arguments.runtimes:
-        run(arguments, runtime, True, arguments.exchange[0], SHORT)  # compiles, where that has to be done
+        run(arguments, runtime, True, arguments.exchange[0], SHORT)  # compiles if necessary
         for compose in arguments.compose:
             for exchange in arguments.exchange:
                 setup = (arguments, runtime, compose == 'true', exchange)

@@ -3,7 +3,7 @@
     python benchmarks/deformable.py [--quick]
 
 Prints JSON. `bench.py` runs it. A step is one of classical Runge-Kutta of the thrown plate with six vibrations, called
-from Python. `slope` is that of the logarithm of a time over that of the number of nodes, from a quarter of them to all.
+from Python. `slope`: log time over log number of nodes, from a quarter of the nodes to all.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ COARSE, FINE = (50, 25, 1), (100, 50, 1)
 CORNERS = [(x, y, 0.0) for x, y in ((-0.45, -0.25), (0.45, -0.25), (0.45, 0.25), (-0.45, 0.25))]
 VIBRATIONS = 6
 STABLE = 2.0
-"""Step times the greatest frequency; classical Runge-Kutta is stable up to 2.8."""
+"""Product of step and greatest frequency; classical Runge-Kutta is stable up to 2.8."""
 GRAVITY = (0.0, 0.0, -9.81)
 
 
 def seconds(function: Callable[[], Any], rounds: int) -> tuple[float, Any]:
-    """Return the least time of a call and its answer."""
+    """Return the least time of a call and its result."""
     best, answer = np.inf, None
     for _ in range(rounds):
-        begin = time.perf_counter()
+        start = time.perf_counter()
         answer = function()
-        best = min(best, time.perf_counter() - begin)
+        best = min(best, time.perf_counter() - start)
     return best, answer
 
 
 def stepper(body: CorotatedBody, step: float) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
-    """Return the state of a plate that is thrown, and the function that takes it a step on."""
+    """Return the state of a thrown plate and the function that advances it by a step."""
     size = 3 * body.count
     half = size + VIBRATIONS
 
@@ -78,7 +78,7 @@ def measure(quick: bool) -> dict[str, Any]:
     for divisions in (COARSE, FINE):
         taken, body = seconds(lambda d=divisions: assemble(box_mesh(SIZE, d), PLATE), rounds)
         made['assemble'].append(taken)
-        grasps = [patch(body.mesh, place, (0.1, 0.1, 0.02)) for place in CORNERS]
+        grasps = [patch(body.mesh, corner, (0.1, 0.1, 0.02)) for corner in CORNERS]
         taken, reduced = seconds(lambda b=body, g=grasps: condensed(b, g, VIBRATIONS), rounds)
         made['condense'].append(taken)
         edge = SIZE[0] / divisions[0]
@@ -92,7 +92,7 @@ def measure(quick: bool) -> dict[str, Any]:
     for _ in range(200):
         end = advanced(end)
     if not np.isfinite(end).all() or np.abs(end[12 : 12 + VIBRATIONS]).max() > 1.0:
-        raise ValueError('the run does not stay finite: a step without a meaning has no speed')
+        raise ValueError('the run does not stay finite: nothing to time')
     taken_us = best_of([lambda: advanced(end)], 20 if quick else 200)[0]
     growth = {f'{name}_slope': float(np.log(b / a) / np.log(nodes[1] / nodes[0])) for name, (a, b) in made.items()}
     return {

@@ -2,18 +2,18 @@
 
     python benchmarks/freeman.py [--quick]
 
-Prints JSON, in us. `bench.py` runs it. Both machines are those of freeman-1985 (spec 7.1, 7.10).
+Prints JSON, in us. `bench.py` runs it. Both machines are from freeman-1985 (spec 7.1, 7.10).
 
 Stewart platform (six legs RRPRRR, 36 joints, 30 rows): forces of the legs for rates and accelerations of the legs,
 `MinimalSystem.inverse_dynamics` as one compiled call, against `pinocchio.constraintDynamics` of the opened tree with
-five 6-D loops. The accelerations that Pinocchio finds under our forces are first compared with those asked for. The
-second peer is `mj_step` of MuJoCo (semi-implicit Euler) on the same machine as it suits MuJoCo, with a ball and its
-three rows where legs 2 to 6 meet the platform: 21 joints, 15 rows. It is compared at rest, as its constraints leave out
-what velocities do, and yield; steps begin at one state, a few at a time.
+five 6-D loops. First the accelerations of Pinocchio under our forces are compared with the wanted ones. The
+second peer is `mj_step` of MuJoCo (semi-implicit Euler) on the same machine, with a ball joint of three rows between
+platform and legs 2 to 6: 21 joints, 15 rows. It is compared at rest, as its constraints neglect velocities and are
+soft; steps start at one state, a few at a time.
 
 Arm A6: G, H and D of its tool in 64 states in one call, against Pinocchio looped over from Python: derivatives of
 velocity and acceleration of the tool (`computeForwardKinematicsDerivatives` with `getFrameAccelerationDerivatives`),
-one call a state. Pinocchio has no D: such a call gives its product with one pair of velocities. G and H alone are
+one call a state. Pinocchio has no D: such a call returns its product with one pair of velocities. G and H alone are
 also measured, against `computeJointKinematicHessians` with `getFrameKinematicHessian`. Answers are compared first.
 """
 
@@ -41,17 +41,17 @@ from dyn_nodes.studies.freeman_1985.machines import Mechanism, stewart
 
 RATES = np.array([0.2, -0.1, 0.15, 0.3, -0.2, 0.1])  # m/s of the legs
 ACCELERATIONS = np.array([1.0, 0.5, -0.4, 0.2, 0.3, -0.1])  # m/s2
-LIGHT = 1e-7  # kg and kg m2 of Pinocchio's massless bodies: it takes none without inertia
+LIGHT = 1e-7  # kg and kg m2 of Pinocchio's massless bodies: it requires an inertia
 PROXIMAL = ((1e-12, 0.0, 1), (1e-10, 1e-8, 50))  # accuracy, regularization, most iterations; the faster one counts
-STATES = 64  # whose results, 10 kB a state, fit a second-level cache of 1 MiB
+STATES = 64  # results of 10 kB a state fit a second-level cache of 1 MiB
 AGREEMENT = 1e-5
 SOFT = 1e-3
-"""Of MuJoCo's accelerations, m/s2: its constraints yield by a share of 1e-4 of the force that acts."""
+"""Tolerance of MuJoCo's accelerations, m/s2: its constraints yield by 1e-4 of the acting force."""
 STEPS = 20  # of MuJoCo from one state
 
 
 def pinocchio_tree(tree: Tree, light: float = 0.0) -> tuple[Any, np.ndarray]:
-    """Return Pinocchio's model of a tree of joints about and along z, and the places of ours in its vectors."""
+    """Return Pinocchio's model of a tree of joints about and along z, and the indices of our joints in its vectors."""
     import pinocchio as pin
 
     model, joints = pin.Model(), []
@@ -67,20 +67,22 @@ def pinocchio_tree(tree: Tree, light: float = 0.0) -> tuple[Any, np.ndarray]:
 
 
 class PeerPlatform:
-    """The Stewart platform in Pinocchio: an opened tree whose ends are held together."""
+    """The Stewart platform in Pinocchio: an opened tree with closed ends."""
 
-    def __init__(self, own: Mechanism) -> None:
+    def __init__(self, mechanism: Mechanism) -> None:
         import pinocchio as pin
 
         self.pin = pin
-        self.model, self.order = pinocchio_tree(own.tree, LIGHT)
-        self.model.gravity.linear[:] = own.gravity
+        self.model, self.order = pinocchio_tree(mechanism.tree, LIGHT)
+        self.model.gravity.linear[:] = mechanism.gravity
         self.loops, self.loop_data = pin.StdVec_RigidConstraintModel(), pin.StdVec_RigidConstraintData()
-        first, *others = (leg.end for leg in own.legs)
+        first, *others = (leg.end for leg in mechanism.legs)
         for end in others:
-            places = [(int(frame.body) + 1, pin.SE3(np.array(frame.R), np.array(frame.p))) for frame in (end, first)]
+            placements = [
+                (int(frame.body) + 1, pin.SE3(np.array(frame.R), np.array(frame.p))) for frame in (end, first)
+            ]
             loop = pin.RigidConstraintModel(
-                pin.ContactType.CONTACT_6D, self.model, *places[0], *places[1], pin.ReferenceFrame.LOCAL
+                pin.ContactType.CONTACT_6D, self.model, *placements[0], *placements[1], pin.ReferenceFrame.LOCAL
             )
             self.loops.append(loop)
             self.loop_data.append(loop.createData())
@@ -96,10 +98,10 @@ class PeerPlatform:
         return lambda: dynamics(self.model, self.data, *vectors, self.loops, self.loop_data, settings)
 
 
-def mujoco_xml(own: Mechanism) -> str:
+def mujoco_xml(mechanism: Mechanism) -> str:
     """Return MuJoCo's model of a platform on legs that end in balls; the first leg carries the platform."""
-    bodies, kinds = own.tree.bodies, {'revolute': 'hinge', 'prismatic': 'slide'}
-    ends = [leg.end for leg in own.legs]
+    bodies, kinds = mechanism.tree.bodies, {'revolute': 'hinge', 'prismatic': 'slide'}
+    ends = [leg.end for leg in mechanism.legs]
     last = [int(end.body) for end in ends]  # its three last joints are a ball at the origin of their last link
     children: dict[int, list[int]] = {}
     for k, body in enumerate(bodies):
@@ -126,45 +128,45 @@ def mujoco_xml(own: Mechanism) -> str:
 
     stiff = 'solref="0.002 1" solimp="0.9999 0.9999 0.001"'
     balls = ''.join(f'<connect site1="leg_{r}" site2="platform_{r}" {stiff}/>' for r in range(1, len(ends)))
-    option = f'<option timestep="0.001" gravity="{numbers(own.gravity)}" tolerance="1e-12"/>'
+    option = f'<option timestep="0.001" gravity="{numbers(mechanism.gravity)}" tolerance="1e-12"/>'
     world = ''.join(text_of(k) for k in children[-1])
     return f'<mujoco>{option}<worldbody>{world}</worldbody><equality>{balls}</equality></mujoco>'
 
 
-def soft_platform(own: Mechanism, forces: np.ndarray) -> MujocoPeer:
+def soft_platform(mechanism: Mechanism, forces: np.ndarray) -> MujocoPeer:
     """Return the Stewart platform in MuJoCo at rest under forces of its legs."""
-    positions = {body.name: float(value) for value, body in zip(own.q, own.tree.bodies)}
-    return MujocoPeer(mujoco_xml(own), positions, own.actuated, forces, STEPS)
+    positions = {body.name: float(value) for value, body in zip(mechanism.q, mechanism.tree.bodies)}
+    return MujocoPeer(mujoco_xml(mechanism), positions, mechanism.actuated, forces, STEPS)
 
 
 def platform(rounds: int) -> dict[str, float]:
     """Return the times of a call."""
-    own = stewart()
-    blocks = own.blocks()
-    system = MinimalSystem('stewart_legs', blocks, [own.q], independent=own.actuated)
+    mechanism = stewart()
+    blocks = mechanism.blocks()
+    system = MinimalSystem('stewart_legs', blocks, [mechanism.q], independent=mechanism.actuated)
     inverse, p, forces = system.inverse_module.inverse, blocks.numbers(None), np.empty(6)
-    q = own.q.copy()
+    q = mechanism.q.copy()
     inverse(q, RATES, ACCELERATIONS, p, forces)
-    legs = [blocks.tree.velocity_index(name) for name in own.actuated]
+    legs = [blocks.tree.velocity_index(name) for name in mechanism.actuated]
     v, tau = _motion(blocks, q, legs), np.zeros(blocks.tree.nv)
     tau[legs] = forces
-    peer = PeerPlatform(own)
+    peer = PeerPlatform(mechanism)
     calls = [peer.call((q, v, tau), proximal) for proximal in PROXIMAL]
     for call in calls:
-        found = np.array(call())[peer.order][legs]
-        if np.abs(found - ACCELERATIONS).max() > AGREEMENT:
-            raise ValueError('accelerations of the legs differ from those of Pinocchio: nothing to compare')
+        accelerations = np.array(call())[peer.order][legs]
+        if np.abs(accelerations - ACCELERATIONS).max() > AGREEMENT:
+            raise ValueError('accelerations of the legs differ from Pinocchio: nothing to compare')
     rest, still = np.empty(6), np.zeros(6)
     inverse(q, still, ACCELERATIONS, p, rest)
-    soft = soft_platform(own, rest)
+    soft = soft_platform(mechanism, rest)
     if np.abs(soft.accelerations() - ACCELERATIONS).max() > SOFT:
-        raise ValueError('accelerations of the legs differ from those of MuJoCo: nothing to compare')
+        raise ValueError('accelerations of the legs differ from MuJoCo: nothing to compare')
     times = best_of([lambda: inverse(q, RATES, ACCELERATIONS, p, forces), soft.steps, *calls], rounds)
     return {'ours': times[0], 'pinocchio': min(times[2:]), 'mujoco_step': times[1] / STEPS}
 
 
 def _motion(blocks: ConstraintBlocks, q: np.ndarray, legs: list[int]) -> np.ndarray:
-    """Return the rates of all joints at those of the legs."""
+    """Return the rates of all joints for rates of the legs."""
     J = blocks.at(q).J
     others = [k for k in range(blocks.tree.nv) if k not in legs]
     v = np.zeros(blocks.tree.nv)
@@ -182,36 +184,36 @@ class PeerArm:
         self.pin, self.q = pin, list(q)
         self.model, _ = pinocchio_tree(tree)
         tool = tree.frame('tool')
-        place = pin.SE3(np.array(tool.R), np.array(tool.p))
-        self.frame = self.model.addFrame(pin.Frame('tool', tree.nv, place, pin.FrameType.OP_FRAME))
+        placement = pin.SE3(np.array(tool.R), np.array(tool.p))
+        self.frame = self.model.addFrame(pin.Frame('tool', tree.nv, placement, pin.FrameType.OP_FRAME))
         self.data, self.axes = self.model.createData(), pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
         self.v, self.a = np.linspace(-1.0, 1.5, tree.nv), np.zeros(tree.nv)
 
     def derivatives(self) -> Any:
         """Return the derivatives of velocity and acceleration of the tool in the last state, all states computed."""
         compute, get = self.pin.computeForwardKinematicsDerivatives, self.pin.getFrameAccelerationDerivatives
-        found = None
+        result = None
         for q in self.q:
             compute(self.model, self.data, q, self.v, self.a)
-            found = get(self.model, self.data, self.frame, self.axes)
-        return found
+            result = get(self.model, self.data, self.frame, self.axes)
+        return result
 
     def hessians(self) -> Any:
         """Return the Hessian of the tool in the last state, all states computed."""
         compute, get = self.pin.computeJointKinematicHessians, self.pin.getFrameKinematicHessian
-        found = None
+        result = None
         for q in self.q:
             compute(self.model, self.data, q)
-            found = get(self.model, self.data, self.frame, self.axes)
-        return found
+            result = get(self.model, self.data, self.frame, self.axes)
+        return result
 
-    def check(self, found: FrameBatch) -> None:
-        """Raise ValueError where ours of the last state is not what Pinocchio computes."""
-        G, H, D = (part[-1] for part in found if part is not None)
+    def check(self, batch: FrameBatch) -> None:
+        """Raise ValueError if our result of the last state differs from Pinocchio's."""
+        G, H, D = (part[-1] for part in batch if part is not None)
         v_by_q, a_by_q, _, a_by_a = self.derivatives()
-        v, place = self.v, self.model.frames[self.frame].placement
-        # of the linear part the acceleration of the point, not that of the spatial velocity, has D
-        point = self.pin.getPointClassicAccelerationDerivatives(self.model, self.data, len(v), place, self.axes)
+        v, placement = self.v, self.model.frames[self.frame].placement
+        # for the linear part, D belongs to the acceleration of the point, not of the spatial velocity
+        point = self.pin.getPointClassicAccelerationDerivatives(self.model, self.data, len(v), placement, self.axes)
         turned, thrice = np.einsum('pln,n->pl', H, v), np.einsum('plmn,m,n->pl', D, v, v)
         pairs = ((a_by_a, G), (v_by_q[3:], turned[3:]), (a_by_q[3:], thrice[3:]), (point[1], thrice[:3]))
         for theirs, ours in pairs:

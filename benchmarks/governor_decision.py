@@ -1,9 +1,9 @@
-"""Processor time of a decision of the tip-over governor, from what the monitor knows to the output.
+"""Processor time of a decision of the tip-over governor, from the state of the monitor to the output.
 
 python benchmarks/governor_decision.py [runs]
 
-The adversary's runs of the log-loader (seed 7); the monitor's own estimate is left out. The time is that of the thread;
-compiled is the part of it in machine code that predicts stops and chooses.
+The adversary's runs of the log-loader (seed 7); the monitor's own estimate is left out. Thread times;
+"compiled" is the part in machine code, which predicts stops and chooses.
 """
 
 from __future__ import annotations
@@ -27,33 +27,33 @@ SEED, RUNS = 7, 4
 
 
 def decisions(runs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return times, ms: of decisions, of their compiled part, and of predictions; and where a lever was held."""
+    """Return times, ms: of decisions, their compiled part and predictions; and flags of held levers."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     rig = Rig(machine)
     partner = rig.partner(True)
     command, decide = partner.command, partner.stops.decide
     spent, compiled, held, single = [], [], [], []
 
-    def noted(*args):
-        began = time.thread_time()
-        found = decide(*args)
-        compiled[-1] = 1e3 * (time.thread_time() - began)
+    def timed_decide(*args):
+        start = time.thread_time()
+        decision = decide(*args)
+        compiled[-1] = 1e3 * (time.thread_time() - start)
         held[-1] = not args[3].all()  # time since a lever was held
-        return found
+        return decision
 
-    def timed(*given):
+    def timed(*inputs):
         held.append(False)
         compiled.append(0.0)
-        began = time.thread_time()
-        volts = command(*given)
-        spent.append(1e3 * (time.thread_time() - began))
+        start = time.thread_time()
+        volts = command(*inputs)
+        spent.append(1e3 * (time.thread_time() - start))
         if np.isfinite(partner.stops.degree):
-            began = time.thread_time()
+            start = time.thread_time()
             partner.stops.stop(volts)
-            single.append(1e3 * (time.thread_time() - began))
+            single.append(1e3 * (time.thread_time() - start))
         return volts
 
-    partner.command, partner.stops.decide = timed, noted
+    partner.command, partner.stops.decide = timed, timed_decide
     for case in random_cases(box_of(machine), runs, SEED):
         rig.run(case)
     return np.array(spent), np.array(compiled), np.array(single), np.array(held)

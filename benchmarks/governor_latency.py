@@ -1,12 +1,12 @@
-"""Time from joint states to a command that the tip-over governor lets through, in one process and over DDS and back.
+"""Time from joint states to the output of the tip-over governor, in one process and over DDS and back.
 
 python benchmarks/governor_latency.py [messages]
 
 In this process: the adversary's runs of the log-loader (seed 7), from the call with the measurements of an instant to
 the volts, monitor and law together. Over DDS: one process publishes measurements of a noisy work cycle at 100 Hz and
-its levers, another runs tip_over_governor_node; the time is that from publishing joint states to hearing
-`valve_commands`. Before and after it what the middleware takes alone: an echo that answers the levers without computing
-anything. Exit status 1 where a median is above its bound: 0.5 ms in one process, 1.6 ms over DDS.
+its levers, another runs tip_over_governor_node; the time from publishing joint states to receiving
+`valve_commands` is measured. Before and after it the time of the middleware alone: an echo answers the levers without
+computing. Exit status 1 if a median is above its bound: 0.5 ms in one process, 1.6 ms over DDS.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Volts = message('std_msgs/msg/Float64MultiArray')
 COMMAND = Exchange('valve_commands_in', Volts, 'valve_commands', Volts)
 PAYLOAD, SEED, RUNS = 3000.0, 7, 4
 IN_PROCESS, OVER_DDS = 0.5, 1.6
-"""Bounds of the medians, ms."""
+"""Upper bounds of the medians, ms."""
 
 
 def computing(machine: Machine) -> np.ndarray:
@@ -45,12 +45,12 @@ def computing(machine: Machine) -> np.ndarray:
     partner = rig.partner(True)
     take, command, spent = partner.measure, partner.command, []
 
-    def timed(*given: Any) -> np.ndarray:
+    def timed(*inputs: Any) -> np.ndarray:
         sample = waiting.pop()
-        began = time.perf_counter()
+        start = time.perf_counter()
         take(sample)
-        volts = command(*given)
-        spent.append(1e3 * (time.perf_counter() - began))
+        volts = command(*inputs)
+        spent.append(1e3 * (time.perf_counter() - start))
         return volts
 
     waiting: list[Sample] = []
@@ -62,7 +62,7 @@ def computing(machine: Machine) -> np.ndarray:
 
 
 def levers_on(run: MeasuredRun, node: Node) -> Further:
-    """Return what publishes the levers of the work cycle."""
+    """Return the function that publishes the levers of the work cycle."""
     out = node.create_publisher(Volts, COMMAND.asked, 10)
     names = tuple(actuator.name for actuator in run.machine.actuators)
     msg, levers = volts_message(names), work_cycle(run.machine).evaluate(run.time, names)

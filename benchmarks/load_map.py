@@ -5,7 +5,7 @@
 Prints JSON: wall time on all cores and processor time of all of it, s, on rigid supports, level ground and a slope of 5
 degrees whose worst heading of 24 counts; and the processor time of a state on springs and tyres, us, from maps of 16 x
 16 x 72 states; machine code there. `test/analysis/test_load_limits.py` compares the payloads with
-those of inverse dynamics state by state.
+inverse dynamics state by state.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ LEVEL, SLOPED = ChartSettings(rigid=True), ChartSettings(rigid=True, slopes=SLOP
 
 def seconds(call: Callable[[], Any], rounds: int) -> tuple[float, float]:
     """Return the least wall and processor times of a call, s."""
-    found = []
+    times = []
     for _ in range(rounds):
         wall, processor = time.perf_counter(), time.process_time()
         call()
-        found.append((time.perf_counter() - wall, time.process_time() - processor))
-    return min(own[0] for own in found), min(own[1] for own in found)
+        times.append((time.perf_counter() - wall, time.process_time() - processor))
+    return min(pair[0] for pair in times), min(pair[1] for pair in times)
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def main() -> None:
     wall, processor = seconds(lambda: load_map(machine, LEVEL, COUNT), rounds)
     sloped, sloped_processor = seconds(lambda: load_map(machine, SLOPED, COUNT), rounds)
     fewer, springs = load_map(machine, LEVEL, FEWER).safe.size, (ChartSettings(), ChartSettings(slopes=SLOPE))
-    each = [1e6 * seconds(lambda own=own: load_map(machine, own, FEWER), 2)[1] / fewer for own in springs]
+    each = [1e6 * seconds(lambda spring=spring: load_map(machine, spring, FEWER), 2)[1] / fewer for spring in springs]
     print(
         json.dumps(
             {

@@ -1,9 +1,9 @@
-"""The masses of cylinders, rocker and coupler: what a run loses that lumps them into boom, stick and cabin.
+"""Effect of lumping the masses of cylinders, rocker and coupler into boom, stick and cabin.
 
     python -m benchmarks.lumping
 
 The reference task of the log-loader three times: cylinders as formulas of their joints; as bodies in closed loops
-without masses, which has to be the same; and as bodies with their masses, taken from the links that carried them.
+without masses, which must give the same result; and as bodies with masses, taken from the links that carried them.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Course(NamedTuple):
 
 
 def log_loader(kind: str = '') -> Machine:
-    """Return the log-loader, or that of the files `log_loader_<kind>`."""
+    """Return the log-loader, or the machine of the files `log_loader_<kind>`."""
     name = '_'.join(filter(None, ('log_loader', kind)))
     return load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
 
 
 def lumped_alike(bodies: Machine, plain: Machine) -> Machine:
-    """Return a machine with the masses of another: links that the other one does not have weigh nothing."""
-    known = {link.name: link for link in plain.links}
-    links = (known.get(link.name, replace(link, mass=0.0, inertia=np.zeros((3, 3)))) for link in bodies.links)
+    """Return a machine with the masses of another: links missing in the other one get no mass."""
+    links_by_name = {link.name: link for link in plain.links}
+    links = (links_by_name.get(link.name, replace(link, mass=0.0, inertia=np.zeros((3, 3)))) for link in bodies.links)
     return replace(bodies, name=f'{bodies.name}_lumped', links=tuple(links))
 
 
@@ -73,8 +73,8 @@ def course(machine: Machine, task: str = 'pick_and_place_recovery') -> Course:
     lifted = [event.time for event in events if event.kind == 'lift_off']
     down = [event.time for event in events if event.kind == 'touch_down' and event.time > peak_time]
     if not lifted or not down:
-        found = f'{len(lifted)} and {len(down)}'
-        raise ValueError(f'{machine.name}: expected rear wheels that lift and come down, found {found}')
+        counts = f'{len(lifted)} and {len(down)}'
+        raise ValueError(f'{machine.name}: expected rear wheels that lift and come down, found {counts}')
     return Course(lifted[0], float(np.degrees(peak)), peak_time, down[0])
 
 
@@ -89,14 +89,14 @@ def main() -> None:
     """Print the courses, and the differences from the first."""
     parser = argparse.ArgumentParser(description=(__doc__ or '').splitlines()[0])
     parser.add_argument('--json', action='store_true', help='numbers only')
-    found = compare()
+    results = compare()
     if parser.parse_args().json:
-        print(json.dumps({name: own._asdict() for name, own in found.items()}))
+        print(json.dumps({name: row._asdict() for name, row in results.items()}))
         return
-    first = next(iter(found.values()))
+    first = next(iter(results.values()))
     print(f'{"cylinders":24}' + ''.join(f'{field:>22}' for field in Course._fields))
-    for name, own in found.items():
-        cells = (f'{value:.4f} ({100 * (value / other - 1):+.3f} %)' for value, other in zip(own, first))
+    for name, row in results.items():
+        cells = (f'{value:.4f} ({100 * (value / other - 1):+.3f} %)' for value, other in zip(row, first))
         print(f'{name:24}' + ''.join(f'{cell:>22}' for cell in cells))
 
 

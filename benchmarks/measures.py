@@ -39,7 +39,7 @@ def states(count: int) -> dict[str, np.ndarray]:
 
 
 def measure(count: int = 1_000_000) -> dict[str, Any]:
-    """Return the best of a few rounds: microseconds a state for all measures, on all cores and on one."""
+    """Return the least times of a few rounds for all measures, on all cores and on one, us a state."""
     inputs = states(count)
     all_measures(**{name: values[:1] for name, values in inputs.items()})  # compiles
     best = {}

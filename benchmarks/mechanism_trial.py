@@ -12,22 +12,22 @@ from typing import Any
 import numpy as np
 
 from benchmarks.mechanism_urdf import urdf_of
-from benchmarks.zoo_trial import problems_of, said
+from benchmarks.zoo_trial import output_of, problems_of
 
 SECONDS, PERIOD, STEP = 60.0, 5e-3, 1e-3
 """Length of a run, period of the drives, greatest step of the integrator, s."""
 SWEEP, ANGLE, WAY = 0.2, 0.3, 0.03
-"""Way of a drive: share of its range, at most rad or m."""
+"""Travel of a drive: share of its range, and greatest value in rad or m."""
 FREQUENCY = 0.25
-"""Of the motion, Hz."""
+"""Frequency of the motion, Hz."""
 LEAST_MOTION = 1e-3
-"""Of the joint that moves most, m or rad."""
+"""Least travel of the joint that moves most, m or rad."""
 GREATEST_GAP = 1e-9
-"""Of a loop or coupling, m or rad."""
+"""Greatest gap of a loop or coupling, m or rad."""
 
 
 def trial(path: Path, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return what came of a mechanism: its size, rows, gap, motion, and `refused` with the reason or ''.
+    """Return the results of a mechanism: its size, rows, gap, motion, and `refused` with the reason or ''.
 
     An MJCF or SDF file gives its tree as a URDF, and its loops to `init --closures`.
     """
@@ -42,7 +42,7 @@ def trial(path: Path, seconds: float = SECONDS) -> dict[str, Any]:
             urdf.write_text(urdf_of(path), encoding='utf-8')
         config = Path(folder) / f'{urdf.stem}.yaml'
         try:
-            status, text = said(init, ['init', str(urdf), '-o', str(config), '--lightest', '0', *closures])
+            status, text = output_of(init, ['init', str(urdf), '-o', str(config), '--lightest', '0', *closures])
         except UserError as error:
             status, text = 1, str(error)
         if status:
@@ -57,7 +57,7 @@ def trial(path: Path, seconds: float = SECONDS) -> dict[str, Any]:
 
 
 def run(machine: Any, seconds: float) -> dict[str, Any]:
-    """Run a machine whose drives move to and fro; return the greatest gap and motion, and why it ended."""
+    """Run a machine whose drives move to and fro; return the greatest gap and motion, and the reason of the end."""
     from dyn_nodes.simulation.period import PlantDivergedError
     from dyn_nodes.simulation.plant import Plant
 
@@ -83,24 +83,24 @@ def run(machine: Any, seconds: float) -> dict[str, Any]:
 
 
 def ways(machine: Any, plant: Any) -> np.ndarray:
-    """Return how far every joint (n,) is to move, rad or m: driven ones into their range, as far as loops allow."""
+    """Return the wanted travel of every joint (n,), rad or m: driven joints into their range, as far as loops allow."""
     from dyn_nodes.constraints import projected_velocity
 
     start, blocks = plant.positions, plant.system.blocks
-    places = [blocks.tree.velocity_index(joint.name) for joint in machine.movable_joints]
+    indices = [blocks.tree.velocity_index(joint.name) for joint in machine.movable_joints]
     driven = {joint.name for joint in machine.actuated_joints}
     wanted, most = np.zeros(blocks.tree.nv), np.zeros(len(start))
     for k, joint in enumerate(machine.movable_joints):
-        room = joint.upper - start[k], start[k] - joint.lower
-        most[k] = min(WAY if joint.type == 'prismatic' else ANGLE, SWEEP * max(room))
+        travel = joint.upper - start[k], start[k] - joint.lower
+        most[k] = min(WAY if joint.type == 'prismatic' else ANGLE, SWEEP * max(travel))
         if joint.name in driven:
-            wanted[places[k]] = most[k] * (1.0 if room[0] >= room[1] else -1.0)
-    way = projected_velocity(blocks, plant.x[: plant.system.nq], wanted)[places]
+            wanted[indices[k]] = most[k] * (1.0 if travel[0] >= travel[1] else -1.0)
+    way = projected_velocity(blocks, plant.x[: plant.system.nq], wanted)[indices]
     return np.asarray(way * min([1.0, *(most[k] / abs(way[k]) for k in range(len(way)) if abs(way[k]) > 1e-9)]))
 
 
 def main() -> int:
-    """Print what came of a mechanism as one line of JSON."""
+    """Print the results of a mechanism as one line of JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('file', type=Path)
     parser.add_argument('seconds', type=float, nargs='?', default=SECONDS)

@@ -1,6 +1,6 @@
 """The tree of an MJCF or SDF file as a URDF, so that `dyn-nodes init --closures` can close its loops by that file.
 
-Names of links and joints, and the frames of the links, are those of the file. MuJoCo reads an MJCF. Of an SDF, a joint
+Names of links and joints and the frames of the links are taken from the file. MuJoCo reads an MJCF. Of an SDF, a joint
 whose two links are reached on another way already is left out: it closes a loop.
 """
 
@@ -18,11 +18,11 @@ from dyn_nodes.model.machine import Joint, Link
 
 Array = NDArray[np.float64]
 TREE_JOINTS = ('revolute', 'continuous', 'prismatic', 'fixed')
-"""Joints of an SDF that a URDF has too."""
+"""Joint types common to SDF and URDF."""
 KINDS: dict[int, Any] = {2: 'prismatic', 3: 'revolute'}
-"""Of the joints of an MJCF, by `mjtJoint`."""
+"""Types of the joints of an MJCF by `mjtJoint`."""
 EFFORT, SPEED = 1e5, 10.0
-"""Limits where the file has none, N m or N, and rad/s or m/s."""
+"""Default limits if the file has none: N m or N, and rad/s or m/s."""
 
 
 def urdf_of(path: Path) -> str:
@@ -117,28 +117,28 @@ def _of_sdf(path: Path) -> tuple[list[Link], list[Joint]]:
         bodies.append(_link(name, mass, center, inertia))
     reached, left, pairs = {bodies[0].name}, model.findall('joint'), []
     while True:
-        found = next((joint for joint in left if _reaches(joint, reached)), None)
-        if found is None:
+        joint = next((candidate for candidate in left if _reaches(candidate, reached)), None)
+        if joint is None:
             return [body for body in bodies if body.name in reached], pairs
-        left.remove(found)
-        parent, child = found.findtext('parent') or '', found.findtext('child') or ''
+        left.remove(joint)
+        parent, child = joint.findtext('parent') or '', joint.findtext('child') or ''
         reached.add(child)
-        pose, axis = poses[child] @ _sdf_pose(found), np.array([0.0, 0.0, 1.0])
-        if found.find('axis/xyz') is not None:
-            axis = np.array([float(word) for word in (found.findtext('axis/xyz') or '').split()])
-        if (found.findtext('axis/use_parent_model_frame') or '').strip() in ('1', 'true'):
+        pose, axis = poses[child] @ _sdf_pose(joint), np.array([0.0, 0.0, 1.0])
+        if joint.find('axis/xyz') is not None:
+            axis = np.array([float(word) for word in (joint.findtext('axis/xyz') or '').split()])
+        if (joint.findtext('axis/use_parent_model_frame') or '').strip() in ('1', 'true'):
             axis = pose[:3, :3].T @ axis
-        bounds = [float(found.findtext(f'axis/limit/{key}') or np.nan) for key in ('lower', 'upper')]
+        bounds = [float(joint.findtext(f'axis/limit/{key}') or np.nan) for key in ('lower', 'upper')]
         lower, upper = (bounds[0] if bounds[0] > -1e15 else -np.inf), (bounds[1] if bounds[1] < 1e15 else np.inf)
-        kind: Any = found.get('type')
-        name = found.get('name') or ''
-        shifted = not np.array_equal(_sdf_pose(found), np.eye(4))
+        kind: Any = joint.get('type')
+        name = joint.get('name') or ''
+        shifted = not np.array_equal(_sdf_pose(joint), np.eye(4))
         at = f'{child}_{name}' if shifted else child
         pairs.append(Joint(name, kind, parent, at, np.linalg.inv(poses[parent]) @ pose, axis, lower, upper))
         if shifted:
             bodies.append(_massless(at))
             reached.add(at)
-            mount = np.linalg.inv(_sdf_pose(found))
+            mount = np.linalg.inv(_sdf_pose(joint))
             pairs.append(Joint(f'{child}_mount', 'fixed', at, child, mount, np.array([0.0, 0.0, 1.0])))
 
 

@@ -87,7 +87,7 @@ def per_call(function: object, *args: object, count: int = 20_000) -> float:
 
 
 def main() -> None:
-    """Run the side that the command line names."""
+    """Run the side named on the command line."""
     if sys.argv[1:] == ['answer']:
         try:
             answer()

@@ -1,13 +1,13 @@
-"""Time from a joint state to the margins that the stability monitor makes of it, over DDS and back, all in one.
+"""Time from a joint state to the margins of the stability monitor, over DDS and back.
 
 python benchmarks/monitor_latency.py [messages]
 
 One process publishes joint states and IMU of a noisy work cycle at 100 Hz, another runs stability_monitor_node with a
-report for every message; the time is that from publishing to hearing `stability/force_angle`. Before and after it, in
-the same minute, what the middleware takes alone: an echo, a process that hears the same and answers without computing
-anything. And the computing alone: in this process, from the call with the message's numbers to the margins, and what
-taking both messages is without asking for margins, as a governor does. Exit status 1 where the median of computing or
-over DDS is above 2 ms.
+report for every message; the time from publishing to receiving `stability/force_angle` is measured. Before and after
+it, in the same minute, the time of the middleware alone: an echo receives the same messages and answers without
+computing. And the computation alone: in this process, from the call with the numbers of the message to the margins, and
+for both messages without margins, as in a governor. Exit status 1 if the median of the computation or over DDS is above
+2 ms.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ def computing(run: MeasuredRun) -> np.ndarray:
     spent = []
     for k, at in enumerate(run.time.tolist()):
         monitor.imu(at, run.angular_velocity[k], run.specific_force[k], run.orientation[k])
-        began = time.perf_counter()
+        start = time.perf_counter()
         monitor.joints(at, run.positions[k], run.velocities[k])
         if monitor.settled:
             monitor.balance()
-            spent.append(1e3 * (time.perf_counter() - began))
+            spent.append(1e3 * (time.perf_counter() - start))
     return np.array(spent[WARM_UP:])
 
 
 def taking(run: MeasuredRun) -> np.ndarray:
-    """Return the times in which an IMU message and joint states are taken in this process, without margins, ms."""
+    """Return the times of processing an IMU message and joint states in this process, without margins, ms."""
     monitor = StabilityMonitor(run.machine, MEASURES)
     spent = []
     for k, at in enumerate(run.time.tolist()):
-        began = time.perf_counter()
+        start = time.perf_counter()
         monitor.imu(at, run.angular_velocity[k], run.specific_force[k], run.orientation[k])
         monitor.joints(at, run.positions[k], run.velocities[k])
-        spent.append(1e3 * (time.perf_counter() - began))
+        spent.append(1e3 * (time.perf_counter() - start))
     return np.array(spent[WARM_UP:])
 
 

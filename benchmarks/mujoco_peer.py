@@ -1,4 +1,4 @@
-"""A machine of MuJoCo's that takes steps from one state again and again."""
+"""A MuJoCo machine that repeats steps from one state."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 
 class MujocoPeer:
-    """A model of MuJoCo at rest under constant efforts of some joints, a degree of freedom each.
+    """A MuJoCo model at rest under constant efforts of some joints of one degree of freedom.
 
     Args:
         text: MJCF.
-        positions: of joints at the start, rad or m; joints that the model lacks are left out, the others start where it
-            has them.
+        positions: of joints at the start, rad or m; joints missing in the model are ignored, the others start at
+            its defaults.
         driven: names of the joints with efforts.
         efforts: of these, N m or N.
         count: steps that `steps` takes.
@@ -27,19 +27,19 @@ class MujocoPeer:
         self.mujoco, self.model, self.count = mujoco, mujoco.MjModel.from_xml_string(text), count
         self.data = mujoco.MjData(self.model)
         self.start = np.array(self.data.qpos)
-        places = {self.model.joint(k).name: self.model.joint(k).qposadr[0] for k in range(self.model.njnt)}
-        for name in places.keys() & positions.keys():
-            self.start[places[name]] = positions[name]
+        addresses = {self.model.joint(k).name: self.model.joint(k).qposadr[0] for k in range(self.model.njnt)}
+        for name in addresses.keys() & positions.keys():
+            self.start[addresses[name]] = positions[name]
         self.driven = [int(self.model.joint(name).dofadr[0]) for name in driven]
         self.data.qfrc_applied[self.driven] = efforts
         self.reset()
 
     def reset(self) -> None:
-        """Go back to the start, at rest."""
+        """Reset to the start, at rest."""
         self.data.qpos[:], self.data.qvel[:] = self.start, 0.0
 
     def accelerations(self) -> np.ndarray:
-        """Return those of the driven joints, rad/s2 or m/s2."""
+        """Return the accelerations of the driven joints, rad/s2 or m/s2."""
         self.reset()
         self.mujoco.mj_forward(self.model, self.data)
         return np.array(self.data.qacc[self.driven])

@@ -7,7 +7,8 @@ Prints JSON, in us. `bench.py` runs it.
 Torques: the vehicle with six wheels on path 3 of saha-1991, wheel 2 limited to 0.01 and wheel 6 to 0.025 N m; the
 wrenches of 64 instants one after the other, a call each from Python: `TorqueDistribution` against OSQP (set up once,
 bounds updated, warm start) and quadprog. Dynamics: the same vehicles in space on the ground, `MinimalSystem` against
-`pinocchio.constraintDynamics`, where a wheel is a hub, a roller at its foot and a 3-D contact. Answers first agree.
+`pinocchio.constraintDynamics`, where a wheel is a hub, a roller at its foot and a 3-D contact. Results are compared
+first.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ from dyn_nodes.studies.saha_1991.wheeled_vehicles import omni_vehicle
 
 LIMITS = {'wheel_2': 0.01, 'wheel_6': 0.025}
 INSTANTS = 64
-ACCURACY = 1e-5  # N m, of the peers' torques: a thousandth of the lower limit
+ACCURACY = 1e-5  # accuracy of the peers' torques, N m: a thousandth of the lower limit
 OSQP = {'eps_abs': 1e-5, 'eps_rel': 1e-5, 'verbose': False}  # the loosest powers of ten with that accuracy
-ROLLER_INERTIA = 1e-10  # kg m2, of Pinocchio's rollers: it takes none without; the source's rollers belong to the hub
+ROLLER_INERTIA = 1e-10  # kg m2, of Pinocchio's rollers: must not be 0; the source's rollers belong to the hub
 PROXIMAL = ((1e-10, 1e-8, 50), (1e-10, 1e-4, 50))  # accuracy, regularization, most iterations; the faster one counts
 AGREEMENT = 1e-6
 
@@ -47,7 +48,7 @@ def machine(name: str) -> OmniMachine:
 
 
 def osqp_solver(L: np.ndarray, limit: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """Return OSQP as it is used in a loop: set up once, then only bounds change."""
+    """Return OSQP set up once for a loop in which only bounds change."""
     import osqp
     from scipy import sparse
 
@@ -83,7 +84,7 @@ def quadprog_solver(L: np.ndarray, limit: np.ndarray) -> Callable[[np.ndarray], 
 
 
 def torques(rounds: int) -> dict[str, float]:
-    """Return the times of a distribution, and in how many instants a limit holds."""
+    """Return the times of a distribution and the number of instants with an active limit."""
     six = machine('six_wheels').with_limits(LIMITS)
     motion = LinesAndCurve()(np.linspace(0.3, 59.7, INSTANTS))
     wrenches = [six.vehicle.wrench(t, r) for t, r in zip(motion.twist, motion.twist_rate)]
@@ -96,7 +97,7 @@ def torques(rounds: int) -> dict[str, float]:
         bound += bool(ours.at_limit.any())
         for name, solve in peers.items():
             if np.abs(solve(wrench) - expected).max() > ACCURACY:
-                raise ValueError(f'torques differ from those of {name}: nothing to compare')
+                raise ValueError(f'torques differ from {name}: nothing to compare')
 
     def swept(solve: Callable[[np.ndarray], np.ndarray]) -> Callable[[], None]:
         def run() -> None:
@@ -121,8 +122,8 @@ def pinocchio_call(vehicle: OmniVehicle, torque: np.ndarray, proximal: tuple[flo
 
     model = pin.Model()
     base = model.addJoint(0, pin.JointModelFreeFlyer(), pin.SE3.Identity(), 'platform')
-    own = vehicle.yaw_inertia * np.eye(3)
-    model.appendBodyToJoint(base, pin.Inertia(vehicle.mass, np.zeros(3), own), pin.SE3.Identity())
+    rotational = vehicle.yaw_inertia * np.eye(3)
+    model.appendBodyToJoint(base, pin.Inertia(vehicle.mass, np.zeros(3), rotational), pin.SE3.Identity())
     contacts = pin.StdVec_RigidConstraintModel()
     for k, wheel in enumerate(vehicle.wheels):
         hub_axis, roller_axis = (np.array([np.cos(g), np.sin(g), 0.0]) for g in (wheel.hub, wheel.hub + wheel.roller))
@@ -141,7 +142,7 @@ def pinocchio_call(vehicle: OmniVehicle, torque: np.ndarray, proximal: tuple[flo
 
 
 def dynamics(name: str, rounds: int) -> dict[str, float]:
-    """Return the times of the forward dynamics of a vehicle; ours, Pinocchio and the closed form agree first."""
+    """Return the times of the forward dynamics of a vehicle; ours, Pinocchio and the closed form are compared first."""
     vehicle = machine(name).vehicle
     torque = 0.1 * np.arange(1.0, len(vehicle.wheels) + 1)
     full = omni_vehicle(vehicle, 'free')
@@ -153,19 +154,19 @@ def dynamics(name: str, rounds: int) -> dict[str, float]:
     rhs(x, torque, p, out)
     a = out[full.blocks.tree.nq : -1]
     names = full.blocks.tree.velocity_names
-    found = a[[names.index(f'platform_{axis}') for axis in ('wz', 'vx', 'vy')]]
+    acceleration = a[[names.index(f'platform_{axis}') for axis in ('wz', 'vx', 'vy')]]
     hubs = a[[names.index(name) for name in full.actuated]]
-    agree(name, found, vehicle.twist_rate(np.zeros(3), torque))
+    agree(name, acceleration, vehicle.twist_rate(np.zeros(3), torque))
     for call in theirs:
         expected = np.array(call())
-        agree(name, found, expected[[5, 0, 1]])
+        agree(name, acceleration, expected[[5, 0, 1]])
         agree(name, hubs, expected[6::2])
     best = best_of([lambda: rhs(x, torque, p, out), *theirs], rounds)
     return {'ours': best[0], 'pinocchio': min(best[1:])}
 
 
 def agree(name: str, ours: np.ndarray, theirs: np.ndarray) -> None:
-    """Raise ValueError where accelerations differ: a wrong answer has no speed."""
+    """Raise ValueError if accelerations differ."""
     if not np.abs(ours - theirs).max() <= AGREEMENT * np.abs(theirs).max():
         raise ValueError(f'forward dynamics of {name}: {ours} differs from {theirs}: nothing to compare')
 

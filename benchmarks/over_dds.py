@@ -1,4 +1,4 @@
-"""Time until a process answers measurements of a machine, over DDS and back, and what an echo takes for the same."""
+"""Time until a process answers measurements of a machine, over DDS and back, and the time of an echo."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from dyn_nodes.monitor.measured_samples import SensorModel
 from dyn_nodes.nodes.stamps import stamp_of
 
 JointState, Imu = message('sensor_msgs/msg/JointState'), message('sensor_msgs/msg/Imu')
-PERIOD, WARM_UP, PATIENCE, LOST = 0.01, 100, 120.0, 0.5
+PERIOD, WARM_UP, TIMEOUT, LOST = 0.01, 100, 120.0, 0.5
 Further = Callable[[int], None]
-"""Called with the number of a sample after its joint states are published."""
+"""Function called with the number of a sample after its joint states are published."""
 
 
 @dataclass(frozen=True)
 class Exchange:
-    """What is asked and what answers it.
+    """Topics of a request and of its answer.
 
     Attributes:
         asked: topic whose message an echo answers.  asked_kind: of it.
@@ -47,7 +47,7 @@ class Exchange:
 
 
 def echo(exchange: Exchange) -> None:
-    """Answer every message that is asked at once, until stopped; hear joint states and IMU as well."""
+    """Answer every request at once until stopped; also subscribe to joint states and IMU."""
     with init(args=[]):
         node = Node('echo')
         out = node.create_publisher(exchange.answer_kind, exchange.answer, 10)
@@ -55,7 +55,9 @@ def echo(exchange: Exchange) -> None:
         others: dict[str, Any] = {'imu': Imu, 'joint_states': JointState}
         for topic, kind in {**others, exchange.asked: exchange.asked_kind}.items():
             is_asked = topic == exchange.asked
-            node.create_subscription(kind, topic, lambda _, says=is_asked: out.publish(empty) if says else None, 10)
+            node.create_subscription(
+                kind, topic, lambda _, replies=is_asked: out.publish(empty) if replies else None, 10
+            )
         executor = SingleThreadedExecutor()
         executor.add_node(node)
         with suppress(KeyboardInterrupt, ExternalShutdownException):
@@ -69,14 +71,14 @@ def over_dds(
     exchange: Exchange,
     further: Callable[[Node], Further] = lambda _: lambda _: None,
 ) -> np.ndarray:
-    """Return the times from publishing joint states to hearing what a process makes of them, ms.
+    """Return the times from publishing joint states to receiving the answer of a process, ms.
 
     Args:
-        run: what is measured, again from its begin where it is over.
+        run: measured samples, repeated from the start.
         count: answers.
         words: command of the process.
         exchange: its topics.
-        further: returns what else is published with each sample, given the node that does.
+        further: returns the function that publishes more with each sample, from the publishing node.
     """
     child = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     spent: list[float] = []
@@ -84,19 +86,19 @@ def over_dds(
         with init(args=[]):
             node = Node('asking')
             states, imu = node.create_publisher(JointState, 'joint_states', 10), node.create_publisher(Imu, 'imu', 10)
-            began_at = [0.0]
+            sent_at = [0.0]
             awaits = [False]
 
             def hear(_: Any) -> None:
                 if awaits[0]:
-                    spent.append(1e3 * (time.perf_counter() - began_at[0]))
+                    spent.append(1e3 * (time.perf_counter() - sent_at[0]))
                     awaits[0] = False
 
             node.create_subscription(exchange.answer_kind, exchange.answer, hear, 10)
             publish_further = further(node)
             executor = SingleThreadedExecutor()
             executor.add_node(node)
-            deadline = time.monotonic() + PATIENCE
+            deadline = time.monotonic() + TIMEOUT
             while not (states.get_subscription_count() and imu.get_subscription_count()):
                 executor.spin_once(timeout_sec=0.05)
                 if time.monotonic() > deadline:
@@ -107,14 +109,14 @@ def over_dds(
                 imu.publish(imu_message(run, j, stamp))
                 state = JointState(name=names, position=run.positions[j].tolist(), velocity=run.velocities[j].tolist())
                 state.header.stamp = stamp
-                began = time.monotonic()
-                began_at[0], awaits[0] = time.perf_counter(), True
+                start = time.monotonic()
+                sent_at[0], awaits[0] = time.perf_counter(), True
                 states.publish(state)
                 publish_further(j)
-                # an answer belongs to the message before it: no other one is sent as long as it is awaited
-                while awaits[0] and time.monotonic() < began + LOST:
+                # an answer belongs to the message before it: no other one is sent until it arrives
+                while awaits[0] and time.monotonic() < start + LOST:
                     executor.spin_once(timeout_sec=LOST)
-                while (left := began + PERIOD - time.monotonic()) > 0.0:
+                while (left := start + PERIOD - time.monotonic()) > 0.0:
                     executor.spin_once(timeout_sec=left)
             node.destroy_node()
     finally:
@@ -124,7 +126,7 @@ def over_dds(
 
 
 def imu_message(run: MeasuredRun, k: int, stamp: object) -> object:
-    """Return what the IMU measures."""
+    """Return the measurement of the IMU."""
     msg = Imu()
     msg.header.stamp = stamp
     w, f, o = msg.angular_velocity, msg.linear_acceleration, msg.orientation
@@ -136,8 +138,8 @@ def imu_message(run: MeasuredRun, k: int, stamp: object) -> object:
 
 def node_words(name: str, **options: Any) -> list[str]:
     """Return the command of a node of this package for the log-loader, with parameters."""
-    given = [word for key, value in {'machine': 'log_loader', **options}.items() for word in ('-p', f'{key}:={value}')]
-    return [sys.executable, '-m', f'dyn_nodes.nodes.{name}', '--ros-args', *given]
+    words = [word for key, value in {'machine': 'log_loader', **options}.items() for word in ('-p', f'{key}:={value}')]
+    return [sys.executable, '-m', f'dyn_nodes.nodes.{name}', '--ros-args', *words]
 
 
 def echo_words(script: str) -> list[str]:
@@ -152,7 +154,7 @@ def work_run(payload: float) -> MeasuredRun:
 
 
 def show(name: str, times: np.ndarray, bound: float | None = None) -> float:
-    """Print the middle and the spread of times, ms; return the median."""
+    """Print median and spread of times, ms; return the median."""
     low, median, high = np.percentile(times, [5, 50, 95])
     bounded = '' if bound is None else f', bound {bound:g} ms'
     print(

@@ -6,10 +6,10 @@ Prints times in us a state as JSON. `ours`: `forward_dynamics_batch`. `generated
 articulated-body algorithm by CppADCodeGen, as its `CodeGenABA` makes it, compiled by gcc with -march=native and -O3 or
 -Ofast, whichever is faster, in a loop of C over ready rows. `compiled_aba`: `pinocchio::aba`, g++ -O3 -march=native, in
 a loop of C++ over the same rows. `..._all`: on all cores, each thread with a part of the rows. Answers are compared
-first. The least times of parts of 2,000 states are added: another program seldom gets its turn in one.
+first. The least times of parts of 2,000 states are added: such a part is seldom interrupted by another program.
 
-It needs g++ and the headers of the extra `codegen`; what it builds stays in build/pinocchio_codegen (two minutes of
-processor time, once). With `--ready` it builds nothing. Where something is missing, it prints {"missing": reason}.
+It needs g++ and the headers of the extra `codegen`; the result stays in build/pinocchio_codegen (two minutes of
+processor time, once). With `--ready` it builds nothing. If something is missing, it prints {"missing": reason}.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SOURCES = Path(__file__).with_name('codegen')
 BUILD = Path(__file__).resolve().parents[1] / 'build' / 'pinocchio_codegen'
 STATES = 20_000
 SHORT = 2_000
-"""States of a call on one core: it ends before another program takes its turn. Calls follow each other through all."""
+"""Number of states of a call on one core: short enough to end before another program runs."""
 CORES = os.cpu_count() or 1
 LEVELS = ('-O3', '-Ofast')
 HEADERS = ('pinocchio/codegen/cppadcg.hpp', 'cppad/cg.hpp', 'eigen3/Eigen/Core', 'urdfdom_headers/urdf_model/model.h')
@@ -56,25 +56,25 @@ DEFINITIONS = (
     'PINOCCHIO_ENABLE_TEMPLATE_INSTANTIATION',
     'PINOCCHIO_WITH_URDFDOM',
 )
-# With -march=native alone Eigen aligns wider, and frees with its own function what the packaged libraries have
-# allocated with malloc: a segmentation fault.
+# With -march=native alone Eigen aligns wider and frees memory that the packaged libraries allocated with malloc:
+# a segmentation fault.
 MEMORY = ('EIGEN_MAX_ALIGN_BYTES=16', 'EIGEN_MALLOC_ALREADY_ALIGNED=1')
 
 
 class NoPeerError(RuntimeError):
-    """The peer is not there and cannot be built; the message gives the reason."""
+    """The peer is missing and cannot be built; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Builder:
-    """Compilers and headers. `build`: whether it may build what is not there."""
+    """Compilers and headers. `build`: build missing files."""
 
     compiler: str
     prefixes: tuple[Path, ...]
     build: bool
 
     def made(self, name: str, content: str, make: Callable[[Path], None]) -> Path:
-        """Return the file of a name and a content; `make` writes it where it is not there."""
+        """Return the file of a name and a content; `make` writes it if it is missing."""
         stem, _, ending = name.partition('.')
         target = BUILD / f'{stem}-{hashlib.sha256(content.encode()).hexdigest()[:16]}.{ending}'
         if not target.exists():
@@ -88,17 +88,19 @@ class Builder:
 
     def cpp(self, name: str, source: str, *options: str) -> Path:
         """Return a program or library from a source of C++ with Pinocchio."""
-        includes = [own / 'include' for own in self.prefixes]
+        includes = [item / 'include' for item in self.prefixes]
         command = [
             *(self.compiler, '-std=c++17', '-w', *options),
-            *(f'-I{own / part}' for own in includes for part in ('', 'eigen3', 'urdfdom_headers')),
-            *(f'-D{own}' for own in DEFINITIONS),
+            *(f'-I{item / part}' for item in includes for part in ('', 'eigen3', 'urdfdom_headers')),
+            *(f'-D{item}' for item in DEFINITIONS),
             str(SOURCES / source),
-            *(f'-L{own / "lib"}' for own in self.prefixes),
-            *(f'-Wl,-rpath,{own / "lib"}' for own in self.prefixes),
+            *(f'-L{item / "lib"}' for item in self.prefixes),
+            *(f'-Wl,-rpath,{item / "lib"}' for item in self.prefixes),
             *('-lpinocchio_default', '-lpinocchio_parsers', '-ldl'),
         ]
-        versions = [(own / 'pinocchio' / 'config.hpp').read_text() for own in includes if (own / 'pinocchio').exists()]
+        versions = [
+            (item / 'pinocchio' / 'config.hpp').read_text() for item in includes if (item / 'pinocchio').exists()
+        ]
         content = ' '.join([*command, (SOURCES / source).read_text(), *versions])
         return self.made(name, content, lambda target: ran([*command, '-o', str(target)]))
 
@@ -124,19 +126,19 @@ class Builder:
 
 
 def builder(build: bool) -> Builder:
-    """Return compilers and headers. Raises NoPeerError where one is missing."""
+    """Return compilers and headers. Raises NoPeerError if one is missing."""
     compiler = shutil.which('g++')
     if compiler is None:
         raise NoPeerError('expected g++, found none')
-    prefixes = tuple(own for own in (Path(place) / 'cmeel.prefix' for place in sys.path) if own.is_dir())
+    prefixes = tuple(prefix for prefix in (Path(entry) / 'cmeel.prefix' for entry in sys.path) if prefix.is_dir())
     for name in HEADERS:
-        if not any((own / 'include' / name).exists() for own in prefixes):
+        if not any((prefix / 'include' / name).exists() for prefix in prefixes):
             raise NoPeerError(f"expected the header {name}, found none: pip install '.[codegen]'")
     return Builder(compiler, prefixes, build)
 
 
 def ran(command: list[str]) -> None:
-    """Run a command. Raises NoPeerError where it fails."""
+    """Run a command. Raises NoPeerError if it fails."""
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode:
         raise NoPeerError(f'{Path(command[0]).name} ended with {answer.returncode}: {answer.stderr[-1500:]}')
@@ -146,7 +148,7 @@ class Peers:
     """Loops of Pinocchio over ready rows (n, nq + 2 nv) of q, v, tau, by name: `run(name, rows, out, thread)`."""
 
     def __init__(self, tools: Builder) -> None:
-        options = ('-O3', '-march=native', '-fPIC', '-shared', *(f'-D{own}' for own in MEMORY))
+        options = ('-O3', '-march=native', '-fPIC', '-shared', *(f'-D{option}' for option in MEMORY))
         self.generated = {level: ctypes.CDLL(str(tools.generated(level))) for level in LEVELS}
         self.aba = ctypes.CDLL(str(tools.cpp('aba.so', 'aba.cpp', *options)))
         self.aba.peer_of.restype = ctypes.c_void_p
@@ -163,20 +165,20 @@ class Peers:
 
 
 def in_parts(call: Callable[[slice], object], states: slice, rounds: int) -> float:
-    """Return the time of calls with states part after part, the least of each part, us."""
+    """Return the sum of the least times of calls with each part of the states, us."""
     firsts = range(states.start, states.stop, SHORT)
     parts = [slice(first, min(first + SHORT, states.stop)) for first in firsts]
     least = np.full(len(parts), np.inf)
     for _ in range(rounds):
         for k, part in enumerate(parts):
-            begin = time.perf_counter()
+            start = time.perf_counter()
             call(part)
-            least[k] = min(least[k], time.perf_counter() - begin)
+            least[k] = min(least[k], time.perf_counter() - start)
     return 1e6 * float(least.sum())
 
 
 def measured(rounds: int, peers: Peers) -> dict[str, Any]:
-    """Return the times, us a state. Raises ValueError where answers differ."""
+    """Return the times, us a state. Raises ValueError if answers differ."""
     loader = Loader(load_machine(URDF, find_resource('config/log_loader.yaml')))
     q, v, tau = loader.states(STATES)
     rows = np.array([np.concatenate(loader.peer_state(*state)) for state in zip(q, v, tau)])
@@ -196,21 +198,21 @@ def measured(rounds: int, peers: Peers) -> dict[str, Any]:
     for name in names[1:]:
         act(name, whole)
         if np.abs(a - b[:, loader.order]).max() > 1e-9 * np.abs(a).max():
-            raise ValueError(f'forward dynamics differs from that of Pinocchio, {name}: nothing to compare')
+            raise ValueError(f'forward dynamics differs from Pinocchio, {name}: nothing to compare')
 
     def spent(name: str, part: slice, thread: int = 0) -> float:
-        return in_parts(lambda own: act(name, own, thread), part, rounds)
+        return in_parts(lambda peers: act(name, peers, thread), part, rounds)
 
     one = [spent(name, whole) for name in names]
     with ThreadPoolExecutor(CORES) as pool:
         every = [max(pool.map(lambda k, name=name: spent(name, parts[k], k), range(CORES))) for name in names]
-    found: dict[str, Any] = {'states': STATES, 'cores': CORES}
+    result: dict[str, Any] = {'states': STATES, 'cores': CORES}
     for suffix, times in (('', one), ('_all', every)):
-        by_name = {name: own / STATES for name, own in zip(names, times)}
-        found[f'ours{suffix}'], found[f'compiled_aba{suffix}'] = by_name['ours'], by_name['aba']
+        by_name = {name: total / STATES for name, total in zip(names, times)}
+        result[f'ours{suffix}'], result[f'compiled_aba{suffix}'] = by_name['ours'], by_name['aba']
         level = min(LEVELS, key=by_name.__getitem__)
-        found[f'generated{suffix}'], found[f'level{suffix}'] = by_name[level], level
-    return found
+        result[f'generated{suffix}'], result[f'level{suffix}'] = by_name[level], level
+    return result
 
 
 def main() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 
-def point_contact(model: Any, joint: int, foot: Sequence[float], place: Sequence[float]) -> Any:
-    """Return the contact of a point (3,) of a joint's body with a place (3,) of the world, m, in the world's axes."""
+def point_contact(model: Any, joint: int, foot: Sequence[float], position: Sequence[float]) -> Any:
+    """Return the contact of a point (3,) of a joint's body with a position (3,) in the world, m, in world axes."""
     import pinocchio as pin
 
     return pin.RigidConstraintModel(
@@ -18,7 +18,7 @@ def point_contact(model: Any, joint: int, foot: Sequence[float], place: Sequence
         joint,
         pin.SE3(np.eye(3), np.array(foot)),
         0,
-        pin.SE3(np.eye(3), np.array(place)),
+        pin.SE3(np.eye(3), np.array(position)),
         pin.ReferenceFrame.LOCAL_WORLD_ALIGNED,
     )
 
@@ -32,7 +32,7 @@ def constrained_call(
         model: with a free-flying base.
         contacts: `StdVec_RigidConstraintModel`.
         height: of the base, m.
-        drives: places of the driven velocities.
+        drives: indices of the driven velocities.
         torque: of each, N m.
         proximal: accuracy, regularization, most iterations.
     """
@@ -41,10 +41,10 @@ def constrained_call(
     data = pin.StdVec_RigidConstraintData()
     for contact in contacts:
         data.append(contact.createData())
-    own = model.createData()
-    pin.initConstraintDynamics(model, own, contacts, data)
+    solver_data = model.createData()
+    pin.initConstraintDynamics(model, solver_data, contacts, data)
     q, v, tau = pin.neutral(model), np.zeros(model.nv), np.zeros(model.nv)
     q[2] = height
     tau[drives] = torque
     settings = pin.ProximalSettings(*proximal)
-    return lambda: pin.constraintDynamics(model, own, q, v, tau, contacts, data, settings)
+    return lambda: pin.constraintDynamics(model, solver_data, q, v, tau, contacts, data, settings)

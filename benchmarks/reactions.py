@@ -3,9 +3,9 @@
     python benchmarks/reactions.py [--quick]
 
 Prints JSON, in us a state of a batch. `bench.py` runs it. Loads differ from state to state, footprint and friction do
-not, and ours prepares them once a call. Clarabel gets what ours gets, a state: its matrices are filled and it is set up
-(`clarabel`). The other two leave work out that ours does: matrices that are there (`clarabel_ready`), and a solver that
-is set up once and gets another right side for every state (`clarabel_once`). Margins are compared first.
+not, and ours prepares them once a call. Clarabel gets the same input, a state: its matrices are filled and it is set up
+(`clarabel`). The other two omit work that ours does: prepared matrices (`clarabel_ready`), and a solver that is set up
+once and gets another right-hand side for every state (`clarabel_once`). Margins are compared first.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ FEET = np.array([(0.35, 0.30, 0.0), (0.35, -0.30, 0.0), (-0.35, 0.30, 0.0), (-0.
 COM = np.array([0.02, -0.01, 0.3])
 FRICTION = np.array([0.7, 0.6, 0.7, 0.5])
 STATES, PEER_STATES = 256, 8
-"""In a batch of ours, and in one slice of the peer's measurement."""
-ACCURACY = 1e-3  # N of some 800; Clarabel as it comes
+"""Number of states in our batch, and in one slice of the peer's measurement."""
+ACCURACY = 1e-3  # N of about 800; Clarabel with its defaults
 
 
 def loads(count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -40,10 +40,10 @@ def loads(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Peer:
-    """Clarabel on the program of a state: greatest t with every force inside its cone by t.
+    """Clarabel on the program of a state: greatest t such that every force is inside its cone by t.
 
     Attributes:
-        right: (6 + 3 w,) right side; the first six are what the forces have to balance.
+        right: (6 + 3 w,) right side; the first six are the wrench that the forces balance.
     """
 
     def __init__(self) -> None:
@@ -79,24 +79,24 @@ class Peer:
         return self._clarabel.DefaultSolver(*parts)
 
     def from_state(self, target: np.ndarray) -> float:
-        """Return the margin, everything made from the state."""
+        """Return the margin with all matrices built from the state."""
         self.right[:6] = target
         return -float(self._solver(self.matrix(FEET, FRICTION)).solve().obj_val)
 
     def from_matrix(self, target: np.ndarray) -> float:
-        """Return the margin with a matrix that is there."""
+        """Return the margin with a prepared matrix."""
         self.right[:6] = target
         return -float(self._solver(self._ready).solve().obj_val)
 
     def set_up_once(self, target: np.ndarray) -> float:
-        """Return the margin with a solver that is there."""
+        """Return the margin with a prepared solver."""
         self.right[:6] = target
         self._once.update(b=self.right)
         return -float(self._once.solve().obj_val)
 
 
 def measure(quick: bool) -> dict[str, Any]:
-    """Return the times of a state, us, and how many of the states are possible."""
+    """Return the times of a state, us, and the number of possible states."""
     force, moment = loads(STATES)
     targets = -np.hstack([force, moment + np.cross(COM, force)])
     clarabel = Peer()
@@ -108,10 +108,10 @@ def measure(quick: bool) -> dict[str, Any]:
     def swept(peer: Callable[[np.ndarray], float]) -> Callable[[], list[float]]:
         return lambda: [peer(target) for target in targets[:PEER_STATES]]
 
-    found = ours()
+    result = ours()
     for peer in peers:
-        if np.abs(found.margin - [peer(target) for target in targets]).max() > ACCURACY:
-            raise ValueError('margins differ from those of Clarabel: nothing to compare')
+        if np.abs(result.margin - [peer(target) for target in targets]).max() > ACCURACY:
+            raise ValueError('margins differ from Clarabel: nothing to compare')
     best = best_of([ours, *(swept(peer) for peer in peers)], 100 if quick else 400)
     return {
         'ours': best[0] / STATES,
@@ -119,7 +119,7 @@ def measure(quick: bool) -> dict[str, Any]:
         'clarabel_ready': best[2] / PEER_STATES,
         'clarabel_once': best[3] / PEER_STATES,
         'states': STATES,
-        'possible': int(found.possible.sum()),
+        'possible': int(result.possible.sum()),
     }
 
 

@@ -48,8 +48,8 @@ def pinocchio_call() -> Callable[[], Any]:
     base = add(0, pin.JointModelFreeFlyer(), [0.0, 0.0, 0.0], 80.0, [0.0, 0.0, 0.0], [4.0, 2.5, 6.0])
     contacts = pin.StdVec_RigidConstraintModel()
     for side, end in CORNERS.values():
-        place, com = [0.25 * side, 0.35 * end, -0.1], [0.04 * side, 0.0, 0.0]
-        steer = add(base, pin.JointModelRZ(), place, 2.0, com, [0.01, 0.01, 0.005])
+        position, com = [0.25 * side, 0.35 * end, -0.1], [0.04 * side, 0.0, 0.0]
+        steer = add(base, pin.JointModelRZ(), position, 2.0, com, [0.01, 0.01, 0.005])
         wheel = add(steer, pin.JointModelRX(), [0.08 * side, 0.0, 0.0], 4.0, [0.0] * 3, [0.045, 0.025, 0.025])
         contacts.append(point_contact(model, wheel, (0.0, 0.0, -0.15), (0.33 * side, 0.35 * end, 0.0)))
     return constrained_call(model, contacts, 0.25, np.s_[7::2], -TORQUE, PROXIMAL)

@@ -1,7 +1,7 @@
 """The reference task as a user of Pinocchio and SciPy would write it: the peer of `task_against_scipy`.
 
 Rigid bodies by `pinocchio.aba`; wheels, LuGre friction, valves, cylinders and motor in plain Python on floats, which is
-faster than NumPy for so few numbers; `scipy.integrate.solve_ivp`. The equations are those of the machine's elements
+faster than NumPy for so few numbers; `scipy.integrate.solve_ivp`. The equations are of the machine's elements
 (abo-shanab-2003 with the corrections of its specification), written anew: nothing of ours is called while it runs.
 """
 
@@ -26,7 +26,7 @@ POSITIONS, RATES, BRISTLES, OIL = slice(0, 10), slice(10, 19), 19, 27
 
 
 def shared_flow(supply: Supply, inlet_area: float, bypass_area: float, pressure: float) -> float:
-    """Return what of the constant-flow pump passes the inlet orifice and its load check, m3/s."""
+    """Return the flow of the constant-flow pump through the inlet orifice and its load check, m3/s."""
     flow, k = supply.flow, supply.orifice_coefficient
     inlet, bypass = k * inlet_area, k * bypass_area
     if inlet == 0.0:
@@ -52,7 +52,7 @@ def valve_flows(valve: Valve, supply: Supply, spool: float, first: float, second
 
 
 def makeup(supply: Supply, pressure: float) -> float:
-    """Return the flow from tank into a line that lacks oil, m3/s."""
+    """Return the make-up flow from the tank into a line, m3/s."""
     if pressure >= supply.tank_pressure:
         return 0.0
     conductance = supply.orifice_coefficient * supply.makeup_area
@@ -62,7 +62,7 @@ def makeup(supply: Supply, pressure: float) -> float:
 
 
 def protection(supply: Supply, pressure: float) -> float:
-    """Return the flow into a line through its make-up check or, negative, out of it over its relief, m3/s."""
+    """Return the flow of a line, m3/s: in through its make-up check or, negative, out through its relief valve."""
     excess = pressure - supply.line_relief_pressure
     if excess <= 0.0:
         return makeup(supply, pressure)
@@ -119,10 +119,10 @@ def lugre(wheel: Wheel, slip: float, bristle: float, load: float) -> tuple[float
 
 @dataclass
 class Peer:
-    """The log-loader with its payload, in Pinocchio, with elements of its own.
+    """The log-loader with its payload in Pinocchio, with separately written elements.
 
     Attributes:
-        pin: the module.  model: with a free-flyer base.  machine: whose numbers are used.
+        pin: the module.  model: with a free-flyer base.  machine: source of the parameters.
         voltages: t -> volts of the actuators in the machine's order.
     """
 
@@ -142,11 +142,11 @@ class Peer:
         self._q, self._v, self._tau = np.zeros(self.model.nq), np.zeros(self.model.nv), np.zeros(self.model.nv)
 
     def add_payload(self) -> None:
-        """Lump the payload on the link that carries it."""
+        """Add the payload to the link that carries it."""
         payload: Any = self.machine.payload
         frame = self.model.frames[self.model.getFrameId(payload.link)]
-        place = frame.placement.act(np.array(payload.position, dtype=float))
-        self.model.inertias[frame.parentJoint] += self.pin.Inertia(payload.mass, place, np.zeros((3, 3)))
+        position = frame.placement.act(np.array(payload.position, dtype=float))
+        self.model.inertias[frame.parentJoint] += self.pin.Inertia(payload.mass, position, np.zeros((3, 3)))
         self.data = self.model.createData()
 
     def ground(self, x: list[float], rates: list[float]) -> tuple[float, ...]:
@@ -198,7 +198,7 @@ class Peer:
         )
 
     def rhs(self, t: float, state: Array) -> list[float]:
-        """Return dx/dt. The state is ordered as ours, so that both can be compared as they are."""
+        """Return dx/dt. The order of the state equals ours, for comparison."""
         self.calls += 1
         x = state.tolist()
         rates = [0.0] * len(x)
@@ -206,20 +206,20 @@ class Peer:
         efforts = [-d * speed for d, speed in zip(self.damping, x[16:19])]
         volts = self.voltages(t)
         for k, (actuator, joint) in enumerate(zip(self.machine.actuators, self.joint_of)):
-            place = OIL + 3 * k
-            spool, first, second = x[place : place + 3]
+            index = OIL + 3 * k
+            spool, first, second = x[index : index + 3]
             if isinstance(actuator, CylinderActuator):
                 terms = cylinder(actuator, first, second, spool, x[7 + joint], x[16 + joint])
             else:
                 terms = motor(actuator, first, second, spool, x[16 + joint])
-            rates[place], rates[place + 1], rates[place + 2] = spool_rate(actuator.valve, spool, volts[k]), *terms[:2]
+            rates[index], rates[index + 1], rates[index + 2] = spool_rate(actuator.valve, spool, volts[k]), *terms[:2]
             efforts[joint] += terms[2]
         for joint, angle in zip(self.joints, x[7:10]):
-            place = joint.idx_q
+            index = joint.idx_q
             if joint.nq == 1:
-                self._q[place] = angle
+                self._q[index] = angle
             else:
-                self._q[place], self._q[place + 1] = cos(angle), sin(angle)
+                self._q[index], self._q[index + 1] = cos(angle), sin(angle)
         self._v[self.order] = state[RATES]
         # the wrench at the base is the effort of its free flyer: no external forces needed
         self._tau[:6], self._tau[self.order[6:]] = wrench, efforts
@@ -231,15 +231,15 @@ class Peer:
     def run(
         self, start: Array, times: Array, method: str, rtol: float, atol: Array, say: Callable[[str], None]
     ) -> tuple[Array, float]:
-        """Return the states (t, n) at `times` and the processor time, s; say every five seconds how far it is."""
+        """Return the states (t, n) at `times` and the processor time, s; report progress every five seconds."""
         self.calls = 0
-        begun = told = time.perf_counter()
+        begun = reported = time.perf_counter()
 
         def watched(t: float, x: Array) -> list[float]:
-            nonlocal told
-            if self.calls % 1024 == 0 and time.perf_counter() > told + 5.0:
-                told = time.perf_counter()
-                say(f'peer: {t:.1f} of {times[-1]:g} s simulated in {told - begun:.0f} s')
+            nonlocal reported
+            if self.calls % 1024 == 0 and time.perf_counter() > reported + 5.0:
+                reported = time.perf_counter()
+                say(f'peer: {t:.1f} of {times[-1]:g} s simulated in {reported - begun:.0f} s')
             return self.rhs(t, x)
 
         used = time.process_time()

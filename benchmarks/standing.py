@@ -1,10 +1,10 @@
-"""A machine that nobody drives, in real time on a busy computer: it stands, and moves as in lockstep.
+"""A machine without commands, in real time on a busy computer: it stays at rest and moves as in lockstep.
 
     python -m benchmarks.standing --minutes 10
     python -m benchmarks.standing --machine car --loops 0 --factor 0.99     # on a free one it keeps up
 
-Runs a launch file twice, in lockstep and in real time beside busy loops, and compares every joint state; on rclpy where
-that is installed. Exit status 0 only if the greatest difference is at most 1e-9, nothing lifted off, relieved or
+Runs a launch file twice, in lockstep and in real time beside busy loops, and compares every joint state; on rclpy if
+installed. Exit status 0 only if the greatest difference is at most 1e-9, nothing lifted off, relieved or
 reached a limit, and simulated time was at least `--factor` of wall time.
 """
 
@@ -34,7 +34,7 @@ BAD = ('lift_off', 'relief_open', 'joint_limit', 'overturned')
 
 @contextlib.contextmanager
 def busy(count: int, seconds: float) -> Iterator[None]:
-    """Run `count` loops that take what they can get; they end with the block, or after `seconds`."""
+    """Run `count` busy loops; they end with the block, or after `seconds`."""
     loops = [subprocess.Popen([sys.executable, '-c', BUSY.format(seconds=seconds)]) for _ in range(count)]
     try:
         yield
@@ -56,11 +56,11 @@ def run(bag: Path, mode: str, arguments: argparse.Namespace) -> None:
 
 
 class Recorded(NamedTuple):
-    """What a run has left in its bag.
+    """Content of the bag of a run.
 
     Attributes:
         states: position, velocity and effort of the joints by stamp, ns.
-        bad: kinds of events that must not happen.
+        bad: kinds of forbidden events.
         factors: real-time factors that the dynamics node reported, after its start.
     """
 
@@ -71,22 +71,22 @@ class Recorded(NamedTuple):
 
 def read(bag: Path) -> Recorded:
     """Read a bag."""
-    found = Recorded({}, [], [])
+    recorded = Recorded({}, [], [])
     with AnyReader([bag]) as reader:
         wanted = [c for c in reader.connections if c.topic in ('/joint_states', '/events', '/diagnostics')]
         for connection, _, raw in reader.messages(wanted):
             msg = reader.deserialize(raw, connection.msgtype)
             if connection.topic == '/joint_states':
                 stamp = msg.header.stamp.sec * 1_000_000_000 + msg.header.stamp.nanosec
-                found.states[stamp] = np.concatenate([msg.position, msg.velocity, msg.effort])
+                recorded.states[stamp] = np.concatenate([msg.position, msg.velocity, msg.effort])
             elif connection.topic == '/diagnostics':
                 pairs = {pair.key: pair.value for status in msg.status for pair in status.values}
                 factor = float(pairs.get('real-time factor', 'nan'))
                 if np.isfinite(factor) and msg.header.stamp.sec >= STARTED:
-                    found.factors.append(factor)
+                    recorded.factors.append(factor)
             elif msg.name.endswith(BAD):
-                found.bad.append(msg.name)
-    return found
+                recorded.bad.append(msg.name)
+    return recorded
 
 
 def main() -> int:
@@ -103,17 +103,17 @@ def main() -> int:
         run(calm, 'lockstep', arguments)
         with busy(arguments.loops, 300.0 + 1200.0 * arguments.minutes):
             run(loaded, 'realtime', arguments)
-        expected, found = read(calm), read(loaded)
-    common = sorted(set(expected.states) & set(found.states))
-    worst = max(float(np.abs(expected.states[stamp] - found.states[stamp]).max()) for stamp in common)
-    factor = float(np.mean(found.factors)) if found.factors else float('nan')
+        expected, measured = read(calm), read(loaded)
+    common = sorted(set(expected.states) & set(measured.states))
+    worst = max(float(np.abs(expected.states[stamp] - measured.states[stamp]).max()) for stamp in common)
+    factor = float(np.mean(measured.factors)) if measured.factors else float('nan')
     print(
-        f'{arguments.machine}: {len(found.states)} of {len(expected.states)} joint states recorded in real time; '
-        f'greatest difference {worst:.3g}; events: {", ".join(found.bad) or "none"}; '
-        f'real-time factor {factor:.3f}, least {min(found.factors, default=factor):.3f}'
+        f'{arguments.machine}: {len(measured.states)} of {len(expected.states)} joint states recorded in real time; '
+        f'greatest difference {worst:.3g}; events: {", ".join(measured.bad) or "none"}; '
+        f'real-time factor {factor:.3f}, least {min(measured.factors, default=factor):.3f}'
     )
-    stands = worst <= TOLERANCE and not found.bad and len(common) > 0.5 * len(expected.states)
-    return 0 if stands and not factor < arguments.factor else 1
+    passes = worst <= TOLERANCE and not measured.bad and len(common) > 0.5 * len(expected.states)
+    return 0 if passes and not factor < arguments.factor else 1
 
 
 if __name__ == '__main__':

@@ -1,10 +1,10 @@
-"""How stiff the reference task is, and the error of runs with steps of one length.
+"""Stiffness of the reference task, and the error of runs with fixed steps.
 
     python -m benchmarks.stiffness
 
-Prints the error of the task against its converged solution for a number of steps, with the pressures of the oil solved
+Prints the error of the task against its converged solution for a number of steps, with the oil pressures solved
 for in each step (`integrators.stiff`) and with the classical Runge-Kutta method alone, and the share of the time in
-which some rate of its linearization is beyond what that method follows with that step (2.785 over it). A line at tank
+which some rate of its linearization exceeds the stability limit of that method (2.785 over the step). A line at tank
 pressure, into which the make-up check lets oil, is such a rate: it decays in 20 to 500 us.
 """
 
@@ -19,12 +19,12 @@ from dyn_nodes.simulation import Settings
 
 PARTS = (29, 30, 32, 36, 40, 45, 50, 56, 60, 64, 68, 72, 76, 80, 90, 100, 125, 160, 200, 250, 400)  # steps in 0.1 s
 STABLE = 2.785
-LOOKS = 3201
+SAMPLES = 3201
 
 
 def greatest_rates(task: Task) -> tuple[np.ndarray, list[str]]:
-    """Return the greatest rate (n,), 1/s, at n instants of the task, and the state that it moves most."""
-    system, times = task.system, np.linspace(0.0, task.duration, LOOKS)
+    """Return the greatest rate (n,), 1/s, at n instants of the task, and the dominant state of its eigenvector."""
+    system, times = task.system, np.linspace(0.0, task.duration, SAMPLES)
     run = system.run(task.start, times, task.inputs, task.parameters, Settings(step=1.25e-4))
     knots, table = task.inputs.aligned(system.input_names)
     sizes = np.abs(run.states).max(axis=0) + 1e-12

@@ -1,11 +1,11 @@
-"""What a sweep costs beside its runs: `python -m benchmarks.sweeps [--runs N] [--cluster]`.
+"""Overhead of a sweep beside its runs: `python -m benchmarks.sweeps [--runs N] [--cluster]`.
 
-Processor time of the runs alone and of the whole sweep in one process, which a busy computer does not change, and wall
-time with one and two processes that have started, which it does: the load at the start is printed, too. `whole`: the
+Processor time of the runs alone and of the whole sweep in one process, which is independent of the load, and wall time
+with one and two started processes, which depends on it: the load at the start is printed, too. `whole`: the
 wall time of a sweep from the call to the last byte, machine code there, with one and two processes.
 
 `--cluster`: processor time of the driver and of Dask's scheduler for a part of the sweep `tip_over_million`, on a
-cluster of two processes that make up their results at once.
+cluster of two processes that return generated results.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ from dyn_nodes.common.share import find_resource
 
 
 def sweep_of(runs: int) -> Sweep:
-    """Return the example with so many runs, drawn at random."""
+    """Return the example with a number of random runs."""
     sweep = load_sweep(find_resource('config/sweeps/log_loader_tip_over.yaml'))
     return replace(sweep, design=Design('monte_carlo', runs, 1))
 
 
 class Timed(LocalWorkers):
-    """One process that counts the processor time of the runs themselves, s."""
+    """One process that sums the processor time of the runs, s."""
 
     def __init__(self) -> None:
         super().__init__(1)
@@ -59,7 +59,7 @@ def whole(sweep: Sweep) -> tuple[float, float]:
 
 
 def wall(sweep: Sweep, jobs: int) -> float:
-    """Return the mean wall time from part to part, s, without those that come while the processes start."""
+    """Return the mean wall time from part to part, s, without the parts computed while the processes start."""
     times = []
     for _ in LocalWorkers(jobs).results(sweep, range(sweep.parts)):
         times.append(time.perf_counter())
@@ -76,7 +76,7 @@ def whole_wall(sweep: Sweep, jobs: int) -> float:
 
 
 def made_up(row: tuple[Any, ...], identity: str, version: str, sweep: Sweep, first: int, values: Any) -> Made:
-    """Return rows like a given one, of the runs of a part."""
+    """Return copies of a row for the runs of a part."""
     return Made([(first + k, *row[1:]) for k in range(len(values))])
 
 

@@ -4,8 +4,8 @@
 
 Prints JSON, in us. MuJoCo's machines have a ball for each wheel, so that each has one contact, elliptic cones, a caster
 without friction, and a tendon with the bar's stiffness and damping; half of its mass is in each hand. Ours is the same
-lattice, robots that roll exactly, and no contacts to be looked for. Before a time is taken, accelerations of the arms
-are compared where the robots stand still; MuJoCo's contacts are soft and give a little.
+lattice, robots that roll exactly, and no contact detection. Before a time is taken, accelerations of the arms
+are compared at rest; MuJoCo's contacts are soft and yield a little.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ STEP, STEPS = 1e-3, 20
 LUMPED = BAR._replace(rod_mass=np.zeros(1), node_mass=np.full(2, 0.6))
 """MuJoCo's tendons have no mass."""
 HEIGHT = 0.3 - 1e-7
-"""Of the vehicles above the ground in MuJoCo, so that the wheels touch it, m."""
+"""Height of the vehicles above the ground in MuJoCo, with wheels in contact, m."""
 EFFORTS = (0.5, 20.0, 4.0)
 """Efforts of the arms, N m."""
 SOFT = 0.01
-"""Difference of accelerations of the arms to MuJoCo's, over the greatest of them."""
+"""Greatest relative difference of the arms' accelerations from MuJoCo's."""
 
 
 def our_team() -> TeamSystem:
-    """Return the team of the files with the lumped bar."""
+    """Return the team with the lumped bar."""
     team = load_team('team_bar')
     robots = [RobotModel.of_machine(name, robot.machine, ['hand']) for name, robot in team.robots.items()]
     holding = Holding('bar', LatticeModel(LUMPED), ('left', 'right'), ((0, 0), (1, 0)))
     return TeamSystem.of_models('team_bar_lumped', robots, [holding])
 
 
-def robot_xml(name: str, place: float, turn: str) -> str:
+def robot_xml(name: str, x: float, turn: str) -> str:
     """Return a robot of MuJoCo's model: vehicle, two wheels, caster, arm, half of the bar in its hand.
 
     Args:
         name: of the robot.
-        place: along x, m.
+        x: position along x, m.
         turn: quaternion of the vehicle, w first.
     """
     wheels = ''.join(
@@ -64,7 +64,7 @@ def robot_xml(name: str, place: float, turn: str) -> str:
     )
     hand = f'<site name="{name}_hand"/><inertial pos="0 0 0" mass="0.6" diaginertia="1e-9 1e-9 1e-9"/>'
     return (
-        f'<body pos="{place} 0 {HEIGHT}" quat="{turn}"><freejoint/>'
+        f'<body pos="{x} 0 {HEIGHT}" quat="{turn}"><freejoint/>'
         f'<inertial pos="0 0 0" mass="60" diaginertia="2 3 4"/>'
         '<geom type="sphere" size="0.1" pos="0.35 0 -0.2" condim="1"/>'
         f'{wheels}<body pos="0.1 0 0.2"><inertial pos="0 0 0.05" mass="4" diaginertia="0.02 0.02 0.015"/></body>'
@@ -78,10 +78,10 @@ def robot_xml(name: str, place: float, turn: str) -> str:
     )
 
 
-def mujoco_team(place: float) -> MujocoPeer:
-    """Return MuJoCo's model of the same team, its vehicles at -place and place along x, m."""
+def mujoco_team(x: float) -> MujocoPeer:
+    """Return MuJoCo's model of the same team, its vehicles at -x and x, m."""
     stiff = '<default><geom solref="0.002 1" solimp="0.9999 0.9999 0.001" friction="0.7 0 0"/></default>'
-    robots = robot_xml('left', -place, '1 0 0 0') + robot_xml('right', place, '0 0 0 1')
+    robots = robot_xml('left', -x, '1 0 0 0') + robot_xml('right', x, '0 0 0 1')
     bar = '<spatial stiffness="3333.3333333333" damping="6.6666666667" springlength="0.6">'
     tendon = f'<tendon>{bar}<site site="left_hand"/><site site="right_hand"/></spatial></tendon>'
     option = f'<option timestep="{STEP}" integrator="RK4" cone="elliptic"/>'
@@ -101,7 +101,7 @@ def compare(rounds: int) -> dict[str, float]:
     peer = mujoco_team(-float(ours.robot_positions(ours.start, 'left')[0]))
     apart = np.abs(peer.accelerations() - rates).max() / np.abs(rates).max()
     if apart > SOFT:
-        raise ValueError(f'accelerations of the arms differ from those of MuJoCo by {apart:.1%}: nothing to compare')
+        raise ValueError(f'accelerations of the arms differ from MuJoCo by {apart:.1%}: nothing to compare')
     x, start, trace = ours.start, ours.start, np.empty((2, len(ours.start)))
     knots, table, codes, p = np.zeros(1), u[None].copy(), ours.codes, ours.defaults
 

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.zoo`: robots of others as they are published: `init`, `check`, 5 s as a node.
+"""`python -m benchmarks.zoo`: third-party robots as published: `init`, `check`, 5 s as a node.
 
 `--mechanisms`: those with loops or mimic joints, each a minute in which its drives move. Each machine is tried in its
 own process, with guard zones around the arrays of compiled kernels. The results go into build/zoo.json or
@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 class Collection(NamedTuple):
-    """A list of machines: name of its files, module that tries one, seconds of a trial, and how many have to pass."""
+    """A list of machines: name of its files, module that tries one, seconds of a trial, and the number to pass."""
 
     name: str
     module: str
@@ -35,34 +35,34 @@ class Collection(NamedTuple):
 
     @property
     def results(self) -> Path:
-        """File of the results."""
+        """Return the file of the results."""
         return ROOT / 'build' / f'{self.name}.json'
 
     @property
     def page(self) -> Path:
-        """Page that is written."""
+        """Return the page with the results."""
         return ROOT / 'docs' / 'verification' / f'{self.name}.md'
 
 
 ZOO = Collection('zoo', 'benchmarks.zoo_trial', SECONDS, 25)
 MECHANISMS = Collection('mechanisms', 'benchmarks.mechanism_trial', mechanism_trial.SECONDS, 30)
 LONGEST = 900.0
-"""Of one machine, s: most of it is the first compilation."""
+"""Timeout of one machine, s: most of it is for the first compilation."""
 HEAD = """\
 # The zoo
 
-Machines of others, taken as they are published, and some of our own in the shape of such descriptions. Each goes
+Third-party machines as published, and some of this project in the style of such descriptions. Each passes
 through `dyn-nodes init` (which writes its first machine YAML), `dyn-nodes check`, and {seconds:g} s as `dynamics_node`
-in lockstep. The joints are held where they start, nothing is commanded, and there are guard zones around the arrays of
-all compiled kernels (`DYN_NODES_GUARD=1`). A machine passes where nothing falls and nothing drifts: joints move by less
+in lockstep. The joints are held at their start positions, without commands, and with guard zones around the arrays of
+all compiled kernels (`DYN_NODES_GUARD=1`). A machine passes if it neither falls nor drifts: joints move by less
 than {motion:g} rad or m, the base by less than {motion:g} of the greatest distance of two contacts (or m) and by less
 than {tilt:g} rad.
 
     make zoo        # or: python -m benchmarks.zoo
 
-wrote this page. A fixed base means that `init` found no contacts on which the machine stands in its first posture; the
-machine YAML gives the reason. Where a machine is refused, the last column says why.
-{passed} of {count} pass, {others} of them machines of others. {absent}
+wrote this page. A fixed base means that `init` found no contacts that support the machine in its first posture; the
+machine YAML gives the reason. If a machine is rejected, the last column gives the reason.
+{passed} of {count} pass, {others} of them third-party machines. {absent}
 
 | machine | maker | kind | mass, kg | freedoms | contacts | warnings | base moved, m | joints moved | result |
 |---|---|---|---|---|---|---|---|---|---|
@@ -72,12 +72,12 @@ machine YAML gives the reason. Where a machine is refused, the last column says 
 MECHANISMS_HEAD = """\
 # Mechanisms
 
-Published machines with loops or mimic joints, as they are. `dyn-nodes init --lightest 0` writes their first machine
+Published machines with loops or mimic joints, unchanged. `dyn-nodes init --lightest 0` writes their first machine
 YAML: mimic joints are couplings, loops are constraints, and no light joint is held. An MJCF or SDF file gives its tree
 as a URDF (`benchmarks/mechanism_urdf.py`) and its loops by `init --closures`. Then each runs for {seconds:g} s with
 steps of {step:g} s. The drives move to and fro at {frequency:g} Hz by {sweep:.0%} of their range, at most {angle:g} rad
-or {way:g} m, as far as the loops let them move together. A mechanism passes where something moves and no loop or
-coupling ever gapes by more than {gap:g} m or rad.
+or {way:g} m, as far as the loops let them move together. A mechanism passes if it moves and no loop or
+coupling ever opens by more than {gap:g} m or rad.
 
     make mechanisms
 
@@ -103,12 +103,12 @@ def find(entry: dict[str, str]) -> Path | None:
         files = importlib.metadata.files(package) or []
     except importlib.metadata.PackageNotFoundError:
         return None
-    found = [file for file in files if str(file).endswith('/' + entry['file'])]
-    return Path(str(found[0].locate())).resolve() if found else None
+    matches = [file for file in files if str(file).endswith('/' + entry['file'])]
+    return Path(str(matches[0].locate())).resolve() if matches else None
 
 
 def try_one(urdf: Path, collection: Collection = ZOO) -> dict[str, Any]:
-    """Return what came of a machine in a process of its own."""
+    """Return the results of a machine tried in a separate process."""
     environment = {**os.environ, 'DYN_NODES_GUARD': '1'}
     command = [sys.executable, '-m', collection.module, str(urdf), str(collection.seconds)]
     try:
@@ -189,37 +189,37 @@ def main() -> int:
     parser.add_argument(
         '--mechanisms', action='store_true', help='mechanisms with loops or mimic joints, a minute each'
     )
-    parser.add_argument('--again', action='store_true', help='forget the results that are there')
-    parser.add_argument('--page', action='store_true', help='write the page from the results that are there')
+    parser.add_argument('--again', action='store_true', help='discard existing results')
+    parser.add_argument('--page', action='store_true', help='write the page from existing results')
     args = parser.parse_args()
     collection = MECHANISMS if args.mechanisms else ZOO
     listed = [entry['name'] for entry in machines(collection)]
     for name in args.names:
         if name not in listed:
             parser.error(f'unknown machine {name!r}; known: {", ".join(listed)}')
-    known = json.loads(collection.results.read_text()) if collection.results.exists() and not args.again else {}
+    trials = json.loads(collection.results.read_text()) if collection.results.exists() and not args.again else {}
     results, absent = [], []
     for entry in machines(collection):
         urdf = find(entry)
         if urdf is None:
             absent.append(entry['name'])
             continue
-        if entry['name'] in args.names or not (args.names or args.page or entry['name'] in known):
-            known[entry['name']] = try_one(urdf, collection)
-            print(f'{entry["name"]}: {known[entry["name"]]["refused"] or "passes"}', flush=True)
+        if entry['name'] in args.names or not (args.names or args.page or entry['name'] in trials):
+            trials[entry['name']] = try_one(urdf, collection)
+            print(f'{entry["name"]}: {trials[entry["name"]]["refused"] or "passes"}', flush=True)
             collection.results.parent.mkdir(exist_ok=True)
-            collection.results.write_text(json.dumps(known, indent=1))
-        if entry['name'] in known:
-            results.append({**entry, **known[entry['name']]})
+            collection.results.write_text(json.dumps(trials, indent=1))
+        if entry['name'] in trials:
+            results.append({**entry, **trials[entry['name']]})
         else:
             absent.append(entry['name'])
     if not args.names:
         text = mechanisms_page(results, absent) if args.mechanisms else page(results, absent)
         collection.page.write_text(text, encoding='utf-8')
         passed = sum(not result['refused'] and result['maker'] != 'dyn_nodes' for result in results)
-        print(f'{passed} machines of others pass; {collection.page.relative_to(ROOT)} is written')
+        print(f'{passed} third-party machines pass; {collection.page.relative_to(ROOT)} is written')
         return 0 if passed >= collection.least else 1
-    return 0 if all(not known[name]['refused'] for name in args.names) else 1
+    return 0 if all(not trials[name]['refused'] for name in args.names) else 1
 
 
 if __name__ == '__main__':

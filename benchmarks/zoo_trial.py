@@ -1,4 +1,4 @@
-"""One machine of the zoo: `init`, `check`, then seconds as a node whose joints nobody commands."""
+"""One machine of the zoo: `init`, `check`, then seconds as a node without commands."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ import numpy as np
 
 SECONDS = 5.0
 MOST_MOTION = 1e-3
-"""Of a joint, rad or m, and of the base over the greatest distance of two contacts."""
+"""Greatest motion of a joint, rad or m, and of the base over the greatest distance of two contacts."""
 MOST_TILT = 1e-3
-"""Of the base, rad."""
+"""Greatest tilt of the base, rad."""
 
 
 def trial(urdf: Path, seconds: float = SECONDS) -> dict[str, Any]:
-    """Return what came of a machine: its size, how far it moved, warnings, and `refused` with the reason or ''."""
+    """Return the results of a machine: its size, motion, warnings, and `refused` with the reason or ''."""
     from dyn_nodes.commands import check, init
     from dyn_nodes.common.errors import UserError
 
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / f'{urdf.stem}.yaml'
         try:
-            status, text = said(init, ['init', str(urdf), '-o', str(config)])
+            status, text = output_of(init, ['init', str(urdf), '-o', str(config)])
         except UserError as error:
             status, text = 1, str(error)
         if status:
             return {'refused': f'init: {problems_of(text)}'}
-        status, text = said(check, ['check', str(urdf), '--config', str(config), '--json'])
+        status, text = output_of(check, ['check', str(urdf), '--config', str(config), '--json'])
         report = json.loads(text[text.index('{') :])
         if status:
             first = report['problems'][0]
@@ -55,7 +55,7 @@ def size(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def run_as_node(urdf: Path, config: Path, seconds: float) -> dict[str, Any]:
-    """Run dynamics_node, its joints held as they are without commands; return how far base and joints moved."""
+    """Run dynamics_node with held joints, without commands; return the motion of base and joints."""
     from dyn_nodes.middleware import Context, Parameter, init
     from dyn_nodes.nodes.dynamics_node import DynamicsNode
 
@@ -64,17 +64,17 @@ def run_as_node(urdf: Path, config: Path, seconds: float) -> dict[str, Any]:
     values = {'machine': str(urdf), 'config': str(config), 'mode': 'lockstep'}
     try:
         node = DynamicsNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
-        found = _motion(node, seconds)
+        motion = _motion(node, seconds)
     except Exception as error:
         return {'refused': f'dynamics_node: {type(error).__name__}: {str(error).splitlines()[0]}'}
     finally:
         context.try_shutdown()
-    return found
+    return motion
 
 
 def _motion(node: Any, seconds: float) -> dict[str, Any]:
     plant = node.plant
-    place, turn = (np.array(part) for part in plant.base_pose())
+    position, turn = (np.array(part) for part in plant.base_pose())
     joints = plant.positions.copy()
     worst = np.zeros(3)
     while plant.time < seconds - 1e-9:
@@ -84,11 +84,11 @@ def _motion(node: Any, seconds: float) -> dict[str, Any]:
         here, now = plant.base_pose()
         tilt = 2.0 * np.arccos(min(1.0, abs(float(now @ turn))))
         moved = np.abs(plant.positions - joints).max(initial=0.0)
-        worst = np.maximum(worst, [float(np.linalg.norm(here - place)), tilt, moved])
-    found = {'base_motion': worst[0], 'tilt': worst[1], 'joint_motion': worst[2], 'refused': ''}
+        worst = np.maximum(worst, [float(np.linalg.norm(here - position)), tilt, moved])
+    motion = {'base_motion': worst[0], 'tilt': worst[1], 'joint_motion': worst[2], 'refused': ''}
     if worst[0] > MOST_MOTION * max(1.0, _reach(node)) or worst[1] > MOST_TILT or worst[2] > MOST_MOTION:
-        found['refused'] = f'it moves: base {worst[0]:.2g} m, {worst[1]:.2g} rad, joints {worst[2]:.2g}'
-    return found
+        motion['refused'] = f'it moves: base {worst[0]:.2g} m, {worst[1]:.2g} rad, joints {worst[2]:.2g}'
+    return motion
 
 
 def _reach(node: Any) -> float:
@@ -100,8 +100,8 @@ def _reach(node: Any) -> float:
     return float(np.linalg.norm(points[:, None] - points[None], axis=2).max(initial=0.0))
 
 
-def said(command: Any, words: list[str]) -> tuple[int, str]:
-    """Return exit status and what a command printed."""
+def output_of(command: Any, words: list[str]) -> tuple[int, str]:
+    """Return exit status and output of a command."""
     parser = argparse.ArgumentParser()
     command.add_parser(parser.add_subparsers())
     args = parser.parse_args(words)
@@ -113,7 +113,7 @@ def said(command: Any, words: list[str]) -> tuple[int, str]:
 
 
 def problems_of(text: str) -> str:
-    """Return the first problem that a command printed, and how many more there are."""
+    """Return the first problem that a command printed and the number of the others."""
     lines = [line for line in text.splitlines() if ': expected ' in line] or text.splitlines()[:1]
     return lines[0].split(': ', 1)[-1] + (f' (and {len(lines) - 1} more)' if len(lines) > 1 else '') if lines else ''
 

@@ -1,4 +1,4 @@
-"""The fault campaign: `python -m faults`, or `make faults`. Exit status 0 only where nothing went wrong.
+"""The fault campaign: `python -m faults`, or `make faults`. Exit status 0 only without faults.
 
 It runs step by step, prints each step, and stores the results in build/faults.jsonl: `--resume` continues with the
 first step that is missing there.
@@ -33,13 +33,13 @@ BAG_BATCH, FORK_BATCH = 50, 100
 
 
 Step = tuple[str, Callable[[], Iterator[Row]]]
-"""Name, and what gives its lines."""
+"""Name, and function that yields its lines."""
 
 
 def _read(name: str, start: int, end: int, seed: int, module: str) -> Iterator[Row]:
-    found = files.run(end, seed, start, module)
-    kinds = ', '.join(f'{count} {kind}' for kind, count in sorted(found.cases.items()))
-    yield Row(name, sum(found.cases.values()), found.faults, kinds)
+    outcome = files.run(end, seed, start, module)
+    kinds = ', '.join(f'{count} {kind}' for kind, count in sorted(outcome.cases.items()))
+    yield Row(name, sum(outcome.cases.values()), outcome.faults, kinds)
 
 
 def _batches(name: str, count: int, size: int, seed: int, module: str) -> Iterator[Step]:
@@ -49,17 +49,17 @@ def _batches(name: str, count: int, size: int, seed: int, module: str) -> Iterat
 
 
 def _message(name: str, mode: str, count: int, seed: int) -> Iterator[Row]:
-    found = messages.fuzz(name, mode, count, seed)
+    outcome = messages.fuzz(name, mode, count, seed)
     kinds = ('escaped', 'caught', 'unsafe')
-    faults = [f'{kind}: {text}' for kind in kinds for text in getattr(found, kind)]
-    yield Row(f'messages: {name}, {mode}', found.sent, faults)
+    faults = [f'{kind}: {text}' for kind in kinds for text in getattr(outcome, kind)]
+    yield Row(f'messages: {name}, {mode}', outcome.sent, faults)
 
 
-def _outcomes(found: Iterator[processes.Outcome]) -> Iterator[Row]:
-    began = time.monotonic()
-    for outcome in found:
-        yield Row(outcome.name, outcome.cases, outcome.faults, outcome.seen, time.monotonic() - began)
-        began = time.monotonic()
+def _outcomes(outcomes: Iterator[processes.Outcome]) -> Iterator[Row]:
+    start = time.monotonic()
+    for outcome in outcomes:
+        yield Row(outcome.name, outcome.cases, outcome.faults, outcome.seen, time.monotonic() - start)
+        start = time.monotonic()
 
 
 def _nodes(setup: Setup, mode: str, chosen: list[tuple[str, str]]) -> Iterator[Row]:
@@ -71,7 +71,7 @@ def _part(part: Callable[[], Iterator[processes.Outcome]]) -> Iterator[Row]:
 
 
 def steps(args: argparse.Namespace) -> Iterator[Step]:
-    """Yield the steps that are asked for."""
+    """Yield the selected steps."""
     yield from _batches('damaged files', args.files, BATCH, args.seed, 'faults.files')
     yield from _batches('damaged inputs', args.inputs, BATCH, args.seed, 'faults.inputs')
     yield from _batches('damaged results', args.results, BATCH, args.seed, 'faults.results')
@@ -122,7 +122,7 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
         help="these steps alone, such as 'damaged inputs*', once or more; of the report only their lines are renewed",
     )
     parser.add_argument('--seed', type=SEED, default=1, help='of chance (1)')
-    parser.add_argument('--resume', action='store_true', help='continue where the last campaign stopped')
+    parser.add_argument('--resume', action='store_true', help='continue the last campaign')
     parser.add_argument(
         '--out', type=Path, metavar='FILE', help='write the report, such as docs/verification/faults.md'
     )
@@ -137,33 +137,33 @@ def _chosen(words: list[str] | None) -> list[str]:
     return parser.parse_known_args(words)[1]
 
 
-def known_steps(resume: bool, settings: str) -> dict[str, list[Row]]:
-    """Return the lines of the steps that are done, by step; none where the campaign had other settings."""
+def finished_steps(resume: bool, settings: str) -> dict[str, list[Row]]:
+    """Return the lines of the finished steps, by step; none if the campaign had other settings."""
     if not resume or not PROGRESS.exists():
         return {}
     first, *lines = PROGRESS.read_text(encoding='utf-8').splitlines()
     if first != settings:
         raise SystemExit(f'{PROGRESS}: expected the settings {settings}, found {first}: start without --resume')
-    found = [json.loads(line) for line in lines if line.endswith('}')]
-    return {entry['step']: [Row(**row) for row in entry['rows']] for entry in found}
+    entries = [json.loads(line) for line in lines if line.endswith('}')]
+    return {entry['step']: [Row(**row) for row in entry['rows']] for entry in entries}
 
 
-def run(chosen: list[Step], known: dict[str, list[Row]]) -> Iterator[Row]:
-    """Run the steps that are not known; print and keep each, and yield their lines."""
-    began = time.monotonic()
+def run(chosen: list[Step], finished: dict[str, list[Row]]) -> Iterator[Row]:
+    """Run the steps without results; print and store each, and yield their lines."""
+    started = time.monotonic()
     for number, (name, make) in enumerate(chosen, 1):
-        if name not in known:
+        if name not in finished:
             start = time.monotonic()
-            known[name] = []
+            finished[name] = []
             for row in make():
                 row.name = f'{"" if RUNTIME == "embedded" else f"{RUNTIME}: "}{row.name}'
                 row.seconds = row.seconds or time.monotonic() - start
-                known[name].append(row)
-                elapsed = time.monotonic() - began
+                finished[name].append(row)
+                elapsed = time.monotonic() - started
                 print(f'[{number}/{len(chosen)}] {elapsed / 60.0:5.1f} min  {name}: {str(row)[2:-2]}', flush=True)
             with PROGRESS.open('a', encoding='utf-8') as file:
-                file.write(json.dumps({'step': name, 'rows': [asdict(row) for row in known[name]]}) + '\n')
-        yield from known[name]
+                file.write(json.dumps({'step': name, 'rows': [asdict(row) for row in finished[name]]}) + '\n')
+        yield from finished[name]
 
 
 def main(words: list[str] | None = None) -> int:
@@ -171,8 +171,8 @@ def main(words: list[str] | None = None) -> int:
     args = arguments(words)
     settings = {key: value for key, value in vars(args).items() if key not in ('resume', 'out')}
     text = json.dumps(settings, sort_keys=True)
-    known = known_steps(args.resume, text)
-    if not known:
+    finished = finished_steps(args.resume, text)
+    if not finished:
         PROGRESS.parent.mkdir(exist_ok=True)
         PROGRESS.write_text(f'{text}\n', encoding='utf-8')
     lines: dict[str, Row] = {}
@@ -180,7 +180,7 @@ def main(words: list[str] | None = None) -> int:
     if not chosen:
         raise SystemExit(f'--only: expected the name of a step, found {", ".join(args.only)}')
     with claimed_domain() as domain, patch.dict(os.environ, ROS_DOMAIN_ID=str(domain)):
-        for row in run(chosen, known):
+        for row in run(chosen, finished):
             if row.name in lines:
                 lines[row.name].add(row)
             else:

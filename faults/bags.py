@@ -1,6 +1,6 @@
-"""Hostile bags: damaged bytes, lengths, metadata and messages, and bags that are made to exhaust who reads them.
+"""Hostile bags: damaged bytes, lengths, metadata and messages, and bags that exhaust their readers.
 
-Every case is given to the commands that read bags. Each ends in a result or in one line that says what is wrong, within
+Every case is given to the commands that read bags. Each ends in a result or in an error of one line, within
 time and memory limits.
 """
 
@@ -27,11 +27,11 @@ from roslite.runtime.types import message_definition
 ROOT = files.ROOT
 INSTANTS = 40
 PERIOD = 50_000_000
-"""Between messages, ns."""
+"""Time between messages, ns."""
 MOST_MEMORY = 1.5e6
-"""By which a case may raise the resident memory, KiB."""
+"""Greatest growth of resident memory by a case, KiB."""
 MOST_LINES = 12
-"""Of an error on the terminal."""
+"""Greatest number of lines of an error on the terminal."""
 NUMBERS = (0, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
 NAMES = (
     '',
@@ -95,7 +95,7 @@ def good_messages() -> Iterator[Entry]:
 
 
 def write_bag(directory: Path, messages: Iterator[Entry], storage: str = 'mcap') -> Path:
-    """Write a bag; a message that no writer can encode is left out."""
+    """Write a bag; messages that no writer can encode are omitted."""
     bag, topics = BagWriter(directory, storage), {}
     entries = []
     for topic, kind, at, content in messages:
@@ -125,21 +125,21 @@ def damaged_messages(rng: random.Random) -> Iterator[Entry]:
 
 def _lengths(data: bytes, rng: random.Random) -> bytes:
     """Write an absurd number over a length or another number of an MCAP record."""
-    places, position = [], len(records.MAGIC)
+    spans, position = [], len(records.MAGIC)
     while position + records.PREFIX_SIZE <= len(data):
         _, length = struct.unpack_from('<BQ', data, position)
-        places.append((position, min(length, 80)))
+        spans.append((position, min(length, 80)))
         position += records.PREFIX_SIZE + length
-    if not places:
+    if not spans:
         return data
-    place, length = rng.choice(places)
-    offset = place + rng.choice((1, rng.randrange(records.PREFIX_SIZE, records.PREFIX_SIZE + max(length, 1))))
+    start, length = rng.choice(spans)
+    offset = start + rng.choice((1, rng.randrange(records.PREFIX_SIZE, records.PREFIX_SIZE + max(length, 1))))
     form = rng.choice(('<Q', '<Q', '<I', '<H'))
     return write_number(data, offset, rng.choice(NUMBERS), form)
 
 
 def write_number(data: bytes, offset: int, number: int, form: str = '<Q') -> bytes:
-    """Return data with a number over them, cut to the size of its form."""
+    """Return data with a number written over them, cut to the size of its format."""
     text = struct.pack(form, number % 2 ** (8 * struct.calcsize(form)))
     return data[:offset] + text + data[offset + len(text) :]
 
@@ -187,7 +187,7 @@ def make(number: int, seed: int, directory: Path) -> tuple[str, Path]:
 
 
 def commands(bag: Path, good: Path, directory: Path, whole: bool) -> list[list[str]]:
-    """Return the command lines that read a bag; the report with its plots only where the `whole` is asked for."""
+    """Return the command lines that read a bag; the report with its plots only if `whole`."""
     lines = [
         ['bag', 'info', str(bag)],
         ['bag', 'compare', str(bag), str(good)],
@@ -199,11 +199,11 @@ def commands(bag: Path, good: Path, directory: Path, whole: bool) -> list[list[s
 
 
 def run_command(words: list[str], most_lines: int = MOST_LINES) -> str:
-    """Run a command in this process; return what is wrong with its end, or nothing.
+    """Run a command in this process; return the fault of its end, or ''.
 
     Args:
         words: of the command line.
-        most_lines: of an error.
+        most_lines: greatest number of lines of an error.
     """
     from dyn_nodes.cli import main
 
@@ -225,7 +225,7 @@ def run_command(words: list[str], most_lines: int = MOST_LINES) -> str:
 
 
 def read_whole(bag: Path) -> None:
-    """Read a bag as the report does, without plots; only the documented error may come of it."""
+    """Read a bag as the report does, without plots; only the documented error may be raised."""
     from dyn_nodes.analysis.bag_reading import BagReadingError
     from dyn_nodes.analysis.run_record import read_run
     from dyn_nodes.analysis.summary import summarize
@@ -236,7 +236,7 @@ def read_whole(bag: Path) -> None:
 
 
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
-    """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    """Read the cases from `start` to `end`; print a line at each start and one for each fault."""
     with tempfile.TemporaryDirectory() as name:
         good = write_bag(Path(name) / 'good', good_messages())
         run_command(['report', str(good), '--out', str(Path(name) / 'warm')])
@@ -252,7 +252,7 @@ def work(seed: int, start: int, end: int, out: IO[str]) -> None:
 
 
 def examine(bag: Path, good: Path, directory: Path, whole: bool) -> Iterator[str]:
-    """Give a bag to all commands; yield what goes wrong."""
+    """Run all commands on a bag; yield the faults."""
     for words in commands(bag, good, directory, whole):
         try:
             if fault := run_command(words):

@@ -19,7 +19,7 @@ HUGE = 2 * 1024**3
 
 
 def storage_of(name: str) -> str:
-    """Return the storage of a bag that a bomb is made of."""
+    """Return the storage of a bag from which a bomb is made."""
     return 'sqlite3' if name.startswith('sqlite') else 'mcap'
 
 
@@ -38,13 +38,13 @@ def _mcap(bag: Path, chunks: list[tuple[int, int, int, str, bytes]], repeat: int
     """Write an MCAP file of chunks (begin, end, expanded size, compression, bytes), `repeat` times in the index."""
     data = bytearray(records.MAGIC + records.header('ros2', 'bomb'))
     index = b''
-    for begin, end, expanded, compression, stored in chunks:
-        place = len(data)
+    for start, end, expanded, compression, stored in chunks:
+        offset = len(data)
         data += records.record(
-            records.CHUNK, struct.pack('<QQQI', begin, end, expanded, 0), records.string(compression),
+            records.CHUNK, struct.pack('<QQQI', start, end, expanded, 0), records.string(compression),
             struct.pack('<Q', len(stored)), stored,
         )  # fmt: skip
-        entry = struct.pack('<QQQQI', begin, end, place, len(data) - place, 10) + struct.pack('<HQ', 1, len(data))
+        entry = struct.pack('<QQQQI', start, end, offset, len(data) - offset, 10) + struct.pack('<HQ', 1, len(data))
         entry += (
             struct.pack('<Q', 31) + records.string(compression) + struct.pack('<QQ', len(stored), sizes or expanded)
         )
@@ -83,7 +83,7 @@ def _index_repeats(bag: Path) -> None:
 
 
 def _overlap(bag: Path) -> None:
-    """Chunks whose ratio looks honest; all of them have to be in memory at once."""
+    """Return chunks of plausible ratio that must all be in memory at once."""
     size, noise = 2**26, os.urandom(200_000)
     compressor = _zstd().ZstdCompressor()
     stored = compressor.compress(bytes(size)) + compressor.compress(noise) + compressor.flush()
@@ -91,7 +91,7 @@ def _overlap(bag: Path) -> None:
 
 
 def _second_frame(bag: Path) -> None:
-    """A frame as claimed, and a bomb behind it."""
+    """Return a frame of the claimed size, followed by a bomb."""
     _mcap(bag, [(0, 1, 4096, 'zstd', _zstd().compress(bytes(4096)) + _zeros('zstd', HUGE))])
 
 
@@ -99,15 +99,15 @@ def _length(number: int) -> Callable[[Path], None]:
     def make(bag: Path) -> None:
         path = _storage(bag)
         data = bytearray(path.read_bytes())
-        place = data.index(bytes([records.CHUNK]), len(records.MAGIC) + 30)
-        struct.pack_into('<Q', data, place + 1, number)
+        offset = data.index(bytes([records.CHUNK]), len(records.MAGIC) + 30)
+        struct.pack_into('<Q', data, offset + 1, number)
         path.write_bytes(data)
 
     return make
 
 
 def _sparse(bag: Path) -> None:
-    """A record of a terabyte in a file with a hole of that size."""
+    """Return a record of a terabyte in a file with a hole of that size."""
     with _storage(bag).open('r+b') as file:
         file.truncate(0)
         file.write(records.MAGIC + records.header('ros2', 'bomb') + records.prefix(records.METADATA, 2**40))
@@ -131,7 +131,7 @@ def _sql(*statements: str) -> Callable[[Path], None]:
 
 
 def _copied(table: str) -> tuple[str, ...]:
-    """Return the statements that let any column of a table hold any value, also none."""
+    """Return the statements that allow any value in any column of a table, also NULL."""
     return (f'CREATE TABLE copied AS SELECT * FROM {table}', f'DROP TABLE {table}',
             f'ALTER TABLE copied RENAME TO {table}')  # fmt: skip
 
@@ -239,4 +239,4 @@ BOMBS: dict[str, Callable[[Path], Path | None]] = {
     'directory': _replaced(Path.mkdir),
     'dead link': _replaced(lambda path: path.symlink_to('nowhere')),
 }  # fmt: skip
-"""By name: each changes a good bag; returns a path where another one is to be read."""
+"""By name: each changes a good bag; returns a path if another bag is to be read."""

@@ -1,7 +1,7 @@
 """Calls with a mistake: arguments of the library, parameters of nodes, killed processes of a pool, a crowd at the page.
 
-A call of the library ends in finite numbers or in a ValueError that names what was expected; a node is made or refuses
-in printable lines; a pool gives the results of one process; a page has a place for its operator.
+A call of the library ends in finite numbers or in a ValueError that names the expected value; a node is created or
+rejects its parameters in printable lines; a pool returns the results of one process; a page accepts its operator.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from unittest import mock
 
 import numpy as np
 
-from faults.files import VALUES, Journal, patience
+from faults.files import VALUES, Journal, scaled_timeout
 
 MOST_MEMORY = 1.0e6
-"""By which a case may raise the resident memory, KiB."""
+"""Greatest growth of resident memory by a case, KiB."""
 MACHINES = ('log_loader', 'excavator', 'arm_4r')
 CALLS = {
     'mass_matrix': 1, 'gravity': 1, 'center_of_mass': 1, 'bias': 2, 'energy': 2, 'momentum': 2, 'inverse': 3,
     'forward': 3,
 }  # fmt: skip
-"""Methods of the dynamics, and how many arrays each takes."""
+"""Methods of the dynamics, and the number of arrays of each."""
 KINDS_OF_NUMBERS = ('complex', 'S4', 'object', 'float16', 'bool', 'datetime64[s]')
 PIECES = 12
 
 
 def wrong(rng: random.Random, count: int, depth: int = 0) -> Any:
-    """Return something that is no array of `count` finite numbers, or one of absurd ones."""
+    """Return a value that is no array of `count` finite numbers, or an array of absurd ones."""
     scalars = (None, True, 1j, '1', b'1', 10**400, float('nan'), float('inf'), -1e308, 5e-324, object(), {}, 'x' * 5000)
     choice = rng.randrange(6 if depth < 2 else 2)
     if choice < 2:
@@ -66,21 +66,21 @@ def _library(rng: random.Random) -> Iterator[str]:
     dynamics = _dynamics(rng.choice(MACHINES))
     count = len(dynamics._machine.movable_joints)
     call = rng.choice(list(CALLS))
-    given = [np.full(count, 0.1) for _ in range(CALLS[call])]
+    arguments = [np.full(count, 0.1) for _ in range(CALLS[call])]
     with np.errstate(all='ignore'):
-        given[rng.randrange(len(given))] = wrong(rng, count)
+        arguments[rng.randrange(len(arguments))] = wrong(rng, count)
         try:
-            result = getattr(dynamics, call)(*given)
+            result = getattr(dynamics, call)(*arguments)
         except ValueError as error:
             if 'expected' not in str(error) or not str(error).isprintable():
-                yield f'{call}: an error that says too little: {str(error)!r}'
+                yield f'{call}: an error without expectation: {str(error)!r}'
             return
     if not np.isfinite(np.asarray(result, dtype=float)).all():
         yield f'{call}: a result that is not finite'
 
 
 def _parameter(rng: random.Random) -> Iterator[str]:
-    """Make a node with one parameter of another type, misspelt or absurd."""
+    """Create a node with one parameter of another type, misspelt or absurd."""
     from dyn_nodes.nodes.parameters import node_parameters
     from dyn_nodes.nodes.running import REFUSED, NotNeeded
     from faults.messages import NODES, node_of
@@ -88,7 +88,7 @@ def _parameter(rng: random.Random) -> Iterator[str]:
 
     name = rng.choice(list(NODES))
     module, _, values = NODES[name]
-    key = rng.choice(sorted(values) + [own.name for own in node_parameters(module)])
+    key = rng.choice(sorted(values) + [parameter.name for parameter in node_parameters(module)])
     text = str(values.get(key, ''))
     value = rng.choice((*VALUES, 1, -1, 0.0, 1e308, float('nan'), True, ['a', ''], [1.0, -1.0], [b'1']))
     value = misspelt(text, rng) if len(text) > 3 and rng.random() < 0.5 else value
@@ -101,7 +101,7 @@ def _parameter(rng: random.Random) -> Iterator[str]:
 
 
 def piece(work: tuple[str, int]) -> int:
-    """Return the square of a number; the first time, where the folder says so, the process is killed meanwhile."""
+    """Return the square of a number; the first time, if the folder requests it, the process is killed meanwhile."""
     folder, number = work
     mark = Path(folder) / str(number)
     if mark.exists():
@@ -117,9 +117,9 @@ def _pool(rng: random.Random) -> Iterator[str]:
         for number in rng.sample(range(PIECES), rng.choice((1, 1, 2, 3))):
             (Path(folder) / str(number)).touch()
         with LastingPool(rng.choice((1, 2))) as pool:
-            found = list(pool.map(piece, [(folder, number) for number in range(PIECES)], rng.choice((1, 2, 5))))
-    if found != [number * number for number in range(PIECES)]:
-        yield f'other results: {found}'
+            results = list(pool.map(piece, [(folder, number) for number in range(PIECES)], rng.choice((1, 2, 5))))
+    if results != [number * number for number in range(PIECES)]:
+        yield f'other results: {results}'
 
 
 @functools.cache
@@ -130,15 +130,15 @@ def _cockpit() -> Any:
 
 
 def _request(rng: random.Random, token: str) -> bytes:
-    """Return the request for the websocket of the page, of a browser that has this token."""
+    """Return the websocket request of a browser with this token."""
     import viser
 
-    own = f'127.0.0.1:{_cockpit().port}'
+    address = f'127.0.0.1:{_cockpit().port}'
     key = base64.b64encode(rng.randbytes(16)).decode()
     return (
-        f'GET /?token={token} HTTP/1.1\r\nHost: {own}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
+        f'GET /?token={token} HTTP/1.1\r\nHost: {address}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n'
         f'Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: viser-v{viser.__version__}'
-        f'\r\nOrigin: http://{own}\r\n\r\n'
+        f'\r\nOrigin: http://{address}\r\n\r\n'
     ).encode()
 
 
@@ -150,15 +150,15 @@ def _answer(connection: socket.socket) -> str:
 
 
 def _page(rng: random.Random) -> Iterator[str]:
-    """Open the page as a crowd without the token, then as the operator."""
+    """Open the page many times without the token, then as the operator."""
     page, wrong = _cockpit(), rng.randbytes(12).hex()
     whole = _request(rng, '').replace(b'?token=', b'')
     crowd = (b'', whole[: rng.randrange(len(whole))], _request(rng, wrong), whole, whole, rng.randbytes(300))
     with contextlib.ExitStack() as stack:
 
         def opened(request: bytes) -> socket.socket:
-            made = stack.enter_context(socket.create_connection(('127.0.0.1', page.port), patience(10.0)))
-            made.settimeout(patience(10.0))
+            made = stack.enter_context(socket.create_connection(('127.0.0.1', page.port), scaled_timeout(10.0)))
+            made.settimeout(scaled_timeout(10.0))
             made.sendall(request)
             return made
 
@@ -171,13 +171,13 @@ def _page(rng: random.Random) -> Iterator[str]:
 
 
 def _wait(rng: random.Random) -> Iterator[str]:
-    """Let a demonstration compile, advance and stand still: it gives up after a standstill of its limit, not before."""
+    """Make a demonstration compile, advance and stop: it ends after its limit without progress, not before."""
     from dyn_nodes.commands import demo_run
     from dyn_nodes.commands.live_state import LiveState
 
     now, idle, simulated = 0.0, 0.0, 0.0
     labels = [f'{name}-{k}' for k, name in enumerate(('controller_node', 'dynamics_node', 'viewer_node'))]
-    nodes = [SimpleNamespace(name=own.partition('-')[0], label=own, running=True, returncode=None) for own in labels]
+    nodes = [SimpleNamespace(name=node.partition('-')[0], label=node, running=True, returncode=None) for node in labels]
     session: Any = SimpleNamespace(stopping=False, children=nodes, request_stop=lambda reason: None)
     with mock.patch.object(demo_run, 'time', SimpleNamespace(monotonic=lambda: now)):
         state = LiveState('m', 24.0)
@@ -214,7 +214,7 @@ KINDS: dict[str, Callable[[random.Random], Iterator[str]]] = {
 
 
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
-    """Make the calls from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    """Make the calls from `start` to `end`; print a line at each start and one for each fault."""
     for name in MACHINES:
         _dynamics(name)
     journal = Journal(out, MOST_MEMORY)

@@ -24,16 +24,16 @@ for name, unit in (('time', 1.0), ('time_ns', 1_000_000_000)):
 sys.argv[0] = sys.argv[1]
 runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)
 """
-"""Runs a module whose wall clock jumps by so many seconds, 3 s after the start."""
+"""Runs a module whose wall clock jumps by a number of seconds, 3 s after the start."""
 
 
 def wall_clock() -> Iterator[Outcome]:
-    """Let the wall clock jump while a node runs in real time."""
+    """Make the wall clock jump while a node runs in real time."""
     words = [word for word in computer.DYNAMICS[1:] if word != 'mode:=lockstep' and not word.startswith('duration')]
     for jump in (3600.0, -3600.0, 3e8):
         mode = ['mode:=realtime', '-p', 'duration:=2.0']
-        place = words.index('machine:=log_loader') + 2
-        command = ['-c', JUMPING, str(jump), *words[:place], *mode, *words[place:-1]]
+        index = words.index('machine:=log_loader') + 2
+        command = ['-c', JUMPING, str(jump), *words[:index], *mode, *words[index:-1]]
         yield computer.run_command(f'wall clock jumps by {jump:g} s', command, computer.environment(), (0,))
 
 
@@ -47,7 +47,7 @@ def _running(mode: str, outcome: Outcome) -> Iterator[Machine]:
             outcome.faults.append('the machine does not start')
         yield machine
         if not machine.moves():
-            outcome.faults.append('simulated time does not go on')
+            outcome.faults.append('simulated time does not continue')
         for name, process in machine.processes.items():
             if process.poll() is not None:
                 outcome.faults.append(f'{name} has ended with status {process.returncode}')
@@ -59,7 +59,7 @@ def _running(mode: str, outcome: Outcome) -> Iterator[Machine]:
 
 
 def simulated_clock() -> Iterator[Outcome]:
-    """Let simulated time go back, by a reset, and let another node publish a wrong clock."""
+    """Set simulated time back by a reset; publish a wrong clock by another node."""
     for mode in ('lockstep', 'realtime'):
         outcome = Outcome(f'{mode}: simulated time goes back')
         with _running(mode, outcome) as machine:
@@ -88,27 +88,27 @@ def damaged_cache() -> Iterator[Outcome]:
     with tempfile.TemporaryDirectory() as directory:
         environment = computer.environment(DYN_NODES_CACHE=directory)
         yield computer.run_command('an empty cache of compiled code', computer.DYNAMICS, environment, (0,))
-        for what in ('cut', 'changed', 'emptied', 'not readable'):
+        for damage in ('cut', 'changed', 'emptied', 'not readable'):
             for path in sorted(Path(directory).rglob('*')):
                 if path.is_file():
-                    _damage(path, what, rng)
-            name = f'compiled code that is {what}'
+                    _damage(path, damage, rng)
+            name = f'compiled code that is {damage}'
             yield computer.run_command(name, computer.DYNAMICS, environment, (0,))
 
 
-def _damage(path: Path, what: str, rng: random.Random) -> None:
+def _damage(path: Path, damage: str, rng: random.Random) -> None:
     data = path.read_bytes()
-    if what == 'cut':
+    if damage == 'cut':
         path.write_bytes(data[: len(data) // 2])
-    elif what == 'changed' and data:
+    elif damage == 'changed' and data:
         k = rng.randrange(len(data))
         path.write_bytes(data[:k] + bytes([data[k] ^ 0x55]) + data[k + 1 :])
-    elif what == 'emptied':
+    elif damage == 'emptied':
         path.write_bytes(b'')
-    elif what == 'not readable':
+    elif damage == 'not readable':
         path.unlink()
         path.mkdir()
 
 
 PARTS = (wall_clock, simulated_clock, damaged_cache)
-"""Each yields its outcomes."""
+"""Functions that yield outcomes."""

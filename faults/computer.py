@@ -1,6 +1,6 @@
 """A computer that fails: no home, no shared memory, a full disk, a port that is taken.
 
-One line says so, or it does not matter.
+Each is reported in one line or has no effect.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from faults.files import patience
-from faults.processes import PATIENCE, ROOT, Outcome
+from faults.files import scaled_timeout
+from faults.processes import ROOT, TIMEOUT, Outcome
 
 CHECK = ['-m', 'dyn_nodes.cli', 'check', 'urdf/log_loader.urdf', '--config', 'config/log_loader.yaml']
 DYNAMICS = [
@@ -36,7 +36,7 @@ def run_command(
     process = subprocess.Popen(
         command, cwd=ROOT, env=variables, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
-    most = patience(PATIENCE)
+    most = scaled_timeout(TIMEOUT)
     try:
         _, errors = process.communicate(timeout=most)
     except subprocess.TimeoutExpired:
@@ -53,14 +53,14 @@ def run_command(
 
 
 def environment(**changes: str | None) -> dict[str, str]:
-    """Return the variables of a process; None takes one away."""
+    """Return the variables of a process; None removes one."""
     merged = {'ROS_DOMAIN_ID': '49', 'DYN_NODES_MIDDLEWARE': 'embedded', **os.environ, **changes}
     return {key: value for key, value in merged.items() if value is not None}
 
 
 @contextlib.contextmanager
 def full_disk(size: str = '256k') -> Iterator[Path | None]:
-    """Mount a file system of `size` bytes and fill it up to 4 KiB; None where that is not allowed (needs root)."""
+    """Mount a file system of `size` bytes and fill it up to 4 KiB; None if that is not allowed (it needs root)."""
     directory = Path(tempfile.mkdtemp(prefix='faults_'))
     mounted = False
     try:
@@ -87,7 +87,7 @@ def no_home() -> Iterator[Outcome]:
 
 
 def no_shared_memory() -> Iterator[Outcome]:
-    """Start where /dev/shm is absent, in a mount name space of its own."""
+    """Start without /dev/shm, in a separate mount name space."""
     if os.geteuid() != 0 or not shutil.which('unshare'):
         return
     script = 'umount -l /dev/shm; mount -t tmpfs -o ro,size=4k tmpfs /dev/shm; exec "$@"'
@@ -111,7 +111,7 @@ def disk_full() -> Iterator[Outcome]:
 
 
 def port_taken() -> Iterator[Outcome]:
-    """Open the cockpit where its port is taken."""
+    """Open the cockpit while its port is in use."""
     with socket.socket() as taken:
         taken.bind(('127.0.0.1', 0))
         taken.listen()
@@ -122,4 +122,4 @@ def port_taken() -> Iterator[Outcome]:
 
 
 PARTS = (no_home, no_shared_memory, disk_full, port_taken)
-"""Each yields the outcomes of what this computer allows."""
+"""Functions that yield the outcomes this computer allows."""

@@ -1,7 +1,7 @@
 """Containers and meshes that expand without end, are damaged, or hold no numbers: archives, meshes, logs of a bus.
 
-Each is read as its users do: meshes of links, solid bodies of objects, logs. It ends in a result or in the documented
-error, within time and memory; a mesh of a link that cannot be used gives a warning.
+Each is read by its usual reader: meshes of links, solid bodies of objects, logs. It ends in a result or in the
+documented error, within time and memory; an unusable mesh of a link gives a warning.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from faults.bags import NUMBERS, write_number
 from faults.files import Journal, _bytes
 
 MOST_MEMORY = 6.0e5
-"""By which a case may raise the resident memory, KiB."""
+"""Greatest growth of resident memory by a case, KiB."""
 MOST_OF_READER = 1.2 * READERS_MEMORY / 1024
-"""Resident memory of a reader in a separate process, KiB; its imports are a part of it."""
+"""Resident memory of a reader in a separate process, KiB; with its imports."""
 HUGE = 2 * 1024**3
 URDF = '<robot name="r"><link name="a"><visual><geometry><mesh filename="{}"/></geometry></visual></link></robot>'
 
 
 def stl(rng: random.Random, special: float | None = None) -> bytes:
-    """Return a binary STL of some triangles, one coordinate of which may be special."""
+    """Return a binary STL of some triangles with an optional special coordinate."""
     triangles = np.array([[rng.uniform(-1.0, 1.0) for _ in range(12)] for _ in range(20)], '<f4')
     if special is not None:
         triangles[rng.randrange(20), rng.randrange(3, 12)] = special
@@ -52,7 +52,7 @@ def stl(rng: random.Random, special: float | None = None) -> bytes:
 
 @functools.cache
 def _archive(*entries: tuple[str, bytes, int]) -> bytes:
-    """Return a ZIP of entries: name, content, how often the content is repeated."""
+    """Return a ZIP of entries: name, content, number of repetitions."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, 'w', zipfile.ZIP_DEFLATED) as archive:
         for name, content, times in entries:
@@ -92,7 +92,7 @@ def _packed(rng: random.Random) -> tuple[str, bytes]:
 
 
 def _claims(rng: random.Random) -> tuple[str, bytes]:
-    """A mesh that claims more triangles than it has."""
+    """Return a mesh that claims more triangles than it has."""
     data = bytearray(stl(rng))
     struct.pack_into('<I', data, 80, rng.choice((2**31, 2**32 - 1, 21, 0)))
     return 'a.stl', bytes(data)
@@ -144,17 +144,17 @@ def mf4(of_bus: bool, compression: int) -> bytes:
         else:
             times = 0.01 * np.arange(500)
             with MDF() as log:
-                log.append([Signal(np.sin(times), times, name=own) for own in ('SwingAngle', 'BoomLength')])
+                log.append([Signal(np.sin(times), times, name=channel) for channel in ('SwingAngle', 'BoomLength')])
                 log.save(path, compression=compression)
         return path.read_bytes()
 
 
 def _blocks(data: bytes, kinds: bytes = b'[A-Z]{2}') -> list[int]:
-    return [found.start() for found in re.finditer(b'##' + kinds, data)]
+    return [match.start() for match in re.finditer(b'##' + kinds, data)]
 
 
 def _mf4(rng: random.Random) -> tuple[str, bytes]:
-    """A log with damaged bytes, absurd numbers, links in circles, or data that expand."""
+    """Return a log with damaged bytes, absurd numbers, links in circles, or data that expand."""
     data = mf4(rng.random() < 0.3, rng.choice((0, 1, 2)))
     for _ in range(rng.choice((1, 1, 3))):
         data = rng.choice((_bytes, _mf4_number, _mf4_number, _mf4_link, _mf4_count, _mf4_bomb))(data, rng)
@@ -166,24 +166,24 @@ def _mf4_number(data: bytes, rng: random.Random) -> bytes:
 
 
 def _mf4_link(data: bytes, rng: random.Random) -> bytes:
-    """Let a link lead to any block, also back."""
+    """Point a link to any block, also backwards."""
     blocks = _blocks(data) or [0]
     return write_number(data, rng.choice(blocks) + 24 + 8 * rng.randrange(8), rng.choice(blocks))
 
 
 def _mf4_count(data: bytes, rng: random.Random) -> bytes:
-    """Let a group claim another number of samples."""
+    """Change the claimed number of samples of a group."""
     return write_number(data, rng.choice(_blocks(data, b'CG') or [0]) + 80, rng.choice((10**7, 10**9, 2**40, 2**63)))
 
 
 def _mf4_bomb(data: bytes, rng: random.Random) -> bytes:
-    """Let the data of all groups be a block that expands to half a gigabyte or two."""
-    size, place = rng.choice((HUGE // 4, HUGE)), len(data)
+    """Replace the data of all groups by a block that expands to 0.5 or 2 GB."""
+    size, offset = rng.choice((HUGE // 4, HUGE)), len(data)
     packed = zeros(size)
     head = struct.pack('<4s4xQQ2sBxIQQ', b'##DZ', 48 + len(packed), 0, b'DT', rng.choice((0, 1)), 16,
                        rng.choice((size, 100, 2**62)), len(packed))  # fmt: skip
     for group in _blocks(data, b'DG'):
-        data = write_number(data, group + 40, place)
+        data = write_number(data, group + 40, offset)
     for group in _blocks(data, b'CG'):
         data = write_number(data, group + 80, rng.choice((size // 16, 500)))
     return data + head + packed
@@ -196,7 +196,7 @@ FORMATS = {
     'medit': '.mesh', 'nastran': '.bdf', 'avsucd': '.avs', 'su2': '.su2', 'dolfin-xml': '.xml', 'permas': '.post',
     'tecplot': '.dat', 'flac3d': '.f3grid', 'netgen': '.vol', 'mdpa': '.mdpa', 'ugrid': '.ugrid',
 }  # fmt: skip
-"""Formats of meshio that need no other package, and the names of their files."""
+"""Formats of meshio that need no other package, with their file names."""
 
 
 @functools.cache
@@ -214,7 +214,7 @@ def body(form: str) -> bytes:
 
 
 def _body(rng: random.Random) -> tuple[str, bytes]:
-    """A body with damaged bytes, absurd numbers, binary or as text, or arrays that expand."""
+    """Return a body with damaged bytes, absurd numbers, binary or as text, or arrays that expand."""
     form = rng.choice(list(FORMATS))
     if rng.random() < 0.1:
         return 'body.vtu', _vtu_bomb(rng)
@@ -225,11 +225,11 @@ def _body(rng: random.Random) -> tuple[str, bytes]:
 
 
 def _count(data: bytes, rng: random.Random) -> bytes:
-    """Let a number of the text claim more, mostly one of the head."""
-    found = list(re.finditer(rb'\d+', data[: rng.choice((300, 3000, len(data)))]))
-    if not found:
+    """Increase a number of the text, mostly in the header."""
+    numbers = list(re.finditer(rb'\d+', data[: rng.choice((300, 3000, len(data)))]))
+    if not numbers:
         return data
-    start, end = rng.choice(found).span()
+    start, end = rng.choice(numbers).span()
     return data[:start] + str(rng.choice((*NUMBERS, 10**9, -1, 10**30))).encode() + data[end:]
 
 
@@ -238,7 +238,7 @@ def _binary_number(data: bytes, rng: random.Random) -> bytes:
 
 
 def _vtu_bomb(rng: random.Random) -> bytes:
-    """A VTU whose points are arrays of zeros, packed by zlib."""
+    """Return a VTU whose points are arrays of zeros, packed by zlib."""
     size, count = 2**26, rng.choice((10, 50, 200))
     packed = zeros(size)
     head = np.array([count, size, 0, *[len(packed)] * count], '<u4').tobytes()
@@ -251,7 +251,7 @@ def _vtu_bomb(rng: random.Random) -> bytes:
 
 
 def _dbc(rng: random.Random) -> tuple[str, bytes]:
-    """A DBC with more of something than a bus has: messages, signals, bits, ranges, comments, or two of one name."""
+    """Return a DBC with too many messages, signals, bits, ranges or comments, or with two of one name."""
     messages, signals = rng.choice(((1, 3000), (1, 500), (40, 40), (400, 40), (3000, 4), (20, 1500)))
     twice, size, width = rng.random() < 0.1, rng.choice((64, 64, 64, 10**9)), rng.choice((1, 1, 1, 65, 10**29))
     lines = ['VERSION ""', 'BU_: A']
@@ -285,7 +285,7 @@ ORDER = (
 """Kinds of successive cases."""
 LOGS = ('.blf', '.mf4')
 WARNED = ('archive', 'nested', 'special-mesh', 'packed-mesh')
-"""Kinds of meshes that no reader may accept without a word."""
+"""Kinds of meshes that no reader may accept without a warning."""
 
 
 def make(number: int, seed: int) -> tuple[str, str, bytes]:
@@ -300,8 +300,8 @@ def _mapping() -> CanMapping:
     return load_mapping('log_loader')[0]
 
 
-def _refused(kind: str, path: Path) -> Iterator[str]:
-    """Read a log or a body; yield what is wrong with the error that came of it."""
+def _rejected(kind: str, path: Path) -> Iterator[str]:
+    """Read a log or a body; yield the faults of the raised error."""
     try:
         if path.suffix in LOGS:
             list(read_log(path, _mapping()))
@@ -316,21 +316,21 @@ def _refused(kind: str, path: Path) -> Iterator[str]:
 
 
 def _described(path: Path) -> Iterator[str]:
-    """Read a DBC; yield what is wrong with the problems that it has."""
+    """Read a DBC; yield the faults of its reported problems."""
     report = Report(path.name)
     if read_dbc(path, report) is None and not report.failed:
         yield 'a DBC that is neither read nor rejected'
-    if len(report.problems) > 2 * MOST_SHOWN or not all(str(own).isprintable() for own in report.problems):
+    if len(report.problems) > 2 * MOST_SHOWN or not all(str(problem).isprintable() for problem in report.problems):
         yield f'{len(report.problems)} problems: {str(report.problems[0])!r}'
 
 
 def examine(kind: str, path: Path) -> Iterator[str]:
-    """Read a case; yield what goes wrong."""
+    """Read a case; yield the faults."""
     if kind == 'dbc':
         yield from _described(path)
         return
     if path.suffix in LOGS or path.stem == 'body':
-        yield from _refused(kind, path)
+        yield from _rejected(kind, path)
         if (most := resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) > MOST_OF_READER:
             yield f'a reader with {most / 1024:.0f} MB'
         return
@@ -342,7 +342,7 @@ def examine(kind: str, path: Path) -> Iterator[str]:
 
 
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
-    """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    """Read the cases from `start` to `end`; print a line at each start and one for each fault."""
     journal = Journal(out, MOST_MEMORY)
     for number in range(start, end):
         kind, name, content = make(number, seed)

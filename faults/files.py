@@ -26,11 +26,11 @@ from typing import IO
 
 ROOT = Path(__file__).resolve().parents[1]
 TIME_LIMIT = 60.0
-"""Processor time for one case, s; compilation of code for arrays is part of the first ones."""
-PATIENCE = 600.0
-"""Wall time for one case on a computer that is not busy, s."""
-LOOK = 1.0
-"""Wall time between two looks at a worker, s."""
+"""Limit of processor time of a case, s; the first ones include the compilation of array code."""
+TIMEOUT = 600.0
+"""Limit of wall time of a case on an idle computer, s."""
+POLL = 1.0
+"""Wall time between two checks of a worker, s."""
 VALUES = (
     *('', '0', '-1', '1e308', '-1e-308', '5e-324', 'nan', '.inf', '-.inf', '1e999', '9' * 400, 'true', '~', 'x' * 3000),
     *('[]', '{}', '[1, 2]', '&a [*a]', '*nothing', '!!python/name:os.system', '"\\ud800"', 'é\u202e', '$(eval 1/0)'),
@@ -52,7 +52,7 @@ node:
 
 def base_files() -> list[tuple[str, Path | None, str]]:
     """Return (kind, path, text) of the good files."""
-    found: list[tuple[str, Path | None, str]] = [('parameters', None, PARAMETERS)]
+    files: list[tuple[str, Path | None, str]] = [('parameters', None, PARAMETERS)]
     for kind, pattern in (
         ('urdf', 'urdf/*.urdf'),
         ('machine', 'config/*.yaml'),
@@ -61,23 +61,23 @@ def base_files() -> list[tuple[str, Path | None, str]]:
     ):
         for path in sorted(ROOT.glob(pattern)):
             if kind != 'machine' or urdf_of(path) is not None:
-                found.append((kind, path, path.read_text(encoding='utf-8')))
+                files.append((kind, path, path.read_text(encoding='utf-8')))
     levers = sorted((ROOT / 'config').glob('teleop*.yaml'))
-    return [*found, *(('levers', path, path.read_text(encoding='utf-8')) for path in levers)]
+    return [*files, *(('levers', path, path.read_text(encoding='utf-8')) for path in levers)]
 
 
 def urdf_of(config: Path) -> Path | None:
-    """Return the URDF of a machine YAML: that of its name, or of its launch file; None where it is no machine."""
+    """Return the URDF of a machine YAML, by its name or its launch file; None if it is no machine."""
     launch, name = ROOT / 'launch' / f'{config.stem}.launch.xml', config.stem
     if launch.exists():
-        given = MACHINE.search(launch.read_text(encoding='utf-8'))
-        name = given[1] if given else name
+        match = MACHINE.search(launch.read_text(encoding='utf-8'))
+        name = match[1] if match else name
     path = ROOT / 'urdf' / f'{name}.urdf'
     return path if path.exists() else None
 
 
 def damage(text: str, rng: random.Random) -> bytes:
-    """Return a text with one to four faults: of its bytes, lines and values."""
+    """Return a text with one to four faults in its bytes, lines and values."""
     data = text.encode()
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
         data = rng.choice((_bytes, _lines, _value, _value, _value))(data, rng)
@@ -117,13 +117,13 @@ def _lines(data: bytes, rng: random.Random) -> bytes:
 
 def _value(data: bytes, rng: random.Random) -> bytes:
     text = data.decode('utf-8', 'replace')
-    places = [match.span() for match in _VALUE.finditer(text)]
-    if not places:
+    spans = [match.span() for match in _VALUE.finditer(text)]
+    if not spans:
         return data
-    start, end = rng.choice(places)
+    start, end = rng.choice(spans)
     quote = text[start] if text[start] in '"\'' else ''
-    if rng.random() < 0.3:  # the word of another place
-        other = rng.choice(places)
+    if rng.random() < 0.3:  # a value of another key
+        other = rng.choice(spans)
         value = text[slice(*other)].strip('"\'')
     else:
         value = rng.choice(VALUES)
@@ -134,7 +134,7 @@ def _value(data: bytes, rng: random.Random) -> bytes:
 
 
 def _read(kind: str, original: Path | None, path: Path) -> None:
-    """Read a damaged file as its users do; only the documented errors may come of it."""
+    """Read a damaged file with its usual reader; only the documented errors may be raised."""
     READERS[kind](original, path)
 
 
@@ -211,7 +211,7 @@ def case(number: int, seed: int) -> tuple[str, Path | None, bytes]:
 
 
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
-    """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    """Read the cases from `start` to `end`; print a line at each start and one for each fault."""
     with tempfile.TemporaryDirectory() as directory:
         for number in range(start, end):
             kind, original, content = case(number, seed)
@@ -228,18 +228,18 @@ def work(seed: int, start: int, end: int, out: IO[str]) -> None:
 
 
 class Journal:
-    """What a worker prints of its cases.
+    """Output of a worker.
 
     Args:
-        out: where to.
-        memory: by which a case may raise the resident memory, KiB.
+        out: stream.
+        memory: greatest growth of resident memory by a case, KiB.
     """
 
     def __init__(self, out: IO[str], memory: float) -> None:
         self._out, self._memory, self._peak = out, memory, peak_memory()
 
     def enter(self, number: int, kind: str, faults: Iterable[str]) -> None:
-        """Print a line as a case begins, and one for each of its faults: of what it raises and of its memory, too."""
+        """Print a line at the start of a case, and one for each fault, also of exceptions and memory."""
         print(f'begin {number} {kind}', file=self._out, flush=True)
         try:
             for fault in faults:
@@ -264,14 +264,14 @@ def peak_memory() -> int:
 
 @dataclass
 class Outcome:
-    """What came of the files: cases by kind, and faults as text."""
+    """Results of the files: cases by kind, and faults as text."""
 
     cases: Counter[str] = field(default_factory=Counter)
     faults: list[str] = field(default_factory=list)
 
     @property
     def passed(self) -> bool:
-        """True where nothing went wrong."""
+        """Return whether there are no faults."""
         return not self.faults
 
 
@@ -280,7 +280,7 @@ def run(count: int, seed: int = 1, start: int = 0, module: str = 'faults.files')
 
     Args:
         count: number after the last case.
-        seed: of chance.
+        seed: of the random numbers.
         start: number of the first case.
         module: the worker.
     """
@@ -291,14 +291,14 @@ def run(count: int, seed: int = 1, start: int = 0, module: str = 'faults.files')
 
 
 def _watch_worker(seed: int, start: int, count: int, outcome: Outcome, module: str = 'faults.files') -> int:
-    """Let one worker do what it can; return the number of the next case."""
+    """Run one worker until it ends or fails; return the number of the next case."""
     command = [sys.executable, '-m', module, str(seed), str(start), str(count)]
     worker = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     lines: queue.Queue[str] = queue.Queue()
     assert worker.stdout is not None
     reader = threading.Thread(target=_forward, args=(worker.stdout, lines), daemon=True)
     reader.start()
-    number, kind, ended = start, '', ''
+    number, kind, state = start, '', ''
     try:
         while True:
             words = _next_line(worker.pid, lines).split(' ', 3)
@@ -308,36 +308,36 @@ def _watch_worker(seed: int, start: int, count: int, outcome: Outcome, module: s
             elif words[0] == 'fault':
                 outcome.faults.append(f'case {words[1]}, {words[2]}: {words[3]}')
             else:
-                ended = words[0]
+                state = words[0]
                 break
     except queue.Empty:
-        ended = 'hang'
+        state = 'hang'
     worker.kill()
     worker.communicate()
-    if ended == 'done':
+    if state == 'done':
         return count
-    outcome.faults.append(f'case {number}, {kind}: {"no end" if ended == "hang" else "the process died"}')
+    outcome.faults.append(f'case {number}, {kind}: {"no end" if state == "hang" else "the process died"}')
     return number + 1
 
 
 def _next_line(pid: int, lines: queue.Queue[str]) -> str:
-    """Wait for a worker's next line. Raises queue.Empty where it takes too long."""
-    began, used = time.monotonic(), _processor_time(pid)
+    """Wait for a worker's next line. Raises queue.Empty if it takes too long."""
+    start, used = time.monotonic(), _processor_time(pid)
     while True:
         try:
-            return lines.get(timeout=LOOK)
+            return lines.get(timeout=POLL)
         except queue.Empty:
-            if _processor_time(pid) - used > TIME_LIMIT or time.monotonic() - began > patience(PATIENCE):
+            if _processor_time(pid) - used > TIME_LIMIT or time.monotonic() - start > scaled_timeout(TIMEOUT):
                 raise
 
 
-def patience(seconds: float) -> float:
-    """Return the wall time, s, to wait for what takes `seconds` at most where a core has one process to run."""
+def scaled_timeout(seconds: float) -> float:
+    """Return the wall time, s, to wait for a task that takes at most `seconds` with one runnable process per core."""
     return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def _processor_time(pid: int) -> float:
-    """Return the processor time of a process, s; 0 where it has ended."""
+    """Return the processor time of a process, s; 0 if it has ended."""
     try:
         fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
     except OSError:

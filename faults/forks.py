@@ -1,8 +1,8 @@
 """Launches with a mistake by the hundred: their launcher and their nodes are forks of a worker that has imported them.
 
 A base without driven joints runs to its end; a node that cannot start, or is killed, ends its launch; a second machine
-in the domain of one that runs rejects its start and names the first. No output has a traceback, none is clean where the
-launch failed.
+in the same domain rejects its start and names the first one. No output has a traceback; every failed launch has a
+message.
 """
 
 from __future__ import annotations
@@ -25,24 +25,24 @@ from typing import IO, Any
 
 from faults.bags import run_command
 from faults.computer import environment
-from faults.files import ROOT, Journal, patience
+from faults.files import ROOT, Journal, scaled_timeout
 from faults.starts import WRONG, misspelt, problems, write_base
 
 MOST_MEMORY = 1.0e6
-"""By which a case may raise the resident memory, KiB."""
-PATIENCE = 120.0
-"""Wall time for one launch on a computer that is not busy, s."""
+"""Greatest growth of resident memory by a case, KiB."""
+TIMEOUT = 120.0
+"""Limit of wall time of a launch on an idle computer, s."""
 IMPORTED = (
     'nodes.controller_node', 'nodes.composition_node', 'nodes.dynamics_node', 'nodes.platform_controller_node',
     'nodes.hydraulic_actuator_node', 'commands.launch', 'launching.runner',
 )  # fmt: skip
 FIRST = ('four_bar', 'five_bar', 'slider_crank')
 LEASE = 1.0
-"""Wall time for which a killed process may stay in the graph, s: none is killed beside a second machine."""
+"""Wall time for which a killed process may stay in the graph, s: none is killed next to a second machine."""
 
 
 class Fork:
-    """What a launcher uses of `subprocess.Popen`, for a fork that runs `run` and ends with its status.
+    """The part of `subprocess.Popen` that a launcher uses, for a fork that executes `run` and exits with its status.
 
     Args:
         run: returns the exit status.
@@ -58,23 +58,23 @@ class Fork:
             os._exit(_life(run, output, variables))
 
     def poll(self) -> int | None:
-        """Return the exit status, None while it runs."""
+        """Return the exit status, or None while it runs."""
         if self.returncode is None:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             self.returncode = os.waitstatus_to_exitcode(status) if pid else None
         return self.returncode
 
     def wait(self, timeout: float) -> bool:
-        """Wait for the end; False where it does not come in time. Time while this process is stopped does not count."""
+        """Wait for the end; return False on timeout. Time while this process is stopped does not count."""
         left = timeout
         while self.poll() is None and left > 0.0:
-            began = time.monotonic()
+            start = time.monotonic()
             time.sleep(0.02)
-            left -= min(time.monotonic() - began, 1.0)
+            left -= min(time.monotonic() - start, 1.0)
         return self.returncode is not None
 
     def end(self) -> None:
-        """Interrupt the process and wait for it; kill its session where it does not end."""
+        """Interrupt the process and wait for it; kill its session if it does not end."""
         if self.poll() is None:
             os.kill(self.pid, signal.SIGINT)
             if not self.wait(30.0):
@@ -83,7 +83,7 @@ class Fork:
 
 
 def _life(run: Callable[[], int], output: IO[Any], variables: Mapping[str, str]) -> int:
-    """Be a process of its own: session, output, variables, signals; return the exit status."""
+    """Set up a separate process: session, output, variables, signals; return the exit status."""
     os.setsid()
     for target in (1, 2):
         os.dup2(output.fileno(), target)
@@ -113,7 +113,7 @@ def _module(words: list[str]) -> int:
 
 
 def _starter(victim: str, die: Callable[[], int]) -> Callable[..., Any]:
-    """Return what starts processes for a launcher: nodes are forks; instead of the one named `victim` `die` runs."""
+    """Return the function that starts processes for a launcher: nodes are forks; `die` replaces the node `victim`."""
 
     def start(command: list[str], **options: Any) -> Any:
         if command[1:2] != ['-m']:
@@ -143,10 +143,10 @@ def launch(words: list[str], output: IO[Any], victim: str = '', die: Callable[[]
 
 
 def launched(words: list[str], good: int, expected: str, **options: Any) -> Iterator[str]:
-    """Launch to its own end; yield what is wrong with it."""
+    """Launch and wait for the end; yield the faults."""
     with tempfile.TemporaryDirectory() as name, (Path(name) / 'output').open('w+', errors='replace') as output:
         process = launch(words, output, **options)
-        if not process.wait(patience(PATIENCE)):
+        if not process.wait(scaled_timeout(TIMEOUT)):
             yield f'{" ".join(words)}: no end'
             process.end()
         output.seek(0)
@@ -165,7 +165,7 @@ def _base(rng: random.Random) -> Iterator[str]:
 
 
 def _overturned(rng: random.Random) -> Iterator[str]:
-    """A base on a slope on which it does not stand."""
+    """Launch a base on a slope too steep for it."""
     with tempfile.TemporaryDirectory() as name:
         slope = rng.choice((-1.0, 1.0)) * rng.uniform(1.3, 1.5)
         words = [*write_base(Path(name), rng), *_ways(rng), 'duration:=3', f'slope:={slope:.3f}']
@@ -173,14 +173,14 @@ def _overturned(rng: random.Random) -> Iterator[str]:
 
 
 def _value(rng: random.Random) -> Iterator[str]:
-    """A value that a node which is waited for rejects."""
+    """Launch with a value that an awaited node rejects."""
     file, words, right, expected = rng.choice(WRONG)
-    given = words.format(misspelt(right, rng)).split()
-    yield from launched([file, *given, *_ways(rng), 'duration:=0.2'], 1, expected)
+    arguments = words.format(misspelt(right, rng)).split()
+    yield from launched([file, *arguments, *_ways(rng), 'duration:=0.2'], 1, expected)
 
 
 def _killed(rng: random.Random) -> Iterator[str]:
-    """A node that is waited for dies before it is ready."""
+    """Launch with an awaited node that dies before it is ready."""
     seconds, signals = rng.uniform(0.0, 1.5), (signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM, 0)
     number, status = rng.choice(signals), rng.choice((1, 3, 255))
 
@@ -196,17 +196,17 @@ def _killed(rng: random.Random) -> Iterator[str]:
 
 
 def _machines(rng: random.Random) -> Iterator[str]:
-    """A second machine beside one that runs, the same one or another, in its namespace."""
+    """Launch a second machine, the same one or another, in the namespace of a running one."""
     from dyn_nodes.nodes import neighbours
 
     neighbours.LEASE = LEASE
     space = rng.choice(('', 'yard', 'a/b'))
     with tempfile.TemporaryDirectory() as name, (Path(name) / 'output').open('w+', errors='replace') as output:
-        own = rng.choice((write_base(Path(name), rng), [f'machine:={rng.choice(FIRST)}']))
-        others = rng.choice((own, [f'machine:={rng.choice(FIRST)}']))
-        first = launch(['machine', *own, *_ways(rng), f'namespace:={space}'], output)
+        arguments = rng.choice((write_base(Path(name), rng), [f'machine:={rng.choice(FIRST)}']))
+        others = rng.choice((arguments, [f'machine:={rng.choice(FIRST)}']))
+        first = launch(['machine', *arguments, *_ways(rng), f'namespace:={space}'], output)
         try:
-            until = time.monotonic() + patience(PATIENCE)
+            until = time.monotonic() + scaled_timeout(TIMEOUT)
             while 'degrees of freedom' not in Path(output.name).read_text() and time.monotonic() < until:
                 time.sleep(0.05)
             words = ['machine', *others, *_ways(rng), f'namespace:={space}', 'duration:=0.2']
@@ -227,10 +227,10 @@ KINDS: dict[str, Callable[[random.Random], Iterator[str]]] = {
 
 
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
-    """Launch the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    """Launch the cases from `start` to `end`; print a line at each start and one for each fault."""
     for name in IMPORTED:
         importlib.import_module(f'dyn_nodes.{name}')
-    with tempfile.TemporaryDirectory() as directory:  # forks inherit what these load
+    with tempfile.TemporaryDirectory() as directory:  # forks inherit these modules
         base, config = (word.partition(':=')[2] for word in write_base(Path(directory), random.Random(seed)))
         for words in ([base, '--config', config], *([name] for name in FIRST)):
             run_command(['check', *words])

@@ -1,7 +1,7 @@
 """Damaged inputs of commands: objects, meshes, motions, teams, vehicles, motors, runs of a governor, logs of a bus.
 
 Every case is given to the command that reads it, or to the reader of the node that does. Each ends in a result or in
-lines that say what is wrong, within a time limit; a warning of a library on the terminal is a fault, too.
+lines of an error, within a time limit; a warning of a library on the terminal is a fault, too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ BUS = ROOT / 'config' / 'can'
 LEVERS = ((1.0, (4.0, -3.0, 2.0)), (0.5, (-8.0, 8.0, 0.0)))
 MACHINE = 'log_loader'
 MOST_LINES = 100
-"""Of an error: one for each problem of a file, of which the reader lists some 50."""
+"""Greatest number of lines of an error: one for each problem; the reader lists about 50."""
 
 
 @functools.cache
@@ -106,7 +106,7 @@ def mesh_text(form: str) -> str:
 
 
 def _lines(count: int) -> str:
-    """Return the runs.jsonl of a campaign against the governor whose simulations are not made."""
+    """Return the runs.jsonl of a governor campaign without simulations."""
     from dyn_nodes.governor.campaign.campaign import Campaign, random_cases
     from dyn_nodes.governor.campaign.cases import Case, box_of
 
@@ -128,7 +128,7 @@ def _machine() -> Any:
 
 @contextlib.contextmanager
 def _no_simulation() -> Iterator[None]:
-    """Let campaigns against the governor take the same outcome for each run."""
+    """Replace the simulations of governor campaigns by a constant outcome."""
     from dyn_nodes.governor.campaign.governed_run import Outcome
 
     rig = mock.Mock()
@@ -148,12 +148,12 @@ def case(number: int, seed: int) -> tuple[str, bytes]:
 
 
 def _command(*words: str) -> Callable[[Path], str]:
-    """Return what gives a file to a command; FILE and DIRECTORY stand for it and for where it is."""
+    """Return the function that passes a file to a command; FILE and DIRECTORY stand for its path and directory."""
 
     def read(path: Path) -> str:
-        given = {'FILE': str(path), 'DIRECTORY': str(path.parent)}
+        paths = {'FILE': str(path), 'DIRECTORY': str(path.parent)}
         with _no_simulation():
-            return run_command([given.get(word, word) for word in words], MOST_LINES)
+            return run_command([paths.get(word, word) for word in words], MOST_LINES)
 
     return read
 
@@ -174,29 +174,29 @@ def _poses(path: Path) -> str:
     from dyn_nodes.control.pose_task import load_pose_task
     from dyn_nodes.model import MachineError
 
-    return _refused(lambda: load_pose_task(path), MachineError)
+    return _rejected(lambda: load_pose_task(path), MachineError)
 
 
 def _team(path: Path) -> str:
     from dyn_nodes.model import MachineError
     from dyn_nodes.teams import load_team
 
-    return _refused(lambda: load_team(path), MachineError)
+    return _rejected(lambda: load_team(path), MachineError)
 
 
 def _motors(path: Path) -> str:
     from dyn_nodes.analysis.motor_catalogue import load_catalogue
     from dyn_nodes.model import MachineError
 
-    return _refused(lambda: load_catalogue(path), MachineError)
+    return _rejected(lambda: load_catalogue(path), MachineError)
 
 
-def _refused(read: Callable[[], object], error: type[Exception]) -> str:
-    """Read; return what is wrong with the error that came of it, or nothing."""
+def _rejected(read: Callable[[], object], error: type[Exception]) -> str:
+    """Read; return the fault of the raised error, or ''."""
     try:
         read()
-    except error as found:
-        unprintable = [line for line in str(found).split('\n') if not line.isprintable()]
+    except error as raised:
+        unprintable = [line for line in str(raised).split('\n') if not line.isprintable()]
         return f'an error that is no line: {unprintable[0]!r}' if unprintable else ''
     return ''
 
@@ -230,7 +230,7 @@ MESHES = {'$MeshFormat': 'body.msh', '# vtk DataFile': 'body.vtk', '*HEADING': '
 
 
 def name_of(kind: str, content: bytes) -> str:
-    """Return the name under which a case is written; that of a mesh says its format."""
+    """Return the file name of a case; the suffix of a mesh gives its format."""
     if kind == 'mesh':
         return next((name for start, name in MESHES.items() if start.encode() in content[:200]), 'body.msh')
     if kind == 'frames':
@@ -239,7 +239,7 @@ def name_of(kind: str, content: bytes) -> str:
 
 
 def examine(kind: str, content: bytes, directory: Path) -> str:
-    """Write a case and read it; return what is wrong, or nothing."""
+    """Write a case and read it; return the fault, or ''."""
     path = directory / name_of(kind, content)
     path.write_bytes(content)
     if kind == 'object':
@@ -253,7 +253,7 @@ def examine(kind: str, content: bytes, directory: Path) -> str:
 
 
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
-    """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    """Read the cases from `start` to `end`; print a line at each start and one for each fault."""
     for number in range(start, end):
         kind, content = case(number, seed)
         print(f'begin {number} {kind}', file=out, flush=True)

@@ -1,4 +1,4 @@
-"""Launch files that would take memory, time or processes without end, or that look into the launcher.
+"""Launch files that need unlimited memory, time or processes, or that access the launcher.
 
 Each is evaluated and its arguments are listed, as `dyn-nodes launch` does before it starts anything. It ends in a
 description within the budget or in an error of one line, with its file and line, within time and memory.
@@ -19,9 +19,9 @@ from faults.files import Journal
 from roslite.launching.budget import MOST_PROCESSES
 
 MOST_MEMORY = 1.0e6
-"""By which a case may raise the resident memory, KiB."""
+"""Greatest growth of resident memory by a case, KiB."""
 NODE = '<node pkg="dyn_nodes" exec="recorder_node"/>'
-PLACES: dict[str, str] = {
+ELEMENTS: dict[str, str] = {
     'let': '<let name="big" value="{}"/>',
     'arg': '<arg name="other" default="{}"/>',
     'log': '<log message="{}"/>',
@@ -30,7 +30,7 @@ PLACES: dict[str, str] = {
     'words': '<node pkg="dyn_nodes" exec="recorder_node" args="{}"/>',
     'condition': '<group if="{}"/>',
 }
-"""Elements with an attribute that a text goes into."""
+"""Elements with an attribute for a text."""
 ODD = (
     '', '-1', '20', '1e9', 'nan', 'true', 'x' * 100, '99999999999999999999999', '\u0663', '$(var _include_depth)', '/',
 )  # fmt: skip
@@ -42,24 +42,24 @@ def _file(path: Path, *elements: str) -> Path:
 
 
 def _doubled(directory: Path, rng: random.Random) -> Path:
-    """A variable that grows by the same factor in each line, and is used somewhere."""
+    """Write a variable that grows by the same factor in each line, and is used somewhere."""
     factor = rng.choice((2, 3, 10))
     lines = ['<let name="a" value="xxxxxxxxxx"/>']
     lines += [f'<let name="a" value="{"$(var a)" * factor}"/>'] * rng.choice((30, 100))
-    lines.append(rng.choice(list(PLACES.values())).format('$(var a)'))
+    lines.append(rng.choice(list(ELEMENTS.values())).format('$(var a)'))
     return _file(directory / 'a.launch.xml', *lines)
 
 
 def _many_times(directory: Path, rng: random.Random) -> Path:
-    """A text of a megabyte that is used often."""
-    place = rng.choice(list(PLACES.values())).format('$(var a)' * rng.choice((1, 15)))
-    lines = [f'<arg name="a" default={quoteattr("x" * 1_000_000)}/>', *[place] * rng.choice((100, 3000))]
+    """Write a text of a megabyte that is used often."""
+    element = rng.choice(list(ELEMENTS.values())).format('$(var a)' * rng.choice((1, 15)))
+    lines = [f'<arg name="a" default={quoteattr("x" * 1_000_000)}/>', *[element] * rng.choice((100, 3000))]
     lines += [NODE] * rng.choice((0, 100))
     return _file(directory / 'a.launch.xml', *lines)
 
 
 def _fan(directory: Path, rng: random.Random) -> Path:
-    """Files that include the next one several times each."""
+    """Write files that include the next one several times each."""
     depth, width = rng.choice((5, 19, 40)), rng.choice((2, 4, 50))
     inner = rng.choice((NODE, '<arg name="b" default="1"/>', '<log message="a"/>', ''))
     _file(directory / f'{depth}.launch.xml', inner)
@@ -72,7 +72,7 @@ def _fan(directory: Path, rng: random.Random) -> Path:
 
 
 def _circle(directory: Path, rng: random.Random) -> Path:
-    """A file that includes itself, within groups, with a depth of its own."""
+    """Write a file that includes itself, within groups, with a depth as a variable."""
     groups = rng.choice((0, 1, 30, 90))
     line = rng.choice(('', '<let name="_include_depth" value="0"/>')) + '<include file="$(filename)">'
     line += rng.choice(('', '<arg name="_include_depth" value="0"/>')) + '</include>'
@@ -80,7 +80,7 @@ def _circle(directory: Path, rng: random.Random) -> Path:
 
 
 def _depth(directory: Path, rng: random.Random) -> Path:
-    """The name that once counted the includes, as a variable with any value."""
+    """Write the former name of the include counter, as a variable with any value."""
     _file(directory / 'b.launch.xml', NODE)
     value = rng.choice(ODD)
     name = rng.choice(('_include_depth', 'include_depth', '__depth'))
@@ -97,7 +97,7 @@ def _processes(directory: Path, rng: random.Random) -> Path:
 
 
 def _nested(directory: Path, rng: random.Random) -> Path:
-    """Substitutions within substitutions, groups within groups, one attribute of megabytes."""
+    """Write substitutions within substitutions, groups within groups, one attribute of megabytes."""
     count = rng.choice((20, 49, 200))
     text = rng.choice((
         '$(var a ' * count + 'x' + ')' * count,
@@ -108,12 +108,12 @@ def _nested(directory: Path, rng: random.Random) -> Path:
         '$(env PATH)' * 10_000,
         '$(file-content $(filename))' * 3000,
     ))  # fmt: skip
-    place = rng.choice(list(PLACES.values())).format(quoteattr(text)[1:-1])
-    return _file(directory / 'a.launch.xml', '<let name="a" value="true"/>', *[place] * rng.choice((1, 100)))
+    element = rng.choice(list(ELEMENTS.values())).format(quoteattr(text)[1:-1])
+    return _file(directory / 'a.launch.xml', '<let name="a" value="true"/>', *[element] * rng.choice((1, 100)))
 
 
 def _groups(directory: Path, rng: random.Random) -> Path:
-    """Many variables, copied by many groups."""
+    """Write many variables, copied by many groups."""
     count = rng.choice((100, 5000))
     lines = [f'<let name="a{k}" value="x"/>' for k in range(count)]
     return _file(directory / 'a.launch.xml', *lines, *['<group><let name="b" value="y"/></group>'] * count)
@@ -139,10 +139,10 @@ def make(number: int, seed: int, directory: Path) -> tuple[str, Path]:
 
 
 def examine(path: Path) -> Iterator[str]:
-    """Evaluate a launch file; yield what goes wrong."""
+    """Evaluate a launch file; yield the faults."""
     for read in (interpret, declared_arguments):
         try:
-            found = read(path)
+            description = read(path)
         except LaunchError as error:
             text = str(error)
             if not text.isprintable() or len(text) > 10_000:
@@ -150,12 +150,12 @@ def examine(path: Path) -> Iterator[str]:
             if error.path is None or not (error.line or 'bytes, found more' in text):
                 yield f'{read.__name__}: an error without file and line: {text[:200]}'
             continue
-        if not isinstance(found, list) and len(found.children) > MOST_PROCESSES:
-            yield f'{len(found.children)} processes'
+        if not isinstance(description, list) and len(description.children) > MOST_PROCESSES:
+            yield f'{len(description.children)} processes'
 
 
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
-    """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    """Read the cases from `start` to `end`; print a line at each start and one for each fault."""
     journal = Journal(out, MOST_MEMORY)
     for number in range(start, end):
         with tempfile.TemporaryDirectory() as name:

@@ -47,18 +47,18 @@ NODES: dict[str, tuple[str, str, dict[str, Any]]] = {
 MODES = ('lockstep', 'realtime')
 WITHOUT_MODE = ('teleop', 'recorder', 'CAN bridge', 'machine on a CAN bus')
 LARGEST_COMMAND = 1e12
-"""Nothing that a node publishes as a command is larger."""
+"""Greatest value of a published command."""
 STEP = 0.005
 
 
 @dataclass
 class Outcome:
-    """What came of a node's messages.
+    """Results of the messages to a node.
 
     Attributes:
         sent: messages given to callbacks.
         escaped: exceptions that left a callback.
-        caught: exceptions that only the node's guard stopped: known absurdities are rejected by name instead.
+        caught: exceptions that only the guard of the node caught: expected absurd values are rejected by name instead.
         unsafe: commands that are not finite or larger than any machine's.
     """
 
@@ -69,15 +69,15 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """True where nothing went wrong."""
+        """Return whether there are no faults."""
         return not (self.escaped or self.caught or self.unsafe)
 
 
 @contextlib.contextmanager
 def node_of(name: str, mode: str = 'lockstep', changes: Mapping[str, Any] | None = None) -> Iterator[Any]:
-    """Make a node in a context of its own, with `changes` of its parameters; nobody spins it."""
-    module, kind, given = NODES[name]
-    parameters = {**given, **(changes or {})}
+    """Create a node in a separate context, with `changes` of its parameters; it is not spun."""
+    module, kind, defaults = NODES[name]
+    parameters = {**defaults, **(changes or {})}
     values = dict(parameters) if name in WITHOUT_MODE else {'mode': mode, **parameters}
     with tempfile.TemporaryDirectory() as directory:
         if name == 'recorder':
@@ -102,7 +102,7 @@ def fuzz(name: str, mode: str, count: int, seed: int) -> Outcome:
         name: key of `NODES`.
         mode: `lockstep` or `realtime`.
         count: messages.
-        seed: of chance; the same seed gives the same messages.
+        seed: of the random numbers; the same seed gives the same messages.
     """
     rng, outcome = random.Random(f'{name} {mode} {seed}'), Outcome()
     np_errors = np.seterr(all='ignore')
@@ -133,11 +133,11 @@ def fuzz(name: str, mode: str, count: int, seed: int) -> Outcome:
 
 
 def _quiet(node: Any) -> None:
-    """Thousands of rejected messages need no log."""
+    """Disable the log for thousands of rejected messages."""
     node.get_logger().set_level(50)
 
 
-def _call(outcome: Outcome, what: str, callback: Any, *arguments: Any) -> None:
+def _call(outcome: Outcome, label: str, callback: Any, *arguments: Any) -> None:
     try:
         if getattr(callback, '__wrapped__', None) is not None and _wants_info(callback) and arguments:
             arguments = (*arguments, {'source_timestamp': 0, 'received_timestamp': 0})
@@ -145,11 +145,11 @@ def _call(outcome: Outcome, what: str, callback: Any, *arguments: Any) -> None:
         if inspect.iscoroutine(result):
             result.close()  # it would wait for the executor
     except Exception as error:
-        outcome.escaped[f'{what}: {type(error).__name__}: {error}'[:200]] += 1
+        outcome.escaped[f'{label}: {type(error).__name__}: {error}'[:200]] += 1
 
 
 def _raw(msg: Any) -> bytes:
-    """Return a message as a raw subscription gets it; one that can't be written is a few wrong bytes."""
+    """Return a message as a raw subscription gets it; a message that can't be serialized is a few wrong bytes."""
     try:
         return bytes(serialize_message(msg))
     except (TypeError, ValueError, OverflowError):
@@ -166,12 +166,12 @@ def _serve(outcome: Outcome, service: Any, rng: random.Random) -> None:
 
 
 def _watch_publishers(node: Any, outcome: Outcome) -> list[Any]:
-    """Look at every command that is published; nothing goes to the wire."""
+    """Check every published command; nothing is sent."""
     watched = []
     for publisher in list(node.publishers):
         topic = publisher.topic_name
 
-        def look(msg: Any, topic: str = topic) -> None:
+        def check(msg: Any, topic: str = topic) -> None:
             if topic.endswith(('_command', '_commands')):
                 for name in ('data', 'position', 'velocity', 'effort'):
                     values = getattr(msg, name, ())
@@ -179,13 +179,13 @@ def _watch_publishers(node: Any, outcome: Outcome) -> list[Any]:
                         outcome.unsafe[f'{topic}: {name}: {[f"{v:g}" for v in values][:6]}'] += 1
 
         with contextlib.suppress(AttributeError):
-            publisher.publish = look
+            publisher.publish = check
             watched.append(publisher)
     return watched
 
 
 class Goods:
-    """Good messages for a node, as the others would send them."""
+    """Good messages for a node, as other nodes send them."""
 
     def __init__(self, node: Any) -> None:
         self.node = node
@@ -243,8 +243,8 @@ class Goods:
             point, turn = holder.robot.hand_pose(holder.start)
             write_state(made, HandState(point, turn, np.zeros(3), np.zeros(3)), now)
         elif 'grasp_states' in topic:
-            place = made.pose.pose
-            place.position.x, place.position.z, place.orientation.w = -0.5 if 'left' in topic else 0.5, 1.0, 1.0
+            pose = made.pose.pose
+            pose.position.x, pose.position.z, pose.orientation.w = -0.5 if 'left' in topic else 0.5, 1.0, 1.0
         elif 'grasp_wrenches' in topic:
             made.wrench.force.z = rng.gauss(-50.0, 5.0)
         elif holder is not None:

@@ -1,4 +1,4 @@
-"""Nodes that die, stand still and come back: joints stay within their speeds, no node prints a traceback or hangs."""
+"""Nodes that die, stop and return: joints stay within their speeds, no node prints a traceback or hangs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from typing import IO, Any
 from dyn_nodes.middleware import Context, Node, SingleThreadedExecutor, init, message
 from dyn_nodes.middleware.bags import BagError, bag_summary
 from dyn_nodes.nodes.exchange import data_qos
-from faults.files import patience
+from faults.files import scaled_timeout
 from faults.setups import LOG_LOADER, Setup
 
 TwistStamped = message('geometry_msgs/msg/TwistStamped')
@@ -27,18 +27,18 @@ ROOT = Path(__file__).resolve().parents[1]
 MODES = ('lockstep', 'realtime')
 WITHOUT_MODE = ('stability_monitor_node', 'recorder_node', 'viewer_node', 'teleop_node', 'can_bridge_node')
 MOVING = 0.03
-"""A joint moves with so much while nothing fails, rad/s."""
+"""Greatest joint speed without failures, rad/s."""
 TWIST_PERIOD = 0.1
-"""Simulated time between two messages that lead the machine, s."""
+"""Simulated time between two commands of the machine, s."""
 AWAY = 2.0
 """Wall time without the node, s."""
-PATIENCE = 300.0
-"""Wall time in which a thing must happen on a computer that is not busy, s: the first start compiles."""
+TIMEOUT = 300.0
+"""Timeout on an idle computer, s: the first start compiles."""
 
 
 @dataclass
 class Outcome:
-    """What came of one case, or of several: what was seen, and what went wrong."""
+    """Result of one case or of several: observations and faults."""
 
     name: str
     seen: str = ''
@@ -47,12 +47,12 @@ class Outcome:
 
     @property
     def passed(self) -> bool:
-        """True where nothing went wrong."""
+        """Return whether there are no faults."""
         return not self.faults
 
 
 class Machine:
-    """The nodes of a machine as processes, and a node that watches them.
+    """The nodes of a machine as processes, and a node that monitors them.
 
     Args:
         mode: `lockstep` or `realtime`.
@@ -63,7 +63,7 @@ class Machine:
     def __init__(self, mode: str, domain: int, setup: Setup = LOG_LOADER) -> None:
         self.mode, self.setup = mode, setup
         self.environment = {'DYN_NODES_MIDDLEWARE': 'embedded', **os.environ, 'ROS_DOMAIN_ID': str(domain)}
-        # a shell starts what it puts into the background with SIGINT ignored, and children would inherit that
+        # a shell starts background processes with SIGINT ignored, and children would inherit that
         signal.signal(signal.SIGINT, signal.default_int_handler)
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
         self.errors: dict[str, IO[bytes]] = {}
@@ -81,7 +81,7 @@ class Machine:
         self._led = 0.0
 
     def _lead(self) -> None:
-        """Send the machine to and fro: half a second of simulated time forwards, half a second backwards."""
+        """Move the machine to and fro: half a second of simulated time forwards, half a second backwards."""
         if self.leader is None or not abs(self.time - self._led) >= TWIST_PERIOD:
             return
         self._led = self.time
@@ -120,16 +120,16 @@ class Machine:
         return name in self.node.get_node_names()
 
     def until(self, condition: Callable[[], object], timeout: float | None = None) -> bool:
-        """Spin until a condition holds; False where it does not in time, by default in that of `patience`."""
-        began = time.monotonic()
+        """Spin until a condition holds; return False after `timeout` s, by default `TIMEOUT` scaled to the load."""
+        start = time.monotonic()
         while not condition():
-            if time.monotonic() - began > (patience(PATIENCE) if timeout is None else timeout):
+            if time.monotonic() - start > (scaled_timeout(TIMEOUT) if timeout is None else timeout):
                 return False
             self.executor.spin_once(timeout_sec=0.05)
         return True
 
     def moves(self, seconds: float = 0.3) -> bool:
-        """Spin until simulated time has moved on by `seconds`; time that goes back starts the count again."""
+        """Spin until simulated time has moved on by `seconds`; a step back of time restarts the count."""
         start = [self.time]
 
         def moved() -> bool:
@@ -139,7 +139,7 @@ class Machine:
         return self.until(moved)
 
     def close(self) -> list[str]:
-        """Stop all nodes; return what went wrong in their lives and at their end."""
+        """Stop all nodes; return the faults while they ran and at their end."""
         faults = []
         for process in self.processes.values():
             if process.poll() is None:
@@ -166,7 +166,7 @@ class Machine:
         return faults
 
     def tracebacks(self, name: str) -> list[str]:
-        """Return the traceback that a node has printed, if any, and forget it."""
+        """Return and remove the traceback that a node has printed, if any."""
         file = self.errors[name]
         file.seek(0)
         text = file.read().decode(errors='replace')
@@ -178,7 +178,7 @@ class Machine:
 
 
 def fail_node(machine: Machine, name: str, action: str) -> Outcome:
-    """Let one node of a running machine fail, and come back."""
+    """Make one node of a running machine fail and return."""
     outcome = Outcome(case_name(machine.setup, machine.mode, name, action))
     machine.fastest = 0.0
     victim = machine.processes[name]
@@ -195,15 +195,15 @@ def fail_node(machine: Machine, name: str, action: str) -> Outcome:
             outcome.faults.append(f'{name} did not end')
             victim.kill()
             victim.wait()
-        machine.until(lambda: not machine.is_up(name), 20.0)  # of one that was killed the graph learns later
+        machine.until(lambda: not machine.is_up(name), 20.0)  # a killed node leaves the graph later
         machine.start(name)
         if not machine.until(lambda: machine.is_up(name)):
             outcome.faults.append(f'{name} does not come back')
-    began = time.monotonic()
+    start = time.monotonic()
     if not machine.moves():
-        outcome.faults.append('simulated time does not go on after it came back')
+        outcome.faults.append('simulated time does not continue after its return')
     outcome.seen += (
-        f', continues {time.monotonic() - began:.1f} s after its return; fastest joint {machine.fastest:.2f} rad/s'
+        f', continues {time.monotonic() - start:.1f} s after its return; fastest joint {machine.fastest:.2f} rad/s'
     )
     for other, process in machine.processes.items():
         if process.poll() is not None:
@@ -215,14 +215,14 @@ def fail_node(machine: Machine, name: str, action: str) -> Outcome:
 
 
 def case_name(setup: Setup, mode: str, node: str, action: str) -> str:
-    """Return the name of a case; that of a machine with all of its nodes has no machine."""
+    """Return the name of a case; without the machine for the machine with all nodes."""
     return f'{mode}: {"" if setup is LOG_LOADER else f"{setup.machine}: "}{node}: {action}'
 
 
 def run(
     mode: str, chosen: Sequence[tuple[str, str]], domain: int | None = None, setup: Setup = LOG_LOADER
 ) -> Iterator[Outcome]:
-    """Yield what comes of failures (node, action), one after another on one machine; after a fault on a new one.
+    """Yield the outcomes of failures (node, action), one after another on one machine; after a fault on a new one.
 
     Args:
         mode: `lockstep` or `realtime`.

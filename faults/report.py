@@ -1,4 +1,4 @@
-"""The report of the campaign, a table: all of it, or the lines of some steps in one that is there already."""
+"""The report of the campaign, a table: all of it, or the lines of some steps in an existing one."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from pathlib import Path
 
 HEAD = """# Fault campaign
 
-`make faults` gives damaged files, damaged inputs of commands, damaged results of sweeps, hostile bags, launch files,
-archives, meshes, logs and DBC files, and absurd messages to the package, lets its nodes die, stand still and come back,
-and takes disk, home directory, shared memory, ports, clocks and compiled code away. It gives command lines and launches
-with one mistake each, wrong calls to the library and wrong parameters to nodes, opens the page without its token, and
-starts a second machine in the domain of another. The nodes of *wrong launches* are forks of one process that has
-imported them; all other launches start theirs. Criteria: no traceback, no hang, no unsafe state, no mistake that is
-accepted in silence. `python -m faults --help` lists the number of cases of each step, which options change.
+`make faults` passes damaged files, damaged inputs of commands, damaged results of sweeps, hostile bags, launch files,
+archives, meshes, logs and DBC files, and absurd messages to the package, kills, stops and restarts its nodes, and
+removes or changes disk, home directory, shared memory, ports, clocks and compiled code. It tests command lines and
+launches with one mistake each, wrong calls of the library and wrong parameters of nodes, opens the page without its
+token, and starts a second machine in the domain of another. The nodes of *wrong launches* are forks of one process that
+has imported them; all other launches start theirs. Criteria: no traceback, no hang, no unsafe state, no mistake
+accepted without a message. `python -m faults --help` lists the options with the number of cases of each step.
 
-Lines that begin with `rclpy:` were run on rclpy and Fast DDS (`make .venv-ros/.installed`, then
+Lines that start with `rclpy:` were run on rclpy and Fast DDS (`make .venv-ros/.installed`, then
 `DYN_NODES_MIDDLEWARE=rclpy .venv-ros/bin/python -m faults`), all others on the embedded middleware. Readers of files
 do not depend on the middleware.
 
 Written by {commands}: {cases} cases in {minutes:.0f} minutes, {faults} faults;
 {cores} cores, load {load:.1f}.
 
-| what | cases | faults | what was seen | seconds |
+| test | cases | faults | observed | seconds |
 |---|---:|---:|---|---:|
 """
 RESULTS, CONTAINERS, CALLS, LAUNCHES = 'damaged results', 'hostile containers', 'wrong calls', 'wrong launches'
@@ -57,9 +57,9 @@ ITEMS = {
     'launches with a node that is killed at its start': (LAUNCHES, 'killed'),
     'two machines in one domain': (LAUNCHES, 'machines'),
 }
-"""What is guarded against silence: the line of the table that tries it, and the kinds of its cases; '': all of them."""
+"""Guarded items: the line of the table that tests each, and the kinds of its cases; '': all of them."""
 ENOUGH = 200
-"""Cases of each."""
+"""Least number of cases of an item."""
 LATER = ', then '
 WRITTEN = re.compile(r'^Written by (?P<commands>.*): \d+ cases', re.MULTILINE)
 LINE = re.compile(r'\| (?P<name>[^|]+) \| (?P<cases>\d+) \| (?P<faults>\d+) \| (?P<seen>[^|]*) \| (?P<seconds>\d+) \|')
@@ -70,10 +70,10 @@ class Row:
     """A line of the report.
 
     Attributes:
-        name: what failed.
-        cases: how often.
-        faults: what went wrong, as text.
-        seen: what was seen.
+        name: of the cases.
+        cases: their number.
+        faults: as text.
+        seen: observations.
         seconds: wall time.
     """
 
@@ -92,10 +92,10 @@ class Row:
         self.seconds += other.seconds
 
     def __str__(self) -> str:
-        said = '; '.join([self.seen, *self.faults[:5]]).strip('; ').replace('|', '/')
-        said = re.sub(rf'{re.escape(tempfile.gettempdir())}/\w+', '<directory>', said)
-        said = said.replace('[', r'\[')  # in Markdown a bracket may begin a link
-        return f'| {self.name} | {self.cases} | {len(self.faults)} | {said} | {self.seconds:.0f} |'
+        text = '; '.join([self.seen, *self.faults[:5]]).strip('; ').replace('|', '/')
+        text = re.sub(rf'{re.escape(tempfile.gettempdir())}/\w+', '<directory>', text)
+        text = text.replace('[', r'\[')  # in Markdown a bracket may start a link
+        return f'| {self.name} | {self.cases} | {len(self.faults)} | {text} | {self.seconds:.0f} |'
 
 
 def _counts(seen: str) -> dict[str, int]:
@@ -109,39 +109,39 @@ def write(path: Path, command: str, rows: list[Row], renewed: bool) -> None:
 
     Args:
         path: of the file.
-        command: that the rows come from.
-        rows: of it.
-        renewed: take the other lines, and what they were written by, from the file.
+        command: that produced the rows.
+        rows: of the report.
+        renewed: take the other lines and their commands from the file.
     """
     before = path.read_text(encoding='utf-8') if renewed and path.exists() else ''
-    lines = {found['name']: found[0] for found in map(LINE.fullmatch, before.splitlines()) if found}
+    lines = {match['name']: match[0] for match in map(LINE.fullmatch, before.splitlines()) if match}
     lines |= {row.name: str(row) for row in rows}
-    found = [found for found in map(LINE.fullmatch, lines.values()) if found]
+    matches = [match for match in map(LINE.fullmatch, lines.values()) if match]
     written = WRITTEN.search(before)
     earlier = written['commands'].split(LATER) if written else []
     head = HEAD.format(
-        commands=LATER.join([*(own for own in earlier if own != f'`{command}`'), f'`{command}`']),
-        cases=sum(int(own['cases']) for own in found),
-        minutes=sum(int(own['seconds']) for own in found) / 60.0,
+        commands=LATER.join([*(other for other in earlier if other != f'`{command}`'), f'`{command}`']),
+        cases=sum(int(match['cases']) for match in matches),
+        minutes=sum(int(match['seconds']) for match in matches) / 60.0,
         cores=os.cpu_count(),
         load=os.getloadavg()[2],
-        faults=sum(int(own['faults']) for own in found),
+        faults=sum(int(match['faults']) for match in matches),
     )
-    path.write_text(head + ''.join(f'{line}\n' for line in lines.values()) + items(found), encoding='utf-8')
+    path.write_text(head + ''.join(f'{line}\n' for line in lines.values()) + items(matches), encoding='utf-8')
 
 
 def items(lines: Sequence[re.Match[str]]) -> str:
-    """Return the table of what is guarded against silence, with the cases of it."""
-    found = {own['name']: own for own in lines}
-    text = '\n| guarded against silence | line | kinds | cases | |\n|---|---|---|---:|---|\n'
+    """Return the table of guarded items with their cases."""
+    line = {row['name']: row for row in lines}
+    text = '\n| guarded item | line | kinds | cases | |\n|---|---|---|---:|---|\n'
     for item, (name, kinds) in ITEMS.items():
-        count = _cases(found[name], kinds.split()) if name in found else 0
+        count = _cases(line[name], kinds.split()) if name in line else 0
         few = '' if count >= ENOUGH else f'fewer than {ENOUGH}'
         text += f'| {item} | {name} | {kinds.replace(" ", ", ") or "all"} | {count} | {few} |\n'
     return text
 
 
 def _cases(line: re.Match[str], kinds: Sequence[str]) -> int:
-    """Return how many cases of these kinds a line has, of all kinds where none is given."""
+    """Return the number of cases of these kinds in a line, of all kinds if `kinds` is empty."""
     counts = _counts(line['seen'].partition(';')[0])
     return sum(counts.get(kind, 0) for kind in kinds) if kinds else int(line['cases'])

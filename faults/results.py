@@ -1,8 +1,8 @@
-"""Damaged results of sweeps: bytes of parts, samples, manifest and note, lines, keys, files in each other's places.
+"""Damaged results of sweeps: bytes of parts, samples, manifest and note, lines, keys, exchanged files.
 
 Every case is read by the report, replayed, and completed by the driver. A reader ends in the same results, in fewer
 runs of a cut manifest, or in an error of printable lines; the driver ends in the undamaged bytes or in its error.
-Anything else is a fault: a traceback, other numbers, a file that has been written outside.
+Anything else is a fault: a traceback, other numbers, a file written outside.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ VALUES = (None, True, False, 0, -1, 1.5, 10**30, 1e308, float('nan'), float('inf
 
 @functools.cache
 def sweep() -> Sweep:
-    """Return the sweep whose results are damaged."""
+    """Return the sweep whose results are to be damaged."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / 'small.yaml'
         path.write_text(SWEEP)
@@ -62,10 +62,10 @@ def sweep() -> Sweep:
 
 
 class Workers:
-    """Give runs that are not simulated, always the same ones."""
+    """Yield constant runs without simulation."""
 
     def start(self) -> None:
-        """Need no preparation."""
+        """Prepare nothing."""
 
     def results(self, sweep: Sweep, parts: list[int]) -> Iterator[tuple[int, Made]]:
         """Yield the parts."""
@@ -74,9 +74,9 @@ class Workers:
         for part in parts:
             rows = []
             for run in sweep.runs_of(part):
-                given = iter((run, *sweep.values[run].tolist(), 'done', 16.0, ''))
+                values = iter((run, *sweep.values[run].tolist(), 'done', 16.0, ''))
                 outcome = {'flag': run % 3 == 0, 'number': 0.01 * run}
-                rows.append(tuple(next(given, outcome.get(kind, 0.0)) for kind in kinds.values()))
+                rows.append(tuple(next(values, outcome.get(kind, 0.0)) for kind in kinds.values()))
             numbers = [run for run in sweep.runs_of(part) for _ in range(5)]
             yield part, Made(rows, {name: _column(kind, numbers) for name, kind in columns.items()})
 
@@ -130,14 +130,14 @@ def _exchanged(directory: Path, rng: random.Random) -> None:
 
 
 def _other(directory: Path, rng: random.Random) -> None:
-    """Put something that is no file, or an endless one, in a file's place."""
+    """Replace a file by something that is no file, or by an endless one."""
     path = _file(directory, rng)
     path.unlink()
     rng.choice((path.mkdir, lambda: path.symlink_to('/dev/zero'), lambda: path.symlink_to('nowhere')))()
 
 
 def _link(directory: Path, rng: random.Random) -> None:
-    """Put links to a file or a directory outside where the report and replays are written."""
+    """Put links to an outside file or directory at the paths of the report and the replays."""
     name = rng.choice(('results.csv', 'results.csv.unfinished', 'boundary.csv', 'map.png', 'tornado.png', 'worst'))
     target = directory.parent / OUTSIDE
     (directory / name).symlink_to(rng.choice((target, target / 'file', target / 'new')))
@@ -165,13 +165,13 @@ def _manifest(directory: Path, rng: random.Random) -> None:
 
 
 def _note(directory: Path, rng: random.Random) -> None:
-    """Change one key of the note, at any depth; half of the cases make the checksums of the changed note."""
+    """Change one key of the note, at any depth; half of the cases recompute the checksums of the changed note."""
     from dyn_nodes.analysis.sweeps.note import note_text
 
     path = directory / NOTE
     note = json.loads(path.read_text(encoding='utf-8'))
     sums = note.pop(CHECKSUMS)
-    holder, key = rng.choice(list(_places(note)))
+    holder, key = rng.choice(list(_entries(note)))
     choice = rng.randrange(4)
     if choice == 0:
         del holder[key]
@@ -183,11 +183,11 @@ def _note(directory: Path, rng: random.Random) -> None:
     path.write_text(note_text(note) if made else json.dumps({**note, CHECKSUMS: sums}), encoding='utf-8')
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    for key, own in value.items() if isinstance(value, dict) else enumerate(value):
+def _entries(value: Any) -> Iterator[tuple[Any, Any]]:
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
         yield value, key
-        if isinstance(own, dict | list):
-            yield from _places(own)
+        if isinstance(item, dict | list):
+            yield from _entries(item)
 
 
 DAMAGES: dict[str, Callable[[Path, random.Random], None]] = {
@@ -215,10 +215,10 @@ def make(number: int, seed: int, directory: Path) -> str:
 
 def _content(directory: Path) -> dict[str, bytes]:
     names = (NOTE, MANIFEST, PARTS, SAMPLES)
-    found = [
+    paths = [
         path for name in names for path in ((directory / name).rglob('*') if '.' not in name else [directory / name])
     ]
-    return {str(path.relative_to(directory)): path.read_bytes() for path in found if path.is_file()}
+    return {str(path.relative_to(directory)): path.read_bytes() for path in paths if path.is_file()}
 
 
 def _numbers(directory: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -227,7 +227,7 @@ def _numbers(directory: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
 
 
 def examine(directory: Path, good: Path, command: bool = False) -> Iterator[str]:
-    """Read, replay and complete damaged results; yield what goes wrong."""
+    """Read, replay and complete damaged results; yield the faults."""
     yield from _read(directory, good)
     if command:
         for words in (['sweep', 'report', str(directory)], ['sweep', 'worst', str(directory), '--count', '2']):
@@ -256,7 +256,7 @@ def _read(directory: Path, good: Path) -> Iterator[str]:
         launch = made / LAUNCH
         same = results.note.get('definition') == about_good['note'].get(
             'definition'
-        )  # of another author it is another one
+        )  # the text of another author differs
         if same and len(rows) == len(rows_good) and launch.exists() and launch.read_bytes() != _launch(good):
             yield 'another launch file'
     except ReplayError as error:
@@ -264,7 +264,7 @@ def _read(directory: Path, good: Path) -> Iterator[str]:
 
 
 def _same(about: dict[str, Any]) -> str:
-    """Return numbers and note, without keys that another author may choose and that older versions do not have."""
+    """Return numbers and note, without keys that another author may choose and that older versions lack."""
     note = {key: value for key, value in about['note'].items() if key not in ('name', 'description', 'definition')}
     return json.dumps({**about, 'name': '', 'note': {**note, 'checksums': None}}, sort_keys=True)
 
@@ -291,7 +291,7 @@ def _complete(directory: Path, good: Path) -> Iterator[str]:
 
 
 def work(seed: int, start: int, end: int, out: IO[str]) -> None:
-    """Read the cases from `start` to `end`; print a line as each begins, and one where one is faulty."""
+    """Read the cases from `start` to `end`; print a line at each start and one for each fault."""
     with tempfile.TemporaryDirectory() as name:
         good, outside = Path(name) / 'good', Path(name) / OUTSIDE
         write_good(good)

@@ -1,4 +1,4 @@
-"""Machines whose nodes fail: their nodes, which of these fail, and what keeps the machine moving meanwhile."""
+"""Machines whose nodes fail: all nodes, the failing ones, and the motion of the machine meanwhile."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Setup:
         machine: its name.
         chain: nodes that answer one another in lockstep, the dynamics first.
         beside: other nodes.
-        failing: nodes that fail one after another, the one that starts time again last.
-        fastest: no joint is faster, rad/s or m/s, whatever fails.
-        parameters: of nodes by name, over the common ones.
+        failing: nodes that fail one after another; the node that restarts time is last.
+        fastest: speed limit of all joints during failures, rad/s or m/s.
+        parameters: of nodes by name, in addition to the common ones.
         remapped: topics of nodes by name.
         motion: node, parameter and text of a file that moves the machine.
         twist: topic of TwistStamped messages that move it to and fro, or ''.
-        frame: of these.
+        frame: of these messages.
     """
 
     machine: str
@@ -58,7 +58,7 @@ class Setup:
 
     @property
     def nodes(self) -> tuple[str, ...]:
-        """All nodes."""
+        """Return all nodes."""
         return (*self.chain[1:], *self.beside, self.chain[0])
 
     def cases(self) -> list[tuple[str, str]]:
@@ -69,13 +69,13 @@ class Setup:
         """Return the parameters and remappings of a node, without those that all nodes have; writes its motion."""
         words = list(self.parameters.get(name, ()))
         if name == 'dynamics_node':
-            words.append(f'wait_for:=[{", ".join(self.chain[1:])}]')  # as the launch files do
+            words.append(f'wait_for:=[{", ".join(self.chain[1:])}]')  # as in the launch files
         if self.motion is not None and self.motion[0] == name:
             path = directory / 'motion.yaml'
             path.write_text(self.motion[2]())
             words.append(f'{self.motion[1]}:={path}')
-        given = [word for parameter in words for word in ('-p', parameter)]
-        return given + (['-r', self.remapped[name]] if name in self.remapped else [])
+        options = [word for parameter in words for word in ('-p', parameter)]
+        return options + (['-r', self.remapped[name]] if name in self.remapped else [])
 
 
 LOG_LOADER = Setup(
@@ -103,7 +103,7 @@ HAND = Setup(
     ('cartesian_controller_node', 'teleop_node'),
     twist='hand_twist',
 )
-"""The log-loader led by its hand, and the gamepad's node without a gamepad."""
+"""The log-loader under hand control, and the teleop node without a gamepad."""
 PLATFORM = Setup(
     'stewart_platform',
     ('dynamics_node', 'electric_actuator_node', 'platform_controller_node'),
@@ -118,7 +118,7 @@ PLATFORM = Setup(
     },
     motion=('platform_controller_node', 'path', pose_path),
 )
-"""A parallel machine on electric motors, and its cockpit. Without voltage it falls into its legs: joints are fast."""
+"""A parallel machine on electric motors, and its cockpit. Without voltage it falls: joints are fast."""
 ON_MOTORS = ('config:=agv_omni_motors', 'exchange_period:=0.005', 'command_period:=0.005')
 VEHICLE = Setup(
     'agv_omni',
@@ -141,7 +141,7 @@ ON_A_BUS = Setup(
     parameters={'can_bridge_node': ('mapping:=log_loader', 'interface:=virtual', 'role:=machine')},
     motion=LOG_LOADER.motion,
 )
-"""The log-loader whose control units send frames; its the other end: `test/nodes/test_can_bridge_node.py`."""
+"""The log-loader whose control units send frames; for the other end see `test/nodes/test_can_bridge_node.py`."""
 ELSEWHERE = ('composition_node', 'object_node', 'team_controller_node')
-"""Nodes that fail in tests of their own: of a composition all nodes fail at once, of a team see its launch."""
+"""Nodes with separate tests: in a composition all nodes fail at once; for a team see its launch."""
 SETUPS = {'log_loader': LOG_LOADER, 'hand': HAND, 'platform': PLATFORM, 'vehicle': VEHICLE, 'bus': ON_A_BUS}

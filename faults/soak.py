@@ -1,7 +1,7 @@
-"""Run a machine for long and look for growth: `python -m faults.soak`, or `make soak`.
+"""Run a machine for a long time and check for growth: `python -m faults.soak`, or `make soak`.
 
-Dynamics, hydraulics and controller run in lockstep for simulated hours, as fast as they go, in a process each or in
-one (`--composed`, which is faster). Once a simulated minute the stick moves out and in again. Memory, descriptors
+Dynamics, hydraulics and controller run in lockstep for simulated hours, as fast as possible, in separate processes or
+in one (`--composed`, which is faster). Once a simulated minute the stick moves out and in again. Memory, descriptors
 and threads are read once a second; the slopes, by least squares over the second half, must be flat.
 """
 
@@ -24,9 +24,9 @@ import numpy as np
 from faults.processes import ROOT
 
 MOST_MEMORY = 4.0
-"""Growth of resident memory over a run's second half that counts as flat, MB."""
+"""Greatest growth of resident memory over the second half of a run, MB."""
 START = 20.0
-"""Wall time of a start that is left out of the slopes, s; compilation comes before it."""
+"""Wall time of the start, excluded from the slopes, s; compilation comes before it."""
 
 REPORTED = 60.0
 """Wall time between two lines of progress, s."""
@@ -34,7 +34,7 @@ REPORTED = 60.0
 
 @dataclass(frozen=True)
 class Soak:
-    """What was measured, each (n,): wall time s, resident memory MB, descriptors, threads; and the exit status."""
+    """Measurements, each (n,): wall time s, resident memory MB, descriptors, threads; and the exit status."""
 
     times: list[float]
     memory: list[float]
@@ -43,7 +43,7 @@ class Soak:
     status: int | None
 
     def growth(self) -> dict[str, float]:
-        """Return the growth over the second half of the run, by what grows."""
+        """Return the growth over the second half of the run, by quantity."""
         half = len(self.times) // 2
         result = {}
         for name in ('memory', 'descriptors', 'threads'):
@@ -55,7 +55,7 @@ class Soak:
 
     @property
     def flat(self) -> bool:
-        """True where nothing grows and the process has not failed."""
+        """Return whether nothing grows and the process has not failed."""
         growth = self.growth()
         steady = growth['memory'] < MOST_MEMORY and growth['descriptors'] < 1.0 and growth['threads'] < 1.0
         return steady and self.status in (None, 0)
@@ -75,7 +75,7 @@ def soak(
     period: float = 1.0,
     domain: int = 48,
     composed: bool = False,
-    ended: threading.Event | None = None,
+    stopped: threading.Event | None = None,
     arguments: Sequence[str] = (),
 ) -> Soak:
     """Run the log-loader for simulated hours or real minutes, whichever is over first.
@@ -83,12 +83,12 @@ def soak(
     Args:
         hours: simulated.
         minutes: of wall time, after the start.
-        start: wall time left out at the beginning, s.
+        start: excluded wall time at the start, s.
         period: between samples, s.
         domain: ROS_DOMAIN_ID.
         composed: all nodes in one process.
-        ended: once it is set, the run stops.
-        arguments: further ones of the launch file, NAME:=VALUE, where the nodes share a process.
+        stopped: event that stops the run.
+        arguments: further ones of the launch file, NAME:=VALUE, if the nodes share a process.
     """
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain), 'DYN_NODES_MIDDLEWARE': 'embedded'}
     with tempfile.TemporaryDirectory() as directory:
@@ -99,7 +99,7 @@ def soak(
             subprocess.Popen(words, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             for words in commands
         ]
-        return _watch(running, minutes, start, period, ended or threading.Event())
+        return _watch(running, minutes, start, period, stopped or threading.Event())
 
 
 def strokes(hours: float) -> str:
@@ -148,16 +148,20 @@ def _composed(hours: float, task: Path, further: Sequence[str]) -> list[list[str
 
 
 def _watch(
-    running: list[subprocess.Popen[bytes]], minutes: float, start: float, period: float, ended: threading.Event
+    running: list[subprocess.Popen[bytes]], minutes: float, start: float, period: float, stopped: threading.Event
 ) -> Soak:
-    """Sample processes until the first of them ends, the time is over or `ended` is set; end them."""
-    dynamics, began = running[0], time.monotonic()
+    """Sample processes until the first of them ends, the time is over or `stopped` is set; end them."""
+    dynamics, start_time = running[0], time.monotonic()
     rows: list[tuple[float, float, int, int]] = []
-    shown = began
+    shown = start_time
     try:
-        while dynamics.poll() is None and time.monotonic() - began < start + 60.0 * minutes and not ended.wait(period):
-            if dynamics.poll() is None and time.monotonic() - began > start:
-                rows.append((time.monotonic() - began, *_total([process.pid for process in running])))
+        while (
+            dynamics.poll() is None
+            and time.monotonic() - start_time < start + 60.0 * minutes
+            and not stopped.wait(period)
+        ):
+            if dynamics.poll() is None and time.monotonic() - start_time > start:
+                rows.append((time.monotonic() - start_time, *_total([process.pid for process in running])))
             if rows and time.monotonic() - shown > REPORTED:
                 shown = time.monotonic()
                 print('{:.0f} s: {:.1f} MB, {} descriptors, {} threads'.format(*rows[-1]), flush=True)
@@ -177,17 +181,17 @@ def _watch(
 
 
 def _total(pids: list[int]) -> tuple[float, int, int]:
-    found = []
+    samples = []
     for pid in pids:
         try:
-            found.append(sample(pid))
+            samples.append(sample(pid))
         except (OSError, KeyError):
             continue
-    return sum(f[0] for f in found), sum(f[1] for f in found), sum(f[2] for f in found)
+    return sum(f[0] for f in samples), sum(f[1] for f in samples), sum(f[2] for f in samples)
 
 
 def main() -> int:
-    """Run and print the growth; exit status 0 where everything is flat."""
+    """Run and print the growth; exit status 0 without growth."""
     parser = argparse.ArgumentParser(prog='python -m faults.soak', description=__doc__)
     parser.add_argument('--hours', type=float, default=24.0, help='simulated (24)')
     parser.add_argument('--minutes', type=float, default=20.0, help='of wall time at most (20)')
@@ -199,9 +203,9 @@ def main() -> int:
     args = parser.parse_args()
     if args.arguments and not args.composed:
         parser.error('NAME:=VALUE is for --composed')
-    ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())  # the nodes must end with this process
-    result = soak(args.hours, args.minutes, START, 1.0, args.domain, args.composed, ended, args.arguments)
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())  # the nodes must end with this process
+    result = soak(args.hours, args.minutes, START, 1.0, args.domain, args.composed, stopped, args.arguments)
     growth = ', '.join(
         f'{name} {value:+.2f}{" MB" if name == "memory" else ""}' for name, value in result.growth().items()
     )

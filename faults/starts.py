@@ -1,4 +1,4 @@
-"""Launches and command lines with mistakes: each ends by itself, with a message, and none is accepted in silence."""
+"""Launches and command lines with mistakes: each ends by itself with a message; none is accepted."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from faults.computer import environment
-from faults.files import patience
-from faults.processes import PATIENCE, ROOT, Outcome
+from faults.files import scaled_timeout
+from faults.processes import ROOT, TIMEOUT, Outcome
 
 BODY = (
     '<link name="{name}"><inertial><origin xyz="0 0 {height:.3g}"/><mass value="{mass:.3g}"/>'
@@ -34,7 +34,7 @@ COMMANDS_WITH_OPTIONS = ('report', 'demo', 'check', 'loadchart', 'launch', 'gove
 
 
 class Mistake(NamedTuple):
-    """A command line that must not run: its words, and a part of the message that is due."""
+    """A command line that must fail: its words, and a part of the expected message."""
 
     words: list[str]
     expected: str
@@ -47,11 +47,11 @@ def misspelt(word: str, rng: random.Random) -> str:
     """Return a word with one letter left out, doubled or exchanged with its neighbour; never the word itself."""
     while True:
         k = rng.randrange(1, len(word) - 1)
-        found = rng.choice(
+        misspelling = rng.choice(
             (word[:k] + word[k + 1 :], word[:k] + word[k] + word[k:], word[:k] + word[k + 1] + word[k] + word[k + 2 :])
         )
-        if found != word:
-            return found
+        if misspelling != word:
+            return misspelling
 
 
 def mistake(number: int, seed: int) -> Mistake:
@@ -79,13 +79,13 @@ def mistake(number: int, seed: int) -> Mistake:
         )
         return Mistake([*command.split(), 'x', '--no-such-option'], f'usage: dyn-nodes {command}')
     if kind == 'command':
-        return Mistake([misspelt(rng.choice([own for own in COMMANDS if len(own) > 4]), rng)], 'did you mean ')
+        return Mistake([misspelt(rng.choice([verb for verb in COMMANDS if len(verb) > 4]), rng)], 'did you mean ')
     sweep = rng.choice(sorted(file.stem for file in (ROOT / 'config' / 'sweeps').glob('*.yaml')))
     return Mistake(['sweep', misspelt(sweep, rng)], 'did you mean ')
 
 
 def judge_words(made: Mistake) -> str:
-    """Run a command line in this process; return what is wrong with its end, or nothing."""
+    """Run a command line in this process; return the fault of its end, or ''."""
     from dyn_nodes.cli import main
 
     with contextlib.redirect_stderr(io.StringIO()) as errors, contextlib.redirect_stdout(io.StringIO()):
@@ -100,19 +100,19 @@ def judge_words(made: Mistake) -> str:
 
 
 def command_lines(count: int = 300, seed: int = 1) -> Iterator[Outcome]:
-    """Give command lines with one mistake each."""
-    found = [fault for number in range(count) if (fault := judge_words(mistake(number, seed)))]
-    yield Outcome('command lines with a mistake', f'{count} command lines', found, count)
+    """Yield the outcomes of command lines with one mistake each."""
+    faults = [fault for number in range(count) if (fault := judge_words(mistake(number, seed)))]
+    yield Outcome('command lines with a mistake', f'{count} command lines', faults, count)
 
 
 # -- launches ---
 
 
 def launch(name: str, words: list[str], good: tuple[int, ...], expected: str) -> Outcome:
-    """Run a launch file to its own end; return what was seen."""
+    """Run a launch file to its end; return the outcome."""
     outcome = Outcome(name)
     command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
-    variables, most = environment(), patience(PATIENCE)
+    variables, most = environment(), scaled_timeout(TIMEOUT)
     with tempfile.TemporaryFile('w+', errors='replace') as output:
         process = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=output, stderr=subprocess.STDOUT)
         try:
@@ -130,7 +130,7 @@ def launch(name: str, words: list[str], good: tuple[int, ...], expected: str) ->
 
 
 def problems(text: str, status: int | None, good: tuple[int, ...], expected: str) -> Iterator[str]:
-    """Yield what is wrong with the output and the exit status of a launch."""
+    """Yield the faults of the output and the exit status of a launch."""
     if 'Traceback' in text:
         yield f'a traceback: {text[text.index("Traceback") :][-300:]!r}'
     if status not in good:
@@ -140,7 +140,7 @@ def problems(text: str, status: int | None, good: tuple[int, ...], expected: str
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Interrupt a launch and wait for it; kill it where it does not end."""
+    """Interrupt a launch and wait for it; kill it if it does not end."""
     process.send_signal(signal.SIGINT)
     try:
         process.wait(30.0)
@@ -169,7 +169,7 @@ def write_base(directory: Path, rng: random.Random) -> list[str]:
 
 
 def bases_without_driven_joints(count: int = 3, seed: int = 1) -> Iterator[Outcome]:
-    """Launch generated mobile bases as the README launches a machine of one's own."""
+    """Launch generated mobile bases as in the README."""
     for number in range(count):
         rng = random.Random(f'base {seed} {number}')
         with tempfile.TemporaryDirectory() as name:
@@ -187,21 +187,21 @@ WRONG = (
     ('stewart_platform', 'path:={}', 'stewart_circle', "parameter 'path'"),
     ('machine', 'cartesian:=true link:={}', 'stick_link', 'unknown link'),
 )
-"""Launch file, arguments with a place, what is misspelt there, and what the message has to hold."""
+"""Launch file, arguments with a placeholder, the misspelt value, and the expected part of the message."""
 
 
 def nodes_that_cannot_start(seed: int = 1) -> Iterator[Outcome]:
-    """Launch with a value that a node which is waited for refuses."""
+    """Launch with a value that an awaited node rejects."""
     for number, (file, words, right, expected) in enumerate(WRONG):
         rng = random.Random(f'wrong {seed} {number}')
-        given = words.format(misspelt(right, rng)).split()
+        arguments = words.format(misspelt(right, rng)).split()
         mode = rng.choice(('lockstep', 'realtime'))
-        title = f'launch {file} {" ".join(given)}'
-        yield launch(title, [file, *given, f'mode:={mode}', 'duration:=0.5'], (1,), expected)
+        title = f'launch {file} {" ".join(arguments)}'
+        yield launch(title, [file, *arguments, f'mode:={mode}', 'duration:=0.5'], (1,), expected)
 
 
 def two_machines_in_one_domain(seed: int = 1) -> Iterator[Outcome]:
-    """Launch the same machine and another one beside one that runs: both refuse and name its node."""
+    """Launch the same machine and another one next to a running one: both report an error that names its node."""
     with tempfile.TemporaryDirectory() as name:
         words = write_base(Path(name), random.Random(f'two {seed}'))
         command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'machine', *words, 'compose:=true']
@@ -209,7 +209,7 @@ def two_machines_in_one_domain(seed: int = 1) -> Iterator[Outcome]:
         with (Path(name) / 'first.log').open('w') as log:
             first = subprocess.Popen(command, cwd=ROOT, env=variables, stdout=log, stderr=subprocess.STDOUT)
         try:
-            until = time.monotonic() + patience(PATIENCE)
+            until = time.monotonic() + scaled_timeout(TIMEOUT)
             while 'degrees of freedom' not in (Path(name) / 'first.log').read_text() and time.monotonic() < until:
                 time.sleep(0.2)
             for title, second in (('the same machine', words), ('another machine', ['machine:=four_bar'])):
@@ -227,4 +227,4 @@ def two_machines_in_one_domain(seed: int = 1) -> Iterator[Outcome]:
 
 
 PARTS = (command_lines, bases_without_driven_joints, nodes_that_cannot_start, two_machines_in_one_domain)
-"""Each yields the outcomes of its cases."""
+"""Functions that yield the outcomes of cases."""

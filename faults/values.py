@@ -16,7 +16,7 @@ FLOATS = (
 STRINGS = ('', 'boom_joint', 'x' * 5000, 'é\u202e\u2028\n\x1b[2J', 'boom_joint\x00', '/', '$(touch MARK)', '[/red]')
 LENGTHS = (0, 1, 2, 3, 4, 7, 1000)
 FEW = (0, 1, 3)
-"""Of strings and of messages in messages."""
+"""Lengths of sequences of strings and of messages."""
 _INTEGER = re.compile(r'(u?)int(8|16|32|64)')
 _ARRAY = re.compile(r'(.+)\[(\d+)\]')
 _SEQUENCE = re.compile(r'sequence<(.+?)(?:, \d+)?>')
@@ -29,16 +29,16 @@ def absurd(label: str, rng: random.Random) -> Any:
         label: type of the field as `get_fields_and_field_types` spells it: `double`, `sequence<string>`.
         rng: source of chance.
     """
-    if found := _SEQUENCE.fullmatch(label):
-        inner = found.group(1)
+    if match := _SEQUENCE.fullmatch(label):
+        inner = match.group(1)
         return [absurd(inner, rng) for _ in range(rng.choice(FEW if '/' in inner or inner == 'string' else LENGTHS))]
-    if found := _ARRAY.fullmatch(label):
-        return [absurd(found.group(1), rng) for _ in range(int(found.group(2)))]
+    if match := _ARRAY.fullmatch(label):
+        return [absurd(match.group(1), rng) for _ in range(int(match.group(2)))]
     if label in ('double', 'float', 'float64', 'float32'):
         value = rng.choice(FLOATS)
         return value if label in ('double', 'float64') or not 3.5e38 < abs(value) < float('inf') else 3.4e38
-    if found := _INTEGER.fullmatch(label):
-        bits, signed = int(found.group(2)), not found.group(1)
+    if match := _INTEGER.fullmatch(label):
+        bits, signed = int(match.group(2)), not match.group(1)
         low, high = (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if signed else (0, 2**bits - 1)
         return rng.choice((low, high, 0, 1, min(999_999_999, high), min(1_000_000_000, high), rng.randint(low, high)))
     if label in ('boolean', 'bool'):
@@ -86,7 +86,7 @@ def _with_one_absurd(values: Any, label: str, rng: random.Random) -> list[Any]:
 
 
 def _set(target: Any, name: str, value: Any) -> None:
-    """Set a field; rclpy takes a byte as bytes of length one."""
+    """Set a field; rclpy expects a byte as bytes of length one."""
     try:
         setattr(target, name, value)
     except (AssertionError, TypeError, ValueError):

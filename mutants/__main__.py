@@ -1,8 +1,7 @@
 """Mutation tests: `python -m mutants run`, then `python -m mutants report`; `make mutants` does both.
 
-Results are written to build/mutants/results.jsonl; the report puts them into mutants/results.txt, which the repository
-keeps.
-They are not tried again; `--again survived` tries survivors again.
+Results are written to build/mutants/results.jsonl; the report puts them into mutants/results.txt, which is part of the
+repository. They are not tried again; `--again survived` repeats survivors.
 """
 
 from __future__ import annotations
@@ -24,34 +23,34 @@ import yaml
 
 from mutants.report import equivalents, keep, kept, latest, merged, report
 from mutants.sites import Mutant, mutants_of
-from mutants.trial import Copy, Room
+from mutants.trial import Copy, Package
 
 ROOT = Path(__file__).resolve().parent.parent
 HERE = ROOT / 'build' / 'mutants'
 KEPT = ROOT / 'mutants' / 'results.txt'
 
 
-def rooms() -> dict[str, dict[str, Any]]:
+def packages() -> dict[str, dict[str, Any]]:
     """Return rooms.yaml."""
     return yaml.safe_load((Path(__file__).parent / 'rooms.yaml').read_text())
 
 
 def all_mutants(name: str, settings: dict[str, Any]) -> dict[str, list[Mutant]]:
     """Return the changes of an entry of rooms.yaml by module."""
-    room = settings.get('room', name)
-    elsewhere = {module for other in settings.get('others', []) for module in rooms()[other]['modules']}
-    folder = ROOT / 'dyn_nodes' / room
+    package = settings.get('room', name)
+    elsewhere = {module for other in settings.get('others', []) for module in packages()[other]['modules']}
+    folder = ROOT / 'dyn_nodes' / package
     modules = settings.get('modules') or sorted({path.stem for path in folder.glob('*.py')} - elsewhere)
     return {
-        f'{room}/{module}': mutants_of(f'{room}/{module}', (folder / f'{module}.py').read_text(encoding='utf-8'))
+        f'{package}/{module}': mutants_of(f'{package}/{module}', (folder / f'{module}.py').read_text(encoding='utf-8'))
         for module in modules
     }
 
 
-def _order(found: dict[str, list[Mutant]], first: list[str], seed: int) -> Iterator[Mutant]:
+def _order(by_module: dict[str, list[Mutant]], first: list[str], seed: int) -> Iterator[Mutant]:
     """Yield the changes of the modules that come first, one of each in turn, then the others, shuffled."""
     chance = random.Random(seed)
-    shuffled = {module: chance.sample(mutants, len(mutants)) for module, mutants in sorted(found.items())}
+    shuffled = {module: chance.sample(mutants, len(mutants)) for module, mutants in sorted(by_module.items())}
     early = {module for module in shuffled if module.rpartition('/')[2] in first}
     for chosen in (early, shuffled.keys() - early):
         for turn in itertools.zip_longest(*(shuffled[module] for module in sorted(chosen))):
@@ -59,63 +58,63 @@ def _order(found: dict[str, list[Mutant]], first: list[str], seed: int) -> Itera
 
 
 def _results() -> dict[str, dict[str, Any]]:
-    """Return the last result of each mutant: of this copy of the repository, and those that it came with."""
+    """Return the last result of each mutant: of this working copy and of the repository."""
     return merged(kept(KEPT), latest(HERE / 'results.jsonl'))
 
 
 def _run(args: argparse.Namespace) -> int:
     HERE.mkdir(parents=True, exist_ok=True)
-    os.environ['DYN_NODES_CACHE'] = str(HERE / 'cache')  # changed texts push the kernels of the present one out
-    known = _results()
-    place = Copy(ROOT, HERE / f'copy-{os.getpid()}')
+    os.environ['DYN_NODES_CACHE'] = str(HERE / 'cache')  # changed texts displace the kernels of the original
+    results = _results()
+    copy = Copy(ROOT, HERE / f'copy-{os.getpid()}')
     try:
-        return _run_rooms(args, place, known)
+        return _run_packages(args, copy, results)
     finally:
-        shutil.rmtree(place.place, ignore_errors=True)
+        shutil.rmtree(copy.directory, ignore_errors=True)
 
 
-def _run_rooms(args: argparse.Namespace, place: Copy, known: dict[str, dict[str, Any]]) -> int:
+def _run_packages(args: argparse.Namespace, copy: Copy, results: dict[str, dict[str, Any]]) -> int:
     is_equivalent = equivalents()
-    for name, settings in rooms().items():
+    for name, settings in packages().items():
         if args.room and name not in args.room:
             continue
         order = [
             mutant
             for mutant in _order(all_mutants(name, settings), settings.get('first', []), args.seed)
             if fnmatch.fnmatch(mutant.module.partition('/')[2], args.module)
-            and (known[mutant.key]['outcome'] in args.again if mutant.key in known else not args.again)
+            and (results[mutant.key]['outcome'] in args.again if mutant.key in results else not args.again)
             and not (args.again and is_equivalent(mutant))
         ]
         if not order:
             continue
-        given = {key: settings[key] for key in ('tests', 'lower', 'plain', 'skip', 'always') if key in settings}
-        room = Room(settings.get('room', name), **{**given, **({'tests': args.tests} if args.tests else {})})
-        failed = place.measure(room)
+        options = {key: settings[key] for key in ('tests', 'lower', 'plain', 'skip', 'always') if key in settings}
+        package = Package(settings.get('room', name), **{**options, **({'tests': args.tests} if args.tests else {})})
+        failed = copy.measure(package)
         if failed:
             print(failed[-3000:], f'{name}: the tests fail without any change', sep='\n')
             return 1
         seconds = args.seconds
         for mutant in order[: args.most]:
-            result = place.judge(room, mutant)
+            result = copy.judge(package, mutant)
             seconds -= result['seconds']
             line = {**mutant.as_dict(), **result, 'date': time.strftime('%Y-%m-%d')}
             with (HERE / 'results.jsonl').open('a', encoding='utf-8') as file:
                 file.write(json.dumps(line) + '\n')
             if result['outcome'] in ('survived', 'untested') or args.verbose:
-                print(f'{mutant.place_text}: {result["outcome"]}: {mutant.before} -> {mutant.after}', flush=True)
+                print(f'{mutant.location}: {result["outcome"]}: {mutant.before} -> {mutant.after}', flush=True)
             if seconds < 0.0:
                 break
     return 0
 
 
 def _report(args: argparse.Namespace) -> int:
-    found: dict[str, list[Mutant]] = {}
-    for name, settings in rooms().items():
-        found |= all_mutants(name, settings)
+    mutants: dict[str, list[Mutant]] = {}
+    for name, settings in packages().items():
+        mutants |= all_mutants(name, settings)
     results = _results()
-    keep(KEPT, found, results)
+    keep(KEPT, mutants, results)
     page = args.out.read_text(encoding='utf-8') if args.out.exists() else ''
-    text, remaining = report(found, results, page)
+    text, remaining = report(mutants, results, page)
     args.out.write_text(text, encoding='utf-8')
     for line in remaining:
         print(line)
@@ -130,13 +129,13 @@ def main() -> int:
     run.add_argument('--room', action='append', metavar='ROOM', help='only these (all)')
     run.add_argument('--module', default='*', metavar='PATTERN', help='only these modules (*)')
     run.add_argument('--tests', action='append', metavar='FILE', help='judge by these, such as one just written')
-    run.add_argument('--seconds', type=float, default=1200.0, help='processor time for each room (1200)')
-    run.add_argument('--most', type=int, default=100_000, metavar='N', help='changes of each room')
+    run.add_argument('--seconds', type=float, default=1200.0, help='processor time for each package (1200)')
+    run.add_argument('--most', type=int, default=100_000, metavar='N', help='changes of each package')
     run.add_argument('--seed', type=int, default=1, help='of the order (1)')
     run.add_argument('--again', action='append', default=[], metavar='OUTCOME', help='try these results again')
     run.add_argument('--verbose', action='store_true', help='show the killed ones, too')
     run.set_defaults(do=_run)
-    table = commands.add_parser('report', help='write the table and list what survived')
+    table = commands.add_parser('report', help='write the table and list survivors')
     table.add_argument('--out', type=Path, default=ROOT / 'docs' / 'verification' / 'mutants.md', metavar='FILE')
     table.set_defaults(do=_report)
     args = parser.parse_args()

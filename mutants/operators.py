@@ -1,4 +1,4 @@
-"""Changes of the source: those of cosmic-ray that are worth a run, and two kinds that it does not have."""
+"""Changes of the source: selected ones of cosmic-ray, and two additional kinds."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ TWIN = {name: other for pair in TWINS for name, other in (pair, pair[::-1])}
 
 
 class SwapTwins(Operator):
-    """Replaces a function by its counterpart, such as the least by the greatest."""
+    """Replace a function by its counterpart, such as min by max."""
 
     def mutation_positions(self, node: Any) -> Iterator[Any]:
-        """Yield the place of a name that has a counterpart."""
+        """Yield the position of a name that has a counterpart."""
         if node.type == 'name' and node.value in TWIN and node.get_next_leaf().value in '([,)':
             yield node.start_pos, node.end_pos
 
@@ -44,15 +44,15 @@ class SwapTwins(Operator):
 
 
 class DropCall(Operator):
-    """Replaces a statement that only calls something by one that does nothing."""
+    """Replace a statement that is only a call by one without effect."""
 
     def mutation_positions(self, node: Any) -> Iterator[Any]:
-        """Yield the place of the statement."""
+        """Yield the position of the statement."""
         if node.type in ('atom_expr', 'power') and node.parent.type == 'simple_stmt' and ')' in node.get_code():
             yield node.start_pos, node.end_pos
 
     def mutate(self, node: Any, index: int) -> Any:
-        """Return a statement that does nothing."""
+        """Return a statement without effect."""
         leaf = node.get_first_leaf()
         leaf.value = '...'
         node.children = [leaf]
@@ -71,5 +71,5 @@ def operators() -> dict[str, Operator]:
         *(f'ReplaceComparisonOperator_{name}' for name in COMPARISON),
         *OTHERS,
     ]
-    found = {name: cosmic_ray.plugins.get_operator(f'core/{name}')() for name in names}
-    return {**found, 'SwapTwins': SwapTwins(), 'DropCall': DropCall()}
+    operators_by_name = {name: cosmic_ray.plugins.get_operator(f'core/{name}')() for name in names}
+    return {**operators_by_name, 'SwapTwins': SwapTwins(), 'DropCall': DropCall()}

@@ -1,4 +1,4 @@
-"""Where a module can be changed. Texts, types, decorators and messages are left alone."""
+"""Sites of changes of a module, without texts, types, decorators and messages."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Mutant:
     """One change of one module.
 
     Attributes:
-        module: room/module.
+        module: package/module.
         operator: kind of the change.
-        lines: first and last line of what is changed, with the head of its statement.
-        before: changed lines as they were.
-        after: the same, changed.
-        place: characters of the source that are replaced.
-        text: replaces them.
+        lines: first and last line of the change, with the head of its statement.
+        before: original lines.
+        after: changed lines.
+        span: characters of the source that are replaced.
+        text: replacement.
     """
 
     module: str
@@ -37,18 +37,18 @@ class Mutant:
     lines: tuple[int, int]
     before: str
     after: str
-    place: tuple[int, int]
+    span: tuple[int, int]
     text: str
 
     @property
     def key(self) -> str:
-        """Identity of the change as long as its line and the order of equal changes stay the same."""
+        """Return the identity of the change as long as its line and the order of equal changes stay the same."""
         text = f'{self.module}\n{self.operator}\n{self.before}\n{self.after}'
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     @property
-    def place_text(self) -> str:
-        """Module and line."""
+    def location(self) -> str:
+        """Return module and line."""
         return f'{self.module}:{self.lines[0]}'
 
     def as_dict(self) -> dict[str, Any]:
@@ -57,29 +57,29 @@ class Mutant:
 
 
 def mutants_of(module: str, source: str) -> list[Mutant]:
-    """Return all changes of a module's text, equal ones once, in the order of the lines."""
+    """Return all different changes of a module's text, in the order of the lines."""
     tree = parso.parse(source)
     starts = [0, *itertools.accumulate(len(line) for line in source.splitlines(keepends=True))]
-    found: dict[str, Mutant] = {}
+    mutants: dict[str, Mutant] = {}
     kinds = operators()
     for node in ast_nodes(tree):
         for name, operator in kinds.items():
             for index, _ in enumerate(list(operator.mutation_positions(node))):
                 if _is_left_alone(node):
                     continue
-                place = _offset(starts, node.get_start_pos_of_prefix()), _offset(starts, node.end_pos)
+                span = _offset(starts, node.get_start_pos_of_prefix()), _offset(starts, node.end_pos)
                 text = _mutated(node, operator, index)
-                if text == source[slice(*place)]:
+                if text == source[slice(*span)]:
                     continue
-                before, after = _difference(source, source[: place[0]] + text + source[place[1] :])
-                mutant = Mutant(module, name, _lines(node), before, after, place, text)
-                found.setdefault(mutant.key, mutant)
-    return sorted(found.values(), key=lambda mutant: (mutant.lines, mutant.operator, mutant.place))
+                before, after = _difference(source, source[: span[0]] + text + source[span[1] :])
+                mutant = Mutant(module, name, _lines(node), before, after, span, text)
+                mutants.setdefault(mutant.key, mutant)
+    return sorted(mutants.values(), key=lambda mutant: (mutant.lines, mutant.operator, mutant.span))
 
 
 def changed_source(mutant: Mutant, source: str) -> str:
     """Return the module's text with the change."""
-    return source[: mutant.place[0]] + mutant.text + source[mutant.place[1] :]
+    return source[: mutant.span[0]] + mutant.text + source[mutant.span[1] :]
 
 
 def _offset(starts: list[int], position: tuple[int, int]) -> int:
@@ -87,7 +87,7 @@ def _offset(starts: list[int], position: tuple[int, int]) -> int:
 
 
 def _mutated(node: Any, operator: Operator, index: int) -> str:
-    """Return the code of the node, changed; the tree stays as it was."""
+    """Return the changed code of the node; the tree is not modified."""
     parent, kept = node.parent, [(part, dict(_slots(part))) for part in ast_nodes(node)]
     text = operator.mutate(node, index).get_code()
     for part, slots in kept:
@@ -134,7 +134,7 @@ def _is_left_alone(node: Any) -> bool:
 
 
 def _called(node: Any) -> str:
-    """Name of the last function that an expression calls."""
+    """Return the name of the last function that an expression calls."""
     for leaf in reversed(node.children):
         if leaf.type == 'trailer' and leaf.children[0].value == '.':
             return str(leaf.children[1].value)
@@ -142,7 +142,7 @@ def _called(node: Any) -> str:
 
 
 def _is_type_alias(statement: Any) -> bool:
-    """Whether a statement at the top of a module names a type: `Array = NDArray[np.float64]`."""
+    """Return whether a statement at the top of a module names a type: `Array = NDArray[np.float64]`."""
     if statement.parent.parent is None or statement.parent.parent.type != 'file_input':
         return False
     value = statement.children[-1].get_code().strip()
@@ -152,18 +152,18 @@ def _is_type_alias(statement: Any) -> bool:
 
 
 def _lines(node: Any) -> tuple[int, int]:
-    """First and last line whose run shows that what is changed was run."""
+    """Return the first and last line whose execution shows that the changed code was executed."""
     top = node
     for _, parent in _ancestors(node):
         if parent.type in ('suite', 'file_input'):
             break
         top = parent if parent.type in ('simple_stmt', 'expr_stmt', 'return_stmt') else top
     line, column = top.end_pos
-    return top.start_pos[0], line if column else line - 1  # a statement ends where the next line begins
+    return top.start_pos[0], line if column else line - 1  # a statement ends at the start of the next line
 
 
 def _difference(source: str, changed: str) -> tuple[str, str]:
-    """Return the lines that differ, before and after, without the space around them."""
+    """Return the lines that differ, before and after, without surrounding space."""
     old, new = source.splitlines(), changed.splitlines()
     first = next(k for k in range(min(len(old), len(new))) if old[k] != new[k])
     last = 1

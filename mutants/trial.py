@@ -1,7 +1,7 @@
-"""Runs of tests on a copy of the repository: first as it is, with coverage by test, then with one change at a time.
+"""Runs of tests on a copy of the repository: first unchanged, with coverage by test, then with one change at a time.
 
 A run is a fork of this process, which has imported the libraries but nothing of dyn_nodes. The processor time of a run
-is bounded, not its time on the wall, so that a busy computer kills no mutant.
+is bounded, not its wall time, so that a busy computer kills no mutant.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ LIBRARIES = (
 PLUGINS = ('pytest_timeout', '_hypothesis_pytestplugin')
 RUN_BY_ALL = ''
 LEAST_TIME = 5.0
-"""Processor time that a run may use in any case, s; a change may make a loop endless."""
+"""Least limit of processor time of a run, s; a change may make a loop endless."""
 TESTS_TIME = 15.0
-"""Seconds of tests, as long as they took without a change, that judge one change; the quickest come first."""
+"""Total time of the tests that judge a change, s, measured without change; the quickest come first."""
 
 
 @dataclass
-class Room:
-    """The tests of a room.
+class Package:
+    """The tests of a package.
 
     Attributes:
-        name: of the room.
+        name: of the package.
         tests: files and directories.
-        lower: rooms that are imported before, once for all runs.
+        lower: packages that are imported before, once for all runs.
         plain: array loops run as Python.
-        skip: names of tests that are left out.
-        always: tests that judge a module whatever the coverage says.
+        skip: names of excluded tests.
+        always: tests that judge a module regardless of coverage.
         covering: tests by file and line.
         seconds: of each test without a change.
     """
@@ -62,26 +62,26 @@ class Room:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def judges(self, mutant: Mutant) -> tuple[list[str], list[str]]:
-        """Return the tests that run what is changed, and those that may use what came of it, the quickest first.
+        """Return the tests that execute the change, and the tests that may use its results, the quickest first.
 
-        What a module, a fixture or a cache keeps is made in one test, or at import, and used in others: these are all
-        tests of the files that have run the line, or the module where the line runs when it is imported.
+        Results in modules, fixtures or caches are made in one test, or at import, and used in others: these are all
+        tests of the files that have run the line, or all users of the module if the line runs at import.
         """
         lines = self.covering.get(mutant.module, {})
         first, last = mutant.lines
-        found: set[str] = set().union(*(lines.get(line, set()) for line in range(first, last + 1)))
-        users = set().union(*lines.values()) if RUN_BY_ALL in found else found
+        tests: set[str] = set().union(*(lines.get(line, set()) for line in range(first, last + 1)))
+        users = set().union(*lines.values()) if RUN_BY_ALL in tests else tests
         files = {test.partition('::')[0] for test in users}
-        others = {test for test in self.seconds if test.partition('::')[0] in files} - found
+        others = {test for test in self.seconds if test.partition('::')[0] in files} - tests
         always = self.always.get(mutant.module.partition('/')[2], [])
-        return self._quickest(found - {RUN_BY_ALL}), [*self._quickest(others), *always]
+        return self._quickest(tests - {RUN_BY_ALL}), [*self._quickest(others), *always]
 
     def expected(self, tests: list[str]) -> float:
-        """Return how long tests took without a change, s."""
+        """Return the time of tests without a change, s."""
         return sum(self.seconds.get(test, 10.0) for test in tests)
 
     def _quickest(self, tests: set[str]) -> list[str]:
-        """Return the quickest tests as far as `TESTS_TIME` lasts, at least one."""
+        """Return the quickest tests within `TESTS_TIME`, at least one."""
         chosen, total = [], 0.0
         for test in sorted(tests, key=lambda test: (self.seconds.get(test, 0.0), test)):
             total += self.seconds.get(test, 0.0)
@@ -92,20 +92,20 @@ class Room:
 
 
 class _Times:
-    """Plugin of pytest: says to coverage which test runs, and keeps the processor time of each."""
+    """Plugin of pytest that sets the context of coverage to the running test and records processor times."""
 
     def __init__(self, coverage: Any) -> None:
-        self.coverage, self.began = coverage, 0.0
+        self.coverage, self.start = coverage, 0.0
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         self.coverage.switch_context(nodeid)
-        self.began = time.process_time()
+        self.start = time.process_time()
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         self.coverage.switch_context('')
-        self.seconds[nodeid] = time.process_time() - self.began
+        self.seconds[nodeid] = time.process_time() - self.start
 
     def pytest_runtest_logreport(self, report: Any) -> None:
         if report.failed:
@@ -113,10 +113,10 @@ class _Times:
 
 
 class _Tests:
-    """A run of some tests up to the first that fails."""
+    """A run of some tests up to the first failure."""
 
-    def __init__(self, room: Room, tests: list[str]) -> None:
-        self.arguments = ['-x', *tests, *_deselected(room)]
+    def __init__(self, package: Package, tests: list[str]) -> None:
+        self.arguments = ['-x', *tests, *_deselected(package)]
 
     def __call__(self) -> int:
         return _pytest(self.arguments)
@@ -125,62 +125,64 @@ class _Tests:
 class Copy:
     """A copy of the tracked files, in which modules are changed and tests run."""
 
-    def __init__(self, root: Path, place: Path) -> None:
-        self.root, self.place = root, place
-        shutil.rmtree(place, ignore_errors=True)
+    def __init__(self, root: Path, directory: Path) -> None:
+        self.root, self.directory = root, directory
+        shutil.rmtree(directory, ignore_errors=True)
         listed = ['git', 'ls-files', '--cached', '--others', '--exclude-standard']
         for name in subprocess.run(listed, cwd=root, check=True, capture_output=True, text=True).stdout.splitlines():
             if (root / name).is_file():
-                (place / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(root / name, place / name)
-        os.environ['PYTHONPATH'] = str(place)
+                (directory / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(root / name, directory / name)
+        os.environ['PYTHONPATH'] = str(directory)
         os.environ['PYTEST_DISABLE_PLUGIN_AUTOLOAD'] = '1'
-        sys.path[:] = [str(place), *(entry for entry in sys.path if entry not in ('', str(root)))]
+        sys.path[:] = [str(directory), *(entry for entry in sys.path if entry not in ('', str(root)))]
         for library in LIBRARIES:
             with contextlib.suppress(ImportError):
                 importlib.import_module(library)
 
-    def measure(self, room: Room) -> str:
-        """Run the tests of a room without a change, for coverage and times. Returns what went wrong, or nothing."""
-        for lower in room.lower:
+    def measure(self, package: Package) -> str:
+        """Run the tests of a package without a change, for coverage and times. Return the failures, or ''."""
+        for lower in package.lower:
             importlib.import_module(f'dyn_nodes.{lower}')
-        inside = room.name.replace('/', '.')
+        inside = package.name.replace('/', '.')
         early = [name for name in sys.modules if f'{name}.'.startswith(f'dyn_nodes.{inside}.')]
         if early:
-            raise RuntimeError(f'lower rooms of {room.name}: they import {early[0]}, whose changes would not be seen')
-        kept = self.place / f'{inside}.json'
+            raise RuntimeError(
+                f'lower packages of {package.name}: they import {early[0]}, whose changes would not be seen'
+            )
+        kept = self.directory / f'{inside}.json'
 
         def run() -> int:
             import coverage
 
-            tracer = coverage.Coverage(data_file=None, include=[str(self.place / 'dyn_nodes/*')])
+            tracer = coverage.Coverage(data_file=None, include=[str(self.directory / 'dyn_nodes/*')])
             times = _Times(tracer)
             tracer.start()
-            code = _pytest([*room.tests, *_deselected(room)], times)
+            code = _pytest([*package.tests, *_deselected(package)], times)
             tracer.stop()
             data = tracer.get_data()
             lines = {name: data.contexts_by_lineno(name) for name in data.measured_files()}
             kept.write_text(json.dumps({'lines': lines, 'seconds': times.seconds, 'failed': sorted(times.failed)}))
             return 0 if code == 1 and times.failed else code
 
-        code, output, _ = self._fork(run, room.plain, 900, writes=True)
+        code, output, _ = self._fork(run, package.plain, 900, writes=True)
         if code != 0:
             return output
-        found = json.loads(kept.read_text())
-        failed = set(found['failed'])
+        stored = json.loads(kept.read_text())
+        failed = set(stored['failed'])
         for test in sorted(failed):
-            print(f'{room.name}: {test} fails without any change: it judges nothing', flush=True)
-        room.seconds = {test: time for test, time in found['seconds'].items() if test not in failed}
-        package = self.place / 'dyn_nodes'
-        for name, lines in found['lines'].items():
-            module = str(Path(name).relative_to(package).with_suffix(''))
-            room.covering[module] = {int(line): set(tests) - failed for line, tests in lines.items()}
+            print(f'{package.name}: {test} fails without any change: it judges nothing', flush=True)
+        package.seconds = {test: time for test, time in stored['seconds'].items() if test not in failed}
+        sources = self.directory / 'dyn_nodes'
+        for name, lines in stored['lines'].items():
+            module = str(Path(name).relative_to(sources).with_suffix(''))
+            package.covering[module] = {int(line): set(tests) - failed for line, tests in lines.items()}
         return ''
 
-    def judge(self, room: Room, mutant: Mutant) -> dict[str, Any]:
-        """Return what became of a change: `killed`, `timeout`, `survived` or `untested`, and by which test."""
-        stages = [tests for tests in room.judges(mutant) if tests]
-        path = self.place / 'dyn_nodes' / f'{mutant.module}.py'
+    def judge(self, package: Package, mutant: Mutant) -> dict[str, Any]:
+        """Return the outcome of a change: `killed`, `timeout`, `survived` or `untested`, and the killing test."""
+        stages = [tests for tests in package.judges(mutant) if tests]
+        path = self.directory / 'dyn_nodes' / f'{mutant.module}.py'
         source = path.read_text(encoding='utf-8')
         for compiled in (path.parent / '__pycache__').glob(f'{path.stem}.*.pyc'):
             compiled.unlink()
@@ -189,7 +191,7 @@ class Copy:
             path.write_text(changed_source(mutant, source), encoding='utf-8')
             for tests in stages:
                 code, output, used = self._fork(
-                    _Tests(room, tests), room.plain, LEAST_TIME + 3.0 * room.expected(tests)
+                    _Tests(package, tests), package.plain, LEAST_TIME + 3.0 * package.expected(tests)
                 )
                 seconds += used
                 if code != 0:
@@ -205,7 +207,7 @@ class Copy:
         self, run: Callable[[], int], plain: bool, seconds: float, writes: bool = False
     ) -> tuple[int, str, float]:
         """Return (exit status, output, processor time) of a function that runs in a child; a signal is negative."""
-        out = self.place / 'output.txt'
+        out = self.directory / 'output.txt'
         child = os.fork()
         if child == 0:
             code = 70
@@ -214,7 +216,7 @@ class Copy:
                 resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 3))
                 self._prepare(out, plain, writes)
                 code = run()
-            except BaseException:  # whatever it is, this process ends here
+            except BaseException:  # this process ends here in any case
                 import traceback
 
                 traceback.print_exc()
@@ -222,12 +224,12 @@ class Copy:
                 sys.stdout.flush()
                 sys.stderr.flush()
                 os._exit(code)
-        began = os.times()
+        before = os.times()
         status = self._wait(child, 20.0 * seconds)
-        with contextlib.suppress(ProcessLookupError):  # processes that the tests have left behind
+        with contextlib.suppress(ProcessLookupError):  # remaining processes of the tests
             os.killpg(child, signal.SIGKILL)
-        ended = os.times()
-        used = ended.children_user + ended.children_system - began.children_user - began.children_system
+        after = os.times()
+        used = after.children_user + after.children_system - before.children_user - before.children_system
         return os.waitstatus_to_exitcode(status), out.read_text(errors='replace'), round(used, 2)
 
     @staticmethod
@@ -250,8 +252,8 @@ class Copy:
         os.dup2(file, 2)
         sys.stdout = io.TextIOWrapper(os.fdopen(1, 'wb', closefd=False), line_buffering=True)
         sys.stderr = io.TextIOWrapper(os.fdopen(2, 'wb', closefd=False), line_buffering=True)
-        os.chdir(self.place)
-        if not writes:  # the time of a file is too coarse to tell one change from the next
+        os.chdir(self.directory)
+        if not writes:  # the time of a file is too coarse to distinguish successive changes
             sys.dont_write_bytecode = True
             os.environ['PYTHONDONTWRITEBYTECODE'] = '1'
         if plain:
@@ -267,5 +269,5 @@ def _pytest(arguments: list[str], *plugins: Any) -> int:
     return int(pytest.main([*options, *arguments], plugins=list(plugins)))
 
 
-def _deselected(room: Room) -> list[str]:
-    return ['-k', ' and '.join(f'not {name}' for name in room.skip)] if room.skip else []
+def _deselected(package: Package) -> list[str]:
+    return ['-k', ' and '.join(f'not {name}' for name in package.skip)] if package.skip else []

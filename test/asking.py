@@ -1,8 +1,8 @@
-"""Services that are asked over the wire.
+"""Repeated requests to services.
 
-A client finds a service ready as soon as it has matched the server. The server may match the client later: what it
-answers meanwhile is lost without a word (DDS services have this race, and Fast DDS waits 0.1 s for the match). A busy
-computer makes that likely, so a test asks again, as a user does.
+A client reports a service as ready as soon as it has matched the server. The server may match the client later: answers
+in between are lost without an error (a race of DDS services; Fast DDS waits 0.1 s for the match). A busy computer makes
+that likely, so a test repeats its request.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import time
 from typing import Any
 
 AGAIN = 10.0
-"""Wall time after which a request is sent again, s; machine code that an answer needs may take longer."""
+"""Wall time after which a request is sent again, s; compilation for an answer may take longer."""
 MATCHED = 1.0
-"""Wall time in which a server matches a client that has found it ready, s."""
+"""Wall time in which a server matches a client that reports it as ready, s."""
 
 
 class Question:
-    """A request that is sent until one answer is there.
+    """A request that is repeated until one answer arrives.
 
     Args:
         client: of the service.
-        request: what is asked.
-        once: the request must not be sent twice, as it changes more each time: it waits for the match instead.
+        request: message.
+        once: never repeat the request, as every repetition has an effect; wait for the match instead.
     """
 
     def __init__(self, client: Any, request: Any, once: bool = False) -> None:
@@ -31,7 +31,7 @@ class Question:
         self._answers: list[Any] = []
 
     def is_answered(self) -> bool:
-        """Ask where it is time to; tell whether an answer is there."""
+        """Send the request when it is due; return whether an answer has arrived."""
         now = time.monotonic()
         is_answered = any(answer.done() for answer in self._answers)
         if not is_answered and self._is_due(now):
@@ -49,5 +49,5 @@ class Question:
 
     @property
     def answer(self) -> Any:
-        """The first answer."""
+        """Return the first answer."""
         return next(answer for answer in self._answers if answer.done()).result()

@@ -1,4 +1,4 @@
-"""What holds for the whole suite."""
+"""Settings of the whole suite."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
-# Before NumPy is imported, here and in what tests start: the threads of OpenBLAS wait for each other by spinning. On
+# Before NumPy is imported, here and in child processes: the threads of OpenBLAS wait for each other by spinning. On
 # matrices of ten rows, with two test workers on two cores, they make SciPy's triangular solution 200 times slower.
 os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
 
@@ -24,8 +24,8 @@ except ImportError:  # a ROS 2 workspace runs `pytest -m ros2` without it
     settings = None
 
 if settings is not None:
-    # No deadline: an example may compile a machine, and the machine that tests may be busy. Derandomized: a gate that
-    # is closed today and was open yesterday must have a change of the code behind it.
+    # No deadline: an example may compile a machine, and the computer may be busy. Derandomized: a check that fails
+    # today and passed yesterday must have a change of the code as its cause.
     settings.register_profile('house', deadline=None, derandomize=True)
     settings.register_profile('nightly', deadline=None, derandomize=False, database=None)
     settings.load_profile('house')
@@ -37,7 +37,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A shell that starts the suite in the background lets it ignore Ctrl-C, and every process that it starts too."""
+    """Restore Ctrl-C: a shell that starts the suite in the background makes all its processes ignore it."""
     gc.set_threshold(SELDOM, 20, 20)
     scheduling.yield_to_waiting_tests(config)
     if settings is not None and config.getoption('--shuffle') is not None:
@@ -51,17 +51,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Let some workers begin with the tests that wait for processes, and the others compute beside them."""
+    """Start some workers with the tests that wait for processes, and the others with computing tests."""
     return scheduling.TwoKindsScheduling(config, log) if config.getvalue('dist') == 'loadfile' else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Begin with the longest files: files are handed to workers one by one, and the last one keeps the others waiting.
+    """Start with the longest files: files are assigned to workers one by one, and the last one delays the end.
 
-    What has been collected stays to the end: collections of garbage need not look at it.
+    Collected items live until the end: they are frozen for the garbage collector.
     """
     if (seed := config.getoption('--shuffle')) is None:
-        items.sort(key=lambda item: scheduling.place(item.path))
+        items.sort(key=lambda item: scheduling.position(item.path))
     else:
         scheduling.shuffle(items, seed)
     gc.collect()

@@ -1,6 +1,6 @@
-"""DDS domains for tests: each test process owns a block of them, so that suites side by side do not meet.
+"""DDS domains for tests: each test process owns a block of them, so that concurrent suites do not interfere.
 
-The claim on a block is a lock on a file, which ends with the process, however it ends.
+The claim on a block is a lock on a file, which is released at any end of the process.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import IO
 from dyn_nodes.commands.free_domain import is_used
 
 FIRST, BLOCK, BLOCKS = 1, 10, 10
-"""Domains 1 to 100: Linux's ephemeral ports begin above; 0 is what people use."""
+"""Domains 1 to 100: Linux's ephemeral ports start above; 0 is the default of users."""
 
 _claims: list[IO[str]] = []
 
@@ -35,7 +35,7 @@ def _claim(number: int) -> bool:
 
 def _block() -> range:
     numbers = random.sample(range(BLOCKS), BLOCKS)
-    numbers.sort(key=lambda number: sum(map(is_used, _domains(number))))  # others' processes claim nothing
+    numbers.sort(key=lambda number: sum(map(is_used, _domains(number))))  # other processes claim nothing
     for number in numbers:
         if _claim(number):
             return _domains(number)
@@ -57,6 +57,6 @@ def next_domain() -> int:
     """Return a domain of this process's block: the next one in turn without a participant, or else the next one."""
     candidates = [next(_turn) for _ in range(BLOCK)]
     chosen = next((domain for domain in candidates if not is_used(domain)), candidates[0])
-    while next(_turn) != chosen:  # go on behind it next time
+    while next(_turn) != chosen:  # continue behind it next time
         pass
     return chosen

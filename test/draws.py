@@ -1,4 +1,4 @@
-"""Property tests that count how many draws reach a case: one that no draw reaches is not tested.
+"""Property tests that count the draws that reach a case: a case without draws is not tested.
 
 @reaches(relieved=4)
 @given(pressure=st.floats(0.0, 4e7))
@@ -17,14 +17,14 @@ _counts: list[Counter[str]] = []
 
 
 def reached(case: str, is_so: bool = True) -> None:
-    """Count a case of the running property test, where it is so."""
+    """Count a case of the running property test if the condition is true."""
     _counts[-1][case] += bool(is_so)
 
 
 def reaches(**least: int) -> Callable[[Any], Any]:
-    """Require that so many calls of `reached` or more count each case, in all draws of a property test together.
+    """Require a least number of counts of each case by `reached`, in all draws of a property test together.
 
-    It stands above `given`. Raises AssertionError.
+    Place it above `given`. Raises AssertionError.
     """
 
     def counted(test: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A program that says how it was started: one that is forked must not differ from one that is started."""
+"""A program that prints its start conditions: a forked one must not differ from a started one."""
 
 from __future__ import annotations
 

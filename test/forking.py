@@ -1,9 +1,9 @@
 """Processes of nodes, forked from one process that has imported them: imports are most of the work of a short test.
 
-`start_module` does what `subprocess.Popen` does with `python -m module words`. On the embedded runtime a server, one
-for each process of tests, has imported what the module imports, and forks; the child runs the module as `python -m`
-does, and ends as an interpreter ends. On rclpy, and where the environment differs from that of the server in what an
-import may read, `python -m` is started.
+`start_module` is equivalent to `subprocess.Popen` with `python -m module words`. On the embedded runtime a server, one
+for each process of tests, has imported the dependencies of the module, and forks; the child runs the module like
+`python -m`, and ends like an interpreter. On rclpy, and if the environment differs from the server's in a
+variable that an import may read, `python -m` is started.
 
     tests ── requests, with the descriptors of output ──> server ── fork ──> keeper ── fork ──> node
       ^───────────────── process id, then exit status ─────────────────────────┘
@@ -35,7 +35,7 @@ READ_LATER = {
     'ROS_DOMAIN_ID',
     'ROS_LOCALHOST_ONLY',
 }
-"""Variables that no import reads: those of a node may differ from those of the server."""
+"""Variables that no import reads: they may differ between node and server."""
 
 
 def start_module(
@@ -55,8 +55,8 @@ def start_module(
 
 
 def can_fork(environment: Mapping[str, str]) -> bool:
-    """Return whether a server may fork a node with these variables."""
-    from dyn_nodes.middleware import RUNTIME  # not by the server, before its time
+    """Return whether a server can fork a node with these variables."""
+    from dyn_nodes.middleware import RUNTIME  # not in the server, before the fork
 
     if RUNTIME != 'embedded' or environment.get('DYN_NODES_MIDDLEWARE', RUNTIME) != RUNTIME or sys.platform != 'linux':
         return False
@@ -97,7 +97,7 @@ def server() -> Server:
 
 
 class ForkedProcess:
-    """What tests use of `subprocess.Popen`, for a process that is not a child of this one."""
+    """The part of `subprocess.Popen` that tests use, for a process that is not a child of this one."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class ForkedProcess:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, timeout: float | None = None) -> tuple[Any, Any]:
-        """Return what is left of standard output and error, once the process has ended."""
+        """Return the rest of standard output and error after the end of the process."""
         for stream in (self.stdout, self.stderr):
             if stream is not None and stream not in self._readers and not stream.closed:
                 self._readers[stream] = reader = threading.Thread(target=self._read, args=[stream], daemon=True)
@@ -171,23 +171,23 @@ class ForkedProcess:
         self._texts[stream] = stream.read()
 
 
-def _end_of(given: Any, text: bool, inherited: int) -> tuple[IO | None, int]:
+def _end_of(stream: Any, text: bool, inherited: int) -> tuple[IO | None, int]:
     """Return this process's end of an output, if it has one, and a descriptor of the other end."""
-    if given == subprocess.PIPE:
+    if stream == subprocess.PIPE:
         here, there = os.pipe()
         return open(here, 'r' if text else 'rb'), there
-    if given == subprocess.DEVNULL:
+    if stream == subprocess.DEVNULL:
         return None, os.open(os.devnull, os.O_WRONLY)
-    if given is None:
+    if stream is None:
         return None, os.dup(inherited)
-    return None, os.dup(given if isinstance(given, int) else given.fileno())
+    return None, os.dup(stream if isinstance(stream, int) else stream.fileno())
 
 
 # --- the side of the server -----------------------------------------------------------------------------------------
 
 
 def serve(control: socket.socket) -> dict[str, Any]:
-    """Fork until the tests have ended; return what to run, in each node."""
+    """Fork until the tests have ended; in each node, return the module to run."""
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])  # Ctrl-C is for the tests and the nodes
     while True:
         word, descriptors, *_ = socket.recv_fds(control, 16, 3)
@@ -214,8 +214,8 @@ def reap(options: int) -> None:
 
 @cache
 def prepare(module: str) -> None:
-    """Import what a module imports; itself it runs as the main module, which is another one."""
-    with contextlib.suppress(Exception):  # the node will say it
+    """Import the dependencies of a module; the module itself runs later as the main module."""
+    with contextlib.suppress(Exception):  # the node reports the error
         importlib.import_module(module)
     sys.modules.pop(module, None)
 
@@ -236,7 +236,7 @@ def keep(request: dict[str, Any], line: socket.socket, outputs: list[int]) -> di
 
 
 def become(request: dict[str, Any], outputs: list[int]) -> None:
-    """Make this process what a new interpreter is: its outputs, variables, directory, words and signals."""
+    """Set outputs, variables, directory, arguments and signals as in a new interpreter."""
     for target, descriptor in enumerate(outputs, 1):
         os.dup2(descriptor, target)
     if request['new_session']:
@@ -252,5 +252,5 @@ def become(request: dict[str, Any], outputs: list[int]) -> None:
 
 if __name__ == '__main__':
     wanted = serve(socket.socket(fileno=int(sys.argv[1])))
-    os.closerange(3, 256)  # of the tests, the server and the keeper
+    os.closerange(3, 256)  # descriptors of the tests, the server and the keeper
     runpy.run_module(wanted['module'], run_name='__main__', alter_sys=True)

@@ -1,4 +1,4 @@
-"""Machines of test/running_gear, and on harder springs."""
+"""Machines of test/running_gear, also on harder springs."""
 
 from __future__ import annotations
 
@@ -18,4 +18,6 @@ def machine_of_case(name: str, config: str = '') -> Machine:
 
 def stiffened(machine: Machine, factor: float = 1e4) -> Machine:
     """Return a machine on harder springs."""
-    return replace(machine, wheels=tuple(replace(own, stiffness=factor * own.stiffness) for own in machine.wheels))
+    return replace(
+        machine, wheels=tuple(replace(wheel, stiffness=factor * wheel.stiffness) for wheel in machine.wheels)
+    )

@@ -1,4 +1,4 @@
-"""Fixtures of the log-loader: its plants, compiled once for all tests of a room, and the reference run."""
+"""Fixtures of the log-loader: its plants, compiled once for all tests of a package, and the reference run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def audited(machine):
 
 @pytest.fixture(scope='session')
 def task(system):
-    """P3D with recovery, every millisecond."""
+    """Return P3D with recovery, every millisecond."""
     return run(system, P3D, 16.0, spacing=1e-3)
 
 

@@ -1,4 +1,4 @@
-"""The log-loader's reference tasks (specification, section 3) and how tests run them."""
+"""The log-loader's reference tasks (specification, section 3) and functions to run them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WHEELS = ('front_right', 'front_left', 'rear_right', 'rear_left')
 
 
 def trapezoids(*pulses):
-    """Times and values of pulses (start, end, height, ramp) one after another: the specification's `trap`."""
+    """Return times and values of successive pulses (start, end, height, ramp): `trap` in the specification."""
     points = [(0.0, 0.0)]
     for start, end, height, ramp in pulses:
         for point in ((start, 0.0), (start + ramp, height), (end - ramp, height), (end, 0.0)):
@@ -28,7 +28,7 @@ def trapezoids(*pulses):
 
 
 def voltages(boom, stick):
-    """Inputs of two sequences of pulses; the swing valve stays neutral."""
+    """Return the inputs of two sequences of pulses; the swing valve stays neutral."""
     profiles = {'boom/voltage': trapezoids(*boom), 'stick/voltage': trapezoids(*stick)}
     knots = np.union1d(*(times for times, _ in profiles.values()))
     return Inputs(knots, {name: np.interp(knots, *profile) for name, profile in profiles.items()})
@@ -47,25 +47,25 @@ STILL = Inputs.constant()
 
 
 def run(system, inputs, end, values=None, spacing=0.01, settings=None):
-    """Settle, then run to `end`; returns the run."""
+    """Settle, then run to `end`; return the run."""
     p = system.parameters(values)
     times = np.linspace(0.0, end, round(end / spacing) + 1)
     return system.run(initial_state(system, p), times, inputs, p, settings or Settings(step=5e-4))
 
 
 def peak_tilt(system, inputs, end, values=None):
-    """Greatest tilt in degrees, or None where the machine overturned."""
+    """Return the greatest tilt in degrees, or None if the machine overturned."""
     result = run(system, inputs, end, values)
     return None if result.overturned else float(np.rad2deg(result.output('tilt').max()))
 
 
 def wheel_loads(result):
-    """(4, t) normal forces, N."""
+    """Return the normal forces (4, t), N."""
     return np.array([result.output(f'{wheel}/normal_force') for wheel in WHEELS])
 
 
 def locked(machine, name, positions=None):
-    """The machine as one rigid body: every joint fixed at a position (rad)."""
+    """Return the machine as one rigid body: every joint fixed at a position (rad)."""
     joints = []
     for joint in machine.joints:
         turn = np.eye(4)

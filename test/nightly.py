@@ -1,6 +1,6 @@
-"""All tests, the slow ones too, in an order drawn by a seed, and a page of what came of them: `make nightly`.
+"""All tests, the slow ones too, in an order drawn by a seed, and a page of the results: `make nightly`.
 
-The draws of property tests are those of the seed, too. The same command with the seed of a page repeats its run.
+The seed also determines the draws of property tests. The same command with the seed of a page repeats its run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parents[1]
 OUTCOMES = ('failure', 'error', 'skipped')
 LONGEST = 10
-"""Tests that the page lists by their time."""
+"""Number of tests that the page lists by their time."""
 HEAD = """# Nightly tests
 
 `make nightly` runs all tests, the slow ones too: files and tests in an order drawn by a seed, property tests with draws
@@ -30,7 +30,7 @@ of that seed. Written by `{command}`: {cases} in {minutes:.0f} minutes; {cores} 
 
 
 def run(words: list[str], report: Path) -> None:
-    """Run pytest and let it write a report."""
+    """Run pytest with a report."""
     command = [sys.executable, '-m', 'pytest', '-q', f'--junitxml={report}', *words]
     subprocess.run(command, cwd=ROOT, check=False)
 
@@ -62,7 +62,7 @@ def _cell(text: str) -> str:
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run the tests, write the page; return 0 where all passed."""
+    """Run the tests, write the page; return 0 if all passed."""
     parser = argparse.ArgumentParser(prog='python test/nightly.py', description=__doc__)
     parser.add_argument('--seed', type=int, default=random.SystemRandom().randrange(10**6), help='of order and draws')
     parser.add_argument('--jobs', default='3', help='workers of pytest (3)')

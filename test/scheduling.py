@@ -1,8 +1,8 @@
-"""Two kinds of test files: those whose tests wait for processes, and those that compute; which worker runs which.
+"""Scheduling of two kinds of test files: tests that wait for processes, and tests that compute.
 
 A test that starts nodes, a browser or a shell spends most of its time waiting: two workers with such tests leave two
-cores idle half of the time. So there is a worker more than cores, which computes beside them, with less priority: tests
-of processes run as if it were not there. A worker without files of its kind takes one of the other.
+cores idle half of the time. So there is one worker more than cores, which computes at lower priority: tests of
+processes are not slowed down. A worker without files of its kind takes one of the other.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WAITING = (
     'cli',
     'docs',
 )
-"""Rooms whose tests start processes, those with the longest files first."""
+"""Packages whose tests start processes, the longest files first."""
 COMPUTING = (
     'examples',
     'governor',
@@ -44,14 +44,14 @@ COMPUTING = (
     'stability',
     'compile',
 )
-"""The other rooms, those with the longest files first: the last file must not be a long one."""
+"""The other packages, the longest files first: the last file must not be a long one."""
 PARTS = ('waiting', 'computing')
 TESTS = Path(__file__).parent
 NICENESS = 5
 
 
-def room_of(path: str | Path) -> str:
-    """Return the room of a test file, the directory of `test` that it lies in; '' for `test` itself or elsewhere."""
+def package_of(path: str | Path) -> str:
+    """Return the package of a test file, its directory in `test`; '' for `test` itself or elsewhere."""
     whole = TESTS.parent / path
     parts = whole.relative_to(TESTS).parts if whole.is_relative_to(TESTS) else ()
     return parts[0] if len(parts) > 1 else ''
@@ -59,18 +59,18 @@ def room_of(path: str | Path) -> str:
 
 def part_of(path: str | Path) -> str:
     """Return the kind of a test file, one of `PARTS`."""
-    return PARTS[0] if room_of(path) in WAITING else PARTS[1]
+    return PARTS[0] if package_of(path) in WAITING else PARTS[1]
 
 
-def place(path: str | Path) -> int:
-    """Return where a file stands in the order of all: files are handed out one by one."""
+def position(path: str | Path) -> int:
+    """Return the position of a file in the order of assignment."""
     order = [*WAITING, *COMPUTING]
-    room = room_of(path)
-    return order.index(room) if room in order else len(order)
+    package = package_of(path)
+    return order.index(package) if package in order else len(order)
 
 
 def shuffle(items: list[pytest.Item], seed: int) -> None:
-    """Put files, and the tests of each, into an order drawn by a seed: tests must not need what others leave behind."""
+    """Shuffle files, and the tests of each, by a seed: tests must not depend on others."""
     dice, files = random.Random(seed), dict[Path, list[pytest.Item]]()
     for item in items:
         files.setdefault(item.path, []).append(item)
@@ -82,23 +82,23 @@ def shuffle(items: list[pytest.Item], seed: int) -> None:
 
 
 def part_of_worker(worker: str, workers: int) -> str:
-    """Return the kind that a worker begins with: gw0 and gw1 of up to four workers wait."""
+    """Return the first kind of a worker: gw0 and gw1 of up to four workers wait."""
     return PARTS[0] if int(worker.removeprefix('gw')) < max(2, (workers + 1) // 2) else PARTS[1]
 
 
 def yield_to_waiting_tests(config: pytest.Config) -> None:
-    """Give a worker that computes less priority; what it starts inherits that."""
-    given = getattr(config, 'workerinput', None)
-    if given is not None and part_of_worker(given['workerid'], given['workercount']) == PARTS[1]:
+    """Lower the priority of a computing worker and its child processes."""
+    worker = getattr(config, 'workerinput', None)
+    if worker is not None and part_of_worker(worker['workerid'], worker['workercount']) == PARTS[1]:
         os.nice(NICENESS)
 
 
 class TwoKindsScheduling(LoadFileScheduling):
-    """Hands out files one by one, to each worker those of its kind as long as there are any."""
+    """Assigns files one by one, to each worker files of its kind while there are any."""
 
     def _assign_work_unit(self, node: Any) -> None:
         part = part_of_worker(node.gateway.id, self.numnodes)
-        own = next((path for path in self.workqueue if part_of(path) == part), None)
-        if own is not None:
-            self.workqueue.move_to_end(own, last=False)
+        path_of_part = next((path for path in self.workqueue if part_of(path) == part), None)
+        if path_of_part is not None:
+            self.workqueue.move_to_end(path_of_part, last=False)
         super()._assign_work_unit(node)

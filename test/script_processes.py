@@ -1,4 +1,4 @@
-"""Scripts of a test folder in processes of their own, which never outlive their test."""
+"""Scripts of a test folder in separate processes that never outlive their test."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from patience import patience
+from timeouts import scaled_timeout
 
 
 class ScriptProcess(subprocess.Popen):
-    """A script in a process of its own, on the embedded runtime unless the environment that it gets says otherwise."""
+    """A script in a separate process, on the embedded runtime unless its environment selects another one."""
 
     def __init__(self, script: Path, *args: str, **environment: str) -> None:
         variables = {**os.environ, 'DYN_NODES_MIDDLEWARE': 'embedded', 'PYTHONUNBUFFERED': '1', **environment}
@@ -38,10 +38,10 @@ class ScriptProcess(subprocess.Popen):
         raise AssertionError(f'{wanted!r} was not printed; stderr: {self.stderr.read()}')
 
     def stop(self, number: int = signal.SIGINT, timeout: float = 5.0) -> tuple[int, str, float]:
-        """Send a signal; return exit code, standard error and the seconds that it took."""
+        """Send a signal; return exit code, standard error and the elapsed time, s."""
         start = time.monotonic()
         self.send_signal(number)
-        _, errors = self.communicate(timeout=patience(timeout))
+        _, errors = self.communicate(timeout=scaled_timeout(timeout))
         return self.returncode, errors, time.monotonic() - start
 
 

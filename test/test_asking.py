@@ -1,4 +1,4 @@
-"""Requests whose answers are lost."""
+"""Requests with lost answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from asking import AGAIN, MATCHED, Question
 
 
 class Client:
-    """Loses the first answers, as many as `lost`."""
+    """Loses the first `lost` answers."""
 
     def __init__(self, lost: int) -> None:
         self.lost, self.is_ready, self.asked = lost, True, 0

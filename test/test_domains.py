@@ -1,4 +1,4 @@
-"""Suites side by side use different DDS domains."""
+"""Concurrent suites use different DDS domains."""
 
 from __future__ import annotations
 

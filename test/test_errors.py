@@ -1,4 +1,4 @@
-"""Errors: one base class for what a user can correct, and one line of text for it."""
+"""Errors that a user can correct have one base class and one line of text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OTHERS = {
     'LengthError': 'the program called compiled code with wrong arrays',
     'DecodeError': 'the bytes of a message, which the runtime drops and counts',
 }
-"""Public exceptions that no user causes, with what they are for."""
+"""Public exceptions that no user causes, with their purpose."""
 OF_RCLPY = ('roslite.runtime.exceptions', 'dyn_nodes.middleware')
 """Modules with the exceptions of rclpy's interface, whose base classes rclpy defines."""
 

@@ -1,4 +1,4 @@
-"""A process that is forked differs in nothing from one that is started."""
+"""A forked process equals a started one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from forking import ForkedProcess, can_fork, start_module
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import RUNTIME
 
@@ -30,8 +30,8 @@ def both(module: str, *words: str, **options: object) -> tuple[ForkedProcess, su
     return forked, subprocess.Popen([sys.executable, '-m', module, *words], env=environment, **PIPES, **options)
 
 
-def own_frames(text: str) -> str:
-    """A text without the lines of a traceback that lead to the program."""
+def program_frames(text: str) -> str:
+    """Return a traceback without the lines that lead to the program."""
     return re.sub(r'  File "(?!.*forked_program).*\n(    .*\n)*', '', text)
 
 
@@ -46,47 +46,47 @@ def in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_surroundings_outputs_and_exit_status_are_the_same(ending, status):
     for options in ({}, {'start_new_session': True}):
-        ended = []
+        ends = []
         for process in both('forked_program', ending, 'a word', **options):
-            output, errors = process.communicate(timeout=patience(30))
-            ended.append((process.returncode, json.loads(output) if output else None, own_frames(errors)))
-        assert ended[0] == ended[1]
-        assert ended[0][0] == status
-        assert 'to standard error' in ended[0][2]
+            output, errors = process.communicate(timeout=scaled_timeout(30))
+            ends.append((process.returncode, json.loads(output) if output else None, program_frames(errors)))
+        assert ends[0] == ends[1]
+        assert ends[0][0] == status
+        assert 'to standard error' in ends[0][2]
 
 
 @pytest.mark.usefixtures('in_tests')
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_signals_end_both_alike(number):
-    ended = []
+    ends = []
     for process in both('forked_program', 'wait'):
         assert json.loads(process.stdout.readline())['domain'] == '7'
         assert process.poll() is None
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.01)
         process.send_signal(number)
-        _, errors = process.communicate(timeout=patience(30))
-        ended.append((process.returncode, process.poll(), own_frames(errors)))
-        process.send_signal(number)  # it has ended: nothing happens
-    assert ended[0] == ended[1]
-    assert ended[0][0] == -number
+        _, errors = process.communicate(timeout=scaled_timeout(30))
+        ends.append((process.returncode, process.poll(), program_frames(errors)))
+        process.send_signal(number)  # it has ended: no effect
+    assert ends[0] == ends[1]
+    assert ends[0][0] == -number
 
 
 @pytest.mark.parametrize('numbers', [[signal.SIGTERM], [signal.SIGINT, signal.SIGINT]])
 def test_nodes_end_alike(numbers):
-    """A node that runs; its ready line, then signals."""
-    ended = []
+    """A running node: its ready line, then signals."""
+    ends = []
     for process in both(
         'dyn_nodes.nodes.can_bridge_node', '--ros-args', '-p', 'mapping:=log_loader', '-p', 'interface:=virtual'
     ):
         first = process.stderr.readline()
         for number in numbers:
             process.send_signal(number)
-        output, _ = process.communicate(timeout=patience(30))
-        ended.append((process.returncode, output, re.sub(r'[\d.]+', '', first)))
-    assert ended[0] == ended[1]
-    assert ended[0][0] == 0
-    assert 'can_bridge' in ended[0][2]
+        output, _ = process.communicate(timeout=scaled_timeout(30))
+        ends.append((process.returncode, output, re.sub(r'[\d.]+', '', first)))
+    assert ends[0] == ends[1]
+    assert ends[0][0] == 0
+    assert 'can_bridge' in ends[0][2]
 
 
 def test_an_environment_that_imports_may_read_is_started():
@@ -100,28 +100,28 @@ CHANGES = re.compile(
     r'|os\.(putenv|unsetenv|chdir|umask|nice)\(|matplotlib\.use\(|set_start_method\(|sys\.path\.(insert|append)'
     r'|np\.seterr\(|setlocale\(|setdefaulttimeout\('
 )
-OWN_PROCESS = {'entry.py': 'os.environ.setdefault('}
+OF_THE_PROCESS = {'entry.py': 'os.environ.setdefault('}
 """The start of a process, before the first import that reads the variable."""
 
 
 def test_no_program_changes_what_belongs_to_the_process_of_its_caller():
     """Environment, working directory and settings of libraries: a notebook or a test may call any of them."""
     root = Path(__file__).resolve().parents[1]
-    found = [
+    changes = [
         f'{path.relative_to(root)}: {match.group()}'
         for package in ('dyn_nodes', 'roslite')
         for path in sorted((root / package).rglob('*.py'))
         for match in CHANGES.finditer(path.read_text())
-        if OWN_PROCESS.get(path.name) != match.group()
+        if OF_THE_PROCESS.get(path.name) != match.group()
     ]
-    assert found == []
+    assert changes == []
 
 
 def test_the_start_of_a_recorder_gives_back_the_handlers_of_signals(monkeypatch):
     from dyn_nodes.nodes import recorder_node
 
     monkeypatch.setenv('ROS_DOMAIN_ID', 'none')
-    monkeypatch.setattr(recorder_node.faulthandler, 'enable', lambda: None)  # needs a descriptor, which a test takes
+    monkeypatch.setattr(recorder_node.faulthandler, 'enable', lambda: None)  # it needs a descriptor used by the test
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with pytest.raises(ValueError, match='ROS_DOMAIN_ID'):
         recorder_node.main([])

@@ -1,11 +1,11 @@
-"""No module imports itself over others, imports inside functions and under TYPE_CHECKING included."""
+"""No import cycles between modules, including imports inside functions and under TYPE_CHECKING."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from test_layers import PACKAGE, house, roslite
+from test_layers import PACKAGE, imports_of_package, roslite
 
 
 def module_of(path: Path) -> str:
@@ -14,18 +14,18 @@ def module_of(path: Path) -> str:
 
 
 def imported_modules(importer: str, names: Iterable[str], modules: Iterable[str]) -> set[str]:
-    """Modules behind the absolute names that a module imports: `a.b.f` is the module `a.b` where `f` is no module."""
-    known = set(modules)
-    found = {name if name in known else name.rpartition('.')[0] for name in names}
-    return (found & known) - {importer}
+    """Return the modules of imported absolute names: `a.b.f` is the module `a.b` if `f` is no module."""
+    local = set(modules)
+    imported = {name if name in local else name.rpartition('.')[0] for name in names}
+    return (imported & local) - {importer}
 
 
 def circles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
-    """Sets of modules that import each other: the strongly connected components of more than one (Tarjan 1972)."""
+    """Return the sets of modules that import each other: strongly connected components (Tarjan 1972)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
-    found: list[list[str]] = []
+    components: list[list[str]] = []
 
     def visit(module: str) -> None:
         index[module] = low[module] = len(index)
@@ -37,28 +37,28 @@ def circles(graph: Mapping[str, Iterable[str]]) -> list[list[str]]:
             elif other in stack:
                 low[module] = min(low[module], index[other])
         if low[module] == index[module]:
-            place = stack.index(module)
-            component = stack[place:]
-            del stack[place:]
+            first = stack.index(module)
+            component = stack[first:]
+            del stack[first:]
             if len(component) > 1:
-                found.append(sorted(component))
+                components.append(sorted(component))
 
     for module in graph:
         if module not in index:
             visit(module)
-    return found
+    return components
 
 
 def test_no_modules_import_each_other():
-    imports = {**house(), **roslite()}
+    imports = {**imports_of_package(), **roslite()}
     modules = {module_of(path): path for path in imports}
     graph = {
         module: imported_modules(module, (name for _, name in imports[path]), modules)
         for module, path in modules.items()
     }
     assert sum(len(others) for others in graph.values()) > len(modules), 'the imports are found'
-    found = [' <-> '.join(name.removeprefix('dyn_nodes.') for name in circle) for circle in circles(graph)]
-    assert found == []
+    names = [' <-> '.join(name.removeprefix('dyn_nodes.') for name in circle) for circle in circles(graph)]
+    assert names == []
 
 
 def test_circles_are_found_and_trees_are_not():

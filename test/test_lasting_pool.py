@@ -1,4 +1,4 @@
-"""Processes that share out work survive the loss of any of them, and the results are those of one process."""
+"""A pool of processes survives the loss of any of them, with the results of one process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.cli import main
 from dyn_nodes.common.processes import MOST_LOSSES, LastingPool, ProcessesLostError
@@ -24,7 +24,7 @@ def square(number: int) -> int:
 
 
 def fragile(work: tuple[str, int]) -> int:
-    """Kill the own process, once for each number that the folder does not hold yet."""
+    """Kill this process, once for each number missing in the folder."""
     folder, number = work
     mark = Path(folder) / str(number)
     if number % 5 == 3 and not mark.exists():
@@ -50,12 +50,12 @@ def greeting(number: int) -> str:
 @pytest.mark.parametrize('together', [1, 3])
 def test_results_are_complete_and_in_order_whatever_process_is_killed(tmp_path, together):
     with LastingPool(2) as pool:
-        found = list(pool.map(fragile, [(str(tmp_path), number) for number in range(12)], together))
-    assert found == [number * number for number in range(12)]
+        results = list(pool.map(fragile, [(str(tmp_path), number) for number in range(12)], together))
+    assert results == [number * number for number in range(12)]
     assert {path.name for path in tmp_path.iterdir()} == {'3', '8'}
 
 
-def test_a_process_that_is_replaced_begins_as_the_others(tmp_path):
+def test_a_process_that_is_replaced_starts_as_the_others(tmp_path):
     with LastingPool(1, greet, ('hello',)) as pool:
         results = pool.map(greeting, range(4))
         assert next(results) == 'hello 0'
@@ -101,17 +101,17 @@ def test_no_process_outlives_its_driver(tmp_path):
     made = subprocess.run([sys.executable, path], capture_output=True, text=True, env=environment, cwd=PACKAGE.parent)
     pids = [int(word) for word in made.stdout.split()]
     assert len(pids) == 2, made.stderr
-    end = time.monotonic() + patience(10)
+    end = time.monotonic() + scaled_timeout(10)
     while any(Path(f'/proc/{pid}').exists() for pid in pids):
         assert time.monotonic() < end
         time.sleep(0.05)
 
 
 def test_no_other_module_makes_a_pool_of_its_own():
-    found = [
+    users = [
         str(path.relative_to(PACKAGE.parent))
         for package in (PACKAGE, PACKAGE.parent / 'roslite')
         for path in package.rglob('*.py')
         if re.search(r'(ProcessPoolExecutor|\.Pool)\(', path.read_text())
     ]
-    assert found == ['dyn_nodes/common/processes.py']
+    assert users == ['dyn_nodes/common/processes.py']

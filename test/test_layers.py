@@ -1,4 +1,4 @@
-"""The walls of the house (DESIGN, section 3), read off the imports of every module, those inside functions included."""
+"""Layers of the architecture (DESIGN, section 3), checked by the imports of every module, also inside functions."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ LAYERS = (
     {'commands', 'cli', 'entry'},
     {'studies'},
 )
-LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
-# rooms beside the layers: which layer is the lowest that may use them; they know none of the layers
+LEVEL = {package: level for level, packages in enumerate(LAYERS) for package in packages}
+# packages beside the layers: the lowest layer that may use them; they import none of the layers
 BESIDE = {
     'common': 0,
     'common/errors': 0,
@@ -42,7 +42,7 @@ BESIDE = {
     'simulation/guards': LEVEL['simulation'],
     'viewer': LEVEL['nodes'],
 }
-# modules of dyn_nodes/middleware that are the same with and without ROS: which layer is the lowest that may use them
+# modules of dyn_nodes/middleware that are the same with and without ROS: the lowest layer that may use them
 ADAPTERS = {
     'bags': LEVEL['nodes'],
     'bag_reader': LEVEL['nodes'],
@@ -50,36 +50,36 @@ ADAPTERS = {
     'parameter_files': LEVEL['commands'],
 }
 OF_ROSLITE = {'middleware', 'common/errors', 'common/textfile', 'common/printing'}
-"""Rooms that import roslite; the modules of `common` only export its errors and its functions for text and YAML."""
+"""Packages that import roslite; the modules of `common` only export its errors and its functions for text and YAML."""
 MIDDLEWARE_USERS = {'nodes', 'commands', 'cli', 'middleware'}
 ROS = {'rclpy', 'cyclonedds', 'rosbags', 'rosidl_runtime_py', 'rosbag2_py', 'ament_index_python', 'launch_ros'}
-ROS_FREE = {room for room, level in LEVEL.items() if level < LEVEL['nodes']} | {'compile'}
+ROS_FREE = {package for package, level in LEVEL.items() if level < LEVEL['nodes']} | {'compile'}
 
 
-def room(parts: Sequence[str]) -> str:
-    """Return the room of a module, by the parts of its path or name: a package in another one may be a room."""
+def package_at(parts: Sequence[str]) -> str:
+    """Return the package of a module by the parts of its path or name; some subpackages count as packages."""
     nested = '/'.join(parts[:2]).removesuffix('.py')
     return nested if nested in LEVEL or nested in BESIDE else parts[0].removesuffix('.py')
 
 
-def room_of(path: Path) -> str:
-    return room(path.relative_to(PACKAGE).parts)
+def package_of(path: Path) -> str:
+    return package_at(path.relative_to(PACKAGE).parts)
 
 
 def imports_of(path: Path) -> list[tuple[int, str]]:
-    """Line and absolute name of every import in a module."""
+    """Return line and absolute name of every import in a module."""
     root = PACKAGE if path.is_relative_to(PACKAGE) else ROSLITE
     package = ('dyn_nodes' if root == PACKAGE else 'roslite', *path.relative_to(root).parent.parts)
-    found = []
+    imports = []
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found += [(node.lineno, alias.name) for alias in node.names]
+            imports += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             start = '.'.join(package[: len(package) - node.level + 1]) + '.' if node.level else ''
             module = start + (node.module or '')
-            # `from dyn_nodes import simulation` names a room in its alias
-            found += [(node.lineno, f'{module.rstrip(".")}.{alias.name}') for alias in node.names]
-    return found
+            # `from dyn_nodes import simulation` names a package in its alias
+            imports += [(node.lineno, f'{module.rstrip(".")}.{alias.name}') for alias in node.names]
+    return imports
 
 
 def modules_of(package: Path) -> list[Path]:
@@ -90,38 +90,41 @@ MODULES = modules_of(PACKAGE)
 
 
 @cache
-def house() -> dict[Path, list[tuple[int, str]]]:
-    """Imports of every module, read by the tests that want them and not by every process that collects."""
+def imports_of_package() -> dict[Path, list[tuple[int, str]]]:
+    """Return the imports of every module; cached, and not read at collection."""
     return {path: imports_of(path) for path in MODULES}
 
 
 @cache
 def roslite() -> dict[Path, list[tuple[int, str]]]:
-    """Imports of every module of roslite."""
+    """Return the imports of every module of roslite."""
     return {path: imports_of(path) for path in modules_of(ROSLITE)}
 
 
-def house_imports(path: Path) -> list[tuple[str, str]]:
-    """(place, room imported) of every import of this package's own rooms; an adapter is `middleware.bags` and so on."""
+def package_imports(path: Path) -> list[tuple[str, str]]:
+    """Return (location, package) of every import from dyn_nodes; adapters are `middleware.bags` and so on."""
     result = []
-    for line, name in house()[path]:
+    for line, name in imports_of_package()[path]:
         parts = name.split('.')
         if parts[0] == 'dyn_nodes' and len(parts) > 1:
             is_adapter = parts[1] == 'middleware' and len(parts) > 2 and parts[2] in ADAPTERS
-            name_of_room = f'middleware.{parts[2]}' if is_adapter else room(parts[1:])
-            result.append((f'{path.relative_to(PACKAGE.parent)}:{line} imports {name}', name_of_room))
+            target = f'middleware.{parts[2]}' if is_adapter else package_at(parts[1:])
+            result.append((f'{path.relative_to(PACKAGE.parent)}:{line} imports {name}', target))
     return result
 
 
 def violations(rule) -> list[str]:
     return [
-        place for path in MODULES for place, room in house_imports(path) if not rule(room_of(path), room, path, place)
+        location
+        for path in MODULES
+        for location, target in package_imports(path)
+        if not rule(package_of(path), target, path, location)
     ]
 
 
-def test_every_room_has_its_place():
-    rooms = {room_of(path) for path in MODULES} - {'__init__', '__main__'}
-    assert rooms <= set(LEVEL) | set(BESIDE) | {'middleware'}, 'a new room needs a place in DESIGN section 3 and here'
+def test_every_package_has_a_layer():
+    present = {package_of(path) for path in MODULES} - {'__init__', '__main__'}
+    assert present <= set(LEVEL) | set(BESIDE) | {'middleware'}, 'add a new package to DESIGN section 3 and here'
 
 
 def test_the_package_has_at_most_twenty_packages_and_three_loose_modules():
@@ -140,19 +143,19 @@ def test_lower_layers_never_import_higher_ones_or_their_neighbours():
     assert violations(allowed) == []
 
 
-def test_compile_knows_no_physics():
+def test_compile_imports_no_physics():
     allowed = {'compile', 'common', 'common/errors'}
     assert violations(lambda importer, imported, *_: importer != 'compile' or imported in allowed) == []
 
 
-def test_rooms_beside_the_layers_know_none_of_them():
+def test_packages_beside_the_layers_import_none_of_them():
     def allowed(importer, imported, *_):
         return importer not in BESIDE or imported == importer or imported in BESIDE
 
     assert violations(allowed) == []
 
 
-def test_rooms_beside_the_layers_are_used_from_their_layer_on():
+def test_packages_beside_the_layers_are_used_from_their_layer_on():
     def allowed(importer, imported, *_):
         return imported not in BESIDE or importer not in LEVEL or LEVEL[importer] >= BESIDE[imported]
 
@@ -167,7 +170,7 @@ def test_middleware_is_imported_by_nodes_and_commands_only():
     assert violations(lambda importer, imported, *_: imported != 'middleware' or importer in MIDDLEWARE_USERS) == []
 
 
-def test_middleware_knows_nothing_else_of_the_house():
+def test_middleware_imports_nothing_else_of_the_package():
     allowed = {'middleware', 'common'}  # common/share finds launch files; it imports no machine model
     assert violations(lambda importer, imported, *_: importer != 'middleware' or imported in allowed) == []
 
@@ -187,9 +190,11 @@ def roslite_imports(imports: list[tuple[int, str]]) -> list[str]:
 
 
 def test_roslite_is_reached_over_the_middleware_only():
-    found = {str(path.relative_to(PACKAGE)) for path, imports in house().items() if roslite_imports(imports)}
-    assert {name for name in found if room_of(PACKAGE / name) not in OF_ROSLITE} == set()
-    named = {room_of(path) for path in MODULES if re.search(r'\broslite\.\w', path.read_text())}
+    users = {
+        str(path.relative_to(PACKAGE)) for path, imports in imports_of_package().items() if roslite_imports(imports)
+    }
+    assert {name for name in users if package_of(PACKAGE / name) not in OF_ROSLITE} == set()
+    named = {package_of(path) for path in MODULES if re.search(r'\broslite\.\w', path.read_text())}
     assert named <= OF_ROSLITE, 'by name, as in import_module'
 
 
@@ -199,43 +204,43 @@ def test_modules_that_export_functions_of_roslite_define_none(module):
     assert all(isinstance(node, ast.Expr | ast.ImportFrom | ast.Assign) for node in body)
 
 
-def test_roslite_knows_nothing_of_this_package():
-    found = [
+def test_roslite_imports_nothing_of_this_package():
+    imported = [
         f'{path.relative_to(ROSLITE.parent)}:{line} imports {name}'
         for path, imports in roslite().items()
         for line, name in imports
         if name.split('.')[0] == PACKAGE.name
     ]
-    assert found == []
+    assert imported == []
     named = [path for path in ROSLITE.rglob('*.py') if re.search(r'\bdyn_nodes[.:]\w', path.read_text())]
     assert named == [], 'by name, as in import_module'
 
 
-def test_parts_of_roslite_do_not_know_each_other():
+def test_parts_of_roslite_do_not_import_each_other():
     parts = {path.name for path in ROSLITE.iterdir() if (path / '__init__.py').is_file()}
     assert parts == {'bags', 'launching', 'runtime'}
-    found = [
+    imported = [
         f'{path.relative_to(ROSLITE.parent)} imports {name}'
         for path, imports in roslite().items()
         for name in roslite_imports(imports)
         if name.split('.')[1] in parts - {path.relative_to(ROSLITE).parts[0]}
     ]
-    assert found == []
+    assert imported == []
 
 
 def test_roslite_has_the_version_of_the_distribution():
     assert importlib.import_module('roslite').__version__ == importlib.import_module('dyn_nodes').__version__
 
 
-def test_nothing_below_the_nodes_knows_ros():
-    found = [
+def test_nothing_below_the_nodes_imports_ros():
+    imported = [
         f'{path.relative_to(PACKAGE.parent)}:{line} imports {name}'
-        for path, imports in house().items()
-        if room_of(path) in ROS_FREE
+        for path, imports in imports_of_package().items()
+        if package_of(path) in ROS_FREE
         for line, name in imports
         if name.split('.')[0] in ROS or name.split('.')[0].endswith('_msgs')
     ]
-    assert found == []
+    assert imported == []
 
 
 @pytest.mark.parametrize(
@@ -257,13 +262,13 @@ def test_imports_are_found_in_every_spelling(monkeypatch, tmp_path, text, expect
 
 
 def test_simulation_stays_small():
-    """It became the place of whatever needs a compiled machine once: other rooms have their own."""
+    """`simulation` must not collect everything that needs a compiled machine: use the other packages."""
     lines = [len(path.read_text().splitlines()) for path in (PACKAGE / 'simulation').glob('*.py')]
-    assert sum(lines) <= 5500, 'simplify, or see which room the newcomer belongs to (docs/contributing/index.md)'
+    assert sum(lines) <= 5500, 'simplify, or move the new module to its package (docs/contributing/index.md)'
 
 
-def test_tests_lie_in_the_room_of_what_they_test():
-    """Others are of folders beside the package, of processes, of whole vehicles, and of files that are faulty."""
+def test_tests_are_in_the_folder_of_the_tested_package():
+    """The other folders test directories beside the package, processes, whole vehicles and faulty files."""
     beside = {
         'benchmarks',
         'docs',
@@ -278,8 +283,10 @@ def test_tests_lie_in_the_room_of_what_they_test():
         'corpus',
     }
     tests = PACKAGE.parent / 'test'
-    rooms = {folder.name for folder in tests.iterdir() if any(folder.glob('**/test_*.py'))} | {'corpus'}
-    known = {path.name for path in PACKAGE.rglob('*') if path.is_dir()} | {path.stem for path in PACKAGE.glob('*.py')}
-    assert rooms - known == beside
+    folders = {folder.name for folder in tests.iterdir() if any(folder.glob('**/test_*.py'))} | {'corpus'}
+    existing = {path.name for path in PACKAGE.rglob('*') if path.is_dir()} | {
+        path.stem for path in PACKAGE.glob('*.py')
+    }
+    assert folders - existing == beside
     sources = {folder.name for folder in (tests / 'studies').iterdir() if any(folder.glob('test_*.py'))}
     assert all((PACKAGE / 'studies' / source).is_dir() for source in sources)

@@ -1,4 +1,4 @@
-"""The lock files: everything that setup.py declares, for every supported Python, with hashes (`make lock`)."""
+"""The lock files contain every dependency of setup.py, for every supported Python, with hashes (`make lock`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 from test_oldest_dependencies import ROOT, keyword, pinned
 
 LOCKS = {'full': ('full',), 'dev': ('dev',), 'oldest': ('test',), 'ros': ('ros', 'test')}
-"""Extras that each lock file of an environment holds."""
+"""Extras in each lock file of an environment."""
 PYTHONS = ('3.10', '3.11', '3.12', '3.13')
 FILES = sorted((ROOT / 'lock').glob('*.txt'))
 
@@ -31,12 +31,12 @@ def _environment(python: str) -> dict[str, str]:
 
 @cache
 def _entries(path: Path) -> list[str]:
-    """The requirements of a lock file, each with its hashes."""
+    """Return the requirements of a lock file, each with its hashes."""
     return [' '.join(text.split()) for text in path.read_text().replace('\\\n', ' ').splitlines()]
 
 
 def _locked(path: Path, python: str) -> dict[str, list[str]]:
-    """Versions of a lock file that pip installs for a Python on Linux, by name."""
+    """Return the versions of a lock file that pip installs for a Python on Linux, by name."""
     versions: dict[str, list[str]] = {}
     for entry in _entries(path):
         item = Requirement(entry.partition(' --hash=')[0])
@@ -48,7 +48,7 @@ def _locked(path: Path, python: str) -> dict[str, list[str]]:
 
 
 def _declared(extras: tuple[str, ...]) -> list[Requirement]:
-    """What this package needs with extras, those of its extras that they name included."""
+    """Return the requirements of this package with extras, including extras that they name."""
     of_extras = keyword('extras_require')
     texts = [*keyword('install_requires'), *(text for extra in extras for text in of_extras[extra])]
     result = []

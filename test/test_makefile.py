@@ -1,4 +1,4 @@
-"""What the Makefile gives to the programs that it starts."""
+"""Environment of the programs that the Makefile starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of measures: complete, and the only one."""
+"""The table of measures is complete and the only one."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ HEXAGON = np.array([(np.cos(a), np.sin(a), 0.0) for a in np.linspace(0.0, 2.0 * 
 
 @pytest.mark.parametrize('name', MEASURES)
 def test_every_measure_is_computed_in_the_unit_and_number_that_the_table_gives(name):
-    known = {'normal_loads': np.full(6, 16.35), 'friction': np.full(6, 0.7)}
-    support = Support(HEXAGON, (0.1, 0, 0.8), (0, 0, -98.1), (0, 0, 0), 10.0, **known)
+    inputs = {'normal_loads': np.full(6, 16.35), 'friction': np.full(6, 0.7)}
+    support = Support(HEXAGON, (0.1, 0, 0.8), (0, 0, -98.1), (0, 0, 0), 10.0, **inputs)
     margin = margins(support, [name])[name]
-    found = measure(name)
+    entry = measure(name)
     assert margin.valid
     assert margin.value > 0.0
-    assert margin.unit == found.unit
-    assert len(margin.edges) == (2 if found.per == 'end' else 6)
+    assert margin.unit == entry.unit
+    assert len(margin.edges) == (2 if entry.per == 'end' else 6)
     assert margin.value == pytest.approx(np.min(margin.edges))
-    if found.full_scale is not None:
-        assert margin.value <= found.full_scale(len(margin.edges)) * (1.0 + 1e-12)
+    if entry.full_scale is not None:
+        assert margin.value <= entry.full_scale(len(margin.edges)) * (1.0 + 1e-12)
 
 
 @pytest.mark.parametrize('name', MEASURES)
 def test_every_measure_has_words(name):
-    found = measure(name)
-    assert found.name == name
-    assert found.label
-    assert found.meaning.endswith('.')
-    assert found.unit in AXES
-    assert measure_of(found.topic) is found
+    entry = measure(name)
+    assert entry.name == name
+    assert entry.label
+    assert entry.meaning.endswith('.')
+    assert entry.unit in AXES
+    assert measure_of(entry.topic) is entry
     assert callable(function_of(name))
 
 
-def test_an_unknown_measure_is_refused_by_name_and_shown_under_its_own():
+def test_an_unknown_measure_is_rejected_by_name_and_shown_under_its_name():
     with pytest.raises(KeyError, match="unknown stability measure 'mine'; known: static, "):
         measure('mine')
     assert measure_of('my_margin').label == 'my margin'
@@ -61,9 +61,9 @@ def test_the_table_loads_nothing_that_computes():
 
 
 def test_no_other_table_is_keyed_by_measures():
-    """What differs between measures stands in one place."""
+    """Differences between measures are defined in one table."""
     names = {*MEASURES, 'zmp_degree'}
-    found = []
+    tables = []
     for path in sorted((ROOT / 'dyn_nodes').rglob('*.py')):
         text = path.read_text(encoding='utf-8')
         if sum(name in text for name in names) < 2:
@@ -72,12 +72,12 @@ def test_no_other_table_is_keyed_by_measures():
             if isinstance(node, ast.Dict):
                 keys = {key.value for key in node.keys if isinstance(key, ast.Constant)}
                 if len(keys & names) > 1:
-                    found.append(f'{path.relative_to(ROOT)}:{node.lineno}')
-    assert found == []
+                    tables.append(f'{path.relative_to(ROOT)}:{node.lineno}')
+    assert tables == []
 
 
 def test_the_theory_page_lists_every_measure_with_its_unit():
     page = (ROOT / 'docs' / 'theory' / 'stability.md').read_text(encoding='utf-8')
     rows = dict(re.findall(r'^\| (`[^|]*) \| ([^|]+) \|', page, flags=re.MULTILINE))
     listed = {name: unit for names, unit in rows.items() for name in re.findall(r'`(\w+)`', names.split(', topic')[0])}
-    assert listed == {name: found.unit for name, found in MEASURES.items()}
+    assert listed == {name: entry.unit for name, entry in MEASURES.items()}

@@ -1,4 +1,4 @@
-"""The nightly tests run in an order drawn by a seed, and their page says what failed, by name."""
+"""The nightly tests run in an order drawn by a seed, and their page lists the failures."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ def items():
 
 
 def names(seed):
-    found = items()
-    scheduling.shuffle(found, seed)
-    return [(own.path.name, own.name) for own in found]
+    tests = items()
+    scheduling.shuffle(tests, seed)
+    return [(item.path.name, item.name) for item in tests]
 
 
-def test_an_order_is_that_of_its_seed_and_has_every_test_once():
-    plain = [(own.path.name, own.name) for own in items()]
+def test_the_order_is_determined_by_the_seed_and_has_every_test_once():
+    plain = [(item.path.name, item.name) for item in items()]
     assert names(1) == names(1) != names(2)
     assert sorted(names(1)) == plain != names(1)
     backwards = items()[::-1]
     scheduling.shuffle(backwards, 1)
-    assert [own.path.name for own in backwards] == [file for file, _ in names(1)]
+    assert [item.path.name for item in backwards] == [file for file, _ in names(1)]
 
 
 def test_the_tests_of_a_file_stay_together():
@@ -52,7 +52,7 @@ def test_the_page_counts_and_names_what_failed(tmp_path):
     assert '| test/can/test\\_a.py::test\\_b\\[x\\|y] | 80 |' in lines
 
 
-def test_a_page_without_failures_says_so_and_one_without_tests_has_not_passed(tmp_path):
+def test_the_page_reports_no_failures_and_a_run_without_tests_has_not_passed(tmp_path):
     (tmp_path / 'report.xml').write_text('<testsuite time="1"><testcase classname="a" name="b"/></testsuite>')
     text, passed = nightly.page(tmp_path / 'report.xml', 'x')
     assert passed
@@ -63,14 +63,14 @@ def test_a_page_without_failures_says_so_and_one_without_tests_has_not_passed(tm
 
 @pytest.mark.parametrize('passes', [True, False])
 def test_the_command_runs_the_tests_by_its_seed_and_writes_the_page(tmp_path, monkeypatch, passes):
-    given = []
+    arguments = []
 
     def run(words, report):
-        given.extend(words)
+        arguments.extend(words)
         report.write_text('<testsuite time="1"><testcase classname="a" name="b"/></testsuite>' if passes else REPORT)
 
     monkeypatch.setattr(nightly, 'run', run)
     out = tmp_path / 'nightly.md'
     assert nightly.main(['--seed', '7', '--out', str(out), 'test/can']) == (0 if passes else 1)
-    assert {'--shuffle=7', '--hypothesis-seed=7', 'test/can'} <= set(given)
+    assert {'--shuffle=7', '--hypothesis-seed=7', 'test/can'} <= set(arguments)
     assert 'Written by `python test/nightly.py --seed 7 test/can`' in out.read_text()

@@ -1,4 +1,4 @@
-"""The versions that setup.py promises are those of test/oldest.txt, with which the tests run."""
+"""The least versions in setup.py are the tested versions of test/oldest.txt."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def keyword(name: str) -> Any:
-    """The value of an argument of `setup`."""
+    """Return the value of an argument of `setup`."""
     tree = ast.parse((ROOT / 'setup.py').read_text())
     (value,) = [
         entry.value
@@ -27,18 +27,18 @@ def keyword(name: str) -> Any:
 
 
 def required() -> dict[str, str]:
-    """Least versions of `install_requires`, by name."""
+    """Return the least versions of `install_requires`, by name."""
     requirements = [Requirement(text) for text in keyword('install_requires')]
     return {item.name: str(item.specifier) for item in requirements}
 
 
 def of_extras() -> dict[str, set[str]]:
-    """Versions that the extras ask for, by name."""
-    found: dict[str, set[str]] = {}
+    """Return the versions required by the extras, by name."""
+    requirements: dict[str, set[str]] = {}
     for texts in keyword('extras_require').values():
         for item in map(Requirement, texts):
-            found.setdefault(item.name, set()).add(str(item.specifier))
-    return found
+            requirements.setdefault(item.name, set()).add(str(item.specifier))
+    return requirements
 
 
 def pinned() -> list[Requirement]:
@@ -46,7 +46,7 @@ def pinned() -> list[Requirement]:
     return [Requirement(line) for line in lines if line and not line.startswith('#')]
 
 
-def test_the_oldest_versions_that_are_promised_are_those_that_are_tested():
+def test_the_least_declared_versions_are_the_tested_ones():
     oldest: dict[str, Version] = {}
     for item in pinned():
         (pin,) = item.specifier

@@ -1,4 +1,4 @@
-"""Private names of third-party packages: each is used by one adapter, and a version that lacks one is named here."""
+"""Private names of third-party packages: each is used by one adapter, and versions without them are detected here."""
 
 from __future__ import annotations
 
@@ -78,11 +78,11 @@ PARAMETERS = {
     'viser._messages.GuiUpdateMessage': None,
     'viser._messages.ViewerCameraMessage': None,
 }
-"""Names of modules and classes that the adapters of Numba and viser use, with parameters where they are called."""
+"""Names of modules and classes used by the adapters of Numba and viser, with parameters of calls."""
 
 
 def _resolve(name: str) -> Any:
-    """Return what a dotted name means; fail with the part that is missing and the version of its package."""
+    """Return the object of a dotted name; fail with the missing part and the version of its package."""
     parts = name.split('.')
     thing: Any = import_module(parts[0])
     for count, part in enumerate(parts[1:], start=2):
@@ -105,14 +105,14 @@ def test_the_installed_version_has_each_name_that_an_adapter_uses(name):
         assert list(inspect.signature(thing).parameters) == PARAMETERS[name], f'{name} has other parameters'
 
 
-def test_the_error_names_what_a_version_lacks():
+def test_the_error_names_the_missing_part_of_a_version():
     with pytest.raises(pytest.fail.Exception, match=r'numba [0-9.]+\S*: numba\.core\.caching has no NoSuchCache'):
         _resolve('numba.core.caching.NoSuchCache')
 
 
-def _has_attributes(thing: object, names: str, what: str) -> None:
+def _has_attributes(thing: object, names: str, owner: str) -> None:
     missing = [name for name in names.split() if not hasattr(thing, name)]
-    assert not missing, f'{what} has no {", ".join(missing)}'
+    assert not missing, f'{owner} has no {", ".join(missing)}'
 
 
 def test_objects_of_numba_have_the_attributes_that_the_adapter_uses():
@@ -171,7 +171,7 @@ def _tree(module: str) -> ast.Module:
 
 
 def _defined(tree: ast.AST) -> set[str]:
-    """Private names that a module gives to what it defines: functions, classes, variables, attributes, arguments."""
+    """Return the private names that a module defines: functions, classes, variables, attributes, arguments."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -184,18 +184,18 @@ def _defined(tree: ast.AST) -> set[str]:
 
 
 def _foreign_names(module: str) -> set[str]:
-    """Private names of other packages that a module imports, or that it uses and this package defines nowhere."""
-    found = set()
+    """Return the private names of other packages that a module imports, or uses without defining them."""
+    foreign = set()
     for node in ast.walk(_tree(module)):
         if isinstance(node, ast.Attribute) and _is_private(node.attr):
-            found |= {node.attr} - _names_of_this_package() - STANDARD
+            foreign |= {node.attr} - _names_of_this_package() - STANDARD
         for name in _imported(node):
             package = name.split('.')[0]
             if package in ('dyn_nodes', 'roslite') or package in sys.stdlib_module_names:
                 continue
             if any(map(_is_private, name.split('.'))) or (package == 'numba' and not _is_public_of_numba(name)):
-                found.add(name)
-    return found
+                foreign.add(name)
+    return foreign
 
 
 def _imported(node: ast.AST) -> list[str]:
@@ -216,10 +216,10 @@ def _names_of_this_package() -> set[str]:
 
 
 def test_only_adapters_use_private_names_of_other_packages():
-    found = {module: names for module in MODULES if (names := _foreign_names(module))}
-    others = {module: sorted(names) for module, names in found.items() if module not in ADAPTERS}
+    users = {module: names for module in MODULES if (names := _foreign_names(module))}
+    others = {module: sorted(names) for module, names in users.items() if module not in ADAPTERS}
     assert not others, 'move them to the adapter of their package'
-    assert set(ADAPTERS) == set(found), 'an adapter that needs no private name is none'
+    assert set(ADAPTERS) == set(users), 'remove adapters without private names'
 
 
 def test_the_adapters_of_numba_and_viser_use_no_name_that_is_not_checked_above():

@@ -1,4 +1,4 @@
-"""Readers of foreign formats run in a process of their own and end within bounds of memory and processor time."""
+"""Readers of foreign formats run in a separate process within limits of memory and processor time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.common import readers
 from dyn_nodes.common.readers import CHUNK, ReaderError, read_apart
@@ -40,9 +40,9 @@ def dying(path):
 
 @pytest.fixture
 def path(tmp_path):
-    found = tmp_path / 'file'
-    found.write_bytes(b'0')
-    return found
+    file = tmp_path / 'file'
+    file.write_bytes(b'0')
+    return file
 
 
 def fault_of(*task):
@@ -52,7 +52,7 @@ def fault_of(*task):
 
 
 @pytest.mark.parametrize('count', [0, 1, CHUNK, 2 * CHUNK + 1])
-def test_entries_come_in_their_order_whatever_is_printed_beside_them(path, count):
+def test_entries_keep_their_order_despite_other_output(path, count):
     assert list(read_apart(counting, path, count)) == list(range(count))
 
 
@@ -75,7 +75,7 @@ def test_the_death_of_a_reader_is_a_line_after_what_it_has_read(path):
     assert fault_of(dying, path) == 'a file on which its reader crashes (exit status -11)'
 
 
-def test_a_reader_that_is_not_wanted_any_more_ends(path, monkeypatch):
+def test_a_cancelled_reader_ends(path, monkeypatch):
     made = []
     real = readers.subprocess.Popen
     monkeypatch.setattr(
@@ -84,7 +84,7 @@ def test_a_reader_that_is_not_wanted_any_more_ends(path, monkeypatch):
     entries = read_apart(counting, path, 10**9)
     assert next(entries) == 0
     entries.close()
-    assert made[0].wait(patience(10.0)) == -signal.SIGKILL
+    assert made[0].wait(scaled_timeout(10.0)) == -signal.SIGKILL
 
 
 def test_nothing_is_imported_from_the_working_directory(path, tmp_path, monkeypatch):

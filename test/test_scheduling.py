@@ -1,4 +1,4 @@
-"""Workers begin with the files of their kind, and every file is run once."""
+"""Workers start with the files of their kind, and every file is run once."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ FILES = {
 
 
 class Worker:
-    """Takes the numbers of the tests that it is to run."""
+    """Stores the numbers of the assigned tests."""
 
     def __init__(self, name: str) -> None:
         self.gateway, self.shutting_down = SimpleNamespace(id=name), False
-        self.given: list[int] = []
+        self.assigned: list[int] = []
 
     def send_runtest_some(self, numbers: list[int]) -> None:
-        self.given += numbers
+        self.assigned += numbers
 
     def shutdown(self) -> None:
         self.shutting_down = True
 
 
 def scheduled(count: int) -> tuple[Any, list[Worker], list[str]]:
-    """Return a scheduler that has given its first files to so many workers, and the tests, five a file."""
-    paths = sorted([*FILES['computing'], *FILES['waiting']], key=scheduling.place)
+    """Return a scheduler that has assigned its first files to `count` workers, and the tests, five a file."""
+    paths = sorted([*FILES['computing'], *FILES['waiting']], key=scheduling.position)
     tests = [f'{path}::test_{k}' for path in paths for k in range(5)]
-    given = {'numprocesses': count, 'tx': ['popen'] * count, 'loadscopereorder': False}
-    config = SimpleNamespace(option=SimpleNamespace(**given), getvalue=given.__getitem__)
+    options = {'numprocesses': count, 'tx': ['popen'] * count, 'loadscopereorder': False}
+    config = SimpleNamespace(option=SimpleNamespace(**options), getvalue=options.__getitem__)
     made = scheduling.TwoKindsScheduling(config)
     workers = [Worker(f'gw{k}') for k in range(count)]
     for worker in workers:
@@ -46,18 +46,18 @@ def scheduled(count: int) -> tuple[Any, list[Worker], list[str]]:
     return made, workers, tests
 
 
-def test_each_worker_begins_with_files_of_its_kind_and_ends_with_what_is_left() -> None:
+def test_each_worker_starts_with_files_of_its_kind_and_ends_with_the_rest() -> None:
     made, workers, tests = scheduled(3)
 
     def files(worker: Worker) -> list[str]:
-        return list(dict.fromkeys(tests[number].partition('::')[0] for number in worker.given))
+        return list(dict.fromkeys(tests[number].partition('::')[0] for number in worker.assigned))
 
     assert [files(worker)[0] for worker in workers] == [*FILES['waiting'][:2], FILES['computing'][0]]
     last = workers[2]
     while made.workqueue:  # the other two are stuck in their first files
-        made.mark_test_complete(last, last.given[len(done(made, last))])
+        made.mark_test_complete(last, last.assigned[len(done(made, last))])
     assert files(last) == [*FILES['computing'], FILES['waiting'][2]]
-    assert sorted(number for worker in workers for number in worker.given) == list(range(len(tests)))
+    assert sorted(number for worker in workers for number in worker.assigned) == list(range(len(tests)))
 
 
 def done(made: Any, worker: Worker) -> list[str]:
@@ -71,10 +71,10 @@ def test_two_workers_or_half_of_them_wait(count: int, waiting: int) -> None:
     assert parts == ['waiting'] * waiting + ['computing'] * (count - waiting)
 
 
-def test_the_rooms_in_the_order_exist_and_stand_there_once() -> None:
-    rooms = [*scheduling.WAITING, *scheduling.COMPUTING]
-    assert len(set(rooms)) == len(rooms)
-    assert [room for room in rooms if not (scheduling.TESTS / room).is_dir()] == []
+def test_the_packages_in_the_order_exist_and_are_unique() -> None:
+    packages = [*scheduling.WAITING, *scheduling.COMPUTING]
+    assert len(set(packages)) == len(packages)
+    assert [package for package in packages if not (scheduling.TESTS / package).is_dir()] == []
 
 
 def test_the_parts_are_the_whole() -> None:

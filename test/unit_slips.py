@@ -1,4 +1,4 @@
-"""Usual slips of units in the files of a machine: every dimensional number of its URDF and its machine YAML."""
+"""Common unit mistakes in the files of a machine: every dimensional number of its URDF and its machine YAML."""
 
 from __future__ import annotations
 
@@ -55,31 +55,31 @@ TYPED: dict[str, dict[str, float]] = {
     'm^(3/2)/kg^(1/2)': {'of a density in g/cm3': math.sqrt(1e3)},
     'friction': {'percent': 1e2},
 }
-"""How a number of an SI unit is typed by mistake: unit -> factor on the number."""
+"""Factors of numbers typed in a wrong unit, by SI unit."""
 EITHER = {'N m/rad or N/m': 'N/m', 'N m s/rad or N s/m': 'N s/m', 'rad/rad or rad/m': ''}
 FRICTIONS = ('static', 'kinetic', 'friction')
 
 
 class Slip(NamedTuple):
-    """One number that is typed in another unit.
+    """One number typed in another unit.
 
     Attributes:
         file: `urdf` or `yaml`.
-        place: dotted key, or element and attribute of the URDF.
-        unit: in which it is typed.
+        location: dotted key, or element and attribute of the URDF.
+        unit: of the typed number.
         path: of the number in the file.
         factor: on it.
     """
 
     file: str
-    place: str
+    location: str
     unit: str
     path: tuple[Any, ...]
     factor: float
 
 
 def yaml_slips(values: dict[str, Any]) -> Iterator[Slip]:
-    """Return the slips of a machine YAML: one for every number that it holds and every usual unit."""
+    """Return the slips of a machine YAML: one for every number and every common unit."""
     for path, unit in _numbers(values, machine_keys(), ()):
         for name, factor in TYPED.get(EITHER.get(unit, unit), {}).items():
             yield Slip('yaml', '.'.join(map(str, path)), name, path, factor)
@@ -92,8 +92,8 @@ def _numbers(values: Any, keys: tuple[Key, ...], path: tuple[Any, ...]) -> Itera
             continue
         here = (*path, key.name)
         if key.kind == 'named':
-            for name, own in entry.items():
-                yield from _numbers(own, _keys_of(key.name, own), (*here, name))
+            for name, member in entry.items():
+                yield from _numbers(member, _keys_of(key.name, member), (*here, name))
         elif key.name == 'friction' and key.kind == 'table':
             yield from _numbers(entry, keys_of(Karnopp if entry.get('model') == 'karnopp' else LuGre), here)
         elif key.kind in ('table', 'partial'):
@@ -112,11 +112,11 @@ def _size(value: Any) -> float:
     return max(map(abs, value)) if isinstance(value, list) else float(value)
 
 
-def _keys_of(kind: str, own: dict[str, Any]) -> tuple[Key, ...]:
+def _keys_of(kind: str, entry: dict[str, Any]) -> tuple[Key, ...]:
     if kind == 'actuators':
-        return actuators.actuator_keys(own['type'])
+        return actuators.actuator_keys(entry['type'])
     if kind == 'contacts':
-        return contacts.contact_keys(own['type'])
+        return contacts.contact_keys(entry['type'])
     if kind == 'constraints':
         return constraint_keys()
     records = {
@@ -144,7 +144,7 @@ def urdf_slips(root: etree._Element) -> Iterator[Slip]:
             joint.get('type') == 'prismatic',
             joint.get('type') == 'fixed',
         )
-        places = {
+        groups_by_tag = {
             'origin': [(('xyz',), 'm'), (('rpy',), 'rad')],
             'limit': [
                 (('lower', 'upper'), 'm' if slides else 'rad'), (('velocity',), 'm/s' if slides else 'rad/s'),
@@ -152,7 +152,7 @@ def urdf_slips(root: etree._Element) -> Iterator[Slip]:
             ],
             'dynamics': [(('damping',), 'N s/m' if slides else 'N m s/rad'), (('friction',), 'N' if slides else 'N m')],
         }  # fmt: skip
-        for tag, groups in places.items():
+        for tag, groups in groups_by_tag.items():
             element = joint.find(tag)
             for attributes, unit in groups if element is not None and not (fixed and tag != 'origin') else ():
                 if joint.get('type') == 'continuous' and 'lower' in attributes:
@@ -163,10 +163,10 @@ def urdf_slips(root: etree._Element) -> Iterator[Slip]:
 def _attribute_slips(
     tree: etree._ElementTree, element: etree._Element, name: str, attributes: tuple[str, ...], unit: str
 ) -> Iterator[Slip]:
-    given = [key for key in attributes if element.get(key) and any(float(word) for word in element.get(key).split())]
-    for typed, factor in TYPED[unit].items() if given else ():
-        path = (tree.getpath(element), tuple(given))
-        yield Slip('urdf', f'{name}, {element.tag} {given[0]}', typed, path, factor)
+    present = [key for key in attributes if element.get(key) and any(float(word) for word in element.get(key).split())]
+    for typed, factor in TYPED[unit].items() if present else ():
+        path = (tree.getpath(element), tuple(present))
+        yield Slip('urdf', f'{name}, {element.tag} {present[0]}', typed, path, factor)
 
 
 def slipped(slip: Slip, urdf: Path, config: Path, folder: Path) -> tuple[Path, Path]:
@@ -187,6 +187,6 @@ def slipped(slip: Slip, urdf: Path, config: Path, folder: Path) -> tuple[Path, P
     if isinstance(inner[last], dict):
         inner, last = inner[last], 'value'
     old = inner[last]
-    inner[last] = [slip.factor * own for own in old] if isinstance(old, list) else slip.factor * float(old)
+    inner[last] = [slip.factor * value for value in old] if isinstance(old, list) else slip.factor * float(old)
     config_out.write_text(yaml.safe_dump(values, sort_keys=False))
     return urdf, config_out

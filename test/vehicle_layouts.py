@@ -1,4 +1,4 @@
-"""Vehicles without files: wheels at chosen places, for tests of what moves them."""
+"""Vehicles without files: wheels at chosen positions, for tests of their controllers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RADIUS = 0.1
 
 
 def unit(name: str, x: float, y: float, **changes: object) -> WheelUnit:
-    """Return a driven fixed tyre at a place, changed."""
+    """Return a driven fixed tyre at a position, with changes."""
     fields: dict[str, object] = {
         'name': name,
         'drive': f'{name}_drive',
@@ -52,21 +52,21 @@ def base_of(*wheels: WheelUnit, mass: float = 45.0, yaw_inertia: float = 2.7) ->
 
 
 def differential(axle: float = 0.0, **changes: object) -> WheelBase:
-    """Two wheels on an axle at x = axle."""
+    """Return a vehicle with two wheels on an axle at x = axle."""
     return base_of(unit('left', axle, 0.25, **changes), unit('right', axle, -0.25, **changes))
 
 
 def mecanum(**changes: object) -> WheelBase:
     """Return the layout of config/agv_mecanum.yaml."""
-    places = {'front_left': (0.3, 0.2, -1), 'front_right': (0.3, -0.2, 1), 'rear_left': (-0.3, 0.2, 1),
+    positions = {'front_left': (0.3, 0.2, -1), 'front_right': (0.3, -0.2, 1), 'rear_left': (-0.3, 0.2, 1),
               'rear_right': (-0.3, -0.2, -1)}  # fmt: skip
     return base_of(
-        *(unit(name, x, y, roller_angle=hand * math.pi / 4, **changes) for name, (x, y, hand) in places.items())
+        *(unit(name, x, y, roller_angle=hand * math.pi / 4, **changes) for name, (x, y, hand) in positions.items())
     )
 
 
 def omni(count: int) -> WheelBase:
-    """Wheels with rollers across, around a circle."""
+    """Return wheels with transverse rollers on a circle."""
     angles = [2 * math.pi * k / count for k in range(count)]
     return base_of(
         *(
@@ -94,7 +94,7 @@ WHEELBASE, TRACK, STOP = 2.6, 1.5, 0.6
 
 
 def car() -> WheelBase:
-    """Driven rear wheels below the base, steered front wheels."""
+    """Return a vehicle with driven rear wheels below the base and steered front wheels."""
     front = {'driven': False, 'steering_limits': (-STOP, STOP)}
     return base_of(
         unit('rear_left', 0.0, TRACK / 2),
@@ -105,7 +105,7 @@ def car() -> WheelBase:
 
 
 def with_caster() -> WheelBase:
-    """Two driven wheels, and one that follows 5 cm behind its pivot."""
+    """Return a vehicle with two driven wheels and a caster 5 cm behind its pivot."""
     caster = unit('caster', -0.5, 0.0, driven=False, steering='fork', offset=(-0.05, 0.0), radius=0.05)
     return base_of(unit('left', 0.0, 0.25), unit('right', 0.0, -0.25), caster)
 
@@ -127,7 +127,7 @@ angles_of_four = st.lists(st.floats(-1.2, 1.2), min_size=5, max_size=5)
 
 
 def rolling_twist(base: WheelBase, wanted: np.ndarray, angles: np.ndarray) -> np.ndarray:
-    """Return the part of a twist with which all wheels roll without slip at steering angles."""
+    """Return the part of a twist for which all wheels roll without slip at steering angles."""
     motions = base.free_motions(angles)
     return np.asarray(motions @ (motions.T @ wanted))
 

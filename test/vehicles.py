@@ -36,13 +36,13 @@ def plant(name: str, period: float = 1e-3) -> Plant:
 
 
 def drive(plant: Plant, efforts: dict[str, float]) -> None:
-    """Set efforts of joints by name, the others to zero."""
+    """Set efforts of joints by name, all others to zero."""
     plant.u[:] = 0.0
     plant.set_inputs({f'{joint}/effort': effort for joint, effort in efforts.items()})
 
 
 def run(plant: Plant, duration: float) -> None:
-    """Advance, steering joints held at 0: let go, a knuckle swings about its king-pin and takes its wheel along."""
+    """Advance with steering joints held at 0; a free knuckle would swing about its king-pin."""
     for _ in range(round(duration / plant.period)):
         hold_steering(plant)
         plant.advance()

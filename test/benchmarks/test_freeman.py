@@ -1,4 +1,4 @@
-"""The benchmark of the machines of freeman-1985 compares equal answers: it raises where ours and Pinocchio's differ."""
+"""The benchmark of the machines of freeman-1985 raises an error if our results and Pinocchio's differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dyn_nodes.studies.freeman_1985.compiled_influence import CompiledCoefficien
 
 
 def arm() -> Tree:
-    """Three joints: the arm of the benchmark takes longer to compile."""
+    """Return an arm of three joints: the arm of the benchmark takes longer to compile."""
     builder, body = TreeBuilder(), -1
     for k, kind in enumerate(('revolute', 'prismatic', 'revolute')):
         turn = np.array([[1.0, 0.0, 0.0], [0.0, 0.6, -0.8], [0.0, 0.8, 0.6]])
@@ -29,11 +29,11 @@ def arm() -> Tree:
 
 def test_influence_coefficients_agree_with_the_derivatives_of_pinocchio():
     tree, q = arm(), np.array([[0.3, 0.2, -0.7], [0.5, -0.1, 0.9]])
-    found = CompiledCoefficients(tree, tree.frame('tool')).batch(q)
+    coefficients = CompiledCoefficients(tree, tree.frame('tool')).batch(q)
     peer = freeman.PeerArm(tree, q)
-    peer.check(found)
+    peer.check(coefficients)
     for part in range(3):
-        wrong = found._replace(**{'GHD'[part]: found[part] + 1e-6})
+        wrong = coefficients._replace(**{'GHD'[part]: coefficients[part] + 1e-6})
         with pytest.raises(ValueError, match='nothing to compare'):
             peer.check(wrong)
 
@@ -44,11 +44,11 @@ def test_forces_of_the_legs_agree_with_pinocchio():
 
 
 def test_mujoco_has_the_same_platform():
-    """Closed at the start, its forces at rest those of the transfer of coordinates."""
+    """It is closed at the start, and its forces at rest equal the transfer of coordinates."""
     pytest.importorskip('mujoco')
-    own = freeman.stewart()
+    mechanism = freeman.stewart()
     wanted = freeman.ACCELERATIONS
-    soft = freeman.soft_platform(own, own.parallel().actuated(own.actuated).inertia @ wanted)
+    soft = freeman.soft_platform(mechanism, mechanism.parallel().actuated(mechanism.actuated).inertia @ wanted)
     assert soft.accelerations() == pytest.approx(wanted, abs=freeman.SOFT)
     assert np.abs(soft.data.efc_pos).max() < 1e-12
     soft.steps()

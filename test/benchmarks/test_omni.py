@@ -1,4 +1,4 @@
-"""The benchmark of omnidirectional vehicles compares equal answers: it raises where ours and a peer's differ."""
+"""The benchmark of omnidirectional vehicles raises an error if our results and a peer's differ."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from benchmarks.timing import best_of
 def test_torques_agree_with_both_peers_with_limits_that_hold():
     pytest.importorskip('osqp')
     pytest.importorskip('quadprog')
-    found = omni.torques(1)
-    assert found['bound'] > 20, 'limits that never hold would make an easy race'
+    result = omni.torques(1)
+    assert result['bound'] > 20, 'limits that never hold would make an easy race'
 
 
 @pytest.mark.parametrize('name', ['three_wheels', 'four_wheels'])
@@ -26,7 +26,7 @@ def test_accelerations_agree_with_pinocchio_and_the_closed_form(name):
     assert set(omni.dynamics(name, 1)) == {'ours', 'pinocchio'}
 
 
-def test_a_wrong_answer_has_no_speed():
+def test_a_wrong_result_raises():
     with pytest.raises(ValueError, match='nothing to compare'):
         omni.agree('x', omni.np.ones(3), omni.np.ones(3) * 1.001)
 

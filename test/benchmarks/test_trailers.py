@@ -16,10 +16,10 @@ from dyn_nodes.studies.yesiloglu_2007.operators import Tip, tree_operators
 
 
 def closure_rows(tree, loops):
-    """Jacobian of the closures by the operators, along the axes of each second frame, where all joints are at zero."""
+    """Return the Jacobian of the closures by the operators, in axes of each second frame, at zero joints."""
     tips = [Tip(frame.body, frame.p) for loop in loops for frame in (loop.first, loop.second)]
-    found = tree_operators(tree, np.zeros(tree.nq), np.zeros(tree.nv), tips)
-    jacobian = found.jacobian.reshape(-1, 2, 6, tree.nv)
+    operators = tree_operators(tree, np.zeros(tree.nq), np.zeros(tree.nv), tips)
+    jacobian = operators.jacobian.reshape(-1, 2, 6, tree.nv)
     kept = []
     for loop, (first, second) in zip(loops, jacobian):
         turn = np.kron(np.eye(2), loop.second.R.T)
@@ -43,7 +43,7 @@ def test_the_truck_has_the_joints_and_freedoms_that_the_source_counts():
 @pytest.mark.pins('yesiloglu-2007/3.0/trailers')
 def test_the_constraint_engine_counts_the_same():
     system = truck_system()
-    found = analyse(system, np.zeros(system.tree.nq))
-    assert (found.velocities, found.rows, found.rank, found.mobility) == (166, 118, 118, 48)
-    assert not found.redundant
-    assert found.topology == 'closed'
+    analysis = analyse(system, np.zeros(system.tree.nq))
+    assert (analysis.velocities, analysis.rows, analysis.rank, analysis.mobility) == (166, 118, 118, 48)
+    assert not analysis.redundant
+    assert analysis.topology == 'closed'

@@ -1,4 +1,4 @@
-"""The log-loader's bus for tests: its files, copies of them with a change, quantities of its work."""
+"""The log-loader's bus for tests: its files, copies of them with a change, quantities of its work cycle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def log_loader() -> CanMapping:
 
 
 def changed(folder: Path, file: str, old: str, new: str) -> Path:
-    """Return the mapping in a copy of the files where a text of one of them is another."""
+    """Return the mapping in a copy of the files with a changed text."""
     for name in ('log_loader.yaml', 'log_loader.dbc'):
         shutil.copy(CONFIG / name, folder / name)
     text = (folder / file).read_text()
@@ -30,7 +30,7 @@ def line_with(path: Path, text: str) -> int:
 
 
 def with_j1939_commands(folder: Path, identifier: int) -> Path:
-    """Return the mapping in a copy of the files where the commands are a parameter group."""
+    """Return the mapping in a copy of the files with commands in a parameter group."""
     marked = identifier | 1 << 31
     path = changed(folder, 'log_loader.dbc', 'BO_ 512 ', f'BO_ {marked} ')
     text = (folder / 'log_loader.dbc').read_text()

@@ -1,4 +1,4 @@
-"""Logs of a log-loader's bus for tests: a machine that swings to and fro, and what may be wrong with its log."""
+"""Logs of a log-loader's bus for tests: a machine that swings to and fro, and faults of its log."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from dyn_nodes.can.sender import RawFrame, Sender
 
 PERIOD = 0.01
 Change = Callable[[int, str, dict[Any, float]], bool]
-"""Changes the quantities of instant k before a message is sent; False: it is not sent."""
+"""Function that changes the quantities of instant k before a message is sent; False: do not send."""
 
 
 def quantities(time: float) -> dict[Any, float]:
-    """Return what the machine measures while it swings, boom and stick at rest."""
+    """Return the measurements of the swinging machine, with boom and stick at rest."""
     swing, rate = 0.5 * math.sin(time), 0.5 * math.cos(time)
     values = {('position', 'swing_joint'): swing, ('position', 'boom_joint'): 0.8, ('position', 'stick_joint'): -1.5}
     values |= {('velocity', name): 0.0 for name in ('boom_joint', 'stick_joint')} | {('velocity', 'swing_joint'): rate}
-    for k, (what, still) in enumerate((('angular_velocity', 0.0), ('linear_acceleration', 9.81))):
+    for k, (quantity, still) in enumerate((('angular_velocity', 0.0), ('linear_acceleration', 9.81))):
         for n, axis in enumerate('xyz'):
-            values['imu', f'{what}_{axis}'] = 0.1 * math.sin(7.0 * time + n + k) + (still if axis == 'z' else 0.0)
+            values['imu', f'{quantity}_{axis}'] = 0.1 * math.sin(7.0 * time + n + k) + (still if axis == 'z' else 0.0)
     for k, name in enumerate(('boom/head', 'boom/rod', 'stick/head', 'stick/rod')):
         values['pressure', f'{name}_pressure'] = 5e6 + 1e5 * math.sin(5.0 * time + k)
     values |= {('pressure', f'swing/pressure_{side}'): 4e6 + 1e5 * math.sin(6.0 * time) for side in 'ab'}
@@ -47,7 +47,7 @@ def frames(seconds: float, change: Change = lambda *_: True) -> Iterator[tuple[f
 
 
 def write_log(path: Path, seconds: float, change: Change = lambda *_: True, clock=lambda time: time) -> Path:
-    """Write a log by python-can; `clock` gives the logger's time."""
+    """Write a log by python-can; `clock` returns the time of the logger."""
     logger = can.Logger(str(path))
     for time, raw in frames(seconds, change):
         message = can.Message(clock(time), raw.identifier, raw.extended, data=raw.data)

@@ -1,4 +1,4 @@
-"""Which frames of commands go out after the machine has been commanded."""
+"""Command frames sent after the end of commanding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_after_leaving_each_message_is_sent_for_the_neutral_time_and_then_no_mor
     assert [arming.take_turn('A', now) for now in (0.3, 1.2, 1.3)] == [True, True, False]
 
 
-def test_a_turn_that_comes_after_the_neutral_time_gives_one_frame_of_each_message_that_was_sent():
+def test_a_cycle_after_the_neutral_time_sends_one_frame_of_each_active_message():
     arming = Arming(0.3, neutral_time=0.0)
     arming.arm(True, '', True, 0.0)
     assert arming.take_turn('A', 0.1)

@@ -1,4 +1,4 @@
-"""Commands that leave for a valve lie within the bounds of the mapping, whatever is asked for."""
+"""Sent valve commands are within the bounds of the mapping for any request."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def mapping(request, tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def as_float(tmp_path_factory):
-    """The boom's volts as a float of 32 bits in a message of their own shape."""
+    """Return the volts of the boom as a 32-bit float in a separate message."""
     old = ' SG_ BoomVolts : 0|16@1- (0.001,0) [-10|10] "V" MachineUnit\n SG_ StickVolts : 16|16@1- (0.001,0)'
     new = ' SG_ BoomVolts : 0|32@1- (1,0) [-10|10] "V" MachineUnit\n SG_ StickVolts : 32|8@1- (0.1,0)'
     folder = tmp_path_factory.mktemp('float')
@@ -56,7 +56,7 @@ def as_float(tmp_path_factory):
 
 
 def over_the_bus(mapping, values):
-    """Send commands once; return what the machine with the same mapping understands."""
+    """Send commands once; return the values decoded by the machine with the same mapping."""
     (frame,) = mapping.commands
     raw = Sender(mapping.commands).encode(frame, {('command', name): value for name, value in values.items()})
     receiver = Receiver(mapping.commands)
@@ -71,7 +71,7 @@ def over_the_bus(mapping, values):
 @example(volts=(-math.inf, 1.0, 1.0))
 @given(volts=st.tuples(ANY, ANY, ANY))
 @settings(deadline=None, max_examples=300)
-def test_no_command_leaves_beyond_its_bounds_and_the_machine_takes_each(mapping, volts):
+def test_no_command_exceeds_its_bounds_and_the_machine_accepts_each(mapping, volts):
     boom = mapping.commands[0].channels[0]
     machine, sent = over_the_bus(mapping, dict(zip(NAMES, volts)))
     assert boom.lower - 1e-12 <= sent <= boom.upper + 1e-12
@@ -101,7 +101,7 @@ def test_a_signal_of_floating_point_is_bounded_too(as_float, volts):
 
 
 @pytest.mark.parametrize('number', [math.nan, math.inf, -math.inf])
-def test_a_received_float_that_is_no_number_is_refused(as_float, number):
+def test_a_received_nan_is_rejected(as_float, number):
     (frame,) = as_float.commands
     raw = Sender(as_float.commands).encode(frame, {('command', name): 0.0 for name in NAMES})
     data = bytearray(np.float32(number).tobytes() + raw.data[4:])
@@ -121,7 +121,7 @@ def test_a_missing_command_is_neutral_and_is_counted(mapping):
 
 
 @pytest.mark.parametrize(('lower', 'upper'), [(0.5, 2.0), (-3.0, -0.1)])
-def test_bounds_that_forbid_neutral_are_refused(tmp_path, lower, upper):
+def test_bounds_that_exclude_neutral_are_rejected(tmp_path, lower, upper):
     with pytest.raises(MachineError, match='bounds that include 0 V') as caught:
         bounded(tmp_path, lower, upper)
     assert caught.value.problems[0].line == 41

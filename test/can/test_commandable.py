@@ -1,4 +1,4 @@
-"""Mappings by which a machine can be read but not commanded: `check` warns of them, and `~/arm` is refused."""
+"""Mappings that allow reading but not commanding: `check` warns of them, and `~/arm` is rejected."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BOOM_VELOCITY = '  boom_joint: {signal: JointVelocities.BoomSpeed, measures: cyl
 
 
 def without_motion_of_the_boom(folder):
-    """Return a mapping that has pressures and wheel loads, but no signal of the motion of the boom."""
+    """Return a mapping with pressures and wheel loads, but without a signal of the motion of the boom."""
     path = changed(folder, 'log_loader.yaml', BOOM_VELOCITY, '')
     path.write_text(path.read_text().replace(BOOM_POSITION, ''))
     return path
@@ -26,7 +26,7 @@ def test_the_mapping_of_the_package_has_no_obstacle():
     assert obstacles(log_loader()) == ()
 
 
-def test_a_commanded_joint_that_nothing_measures_is_one_and_a_warning_at_its_command(tmp_path):
+def test_a_commanded_joint_without_measurement_is_an_obstacle_and_a_warning_at_its_command(tmp_path):
     path = without_motion_of_the_boom(tmp_path)
     mapping, warnings = load_mapping(path)
     assert [str(obstacle) for obstacle in obstacles(mapping)] == [
@@ -42,7 +42,7 @@ def test_a_position_alone_shows_the_motion_of_a_joint(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('identifier', 'what', 'address'),
+    ('identifier', 'kind', 'address'),
     [
         (0x18EF20FE, 'source', '0xFE'),
         (0x18EF20FF, 'source', '0xFF'),
@@ -51,14 +51,14 @@ def test_a_position_alone_shows_the_motion_of_a_joint(tmp_path):
         (0x18EFFE27, 'destination', '0xFE'),
     ],
 )
-def test_a_j1939_command_without_one_sender_and_one_receiver_is_one(tmp_path, identifier, what, address):
+def test_a_j1939_command_without_one_sender_and_one_receiver_is_an_obstacle(tmp_path, identifier, kind, address):
     mapping, warnings = load_mapping(with_j1939_commands(tmp_path, identifier))
     (obstacle,) = obstacles(mapping)
-    assert obstacle.expected == f'the {what} address of one control unit in ValveCommands'
+    assert obstacle.expected == f'the {kind} address of one control unit in ValveCommands'
     assert obstacle.found == address
     assert [warning.found for warning in warnings] == [address]
 
 
 @pytest.mark.parametrize('identifier', [0x18EF2027, 0x18FFFF27, 0x18FFFE27])
-def test_a_j1939_command_of_one_sender_is_none(tmp_path, identifier):
+def test_a_j1939_command_of_one_sender_is_no_obstacle(tmp_path, identifier):
     assert obstacles(load_mapping(with_j1939_commands(tmp_path, identifier))[0]) == ()

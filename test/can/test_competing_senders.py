@@ -1,4 +1,4 @@
-"""Who else sends the commands of a bridge: by identifier, and in J1939 by group, destination and source address."""
+"""Competing senders of the commands of a bridge: by identifier, in J1939 by group, destination and source address."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dyn_nodes.can.competing import CompetingSenders
 from dyn_nodes.can.mapping_file import load_mapping
 
 COMMANDS = 0x18EF2027
-"""Proprietary A of control unit 0x27 to 0x20."""
+"""Identifier of the group Proprietary A from control unit 0x27 to 0x20."""
 
 
 def j1939(folder: Path, identifier: int = COMMANDS) -> CompetingSenders:
-    """Return those of a bus whose commands are a parameter group."""
+    """Return the competing senders of a bus whose commands are a parameter group."""
     return CompetingSenders(load_mapping(with_j1939_commands(folder, identifier))[0].commands)
 
 
@@ -45,7 +45,7 @@ def test_a_parameter_group_counts_from_any_source_at_any_priority_and_to_one_des
     assert competing.found(1.0) == 'another control unit sends ValveCommands from source address 0x27'
 
 
-def test_a_frame_to_all_control_units_counts_as_one_to_that_of_the_machine(tmp_path):
+def test_a_frame_to_all_control_units_counts_as_one_to_the_machine(tmp_path):
     competing = j1939(tmp_path)
     competing.take(0x0CEFFF33, True, 0.0)
     assert competing.found(0.0) == 'another control unit sends ValveCommands from source address 0x33'
@@ -57,7 +57,7 @@ def test_a_claim_of_the_source_address_counts(tmp_path):
     assert competing.found(0.0) == 'another control unit claims source address 0x27 of ValveCommands'
 
 
-def test_nobody_claims_the_address_of_a_message_that_any_control_unit_may_send(tmp_path):
+def test_no_unit_claims_the_address_of_a_message_that_any_control_unit_may_send(tmp_path):
     competing = j1939(tmp_path, 0x18EF20FE)
     competing.take(0x18EEFFFE, True, 0.0)
     assert competing.found(0.0) == ''

@@ -1,4 +1,4 @@
-"""A DBC whose checks would take minutes is refused within seconds; statements in one line count as those in many."""
+"""A DBC whose checks would take minutes is rejected within seconds; line breaks between statements do not matter."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_pairs_of_signals_are_bounded(tmp_path):
     assert 'signal: expected at most 20000000 pairs of signals within the messages, found more' in problems[0]
 
 
-def test_sizes_are_checked_wherever_a_statement_stands(tmp_path):
+def test_sizes_are_checked_at_any_position_of_a_statement(tmp_path):
     text = 'BO_ 1 M: 8 A SG_ S : 0|100000@1+ (1,0) [0|0] "" A BO_ 1 N: 1000000000 A SG_MUL_VAL_ 1 S M 0-99999999;'
     problems = problems_of(tmp_path, text)
     assert [line.split(': expected')[0] for line in problems] == [
@@ -52,7 +52,7 @@ def test_sizes_are_checked_wherever_a_statement_stands(tmp_path):
 
 
 def test_the_time_of_the_checks_grows_with_the_size_of_the_file(tmp_path):
-    """Each fault looked for its line in the whole file before."""
+    """Regression: each error searched for its line in the whole file."""
     text = HEAD + ''.join(message(k, 300, ZERO) for k in range(30))
     database = _database(text)
     report = Report('a.dbc')

@@ -1,4 +1,4 @@
-"""Quantities to frames and back; counters, checksums, multiplexers, J1939; frames that nobody should believe."""
+"""Quantities to frames and back; counters, checksums, multiplexers, J1939; frames to be rejected."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_length_of_a_cylinder_gives_the_angle_of_its_joint(name, share):
     volts=st.tuples(*[st.floats(-8.0, 8.0)] * 3),
 )
 @settings(deadline=None, max_examples=200)
-def test_what_is_sent_arrives_to_the_resolution_of_its_signal(shares, rates, volts):
+def test_sent_values_arrive_within_the_resolution_of_their_signal(shares, rates, volts):
     values = dict(zip([('command', name) for name in ('boom', 'stick', 'swing')], volts))
     for share, rate, joint in zip(shares, rates, JOINTS.values()):
         low, high = max(joint.lower, -3.0), min(joint.upper, 3.0)
@@ -87,7 +87,7 @@ def test_a_multiplexed_parameter_group_carries_all_pressures_in_turn():
     assert {key: receiver.values[key] for key in pressures} == pytest.approx(pressures)
 
 
-def test_j1939_goes_by_parameter_group_and_source_at_any_priority():
+def test_j1939_matches_parameter_group_and_source_at_any_priority():
     frame = sent(Sender(MAPPING.frames), 'LinePressures', {})
     receiver = Receiver(MAPPING.frames)
     low_priority = frame.identifier & 0x3FFFFFF | 7 << 26
@@ -146,7 +146,7 @@ def commands(volts):
     return {('command', name): volts for name in ('boom', 'stick', 'swing')}
 
 
-def test_swapped_bytes_without_checksum_that_leave_the_bounds_are_refused(tmp_path):
+def test_swapped_bytes_without_checksum_that_exceed_the_bounds_are_rejected(tmp_path):
     old = '{counter: PositionsAlive, checksum: PositionsCheck}'
     mapping, _ = load_mapping(changed(tmp_path, 'log_loader.yaml', old, '{counter: PositionsAlive}'))
     frame = next(frame for frame in mapping.frames if frame.name == 'JointPositions')
@@ -175,7 +175,7 @@ def test_an_offset_of_a_joint_is_added_behind_the_linkage_and_taken_off_before_i
     assert again.values[boom] == pytest.approx(0.5, abs=1e-4)
 
 
-def test_what_is_beyond_a_signal_saturates_and_is_counted():
+def test_values_beyond_the_range_of_a_signal_saturate_and_are_counted():
     sender = Sender(MAPPING.frames)
     receiver = Receiver(MAPPING.frames)
     deliver(receiver, sent(sender, 'WheelLoads', {c.key: 1e6 for c in FRAMES['WheelLoads'].channels}))
@@ -218,7 +218,7 @@ def test_a_jump_makes_its_signal_stale_at_once_and_until_nothing_jumps_for_one_t
     assert receiver.fault(0.1201) == ''
 
 
-def test_frames_that_an_adapter_held_back_are_no_jump_and_not_too_many():
+def test_frames_delayed_by_an_adapter_are_no_jump_and_not_too_many():
     receiver, sender = Receiver([FRAMES['JointPositions']]), Sender(MAPPING.frames)
     angles = [0.025 * k for k in range(40)]
     assert all(swings(receiver, sender, [0.09 * (1 + k // 9) for k in range(40)], angles))
@@ -230,7 +230,7 @@ def test_a_gap_allows_the_motion_of_its_time():
     assert swings(receiver, sender, (0.16,), (0.48,)) == [False]
 
 
-def test_a_message_far_above_its_rate_is_not_believed_until_it_keeps_its_period():
+def test_a_message_far_above_its_rate_is_rejected_until_it_keeps_its_period():
     receiver, sender = Receiver([FRAMES['WheelLoads']]), Sender(MAPPING.frames)
     loads = {channel.key: 5e4 for channel in FRAMES['WheelLoads'].channels}
     for k in range(400):  # every ms instead of every 50 ms
@@ -242,7 +242,7 @@ def test_a_message_far_above_its_rate_is_not_believed_until_it_keeps_its_period(
 
 
 def doubled(name, steps, between=1):
-    """Return a receiver of a message that two units send at its period, `between` counts apart, and when it notices."""
+    """Return the receiver of a message of two senders at its period, `between` counts apart, and the detection time."""
     frame, first = FRAMES[name], Sender(MAPPING.frames)
     receiver, second = Receiver([frame]), Sender(MAPPING.frames)
     values = {**POSTURE, **{channel.key: POSTURE.get(channel.key, 0.0) for channel in frame.channels}}
@@ -258,14 +258,14 @@ def doubled(name, steps, between=1):
 
 
 @pytest.mark.parametrize('between', range(2, 16))
-def test_two_counters_by_turns_are_noticed_within_five_cycles(between):
+def test_two_alternating_counters_are_detected_within_five_cycles(between):
     receiver, noticed = doubled('JointPositions', 100, between)
     assert noticed <= 0.05
     assert 'JointPositions.PositionsAlive: expected one count, found two interleaved counts' in receiver.fault(noticed)
 
 
 @pytest.mark.parametrize(('name', 'between'), [('JointPositions', 0), ('JointPositions', 1), ('ImuRates', 0)])
-def test_a_second_sender_with_the_same_counter_or_none_is_noticed_by_its_rate_within_half_a_second(name, between):
+def test_a_second_sender_with_the_same_counter_or_none_is_detected_by_its_rate_within_half_a_second(name, between):
     receiver, noticed = doubled(name, 100, between)
     assert noticed <= 0.5
     assert f'{name}: expected a frame every 0.01 s, found more than 1.5 times as many' in receiver.fault(noticed)
@@ -273,8 +273,8 @@ def test_a_second_sender_with_the_same_counter_or_none_is_noticed_by_its_rate_wi
 
 @given(lost=st.lists(st.booleans(), min_size=50, max_size=200), held=st.lists(st.integers(0, 19), max_size=20))
 @settings(deadline=None)
-def test_frames_that_are_lost_or_held_back_for_a_fifth_of_a_second_have_one_sender(lost, held):
-    """Of five frames in a row one at least arrives."""
+def test_frames_lost_or_delayed_by_0_2_s_have_one_sender(lost, held):
+    """At least one of five successive frames arrives."""
     receiver, sender = Receiver([FRAMES['JointPositions']]), Sender(MAPPING.frames)
     begins = {sum(held[:k]) + 20 * k: length for k, length in enumerate(held)}
     until = 0.0
@@ -298,8 +298,8 @@ def test_an_identifier_that_floods_the_bus_is_named_for_a_second():
     assert receiver.others.flood(3.2) == ''
 
 
-def test_j1939_frames_for_another_control_unit_are_none_of_the_mapping(tmp_path):
-    """A group with a destination: the same unit may send it to the machine's valves, too."""
+def test_j1939_frames_for_another_control_unit_are_ignored(tmp_path):
+    """A group with a destination: the same unit may also send it to the valves of the machine."""
     commands = load_mapping(with_j1939_commands(tmp_path, 0x18EF2027))[0].commands
     receiver = Receiver(commands)
     (frame,) = commands

@@ -1,4 +1,4 @@
-"""Mappings and DBC files with faults: each is named by file and line, with what was expected and found."""
+"""Errors of mappings and DBC files have file, line, and expected and found values."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(('file', 'old', 'new', 'text'), FAULTS)
-def test_a_fault_is_named_with_its_place(tmp_path, file, old, new, text):
+def test_an_error_has_its_location(tmp_path, file, old, new, text):
     mapping = changed(tmp_path, file, old, new)
     with pytest.raises(MachineError) as caught:
         load_mapping(mapping)
@@ -71,7 +71,7 @@ def test_a_fault_is_named_with_its_place(tmp_path, file, old, new, text):
 
 
 @pytest.mark.parametrize('number', [0, 3, 12, 20, 23])
-def test_the_line_is_that_of_the_fault(tmp_path, number):
+def test_an_error_has_the_right_line(tmp_path, number):
     file, old, new, _ = FAULTS[number]
     mapping = changed(tmp_path, file, old, new)
     with pytest.raises(MachineError) as caught:
@@ -96,7 +96,7 @@ def test_the_line_is_that_of_the_fault(tmp_path, number):
         'BU_: A\nBO_ 1 __class__: 8 A\n SG_ __init__ : 0|8@1+ (1,0) [0|0] "${x}{0}%s" A\n',
     ],
 )
-def test_a_hostile_dbc_is_refused_in_bounded_time_and_in_lines(tmp_path, text):
+def test_a_hostile_dbc_is_rejected_in_bounded_time_and_in_lines(tmp_path, text):
     mapping = changed(tmp_path, YAML, 'machine', 'machine')
     (tmp_path / DBC).write_text(text)
     before = time.thread_time()
@@ -106,7 +106,7 @@ def test_a_hostile_dbc_is_refused_in_bounded_time_and_in_lines(tmp_path, text):
     assert all(len(str(problem)) < 2000 and '\n' not in str(problem) for problem in caught.value.problems)
 
 
-def test_a_dbc_that_is_too_large_is_refused_unread(tmp_path):
+def test_a_too_large_dbc_is_rejected_unread(tmp_path):
     mapping = changed(tmp_path, YAML, 'machine', 'machine')
     (tmp_path / DBC).write_text('VERSION ""\n' + 'x' * 4_000_001)
     with pytest.raises(MachineError, match='at most 4000000 bytes'):
@@ -145,7 +145,7 @@ def test_units_have_the_sizes_of_the_standards():
         ('BoomVolts', '%', ('command', 'boom'), 0.08),  # of the 8 V of its valve
     ],
 )
-def test_a_signal_is_read_in_the_unit_that_its_dbc_spells(tmp_path, signal, spelled, key, si):
+def test_a_signal_is_read_in_the_unit_of_its_dbc(tmp_path, signal, spelled, key, si):
     text = (CONFIG / DBC).read_text()
     line = next(line for line in text.splitlines() if line.startswith(f' SG_ {signal} '))
     respelled = re.sub(r'\([^)]*\) \[[^]]*\] "[^"]*"', f'(1,0) [0|0] "{spelled}"', line)
@@ -163,7 +163,7 @@ def test_check_prints_frames_and_resolutions(capsys):
     assert {frame['message']: frame['sent_by'] for frame in facts['frames']}['ValveCommands'] == 'bridge'
 
 
-def test_check_of_a_faulty_mapping_has_one_line_a_fault(tmp_path, capsys):
+def test_check_of_a_faulty_mapping_has_one_line_per_error(tmp_path, capsys):
     mapping = changed(tmp_path, YAML, 'JointPositions.BoomLength', 'JointPositions.Boom')
     assert main(['check', str(mapping)]) == 1
     errors = capsys.readouterr().err.splitlines()
@@ -171,7 +171,7 @@ def test_check_of_a_faulty_mapping_has_one_line_a_fault(tmp_path, capsys):
     assert errors[-1] == '1 problem'
 
 
-def test_without_cantools_check_says_what_to_install():
+def test_without_cantools_check_names_the_package_to_install():
     code = (
         'import sys; sys.modules["cantools"] = None; sys.modules["cantools.database"] = None\n'
         f'from dyn_nodes.cli import main; sys.exit(main(["check", {str(CONFIG / "log_loader.yaml")!r}]))'

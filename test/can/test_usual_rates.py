@@ -1,4 +1,4 @@
-"""Suggested greatest rates against what a simulated machine does at its worst: a sound sensor is no fault."""
+"""Suggested greatest rates against the worst manoeuvres of a simulated machine: a sound sensor causes no fault."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from dyn_nodes.simulation.run import Run
 MAPPING = log_loader()
 MACHINE, RATE = MAPPING.machine, 100.0
 SHARES = {'position': 0.54, 'velocity': 0.29, 'turn': 0.17, 'felt': 0.19, 'pressure': 0.58, 'wheel_load': 0.54}
-"""Greatest change from one frame of 10 ms to the next, over the suggested one, by quantity (docs/how_to/can.md)."""
+"""Greatest change between frames of 10 ms over the suggested one, by quantity, as in docs/how_to/can.md."""
 
 
 def columns(run: Run) -> Iterator[tuple[str, str, np.ndarray]]:
-    """Yield kind, name and samples of every quantity that the mapping measures."""
+    """Yield kind, name and samples of every measured quantity of the mapping."""
     for name in (joint.name for joint in MACHINE.movable_joints):
         yield 'position', name, run.position(name)
         yield 'velocity', name, run.velocity(name)
@@ -44,11 +44,11 @@ def test_the_worst_manoeuvres_stay_far_below_the_suggested_rates():
             share = RATE * np.abs(np.diff(values)).max() / usual_rate(MACHINE, kind, name)
             worst[kind] = max(worst[kind], share)
         measured = measure(MACHINE, profile, payload, SensorModel(RATE))
-        for what, axis, values in (
+        for quantity, axis, values in (
             ('turn', 'angular_velocity_x', measured.angular_velocity),
             ('felt', 'linear_acceleration_x', measured.specific_force),
         ):
             share = RATE * np.abs(np.diff(values, axis=0)).max() / usual_rate(MACHINE, 'imu', axis)
-            worst[what] = max(worst[what], share)
+            worst[quantity] = max(worst[quantity], share)
     assert {kind: share for kind, share in worst.items() if share > SHARES[kind]} == {}
     assert all(share > 0.8 * SHARES[kind] for kind, share in worst.items()), worst

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 from domains import next_domain
-from patience import patience
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
+from timeouts import scaled_timeout
 
 from dyn_nodes.cli import main
 from dyn_nodes.commands import bag_play
@@ -65,7 +65,7 @@ def finish(process: subprocess.Popen, number: int | None = None, status: int = 0
     """Return standard output, or standard error after a failure."""
     if number is not None:
         process.send_signal(number)
-    output, errors = process.communicate(timeout=patience(120))
+    output, errors = process.communicate(timeout=scaled_timeout(120))
     assert 'Traceback' not in errors, errors
     assert process.returncode == status, (output, errors)
     return output if status == 0 else errors
@@ -167,7 +167,7 @@ def test_ctrl_c_ends_a_loop_without_output(dyn_nodes: Callable, bag: Path) -> No
     values = [float(echo.stdout.readline()) for _ in range(100)]
     assert any(later < earlier for earlier, later in itertools.pairwise(values))
     play.send_signal(signal.SIGINT)
-    output, errors = play.communicate(timeout=patience(20))
+    output, errors = play.communicate(timeout=scaled_timeout(20))
     assert (play.returncode, output, errors) == (130, '', '')
 
 

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 from domains import next_domain
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.commands import topic
 
@@ -38,7 +38,7 @@ def run(*args: str, status: int = 0) -> str:
     """Return the output of a command: standard output, or standard error after a failure."""
     process = start(*args)
     try:
-        output, errors = process.communicate(timeout=patience(120))
+        output, errors = process.communicate(timeout=scaled_timeout(120))
     finally:
         process.kill()
     assert 'Traceback' not in errors, errors
@@ -71,7 +71,7 @@ def small_node():
     yield process
     process.send_signal(signal.SIGINT)
     try:
-        process.wait(patience(10))
+        process.wait(scaled_timeout(10))
     finally:
         process.kill()
         process.stdout.close()
@@ -111,7 +111,7 @@ class TestWithANode:
         process = start('topic', 'echo', '/loader/joint_states', '--csv', *SPIN)
         assert process.stdout.readline().count(',') >= 5
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=patience(10))
+        _, errors = process.communicate(timeout=scaled_timeout(10))
         assert process.returncode == 130
         assert errors == ''
 
@@ -119,7 +119,7 @@ class TestWithANode:
         process = start('topic', 'echo', '/loader/joint_states', *SPIN)
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(patience(10)) == 141
+        assert process.wait(scaled_timeout(10)) == 141
         assert process.stderr.read() == ''
         process.stderr.close()
 
@@ -212,7 +212,7 @@ class TestWithANode:
         )  # fmt: skip
         assert output.startswith('publishing #1: ')
         assert '#2' not in output
-        received, _ = listener.communicate(timeout=patience(120))
+        received, _ = listener.communicate(timeout=scaled_timeout(120))
         (document,) = [d for d in yaml.safe_load_all(received) if d is not None]
         assert document['position'] == [1.0, 0.2]
         assert abs(document['header']['stamp']['sec'] - time.time()) < 60

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from domains import next_domain
-from patience import patience
 from rosbags.highlevel import AnyReader
+from timeouts import scaled_timeout
 
 from dyn_nodes.commands import demo_cockpit
 
@@ -38,10 +38,10 @@ class Demo:
             self.process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT)
 
     def wait(self, timeout: float = 40.0) -> int:
-        return self.process.wait(patience(timeout))
+        return self.process.wait(scaled_timeout(timeout))
 
     def wait_for(self, pattern: str, timeout: float = 80.0) -> None:
-        end = time.monotonic() + patience(timeout)
+        end = time.monotonic() + scaled_timeout(timeout)
         while not re.search(pattern, self.text):
             assert self.process.poll() is None, self.text
             assert time.monotonic() < end, self.text
@@ -190,7 +190,7 @@ def test_the_cockpit_answers_only_during_the_run(tmp_path):
 
 
 def wait_until(condition, timeout: float = 20.0) -> None:
-    end = time.monotonic() + patience(timeout)
+    end = time.monotonic() + scaled_timeout(timeout)
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""Expressions of every operation of the emitter, and of mixtures of them."""
+"""Expressions of every operation of the emitter and of combinations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""C functions with arrays of a system bound to them, and runs that end where a kernel has no value."""
+"""C functions with bound arrays of a system, and runs that end when a kernel has no value."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GROWTH = 2.0
 
 @cfunc(types.intp(*[POINTER, types.intp] * 5))
 def grow(scale, scales, x, nx, u, nu, p, parameters, out, size):
-    """dx/dt = scale x up to a greatest state p; there is no rate beyond it."""
+    """Return the system dx/dt = scale x up to a greatest state p, without a rate beyond it."""
     if carray(x, nx)[0] > carray(p, parameters)[0]:
         return STOPPED - 8 * nu
     carray(out, size)[0] = carray(scale, scales)[0] * carray(x, nx)[0]
@@ -50,8 +50,8 @@ def call_code_from_python(address, *arrays):
 
 
 @pytest.mark.parametrize('run', ['rk4', 'watched', 'dopri5'])
-def test_a_run_ends_at_the_instant_from_which_there_is_no_rate(codes, run):
-    """exp(2 t) = 5, within a step; the state is the last one with a rate, the status is that of the kernel."""
+def test_a_run_ends_at_the_last_instant_with_a_rate(codes, run):
+    """exp(2 t) = 5, within a step; the state is the last one with a rate, the status comes from the kernel."""
     x, p, knots, table = np.ones(1), np.array([5.0]), np.zeros(1), np.zeros((1, 1))
     trace = np.zeros((11, 1))
     fixed = (codes, x, 0.0, 0.01, 100, knots, table, p, 0.0, 10, trace)

@@ -1,4 +1,4 @@
-"""C source of every operation that a tape may have, compiled and compared with CasADi."""
+"""C source of every operation of a tape, compiled and compared with CasADi."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BINARY = (
 
 
 @pytest.mark.skipif(shutil.which('cc') is None, reason='no C compiler')
-def test_every_operation_computes_what_casadi_does(tmp_path):
+def test_every_operation_equals_casadi(tmp_path):
     x, y = ca.SX.sym('x', 1), ca.SX.sym('y', 1)
     rows = [operation(x) for operation in UNARY] + [operation(x, y) for operation in BINARY]
     rows += [ca.SX(0.1), ca.SX(-np.inf) * x, ca.SX(0)]

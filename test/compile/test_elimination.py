@@ -1,4 +1,4 @@
-"""Jacobians by vertex elimination equal those of CasADi, with fewer operations."""
+"""Jacobians by vertex elimination equal CasADi's, with fewer operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def operations(expression):
 
 
 def random_values(seed, size=30):
-    """Expressions of random operations on random earlier ones, each bounded and differentiable at random numbers."""
+    """Return expressions of random operations on random earlier ones, bounded and differentiable at random numbers."""
     rng = np.random.default_rng(seed)
     values = [X[0], X[1], X[2], ca.SX(float(rng.normal()))]
     for _ in range(size):
@@ -46,10 +46,10 @@ def random_values(seed, size=30):
 
 @given(st.integers(0, 10_000))
 @example(3936)  # a product of slopes is zero
-def test_it_is_the_jacobian_of_casadi(seed):
+def test_the_jacobian_equals_casadi(seed):
     values = random_values(seed)
     both = ca.Function('both', [X], [ca.densify(ca.jacobian(values, X)), ca.densify(eliminated_jacobian(values, X))])
-    # numbers without ties, at which a greatest number has a slope to either side
+    # numbers without ties, at which a maximum has two one-sided slopes
     expected, result = both(np.random.default_rng([seed, 1]).normal(size=3))
     assert np.allclose(np.array(result), np.array(expected), rtol=1e-9, atol=1e-9)
 
@@ -62,7 +62,7 @@ def test_values_may_be_variables_numbers_and_steps_to_other_values():
     assert np.allclose(np.array(result), np.array(expected), rtol=1e-14)
 
 
-def test_slopes_that_are_zero_everywhere_are_no_entries():
+def test_slopes_that_vanish_everywhere_are_no_entries():
     result = eliminated_jacobian(ca.vertcat(X[0] * X[1], ca.sign(X[2]), X[2]), X)
     assert result.sparsity().get_triplet() == ([0, 0, 2], [0, 1, 2])
 

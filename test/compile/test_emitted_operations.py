@@ -40,7 +40,7 @@ def test_every_operation_of_the_emitter_is_tested_here():
 
 
 @pytest.mark.parametrize('op', OPERATIONS)
-def test_expression_is_read_as_the_operation_it_stands_for(op):
+def test_expression_is_read_as_its_operation(op):
     expression = ca.densify(ca.SX(OPERATIONS[op]))
     tape = Tape.from_function(ca.Function('one', [X, Y, Z], [expression]))
     assert op in tape.code[:, 0]
@@ -58,7 +58,7 @@ def test_machine_code_equals_casadi(kernel, x, y, z):
         assert value == pytest.approx(expected[name], rel=4e-15, abs=1e-300), (name, x, y, z)
 
 
-def test_branch_not_taken_spoils_nothing(kernel):
+def test_branch_not_taken_has_no_effect(kernel):
     negative = evaluate(kernel, -4.0, 1.0, 1.0)
     assert negative['root in a branch'] == -2.0
     assert negative['logarithm in a branch'] == 0.0

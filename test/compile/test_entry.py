@@ -1,4 +1,4 @@
-"""Kernels as built-in functions of Python: sound arguments go straight to the machine code, others are checked."""
+"""Kernels as built-in functions of Python: valid arguments go directly to the machine code, others are checked."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_another_number_of_arguments_is_rejected(module):
         module.scaled(np.ones(2), np.ones(1), y=np.ones(2))
 
 
-def test_a_careful_call_does_the_same_where_arrays_have_another_layout(module, monkeypatch):
+def test_a_checked_call_gives_the_same_result_for_arrays_of_another_layout(module, monkeypatch):
     monkeypatch.setattr('dyn_nodes.compile.calls.layout_holds', lambda: False)
     careful = kernel_call('scaled', module.scaled.__self__.careful.code, (2, 1, 2))
     assert type(careful) is CarefulCall

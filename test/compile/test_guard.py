@@ -1,4 +1,4 @@
-"""Machine code touches nothing but its arguments: lengths are checked at every call, guard zones on demand."""
+"""Machine code accesses only its arguments: lengths are checked at every call, guard zones on demand."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_kernel_rejects_arrays_of_another_length_and_names_the_argument(cache_ro
     np.testing.assert_array_equal(arrays[2], [49, 49, 49, 147])
 
 
-def test_drivers_can_not_pass_a_wrong_length_either(cache_root):
+def test_drivers_reject_a_wrong_length_too(cache_root):
     module = build()
     with pytest.raises(LengthError, match="'law', argument 2: expected a vector of 4 numbers, found 3"):
         module.law_twice(np.ones(3), np.ones(1), np.empty(3))
@@ -106,11 +106,11 @@ def test_tape_with_an_index_outside_of_its_vectors_is_rejected():
     ('table', 'row', 'column', 'value', 'argument', 'fault'),
     [
         ('results', 0, 1, 4, 2, 'wrote outside of it'),  # one behind the end of an output
-        ('results', 0, 1, -1, 2, 'wrote outside of it'),  # one before its beginning
+        ('results', 0, 1, -1, 2, 'wrote outside of it'),  # one before its start
         ('code', 0, 2, 3, 2, 'computed from memory outside of an input'),  # reads one behind the end
     ],
 )
-def test_guard_zones_find_what_touches_memory_that_is_not_its_own(
+def test_guard_zones_detect_access_outside_the_arguments(
     cache_root, monkeypatch, table, row, column, value, argument, fault
 ):
     monkeypatch.setenv('DYN_NODES_GUARD', '1')

@@ -1,4 +1,4 @@
-"""A signal that arrives while machine code runs raises its exception after the call, and ends no process."""
+"""A signal during machine code raises its exception after the call, and ends no process."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ for function in (summed, named, arrays):
 def test_a_signal_while_a_kernel_runs_raises_its_exception_after_the_call(tmp_path):
     program = tmp_path / 'program.py'
     program.write_text(PROGRAM)
-    ended = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=250, check=False)
-    assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.splitlines() == ['interrupted float', 'interrupted Stop', 'interrupted tuple']
+    run = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=250, check=False)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.splitlines() == ['interrupted float', 'interrupted Stop', 'interrupted tuple']

@@ -12,15 +12,15 @@ from dyn_nodes.compile.lanes import interleaved, lane_count, separated
 from dyn_nodes.compile.module import lane_module
 
 WIDE = np.finfo(np.longdouble).nmant > 60
-"""Whether this computer has floats that are wider than a double to compare with."""
+"""True if this computer has floats wider than double for comparison."""
 COUNT = 100_000
 GREATEST = 1.0
-"""Units in the last place."""
+"""Greatest error, units in the last place."""
 
 
 @pytest.fixture(scope='module', params=sorted({2, 4, lane_count()}))
 def functions(request):
-    """The four functions as vector kernels."""
+    """Return the four functions as vector kernels."""
     graphs = {name: getattr(ca, name)(X) for name in ('sin', 'cos', 'exp', 'log')}
     kernels = {name: ca.Function(name, [X], [graph]) for name, graph in graphs.items()}
     module = compile_functions('functions of lanes', kernels)
@@ -37,7 +37,7 @@ def values(functions, name, x):
 
 
 def off(actual, x, function):
-    """Errors in units in the last place of the result."""
+    """Return errors in units in the last place of the result."""
     exact = function(x.astype(np.longdouble))
     return np.abs((actual.astype(np.longdouble) - exact) / np.spacing(np.abs(exact.astype(np.float64)))).astype(float)
 
@@ -61,14 +61,16 @@ def test_functions_of_lanes_are_within_a_unit_in_the_last_place(functions, name)
     assert off(values(functions, name, x), x, getattr(np, name)).max() < GREATEST
 
 
-def test_functions_of_lanes_at_their_borders_and_beyond(functions):
+def test_functions_of_lanes_at_the_limits_of_their_domains_and_beyond(functions):
     x = np.array([0.0, np.inf, np.nan, -np.inf, -1.0, 5e-324, 1.0, -0.0])
     with np.errstate(all='ignore'):
         assert np.array_equal(values(functions, 'log', x), np.log(x), equal_nan=True)
     x = np.array([-np.inf, np.inf, np.nan, 0.0, -746.0, 710.0, -1e300, 1e300])
     with np.errstate(all='ignore'):
         assert np.array_equal(values(functions, 'exp', x), np.exp(x), equal_nan=True)
-    x = np.array([-745.0, -740.0, -720.0, -709.0, -744.4, -730.5, -711.0, -708.5])  # results that are no normal numbers
+    x = np.array(
+        [-745.0, -740.0, -720.0, -709.0, -744.4, -730.5, -711.0, -708.5]
+    )  # results that are not normal numbers
     assert np.abs(values(functions, 'exp', x) - np.exp(x)).max() <= 1e-323
     x = np.array([1e300, 0.5, np.inf, -0.5, np.nan, 2.0, -np.inf, 1e7])
     with np.errstate(all='ignore'):
@@ -79,7 +81,7 @@ def test_functions_of_lanes_at_their_borders_and_beyond(functions):
             assert np.abs(result[finite] - expected[finite]).max() <= 2.3e-16
 
 
-def test_sines_and_cosines_of_a_kernel_with_many_angles_whatever_their_size():
+def test_sines_and_cosines_of_a_kernel_with_many_angles_of_any_size():
     """Angles are inputs, results of few or of many operations, and another sine."""
     many = X
     for k in range(12):
@@ -111,7 +113,7 @@ def every_operation():
     return module, lane_module(module, ('law',), lane_count()), len(graphs)
 
 
-def test_every_operation_is_that_of_the_scalar_kernel_in_every_lane(every_operation):
+def test_every_operation_equals_the_scalar_kernel_in_every_lane(every_operation):
     scalar, vector, count = every_operation
     lanes, rng = lane_count(), np.random.default_rng(5)
     special = np.array([0.0, 1.0, -1.0, 0.5, np.nan, np.inf])

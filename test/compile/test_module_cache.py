@@ -29,13 +29,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def cache_root(tmp_path, monkeypatch):
-    """A cache for this test alone."""
+    """Return a separate cache for the test."""
     monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'cache'))
     return tmp_path / 'cache'
 
 
 class Maker:
-    """Counts how often it is asked to trace."""
+    """Counts its traces."""
 
     def __init__(self, factor=2.0):
         self.calls, self.factor = 0, factor
@@ -56,7 +56,7 @@ def build(make, key='a', **options):
 
 
 def forget(built):
-    """Make the next build load from disk, as another process would."""
+    """Make the next build load from disk, as in another process."""
     name = built._module.__name__
     sys.modules.pop(name)
 
@@ -85,11 +85,11 @@ def test_another_key_makes_another_module(cache_root):
 
 @pytest.fixture
 def package(monkeypatch, tmp_path):
-    """A package whose source text the cache watches; `edit(text, room)` changes it."""
+    """Yield a package whose source text is part of the cache key; `edit(text, subpackage)` changes it."""
     monkeypatch.setattr(cache, 'PACKAGE', tmp_path / 'package')
 
-    def edit(text, room='elements/forces'):
-        file = tmp_path / 'package' / room / 'law.py'
+    def edit(text, subpackage='elements/forces'):
+        file = tmp_path / 'package' / subpackage / 'law.py'
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         source_digest.cache_clear()
@@ -236,7 +236,7 @@ def test_equal_functions_share_a_module(cache_root):
     assert one.directory == two.directory != three.directory
 
 
-def test_variable_names_the_cache(cache_root):
+def test_variable_selects_the_cache(cache_root):
     assert cache_directory() == cache_root
     assert build(Maker()).directory.parent == cache_root
 
@@ -254,7 +254,7 @@ def test_cache_that_cannot_be_written_falls_back_to_a_private_one(monkeypatch, t
     cache_root = cache_directory()
     assert cache_root.is_dir()
     assert blocked not in cache_root.parents
-    assert cache_directory() == cache_root  # the same one for the whole process
+    assert cache_directory() == cache_root  # the same for the whole process
     make = Maker()
     assert build(make).directory.parent == cache_root
     build(make)
@@ -283,11 +283,13 @@ def test_module_in_use_counts_as_recently_used(cache_root):
     build(Maker(), 'old')
     prune(cache_root, kept=1)
     assert [path for path in cache_root.iterdir() if path.is_dir()] == [old.directory]
-    assert len(list(cache_root.glob('trace-*'))) == 2  # the note of the other one leads nowhere, which is no harm
+    assert len(list(cache_root.glob('trace-*'))) == 2  # the note of the other one is stale, without harm
     assert build(Maker(), 'new').directory == new.directory
     prune(cache_root, kept_traces=1)
     assert len(list(cache_root.glob('trace-*'))) == 1
-    assert (old.directory / 'module.py').stat().st_mtime_ns == source  # Numba's cache holds only while this stands
+    assert (
+        old.directory / 'module.py'
+    ).stat().st_mtime_ns == source  # Numba's cache is valid only while this is unchanged
 
 
 PROCESS = textwrap.dedent(
@@ -347,7 +349,7 @@ def run_at_once(count, *words):
     return printed
 
 
-def test_of_processes_that_want_the_same_at_once_one_makes_it_and_the_others_say_that_they_wait(cache_root):
+def test_of_processes_that_need_the_same_module_one_builds_it_and_the_others_report_waiting(cache_root):
     printed = run_at_once(3)
     assert printed.count('traced') == 1
     assert sorted(line for line in printed if line.startswith('compiled ')) == [
@@ -402,7 +404,7 @@ def test_the_name_of_a_kernel_is_an_identifier(cache_root, name):
     assert not list(cache_root.glob('m*'))
 
 
-def test_what_is_not_in_the_cache_is_announced_once_a_machine_and_its_end_after_it(cache_root):
+def test_a_compilation_is_announced_once_per_machine_and_its_end_after_it(cache_root):
     lines = []
     with CompilationNotice(lines.append):
         build_module('crane: rigid', ['first'], Maker())
@@ -412,7 +414,7 @@ def test_what_is_not_in_the_cache_is_announced_once_a_machine_and_its_end_after_
     assert re.fullmatch(r'compiled in \d+ s', lines[1])
 
 
-def test_what_is_in_the_cache_is_loaded_without_a_word(cache_root):
+def test_cached_modules_are_loaded_without_a_message(cache_root):
     forget(build_module('crane: rigid', ['first'], Maker()))
     lines = []
     with CompilationNotice(lines.append):
@@ -432,8 +434,8 @@ def test_a_module_without_machine_code_is_announced(cache_root):
 
 
 def test_kernels_with_a_label_are_announced_once_and_not_from_the_cache(cache_root, tmp_path):
-    (tmp_path / 'room').mkdir()
-    path = tmp_path / 'room' / 'sums.py'
+    (tmp_path / 'folder').mkdir()
+    path = tmp_path / 'folder' / 'sums.py'
     path.write_text("""
 from dyn_nodes.common.loops import kernels_of
 
@@ -458,7 +460,7 @@ def four_times(x):
         assert len(lines) == 2
 
 
-def test_outside_of_a_notice_compilation_is_silent(cache_root, capfd):
+def test_outside_of_a_notice_compilation_prints_nothing(cache_root, capfd):
     with CompilationNotice(print):
         pass
     build_module('crane: rigid', ['first'], Maker())
@@ -468,19 +470,19 @@ def test_outside_of_a_notice_compilation_is_silent(cache_root, capfd):
 CALLING = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from rooms.above.kernels import doubled
+from parent.above.kernels import doubled
 
 print(doubled(1.0), sum(doubled.stats.cache_hits.values()))
 """
 
 
-def test_a_kernel_that_calls_one_of_another_room_never_outlives_the_text_of_that_room(cache_root, tmp_path):
-    below, above = tmp_path / 'rooms' / 'below' / 'kernels.py', tmp_path / 'rooms' / 'above' / 'kernels.py'
+def test_a_kernel_that_calls_another_package_never_outlives_the_text_of_that_package(cache_root, tmp_path):
+    below, above = tmp_path / 'parent' / 'below' / 'kernels.py', tmp_path / 'parent' / 'above' / 'kernels.py'
     for path in (below, above):
         path.parent.mkdir(parents=True)
     head = 'from dyn_nodes.common.loops import kernels_of\n'
     above.write_text(f"""{head}
-from rooms.below import kernels as below
+from parent.below import kernels as below
 
 
 @kernels_of(__file__, others=[below.__file__])

@@ -1,4 +1,4 @@
-"""Nothing of the cache runs that this user did not store: damaged, truncated, foreign and tampered files."""
+"""Only code stored by this user runs from the cache: damaged, truncated, foreign and tampered files are rejected."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def original(tmp_path_factory):
 
 @pytest.fixture
 def cache_root(original, tmp_path):
-    """A copy of a filled cache, with its times."""
+    """Return a copy of a filled cache, with its file times."""
     shutil.copytree(original, tmp_path / 'cache')
     return tmp_path / 'cache'
 
@@ -73,7 +73,7 @@ def only(cache_root: Path, pattern: str) -> Path:
 
 
 class Evil:
-    """Leaves a file where it is unpickled."""
+    """Writes a file when it is unpickled."""
 
     def __init__(self, cache_root):
         self.cache_root = cache_root
@@ -82,7 +82,7 @@ class Evil:
         return (Path.touch, (self.cache_root,))
 
 
-def test_untouched_cache_is_used_without_a_word(cache_root):
+def test_unchanged_cache_is_used_without_a_message(cache_root):
     result = use(cache_root)
     assert result.stderr == ''
     assert result.stdout.split() == ['compiled', '0']
@@ -100,21 +100,21 @@ CHANGES = {
 
 @pytest.mark.parametrize('pattern', ['*/module.py', '*/f.npz', '*/manifest'])
 @pytest.mark.parametrize('change', CHANGES)
-def test_damaged_module_is_noticed_before_it_runs_and_is_made_again(cache_root, monkeypatch, pattern, change):
+def test_damaged_module_is_detected_before_it_runs_and_is_rebuilt(cache_root, monkeypatch, pattern, change):
     from dyn_nodes.compile.manifest import verified_files
 
     path = only(cache_root, pattern)
     assert verified_files(cache_root, path.parent) is not None
     path.write_bytes(CHANGES[change](path.read_bytes()))
-    said = []
-    monkeypatch.setattr('dyn_nodes.compile.manifest.report', said.append)
+    reports = []
+    monkeypatch.setattr('dyn_nodes.compile.manifest.report', reports.append)
     assert verified_files(cache_root, path.parent) is None
-    assert len(said) == 1
-    assert '\n' not in said[0]
+    assert len(reports) == 1
+    assert '\n' not in reports[0]
     assert not path.parent.exists()
 
 
-def test_tampered_text_does_not_run_and_one_line_says_so(cache_root, tmp_path):
+def test_tampered_text_does_not_run_and_is_reported_in_one_line(cache_root, tmp_path):
     trace = tmp_path / 'ran'
     path = only(cache_root, '*/module.py')
     path.write_text(f'open({str(trace)!r}, "w")\n' + path.read_text())
@@ -180,7 +180,7 @@ def test_entries_of_another_key_are_foreign(cache_root):
     assert 'made again' in result.stderr
 
 
-def test_machine_code_moved_to_another_name_does_not_hold(cache_root):
+def test_machine_code_moved_to_another_name_is_invalid(cache_root):
     sound = only(cache_root, '*/manifest').read_bytes()
     name = only(cache_root, '*/manifest').parent.name
     assert sealing.unsealed(cache_root, f'{name}/manifest', sound) is not None
@@ -188,9 +188,9 @@ def test_machine_code_moved_to_another_name_does_not_hold(cache_root):
 
 
 @pytest.mark.parametrize('state', ['readable by all', 'short', 'a link'])
-def test_key_that_others_may_know_is_made_anew(tmp_path, monkeypatch, state):
-    said = []
-    monkeypatch.setattr(sealing, 'report', said.append)
+def test_key_readable_by_others_is_replaced(tmp_path, monkeypatch, state):
+    reports = []
+    monkeypatch.setattr(sealing, 'report', reports.append)
     first, path = sealing.key_of(tmp_path), tmp_path / 'key'
     if state == 'readable by all':
         path.chmod(0o644)
@@ -202,11 +202,11 @@ def test_key_that_others_may_know_is_made_anew(tmp_path, monkeypatch, state):
     second = sealing.key_of(tmp_path)
     assert first != second
     assert path.stat().st_mode & 0o777 == 0o600
-    assert len(said) == 1
+    assert len(reports) == 1
     assert sealing.key_of(tmp_path) == second
 
 
-def test_directory_that_others_can_write_is_closed_to_them(tmp_path, monkeypatch):
+def test_directory_writable_by_others_is_closed_to_them(tmp_path, monkeypatch):
     directory = tmp_path / 'open'
     directory.mkdir()
     directory.chmod(0o777)
@@ -244,7 +244,7 @@ def test_private_cache_is_removed_when_its_process_ends_not_a_fork_of_it():
     assert not Path(path).exists()
 
 
-def test_full_disk_is_said_once_and_the_module_works(tmp_path, monkeypatch):
+def test_full_disk_is_reported_once_and_the_module_works(tmp_path, monkeypatch):
     import casadi as ca
     import numpy as np
 
@@ -252,7 +252,7 @@ def test_full_disk_is_said_once_and_the_module_works(tmp_path, monkeypatch):
     from dyn_nodes.compile import module as module_text
 
     monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'cache'))
-    said, real = [], Path.write_text
+    reports, real = [], Path.write_text
 
     def full(path, *arguments, **options):
         if (tmp_path / 'cache') in path.parents:
@@ -260,14 +260,14 @@ def test_full_disk_is_said_once_and_the_module_works(tmp_path, monkeypatch):
         return real(path, *arguments, **options)
 
     monkeypatch.setattr(Path, 'write_text', full)
-    monkeypatch.setattr(module_text, 'report', said.append)
+    monkeypatch.setattr(module_text, 'report', reports.append)
     x = ca.SX.sym('x', 2)
     module = build_module('full_disk', ['a'], lambda: ({'f': ca.Function('f', [x], [2 * x])}, {}))
     y = np.empty(2)
     module.f(np.ones(2), y)
     assert (y == 2.0).all()
-    assert len(said) == 1
-    assert 'No space left on device' in said[0]
+    assert len(reports) == 1
+    assert 'No space left on device' in reports[0]
     assert not list((tmp_path / 'cache').glob('making-*'))
 
 

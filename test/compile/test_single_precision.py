@@ -19,9 +19,9 @@ from dyn_nodes.compile.tape import Tape
 WIDTHS = sorted({4, 2 * lane_count()})
 FAR = 2.0**8 * np.pi / 2
 LOOSE = [list(OPERATIONS).index(ca.OP_ACOSH)]
-"""Of arguments near 1, to which X * X was added, it has half of the digits."""
+"""Tolerance near 1, where X * X was added: half of the digits."""
 FIRM = [k for k, op in enumerate(OPERATIONS) if op not in (ca.OP_ACOSH, ca.OP_FMOD)]
-"""Without the remainder, too, which may be a divisor more or less."""
+"""Operations without the remainder, which may differ by a divisor."""
 
 
 @njit
@@ -58,7 +58,7 @@ def test_sine_and_cosine_are_within_a_unit_in_the_last_place(turned):
         assert off.max() < 1.0
 
 
-def test_sine_and_cosine_of_large_angles_are_those_of_the_library(turned):
+def test_sine_and_cosine_of_large_angles_equal_the_library(turned):
     module, lanes = turned
     angles = np.resize(np.array([1e30, 0.5, 3e4, np.inf, np.nan, -1e6], np.float32), lanes)
     result = rows_of(module, 'turned', angles[:, None], 2, lanes)
@@ -74,7 +74,7 @@ def every_operation():
     return module, {lanes: lane_module(module, ('law',), lanes, single=True) for lanes in WIDTHS}
 
 
-def test_every_operation_is_that_of_double_precision_rounded(every_operation):
+def test_every_operation_equals_double_precision_rounded(every_operation):
     scalar, vectors = every_operation
     rng, count = np.random.default_rng(5), len(OPERATIONS)
     for lanes, vector in vectors.items():
@@ -88,7 +88,7 @@ def test_every_operation_is_that_of_double_precision_rounded(every_operation):
             np.testing.assert_allclose(result[:, LOOSE], expected[:, LOOSE], rtol=1e-5, atol=1e-3)
 
 
-def test_every_width_comes_to_the_same_bits(every_operation):
+def test_every_width_gives_the_same_bits(every_operation):
     _, vectors = every_operation
     rows, count = np.random.default_rng(6).normal(size=(WIDTHS[-1], 3)), len(OPERATIONS)
     wide = rows_of(vectors[WIDTHS[-1]], 'law', rows, count, WIDTHS[-1])
@@ -105,13 +105,13 @@ def test_a_vector_of_another_length_is_rejected_by_the_status(every_operation):
 
 
 @pytest.mark.parametrize('number', [1e-300, 1e300])
-def test_a_number_that_single_precision_does_not_have_is_rejected(number):
+def test_a_number_outside_single_precision_is_rejected(number):
     module = compile_functions('single numbers', {'law': ca.Function('law', [X], [X + number])})
     with pytest.raises(ValueError, match=re.escape(f'expected numbers of its range, found {number:g}')):
         lane_module(module, ('law',), 4, single=True)
 
 
-def test_guard_zones_find_what_is_written_outside(monkeypatch):
+def test_guard_zones_detect_writes_outside(monkeypatch):
     monkeypatch.setenv('DYN_NODES_GUARD', '1')
     law = {'law': ca.Function('law', [X], [ca.vertcat(X + 1.0, ca.sin(X))])}
     sound = lane_module(compile_functions('single zones', law), ('law',), 4, single=True)

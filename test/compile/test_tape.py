@@ -20,7 +20,7 @@ def tape_of(*expressions):
 
 
 def random_graph(seed, size=40):
-    """Expression of random operations on random earlier ones, each bounded."""
+    """Return an expression of random operations on random earlier ones, each bounded."""
     rng = np.random.default_rng(seed)
     values = [X[0], X[1], X[2], ca.SX(float(rng.normal()))]
     for _ in range(size):
@@ -45,13 +45,13 @@ def test_equal_subexpressions_are_computed_once():
     def long_way():
         return ca.sin(X[0] * X[1]) + X[2]
 
-    # two graphs without a common node: CasADi itself sees no equality
+    # two graphs without a common node: CasADi itself detects no equality
     both = tape_of(long_way(), 2.5 * long_way())
     assert both.operations == 4
     assert np.count_nonzero(both.code[:, 0] == ca.OP_SIN) == 1
 
 
-def test_operands_of_commutative_operations_may_change_places():
+def test_operands_of_commutative_operations_may_be_swapped():
     assert tape_of(X[0] * X[1], X[1] * X[0], X[0] + X[1], X[1] + X[0]).operations == 2
     assert tape_of(X[0] - X[1], X[1] - X[0]).operations == 2
     assert tape_of(ca.atan2(X[0], X[1]), ca.atan2(X[1], X[0])).operations == 2
@@ -67,7 +67,7 @@ def test_every_value_is_needed_by_an_output_or_a_later_value(seed):
     assert used - {-1} == set(range(len(tape.code)))
 
 
-def test_a_number_that_several_are_divided_by_is_inverted_once():
+def test_a_common_divisor_is_inverted_once():
     divisor = 1 + ca.exp(X[2])
     tape = tape_of(X[0] / divisor, X[1] / divisor, X[0] / X[1])
     assert np.count_nonzero(tape.code[:, 0] == ca.OP_INV) == 1
@@ -95,7 +95,7 @@ def test_tape_survives_storage(tmp_path):
     assert (again.inputs, again.outputs) == (tape.inputs, tape.outputs)
 
 
-def test_digest_tells_constants_and_operations_apart():
+def test_digest_distinguishes_constants_and_operations():
     digests = {
         tape_of(e).digest for e in (X[0] + 1, X[0] + 2, X[0] - 1, X[1] + 1, ca.vertcat(X[0] + 1, 0), 1 + X[0] * X[0])
     }
@@ -103,7 +103,7 @@ def test_digest_tells_constants_and_operations_apart():
     assert tape_of(X[0] + 1).digest == tape_of(X[0] + 1).digest
 
 
-def test_sparse_output_is_rejected_by_place():
+def test_sparse_output_is_rejected_by_index():
     function = ca.Function('f', [X], [X, ca.SX(2, 2)])
     with pytest.raises(ValueError, match='f: output 1 is sparse'):
         Tape.from_function(function)
@@ -143,7 +143,7 @@ def test_batch_gives_the_bits_of_single_calls(graphs, which):
         np.testing.assert_array_equal(one, output)
 
 
-def test_long_batches_go_through_lanes_and_give_the_numbers_of_single_calls(graphs):
+def test_long_batches_use_lanes_and_equal_single_calls(graphs):
     _, module = graphs
     count = WIDE_FROM + 3  # the last lanes are not all rows
     rows = np.random.default_rng(9).normal(size=(count, 3))

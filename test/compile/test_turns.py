@@ -1,4 +1,4 @@
-"""Turns at machine code: who has one keeps the others waiting, but not for ever and not beyond its end."""
+"""Turns at compilation: a holder makes the others wait for a bounded time and at most until its end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ sys.stdin.readline()
 
 @pytest.fixture
 def other(tmp_path):
-    """A process that has the turn of `a`."""
+    """Start a process that holds the turn of `a`."""
     process = subprocess.Popen(
         [sys.executable, '-c', OTHER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -52,21 +52,21 @@ def test_a_turn_ends_with_its_block_and_another_name_waits_for_nothing(other, tm
     turns.end_turn(tmp_path, 'b')
 
 
-def test_the_turn_of_a_process_that_is_killed_is_free(other, tmp_path):
+def test_the_turn_of_a_killed_process_is_free(other, tmp_path):
     with turns.turn(tmp_path, 'a', lambda: other.send_signal(signal.SIGKILL)) as waited:
         assert waited
     assert other.wait(30) == -signal.SIGKILL
 
 
-def test_a_process_that_stands_still_keeps_others_for_a_bounded_time(other, tmp_path, monkeypatch):
+def test_a_stopped_process_blocks_others_for_a_bounded_time(other, tmp_path, monkeypatch):
     monkeypatch.setattr(turns, 'LONGEST', 0.2)
-    began = time.monotonic()
+    start = time.monotonic()
     assert turns.take_turn(tmp_path, 'a')
-    assert time.monotonic() - began >= 0.2
+    assert time.monotonic() - start >= 0.2
     assert turns._key(tmp_path, 'a') not in turns._held
 
 
-def test_without_locks_nobody_waits(other, tmp_path, monkeypatch):
+def test_without_locks_no_process_waits(other, tmp_path, monkeypatch):
     def reject(*_):
         raise OSError(37, 'No locks available')
 

@@ -1,4 +1,4 @@
-"""Bodies that turn by any angle: exact gradients, kept energy and momentum, rods as witness."""
+"""Bodies with large rotations: exact gradients, conserved energy and momentum, rods as an independent check."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_damping_loses_energy_and_brakes_no_rigid_motion():
         assert (power > 0.1) if loses else (np.abs(extra).max() < 1e-9)
 
 
-def test_large_turns_of_a_tetrahedron_are_those_of_its_rods():
+def test_large_turns_of_a_tetrahedron_equal_those_of_its_rods():
     nodes = 0.1 * np.array([(1, 1, 1), (-1, -1, 1), (-1, 1, -1), (1, -1, -1)], dtype=float)
     rods, each = simplest_rods(nodes), np.ones(6)
     lattice = Lattice(nodes, rods, 3200.0 * each, 0.0 * each, 0.02 * each, np.zeros(4))
@@ -125,8 +125,8 @@ def test_large_turns_of_a_tetrahedron_are_those_of_its_rods():
         assert body.mass(moved) == pytest.approx(mass)
 
 
-def test_turned_finite_elements_pull_as_those_of_mujoco():
-    """MuJoCo's flexible bodies have another law (Saint Venant and Kirchhoff): equal up to squares of the strain."""
+def test_forces_of_turned_finite_elements_equal_mujoco():
+    """MuJoCo's flexible bodies have another law (Saint Venant and Kirchhoff): equal to first order of the strain."""
     mujoco = pytest.importorskip('mujoco')
     mesh = box_mesh((0.6, 0.2, 0.1), (3, 1, 1), 'tetrahedron')
     points, elements = (

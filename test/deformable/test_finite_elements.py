@@ -1,4 +1,4 @@
-"""Elements, grasps and condensation: numbers of tanner-1998, section 6.7, and scikit-fem as witness."""
+"""Elements, grasps and condensation: numbers of tanner-1998, section 6.7, and scikit-fem as an independent check."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ends(body, size=(0.0, 0.2, 0.1)):
 
 
 def between_clamped_ends(body, load, stretch=0.0):
-    """Displacements (n, 3) with all nodes of both end faces held, the right ones `stretch` away from the left ones."""
+    """Return displacements (n, 3) with all nodes of both end faces held, the right face displaced by `stretch`."""
     x = body.mesh.nodes[:, 0]
     held = np.repeat(np.abs(x) > 0.3 - 1e-9, 3)
     result = np.zeros(len(held))
@@ -102,7 +102,7 @@ def test_axial_stiffness_by_the_kind_of_grasp(divisions, clamped, point):
 
 
 def test_two_nodes_in_the_elasticity_of_a_body_are_too_stiff():
-    """Displacements that change along the bar only, taken from two nodes: why lattices have rods (F39)."""
+    """Displacements that vary only along the bar, from two nodes: the reason for rods in lattices (F39)."""
     body = bar((6, 2, 2))
     share = 0.5 + body.mesh.nodes[:, 0] / 0.6
     two = np.hstack([np.kron(weight[:, None], np.eye(3)) for weight in (1.0 - share, share)])
@@ -123,7 +123,7 @@ def test_two_nodes_in_the_elasticity_of_a_body_are_too_stiff():
     ],
 )
 def test_sag_of_the_bar_between_clamped_ends(poisson, divisions, sag, locked):
-    """Bricks with incompatible modes come near the beam of Timoshenko sooner than those without."""
+    """Bricks with incompatible modes converge to the Timoshenko beam faster than bricks without."""
     material = Material(young_modulus=1e5, poisson_ratio=poisson, density=100.0)
     for incompatible, expected in ((True, sag), (False, locked)):
         body = bar(divisions, incompatible=incompatible, material=material)
@@ -157,7 +157,7 @@ def test_stiffness_of_the_plate_between_its_corners(divisions, expected):
 
 
 @pytest.mark.pins('tanner-1998/3.1/S7')
-def test_motion_of_the_grasps_decides_the_motion_of_the_body_and_its_forces():
+def test_motion_of_the_grasps_determines_the_motion_of_the_body_and_its_forces():
     body, grasps = corners_of_the_plate((10, 6, 1))
     held, plate = HeldBody(body, grasps), condensed(body, grasps)
     moved = np.random.default_rng(3).normal(size=12)
@@ -195,7 +195,7 @@ def test_a_body_between_two_grasps_turns_freely_about_their_line():
     assert reduced.frequencies.min() > 1.0
 
 
-def test_vibrations_with_the_grasps_at_rest_are_those_of_the_inner_problem():
+def test_vibrations_with_the_grasps_at_rest_equal_the_inner_problem():
     body = bar((4, 2, 2))
     grasps = [*ends(body), patch(body.mesh, (0.0, 0.1, 0.05))]
     reduced = condensed(body, grasps, vibrations=4)
@@ -208,7 +208,7 @@ def test_vibrations_with_the_grasps_at_rest_are_those_of_the_inner_problem():
     assert reduced.load(GRAVITY)[2:9:3].sum() == pytest.approx(-1.2 * 9.81)
 
 
-def test_frequencies_of_a_free_bar_are_those_of_a_beam():
+def test_frequencies_of_a_free_bar_equal_a_beam():
     steel = Material(young_modulus=2.1e11, poisson_ratio=0.3, density=7850.0)
     body = assemble(box_mesh((1.0, 0.02, 0.03), (40, 1, 1)), steel)
     bending = 4.730040745**2 * np.sqrt(steel.young_modulus / (12.0 * steel.density))
@@ -216,7 +216,7 @@ def test_frequencies_of_a_free_bar_are_those_of_a_beam():
 
 
 @pytest.mark.parametrize('kind', ['brick', 'tetrahedron'])
-def test_matrices_are_those_of_scikit_fem(kind):
+def test_matrices_equal_scikit_fem(kind):
     skfem = pytest.importorskip('skfem')
     from skfem.helpers import ddot, dot, eye, sym_grad, trace
 
@@ -263,7 +263,7 @@ def test_refined_elements_fill_the_same_volume_and_keep_the_old_nodes(kind):
     assert len(finer.surface) == 4 * len(mesh.surface)
 
 
-def test_an_element_that_is_inside_out_is_named():
+def test_an_inverted_element_is_reported():
     mesh = box_mesh(BAR_SIZE, (2, 1, 1), 'tetrahedron')
     elements = mesh.elements.copy()
     elements[5, [0, 1]] = elements[5, [1, 0]]

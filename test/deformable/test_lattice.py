@@ -28,7 +28,7 @@ CORNERS = PATCHES / (0.9, 0.5, 1.0) * (1.0, 0.6, 1.0)
 THIN = np.diag([2.4 * 1.0**2 / 12.0, 2.4 * 0.6**2 / 12.0, 0.0])
 """Second moments of a thin plate of 1 m by 0.6 m with 2.4 kg."""
 RODS = np.array([(0, 1), (1, 2), (2, 3), (0, 3), (0, 2), (1, 3)])
-"""Long side, short side, long side, short side, diagonals."""
+"""Rods: long side, short side, long side, short side, diagonals."""
 
 
 def second_moment(lattice: Lattice) -> np.ndarray:
@@ -46,7 +46,7 @@ def plate_stiffness():
     return condensed(body, [patch(body.mesh, position, (0.1, 0.1, 0.02)) for position in PATCHES]).stiffness
 
 
-def test_the_rod_of_the_bar_has_its_stiffness_and_does_not_feel_turns():
+def test_the_rod_of_the_bar_has_its_stiffness_and_is_invariant_to_turns():
     bar = lattice_of_volume(((-0.3, 0.0, 0.0), (0.3, 0.0, 0.0)), np.array([(0, 1)]), [1.2], BAR)
     stiffness, damping, spurious, _ = tabulated('tanner-1998/6.7/rod')
     assert (bar.stiffness[0], bar.damping[0]) == pytest.approx((AXIAL, damping), abs=1e-6)
@@ -149,7 +149,7 @@ def test_diagonal_rods_of_the_plate_s_volume_are_a_mechanism():
     ('poisson', 'stiffness', 'residual'),
     [*zip((0.0, 0.25, 0.3, 0.4), *tabulated('tanner-1998/6.7/tetrahedron'))],
 )
-def test_rods_come_nearest_to_a_tetrahedron_with_poisson_s_ratio_one_quarter(poisson, stiffness, residual):
+def test_rods_fit_a_tetrahedron_best_with_poisson_s_ratio_one_quarter(poisson, stiffness, residual):
     nodes = 0.1 * np.array([(1, 1, 1), (-1, -1, 1), (-1, 1, -1), (1, -1, -1)], dtype=float)
     material = Material(young_modulus=1e5, poisson_ratio=poisson, density=100.0)
     body = assemble(Mesh(nodes, np.array([(0, 1, 2, 3)])), material)
@@ -158,8 +158,8 @@ def test_rods_come_nearest_to_a_tetrahedron_with_poisson_s_ratio_one_quarter(poi
     assert fit.residual == pytest.approx(residual, abs=1e-6)
 
 
-def test_lumps_take_the_place_of_rods_that_cannot_have_the_centre_of_mass():
-    """A triangle's rods have it within the triangle of their middles only."""
+def test_lumps_replace_rods_that_cannot_have_the_centre_of_mass():
+    """The rods of a triangle can have it only within the triangle of their midpoints."""
     nodes = np.array([(0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0)])
     rods = simplest_rods(nodes)
     inside = fit_masses(nodes, rods, 1.0, (0.4, 0.4, 0.0), np.zeros((3, 3)))

@@ -1,4 +1,4 @@
-"""The YAML of a deformable object: files of the package, meshes of files, and every mistake by line and key."""
+"""The YAML of a deformable object: files of the package, mesh files, and every error with line and key."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_file_gives_body_grasps_and_reduced_body(tmp_path):
 
 
 @pytest.mark.parametrize('name', ['bar', 'plate'])
-def test_objects_of_the_package_are_those_of_the_source(name):
+def test_objects_of_the_package_equal_the_source(name):
     result = load_object(find_resource(f'config/objects/{name}.yaml'))
     assert result.name == name
     assert result.body.total_mass == pytest.approx({'bar': 1.2, 'plate': 2.4}[name])
@@ -119,7 +119,7 @@ MISTAKES = [
 ]
 
 
-def test_a_grasp_that_another_one_moves_already_is_named(tmp_path):
+def test_a_grasp_of_nodes_of_another_grasp_is_reported(tmp_path):
     position = '[0.3, 0.1, 0.05]'
     doubled = faults(written(tmp_path, (f'  top: {{position: {position}}}\n', TWICE)))
     assert doubled == [
@@ -206,7 +206,7 @@ def test_mirrored_elements_are_put_in_order_and_faces_are_left_out(tmp_path):
         path.unlink()
 
 
-def test_what_makes_a_mesh_no_closed_body_is_named(tmp_path):
+def test_the_reason_why_a_mesh_is_no_closed_body_is_reported(tmp_path):
     mesh = box_mesh((0.6, 0.2, 0.1), (2, 1, 1), 'tetrahedron')
     closed = [('triangle', mesh.surface)]
     opened = [('triangle', mesh.surface[:-1])]
@@ -230,7 +230,7 @@ def test_what_makes_a_mesh_no_closed_body_is_named(tmp_path):
     assert body_fault(mesh) is None
 
 
-def test_files_that_have_no_mesh_are_named(tmp_path):
+def test_files_without_a_mesh_are_reported(tmp_path):
     pytest.importorskip('meshio')
     plank = written(
         tmp_path, ('  size: [0.6, 0.2, 0.1]\n  divisions: [6, 2, 1]\n', '  file: body.vtk\n'), ('box:', 'mesh:')
@@ -259,7 +259,7 @@ def test_a_line_of_grasps_is_one_in_a_body_of_any_size(size):
 
 
 @pytest.mark.parametrize('value', [float('nan'), float('inf'), 1e200])
-def test_a_node_that_is_nowhere_is_named(tmp_path, value):
+def test_a_node_with_invalid_coordinates_is_reported(tmp_path, value):
     pytest.importorskip('meshio')
     mesh = box_mesh((0.6, 0.2, 0.1), (1, 1, 1), 'tetrahedron')
     nodes = mesh.nodes.copy()

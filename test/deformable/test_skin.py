@@ -29,7 +29,7 @@ def beam(request):
 
 
 def test_stress_of_a_bent_beam_is_its_moment_over_its_section(beam):
-    """Ends turned against each other: a uniform moment E I angle / L, and E h angle / 2 L at top and bottom."""
+    """Ends turned against each other: uniform moment E I angle / L, stress E h angle / 2 L at top and bottom."""
     skin, angle = skin_of(beam, 2000), 0.01
     points = beam.positions.copy()
     for nodes, side in ((slice(0, 3), 1.0), (slice(3, 6), -1.0)):
@@ -41,13 +41,13 @@ def test_stress_of_a_bent_beam_is_its_moment_over_its_section(beam):
     surface = (np.abs(at[:, 0]) < 0.25) & (np.abs(np.abs(at[:, 2]) - HEIGHT / 2.0) < 1e-9)
     expected = 1e7 * angle * HEIGHT / (2.0 * LENGTH)
     assert surface.sum() > 20
-    # linear tetrahedra take the mean over an element's depth, and are too stiff
+    # linear tetrahedra average over the depth of an element, and are too stiff
     tolerance = 0.02 if beam.mesh.kind == 'brick' else 0.35
     np.testing.assert_allclose(stress[surface], expected, rtol=tolerance)
 
 
 @pytest.mark.parametrize('vibrations', [0, 4])
-def test_a_beam_between_clamps_hangs_and_has_the_stress_of_its_weight(beam, vibrations):
+def test_a_clamped_beam_has_the_sag_and_the_stress_of_its_weight(beam, vibrations):
     """Middle of a beam with built-in ends: q L^4 / 384 E I and q L^2 / 24, with and without vibrations in their sag."""
     held = replace(beam, vibrations=vibrations)
     skin, gravity = skin_of(held, 4000), np.array([0.0, 0.0, -9.81])
@@ -72,7 +72,7 @@ def test_a_body_that_turns_as_a_whole_has_no_stress_and_keeps_its_shape(beam):
     assert stress.max() < 1.0
 
 
-def test_strains_at_corners_are_those_of_a_uniform_field():
+def test_strains_at_corners_equal_a_uniform_field():
     mesh = box_mesh((1.0, 0.7, 0.3), (2, 2, 1))
     mesh.nodes[:] += 0.02 * np.random.default_rng(2).normal(size=mesh.nodes.shape)
     gradient = np.array([(1e-3, 2e-3, 0.0), (0.0, -5e-4, 1e-3), (3e-3, 0.0, 2e-4)])
@@ -95,7 +95,7 @@ def test_a_fine_surface_is_thinned_to_a_closed_one_of_the_same_size(most):
     assert all((end, start) in edges for start, end in edges)
 
 
-def test_stress_of_von_mises_of_tension_and_of_shear():
+def test_von_mises_stress_of_tension_and_of_shear():
     assert von_mises(np.array([3.0, 0.0, 0.0, 0.0, 0.0, 0.0])) == pytest.approx(3.0)
     assert von_mises(np.array([0.0, 0.0, 0.0, 2.0, 0.0, 0.0])) == pytest.approx(2.0 * np.sqrt(3.0))
     assert von_mises(np.array([5.0, 5.0, 5.0, 0.0, 0.0, 0.0])) == 0.0

@@ -1,4 +1,4 @@
-"""Commands of the README and of the pages: each exists with its options; those that cost little are run."""
+"""Commands of the README and of the pages: each exists with its options; cheap ones are run."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.timeout(900)  # the first that needs them compiles the kernels of a machine
+pytestmark = pytest.mark.timeout(900)  # the first user compiles the kernels of a machine
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / 'README.md', ROOT / 'examples' / 'README.md', *sorted((ROOT / 'docs').rglob('*.md'))]
 BLOCK = re.compile(r'^ *```(\w*)[^\n]*\n(.*?)^ *```', re.DOTALL | re.MULTILINE)
-PLACES = ('<', '...', '$')
-"""Of a word for which the reader puts his own."""
+PLACEHOLDERS = ('<', '...', '$')
+"""Marks of words that the reader replaces."""
 
 
 @cache
@@ -29,13 +29,13 @@ def parser() -> argparse.ArgumentParser:
 
 
 def command_lines(page: Path) -> list[str]:
-    """Return the lines of the shell of a page, comments and continued lines resolved."""
-    found = []
+    """Return the shell lines of a page without comments, with joined continuation lines."""
+    lines = []
     blocks = BLOCK.findall(page.read_text(encoding='utf-8'))
     for block in (text for kind, text in blocks if kind in ('', 'sh', 'bash')):
         text = re.sub(r"'\{.*?\}'", 'MESSAGE', block.replace('\\\n', ' '), flags=re.DOTALL)
-        found += [re.sub(r'\s#.*$|\s&$', '', line).strip() for line in text.splitlines()]
-    return [line for line in found if line]
+        lines += [re.sub(r'\s#.*$|\s&$', '', line).strip() for line in text.splitlines()]
+    return [line for line in lines if line]
 
 
 def of_command(name: str) -> list[tuple[str, str]]:
@@ -45,7 +45,7 @@ def of_command(name: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(('page', 'line'), sorted(set(of_command('dyn-nodes'))))
 def test_every_command_of_a_page_exists_with_its_options(page, line, capsys):
     words = shlex.split(re.split(r'\s[|>]\s?', line)[0])[1:]
-    if any(mark in word for word in words for mark in PLACES):
+    if any(mark in word for word in words for mark in PLACEHOLDERS):
         words = [re.sub(r'<\w+>|\.\.\.', 'x', word) for word in words]
     try:
         parser().parse_args(words)
@@ -57,7 +57,7 @@ def test_every_command_of_a_page_exists_with_its_options(page, line, capsys):
 def test_launch_files_and_nodes_of_the_pages_exist():
     for page, line in of_command('dyn-nodes'):
         words = shlex.split(re.split(r'\s[|>]\s?', line)[0])
-        if words[1:2] == ['launch'] and not any(mark in words[2] for mark in PLACES):
+        if words[1:2] == ['launch'] and not any(mark in words[2] for mark in PLACEHOLDERS):
             assert (ROOT / 'launch' / f'{words[2]}.launch.xml').exists() or words[2].endswith('.xml'), (page, line)
         if words[1:2] == ['run']:
             assert (ROOT / 'dyn_nodes' / 'nodes' / f'{words[2]}.py').exists(), (page, line)
@@ -82,8 +82,8 @@ RUN = ('check log_loader', 'sweep run log_loader_tip_over --plan', 'linearize lo
 
 @pytest.mark.parametrize('start', RUN)
 def test_cheap_commands_of_the_readme_run(start, tmp_path):
-    """As they stand there, in an empty directory; a chart coarser."""
-    (line,) = [own for own in command_lines(ROOT / 'README.md') if own.startswith(f'dyn-nodes {start}')]
+    """Unchanged, in an empty directory; with a coarser chart."""
+    (line,) = [command for command in command_lines(ROOT / 'README.md') if command.startswith(f'dyn-nodes {start}')]
     words = [sys.executable, '-m', 'dyn_nodes.cli', *shlex.split(line)[1:]]
     if start.startswith('sweep'):
         pytest.importorskip('pyarrow')
@@ -107,7 +107,7 @@ def test_python_of_the_readme_runs(tmp_path, monkeypatch, capsys):
     assert (tmp_path / 'tip_over.png').stat().st_size > 10_000
 
 
-def test_links_of_the_readme_lead_somewhere():
+def test_links_of_the_readme_exist():
     for page in (ROOT / 'README.md', ROOT / 'examples' / 'README.md'):
         for link in re.findall(r'\]\(([^)#:]+)[)#]', page.read_text(encoding='utf-8')):
             assert (page.parent / link).exists(), f'{page.name}: {link}'

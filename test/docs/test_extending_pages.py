@@ -1,4 +1,4 @@
-"""docs/contributing: the file of every page makes a new kind work, with nothing else changed."""
+"""docs/contributing: the file of every page adds a working kind without other changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Follow = Callable[[str], dict[str, Any]]
 
 @pytest.fixture
 def follow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Follow]:
-    """Write the files of a page, a new kind beside those of its package, and run its other lines."""
+    """Write the files of a page, a new kind in its package, and run its other lines."""
     made: list[str] = []
 
     def run(page: str) -> dict[str, Any]:
@@ -88,7 +88,7 @@ BOX = """<robot name="box"><link name="body"><inertial><origin xyz="0 0 0"/><mas
 def test_a_friction_law_of_one_file_is_read_and_simulated(follow, tmp_path):
     (tmp_path / 'box.urdf').write_text(BOX)
     names = follow('friction_law.md')
-    same = 'model: lugre, bristle_damping: 0, viscous: 0'  # with one coefficient the bristles are those of Dahl
+    same = 'model: lugre, bristle_damping: 0, viscous: 0'  # with one coefficient the bristles are Dahl's
     text = (tmp_path / 'dahl.yaml').read_text()
     (tmp_path / 'lugre.yaml').write_text(text.replace('model: dahl', same))
     reference = dn.load('box.urdf', 'lugre.yaml').simulate(0.5)
@@ -100,8 +100,8 @@ def test_an_actuator_of_one_file_is_read_simulated_and_controlled(follow):
     names = follow('actuator.md')
     run, start = names['run'], names['start']
     assert run.status == 'done'
-    assert [own.kind for own in names['arm'].data.actuators] == ['winch'] * 4
-    np.testing.assert_allclose(run.last[:4], start[:4], atol=0.02)  # held against gravity by the controller of motors
+    assert [actuator.kind for actuator in names['arm'].data.actuators] == ['winch'] * 4
+    np.testing.assert_allclose(run.last[:4], start[:4], atol=0.02)  # held against gravity by the motor controller
     free = names['arm'].simulate(1.0, voltage=...)
     assert np.abs(free.last[:4] - start[:4]).max() > 0.05
     assert oil_actuators(names['arm'].data.actuators) == []

@@ -11,7 +11,7 @@ import pytest
 
 import dyn_nodes as dn
 
-pytestmark = pytest.mark.timeout(900)  # the first that needs them compiles the kernels of a machine
+pytestmark = pytest.mark.timeout(900)  # the first user compiles the kernels of a machine
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 LIBRARY, CHEAT_SHEET = (DOCS / 'reference' / 'library.md').read_text().split('\n## Cheat sheet\n')
 PYTHON = re.compile(r'^```python\n(.*?)^```', re.DOTALL | re.MULTILINE)
@@ -29,13 +29,13 @@ f = m.kernel('forward_dynamics')          # callable from Numba, and as C source
 
 @pytest.fixture(scope='module')
 def names():
-    """What the first two blocks of the page leave behind: vectors, then the eight lines."""
+    """Return the names of the first two blocks of the page: vectors, then the eight lines."""
     first, eight = PYTHON.findall(LIBRARY)[:2]
     assert eight == EIGHT
-    found: dict = {}
-    exec(first, found)
-    exec(eight, found)
-    return found
+    namespace: dict = {}
+    exec(first, namespace)
+    exec(eight, namespace)
+    return namespace
 
 
 def test_the_eight_lines_of_the_library(names):
@@ -54,7 +54,7 @@ def test_the_eight_lines_of_the_library(names):
     np.testing.assert_allclose(out, names['d'].forward(q, np.zeros(9), np.zeros(9)), rtol=1e-12)
 
 
-def test_what_the_eight_lines_name_beside_themselves(names, tmp_path, monkeypatch):
+def test_other_names_of_the_eight_lines(names, tmp_path, monkeypatch):
     pytest.importorskip('pandas')
     pytest.importorskip('xarray')
     monkeypatch.chdir(tmp_path)
@@ -86,41 +86,43 @@ def test_lines_of_the_cheat_sheet(names, tmp_path, monkeypatch):
     pytest.importorskip('pandas')
     pytest.importorskip('xarray')
     monkeypatch.chdir(tmp_path)
-    # the test has no files of the reader's own, and takes whole vectors
-    known = {**names, 'out': names['f'].result(), 'tau': np.zeros(9), 'v': np.zeros(9), 'q': names['m'].posture()}
+    # the test has no files of the reader, and uses whole vectors
+    namespace = {**names, 'out': names['f'].result(), 'tau': np.zeros(9), 'v': np.zeros(9), 'q': names['m'].posture()}
     lines = re.findall(r'^### .*?`(.*?)`$|^\| (`.*?`) \|', CHEAT_SHEET, re.MULTILINE)
     count = 0
     for heading, row in lines:
         for line in [heading] if heading else re.findall(r'`(.*?)`', row):
             if 'my.urdf' in line:
                 continue
-            exec(line, known)
+            exec(line, namespace)
             count += 1
     assert count > 60
 
 
 def members(kind: type) -> dict[str, object]:
-    """Public methods and properties of a class, as functions."""
-    found = {}
-    for name, own in vars(kind).items():
-        function = own.fget if isinstance(own, property) else getattr(own, 'func', own)
+    """Return the public methods and properties of a class, as functions."""
+    functions = {}
+    for name, member in vars(kind).items():
+        function = member.fget if isinstance(member, property) else getattr(member, 'func', member)
         if not name.startswith('_') and callable(function):
-            found[name] = function
-    return found
+            functions[name] = function
+    return functions
 
 
 @pytest.mark.parametrize('name', dn.__all__)
 def test_public_names_are_documented_and_in_the_reference(name):
     """Docstring, every argument, every attribute; and a line of docs/reference/api.md."""
-    own = getattr(dn, name)
+    member = getattr(dn, name)
     assert re.search(rf'^::: dyn_nodes\.{name}$', (DOCS / 'reference' / 'api.md').read_text(), re.MULTILINE)
-    text = inspect.getdoc(own)
+    text = inspect.getdoc(member)
     assert text
-    if not inspect.isclass(own):
-        undocumented = [key for key in inspect.signature(own).parameters if not re.search(rf'^    {key}: ', text, re.M)]
+    if not inspect.isclass(member):
+        undocumented = [
+            key for key in inspect.signature(member).parameters if not re.search(rf'^    {key}: ', text, re.M)
+        ]
         assert not undocumented
         return
-    for key, function in members(own).items():
+    for key, function in members(member).items():
         about = inspect.getdoc(function)
         assert about, f'{name}.{key}'
         for argument in list(inspect.signature(function).parameters)[1:]:
@@ -141,6 +143,6 @@ def test_results_of_the_reference_have_docstrings():
 
     for path in re.findall(r'^::: (dyn_nodes\.\w+\..*)$', (DOCS / 'reference' / 'api.md').read_text(), re.MULTILINE):
         module, _, name = path.rpartition('.')
-        own = getattr(import_module(module), name)
-        assert inspect.getdoc(own)
-        assert all(inspect.getdoc(function) for function in members(own).values()), path
+        member = getattr(import_module(module), name)
+        assert inspect.getdoc(member)
+        assert all(inspect.getdoc(function) for function in members(member).values()), path

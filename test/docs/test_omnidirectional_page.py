@@ -1,4 +1,4 @@
-"""The commands of the page on omnidirectional vehicles do what the page says."""
+"""The commands of the page on omnidirectional vehicles have the documented effects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BROWSER, STUDY = 'dyn-nodes study view', 'dyn-nodes study run'
 
 
 def quoted() -> str:
-    """What the page quotes, on one line."""
+    """Return quoted output of the page, on one line."""
     return ' '.join(line.removeprefix('>').strip() for line in PAGE.read_text().splitlines() if line.startswith('>'))
 
 
@@ -41,7 +41,7 @@ def test_the_commands_of_the_page_run_in_an_empty_folder(tmp_path, monkeypatch, 
         assert (tmp_path / name).is_file()
 
 
-def test_the_vehicle_of_the_page_is_one(tmp_path):
+def test_the_vehicle_of_the_page_is_valid(tmp_path):
     (text,) = re.findall(r'```yaml\n(.*?)```', PAGE.read_text(), re.DOTALL)
     file = tmp_path / 'vehicle.yaml'
     file.write_text(text)

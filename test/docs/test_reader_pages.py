@@ -1,4 +1,4 @@
-"""The pages for operators and researchers say what the machine does and what there is."""
+"""The pages for operators and researchers agree with the machine and the code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 import dyn_nodes as dn
 
-pytestmark = pytest.mark.timeout(900)  # the first that needs them compiles the kernels of a machine
+pytestmark = pytest.mark.timeout(900)  # the first user compiles the kernels of a machine
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 JOINTS = {'boom_joint': 0.6, 'stick_joint': -1.2, 'swing_joint': 0.0}
 
@@ -21,16 +21,16 @@ def loader():
 
 
 @pytest.mark.parametrize('lever', ['boom', 'stick', 'swing'])
-def test_volts_of_the_operators_page_move_what_it_says(loader, lever):
+def test_volts_of_the_operators_page_give_the_documented_speeds(loader, lever):
     text = (DOCS / 'tutorials' / 'operator.md').read_text()
     head = re.search(r'^\| lever \|(.*)\| moves \|$', text, re.MULTILINE).group(1)
     volts = [float(word.removesuffix(' V')) for word in re.findall(r'-?\d V', head)]
     row = re.search(rf'^\| {lever} \|(.*)$', text, re.MULTILINE).group(1).split('|')[: len(volts)]
-    for voltage, told in zip(volts, row):
+    for voltage, documented in zip(volts, row):
         run = loader.simulate(1.5, voltage={lever: voltage}, joints=JOINTS, payload=1000.0)
         angle = run[f'{lever}_joint']
         speed = np.degrees(angle[-1] - angle[100]) / (run.times[-1] - run.times[100])
-        assert float(told) == pytest.approx(speed, abs=0.06), voltage
+        assert float(documented) == pytest.approx(speed, abs=0.06), voltage
 
 
 def test_three_volts_do_not_lift_the_boom_and_four_do(loader):
@@ -41,7 +41,7 @@ def test_three_volts_do_not_lift_the_boom_and_four_do(loader):
     assert abs(rises[0]) < 0.02 < rises[1] < rises[2]
 
 
-def test_gauges_of_the_operators_page_are_those_of_the_measures():
+def test_gauges_of_the_operators_page_equal_the_measures():
     from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES
 
     text = (DOCS / 'tutorials' / 'operator.md').read_text()
@@ -51,7 +51,7 @@ def test_gauges_of_the_operators_page_are_those_of_the_measures():
         assert f'| {MEASURES[name].label}{display} |' in text, name
 
 
-def test_every_study_stands_on_the_page_of_its_source():
+def test_every_study_is_on_the_page_of_its_source():
     from dyn_nodes.studies.listing import listed_studies
 
     names = set(listed_studies())
@@ -63,13 +63,13 @@ def test_every_study_stands_on_the_page_of_its_source():
         assert set(re.findall(rf'`({source}/[\w-]+)`', text)) <= names, source
 
 
-def test_the_picture_of_the_layers_has_every_room():
+def test_the_picture_of_the_layers_has_every_package():
     import ast
 
     picture = (DOCS / 'images' / 'architecture.svg').read_text()
     (layers,) = re.findall(r'^LAYERS = (\(.*?^\))', (DOCS.parent / 'test' / 'test_layers.py').read_text(), re.M | re.S)
-    rooms = set().union(*ast.literal_eval(layers)) - {'cli', 'entry'}
-    missing = [room for room in rooms if f'>{room}/<' not in picture]
+    packages = set().union(*ast.literal_eval(layers)) - {'cli', 'entry'}
+    missing = [package for package in packages if f'>{package}/<' not in picture]
     assert not missing, 'python docs/architecture.py docs/images/architecture.svg'
 
 
@@ -89,7 +89,7 @@ def test_python_of_the_reader_pages_runs(page):
         assert rash.times[-1] == pytest.approx(4.5, abs=0.1)
 
 
-def test_the_map_names_files_that_exist_and_an_afternoon_is_short():
+def test_the_map_names_existing_files_and_the_first_afternoon_is_short():
     text = (DOCS / 'contributing' / 'architecture.md').read_text()
     paths = {
         path: DOCS.parent / 'dyn_nodes' / path for path in re.findall(r'`([\w/]+\.py)`', text) if path[:5] != 'test/'

@@ -1,4 +1,4 @@
-"""The documentation as a site: builds without warnings, needs no network to be read, says what the code says."""
+"""The documentation site builds without warnings, needs no network, and agrees with the code."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_nothing_is_fetched_when_a_page_is_read(site):
     assert not re.search(r'@import|url\(["\']?(https?:)?//', styles)
 
 
-def test_links_between_pages_and_pictures_lead_somewhere(site):
+def test_links_between_pages_and_pictures_exist(site):
     for name, text in pages(site).items():
         if name == '404.html':
             continue
@@ -58,7 +58,7 @@ def test_links_between_pages_and_pictures_lead_somewhere(site):
             assert ((site / name).parent / link).resolve().exists(), f'{name}: {link}'
 
 
-def test_the_site_has_pages_that_are_generated_from_data(site):
+def test_the_site_has_pages_generated_from_data(site):
     assert '<dt><code>bring_down</code></dt>' in (site / 'reference' / 'parameters.html').read_text()
     assert 'pinocchio' in (site / 'verification' / 'witnesses.html').read_text()
     for page in (ROOT / 'docs' / 'sources').glob('*.md'):
@@ -77,7 +77,7 @@ def test_the_site_has_pages_that_are_generated_from_data(site):
         'contributing/compile',
     ],
 )
-def test_names_in_code_are_names_in_the_code(page):
+def test_code_names_on_pages_exist_in_the_code(page):
     """The last column of the table of symbols: identifiers, methods, keys."""
     source = '\n'.join(path.read_text() for path in (ROOT / 'dyn_nodes').rglob('*.py'))
     rows = re.findall(r'^\|.*\|(.*)\|$', (ROOT / 'docs' / f'{page}.md').read_text(), re.MULTILINE)
@@ -88,7 +88,7 @@ def test_names_in_code_are_names_in_the_code(page):
             assert re.search(rf'\b{part}\b', source), name
 
 
-def test_every_node_has_its_place_in_the_reference():
+def test_every_node_is_in_the_reference():
     text = (ROOT / 'docs' / 'reference' / 'nodes.md').read_text()
     nodes = {path.stem for path in (ROOT / 'dyn_nodes' / 'nodes').glob('*_node.py')}
     assert nodes <= set(re.findall(r'^## (\w+_node)$', text, re.MULTILINE))
@@ -121,10 +121,10 @@ def test_search_works_in_pages_from_the_disk(site, browser):
     browser.wait_for("!!document.querySelector('.md-search__input')")
     browser.evaluate("document.querySelector('.md-search__input').focus()")
     browser.call('Input.insertText', text='mass_matrix')
-    found = browser.wait_for(
+    results = browser.wait_for(
         "[...document.querySelectorAll('.md-search-result__item a')].map(a => a.href).join(' ')", timeout=60.0
     )
-    assert f'{(site / "reference" / "api.html").as_uri()}#dyn_nodes.Dynamics.mass_matrix' in found
+    assert f'{(site / "reference" / "api.html").as_uri()}#dyn_nodes.Dynamics.mass_matrix' in results
     assert not browser.errors
     assert all(address.startswith(('file:', 'data:', 'about:')) for address in browser.requests)
 

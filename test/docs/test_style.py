@@ -24,19 +24,19 @@ FORBIDDEN = re.compile('|'.join(WORDS.values()), re.IGNORECASE)
 
 
 def prose(path: Path) -> list[tuple[int, str]]:
-    """Return the lines of a page without its code, of docstrings or of a data file, with their numbers."""
+    """Return numbered lines: of a page without its code, of docstrings, or of a data file."""
     text = path.read_text(encoding='utf-8')
     if path.suffix in {'.yaml', '.xml', '.html'}:
         return list(enumerate(text.splitlines(), 1))
     if path.suffix == '.md':
-        text = re.sub(r'^ *```.*?^ *```', lambda found: '\n' * found.group(0).count('\n'), text, flags=re.M | re.S)
+        text = re.sub(r'^ *```.*?^ *```', lambda match: '\n' * match.group(0).count('\n'), text, flags=re.M | re.S)
         return [(k, re.sub(r'`[^`]*`', '', line)) for k, line in enumerate(text.splitlines(), 1)]
-    found = []
+    paragraphs = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
             lines = node.value.value.splitlines()
-            found += [(node.lineno + k, re.sub(r'`[^`]*`', '', line)) for k, line in enumerate(lines)]
-    return found
+            paragraphs += [(node.lineno + k, re.sub(r'`[^`]*`', '', line)) for k, line in enumerate(lines)]
+    return paragraphs
 
 
 def faults(path: Path) -> list[str]:
@@ -49,14 +49,14 @@ def faults(path: Path) -> list[str]:
 
 PACKAGES = ('dyn_nodes', 'roslite')
 PAGES = sorted(path for path in (ROOT / 'docs').rglob('*.md') if path.name != 'style.md')
-ROOMS = sorted(
+PARTS = sorted(
     {'/'.join(path.relative_to(ROOT).parts[:2]) for package in PACKAGES for path in (ROOT / package).rglob('*.py')}
 )
 
 
-def faults_of_room(room: str) -> list[str]:
-    place = ROOT / room
-    return [fault for path in sorted(place.rglob('*.py')) or [place] for fault in faults(path)]
+def faults_of_part(part: str) -> list[str]:
+    base = ROOT / part
+    return [fault for path in sorted(base.rglob('*.py')) or [base] for fault in faults(path)]
 
 
 def test_readmes_and_examples_keep_the_words():
@@ -74,13 +74,13 @@ def test_pages_keep_the_words(page):
     assert faults(page) == []
 
 
-@pytest.mark.parametrize('room', ROOMS)
-def test_docstrings_of_rooms_keep_the_words(room):
-    assert faults_of_room(room) == []
+@pytest.mark.parametrize('part', PARTS)
+def test_docstrings_of_packages_keep_the_words(part):
+    assert faults_of_part(part) == []
 
 
 def test_parameters_launches_and_configurations_keep_the_words():
-    paths = [path for room in ('launch', 'config', 'dyn_nodes') for path in (ROOT / room).rglob('*')]
+    paths = [path for folder in ('launch', 'config', 'dyn_nodes') for path in (ROOT / folder).rglob('*')]
     assert [
         fault for path in sorted(paths) if path.suffix in {'.yaml', '.xml', '.html'} for fault in faults(path)
     ] == []

@@ -1,4 +1,4 @@
-"""The commands of the tutorials, as they stand on the page, in an empty folder."""
+"""The commands of the tutorials, unchanged, in an empty folder."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dyn_nodes.commands.free_domain import choose_domain
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
 BLOCK = re.compile(r'(?:<!-- test: (\w+) -->\n)?```sh\n(.*?)```', re.DOTALL)
 START = 900.0
-"""A first start compiles, and other tests may run beside, s."""
+"""Timeout of a start, s: it may compile beside other tests."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Block:
     """Commands of the page.
 
     Attributes:
-        mark: `keep`: what it sets holds for the blocks that follow; `background`: a launch that runs beside them.
+        mark: `keep`: its settings apply to the following blocks; `background`: a launch that runs beside them.
     """
 
     mark: str
@@ -39,7 +39,7 @@ def blocks(page: str) -> list[Block]:
 
 
 class Terminal:
-    """A shell that remembers what was set, and a launch in the background."""
+    """A shell with persistent settings, and a launch in the background."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.kept = folder, ''
@@ -57,7 +57,7 @@ class Terminal:
         return done.stdout
 
     def start(self, text: str, until: str = '') -> None:
-        """Launch, and wait for a margin, or for a text in what the launch prints."""
+        """Launch, and wait for a margin, or for a text in the output of the launch."""
         self.stop()
         command = ['bash', '-c', f'{self.kept}\nexec {text.replace("viewer:=true", "viewer:=true port:=0")}']
         with self.log.open('w') as log:
@@ -65,22 +65,22 @@ class Terminal:
                 command, cwd=self.folder, env=self.environment, stdout=log, stderr=subprocess.STDOUT
             )
         end = time.monotonic() + START
-        while until not in self.log.read_text() if until else self.margin('static', patience=5.0) is None:
+        while until not in self.log.read_text() if until else self.margin('static', timeout=5.0) is None:
             assert self.launch.poll() is None, self.log.read_text()
             assert time.monotonic() < end, self.log.read_text()
             time.sleep(1.0)
 
-    def margin(self, measure: str, patience: float = 20.0) -> float | None:
-        """Return a margin, or None where nothing came."""
+    def margin(self, measure: str, timeout: float = 20.0) -> float | None:
+        """Return a margin, or None on timeout."""
         command = ['dyn-nodes', 'topic', 'echo', '--once', f'/stability/{measure}']
         try:
             done = subprocess.run(
-                command, env=self.environment, capture_output=True, text=True, timeout=patience, check=False
+                command, env=self.environment, capture_output=True, text=True, timeout=timeout, check=False
             )
         except subprocess.TimeoutExpired:
             return None
-        found = re.search(r'data: (\S+)', done.stdout)
-        return float(found.group(1)) if found else None
+        match = re.search(r'data: (\S+)', done.stdout)
+        return float(match.group(1)) if match else None
 
     def stop(self) -> None:
         if self.launch is not None and self.launch.poll() is None:
@@ -97,7 +97,7 @@ def terminal(tmp_path):
 
 
 def numbers(seen: dict[str, str], part: str) -> list[float]:
-    """Return what `data:` was in the answers to the block that holds a part of a command."""
+    """Return the `data:` values in the answers to the block that contains a part of a command."""
     text = next(text for command, text in seen.items() if part in command)
     return [float(number) for number in re.findall(r'^data: (-?[\d.e+-]+)$', text, re.MULTILINE)]
 
@@ -117,9 +117,9 @@ def test_bring_your_own_machine(terminal):
             terminal.kept += ''.join(line + '\n' for line in block.text.splitlines() if '=' in line.split(' ')[0])
         else:
             seen[block.text] = terminal.run(block.text)
-    said = next(text for command, text in seen.items() if 'init $TIAGO' in command)
-    assert 'tiago.yaml: tiago, 65.89 kg, 10 joints that move' in said
-    assert '26 guesses, each marked "guess:"' in said
+    output = next(text for command, text in seen.items() if 'init $TIAGO' in command)
+    assert 'tiago.yaml: tiago, 65.89 kg, 10 joints that move' in output
+    assert '26 guesses, each marked "guess:"' in output
     (level,) = numbers(seen, 'topic list')[:1]
     assert level == pytest.approx(19.91, abs=0.05)
     (tilted,) = numbers(seen, 'slope_roll')
@@ -149,8 +149,8 @@ def test_record_and_analyse_a_bag(terminal):
     assert re.match(r'\([\d.]+, [\d.]+\)', out)
 
 
-def test_every_command_of_the_tutorials_is_one(capsys):
-    """Names and options: a command that is not there is found without running anything."""
+def test_every_command_of_the_tutorials_exists(capsys):
+    """Names and options are checked without running a command."""
     from dyn_nodes.cli import build_parser
 
     parser = build_parser()

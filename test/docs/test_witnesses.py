@@ -1,4 +1,4 @@
-"""The matrix of models and witnesses: its tests exist, and no room of physics is left out."""
+"""The matrix of models and independent checks: its tests exist, and no package of physics is missing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import witnesses  # noqa: E402
 
 DATA = witnesses.load()
 ROWS = DATA['models']
-NAMES = [own['model'] for own in ROWS]
+NAMES = [entry['model'] for entry in ROWS]
 PHYSICS = (
     'multibody',
     'constraints',
@@ -36,14 +36,14 @@ LIBRARIES = {
     'mujoco': ('mujoco',),
     'numerical': ('scipy', 'skfem', 'clarabel'),
 }
-"""Rooms of which every module is in a row; what the module of a test imports where it claims another program."""
+"""Packages whose modules are all in a row; and imports of a test that claims another program."""
 
 
 @cache
 def modules() -> dict[str, Path]:
-    found = list((ROOT / 'test').rglob('test_*.py'))
-    assert len({path.stem for path in found}) == len(found)
-    return {path.stem: path for path in found}
+    paths = list((ROOT / 'test').rglob('test_*.py'))
+    assert len({path.stem for path in paths}) == len(paths)
+    return {path.stem: path for path in paths}
 
 
 @cache
@@ -54,46 +54,46 @@ def functions(module: str) -> set[str]:
 
 @cache
 def imported(module: str) -> set[str]:
-    """Names of the packages that a test module imports or skips without; those of the helpers beside it, too."""
+    """Return the third-party packages that a test module and its helpers import."""
     path = modules()[module]
     text = path.read_text(encoding='utf-8')
-    helpers = [own for own in path.parent.glob('*.py') if f'from {own.stem} import' in text]
-    return {name for own in (path, *helpers) for name in sum(LIBRARIES.values(), ()) if name in own.read_text()}
+    helpers = [entry for entry in path.parent.glob('*.py') if f'from {entry.stem} import' in text]
+    return {name for entry in (path, *helpers) for name in sum(LIBRARIES.values(), ()) if name in entry.read_text()}
 
 
 def covered() -> set[str]:
-    return {name for own in ROWS for name in own.get('code', ())}
+    return {name for entry in ROWS for name in entry.get('code', ())}
 
 
-@pytest.mark.parametrize('own', ROWS, ids=NAMES)
-def test_named_tests_exist_and_use_the_program_that_they_are_named_for(own: dict) -> None:
-    unknown = set(own) - {'model', 'code', 'measures', 'gap', *DATA['kinds']}
+@pytest.mark.parametrize('entry', ROWS, ids=NAMES)
+def test_named_tests_exist_and_use_the_claimed_program(entry: dict) -> None:
+    unknown = set(entry) - {'model', 'code', 'measures', 'gap', *DATA['kinds']}
     assert not unknown
     for kind in DATA['kinds']:
-        for name in own.get(kind, ()):
+        for name in entry.get(kind, ()):
             module, _, function = name.partition('::')
             assert module in modules(), name
             assert function in functions(module), name
             assert kind not in LIBRARIES or imported(module) & set(LIBRARIES[kind]), name
 
 
-@pytest.mark.parametrize('own', ROWS, ids=NAMES)
-def test_a_model_has_two_kinds_of_witness(own: dict) -> None:
-    assert len([kind for kind in DATA['kinds'] if own.get(kind)]) >= 2
+@pytest.mark.parametrize('entry', ROWS, ids=NAMES)
+def test_a_model_has_two_kinds_of_independent_checks(entry: dict) -> None:
+    assert len([kind for kind in DATA['kinds'] if entry.get(kind)]) >= 2
 
 
-def test_every_room_of_physics_is_in_a_row() -> None:
+def test_every_package_of_physics_is_in_a_row() -> None:
     code = covered()
     for name in code:
         assert (ROOT / 'dyn_nodes' / name).exists(), name
-    for room in (*PHYSICS, *OTHERS):
-        assert any(f'{name}/'.startswith(f'{room}/') for name in code), room
+    for package in (*PHYSICS, *OTHERS):
+        assert any(f'{name}/'.startswith(f'{package}/') for name in code), package
 
 
 def test_every_force_and_element_is_in_a_row() -> None:
     code = covered()
-    for room in BY_MODULE:
-        files = {path for path in (ROOT / 'dyn_nodes' / room).glob('*.py') if path.name != '__init__.py'}
+    for package in BY_MODULE:
+        files = {path for path in (ROOT / 'dyn_nodes' / package).glob('*.py') if path.name != '__init__.py'}
         for file in files:
             name = str(file.relative_to(ROOT / 'dyn_nodes'))
             assert name in code, name
@@ -101,4 +101,4 @@ def test_every_force_and_element_is_in_a_row() -> None:
 
 
 def test_every_measure_is_in_a_row() -> None:
-    assert {name for own in ROWS for name in own.get('measures', ())} == set(MEASURES)
+    assert {name for entry in ROWS for name in entry.get('measures', ())} == set(MEASURES)

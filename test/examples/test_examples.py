@@ -1,4 +1,4 @@
-"""Examples and notebooks run, in one process, and give what they say."""
+"""Examples and notebooks run, in one process, with the documented results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.timeout(900)  # the first that needs them compiles the kernels of a machine
+pytestmark = pytest.mark.timeout(900)  # the first user compiles the kernels of a machine
 EXAMPLES = Path(__file__).resolve().parents[2] / 'examples'
 NOTEBOOKS = EXAMPLES / 'notebooks'
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob('*.py'))
@@ -32,7 +32,7 @@ HOLDS = {
     'c_source': lambda difference: difference < 1e-12,
     'payload_chart': lambda safe: (np.diff(safe, axis=1) < 0).all() and (safe[1] < safe[0]).all(),
     'sweep': lambda tilts: np.degrees(tilts[0, 0]) < 2.0 and np.degrees(tilts[0, 1]) > 60.0,
-    'read_a_bag': lambda found: found.shape == (101, 2) and (np.diff(found[:, 0]) > 0).all(),
+    'read_a_bag': lambda bag: bag.shape == (101, 2) and (np.diff(bag[:, 0]) > 0).all(),
     'governor_in_a_loop': lambda tilts: tilts[0] < tilts[1],
     'admissible_reactions': lambda spared: spared[0] > 2e4 and spared[-1] < 0 and (np.diff(spared) < 0).all(),
     'load_and_look': lambda nothing: nothing is None,
@@ -66,19 +66,21 @@ def runner():
 
 @pytest.mark.parametrize('path', sorted(NOTEBOOKS.glob('*.ipynb')), ids=lambda path: path.stem)
 def test_notebook(path, runner, tmp_path):
-    """Every cell runs, and those that showed something show something of the same kind."""
+    """Every cell runs, and cells with output have output of the same kind."""
     pytest.importorskip('pandas')
     if shutil.which('sed') is None:
         pytest.skip('cells of a shell')
     notebook = json.loads(path.read_text(encoding='utf-8'))
     assert notebook['nbformat'] == 4
     outputs = runner.run_notebook(notebook, tmp_path)
-    for cell, found in zip(notebook['cells'], outputs):
-        kept = [(own['output_type'], sorted(own.get('data', {}))) for own in cell.get('outputs', [])]
-        assert kept == [(own['output_type'], sorted(own.get('data', {}))) for own in found], ''.join(cell['source'])
+    for cell, printed in zip(notebook['cells'], outputs):
+        kept = [(output['output_type'], sorted(output.get('data', {}))) for output in cell.get('outputs', [])]
+        assert kept == [(output['output_type'], sorted(output.get('data', {}))) for output in printed], ''.join(
+            cell['source']
+        )
 
 
-def test_the_tip_over_notebook_says_what_its_figures_show():
+def test_the_text_of_the_tip_over_notebook_agrees_with_its_figures():
     text = (NOTEBOOKS / 'tip_over_study.ipynb').read_text(encoding='utf-8')
     printed = ''.join(
         ''.join(output['text'])

@@ -1,4 +1,4 @@
-"""Names that try to be Python, HTML, TeX, markup of a terminal, YAML, XML or a path."""
+"""Names that contain Python, HTML, TeX, terminal markup, YAML, XML or paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fault campaign's modules, and a domain of its own."""
+"""The modules of the fault campaign, and a separate domain."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ DOMAIN = 1 + (os.getpid() + 20) % 100
 
 
 @pytest.fixture(autouse=True)
-def _own_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+def _separate_domain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))

@@ -1,4 +1,4 @@
-"""Messages of valid types with absurd values: every node rejects, counts and goes on."""
+"""Messages of valid types with absurd values: every node rejects, counts and continues."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_node_survives_absurd_messages_and_sends_nothing_absurd(name, mode):
     outcome = fuzz(name, mode, 150, seed=3)
     assert outcome.sent == 150
     assert not outcome.escaped
-    assert not outcome.caught, 'the guard is the last resort: what can be foreseen is rejected by name'
+    assert not outcome.caught, 'the guard is the last resort: expected faults are rejected by name'
     assert not outcome.unsafe
 
 
@@ -45,7 +45,7 @@ def test_a_node_survives_thousands_of_absurd_messages(name, mode):
     assert fuzz(name, mode, 3000, seed=4).passed
 
 
-def test_a_team_goes_on_between_absurd_messages_of_its_hands():
+def test_a_team_continues_between_absurd_messages_of_its_hands():
     rng = random.Random(8)
     with node_of('object') as node:
         goods, instants = Goods(node), 0
@@ -60,7 +60,7 @@ def test_a_team_goes_on_between_absurd_messages_of_its_hands():
 
 
 class Published:
-    """Stands where a publisher was."""
+    """Replaces a publisher."""
 
     def __init__(self):
         self.messages = []
@@ -80,12 +80,12 @@ def node():
 
 
 def callback_of(node, topic):
-    """Return what the executor calls for a message of a topic."""
+    """Return the callback of the executor for a message of a topic."""
     return next(s.callback for s in node.subscriptions if s.topic_name.endswith(topic))
 
 
 @pytest.mark.parametrize(('seconds', 'nanoseconds'), BAD_STAMPS)
-def test_stamps_that_are_no_time_are_rejected_and_counted(node, seconds, nanoseconds):
+def test_invalid_stamps_are_rejected_and_counted(node, seconds, nanoseconds):
     taken = []
     node.create_subscription(JointState, 'joint_states', taken.append, 10)
     msg = JointState()
@@ -101,14 +101,14 @@ def test_stamps_that_are_no_time_are_rejected_and_counted(node, seconds, nanosec
 
 
 @pytest.mark.parametrize(('seconds', 'nanoseconds'), BAD_STAMPS)
-def test_a_clock_that_is_no_time_moves_nothing(node, seconds, nanoseconds):
+def test_an_invalid_clock_moves_nothing(node, seconds, nanoseconds):
     callback_of(node, '/clock')(Clock(clock=Time(sec=5, nanosec=0)))
     callback_of(node, '/clock')(Clock(clock=Time(sec=seconds, nanosec=nanoseconds)))
     assert node.get_clock().now().nanoseconds == 5 * 10**9
     assert node.guard.rejected['/clock'] == 1
 
 
-def test_the_clock_of_any_node_ignores_what_is_no_time():
+def test_the_clock_of_any_node_ignores_invalid_times():
     context = Context()
     init(args=['tester'], context=context)
     node = Node('plain', context=context, parameter_overrides=[Parameter('use_sim_time', value=True)])
@@ -119,7 +119,7 @@ def test_the_clock_of_any_node_ignores_what_is_no_time():
     context.try_shutdown()
 
 
-def test_an_exception_in_a_callback_is_counted_shown_and_ends_nothing(node):
+def test_an_exception_in_a_callback_is_counted_and_shown_and_the_node_continues(node):
     def fail(*_):
         raise ZeroDivisionError('one\nline')
 
@@ -154,8 +154,8 @@ def test_an_exception_in_a_coroutine_is_counted_too_and_answered(node):
         raise RunOver
 
     answers = []
-    for what, callback in (('~/fail', fail), ('~/end', end)):
-        node.create_service(_trigger(), what, callback)
+    for name, callback in (('~/fail', fail), ('~/end', end)):
+        node.create_service(_trigger(), name, callback)
         service = list(node.services)[-1]
         try:
             service.callback(_trigger().Request(), _trigger().Response()).send(None)
@@ -173,7 +173,7 @@ def _trigger():
     return service('std_srvs/srv/Trigger')
 
 
-def test_the_end_of_a_run_leaves_the_guard(node):
+def test_the_end_of_a_run_passes_the_guard(node):
     def end():
         raise RunOver
 
@@ -182,7 +182,7 @@ def test_the_end_of_a_run_leaves_the_guard(node):
         list(node.timers)[-1].callback()
 
 
-def test_nothing_is_said_where_all_is_well(node):
+def test_nothing_is_reported_without_faults(node):
     node.create_subscription(Float64, 'payload', lambda msg: None, 10)
     callback_of(node, 'payload')(Float64())
     assert node.message_health() is None
@@ -215,7 +215,7 @@ def test_positions_a_whole_range_beyond_the_limits_are_out_of_bounds():
         bounds.check_positions('joint_states', bad)
     with pytest.raises(RefusedError, match='velocity of'):
         bounds.check_velocities('joint_states', np.full(len(joints), -1e5))
-    bounds.check_positions('joint_command', np.full(len(joints), math.nan))  # none given
+    bounds.check_positions('joint_command', np.full(len(joints), math.nan))  # none specified
 
 
 @pytest.mark.parametrize(
@@ -228,19 +228,19 @@ def test_positions_a_whole_range_beyond_the_limits_are_out_of_bounds():
         ({'velocities': ([0.0], [0.0]), 'accelerations': ([-300.0], [0.0])}, True),
     ],
 )
-def test_a_curve_that_leaves_its_range_between_two_points_is_found(rates, leaves):
+def test_a_curve_that_leaves_its_range_between_two_points_is_detected(rates, leaves):
     points = [
         TrajectoryPoint(time, [position], **{name: values[k] for name, values in rates.items()})
         for k, (time, position) in enumerate(((0.0, 0.0), (1.0, 1.0)))
     ]
     trajectory = JointTrajectory.from_points(['a'], points)
-    found = trajectory.leaves([-0.5], [1.5])
+    exit_point = trajectory.leaves([-0.5], [1.5])
     sampled = np.array([trajectory.sample(t).position[0] for t in np.linspace(0, 1, 500)])
-    assert (found is not None) is leaves is bool((sampled < -0.5).any() or (sampled > 1.5).any())
+    assert (exit_point is not None) is leaves is bool((sampled < -0.5).any() or (sampled > 1.5).any())
 
 
 class Log:
-    """Stands where a logger was."""
+    """Replaces a logger."""
 
     def __init__(self):
         self.lines = []
@@ -282,13 +282,13 @@ def test_the_status_of_messages_counts_each_kind_and_shows_the_newest(node, monk
     assert published == [1, 2, 3]
 
 
-def test_a_message_that_was_dropped_is_a_warning_without_a_newest_one(node):
+def test_a_dropped_message_is_a_warning_without_a_newest_one(node):
     health = node.guard.health({'undecodable odom': 4})
     assert (health.level, health.text) == (WARN, '4 messages could not be used')
     assert health.values == {'undecodable odom': '4'}
 
 
-def test_after_the_shutdown_an_exception_is_not_held_back(node, context_of_node):
+def test_after_the_shutdown_an_exception_is_raised(node, context_of_node):
     def fail():
         raise ZeroDivisionError
 

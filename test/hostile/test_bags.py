@@ -1,4 +1,4 @@
-"""Bags as hostile input: every command that reads one ends at once, with a result or one line."""
+"""Hostile bags: every command that reads one ends at once, with a result or one line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from dyn_nodes.middleware.bags import BagError
 from faults import bags, bombs, files
 from roslite.bags.screening import LARGEST_CHUNK, ChunkSize, _most_at_once, expand
 
-REFUSED = {
+REJECTED = {
     'zstd that lies': 'a chunk claims 4096 bytes, found more',
     'zstd that is honest': 'would expand to 2147483648',
     'lz4 that lies': 'a chunk claims 4096 bytes, found more',
@@ -56,16 +56,16 @@ def good(tmp_path_factory) -> Path:
 
 
 @pytest.mark.parametrize('name', bombs.BOMBS)
-def test_a_bag_that_would_exhaust_the_computer_is_refused_in_a_line(name, tmp_path, good):
+def test_a_bag_that_would_exhaust_the_computer_is_rejected_in_a_line(name, tmp_path, good):
     bag = bags.write_bag(tmp_path / 'bag', bags.good_messages(), bombs.storage_of(name))
     bombs.BOMBS[name](bag)
     before = files.peak_memory()
     for words in (['bag', 'info', str(bag)], ['bag', 'compare', str(bag), str(good)]):
         assert bags.run_command(words) == ''
-    if name in REFUSED:
+    if name in REJECTED:
         with pytest.raises(BagReadingError) as caught:
             read_bag(bag)
-        assert REFUSED[name] in str(caught.value)
+        assert REJECTED[name] in str(caught.value)
         assert str(caught.value).isprintable()
     assert files.peak_memory() - before < 1e6  # KiB
 
@@ -88,7 +88,7 @@ def test_data_of_another_storage_class_end_every_command_in_a_line(name, words, 
 
 
 @pytest.mark.parametrize('number', range(8))
-def test_values_of_other_classes_in_tables_are_read_or_refused(number, tmp_path, good):
+def test_values_of_other_classes_in_tables_are_read_or_rejected(number, tmp_path, good):
     _, bag = bags.make(4 * (len(bombs.BOMBS) + number) + 3, 3, tmp_path)
     assert list(bags.examine(bag, good, tmp_path, False)) == []
 
@@ -105,7 +105,7 @@ def test_equal_cases_are_damaged_equally(tmp_path):
 
 
 @pytest.mark.parametrize('compression', ['lz4', 'zstd'])
-def test_no_more_is_expanded_than_is_expected(compression, tmp_path):
+def test_no_more_than_the_expected_size_is_expanded(compression, tmp_path):
     data = bombs._zeros(compression, 2**24)
     assert expand(data, compression, 2**24, tmp_path) == bytes(2**24)
     with pytest.raises(BagError, match='claims 1000 bytes, found more'):
@@ -145,8 +145,8 @@ def test_a_bag_of_another_tool_is_read(tmp_path):
         assert read_bag(path).table('load')['data'].tolist() == [1.5] * 2000
 
 
-def test_what_a_bag_says_of_types_is_not_believed(tmp_path):
-    """A definition of the bag that differs from ROS's would read another message from the same bytes."""
+def test_type_definitions_of_a_bag_are_not_trusted(tmp_path):
+    """A definition in the bag that differs from ROS's would decode another message from the same bytes."""
     from rosbags.typesys import get_types_from_msg
     from rosbags.typesys.store import Typestore
 
@@ -155,7 +155,11 @@ def test_what_a_bag_says_of_types_is_not_believed(tmp_path):
         for (name,) in database.execute('SELECT topic_type FROM message_definitions').fetchall():
             store = Typestore()
             store.register(get_types_from_msg('int8 data', name))
-            lie = 'int8 data', store.hash_rihs01(name), name  # with its own hash: rosbags 0.11.0 compares the two
+            lie = (
+                'int8 data',
+                store.hash_rihs01(name),
+                name,
+            )  # with the hash of this definition: rosbags 0.11.0 compares the two
             database.execute(
                 'UPDATE message_definitions SET encoded_message_definition = ?, type_description_hash = ? '
                 'WHERE topic_type = ?',
@@ -190,7 +194,7 @@ DEFINITIONS = {
 
 
 @pytest.mark.parametrize(('name', 'text', 'reason'), DEFINITIONS.values(), ids=DEFINITIONS)
-def test_a_type_of_a_bag_is_checked_before_code_is_made_of_it(name, text, reason):
+def test_a_type_of_a_bag_is_checked_before_code_generation(name, text, reason):
     with pytest.raises(ValueError, match=reason) as caught:
         register_message(name, text)
     assert str(caught.value).isprintable()
@@ -203,7 +207,7 @@ def test_fields_may_have_any_name(tmp_path):
     assert (made.self, made.cls, made.zeros.tolist(), made.T4.C0) == (3, 0, [0.0, 0.0], 0)
 
 
-def test_a_definition_in_a_bag_changes_no_type_that_is_known():
+def test_a_definition_in_a_bag_changes_no_known_type():
     with pytest.raises(ValueError, match='unknown message type'):
         message('x/msg/Wraps')
     register_message('x/msg/Wraps', f'std_msgs/Float64 a\n{RULE}\nMSG: std_msgs/Float64\nint8 data')

@@ -1,4 +1,4 @@
-"""The fault campaign itself: a few of its cases, and what it calls a fault."""
+"""The fault campaign itself: a few of its cases, and its detection of faults."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.commands.free_domain import choose_domain
 from faults import __main__ as campaign
@@ -33,7 +33,7 @@ def test_damaged_files_are_read_without_a_fault():
     assert outcome.faults == []
 
 
-def test_equal_cases_are_damaged_equally_and_others_otherwise():
+def test_equal_cases_are_damaged_equally_and_others_differently():
     assert files.case(7, 1) == files.case(7, 1)
     assert len({files.case(number, 1)[2] for number in range(40)}) > 35
     kinds = {files.case(number, 1)[0] for number in range(200)}
@@ -46,7 +46,7 @@ def test_damaged_inputs_of_commands_are_read_without_a_fault():
     assert outcome.faults == []
 
 
-def test_every_kind_of_input_is_damaged_and_what_is_wrong_with_its_end_is_seen(tmp_path, monkeypatch):
+def test_every_kind_of_input_is_damaged_and_faults_of_its_end_are_detected(tmp_path, monkeypatch):
     assert {inputs.case(number, 1)[0] for number in range(200)} == set(inputs.READERS) == set(inputs.texts())
     assert inputs.case(7, 1) == inputs.case(7, 1)
     motors = inputs.texts()['motors'][0].encode()
@@ -66,17 +66,17 @@ def test_wrong_calls_end_in_results_or_in_the_documented_error(kind, tmp_path, m
         assert list(calls.KINDS[kind](random.Random(f'test {number}'))) == []
 
 
-def test_an_error_that_says_too_little_is_a_fault(monkeypatch):
+def test_an_error_without_expectation_is_a_fault(monkeypatch):
     dynamics = mock.Mock()
     dynamics._machine.movable_joints = [1, 2]
     for call in calls.CALLS:
         getattr(dynamics, call).side_effect = ValueError('x')
     monkeypatch.setattr(calls, '_dynamics', lambda name: dynamics)
     (fault,) = calls._library(random.Random(1))
-    assert fault.endswith("an error that says too little: 'x'")
+    assert fault.endswith("an error without expectation: 'x'")
 
 
-def test_the_report_says_of_each_item_how_often_it_was_tried(tmp_path):
+def test_the_report_has_the_number_of_cases_of_each_item(tmp_path):
     path = tmp_path / 'faults.md'
     rows = [
         Row('command lines with a mistake', 199),
@@ -87,12 +87,12 @@ def test_the_report_says_of_each_item_how_often_it_was_tried(tmp_path):
     assert '| command lines | command lines with a mistake | all | 199 | fewer than 200 |' in lines
     assert '| bases without driven joints | wrong launches | base | 210 |  |' in lines
     assert '| bases that overturn at their start | wrong launches | overturned | 0 | fewer than 200 |' in lines
-    assert len(lines) - lines.index('| guarded against silence | line | kinds | cases | |') == len(ITEMS) + 2
+    assert len(lines) - lines.index('| guarded item | line | kinds | cases | |') == len(ITEMS) + 2
     write(path, 'b', [Row('command lines with a mistake', 1)], True)
     assert (
         '| command lines | command lines with a mistake | all | 1 | fewer than 200 |' in path.read_text().splitlines()
     )
-    assert path.read_text().count('guarded against silence') == 1
+    assert path.read_text().count('guarded item') == 1
 
 
 def test_every_item_has_a_step_of_the_campaign():
@@ -105,7 +105,7 @@ def test_a_busy_computer_has_more_time(monkeypatch):
     monkeypatch.setattr(os, 'cpu_count', lambda: 2)
     for load, seconds in ((0.5, 300.0), (2.0, 300.0), (20.0, 3000.0)):
         monkeypatch.setattr(os, 'getloadavg', lambda load=load: (load, 0.0, 0.0))
-        assert files.patience(300.0) == seconds
+        assert files.scaled_timeout(300.0) == seconds
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_machine_survives_the_failure_of_its_controller(mode):
 
 @pytest.fixture
 def steps(monkeypatch, tmp_path):
-    """Two steps that note when they run; the second fails the first time."""
+    """Yield two steps that record their runs; the second fails the first time."""
     calls = []
 
     def first():
@@ -164,7 +164,7 @@ def steps(monkeypatch, tmp_path):
     return calls
 
 
-def test_a_campaign_that_was_interrupted_goes_on_where_it_stopped(steps, tmp_path, capsys):
+def test_an_interrupted_campaign_continues(steps, tmp_path, capsys):
     report = tmp_path / 'faults.md'
     with pytest.raises(KeyboardInterrupt):
         campaign.main(['--out', str(report)])
@@ -206,7 +206,7 @@ def test_a_campaign_is_not_mixed_with_one_of_other_settings(steps):
     assert steps == ['first', 'second', 'first', 'second']
 
 
-def test_a_campaign_has_a_domain_that_nobody_else_chooses_meanwhile(steps, monkeypatch):
+def test_a_campaign_has_an_exclusive_domain(steps, monkeypatch):
     seen = []
 
     def step():
@@ -236,7 +236,7 @@ def test_nothing_needs_a_home_directory():
     assert [outcome.faults for outcome in no_home()] == [[], [], []]
 
 
-def test_growth_is_found_and_flat_runs_are_flat():
+def test_growth_is_detected_and_flat_runs_are_flat():
     times = np.arange(100.0).tolist()
     flat = Soak(times, [50.0 + 0.1 * (k % 3) for k in range(100)], [20] * 100, [4] * 100, 0)
     assert flat.flat
@@ -251,30 +251,30 @@ def test_growth_is_found_and_flat_runs_are_flat():
     assert threads >= 1
 
 
-def test_a_soak_that_is_ended_takes_its_nodes_along():
+def test_a_terminated_soak_ends_its_nodes():
     process = subprocess.Popen([sys.executable, '-m', 'faults.soak', '--composed'], cwd=ROOT)
     nodes = Path(f'/proc/{process.pid}/task/{process.pid}/children')
     try:
-        deadline = time.monotonic() + patience(60.0)
+        deadline = time.monotonic() + scaled_timeout(60.0)
         while not (children := [int(pid) for pid in nodes.read_text().split()]):
             assert time.monotonic() < deadline, 'no node started'
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        assert process.wait(patience(60.0)) == 1, 'nothing was measured'
+        assert process.wait(scaled_timeout(60.0)) == 1, 'nothing was measured'
         assert not Path(f'/proc/{children[0]}').exists()
     finally:
         process.kill()
         process.wait()
 
 
-def test_command_lines_with_a_mistake_are_answered_by_what_was_meant():
+def test_command_lines_with_a_mistake_get_a_suggestion():
     made = [starts.mistake(number, 7) for number in range(40)]
     assert made == [starts.mistake(number, 7) for number in range(40)]
     (outcome,) = starts.command_lines(40, 7)
     assert outcome.passed, outcome.faults
 
 
-def test_a_command_line_that_is_accepted_is_a_fault():
+def test_an_accepted_wrong_command_line_is_a_fault():
     fault = starts.judge_words(starts.Mistake(['cache', '--help'], 'did you mean '))
     assert fault.startswith('cache --help: exit status 0')
 
@@ -282,21 +282,21 @@ def test_a_command_line_that_is_accepted_is_a_fault():
 @pytest.mark.slow
 @pytest.mark.parametrize('part', starts.PARTS[1:], ids=lambda part: part.__name__)
 def test_launches_with_a_mistake_end_by_themselves_with_its_message(part):
-    found = {outcome.name: outcome.faults for outcome in part()}
-    assert found
-    assert not any(found.values()), found
+    faults_by_name = {outcome.name: outcome.faults for outcome in part()}
+    assert faults_by_name
+    assert not any(faults_by_name.values()), faults_by_name
 
 
 @pytest.mark.parametrize(('run', 'status', 'text'), [(lambda: 3, 3, ''), (lambda: 1 // 0, 1, 'ZeroDivisionError')])
 def test_a_fork_ends_with_its_status_and_output(run, status, text, tmp_path):
     with (tmp_path / 'output').open('w+') as output:
         made = forks.Fork(run, output, dict(os.environ))
-        assert made.wait(patience(20.0))
+        assert made.wait(scaled_timeout(20.0))
         assert made.returncode == status
         assert text in (tmp_path / 'output').read_text()
 
 
-def test_a_launch_that_is_clean_where_it_should_fail_is_a_fault():
+def test_a_clean_launch_that_should_fail_is_a_fault():
     assert list(starts.problems('over', 0, (0,), 'over')) == []
     assert list(starts.problems('over', 0, (1,), 'tips')) == ['exit status 0', "no 'tips' in the output: 'over'"]
 

@@ -1,4 +1,4 @@
-"""Meshes that cannot be used give a warning with their link; archives and logs that expand without end are refused."""
+"""Meshes that cannot be used give a warning with their link; archives and logs that expand without end are rejected."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def warnings_of(directory, name, content, capsys):
         ('a.stl.gz', b'\x1f\x8b', 'expected a mesh that is unpacked'),
     ],
 )
-def test_check_warns_of_a_mesh_that_cannot_be_used(tmp_path, capsys, name, content, message):
-    found = warnings_of(tmp_path, name, content, capsys)
-    assert f'link base, mesh {name}: {message}' in found
+def test_check_warns_of_an_unusable_mesh(tmp_path, capsys, name, content, message):
+    warnings = warnings_of(tmp_path, name, content, capsys)
+    assert f'link base, mesh {name}: {message}' in warnings
 
 
-def test_check_says_nothing_of_a_sound_mesh(tmp_path, capsys):
+def test_check_has_no_warning_for_a_valid_mesh(tmp_path, capsys):
     assert 'mesh' not in warnings_of(tmp_path, 'a.stl', containers.stl(random.Random(1)), capsys)
 
 
@@ -80,7 +80,7 @@ def _little_memory(monkeypatch):
 
 
 @pytest.mark.usefixtures('_little_memory')
-def test_a_log_whose_data_expand_beyond_the_memory_of_its_reader_is_refused_in_a_line(tmp_path):
+def test_a_log_whose_data_expand_beyond_the_memory_of_its_reader_is_rejected_in_a_line(tmp_path):
     path = tmp_path / 'a.mf4'
     path.write_bytes(containers._mf4_bomb(containers.mf4(False, 0), Simple(choice=lambda values: values[-1])))
     with pytest.raises(LogError, match=r'a\.mf4: after 0 entries: expected an MF4 log, found .* 0\.5 GiB of memory$'):
@@ -88,7 +88,7 @@ def test_a_log_whose_data_expand_beyond_the_memory_of_its_reader_is_refused_in_a
 
 
 @pytest.mark.usefixtures('_little_memory')
-def test_a_body_whose_arrays_expand_beyond_the_memory_of_its_reader_is_refused_in_a_line(tmp_path):
+def test_a_body_whose_arrays_expand_beyond_the_memory_of_its_reader_is_rejected_in_a_line(tmp_path):
     path = tmp_path / 'body.vtu'
     path.write_bytes(containers._vtu_bomb(random.Random(1)))
     with pytest.raises(MeshFileError, match=r'found a file that takes more than 0\.5 GiB of memory$'):
@@ -98,7 +98,7 @@ def test_a_body_whose_arrays_expand_beyond_the_memory_of_its_reader_is_refused_i
 @pytest.mark.parametrize(
     'number', [k for k, kind in enumerate(containers.ORDER) if kind not in ('archive', 'blf-bomb')]
 )
-def test_hostile_containers_are_read_or_refused(number, tmp_path):
+def test_hostile_containers_are_read_or_rejected(number, tmp_path):
     kind, name, content = containers.make(number, 2)
     (tmp_path / name).write_bytes(content)
     assert set(containers.ORDER) == set(containers.KINDS)

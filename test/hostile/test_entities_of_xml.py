@@ -53,7 +53,7 @@ def _parameter(body: str, secret: Path) -> str:
 
 
 def _bomb(body: str, secret: Path) -> str:
-    """A document of 1 kB that expands to 20 MB: more than what expat allows."""
+    """Return a document of 1 kB that expands to 20 MB: more than the limit of expat."""
     levels = ''.join(f'<!ENTITY e{k + 1} "{f"&e{k};" * 10}">' for k in range(6))
     return _with_dtd(body, f'<!ENTITY e0 "{"1 " * 10}">{levels}', '&e6;')
 
@@ -123,7 +123,7 @@ def test_a_mesh_without_entities_is_read(tmp_path, reader):
 
 
 CHECKED_TEXT = {'model/locking.py', 'model/mimic.py', 'model/shapes.py', 'commands/attach.py'}
-"""They parse the URDF of a loaded machine once more: `model/xml_source.py` has rejected entities in it."""
+"""Modules that parse the URDF of a loaded machine again: `model/xml_source.py` has rejected entities in it."""
 PARSERS = r'expat\.ParserCreate|etree\.(XMLParser|fromstring|parse|iterparse)|URDF\.load|trimesh\.load\w*|meshio\.read'
 
 
@@ -133,8 +133,8 @@ def test_this_list_has_every_module_that_parses_xml():
         for package in ('dyn_nodes', 'roslite')
         for path in (ROOT / package).rglob('*.py')
     }
-    found = {name for name, text in modules.items() if re.search(rf'\b({PARSERS})\(', text)}
-    assert found == {module for *_, module in READERS.values()} | CHECKED_TEXT
+    parsing = {name for name, text in modules.items() if re.search(rf'\b({PARSERS})\(', text)}
+    assert parsing == {module for *_, module in READERS.values()} | CHECKED_TEXT
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""No directory for a cache, a disk that is full, a port that is taken: one line reports it."""
+"""No directory for a cache, a full disk, a used port: one line reports it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dyn_nodes.nodes import recorder_node, viewer_node
 from roslite.bags.sqlite_file import SqliteFile
 
 
-def test_check_without_a_cache_that_can_be_written_warns_and_works(monkeypatch, capsys):
+def test_check_without_a_writable_cache_warns_and_works(monkeypatch, capsys):
     compiled, warned = sealing.cache_directory(), []
     for name in ('DYN_NODES_CACHE', 'XDG_CACHE_HOME'):
         monkeypatch.delenv(name, raising=False)
@@ -26,7 +26,7 @@ def test_check_without_a_cache_that_can_be_written_warns_and_works(monkeypatch, 
     monkeypatch.setattr(sealing, 'report_once', warned.append)
     assert main(['check', 'log_loader']) == 0
     assert 'no problems' in capsys.readouterr().out
-    assert sealing.cache_directory() == compiled  # where all code was there already, nothing has asked for it
+    assert sealing.cache_directory() == compiled  # if all code was compiled already, the cache has not been used
     assert any('/proc/none/.cache/dyn_nodes cannot be written' in text for text in warned), warned
 
 
@@ -74,7 +74,7 @@ def test_a_recorder_on_a_full_disk_ends_with_one_line(full_disk, tmp_path, capfd
     assert lines[0].endswith('the bag cannot be written: No space left on device')
 
 
-def test_a_recorder_whose_disk_is_full_at_the_end_says_so(full_disk, tmp_path):
+def test_a_recorder_whose_disk_is_full_at_the_end_reports_it(full_disk, tmp_path):
     context = Context()
     init(args=['recorder'], context=context)
     directory = Parameter('directory', value=str(tmp_path / 'bag'))
@@ -85,7 +85,7 @@ def test_a_recorder_whose_disk_is_full_at_the_end_says_so(full_disk, tmp_path):
     assert node.failure == 'the bag cannot be written: [Errno 28] No space left on device'
 
 
-def test_a_viewer_whose_port_is_taken_ends_with_one_line(capfd):
+def test_a_viewer_with_a_used_port_ends_with_one_line(capfd):
     with socket.socket() as taken:
         taken.bind(('127.0.0.1', 0))
         taken.listen()

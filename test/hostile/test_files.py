@@ -1,4 +1,4 @@
-"""Files that are too large, too deep, endless or no text: one line that says so, at once."""
+"""Files that are too large, too deep, endless or no text: one line reports it, at once."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ BAD_YAML = {
 
 
 @pytest.mark.parametrize(('content', 'reason'), BAD_YAML.values(), ids=BAD_YAML)
-def test_a_parameter_file_is_refused_in_one_line_at_once(tmp_path, content, reason):
+def test_a_parameter_file_is_rejected_in_one_line_at_once(tmp_path, content, reason):
     path = tmp_path / 'bad.yaml'
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    began = time.process_time()
+    start = time.process_time()
     with pytest.raises(RCLInvalidROSArgsError, match=reason) as caught:
         parse_arguments(['x', '--ros-args', '--params-file', str(path)])
-    assert time.process_time() - began < 10.0
+    assert time.process_time() - start < 10.0
     assert '\n' not in str(caught.value)
     assert len(str(caught.value)) < 400 + len(str(path))
 
 
 @pytest.mark.parametrize('content', ['[' * 5000, '&a [*a]', '9' * 5000, '!!python/name:os.system'])
-def test_a_parameter_on_the_command_line_is_refused_in_one_line(content):
+def test_a_parameter_on_the_command_line_is_rejected_in_one_line(content):
     with pytest.raises(RCLInvalidROSArgsError) as caught:
         parse_arguments(['x', '--ros-args', '-p', f'a:={content}'])
     assert len(str(caught.value)) < 400
 
 
-def test_a_node_refuses_a_bad_parameter_file_in_one_line(tmp_path):
+def test_a_node_rejects_a_bad_parameter_file_in_one_line(tmp_path):
     (tmp_path / 'bad.yaml').write_text(BOMB)
     environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': 'embedded'}
     command = [sys.executable, '-m', 'dyn_nodes.nodes.teleop_node', '--ros-args', '--params-file', 'bad.yaml']
@@ -67,7 +67,7 @@ def test_a_node_refuses_a_bad_parameter_file_in_one_line(tmp_path):
 
 @pytest.mark.parametrize('kind', ['device', 'pipe', 'directory', 'nothing', 'giant'])
 @pytest.mark.parametrize('command', ['check', 'config', 'launch', 'parameters', 'task'])
-def test_what_is_no_file_of_sensible_size_is_not_read(tmp_path, capsys, kind, command):
+def test_only_files_of_limited_size_are_read(tmp_path, capsys, kind, command):
     path = tmp_path / ('bad.urdf' if command == 'check' else 'bad.launch.xml' if command == 'launch' else 'bad.yaml')
     if kind == 'device':
         path.symlink_to('/dev/zero')
@@ -77,7 +77,7 @@ def test_what_is_no_file_of_sensible_size_is_not_read(tmp_path, capsys, kind, co
         path.mkdir()
     elif kind == 'giant':
         with path.open('wb') as file:
-            file.truncate(20 * 2**30)  # a hole: it takes no room
+            file.truncate(20 * 2**30)  # a hole: it occupies no space
     if command == 'parameters':
         with pytest.raises(RCLInvalidROSArgsError):
             parse_arguments(['x', '--ros-args', '--params-file', str(path)])
@@ -111,7 +111,7 @@ def test_text_and_its_limits(tmp_path):
         read_text('a\x00b', 10)
 
 
-def test_yaml_within_the_limits_is_that_of_pyyaml():
+def test_yaml_within_the_limits_equals_pyyaml():
     assert load_yaml('a: &x [1, 2.5, true, null]\nb: *x\nc: {<<: {d: 1}}') == {
         'a': [1, 2.5, True, None],
         'b': [1, 2.5, True, None],
@@ -136,17 +136,17 @@ def test_a_chain_of_a_thousand_joints_is_checked_in_seconds(tmp_path):
     links = ''.join(LINK.format(k=k) for k in range(1001))
     joints = ''.join(JOINT.format(k=k, n=k + 1) for k in range(1000))
     (tmp_path / 'chain.urdf').write_text(f"<robot name='chain'>{links}{joints}</robot>")
-    began = time.process_time()
+    start = time.process_time()
     machine, problems, _ = load_machine_report(tmp_path / 'chain.urdf')
-    assert time.process_time() - began < 12.0  # 83 s before, under a profiler
+    assert time.process_time() - start < 12.0  # 83 s before, under a profiler
     assert machine is not None, problems
 
 
 def test_thousands_of_unknown_keys_are_reported_in_seconds(tmp_path):
     (tmp_path / 'keys.yaml').write_text(''.join(f'key_{k}: 1\n' for k in range(45_000)))
-    began = time.process_time()
+    start = time.process_time()
     report = load_machine_report(ROOT / 'urdf' / 'log_loader.urdf', tmp_path / 'keys.yaml')
-    assert time.process_time() - began < 25.0  # 81 s before, under a profiler
+    assert time.process_time() - start < 25.0  # 81 s before, under a profiler
     assert report.machine is None
     listed = [problem for problem in report.problems if problem.expected == 'a key of this mapping']
     assert len(listed) == 50

@@ -1,4 +1,4 @@
-"""Launch files that would not end: one budget of processes, includes, text and time, with file and line."""
+"""Unbounded launch files: one budget of processes, includes, text and time, with file and line."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def written(directory, *lines, name='a.launch.xml'):
     return launches._file(directory / name, *lines)
 
 
-def test_a_variable_that_doubles_in_each_line_is_refused_at_its_line(tmp_path):
+def test_a_variable_that_doubles_in_each_line_is_rejected_at_its_line(tmp_path):
     lines = ['<let name="a" value="x"/>', *['<let name="a" value="$(var a)$(var a)"/>'] * 30, NODE]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with pytest.raises(LaunchError, match=r"a\.launch\.xml:26: <let> attribute 'value': expected at most 16000000"):
@@ -29,10 +29,10 @@ def test_a_variable_that_doubles_in_each_line_is_refused_at_its_line(tmp_path):
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KiB
 
 
-@pytest.mark.parametrize('place', launches.PLACES.values(), ids=launches.PLACES)
-def test_the_text_of_all_values_is_bounded(place, tmp_path):
+@pytest.mark.parametrize('element', launches.ELEMENTS.values(), ids=launches.ELEMENTS)
+def test_the_text_of_all_values_is_bounded(element, tmp_path):
     big = f'<arg name="a" default="{"x" * 1_000_000}"/>'
-    lines = [place.format('$(var a)' * 10).replace('other', f'other{k}') for k in range(50)]
+    lines = [element.format('$(var a)' * 10).replace('other', f'other{k}') for k in range(50)]
     path = written(tmp_path, big, *lines, *[NODE] * 100)
     with pytest.raises(LaunchError, match=r':\d+: .*: expected '):
         interpret(path)
@@ -64,7 +64,7 @@ def test_no_variable_counts_the_includes(value, tmp_path):
     assert len(interpret(path, {'_include_depth': value}).children) == 1
 
 
-def test_processes_are_bounded_and_a_launch_of_many_is_none(tmp_path, capsys):
+def test_processes_are_bounded_and_a_launch_of_too_many_is_rejected(tmp_path, capsys):
     path = written(tmp_path, *[NODE] * 20_000)
     assert main(['launch', str(path)]) == 1
     (line,) = capsys.readouterr().err.splitlines()
@@ -72,7 +72,7 @@ def test_processes_are_bounded_and_a_launch_of_many_is_none(tmp_path, capsys):
     assert len(interpret(written(tmp_path, *[NODE] * 100)).children) == 100
 
 
-def test_the_evaluation_ends_after_some_seconds_of_the_processor(tmp_path, monkeypatch):
+def test_the_evaluation_ends_after_a_limit_of_processor_time(tmp_path, monkeypatch):
     monkeypatch.setattr('roslite.launching.budget.MOST_SECONDS', 0.0)
     with pytest.raises(LaunchError, match=r':\d+: .*expected at most 0 s of processor time'):
         interpret(written(tmp_path, *['<let name="a" value="b"/>'] * 1000))

@@ -1,4 +1,4 @@
-"""Names that try to be Python, HTML, TeX, XML, YAML or a path stay names, wherever they are written or shown."""
+"""Names that contain Python, HTML, TeX, XML, YAML or paths stay names wherever they are written or shown."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ URDF = """<?xml version='1.0'?>
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """Work in an empty directory, where a successful attack leaves a file MARK."""
+def working_directory(tmp_path, monkeypatch):
+    """Change to an empty directory, in which a successful attack writes a file MARK."""
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     assert not list(tmp_path.rglob('MARK'))
@@ -45,19 +45,19 @@ def names(attack: str) -> dict[str, str]:
 
 
 def machine_files(attack: str) -> tuple[str, str]:
-    """Write a machine on three feet whose every name is the attack; return URDF and YAML."""
-    own = names(attack)
-    Path('machine.urdf').write_text(URDF.format(**{key: quoteattr(value) for key, value in own.items()}))
+    """Write a machine on three feet with the attack as all names; return URDF and YAML."""
+    values = names(attack)
+    Path('machine.urdf').write_text(URDF.format(**{key: quoteattr(value) for key, value in values.items()}))
     feet = {'a': [0.5, 0.5, -0.1], 'b': [0.5, -0.5, -0.1], 'c': [-0.5, 0.0, -0.1]}
     config = {
         'name': attack,
-        'base': {'link': own['base'], 'attachment': 'free'},
+        'base': {'link': values['base'], 'attachment': 'free'},
         'wheels': {
             foot: {'position': at, 'stiffness': 1e5, 'free_length': 0.05, 'damping': {'value': 1e3, 'assumed': attack}}
             for foot, at in feet.items()
         },
-        'initial': {'joint_positions': {own['joint']: 0.1}, 'settle': True},
-        'payload': {'link': own['arm'], 'position': [0, 0, 0], 'mass': 0.0, 'limit': 10.0},
+        'initial': {'joint_positions': {values['joint']: 0.1}, 'settle': True},
+        'payload': {'link': values['arm'], 'position': [0, 0, 0], 'mass': 0.0, 'limit': 10.0},
     }
     Path('machine.yaml').write_text(yaml.safe_dump(config, allow_unicode=True))
     return 'machine.urdf', 'machine.yaml'
@@ -96,7 +96,7 @@ def test_no_name_reaches_compiled_modules():
 
 
 @pytest.mark.parametrize('character', ['\n', '\x1b[2J', '\u202e', '\ud800', '\u2028'])
-def test_names_of_a_yaml_that_can_not_be_printed_are_refused(character, capsys):
+def test_unprintable_names_of_a_yaml_are_rejected(character, capsys):
     urdf, _ = machine_files('plain_')
     bad = json.dumps(f'a{character}b')
     for text in (f'name: {bad}', f'{bad}: 1', f'base: {{link: {bad}}}'):
@@ -107,11 +107,11 @@ def test_names_of_a_yaml_that_can_not_be_printed_are_refused(character, capsys):
         assert all(line.isprintable() for line in lines)
 
 
-@pytest.mark.parametrize('place_of_name', ['name', 'base', 'joint'])
+@pytest.mark.parametrize('element', ['name', 'base', 'joint'])
 @pytest.mark.parametrize('character', ['&#10;', '\u202e', '\u2028'])
-def test_names_of_a_urdf_that_can_not_be_printed_are_refused(character, place_of_name, capsys):
-    own = {key: f'"a{character}b"' if key == place_of_name else f'"{key}"' for key in names('')}
-    Path('machine.urdf').write_text(URDF.format(**own))
+def test_unprintable_names_of_a_urdf_are_rejected(character, element, capsys):
+    values = {key: f'"a{character}b"' if key == element else f'"{key}"' for key in names('')}
+    Path('machine.urdf').write_text(URDF.format(**values))
     assert main(['check', 'machine.urdf']) == 1
     lines = capsys.readouterr().err.splitlines()
     assert any('printable characters' in line for line in lines)
@@ -119,7 +119,7 @@ def test_names_of_a_urdf_that_can_not_be_printed_are_refused(character, place_of
 
 
 def attacked_bag() -> Path:
-    """Write a bag with attacks in every text of its messages, and in names of topics."""
+    """Write a bag with attacks in every text of its messages and in topic names."""
     attack = ''.join(ATTACKS.values())
     store = get_typestore(Stores.ROS2_JAZZY)
     kinds = {name.rpartition('/')[2]: kind for name, kind in store.types.items() if '/msg/' in name}

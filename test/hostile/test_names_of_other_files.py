@@ -1,4 +1,4 @@
-"""Attacks in the names of task, lever, parameter and omni files and of bags: they stay names, errors are lines."""
+"""Attacks in the names of task, lever, parameter and omni files and of bags stay names; errors are lines."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ each_text = pytest.mark.parametrize('attack', TEXTS.values(), ids=TEXTS)
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path, monkeypatch):
-    """Work in an empty directory, where a successful attack leaves a file MARK."""
+def working_directory(tmp_path, monkeypatch):
+    """Change to an empty directory, in which a successful attack writes a file MARK."""
     monkeypatch.chdir(tmp_path)
     yield tmp_path
     assert not list(tmp_path.rglob('MARK'))
-    outside = Path('/tmp/x')  # where the attack by a path would write
+    outside = Path('/tmp/x')  # target of the attack by a path
     assert not outside.exists()
 
 
@@ -60,13 +60,13 @@ def task(attack: str, actuator: str = 'boom') -> dict:
 
 
 @each_attack
-def test_names_of_a_task_are_those_of_its_phases(attack):
+def test_names_of_a_task_equal_its_phases(attack):
     profile = load_voltage_profile(dump('task.yaml', task(attack)), ['boom', 'stick', 'swing'], True)
     assert profile.phase(0.5) == attack
 
 
 def test_names_of_a_task_reach_no_generated_code_because_its_controller_generates_none(tmp_path, monkeypatch):
-    monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'cache'))  # the shared one changes beside this test
+    monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'cache'))  # the shared cache changes during this test
     path = dump('task.yaml', task(ATTACKS['python']))
     context = Context()
     init(args=['controller'], context=context)
@@ -78,7 +78,7 @@ def test_names_of_a_task_reach_no_generated_code_because_its_controller_generate
 
 
 @each_text
-def test_a_task_for_an_actuator_of_such_a_name_is_refused_in_a_line(attack):
+def test_a_task_for_an_actuator_of_such_a_name_is_rejected_in_a_line(attack):
     path = dump('task.yaml', task('plain', attack))
     with pytest.raises(TaskError) as caught:
         load_voltage_profile(path, ['boom'], True)
@@ -86,14 +86,14 @@ def test_a_task_for_an_actuator_of_such_a_name_is_refused_in_a_line(attack):
 
 
 @pytest.mark.parametrize('attack', CONTROL.values(), ids=CONTROL)
-def test_a_task_whose_names_can_not_be_printed_is_refused_in_a_line(attack):
+def test_a_task_whose_names_can_not_be_printed_is_rejected_in_a_line(attack):
     with pytest.raises(TaskError, match='printable characters') as caught:
         load_voltage_profile(dump('task.yaml', task(attack)), ['boom'], True)
     assert are_lines(caught.value)
 
 
 @each_text
-def test_levers_of_such_names_are_refused_in_a_line(attack):
+def test_levers_of_such_names_are_rejected_in_a_line(attack):
     good = yaml.safe_load((ROOT / 'config' / 'teleop.yaml').read_text())
     for key in good:
         for wrong in ({**good, key: attack}, {**good, key: {attack: attack}}, {**good, attack: good[key]}):
@@ -117,7 +117,7 @@ def test_parameters_of_such_names_and_values_stay_texts(attack):
 
 
 @each_text
-def test_a_node_refuses_such_parameters_in_a_line(attack, capfd):
+def test_a_node_rejects_such_parameters_in_a_line(attack, capfd):
     for name in ('machine', 'levers'):
         content = {'/**': {'ros__parameters': {'machine': 'log_loader', name: attack}}}
         path = dump('parameters.yaml', content)
@@ -153,7 +153,7 @@ def test_wheels_of_such_names_are_drawn_and_written(capsys):
 
 
 @pytest.mark.parametrize('attack', CONTROL.values(), ids=CONTROL)
-def test_wheels_whose_names_can_not_be_printed_are_refused_in_a_line(attack, capsys):
+def test_wheels_whose_names_can_not_be_printed_are_rejected_in_a_line(attack, capsys):
     path = dump('vehicle.yaml', vehicle(attack))
     assert main(['omni', 'torques', path, 'circle']) == 1
     lines = capsys.readouterr().err.splitlines()
@@ -196,9 +196,9 @@ def test_names_in_a_bag_reach_no_page_path_or_terminal(attack, capsys):
         (['report', str(bag), '--out', 'report'], 0),
         (['fit', 'hydraulics', str(bag), '--machine', *config], 1),
     ):
-        found = main(words)
+        actual = main(words)
         output = capsys.readouterr()
-        assert found == status, output.err
+        assert actual == status, output.err
         assert all(line.isprintable() for line in f'{output.out}{output.err}'.split('\n')), words
         assert 'Traceback' not in output.err
     page = Path('report/report.html').read_text(encoding='utf-8')
@@ -208,7 +208,7 @@ def test_names_in_a_bag_reach_no_page_path_or_terminal(attack, capsys):
 
 
 @each_text
-def test_metadata_of_such_names_is_refused_in_a_line(attack, capsys):
+def test_metadata_of_such_names_is_rejected_in_a_line(attack, capsys):
     bag = attacked('plain')
     path = bag / 'metadata.yaml'
     good = yaml.safe_load(path.read_text())['rosbag2_bagfile_information']
@@ -228,7 +228,7 @@ def test_metadata_of_such_names_is_refused_in_a_line(attack, capsys):
     assert not Path('report').exists()
 
 
-def test_a_message_type_of_a_bag_that_is_none_is_refused_by_play(capsys):
+def test_an_invalid_message_type_of_a_bag_is_rejected_by_play(capsys):
     bag = attacked(ATTACKS['python'])
     assert main(['bag', 'play', str(bag)]) == 1
     lines = capsys.readouterr().err.splitlines()

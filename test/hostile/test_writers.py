@@ -1,6 +1,6 @@
-"""Every writer of XML, YAML, HTML, JavaScript and of graphs: a name stays a name, whatever it looks like.
+"""Every writer of XML, YAML, HTML, JavaScript and of graphs: names are escaped.
 
-A new module that writes markup belongs into `WRITERS`: a test finds it.
+A test requires every new module that writes markup to be in `WRITERS`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ WRITERS = {
 }  # fmt: skip
 """Modules that put texts into markup; `sweeps/replay.py` has its tests in test/sweeps/test_store.py."""
 NO_MARKUP = re.compile(r'library/|model/schema_doc')
-"""Representations of Python objects, and a page of the documentation."""
+"""Modules with representations of Python objects, and a page of the documentation."""
 
 
 class _Tags(html.parser.HTMLParser):
@@ -84,24 +84,24 @@ class _Tags(html.parser.HTMLParser):
 
 
 def shape(text: str) -> tuple[list[str], list[str]]:
-    """Return the tags and the names of the attributes of a page: no name may change them."""
-    found = _Tags()
-    found.feed(text)
-    return found.tags, [name for name, _ in found.attributes]
+    """Return the tags and the names of the attributes of a page: names must not change them."""
+    parser = _Tags()
+    parser.feed(text)
+    return parser.tags, [name for name, _ in parser.attributes]
 
 
 def assert_same_shape(make, name: str) -> None:
     assert shape(make(name)) == shape(make('plain'))
-    found = _Tags()
-    found.feed(make(name))
-    assert ''.join(name.split())[:10] in ''.join(found.text.split())
+    parser = _Tags()
+    parser.feed(make(name))
+    assert ''.join(name.split())[:10] in ''.join(parser.text.split())
 
 
 # -- all writers are known ---
 
 
 def _written(path: Path) -> bool:
-    """Return whether a module has a text with a tag of markup and with a value in it."""
+    """Return whether a module has a text with a markup tag and a value in it."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.JoinedStr):
             fixed = ''.join(part.value for part in node.values if isinstance(part, ast.Constant))
@@ -113,13 +113,13 @@ def _written(path: Path) -> bool:
 
 
 def test_every_module_that_writes_markup_is_tested_here():
-    found = {
+    writing = {
         str(path.relative_to(ROOT)).removeprefix('dyn_nodes/')
         for package in ('dyn_nodes', 'roslite')
         for path in (ROOT / package).rglob('*.py')
         if _written(path)
     }
-    assert {name for name in found if not NO_MARKUP.match(name)} - WRITERS == set()
+    assert {name for name in writing if not NO_MARKUP.match(name)} - WRITERS == set()
 
 
 # -- HTML ---
@@ -175,8 +175,8 @@ def test_tables_of_the_report(name):
     assert_same_shape(made, name)
 
 
-def test_the_script_of_the_page_holds_nothing_from_outside():
-    """It is one constant: no name, no token and no path is put into it."""
+def test_the_script_of_the_page_is_constant():
+    """It is a constant without names, tokens and paths."""
     tree = ast.parse(Path(page_script.__file__).read_text())
     assert not [node for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)]
     assert page_script.with_script(b'<head></head>').count(page_script.SCRIPT.encode()) == 1
@@ -186,7 +186,7 @@ def test_the_script_of_the_page_holds_nothing_from_outside():
 
 
 @each_text
-def test_remarks_of_xml_end_where_they_end(name):
+def test_names_do_not_end_comments_of_xml(name):
     root = ElementTree.fromstring(f'<a><!-- {xml_remark(name)} --><b/></a>'.encode())
     assert [child.tag for child in root] == ['b']
 
@@ -232,8 +232,8 @@ def test_a_joined_machine_keeps_its_names(name, tmp_path, monkeypatch):
 @each_text
 def test_peers_of_the_middleware(name):
     text = domain_configuration({'ROS_STATIC_PEERS': name, 'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET'})
-    peers = [own.get('address') for own in ElementTree.fromstring(text.encode()).iter('Peer')]
-    wanted = [own for own in name.split(';') if own and own.isprintable()]
+    peers = [peer.get('address') for peer in ElementTree.fromstring(text.encode()).iter('Peer')]
+    wanted = [peer for peer in name.split(';') if peer and peer.isprintable()]
     assert ''.join(peers).split() == ''.join(wanted).split()
 
 

@@ -1,4 +1,4 @@
-"""No result depends on a payload or slope that was neither given nor carried by the state, nor shown."""
+"""No result depends on a payload or slope that is neither an argument nor part of the state nor displayed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def no_warnings():
 
 
 def wheels(run):
-    """Sum of the normal forces at the end of a run, N."""
+    """Return the sum of the normal forces at the end of a run, N."""
     return sum(float(force[-1, 2]) for force in run.margins().reactions.values())
 
 
@@ -34,7 +34,7 @@ def swing_mode(model):
     return min(mode.frequency for mode in model.modes() if mode.oscillates)
 
 
-def test_a_run_that_goes_on_from_another_keeps_its_payload_and_slope(loader):
+def test_a_run_that_continues_another_keeps_its_payload_and_slope(loader):
     first = loader.simulate(0.2, voltage=..., **CONDITIONS)
     then = loader.simulate(0.2, voltage=..., x0=first.last)
     weight = (loader.data.total_mass + 2000.0) * loader.data.gravity * np.cos(0.05)
@@ -44,7 +44,7 @@ def test_a_run_that_goes_on_from_another_keeps_its_payload_and_slope(loader):
     assert 'payload 2000 kg, slope (0, 0.05) rad' in repr(then)
 
 
-def test_margins_of_the_end_of_a_run_are_those_of_the_run(loader):
+def test_margins_of_the_final_state_equal_the_margins_of_the_run(loader):
     run = loader.simulate(0.2, voltage=..., **CONDITIONS)
     margins = loader.margins(run.q[-1])
     assert margins['static'].value == pytest.approx(run.margins()['static'].value[-1], rel=1e-6)
@@ -53,20 +53,20 @@ def test_margins_of_the_end_of_a_run_are_those_of_the_run(loader):
     np.testing.assert_allclose(over_time['static'].value, run.margins()['static'].value, rtol=1e-4)
 
 
-def test_margins_of_a_posture_are_those_of_its_payload(loader):
+def test_margins_of_a_posture_use_its_payload(loader):
     margins = loader.margins(loader.posture(payload=500.0))
     assert margins['static'].value == pytest.approx(loader.margins(payload=500.0)['static'].value, rel=1e-6)
     assert margins['static'].value == pytest.approx(1.098, abs=1e-3)
 
 
-def test_a_linear_model_of_a_state_is_that_of_its_payload(loader):
+def test_a_linear_model_of_a_state_uses_its_payload(loader):
     frequency = swing_mode(loader.linearize(loader.rest_state(payload=500.0)))
     assert frequency == pytest.approx(swing_mode(loader.linearize(payload=500.0)), rel=1e-9)
     posture = loader.linearize(loader.posture(payload=500.0))
     assert swing_mode(posture) == pytest.approx(frequency, rel=1e-6)
 
 
-def test_torques_hold_the_joints_where_a_state_has_them(loader):
+def test_torques_hold_the_joints_of_a_state(loader):
     moved = loader.simulate(0.5, torque={'boom_joint': 3e5})
     still = moved.last.copy()
     nq, nv = moved.raw.system.nq, moved.raw.system.nv
@@ -75,7 +75,7 @@ def test_torques_hold_the_joints_where_a_state_has_them(loader):
     assert abs(held['boom_joint'][-1] - still[loader.index('boom_joint')]) < 1e-3
 
 
-def test_a_machine_that_carries_has_its_payload_and_slope_in_all_methods(loader):
+def test_payload_and_slope_of_a_machine_apply_to_all_methods(loader):
     carrying = loader.carrying(**CONDITIONS)
     loaded = dn.load('log_loader', **CONDITIONS)
     joints = {'boom_joint': 0.4}
@@ -94,7 +94,7 @@ def test_a_machine_that_carries_has_its_payload_and_slope_in_all_methods(loader)
     assert 'payload' not in repr(loader)
 
 
-def test_changes_of_the_machine_yaml_count_for_all_methods(loader):
+def test_changes_of_the_machine_yaml_apply_to_all_methods(loader):
     softer = dn.load('log_loader', changes={'wheels.front_left.stiffness': 3e5})
     assert {wheel.name: wheel.stiffness for wheel in softer.data.wheels}['front_left'] == 3e5
     assert softer.posture()[2] < loader.posture()[2] - 1e-3
@@ -140,7 +140,7 @@ def test_dynamics_warn_of_a_state_with_another_payload(loader):
         light.gravity(loader.posture(payload=500.0))
 
 
-def test_conditions_stay_with_what_is_made_of_a_state(loader):
+def test_conditions_are_kept_by_results_of_a_state(loader):
     state = loader.rest_state(payload=500.0)
     for array in (
         state[:10],
@@ -155,8 +155,8 @@ def test_conditions_stay_with_what_is_made_of_a_state(loader):
 
 
 @pytest.mark.parametrize('seed', range(12))
-def test_random_sequences_of_calls_depend_on_no_value_that_was_not_given(loader, seed):
-    """What states carry has the same effect as the same values given to every call, or to the machine."""
+def test_random_sequences_of_calls_depend_only_on_their_arguments(loader, seed):
+    """Conditions of states have the same effect as the same values passed to every call, or to the machine."""
     rng = np.random.default_rng(seed)
     payload, slope = float(rng.uniform(0.0, 5000.0)), tuple(rng.uniform(-0.05, 0.05, 2))
     joints = {'swing_joint': float(rng.uniform(-1.0, 1.0)), 'boom_joint': float(rng.uniform(0.0, 0.6))}

@@ -1,4 +1,4 @@
-"""The dynamics of the library against Pinocchio, for one state and many, and what it says to wrong vectors."""
+"""The dynamics of the library against Pinocchio, for one state and many, and errors for wrong vectors."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ def states(dynamics, count, seed=1):
 
 
 @pytest.mark.parametrize('name', ['log_loader', 'arm_a6'])
-def test_dynamics_are_those_of_pinocchio(name):
+def test_dynamics_equal_pinocchio(name):
     pytest.importorskip('pinocchio')
-    from multibody_witness import witness_of
+    from multibody_reference import reference_of
 
     machine = dn.load(name)
     mount = machine.data.payload
     d = machine.dynamics(payload=500.0 if mount else None)
-    witness = witness_of(find_resource(f'urdf/{name}.urdf'), RigidBodyModel(machine.data), mount, d.payload)
+    reference = reference_of(find_resource(f'urdf/{name}.urdf'), RigidBodyModel(machine.data), mount, d.payload)
     for q, v, tau in zip(*states(d, 5)):
         a = d.forward(q, v, tau)
-        np.testing.assert_allclose(d.mass_matrix(q), witness.mass_matrix(q), rtol=1e-11, atol=1e-6)
-        np.testing.assert_allclose(d.gravity(q), witness.inverse_dynamics(q, 0 * v, 0 * v), rtol=1e-11, atol=1e-6)
-        np.testing.assert_allclose(a, witness.forward_dynamics(q, v, tau), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(d.mass_matrix(q), reference.mass_matrix(q), rtol=1e-11, atol=1e-6)
+        np.testing.assert_allclose(d.gravity(q), reference.inverse_dynamics(q, 0 * v, 0 * v), rtol=1e-11, atol=1e-6)
+        np.testing.assert_allclose(a, reference.forward_dynamics(q, v, tau), rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(d.inverse(q, v, a), tau, rtol=1e-9, atol=1e-6)
-        np.testing.assert_allclose(d.bias(q, v), witness.inverse_dynamics(q, v, 0 * v), rtol=1e-11, atol=1e-6)
-        np.testing.assert_allclose(d.center_of_mass(q), witness.center_of_mass(q), rtol=1e-11, atol=1e-12)
-        np.testing.assert_allclose(d.momentum(q, v), witness.momentum(q, v), rtol=1e-10, atol=1e-7)
+        np.testing.assert_allclose(d.bias(q, v), reference.inverse_dynamics(q, v, 0 * v), rtol=1e-11, atol=1e-6)
+        np.testing.assert_allclose(d.center_of_mass(q), reference.center_of_mass(q), rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(d.momentum(q, v), reference.momentum(q, v), rtol=1e-10, atol=1e-7)
         link = machine.data.links[-1].name
-        np.testing.assert_allclose(d.pose(link, q), witness.link_pose(link, q), rtol=0, atol=1e-12)
-        np.testing.assert_allclose(d.jacobian(link, q), witness.jacobian(link, q), rtol=0, atol=1e-11)
+        np.testing.assert_allclose(d.pose(link, q), reference.link_pose(link, q), rtol=0, atol=1e-12)
+        np.testing.assert_allclose(d.jacobian(link, q), reference.jacobian(link, q), rtol=0, atol=1e-11)
 
 
-def test_rows_give_what_each_gives_alone(loader, dynamics):
+def test_rows_equal_single_calls(loader, dynamics):
     q, v, tau = states(dynamics, 4)
     link = loader.data.links[-1].name
     calls = {
@@ -93,7 +93,7 @@ def test_the_result_is_not_overwritten_by_the_next_call(dynamics):
     np.testing.assert_array_equal(first, kept)
 
 
-def test_joints_alone_stand_for_a_level_base_at_rest(dynamics):
+def test_joints_alone_mean_a_level_base_at_rest(dynamics):
     joints = np.array([0.1, 0.5, -1.0])
     q = np.array([0, 0, 0, 0, 0, 0, 1.0, *joints])
     np.testing.assert_allclose(dynamics.gravity(joints), dynamics.gravity(q), rtol=1e-13, atol=1e-9)
@@ -114,7 +114,7 @@ def test_a_slope_turns_gravity(loader):
 
 
 @pytest.mark.parametrize(
-    ('change', 'said'),
+    ('change', 'message'),
     [
         (
             lambda q, v, tau: (q[:-2], v, tau),
@@ -129,13 +129,15 @@ def test_a_slope_turns_gravity(loader):
         (lambda q, v, tau: (np.stack([q] * 2), np.stack([v] * 3), tau), r'equal numbers of rows, found q 2, v 3'),
     ],
 )
-def test_a_wrong_vector_is_named(dynamics, change, said):
+def test_a_wrong_vector_is_named(dynamics, change, message):
     (q,), (v,), (tau,) = states(dynamics, 1)
-    with pytest.raises(ValueError, match=f'log_loader: {said}' if said.startswith(('q', 'v', 'tau')) else said):
+    with pytest.raises(
+        ValueError, match=f'log_loader: {message}' if message.startswith(('q', 'v', 'tau')) else message
+    ):
         dynamics.forward(*change(q, v, tau))
 
 
-def test_every_method_refuses_nan(dynamics):
+def test_every_method_rejects_nan(dynamics):
     (q,), (v,), _ = states(dynamics, 1)
     bad = np.full(10, np.nan)
     for call, arguments in (
@@ -152,14 +154,14 @@ def test_every_method_refuses_nan(dynamics):
             call(*arguments)
 
 
-def test_an_unknown_link_has_a_near_one(dynamics, loader):
+def test_an_unknown_link_gets_a_suggestion(dynamics, loader):
     link = loader.data.links[-1].name
     with pytest.raises(KeyError, match=f"unknown link .*did you mean '{link}'"):
         dynamics.pose(link + 'e', loader.posture())
 
 
-def test_constraints_are_kept_by_the_accelerations():
-    """The compiled system of the machine, whose joints have neither springs nor friction, is the witness."""
+def test_accelerations_satisfy_the_constraints():
+    """The reference is the compiled system of the machine, whose joints have neither springs nor friction."""
     machine = dn.load('four_bar')
     d, system = machine.dynamics(), machine.system()
     x = machine.rest_state()

@@ -20,7 +20,7 @@ def loader():
 
 
 def slopes(function, at, scale):
-    """Central differences of a function, columns by column."""
+    """Return central differences of a function, column by column."""
     columns = []
     for k, size in enumerate(scale):
         step = np.zeros(len(at))
@@ -29,7 +29,7 @@ def slopes(function, at, scale):
     return np.array(columns).T
 
 
-def test_the_linear_model_of_an_arm_is_that_of_finite_differences():
+def test_the_linear_model_of_an_arm_equals_finite_differences():
     arm = dn.load('arm_a6')
     x = arm.rest_state(torque=True)
     x[:6] += 0.3
@@ -69,7 +69,7 @@ def test_states_postures_and_nothing_are_points_of_a_model(loader):
 
 
 def test_its_columns_are_slopes_of_the_machine(loader):
-    """Of the whole machine with its oil: along deviations of joint rates, which are states of the model as they are."""
+    """Of the whole machine with its oil, along deviations of joint rates, which are states of the model."""
     model = loader.linearize(u={'boom': 2.0})
     system, p = loader.system(), loader.system().parameters()
     x, u = model.point.x, model.point.u
@@ -86,7 +86,7 @@ def test_its_columns_are_slopes_of_the_machine(loader):
 
 
 @pytest.mark.parametrize(
-    ('call', 'said'),
+    ('call', 'message'),
     [
         (
             lambda m: m.linearize(np.zeros(4)),
@@ -99,8 +99,8 @@ def test_its_columns_are_slopes_of_the_machine(loader):
         (lambda m: m.kernel('forward_dynamic'), "unknown kernel 'forward_dynamic' \\(did you mean 'forward_dynamics'"),
     ],
 )
-def test_a_wrong_request_is_named(loader, call, said):
-    with pytest.raises((KeyError, ValueError), match=said):
+def test_a_wrong_request_is_named(loader, call, message):
+    with pytest.raises((KeyError, ValueError), match=message):
         call(loader)
 
 
@@ -157,7 +157,7 @@ def test_the_c_source_of_every_kernel_computes_the_same(loader, tmp_path):
         np.testing.assert_allclose(theirs, ours, rtol=1e-11, atol=1e-9 * np.abs(ours).max(), err_msg=f.name)
 
 
-def test_the_address_is_that_of_a_c_function(loader):
+def test_the_address_is_a_c_function(loader):
     f = loader.kernel('center_of_mass')
     q, p = arguments_of(f)
     com = f.result()

@@ -1,4 +1,4 @@
-"""Machines by name and file, and how the package is imported."""
+"""Machines by name and file, and the import of the package."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_importing_the_package_imports_nothing_heavy():
     assert process.stdout.strip() == '[]'
 
 
-def test_the_names_of_the_library_are_those_of_the_package():
+def test_the_names_of_the_library_equal_the_package():
     import dyn_nodes.library
 
     assert dn.__all__ == dyn_nodes.library.__all__
@@ -34,7 +34,7 @@ def test_the_names_of_the_library_are_those_of_the_package():
         _ = dn.lode
 
 
-def test_every_name_of_a_machine_that_can_be_launched_is_known():
+def test_every_launchable_machine_has_a_name():
     names = dn.machines()
     assert {'log_loader', 'arm_a6', 'agv_axle_rigid', 'agv_omni_motors', 'excavator'} <= set(names)
     assert not {'teleop', 'log_loader_controllers', 'stability_monitor', 'team_bar'} & set(names)
@@ -52,7 +52,7 @@ def test_files_make_the_same_machine_as_the_name(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'message'),
     [
         (('log_lodaer',), "unknown machine 'log_lodaer' \\(did you mean 'log_loader'\\?\\)"),
         (('log_loader', 'log_loadr'), "unknown config 'log_loadr' \\(did you mean 'log_loader'\\?\\)"),
@@ -60,12 +60,12 @@ def test_files_make_the_same_machine_as_the_name(tmp_path):
         (('log_loader', 'nowhere.yaml'), 'config: no such file: nowhere.yaml'),
     ],
 )
-def test_a_wrong_name_or_file_is_named(arguments, said):
-    with pytest.raises(ValueError, match=f'^{said}$'):
+def test_a_wrong_name_or_file_is_named(arguments, message):
+    with pytest.raises(ValueError, match=f'^{message}$'):
         dn.load(*arguments)
 
 
-def test_faults_of_the_files_come_with_their_lines(tmp_path):
+def test_errors_of_the_files_have_their_lines(tmp_path):
     yaml = tmp_path / 'bad.yaml'
     yaml.write_text('gravitty: 9.81\n')
     with pytest.raises(ValueError, match=r'bad\.yaml:1: .*gravitty'):
@@ -84,14 +84,14 @@ def test_names_of_vectors_fit_their_lengths():
         m.index('boom_jiont')
 
 
-def test_a_posture_is_asked_for_by_name():
+def test_a_posture_is_specified_by_name():
     m = dn.load('log_loader')
     q = m.posture(boom_joint=0.5)
     assert q[m.position_names.index('boom_joint')] == 0.5
     np.testing.assert_array_equal(q, m.posture({'boom_joint': 0.5}))
     empty, laden = (m.posture(boom_joint=0.5, payload=mass) for mass in (0.0, 2000.0))
     assert laden[4] > empty[4] + 1e-3, 'the front springs give way: it pitches forward'
-    for wrong, said in (
+    for wrong, message in (
         ({'boom_jiont': 0.5}, "unknown joint 'boom_jiont' \\(did you mean 'boom_joint'\\?\\)"),
         ({'boom_joint': np.nan}, "joints\\['boom_joint'\\]: expected a finite number, found nan"),
         ({'boom_joint': 'high'}, "joints\\['boom_joint'\\]: expected a number, found 'high'"),
@@ -99,7 +99,7 @@ def test_a_posture_is_asked_for_by_name():
         ({'payload': -1.0}, 'payload: expected 0 to .* kg, found -1'),
         ({'slope': 0.1}, 'slope: expected shape \\(2,\\)'),
     ):
-        with pytest.raises((KeyError, ValueError), match=f'log_loader: {said}'):
+        with pytest.raises((KeyError, ValueError), match=f'log_loader: {message}'):
             m.posture(**wrong)
 
 
@@ -124,7 +124,7 @@ def test_every_public_name_is_documented():
 
 
 def test_every_argument_is_documented_and_typed():
-    """Methods with more arguments than one sentence names have a list of them, each with its place."""
+    """Methods with several arguments have a complete list of them."""
     missing = []
     for name, member in public_names():
         if not inspect.isfunction(member):
@@ -138,7 +138,7 @@ def test_every_argument_is_documented_and_typed():
 
 
 def test_every_attribute_of_a_class_is_documented():
-    """Attributes that a constructor sets and that do not begin with `_` stand in the text of the class."""
+    """Public attributes set by a constructor are documented in the class."""
     missing = []
     for item in LIBRARY:
         if not inspect.isclass(item) or '__init__' not in vars(item):

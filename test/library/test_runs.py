@@ -23,7 +23,7 @@ def task(loader):
     return loader.simulate(task='pick_and_place_recovery', payload=5100.0, period=0.05)
 
 
-def test_a_task_is_run_as_the_system_runs_it(loader, task):
+def test_a_task_equals_the_run_of_the_system(loader, task):
     profile = load_voltage_profile(find_resource('config/tasks/pick_and_place_recovery.yaml'))
     knots = profile.knot_times
     volts = profile.evaluate(knots, profile.actuators)
@@ -56,13 +56,13 @@ def test_the_same_voltage_as_number_table_array_and_function_is_one_run(loader):
         np.testing.assert_allclose(run.u[:-1], runs[0].u[:-1], rtol=0, atol=1e-12)
 
 
-def test_a_table_may_jump_and_lasts_beyond_its_ends(loader):
+def test_a_table_may_jump_and_is_constant_beyond_its_ends(loader):
     run = loader.simulate(0.4, voltage={'boom': ([0.1, 0.2, 0.2], [0.0, 1.0, 3.0])}, period=0.1)
     volts = run.raw.inputs.at(np.array([0.05, 0.15, 0.3, 0.4]), loader.input_names)[:, loader.actuators.index('boom')]
     np.testing.assert_allclose(volts, [0.0, 0.5, 3.0, 3.0], atol=1e-12)
 
 
-def test_a_run_goes_on_from_its_last_state(loader):
+def test_a_run_continues_from_its_last_state(loader):
     whole = loader.simulate(0.4, voltage={'stick': 1.0})
     half = loader.simulate(0.2, voltage={'stick': 1.0})
     rest = loader.simulate(0.2, voltage={'stick': 1.0}, x0=half.last)
@@ -72,7 +72,7 @@ def test_a_run_goes_on_from_its_last_state(loader):
         np.testing.assert_allclose(rest.last, whole.last, rtol=1e-9, atol=1e-6)
 
 
-def test_a_law_that_holds_the_arm_keeps_it_still(loader):
+def test_a_holding_law_keeps_the_arm_at_rest(loader):
     joint = loader.joints.index('boom_joint')
     target = loader.posture()[-3:]
     hold = loader.simulate(0.3, torque={})
@@ -90,7 +90,7 @@ def test_a_law_that_holds_the_arm_keeps_it_still(loader):
     assert run.raw.system.input_names == tuple(f'{name}/effort' for name in loader.driven)
 
 
-def test_torques_by_name_leave_the_other_joints_held(loader):
+def test_torques_by_name_hold_the_other_joints(loader):
     run = loader.simulate(0.2, torque={'swing_joint': 2e4})
     turned, boom = run['swing_joint'], run['boom_joint']
     assert turned[-1] > 1e-3
@@ -107,7 +107,7 @@ def test_a_machine_overturns_and_its_run_ends_there(loader):
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'message'),
     [
         ({}, 'duration: expected seconds, found none'),
         ({'duration': -1.0}, 'duration: expected above 0 s'),
@@ -134,8 +134,8 @@ def test_a_machine_overturns_and_its_run_ends_there(loader):
         ({'duration': 1.0, 'joints': {'bom_joint': 1.0}}, "unknown joint 'bom_joint' \\(did you mean 'boom_joint'"),
     ],
 )
-def test_a_wrong_request_is_named(loader, arguments, said):
-    with pytest.raises((KeyError, ValueError), match=f'log_loader: .*{said}') as caught:
+def test_a_wrong_request_is_named(loader, arguments, message):
+    with pytest.raises((KeyError, ValueError), match=f'log_loader: .*{message}') as caught:
         loader.simulate(**arguments)
     assert '\n' not in str(caught.value)
 
@@ -151,7 +151,7 @@ def test_columns_by_name_and_as_a_table(task):
         _ = task['bom_joint']
 
 
-def test_a_picture_has_a_panel_for_what_the_machine_has(task, tmp_path):
+def test_a_picture_has_a_panel_for_each_part_of_the_machine(task, tmp_path):
     figure = task.plot(tmp_path / 'run.png')
     labels = [axes.get_ylabel() for axes in figure.axes]
     assert labels == ['joints, rad', 'tilt of the base, °', 'static margin, m', 'zero moment point', 'voltage, V']
@@ -180,7 +180,7 @@ def test_a_bag_is_read_by_the_mcap_package(task, tmp_path):
         task.save_bag(folder)
 
 
-def test_the_report_of_a_bag_tells_what_happened(task, tmp_path):
+def test_the_report_of_a_bag_equals_the_run(task, tmp_path):
     from dyn_nodes.analysis.bag_reading import read_bag
     from dyn_nodes.analysis.run_record import read_run
 
@@ -205,7 +205,7 @@ def saturated(run):
     return [(round(event.time, 3), event.details['text']) for event in run.events if event.kind == 'saturated']
 
 
-def test_torques_are_cut_at_the_limits_of_the_joints_and_that_is_told(loader):
+def test_torques_are_limited_at_the_joints_and_that_is_reported(loader):
     limit = 0.5e6
     text = 'stick_joint: effort at its limit, 500000; requested: 600000'
     constant = loader.simulate(0.1, torque={'stick_joint': 6e5})

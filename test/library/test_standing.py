@@ -19,8 +19,8 @@ POSTURES = ({'boom_joint': 0.9, 'stick_joint': -1.6}, {'boom_joint': 0.3, 'stick
 
 @pytest.mark.parametrize('joints', POSTURES)
 @pytest.mark.parametrize('slope', [(0.0, 0.0), (0.04, -0.06)])
-def test_margins_at_rest_are_those_of_the_simulated_machine(loader, joints, slope):
-    """The node reads them off its springs, dampers and friction; here they come from the load by Newton-Euler."""
+def test_margins_at_rest_equal_the_simulated_machine(loader, joints, slope):
+    """The node computes them from springs, dampers and friction; here they follow from the load by Newton-Euler."""
     plant = loader.plant(True, joints, 800.0, slope, measures=DEFAULT_MEASURES)
     expected = plant.balance()
     q = np.array([plant.positions[loader.joints.index(name)] for name in loader.joints])
@@ -42,7 +42,7 @@ def test_margins_at_rest_are_those_of_the_simulated_machine(loader, joints, slop
         assert margins.reactions[wheel][2] == pytest.approx(expected.forces[k, 2], abs=1e-5 * weight)
 
 
-def test_the_static_margin_is_that_of_the_center_of_mass_over_the_wheels(loader):
+def test_the_static_margin_is_the_distance_of_the_center_of_mass_from_the_edge(loader):
     q = loader.posture(boom_joint=0.5, payload=0.0)
     s = loader.margins(q, payload=0.0)
     com = loader.dynamics(payload=0.0).center_of_mass(q)
@@ -57,7 +57,7 @@ def test_the_static_margin_is_that_of_the_center_of_mass_over_the_wheels(loader)
     ('boom', 'stick', 'margin', 'moment'), [(55, -105, 0.9326, 178_569.5), (0, -45, 0.1476, 28_262.1)]
 )
 def test_margins_of_the_planar_machine_are_near_the_published_ones_of_a_rigid_base(boom, stick, margin, moment):
-    """abo-shanab-2003, chapter 5: 5 t in the implement. Ours stands on springs and leans forward by its load."""
+    """abo-shanab-2003, chapter 5: 5 t in the implement. Our machine is on springs and leans forward by its load."""
     machine = dn.load('log_loader_planar')
     s = machine.margins(np.radians([boom, stick]), measures=['static', 'net_moment'])
     tilt = machine.posture(boom_joint=np.radians(boom), stick_joint=np.radians(stick))[2]
@@ -65,7 +65,7 @@ def test_margins_of_the_planar_machine_are_near_the_published_ones_of_a_rigid_ba
     assert s['net_moment', 'front'] == pytest.approx(moment, abs=moment / margin * (3.0 * abs(tilt) + 1e-4))
 
 
-def test_rows_give_what_each_gives_alone_and_make_tables(loader):
+def test_rows_equal_single_calls_and_make_tables(loader):
     pytest.importorskip('pandas')
     pytest.importorskip('xarray')
     grid = np.array([[0.0, 0.2, -1.0], [0.3, 0.6, -1.5], [1.0, 0.9, -0.8]])
@@ -86,8 +86,8 @@ def test_rows_give_what_each_gives_alone_and_make_tables(loader):
     assert loader.margins(grid[0]).to_pandas().shape[0] == 1
 
 
-def test_inertia_of_a_motion_counts(loader):
-    """An arm that is accelerated upwards presses the machine down: by its force on the base, times its arm."""
+def test_margins_include_the_inertia_of_a_motion(loader):
+    """An arm accelerated upwards loads the machine: by its force on the base, times the lever arm."""
     q = np.array([0.0, 0.4, -1.0])
     still = loader.margins(q)
     a = np.array([0.0, 0.5, 0.0])
@@ -103,7 +103,7 @@ def test_inertia_of_a_motion_counts(loader):
 
 
 @pytest.mark.parametrize(
-    ('call', 'said'),
+    ('call', 'message'),
     [
         (
             lambda m: m.margins(np.zeros(5)),
@@ -119,13 +119,13 @@ def test_inertia_of_a_motion_counts(loader):
         (lambda m: dn.load('arm_a6').margins(payload=1.0), 'payload: expected none'),
     ],
 )
-def test_what_cannot_be_has_a_reason(loader, call, said):
-    with pytest.raises((KeyError, ValueError), match=said) as caught:
+def test_impossible_requests_have_a_reason(loader, call, message):
+    with pytest.raises((KeyError, ValueError), match=message) as caught:
         call(loader)
     assert '\n' not in str(caught.value)
 
 
-def test_an_unknown_edge_has_a_near_one(loader):
+def test_an_unknown_edge_gets_a_suggestion(loader):
     s = loader.margins(measures=['static'])
     with pytest.raises(KeyError, match="unknown edge 'frnt' \\(did you mean 'front'"):
         _ = s['static', 'frnt']
@@ -134,7 +134,7 @@ def test_an_unknown_edge_has_a_near_one(loader):
     assert 'static 0.' in repr(s)
 
 
-def test_every_measure_that_suits_is_given(loader):
+def test_every_suitable_measure_is_returned(loader):
     suitable = [name for name, measure in MEASURES.items() if measure.least_feet <= 4]
     assert set(loader.margins(measures=suitable)) == set(suitable)
 
@@ -142,7 +142,7 @@ def test_every_measure_that_suits_is_given(loader):
 # -- reactions ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_reaction_carries_what_is_beyond_the_joint(loader):
+def test_a_reaction_carries_the_links_beyond_the_joint(loader):
     q = loader.posture(boom_joint=0.5, payload=1000.0)
     r = loader.reactions(q, joint='boom_joint', payload=1000.0)
     beyond, mass = {loader.data.joint('boom_joint').child}, 1000.0
@@ -168,7 +168,7 @@ def test_a_reaction_in_motion_has_the_inertia(loader):
     assert rows.torque.shape == (2, 3)
 
 
-def test_reactions_of_joints_alone_are_those_at_rest(loader):
+def test_reactions_of_joint_positions_equal_a_level_base_at_rest(loader):
     r = loader.reactions([0.0, 0.5, -1.0], joint='boom_joint')
     whole = loader.reactions(loader.posture(swing_joint=0.0, boom_joint=0.5, stick_joint=-1.0), joint='boom_joint')
     np.testing.assert_allclose(r.force, whole.force, rtol=1e-9, atol=1e-6)

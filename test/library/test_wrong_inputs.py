@@ -1,4 +1,4 @@
-"""Inputs of the wrong kind give one kind of error; results that are not finite are none; machines can be pickled."""
+"""Inputs of the wrong kind give one kind of error; non-finite results raise; machines can be pickled."""
 
 from __future__ import annotations
 
@@ -97,6 +97,6 @@ def _mass(machine):
     return machine.data.total_mass
 
 
-def test_a_machine_goes_to_the_processes_of_a_pool(machine):
+def test_a_machine_can_be_passed_to_a_process_pool(machine):
     with ProcessPoolExecutor(1, get_context('fork')) as pool:
         assert pool.submit(_mass, machine).result() == machine.data.total_mass

@@ -1,4 +1,4 @@
-"""A domain of its own for each test, and processes of scripts."""
+"""A separate domain for each test, and processes of scripts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from script_processes import ScriptProcess, scripts_of
 
 
 @pytest.fixture(autouse=True)
-def _own_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+def _separate_domain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
     for name in ('ROS_LOCALHOST_ONLY', 'CYCLONEDDS_URI'):
         monkeypatch.delenv(name, raising=False)

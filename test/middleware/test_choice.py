@@ -14,7 +14,7 @@ from dyn_nodes.middleware import select
 from roslite.runtime import api
 
 
-def test_the_environment_forces_a_runtime(monkeypatch):
+def test_the_environment_selects_a_runtime(monkeypatch):
     monkeypatch.setenv('DYN_NODES_MIDDLEWARE', 'embedded')
     assert select.choose_runtime() == 'embedded'
     monkeypatch.setenv('DYN_NODES_MIDDLEWARE', 'rclpy')
@@ -24,7 +24,7 @@ def test_the_environment_forces_a_runtime(monkeypatch):
         select.choose_runtime()
 
 
-def test_rclpy_is_chosen_where_it_can_be_imported(monkeypatch, tmp_path):
+def test_rclpy_is_chosen_if_it_can_be_imported(monkeypatch, tmp_path):
     monkeypatch.delenv('DYN_NODES_MIDDLEWARE', raising=False)
     (tmp_path / 'rclpy.py').write_text('', encoding='utf-8')
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -32,7 +32,7 @@ def test_rclpy_is_chosen_where_it_can_be_imported(monkeypatch, tmp_path):
     assert select.choose_runtime() == 'rclpy'
 
 
-def test_both_runtimes_give_out_the_same_names():
+def test_both_runtimes_export_the_same_names():
     source = Path(select.__file__).with_name('real.py').read_text(encoding='utf-8')
     tree = ast.parse(source)
     names = next(
@@ -59,7 +59,7 @@ def test_nothing_of_dds_is_loaded_before_it_is_needed(module):
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
 
 
-def test_the_package_gives_out_the_names_of_the_chosen_runtime():
+def test_the_package_exports_the_names_of_the_chosen_runtime():
     code = 'from dyn_nodes.middleware import *; from dyn_nodes import middleware as m; print(RUNTIME, Node is m.Node)'
     environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': 'embedded'}
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, env=environment, check=True)

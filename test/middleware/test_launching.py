@@ -45,13 +45,13 @@ def test_a_launch_file_is_found_by_path_or_name(tmp_path, monkeypatch):
         find_launch_file('some/where.launch.xml')
 
 
-def test_own_share_is_found_from_the_source_tree():
+def test_the_share_is_found_in_the_source_tree():
     assert Path(expand('$(find-pkg-share dyn_nodes)', LaunchContext(Path('a')))) == share_directory()
     with pytest.raises(FileNotFoundError, match=r'config/no_such\.yaml was not found'):
         find_resource('config/no_such.yaml')
 
 
-def test_share_comes_from_the_ament_index_first(tmp_path, monkeypatch):
+def test_the_share_of_the_ament_index_has_precedence(tmp_path, monkeypatch):
     index = tmp_path / 'share' / 'ament_index' / 'resource_index' / 'packages'
     index.mkdir(parents=True)
     (index / 'dyn_nodes').touch()
@@ -64,7 +64,7 @@ def test_share_comes_from_the_ament_index_first(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     'path', sorted((share_directory() / 'launch').glob('*.launch.xml')), ids=lambda path: path.name
 )
-def test_the_package_s_own_launch_files_evaluate_with_their_defaults(path):
+def test_launch_files_of_the_package_evaluate_with_their_defaults(path):
     assert interpret(path).children
     assert all(argument.description for argument in declared_arguments(path))
 

@@ -20,10 +20,10 @@ def imu() -> bytes:
 def test_padding_becomes_zero_and_nothing_else_changes():
     data = imu()
     noisy = bytearray(data)
-    places = [place for place in range(4, len(data)) if codec_ignores(data, place)]
-    assert len(places) == 7
-    for place in places:
-        noisy[place] = 0xAB
+    padding = [index for index in range(4, len(data)) if codec_ignores(data, index)]
+    assert len(padding) == 7
+    for index in padding:
+        noisy[index] = 0xAB
     assert zero_padding(NAME, bytes(noisy)) == data
 
 
@@ -34,9 +34,9 @@ def test_the_length_is_a_multiple_of_4_as_on_the_wire():
     assert zero_padding(name, data) == zero_padding(name, data + b'\x01\x02\x03') == data + bytes(3)
 
 
-def codec_ignores(data: bytes, place: int) -> bool:
+def codec_ignores(data: bytes, index: int) -> bool:
     changed = bytearray(data)
-    changed[place] ^= 0x01
+    changed[index] ^= 0x01
     try:
         return bool(codec(NAME).encode(codec(NAME).decode(bytes(changed))) == data)
     except ValueError:
@@ -44,9 +44,9 @@ def codec_ignores(data: bytes, place: int) -> bool:
 
 
 @pytest.mark.parametrize('data', [b'', b'\x00\x01', b'\x00\x00\x00\x00' + bytes(200), b'\x00\x01\x00\x00\xff\xff'])
-def test_what_is_no_little_endian_encoding_of_the_type_stays(data):
+def test_other_encodings_than_little_endian_are_unchanged(data):
     assert zero_padding(NAME, data) == data
 
 
-def test_messages_of_unknown_types_stay():
+def test_messages_of_unknown_types_are_unchanged():
     assert zero_padding('no_such_msgs/msg/Thing', imu()) == imu()

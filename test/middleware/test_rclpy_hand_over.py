@@ -1,4 +1,4 @@
-"""On real rclpy: messages between the nodes of one process, and the executor. Skipped where there is none."""
+"""On real rclpy: messages between the nodes of one process, and the executor. Skipped without rclpy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('rclpy')
 
@@ -21,11 +21,11 @@ JointState = real.message('sensor_msgs/msg/JointState')
 Trigger = real.service('std_srvs/srv/Trigger')
 KEEP_ALL = real.QoSProfile(history=real.HistoryPolicy.KEEP_ALL)
 LATCHED = real.QoSProfile(depth=2, durability=real.DurabilityPolicy.TRANSIENT_LOCAL)
-LONGEST = patience(30.0)
+LONGEST = scaled_timeout(30.0)
 
 
 class Process:
-    """A context as a process has it, with its nodes and an executor."""
+    """The context of a process, with its nodes and an executor."""
 
     def __init__(self, intra_process: bool, *names: str) -> None:
         self.context = real.Context()
@@ -78,7 +78,7 @@ def turn_for(seconds: float, *turned: Process) -> None:
 
 
 def senders(process: Process) -> dict[str, object]:
-    return {key[0]: found[0] for key, found in LocalTopics.of(process.context)._senders.items()}
+    return {key[0]: entries[0] for key, entries in LocalTopics.of(process.context)._senders.items()}
 
 
 def matched(publisher, count: int):
@@ -87,33 +87,33 @@ def matched(publisher, count: int):
 
 def test_messages_are_handed_over_in_the_order_of_publishing_and_nothing_is_serialized(inside):
     giver, taker = inside.nodes
-    found = []
+    received = []
     one, other = giver.create_publisher(Float64, 'one', KEEP_ALL), giver.create_publisher(Float64, 'other', 10)
-    taker.create_subscription(Float64, 'one', lambda msg: found.append(msg.data), KEEP_ALL)
-    taker.create_subscription(Float64, 'other', lambda msg: found.append(-msg.data), KEEP_ALL)
+    taker.create_subscription(Float64, 'one', lambda msg: received.append(msg.data), KEEP_ALL)
+    taker.create_subscription(Float64, 'other', lambda msg: received.append(-msg.data), KEEP_ALL)
     turn_until(matched(one, 1), inside)
     turn_until(matched(other, 1), inside)
     for k in range(1, 100):
         one.publish(Float64(data=float(k)))
         other.publish(Float64(data=float(k)))
-    assert found == [], 'delivered by the executor, not inside publish'
-    turn_until(lambda: len(found) == 198, inside)
-    assert found == [sign * k for k in range(1, 100) for sign in (1.0, -1.0)]
+    assert received == [], 'delivered by the executor, not inside publish'
+    turn_until(lambda: len(received) == 198, inside)
+    assert received == [sign * k for k in range(1, 100) for sign in (1.0, -1.0)]
     assert [sender.written for sender in (senders(inside)['/one'], senders(inside)['/other'])] == [0, 0]
 
 
 def test_a_message_is_a_copy_for_each_subscription(inside):
     giver, taker = inside.nodes
-    found = []
+    received = []
     for _ in range(2):
-        taker.create_subscription(JointState, 'topic', found.append, 10)
+        taker.create_subscription(JointState, 'topic', received.append, 10)
     publisher = giver.create_publisher(JointState, 'topic', 10)
-    own = JointState(name=['a', 'b'], position=[1.0, 2.0])
-    own.header.stamp.sec = 7
-    publisher.publish(own)
-    own.name[0], own.position[0], own.header.stamp.sec = 'changed', -1.0, 8
-    turn_until(lambda: len(found) == 2, inside)
-    first, second = found
+    message = JointState(name=['a', 'b'], position=[1.0, 2.0])
+    message.header.stamp.sec = 7
+    publisher.publish(message)
+    message.name[0], message.position[0], message.header.stamp.sec = 'changed', -1.0, 8
+    turn_until(lambda: len(received) == 2, inside)
+    first, second = received
     first.position[1], first.name[1], first.header.stamp.sec = 99.0, 'mine', 9
     assert isinstance(second.position, array.array)
     assert (second.name, list(second.position), second.header.stamp.sec) == (['a', 'b'], [1.0, 2.0], 7)
@@ -135,7 +135,7 @@ def test_a_copy_is_what_deserializing_the_serialized_gives(package):
         ]
 
 
-def test_another_process_gets_everything_and_nobody_gets_anything_twice(inside, processes):
+def test_another_process_gets_everything_and_no_message_arrives_twice(inside, processes):
     outside = processes(False, 'outside')
     (stranger,), (giver, taker) = outside.nodes, inside.nodes
     here, there = [], []
@@ -150,9 +150,9 @@ def test_another_process_gets_everything_and_nobody_gets_anything_twice(inside, 
         answer.publish(Float64(data=-1.0 - k))
     turn_until(lambda: len(here) >= 600 and len(there) >= 600, inside, outside)
     turn_for(0.3, inside, outside)
-    for found in (here, there):
-        assert [value for value in found if value >= 0.0] == [float(k) for k in range(300)]
-        assert [value for value in found if value < 0.0] == [-1.0 - k for k in range(300)]
+    for received in (here, there):
+        assert [value for value in received if value >= 0.0] == [float(k) for k in range(300)]
+        assert [value for value in received if value < 0.0] == [-1.0 - k for k in range(300)]
 
     def names() -> list[str]:
         return sorted(info.node_name for info in stranger.get_subscriptions_info_by_topic('topic'))
@@ -161,7 +161,7 @@ def test_another_process_gets_everything_and_nobody_gets_anything_twice(inside, 
     assert (stranger.count_publishers('topic'), stranger.count_subscribers('topic')) == (2, 2)
 
 
-def test_a_publisher_that_keeps_everything_is_not_held_up_by_the_duplicates_of_its_own_process(inside, processes):
+def test_a_publisher_with_keep_all_is_not_blocked_by_duplicates_of_its_process(inside, processes):
     outside = processes(False, 'outside')
     (stranger,), (giver, taker) = outside.nodes, inside.nodes
     here, there = [], []
@@ -177,7 +177,7 @@ def test_a_publisher_that_keeps_everything_is_not_held_up_by_the_duplicates_of_i
     assert here == there == [float(k) for k in range(12_000)]
 
 
-def test_a_late_latched_subscription_gets_what_was_kept_first_and_once(inside, processes):
+def test_a_late_latched_subscription_gets_the_stored_messages_first_and_once(inside, processes):
     outside = processes(False, 'outside')
     (stranger,), (giver, taker) = outside.nodes, inside.nodes
     here, there, volatile = [], [], []
@@ -197,13 +197,13 @@ def test_a_late_latched_subscription_gets_what_was_kept_first_and_once(inside, p
 
 def test_a_full_queue_drops_the_oldest(inside):
     giver, taker = inside.nodes
-    found = []
-    taker.create_subscription(Float64, 'topic', lambda msg: found.append(msg.data), 3)
+    received = []
+    taker.create_subscription(Float64, 'topic', lambda msg: received.append(msg.data), 3)
     publisher = giver.create_publisher(Float64, 'topic', 10)
     for k in range(8):
         publisher.publish(Float64(data=float(k)))
     turn_for(0.2, inside)
-    assert found == [5.0, 6.0, 7.0]
+    assert received == [5.0, 6.0, 7.0]
 
 
 def test_a_raw_subscription_gets_serialized_messages_by_the_wire_and_others_no_duplicates(inside):
@@ -237,13 +237,13 @@ def test_timers_and_services_get_their_turn_while_nodes_keep_each_other_busy(ins
 
 def test_a_message_published_by_another_thread_wakes_the_executor(inside):
     giver, taker = inside.nodes
-    found = []
+    received = []
     publisher = giver.create_publisher(Float64, 'topic', 10)
-    taker.create_subscription(Float64, 'topic', found.append, 10)
+    taker.create_subscription(Float64, 'topic', received.append, 10)
     turn_for(2.0 * EVENTS_PERIOD, inside)
     timer = threading.Timer(0.05, publisher.publish, [Float64(data=1.0)])
     timer.start()
-    turn_until(lambda: bool(found), inside)
+    turn_until(lambda: bool(received), inside)
     timer.join()
 
 
@@ -258,12 +258,12 @@ def test_without_a_subscription_nothing_is_serialized_and_a_latched_message_is_k
     publisher.publish(Float64(data=1.0))
     latched.publish(Float64(data=2.0))
     assert [msg.data for msg in written] == [2.0]
-    found = []
-    giver.create_subscription(Float64, 'topic', lambda msg: found.append(msg.data), 10)
-    giver.create_subscription(Float64, 'last', lambda msg: found.append(msg.data), LATCHED)
+    received = []
+    giver.create_subscription(Float64, 'topic', lambda msg: received.append(msg.data), 10)
+    giver.create_subscription(Float64, 'last', lambda msg: received.append(msg.data), LATCHED)
     turn_until(matched(publisher, 1), process)
     publisher.publish(Float64(data=3.0))
-    turn_until(lambda: sorted(found) == [2.0, 3.0], process)
+    turn_until(lambda: sorted(received) == [2.0, 3.0], process)
     with pytest.raises(TypeError):
         publisher.publish(3.0)
 
@@ -311,12 +311,12 @@ def test_the_executor_reports_incompatible_qos(processes):
     turn_until(lambda: bool(seen), process)
 
 
-def test_an_executor_returns_at_its_timeout_and_notices_the_end_of_its_context(processes):
+def test_an_executor_returns_at_its_timeout_and_at_the_end_of_its_context(processes):
     process = processes(False, 'giver')
-    began = time.monotonic()
+    start = time.monotonic()
     process.executor.spin_once(timeout_sec=0.3)
     process.executor.spin_once(timeout_sec=0.0)
-    assert time.monotonic() - began >= 0.0
+    assert time.monotonic() - start >= 0.0
     real.try_shutdown(context=process.context)
     with pytest.raises(real.ExternalShutdownException):
         process.executor.spin_once(timeout_sec=1.0)
@@ -326,17 +326,17 @@ def test_an_entity_made_by_another_thread_while_the_executor_gathers_is_not_over
     process = processes(False, 'giver')
     (giver,) = process.nodes
     publisher = giver.create_publisher(Float64, 'topic', 10)
-    found, late = [], []
+    received, late = [], []
 
     class Interrupted(lean_executor._Entities):
         def __init__(self, executor: LeanExecutor) -> None:
             super().__init__(executor)
             if not late:
-                late.append(giver.create_subscription(Float64, 'topic', found.append, 10))
+                late.append(giver.create_subscription(Float64, 'topic', received.append, 10))
 
     monkeypatch.setattr(lean_executor, '_Entities', Interrupted)
     process.executor.wake()
     process.executor.spin_once(timeout_sec=0.01)
     turn_until(matched(publisher, 1), process)
     publisher.publish(Float64(data=1.0))
-    turn_until(lambda: bool(found), process)
+    turn_until(lambda: bool(received), process)

@@ -1,5 +1,5 @@
 """On real rclpy: queues that keep everything, taking many messages at once, and entities that are destroyed while an
-executor waits for them. Skipped where there is none."""
+executor waits for them. Skipped without rclpy."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('rclpy')
 
@@ -25,10 +25,10 @@ from dyn_nodes.middleware.lean_executor import LeanExecutor
 
 Clock = real.message('rosgraph_msgs/msg/Clock')
 COUNT = 13_000
-"""More than the queues of both sides hold together on Fast DDS."""
+"""Number of messages: more than the queues of both sides hold on Fast DDS."""
 
 
-def test_a_publisher_that_keeps_everything_waits_for_a_subscription_that_lags(monkeypatch):
+def test_a_publisher_with_keep_all_waits_for_a_lagging_subscription(monkeypatch):
     monkeypatch.setenv('ROS_DOMAIN_ID', str(1 + os.getpid() % 95))
     context = real.Context()
     real.init(args=['queues'], context=context)
@@ -41,19 +41,19 @@ def test_a_publisher_that_keeps_everything_waits_for_a_subscription_that_lags(mo
         subscription = node.create_subscription(
             Clock, '/flood', lambda data: None, keep_all, raw=True, event_callbacks=events
         )
-        found: list[tuple[bytes, int]] = []
-        while not found:
-            found += real.take_raw(subscription, 1)
+        received: list[tuple[bytes, int]] = []
+        while not received:
+            received += real.take_raw(subscription, 1)
             time.sleep(0.01)
             assert flood.poll() is None
         time.sleep(2.5)
-        end = time.monotonic() + patience(60.0)
-        while len(found) < COUNT and time.monotonic() < end:
-            found += real.take_raw(subscription, 500)
+        end = time.monotonic() + scaled_timeout(60.0)
+        while len(received) < COUNT and time.monotonic() < end:
+            received += real.take_raw(subscription, 500)
             time.sleep(0.01)
-        numbers = [real.deserialize_message(data, Clock).clock.sec for data, _ in found]
+        numbers = [real.deserialize_message(data, Clock).clock.sec for data, _ in received]
         assert numbers == list(range(COUNT))
-        assert all(stamp > 0 for _, stamp in found)
+        assert all(stamp > 0 for _, stamp in received)
         assert lost == []
     finally:
         flood.kill()
@@ -63,7 +63,7 @@ def test_a_publisher_that_keeps_everything_waits_for_a_subscription_that_lags(mo
 
 @pytest.fixture
 def contexts(monkeypatch):
-    """Two contexts of one process: that of the nodes, and one that sees them from outside."""
+    """Yield two contexts of one process: one of the nodes, and one of an external observer."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(1 + os.getpid() % 95))
     made = [real.Context(), real.Context()]
     for context in made:
@@ -74,13 +74,13 @@ def contexts(monkeypatch):
 
 
 def wait_until(condition, seconds: float = 20.0) -> bool:
-    end = time.monotonic() + patience(seconds)
+    end = time.monotonic() + scaled_timeout(seconds)
     while not condition() and time.monotonic() < end:
         time.sleep(0.02)
     return bool(condition())
 
 
-def test_what_a_callback_destroys_is_gone_after_the_next_wait_and_a_node_at_once(contexts):
+def test_entities_destroyed_in_a_callback_end_after_the_next_wait_and_a_node_at_once(contexts):
     inside, outside = contexts
     observer = real.Node('observer', context=outside)
     node = real.Node('worker', context=inside)
@@ -109,18 +109,18 @@ def test_what_a_callback_destroys_is_gone_after_the_next_wait_and_a_node_at_once
     observer.destroy_node()
 
 
-def test_another_thread_ends_a_wait_and_destroys_what_was_waited_for(contexts):
+def test_another_thread_ends_a_wait_and_destroys_the_awaited_entities(contexts):
     inside, _ = contexts
     node = real.Node('waiting', context=inside)
     node.create_subscription(Clock, '/never', lambda msg: None, 1)
     executor = real.SingleThreadedExecutor(context=inside)
     executor.add_node(node)
-    ended: list[str] = []
+    finished: list[str] = []
 
     def spin() -> None:
         with contextlib.suppress(real.ExternalShutdownException, ShutdownException):
             executor.spin_once(timeout_sec=60.0)
-        ended.append('spun')
+        finished.append('spun')
 
     thread = threading.Thread(target=spin, daemon=True)
     thread.start()
@@ -128,12 +128,12 @@ def test_another_thread_ends_a_wait_and_destroys_what_was_waited_for(contexts):
     executor.shutdown(timeout_sec=1.0)
     node.destroy_node()
     thread.join(20.0)
-    assert ended == ['spun']
+    assert finished == ['spun']
 
 
 @pytest.mark.skipif(not issubclass(real.SingleThreadedExecutor, LeanExecutor), reason='rclpy as it is known from Jazzy')
-def test_what_signals_wake_an_executor_by_outlives_it():
-    """A thread of rclpy may be about to trigger it, and crashed nodes that ended meanwhile."""
+def test_the_guard_condition_of_signals_outlives_its_executor():
+    """A thread of rclpy may still trigger it: that crashed nodes which ended meanwhile."""
     context = real.Context()
     real.init(args=['guards'], context=context)
     try:
@@ -143,7 +143,7 @@ def test_what_signals_wake_an_executor_by_outlives_it():
         del shut, left
         gc.collect()
         for guard in guards:
-            with guard.handle:  # InvalidHandle where it has been destroyed
+            with guard.handle:  # InvalidHandle if it has been destroyed
                 assert guard in LeanExecutor._signal_guards._kept
     finally:
         real.try_shutdown(context=context)
@@ -159,5 +159,5 @@ def test_a_program_with_executors_ends_without_an_error():
     """
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(1 + os.getpid() % 95)}
     program = [sys.executable, '-X', 'faulthandler', '-c', textwrap.dedent(code)]
-    found = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=120, check=False)
-    assert (found.returncode, found.stdout, found.stderr) == (0, '', '')
+    run = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert (run.returncode, run.stdout, run.stderr) == (0, '', '')

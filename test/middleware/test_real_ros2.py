@@ -1,4 +1,4 @@
-"""The same small node on the embedded runtime and, where ROS 2 is installed and sourced, on real rclpy."""
+"""The same small node on the embedded runtime and on real rclpy if ROS 2 is installed and sourced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the mutation tests change a module, and where they leave it alone."""
+"""Changed and unchanged parts of a module in mutation tests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def changes(before):
     return {mutant.after for mutant in mutants_of('room/module', SOURCE) if mutant.before == before}
 
 
-def test_what_computes_is_changed_and_no_text_no_type_and_no_message():
+def test_computations_are_changed_but_no_text_no_type_and_no_message():
     assert {mutant.before for mutant in mutants_of('room/module', SOURCE)} == {
         'LIMIT = 3',
         'def least(first: float | None, second: float = 2.0) -> int | None:',
@@ -56,7 +56,7 @@ def test_every_change_is_python_and_changes_one_place():
         assert mutant.before.splitlines()[0] in SOURCE.splitlines()[first - 1 : last][0]
 
 
-def test_the_report_counts_and_lists_what_survived():
+def test_the_report_counts_and_lists_survivors():
     mutants = mutants_of('room/module', SOURCE)
     outcomes = ['survived', 'untested', 'timeout', *['killed'] * (len(mutants) - 4)]  # the last one was not tried
     results = {
@@ -72,7 +72,7 @@ def test_the_report_counts_and_lists_what_survived():
     assert [line.split(': ')[1] for line in remaining] == ['survived', 'untested']
 
 
-def test_results_stay_with_the_repository_as_long_as_their_line_does(tmp_path):
+def test_results_stay_in_the_repository_as_long_as_their_line(tmp_path):
     mutants = mutants_of('room/module', SOURCE)
     results = {mutant.key: {'outcome': 'killed', 'date': '2026-01-02'} for mutant in mutants[:4]}
     gone = {'0123456789abcdef': {'outcome': 'survived', 'date': '2026-01-02'}}
@@ -87,7 +87,7 @@ def test_results_stay_with_the_repository_as_long_as_their_line_does(tmp_path):
     assert kept(tmp_path / 'none.txt') == {}
 
 
-def test_a_row_of_an_earlier_page_stays_where_fewer_results_have_been_kept():
+def test_a_row_of_an_earlier_page_stays_if_fewer_results_are_stored():
     mutants = mutants_of('room/module', SOURCE)
     results = {mutant.key: {'outcome': 'killed', 'date': '2026-01-02'} for mutant in mutants}
     page, _ = report({'room/module': mutants}, results)
@@ -95,13 +95,13 @@ def test_a_row_of_an_earlier_page_stays_where_fewer_results_have_been_kept():
     row = f'| room | module | {len(mutants)} | {len(mutants)} | {len(mutants)} | 0 | 0 | 0 |'
     assert row in page
     assert row in report({'room/module': mutants}, few, page)[0]
-    changed, _ = report({'room/module': mutants[1:]}, few, page)  # the module is another one now
+    changed, _ = report({'room/module': mutants[1:]}, few, page)  # the module has changed
     assert f'| room | module | {len(mutants) - 1} | 1 | 1 | 0 | 0 | 0 |' in changed
 
 
-def test_a_line_keeps_the_digest_of_its_room_until_a_mutant_is_tried_again(monkeypatch):
-    mutants, rooms = mutants_of('room/module', SOURCE), iter(['aaaaaaaa', 'bbbbbbbb', 'cccccccc'])
-    monkeypatch.setattr('mutants.report.digest', lambda room: next(rooms))
+def test_a_line_keeps_the_digest_of_its_package_until_a_mutant_is_tried_again(monkeypatch):
+    mutants, digests = mutants_of('room/module', SOURCE), iter(['aaaaaaaa', 'bbbbbbbb', 'cccccccc'])
+    monkeypatch.setattr('mutants.report.digest', lambda package: next(digests))
     results = {mutant.key: {'outcome': 'killed', 'date': '2026-01-02'} for mutant in mutants[1:]}
     page, _ = report({'room/module': mutants}, results)
     assert '| aaaaaaaa |' in page

@@ -1,4 +1,4 @@
-"""The table of the mutants has the share that was tried, and marks the lines that are stale."""
+"""The table of the mutants has the tried share, and marks stale lines."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LINES = [cells for cells in map(cells_of, TEXT.splitlines()) if cells]
 NUMBERS = [[int(cell) for cell in cells[2:8]] for cells in LINES]
 
 
-def test_the_table_says_which_part_of_the_sites_was_tried():
-    """In each line and in all; what was tried is killed, equivalent, not run or has survived."""
+def test_the_table_has_the_tried_share_of_the_sites():
+    """In each line and in total; tried mutants are killed, equivalent, not run or survived."""
     assert LINES[-1][0] == 'all'
     assert [sum(column) for column in zip(*NUMBERS[:-1])] == NUMBERS[-1]
     for cells, (sites, tried, *outcomes) in zip(LINES, NUMBERS):
@@ -28,12 +28,12 @@ def test_the_table_says_which_part_of_the_sites_was_tried():
     assert summary(NUMBERS[:-1]) in TEXT
 
 
-def test_the_table_itself_marks_no_line_so_that_no_change_of_the_source_makes_it_wrong():
+def test_the_stored_table_marks_no_line_as_stale():
     assert not [cells for cells in LINES if cells[-1]]
     assert all(re.fullmatch('[0-9a-f]{8}', cells[-2]) for cells in LINES[:-1])
 
 
-def test_the_site_marks_the_lines_whose_room_has_changed():
+def test_the_site_marks_the_lines_whose_package_has_changed():
     spec = spec_from_file_location('hooks', PAGE.parents[1] / 'site' / 'hooks.py')
     hooks = module_from_spec(spec)
     spec.loader.exec_module(hooks)
@@ -45,13 +45,15 @@ def test_the_site_marks_the_lines_whose_room_has_changed():
     assert shown('other.md') == TEXT
 
 
-def test_a_change_of_a_module_makes_the_lines_of_its_room_stale(tmp_path, monkeypatch):
+def test_a_change_of_a_module_makes_the_lines_of_its_package_stale(tmp_path, monkeypatch):
     for folder in ('one', 'one/package', 'two'):
         (tmp_path / 'dyn_nodes' / folder).mkdir(parents=True)
         (tmp_path / 'dyn_nodes' / folder / 'module.py').write_text('x = 1\n')
     monkeypatch.setattr(page, 'ROOT', Path(tmp_path))
-    rooms = {'| one | module': 'one', '| one | package/module': 'one/package', '| two | module': 'two'}
-    fresh = ''.join(f'{head} | 4 | 1 | 1 | 0 | 0 | 0 | 25.0 % | {digest(room)} |  |\n' for head, room in rooms.items())
+    packages = {'| one | module': 'one', '| one | package/module': 'one/package', '| two | module': 'two'}
+    fresh = ''.join(
+        f'{head} | 4 | 1 | 1 | 0 | 0 | 0 | 25.0 % | {digest(name)} |  |\n' for head, name in packages.items()
+    )
     assert marked(fresh) == fresh
     (tmp_path / 'dyn_nodes' / 'one' / 'module.py').write_text('x = 2\n')
     assert [cells_of(line)[-1] for line in marked(fresh).splitlines()] == ['stale', '', '']
@@ -66,7 +68,7 @@ def test_shares_are_of_the_sites(sites, tried, text):
     assert share(sites, tried) == text
 
 
-def test_the_list_of_equivalent_mutants_has_lines_that_their_modules_have():
+def test_the_lines_of_equivalent_mutants_exist_in_their_modules():
     entries = yaml.safe_load((Path(page.__file__).parent / 'equivalent.yaml').read_text(encoding='utf-8'))
     package = PAGE.parents[2] / 'dyn_nodes'
     stale = [

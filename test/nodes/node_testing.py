@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from asking import Question
 from forking import start_module
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import RUNTIME, Context, Node, SingleThreadedExecutor, deserialize_message, message
 from dyn_nodes.nodes.stamps import stamp_of
@@ -128,7 +128,7 @@ class NodeProcess:
 
     def finish(self, timeout: float = 60.0) -> tuple[int, str]:
         """Wait for the end; return exit status and standard error."""
-        _, errors = self.communicate(timeout=patience(timeout))
+        _, errors = self.communicate(timeout=scaled_timeout(timeout))
         return self.returncode, errors
 
 
@@ -163,7 +163,9 @@ def endings(name: str, *cases: dict[str, Any]) -> list[tuple[int, str]]:
     """
     command = [sys.executable, '-c', ENDINGS, f'dyn_nodes.nodes.{name}', json.dumps([words_of(case) for case in cases])]
     environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME}
-    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=patience(120), check=False)
+    run = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=scaled_timeout(120), check=False
+    )
     assert run.returncode == 0, run.stderr
     return [(status, errors) for status, errors in json.loads(run.stdout)]
 
@@ -195,7 +197,7 @@ class Tester:
 
     def until(self, condition: Callable[[], object], timeout: float = 20.0) -> None:
         """Spin until a condition holds."""
-        deadline = time.monotonic() + patience(timeout)
+        deadline = time.monotonic() + scaled_timeout(timeout)
         while not condition():
             assert time.monotonic() < deadline, 'it did not happen in time'
             self.executor.spin_once(timeout_sec=0.01)

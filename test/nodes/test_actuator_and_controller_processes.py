@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from node_testing import EFFORTS, JOINTS, POSTURE, NodeProcess, Tester, endings, joint_state, statuses, values_of
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import message, service
 from dyn_nodes.nodes.exchange import command_qos, data_qos
@@ -130,7 +130,7 @@ class TestHydraulicActuatorNode:
         clock = [0]
 
         def go_until(condition: Callable[[], bool], command: Any = None) -> None:
-            deadline = time.monotonic() + patience(20.0)
+            deadline = time.monotonic() + scaled_timeout(20.0)
             while not condition():
                 assert time.monotonic() < deadline, 'it did not happen in time'
                 dynamics.states.publish(joint_state(0.02 * clock[0]))

@@ -12,7 +12,7 @@ import tty
 
 import numpy as np
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('cantools')
 pytest.importorskip('can')
@@ -54,7 +54,7 @@ def setup(context, request, held):
 
 
 def wait_for(condition):
-    end = time.monotonic() + patience(20.0)
+    end = time.monotonic() + scaled_timeout(20.0)
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -408,7 +408,7 @@ def test_what_is_no_frame_on_a_serial_line_is_skipped_and_frames_after_it_are_us
         ):
             os.write(port, text)
             time.sleep(0.1)
-        end = time.monotonic() + patience(10.0)
+        end = time.monotonic() + scaled_timeout(10.0)
         while not node.receiver.taken and time.monotonic() < end:
             time.sleep(0.02)
             node.run_cycle()
@@ -488,7 +488,7 @@ def test_two_processes_on_a_serial_line_carry_motion_one_way_and_commands_the_ot
     arm = tester.node.create_client(SetBool, '/bridge/can_bridge_node/arm')
 
     def until(condition, volts=0.0, seconds=20.0):
-        end = time.monotonic() + patience(seconds)
+        end = time.monotonic() + scaled_timeout(seconds)
         while not condition():
             assert time.monotonic() < end, [status for array in health[-4:] for status in array.status]
             simulation.publish()
@@ -531,7 +531,7 @@ def test_two_processes_on_a_serial_line_carry_motion_one_way_and_commands_the_ot
         until(lambda: any(at > start and volts == 0.0 for at, volts in arrivals), volts=None, seconds=10.0)
         first = next(at for at, volts in arrivals if at > start and volts == 0.0)
         longest = max(np.diff([at for at, _ in arrivals if start - 1.0 < at <= start]), default=0.1)
-        late = first - start - timeout - patience(0.02) - 2.0 * longest
+        late = first - start - timeout - scaled_timeout(0.02) - 2.0 * longest
         lateness.append(late)
         return late <= 0.0
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from node_testing import RUNTIME, words_of
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.commands.plain_messages import service_class
 from dyn_nodes.entry import is_help_wanted
@@ -73,7 +73,7 @@ def test_it_comes_up_answers_and_ends_quietly_on_an_interrupt(name, tester, tmp_
         assert answer.done(), process.communicate()[0]
         assert 'use_sim_time' in answer.result().result.names
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=patience(20.0))
+        said, _ = process.communicate(timeout=scaled_timeout(20.0))
     finally:
         process.kill()
         process.wait()
@@ -84,7 +84,7 @@ def test_it_comes_up_answers_and_ends_quietly_on_an_interrupt(name, tester, tmp_
 @pytest.mark.parametrize('name', ['dynamics_node', 'can_bridge_node', 'composition_node'])
 def test_its_help_names_what_it_is_for_and_every_parameter(name):
     process = program(name, '--help')
-    said, _ = process.communicate(timeout=patience(60.0))
+    said, _ = process.communicate(timeout=scaled_timeout(60.0))
     assert process.returncode == 0
     assert f' {name} ' in said or said.startswith(f'{name}:')
     for own in node_parameters(name) if name in PARAMETERS else ():

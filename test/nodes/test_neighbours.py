@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import Context, Node, Parameter, QoSProfile, SingleThreadedExecutor, init, message
 from dyn_nodes.nodes import neighbours
@@ -38,7 +38,7 @@ def other() -> Iterator[Context]:
 @pytest.fixture(autouse=True)
 def _short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, 'LEASE', 0.4)
-    monkeypatch.setattr(neighbours, 'DISCOVERY', patience(REAL_DISCOVERY))
+    monkeypatch.setattr(neighbours, 'DISCOVERY', scaled_timeout(REAL_DISCOVERY))
     monkeypatch.setattr(neighbours, 'LOOK', 0.05)
 
 
@@ -50,7 +50,7 @@ def of_others() -> None:
 
 def until(condition: Callable[[], Any], *nodes: Any) -> None:
     """Wait for what discovery brings, spinning nodes meanwhile."""
-    end = time.monotonic() + patience(10)
+    end = time.monotonic() + scaled_timeout(10)
     executors = []
     for node in nodes:
         executors.append(SingleThreadedExecutor(context=node.context))

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import (
     Context,
@@ -61,7 +61,7 @@ def test_another_process_sees_the_override(context: Any, tester: Any) -> None:
         node = OverridableNode('weigher', context=other)  # rclpy ends a node that is not kept
         node.create_publisher(Float64, 'load', 10)
         infos: list[Any] = []
-        deadline = time.monotonic() + patience(20.0)
+        deadline = time.monotonic() + scaled_timeout(20.0)
         while not infos and time.monotonic() < deadline:
             infos = tester.node.get_publishers_info_by_topic('/load')
         assert [info.qos_profile.reliability for info in infos] == [ReliabilityPolicy.BEST_EFFORT]

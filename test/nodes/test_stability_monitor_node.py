@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from node_testing import JOINTS, Outbox, imu_message, joint_state, statuses, values_of
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.analysis.measured_run import measure, work_cycle
 from dyn_nodes.common.share import find_resource
@@ -228,7 +228,7 @@ def test_the_timer_reports_a_machine_that_is_silent(make_monitor, context):
     node = make_monitor()
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
-    deadline = time.monotonic() + patience(30.0)
+    deadline = time.monotonic() + scaled_timeout(30.0)
     while not node.diagnostics.publisher.messages and time.monotonic() < deadline:
         executor.spin_once(timeout_sec=0.2)
     array = node.diagnostics.publisher.last

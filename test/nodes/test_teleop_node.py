@@ -9,7 +9,7 @@ import time
 
 import pytest
 from node_testing import endings
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import message
 
@@ -64,7 +64,7 @@ def test_a_governor_between_levers_and_valves_is_not_passed_by_also_when_it_has_
     gamepad.publish(joy(held=False))
 
     def drive_until(condition):
-        end = time.monotonic() + patience(20.0)
+        end = time.monotonic() + scaled_timeout(20.0)
         while not condition():
             assert time.monotonic() < end
             gamepad.publish(joy(right_y=-1.0 if commands else 0.0))
@@ -111,7 +111,7 @@ def test_keys_in_a_terminal_move_a_valve(tester):
         shown = b''
         while b'boom' not in shown or b'throw' not in shown or b' V' not in shown:
             shown += os.read(terminal, 4096)
-        deadline = time.monotonic() + patience(20.0)
+        deadline = time.monotonic() + scaled_timeout(20.0)
         while not any(values[0] > 0.0 for values in volts(commands)):
             assert time.monotonic() < deadline, volts(commands)[-3:]
             os.write(terminal, b'k')

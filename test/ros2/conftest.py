@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from domains import next_domain
-from patience import patience
+from timeouts import scaled_timeout
 
 HERE = Path(__file__).parent
 STRICT = HERE / 'strict_ros'
@@ -64,7 +64,7 @@ def stop(process: Any, number: int = signal.SIGINT, timeout: float = 20.0) -> in
     if process.poll() is None:
         process.send_signal(number)
     try:
-        return process.wait(patience(timeout))
+        return process.wait(scaled_timeout(timeout))
     except subprocess.TimeoutExpired:
         process.kill()
         return process.wait(10.0)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 import dyn_nodes.middleware  # noqa: F401  # chosen before the stand-in is on the path
 
@@ -63,7 +63,7 @@ def console_nodes() -> set[str]:
 
 def wait(process: subprocess.Popen, log: Path, timeout: float = 280.0) -> str:
     try:
-        process.wait(patience(timeout))
+        process.wait(scaled_timeout(timeout))
     except subprocess.TimeoutExpired:
         pytest.fail(f'still runs after {timeout:g} s:\n{log.read_text()}')
     return log.read_text()
@@ -95,14 +95,14 @@ def test_a_signal_ends_a_node_in_the_middle_of_its_work(number: int, start_stric
     words = '-m dyn_nodes.nodes.dynamics_node --ros-args -p machine:=log_loader -p actuation:=monolithic'
     process = start_strict('dynamics', *words.split(), '-p', 'exchange_period:=0.002')
     log = tmp_path / 'dynamics.log'
-    deadline = time.monotonic() + patience(120.0)
+    deadline = time.monotonic() + scaled_timeout(120.0)
     while 'degrees of freedom' not in log.read_text():
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < deadline, log.read_text()
         time.sleep(0.05)
     time.sleep(0.5)
     process.send_signal(number)
-    assert process.wait(patience(20.0)) == 0, log.read_text()
+    assert process.wait(scaled_timeout(20.0)) == 0, log.read_text()
     assert 'Traceback' not in log.read_text()
 
 
@@ -111,7 +111,7 @@ def test_the_commands_work_on_rclpy_too(start_strict: Callable, tmp_path: Path) 
     words = '-m dyn_nodes.nodes.teleop_node --ros-args -p machine:=log_loader'
     node = start_strict('teleop', *words.split())
     log = tmp_path / 'teleop.log'
-    deadline = time.monotonic() + patience(120.0)
+    deadline = time.monotonic() + scaled_timeout(120.0)
     while 'to drive' not in log.read_text():
         assert node.poll() is None, log.read_text()
         assert time.monotonic() < deadline, log.read_text()

@@ -15,8 +15,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import yaml
-from patience import patience
 from ros2_control_stand_in import PLUGIN, ControllerManager, Hardware
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import Context, Node, QoSProfile, SingleThreadedExecutor, init, message, service
 from dyn_nodes.model import load_machine
@@ -83,7 +83,7 @@ class Side:
         self.values.update({pair.key: pair.value for status in array.status for pair in status.values})
 
     def until(self, condition: Callable[[], Any], what: str, timeout: float = 30.0) -> None:
-        end = time.monotonic() + patience(timeout)
+        end = time.monotonic() + scaled_timeout(timeout)
         while not condition():
             assert time.monotonic() < end, f'{what}; health: {self.health}'
             self.executor.spin_once(timeout_sec=0.05)
@@ -114,7 +114,7 @@ def side(domain: int, tmp_path: Path) -> Iterator[Side]:
         made.close()
         os.killpg(process.pid, signal.SIGINT)
         try:
-            process.wait(patience(30.0))
+            process.wait(scaled_timeout(30.0))
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(10.0)
@@ -188,7 +188,7 @@ def test_the_real_controllers_follow_a_trajectory(domain: int, tmp_path: Path) -
     listing = service('controller_manager_msgs/srv/ListControllers')
 
     def until(condition: Callable[[], Any], what: str, timeout: float) -> None:
-        end = time.monotonic() + patience(timeout)
+        end = time.monotonic() + scaled_timeout(timeout)
         while not condition():
             assert time.monotonic() < end, f'{what}\n{log.read_text()[-4000:]}'
             executor.spin_once(timeout_sec=0.05)
@@ -229,6 +229,6 @@ def test_the_real_controllers_follow_a_trajectory(domain: int, tmp_path: Path) -
             if process.poll() is None:
                 os.killpg(process.pid, number)
                 try:
-                    process.wait(patience(longest))
+                    process.wait(scaled_timeout(longest))
                 except subprocess.TimeoutExpired:
                     continue

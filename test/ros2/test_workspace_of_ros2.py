@@ -22,7 +22,7 @@ from xml.etree import ElementTree
 import pytest
 from asking import Question
 from domains import next_domain
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import (
     RUNTIME,
@@ -126,7 +126,7 @@ class System:
         return self.log.read_text(errors='replace')
 
     def until(self, condition: Callable[[], Any], what: str, timeout: float = 30.0) -> None:
-        end = time.monotonic() + patience(timeout)
+        end = time.monotonic() + scaled_timeout(timeout)
         while not condition():
             assert time.monotonic() < end, f'{what}\n{self.text()[-4000:]}'
             assert self.process.poll() is None, f'the launch ended\n{self.text()[-4000:]}'
@@ -152,7 +152,7 @@ class System:
                 break
             os.killpg(self.process.pid, number)
             try:
-                self.process.wait(patience(longest))
+                self.process.wait(scaled_timeout(longest))
             except subprocess.TimeoutExpired:
                 continue
         return self.process.returncode
@@ -392,7 +392,7 @@ def test_a_bag_of_ros_is_recorded_and_read_back(system: System, tmp_path: Path) 
         ['ros2', 'bag', 'record', '-o', str(bag), *option, *topics], stdin=subprocess.DEVNULL, start_new_session=True
     )
     try:
-        deadline = time.monotonic() + patience(60.0)
+        deadline = time.monotonic() + scaled_timeout(60.0)
         while time.monotonic() < deadline:
             system.executor.spin_once(timeout_sec=0.05)
             listeners = system.node.get_subscriptions_info_by_topic('/stability/force_angle')
@@ -404,7 +404,7 @@ def test_a_bag_of_ros_is_recorded_and_read_back(system: System, tmp_path: Path) 
     finally:
         os.killpg(recorder.pid, signal.SIGINT)
         try:
-            recorder.wait(patience(30.0))
+            recorder.wait(scaled_timeout(30.0))
         except subprocess.TimeoutExpired:
             os.killpg(recorder.pid, signal.SIGKILL)
             recorder.wait(10.0)

@@ -1,4 +1,4 @@
-"""A domain of its own for each test process, contexts, and processes of scripts."""
+"""A separate domain for each test process, contexts, and processes of scripts."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from domains import next_domain
-from patience import patience
 from script_processes import ScriptProcess, scripts_of
+from timeouts import scaled_timeout
 
 from roslite.runtime.api import Context, Node, SingleThreadedExecutor, init
 
@@ -50,7 +50,7 @@ def node(context: Context) -> Node:
 
 
 class Spinner:
-    """Spins nodes of one context until something holds."""
+    """Spins nodes of one context until a condition holds."""
 
     def __init__(self, context: Context, *nodes: Node) -> None:
         self.executor = SingleThreadedExecutor(context=context)
@@ -58,7 +58,7 @@ class Spinner:
             self.executor.add_node(item)
 
     def until(self, condition: Callable[[], object], timeout: float = 10.0) -> None:
-        deadline = time.monotonic() + patience(timeout)
+        deadline = time.monotonic() + scaled_timeout(timeout)
         while not condition():
             assert time.monotonic() < deadline, 'it did not happen in time'
             self.executor.spin_once(timeout_sec=0.02)
@@ -76,7 +76,7 @@ def make_spinner() -> type[Spinner]:
 
 @pytest.fixture
 def spinner_of() -> type[Spinner]:
-    """Make a spinner of a context and nodes of one's choice."""
+    """Make a spinner of a context and selected nodes."""
     return Spinner
 
 

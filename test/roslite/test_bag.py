@@ -1,4 +1,4 @@
-"""Bags as files: valid at every moment of their growth, and summarized whatever their state."""
+"""Bags as files: valid at every moment of their growth, and summarized in any state."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def by_mcap(file: Path, *, seek: bool = True) -> list[tuple[str, int, bytes]]:
 
 
 def test_every_state_that_a_kill_can_leave_is_a_valid_file(tmp_path, monkeypatch):
-    """Replays all writes to the file, cut at every page of every write, and reads each state in three ways."""
+    """Replay all writes to the file, cut at every page of every write, and read each state in three ways."""
     monkeypatch.setattr(mcap_file, 'FIRST_SIZE', 4 * mcap_file.PAGE)
     writes: list[tuple[int, bytes]] = []
     real = os.pwrite
@@ -84,7 +84,7 @@ def test_every_state_that_a_kill_can_leave_is_a_valid_file(tmp_path, monkeypatch
             assert by_rosbags(path) == indexed
             assert len(indexed) in sizes, 'never a part of a checkpoint'
             assert 0 <= len(by_mcap(path, seek=False)) - len(indexed) <= 12, 'from its start: at most one chunk more'
-            # While the summary still knows no chunk at all both readers scan, and may see the first one already.
+            # Without any chunk in the summary both readers scan, and may read the first one already.
             assert bag_summary(path).message_count == len(indexed) or bag_summary(path).message_count == 0
             checked += 1
         state = torn
@@ -99,7 +99,7 @@ ENTRIES = st.lists(
 
 @settings(max_examples=25, deadline=None)
 @given(ENTRIES, st.sampled_from(sorted(STORAGES)))
-def test_what_is_written_is_read_after_every_checkpoint_and_at_the_end(tmp_path_factory, checkpoints, storage):
+def test_written_messages_are_read_after_every_checkpoint_and_at_the_end(tmp_path_factory, checkpoints, storage):
     directory = tmp_path_factory.mktemp('bags') / 'bag'
     bag = BagWriter(directory, storage)
     numbers = [bag.add_topic(topic(name)) for name in ('/z', '/y', '/x')]
@@ -126,7 +126,7 @@ def test_what_is_written_is_read_after_every_checkpoint_and_at_the_end(tmp_path_
 
 
 def test_a_reproducible_bag_does_not_depend_on_checkpoints_or_discovery(tmp_path):
-    """And nothing is written anew at the end: closing a bag of 40 MB once took longer than a launcher waits."""
+    """Nothing is rewritten at the end: closing a bag of 40 MB once took longer than the timeout of a launcher."""
     dice = random.Random(3)
     entries = [(dice.choice('abc'), 400_000 * k, CDR + dice.randbytes(dice.randrange(3000))) for k in range(3000)]
     files = []
@@ -148,7 +148,7 @@ def test_a_reproducible_bag_does_not_depend_on_checkpoints_or_discovery(tmp_path
 
 
 def mcap_chunk(entries: list[tuple[str, int, bytes]]) -> int:
-    """Bytes of the data of the fullest chunk."""
+    """Return the number of bytes of the data of the largest chunk."""
     sizes = Counter()
     for _, time, data in entries:
         sizes[time // CHUNK_TIME] += len(data) + 100
@@ -178,7 +178,7 @@ def foreign_bag(path: Path, storage: StoragePlugin, compress: bool = False) -> l
 
 
 @pytest.mark.parametrize('compress', [False, True])
-def test_a_foreign_bag_is_summarized_whole_and_cut_short(tmp_path, compress):
+def test_a_foreign_bag_is_summarized_complete_and_truncated(tmp_path, compress):
     foreign_bag(tmp_path / 'bag', StoragePlugin.MCAP, compress)
     summary = bag_summary(tmp_path / 'bag')
     assert (summary.message_count, summary.start, summary.end, summary.finished) == (2000, 1000, 2999, True)

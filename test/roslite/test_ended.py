@@ -1,4 +1,4 @@
-"""Nodes of a `ros2 launch`, which tells them nothing of each other, know which of them have ended, and why."""
+"""Nodes of a `ros2 launch`, which gives them no information on each other, detect ended nodes and the reasons."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from roslite.launching import ended
 
@@ -37,7 +37,7 @@ with ended.noted_life('node', sys.argv) as note_end:
 
 @pytest.fixture
 def launched(tmp_path, monkeypatch):
-    """Run nodes below a program by this name; return what the last one knows of the others."""
+    """Run nodes below a program of this name; return the ended nodes as detected by the last one."""
     monkeypatch.delenv(ended.VARIABLE, raising=False)
     monkeypatch.setenv('TMPDIR', str(tmp_path))
     (tmp_path / 'node.py').write_text(NODE)
@@ -48,7 +48,7 @@ def launched(tmp_path, monkeypatch):
             '|'.join((sys.executable, str(tmp_path / 'node.py'), *words_of_node.split())) for words_of_node in nodes
         ]
         command = [sys.executable, str(tmp_path / program), verb, *words]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=patience(60.0))
+        done = subprocess.run(command, capture_output=True, text=True, timeout=scaled_timeout(60.0))
         assert done.returncode == 0, done.stderr
         return ast.literal_eval(done.stdout.splitlines()[-1])
 
@@ -62,19 +62,19 @@ def launched(tmp_path, monkeypatch):
         ('dies -r __node:=controller_node', 'its process'),
     ],
 )
-def test_a_node_of_a_ros2_launch_knows_of_another_one_that_has_ended(launched, words, how):
-    seconds = patience(30.0)
-    (ended_node,) = launched('ros2', 'launch', f'{words} -r __ns:=/yard/', f'{seconds} x').items()
-    assert ended_node[0] == '/yard/controller_node'
-    assert ended_node[1].startswith(how)
+def test_a_node_of_a_ros2_launch_detects_an_ended_one(launched, words, how):
+    seconds = scaled_timeout(30.0)
+    (gone,) = launched('ros2', 'launch', f'{words} -r __ns:=/yard/', f'{seconds} x').items()
+    assert gone[0] == '/yard/controller_node'
+    assert gone[1].startswith(how)
 
 
 @pytest.mark.parametrize(('program', 'verb'), [('ros2', 'run'), ('shell', 'launch')])
-def test_nodes_that_no_launch_has_started_know_nothing_of_each_other(launched, program, verb):
+def test_nodes_without_a_launch_detect_no_ended_ones(launched, program, verb):
     assert launched(program, verb, 'fails', '0.5') == {}
 
 
-def test_nodes_that_live_and_nodes_that_were_started_again_have_not_ended(launched, tmp_path):
+def test_running_and_restarted_nodes_have_not_ended(launched, tmp_path):
     assert launched('ros2', 'launch', '2 -r __node:=other', '0.5 x') == {}
     path = tmp_path / 'file'
     ended.note_ended(path, '/a', 'exit status 1')
@@ -82,7 +82,7 @@ def test_nodes_that_live_and_nodes_that_were_started_again_have_not_ended(launch
     assert ended._gone(ended._lines(path)) == {}
 
 
-def test_files_of_launches_that_are_over_go(launched, tmp_path):
+def test_files_of_finished_launches_are_removed(launched, tmp_path):
     launched('ros2', 'launch', '0.1 x')
     launched('ros2', 'launch', '0.1 x')
     assert len(list(Path(tmp_path).glob('dyn_nodes_launches_*/*.jsonl'))) == 1

@@ -77,7 +77,7 @@ def test_waiting_for_a_node(node, worker):
     assert not node.wait_for_node('/nobody', 0.05)
 
 
-def test_what_comes_and_goes_is_counted_at_once_and_an_unchanged_graph_is_not_read_again(node, worker, monkeypatch):
+def test_changes_are_counted_at_once_and_an_unchanged_graph_is_not_read_again(node, worker, monkeypatch):
     from roslite.runtime import dds
 
     assert node.count_publishers('/yard/late') == 0
@@ -96,5 +96,5 @@ def test_what_comes_and_goes_is_counted_at_once_and_an_unchanged_graph_is_not_re
     monkeypatch.setattr(dds, 'read_discovered', counted)
     for _ in range(5):
         node.get_publishers_info_by_topic('/yard/load')
-    # other tests' participants on this domain may still be coming or going
+    # participants of other tests on this domain may still appear or disappear
     assert len(reads) <= 4

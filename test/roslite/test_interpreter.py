@@ -1,4 +1,4 @@
-"""Launch files: what they evaluate to, and what is said of wrong ones."""
+"""Launch files: results of the evaluation, and errors of wrong files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ros_arguments(child) -> list[str]:
     return command[command.index('--ros-args') + 1 :]
 
 
-def test_a_node_gets_the_command_line_that_ros2_launch_gives_it(write, tmp_path):
+def test_a_node_gets_the_same_command_line_as_from_ros2_launch(write, tmp_path):
     parameters = tmp_path / 'p.yaml'
     parameters.write_text('/**:\n  ros__parameters:\n    a: 1\n')
     path = write(
@@ -96,7 +96,7 @@ def test_conditions_and_arguments(write):
     assert interpret(path, {'a': '1', 'b': 'TRUE'}).steps == [LogMessage('1'), LogMessage('3'), LogMessage('4')]
 
 
-def test_include_gets_arguments_and_its_own_dirname(write, tmp_path):
+def test_include_gets_arguments_and_its_dirname(write, tmp_path):
     (tmp_path / 'sub').mkdir()
     write('<arg name="n"/><log message="$(dirname) $(var n)"/>', 'sub/inner.launch.xml')
     path = write(
@@ -139,7 +139,7 @@ def test_a_node_of_another_package_runs_from_its_ament_prefix(write, tmp_path, m
     assert child.command == (str(program),)
 
 
-def test_parameter_file_with_substitutions_is_written_anew(write, tmp_path):
+def test_parameter_file_with_substitutions_is_rewritten(write, tmp_path):
     (tmp_path / 'p.yaml').write_text('/**:\n  ros__parameters:\n    bag: $(var bag)\n')
     path = write(f'<arg name="bag"/>{NODE}><param from="$(dirname)/p.yaml" allow_substs="true"/></node>')
     logs = tmp_path / 'log'
@@ -169,7 +169,7 @@ EXTERNAL = '<!DOCTYPE launch [<!ENTITY x SYSTEM "file:///etc/passwd">]><launch><
 PARAMETER_ENTITY = '<!DOCTYPE launch [<!ENTITY % x SYSTEM "http://127.0.0.1/x">%x;]><launch/>'
 EXTERNAL_DTD = '<!DOCTYPE launch SYSTEM "file:///etc/passwd"><launch/>'
 
-# Text of the file (in <launch> unless it has a root), and what the error must say. `:N:` is the line.
+# Text of the file (in <launch> unless it has a root), and the required part of the error. `:N:` is the line.
 WRONG_FILES = {
     'bomb': (BOMB, ["entity 'a' is rejected", ':1:']),
     'external entity': (EXTERNAL, ["entity 'x' is rejected"]),
@@ -234,7 +234,7 @@ WRONG_FILES = {
 
 
 @pytest.mark.parametrize('case', WRONG_FILES)
-def test_a_wrong_file_is_refused_with_place_expected_and_found(case, tmp_path):
+def test_a_wrong_file_is_rejected_with_location_expected_and_found(case, tmp_path):
     text, parts = WRONG_FILES[case]
     path = tmp_path / 'wrong.launch.xml'
     path.write_text(text if text.lstrip().startswith(('<launch', '<!', '<robot', '\0')) else f'<launch>{text}</launch>')
@@ -247,7 +247,7 @@ def test_a_wrong_file_is_refused_with_place_expected_and_found(case, tmp_path):
         assert part in message
 
 
-def test_a_file_that_is_too_large_or_missing_is_refused(tmp_path):
+def test_a_file_that_is_too_large_or_missing_is_rejected(tmp_path):
     path = tmp_path / 'big.launch.xml'
     path.write_text(f'<launch><!--{"x" * 5_000_000}--></launch>')
     with pytest.raises(LaunchError, match='at most'):
@@ -256,7 +256,7 @@ def test_a_file_that_is_too_large_or_missing_is_refused(tmp_path):
         interpret(tmp_path / 'none.launch.xml')
 
 
-def test_an_unknown_argument_is_refused_with_the_closest_known(write):
+def test_an_unknown_argument_is_rejected_with_the_closest_known(write):
     path = write('<arg name="recovery" default="true"/>')
     with pytest.raises(LaunchError, match=r"unknown argument 'recovry' \(did you mean recovery:=\?\)"):
         interpret(path, {'recovry': 'false'})

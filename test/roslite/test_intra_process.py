@@ -1,4 +1,4 @@
-"""Nodes of one process: messages handed over without serialization, and the wire unchanged for everybody else."""
+"""Nodes of one process: messages handed over without serialization, and an unchanged wire for other processes."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def pair(shared):
 
 
 class Count:
-    """Counts what goes to DDS."""
+    """Counts the writes to DDS."""
 
     def __init__(self, publisher):
         self.samples, self._write = [], publisher._write
@@ -118,7 +118,7 @@ def random_message(name, dice):
 
 
 @pytest.mark.parametrize('package', sorted({name.split('/')[0] for name in known_messages()}))
-def test_a_copy_is_what_decoding_the_encoding_gives(package):
+def test_a_copy_equals_decoding_of_the_encoding(package):
     dice = np.random.default_rng(5)
     for name in (name for name in known_messages() if name.startswith(f'{package}/')):
         for _ in range(3):
@@ -144,7 +144,7 @@ def test_a_copy_is_what_decoding_the_encoding_gives(package):
         message('geometry_msgs/msg/PoseWithCovariance')(covariance=np.zeros(35)),
     ],
 )
-def test_what_cannot_be_encoded_cannot_be_handed_over_either(wrong):
+def test_messages_that_cannot_be_encoded_cannot_be_handed_over(wrong):
     with pytest.raises((TypeError, ValueError)) as encoding:
         codec(wrong.__msgtype__).encode(wrong)
     with pytest.raises(encoding.type) as copying:
@@ -152,7 +152,7 @@ def test_what_cannot_be_encoded_cannot_be_handed_over_either(wrong):
     assert str(copying.value) == str(encoding.value)
 
 
-def test_a_full_queue_drops_the_oldest_and_a_late_latched_one_gets_what_was_kept(shared, pair, spinner_of):
+def test_a_full_queue_drops_the_oldest_and_a_late_latched_one_gets_the_stored_messages(shared, pair, spinner_of):
     giver, taker = pair
     publisher, latched = giver.create_publisher(Float64, 'topic', 10), giver.create_publisher(Float64, 'last', LATCHED)
     newest, kept, volatile = [], [], []
@@ -177,7 +177,7 @@ def test_incompatible_qos_is_not_connected(shared, pair, capsys):
 
 
 def test_other_participants_see_and_receive_everything(shared, pair, context, spinner_of):
-    """A process elsewhere: volatile and latched messages, also those of before it came; its own reach the nodes."""
+    """Another process receives volatile and latched messages, also earlier ones; its messages reach the nodes."""
     giver, taker = pair
     here, there, back = [], [], []
     publisher, latched = giver.create_publisher(Float64, 'topic', 10), giver.create_publisher(Float64, 'last', LATCHED)

@@ -37,7 +37,7 @@ def rosbags_joint_state(names, position, frame='', sec=0, nanosec=0):
     return STORE.types['sensor_msgs/msg/JointState'](header, names, np.array(position, float), empty, empty)
 
 
-def test_encoding_is_little_endian_xcdr1_as_the_standard_lays_it_out():
+def test_encoding_is_little_endian_xcdr1_as_in_the_standard():
     msg = JointState(name=['a'], position=[1.5])
     msg.header.stamp.sec = 7
     expected = (
@@ -54,7 +54,7 @@ def test_encoding_is_little_endian_xcdr1_as_the_standard_lays_it_out():
 
 
 def random_field(kind, detail, numbers):
-    """Return a value of a field: of a base type, a message, an array or a sequence."""
+    """Return a value of a field: a base type, a message, an array or a sequence."""
     if kind == Nodetype.NAME:
         return random_message(detail, numbers)
     if kind == Nodetype.BASE:
@@ -79,7 +79,7 @@ def random_message(name, numbers):
 
 def test_every_known_type_is_written_as_rosbags_writes_it():
     numbers = random.Random(1)
-    names = [name for name in known_messages() if name in STORE.fielddefs]  # others, which tests register, it lacks
+    names = [name for name in known_messages() if name in STORE.fielddefs]  # it lacks types registered by tests
     assert len(names) > 150
     for name in names * 2:
         made = random_message(name, numbers)
@@ -93,7 +93,7 @@ def test_every_known_type_is_written_as_rosbags_writes_it():
     frame=st.text(st.characters(blacklist_categories=['Cs'], blacklist_characters='\0'), max_size=9),
     sec=st.integers(-(2**31), 2**31 - 1),
 )
-def test_bytes_equal_those_of_rosbags_and_come_back_as_they_were(names, position, frame, sec):
+def test_bytes_equal_rosbags_and_survive_a_round_trip(names, position, frame, sec):
     msg = JointState(name=names, position=position)
     msg.header.frame_id, msg.header.stamp.sec = frame, sec
     data = serialize_message(msg)
@@ -102,7 +102,7 @@ def test_bytes_equal_those_of_rosbags_and_come_back_as_they_were(names, position
     assert deserialize_message(data, JointState) == msg
 
 
-def test_big_endian_data_is_understood():
+def test_big_endian_data_is_decoded():
     theirs = rosbags_joint_state(['a', 'b'], [1.0, 2.0])
     data = bytes(STORE.serialize_cdr(theirs, 'sensor_msgs/msg/JointState', little_endian=False))
     assert deserialize_message(data, JointState) == JointState(name=['a', 'b'], position=[1.0, 2.0])
@@ -147,7 +147,7 @@ def test_received_arrays_can_be_written_to():
         ('header', 3, r'JointState\.header: expected std_msgs/msg/Header, found int 3'),
     ],
 )
-def test_a_field_of_the_wrong_type_is_refused_by_type_and_field(field, value, expected):
+def test_a_field_of_the_wrong_type_is_rejected_by_type_and_field(field, value, expected):
     with pytest.raises(TypeError, match=expected):
         serialize_message(JointState(**{field: value}))
 
@@ -166,12 +166,12 @@ def test_a_field_of_the_wrong_type_is_refused_by_type_and_field(field, value, ex
         ('std_msgs/msg/Int8MultiArray', 'data', [0.5], r'Int8MultiArray\.data: expected int8\[\]'),
     ],
 )
-def test_a_scalar_or_an_element_out_of_its_type_is_refused(name, field, value, expected):
+def test_a_scalar_or_an_element_out_of_its_type_is_rejected(name, field, value, expected):
     with pytest.raises(TypeError, match=expected):
         serialize_message(message(name)(**{field: value}))
 
 
-def test_a_fixed_array_of_another_size_is_refused():
+def test_a_fixed_array_of_another_size_is_rejected():
     odometry = message('nav_msgs/msg/Odometry')()
     odometry.pose.covariance = [0.0] * 35
     with pytest.raises(ValueError, match=r'PoseWithCovariance\.covariance: expected 36 elements, found 35'):
@@ -188,7 +188,7 @@ def test_a_quaternion_is_the_identity_by_default():
 
 
 @pytest.mark.parametrize('data', [b'', b'\x00\x01\x00', b'\x00\x06\x00\x00' + bytes(60), b'\x00\x01\x00\x00\xff\xff'])
-def test_data_that_is_no_encoding_of_the_type_raises_a_decode_error(data):
+def test_invalid_encodings_raise_a_decode_error(data):
     with pytest.raises(DecodeError, match='sensor_msgs/msg/JointState'):
         deserialize_message(data, JointState)
 
@@ -212,7 +212,7 @@ def test_field_types_are_spelt_as_rclpy_spells_them():
     assert type_name(JointState) == 'sensor_msgs/msg/JointState'
 
 
-# The hashes that ROS 2 Jazzy and the documentation of rmw_zenoh give for these types.
+# Hashes of these types in ROS 2 Jazzy and in the documentation of rmw_zenoh.
 @pytest.mark.parametrize(
     ('name', 'digest'),
     [
@@ -221,12 +221,12 @@ def test_field_types_are_spelt_as_rclpy_spells_them():
         ('example_interfaces/srv/AddTwoInts', 'e118de6bf5eeb66a2491b5bda11202e7b68f198d6f67922cf30364858239c81a'),
     ],
 )
-def test_type_hashes_are_those_of_ros(name, digest):
+def test_type_hashes_equal_ros(name, digest):
     register_service('example_interfaces/srv/AddTwoInts', 'int64 a\nint64 b\n---\nint64 sum\n')
     assert type_hash(name) == f'RIHS01_{digest}'
 
 
-def test_an_unknown_type_is_named_with_what_is_close():
+def test_an_unknown_type_is_named_with_a_suggestion():
     with pytest.raises(UnknownTypeError, match=r"'sensor_msgs/msg/JointStates'; close: sensor_msgs/msg/JointState"):
         message('sensor_msgs/msg/JointStates')
     with pytest.raises(UnknownTypeError, match='std_srvs/srv/Triger'):
@@ -245,7 +245,7 @@ def test_a_registered_message_works_like_the_others():
     assert type_hash('test_msgs/msg/Load').startswith('RIHS01_')
 
 
-def test_a_definition_with_an_unknown_type_or_without_its_rule_is_refused():
+def test_a_definition_with_an_unknown_type_or_without_its_rule_is_rejected():
     with pytest.raises(UnknownTypeError, match=r"test_msgs/msg/Bad\.x: unknown type 'nowhere_msgs/msg/Thing'"):
         register_message('test_msgs/msg/Bad', 'nowhere_msgs/Thing x')
     with pytest.raises(ValueError, match="has one line '---', found 0"):

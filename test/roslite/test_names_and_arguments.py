@@ -33,7 +33,7 @@ def test_names_are_expanded_with_namespace_and_node(name, full):
 
 
 @pytest.mark.parametrize('name', ['', 'a b', 'a//b', 'a/', '1a', 'a/1b', '~a', 'a-b', '{who}/x', '/'])
-def test_bad_topic_names_are_refused(name):
+def test_bad_topic_names_are_rejected(name):
     with pytest.raises(InvalidTopicNameException):
         expand_name(name, 'loader', '/')
     with pytest.raises(InvalidServiceNameException):
@@ -41,7 +41,7 @@ def test_bad_topic_names_are_refused(name):
 
 
 @pytest.mark.parametrize('name', ['', 'a b', '1a', 'a/b', 'a-b'])
-def test_bad_node_names_are_refused(name):
+def test_bad_node_names_are_rejected(name):
     with pytest.raises(InvalidNodeNameException):
         validate_node_name(name)
 
@@ -68,7 +68,7 @@ def test_values_on_the_command_line_are_typed_by_their_spelling():
     assert isinstance(overrides['a'], int)
 
 
-def test_what_is_not_between_the_marks_is_left_alone():
+def test_arguments_outside_the_marks_are_unchanged():
     words = ['prog', '--plain', '--ros-args', '-p', 'a:=1', '--', 'rest', '--ros-args', '--log-level', 'debug']
     assert remove_ros_args(words) == ['prog', '--plain', 'rest']
     parsed = parse_arguments(words)
@@ -89,12 +89,12 @@ def test_what_is_not_between_the_marks_is_left_alone():
         (['--params-file', '/nowhere.yaml'], 'expected a file that exists'),
     ],
 )
-def test_wrong_arguments_are_refused_with_a_reason(words, reason):
+def test_wrong_arguments_are_rejected_with_a_reason(words, reason):
     with pytest.raises(RCLInvalidROSArgsError, match=reason):
         parse_arguments(['--ros-args', *words])
 
 
-def test_an_unknown_flag_is_refused():
+def test_an_unknown_flag_is_rejected():
     with pytest.raises(UnknownROSArgsError, match='--frobnicate'):
         parse_arguments(['--ros-args', '--frobnicate'])
 
@@ -155,7 +155,7 @@ def test_a_parameter_for_one_node_only():
         ('node: [', 'line 1: expected well-formed YAML'),
     ],
 )
-def test_a_wrong_parameter_file_is_named_with_the_place(tmp_path, text, reason):
+def test_an_error_of_a_parameter_file_has_its_location(tmp_path, text, reason):
     path = tmp_path / 'wrong.yaml'
     path.write_text(text, encoding='utf-8')
     with pytest.raises(RCLInvalidROSArgsError, match=reason) as caught:

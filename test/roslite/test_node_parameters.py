@@ -51,7 +51,7 @@ def in_range(low, high, step=0.0):
         (np.array([1.0, 2.0]), Parameter.Type.DOUBLE_ARRAY),
     ],
 )
-def test_types_are_found_from_values_and_survive_the_message(value, kind):
+def test_types_are_inferred_from_values_and_survive_the_message(value, kind):
     parameter = Parameter('p', value=value)
     assert parameter.type_ == kind
     back = Parameter.from_parameter_msg(parameter.to_parameter_msg())
@@ -59,7 +59,7 @@ def test_types_are_found_from_values_and_survive_the_message(value, kind):
     assert np.array_equal(back.value, value)
 
 
-def test_a_value_that_no_parameter_can_hold_is_refused():
+def test_a_value_that_no_parameter_can_hold_is_rejected():
     with pytest.raises(TypeError, match='not one of the allowed types'):
         Parameter('p', value=[1, 'a'])
     with pytest.raises(ValueError, match='do not agree'):
@@ -88,14 +88,14 @@ def test_declared_defaults_and_overrides(make_context):
         node.declare_parameter('', 1.0)
 
 
-def test_an_override_of_another_type_is_refused(make_context):
+def test_an_override_of_another_type_is_rejected(make_context):
     node = Node('tester', context=make_context('--ros-args', '-p', 'gain:=2'))
     with pytest.raises(InvalidParameterTypeException, match=r'gain.*expected type DOUBLE'):
         node.declare_parameter('gain', 1.0)
     assert not node.has_parameter('gain')
 
 
-def test_an_override_out_of_range_is_refused(make_context):
+def test_an_override_out_of_range_is_rejected(make_context):
     node = Node('tester', context=make_context('--ros-args', '-p', 'gain:=20.0'))
     with pytest.raises(InvalidParameterValueException, match=r'gain.*out of range \[0\.0, 10\.0\]'):
         node.declare_parameter('gain', 1.0, in_range(0.0, 10.0))
@@ -111,7 +111,7 @@ def test_a_parameter_declared_by_type_only_has_no_value_until_it_is_set(node):
     assert node.get_parameter('rate').value == 2.0
 
 
-def test_undeclared_parameters_are_refused_unless_allowed(context, node):
+def test_undeclared_parameters_are_rejected_unless_allowed(context, node):
     with pytest.raises(ParameterNotDeclaredException):
         node.get_parameter('nothing')
     with pytest.raises(ParameterNotDeclaredException):
@@ -155,7 +155,7 @@ def test_ranges_and_steps_are_enforced(node, descriptor, good, bad):
     st.floats(allow_nan=True) | st.floats(-2e6, 2e6),
     st.none() | st.floats(0.0, 1.0),
 )
-def test_a_value_inside_of_its_range_is_never_refused_and_one_outside_always(low, width, value, part):
+def test_a_value_inside_of_its_range_is_never_rejected_and_one_outside_always(low, width, value, part):
     value = value if part is None else low + part * width
     problem = range_problem(value, in_range(low, low + width))
     inside = low <= value <= low + width
@@ -165,7 +165,7 @@ def test_a_value_inside_of_its_range_is_never_refused_and_one_outside_always(low
     assert (problem is None) == (inside or on_edge)
 
 
-def test_read_only_and_wrong_types_are_refused_and_dynamic_typing_is_free(node):
+def test_read_only_and_wrong_types_are_rejected_and_dynamic_typing_is_free(node):
     node.declare_parameter('fixed', 1, ParameterDescriptor(read_only=True))
     node.declare_parameter('typed', 1)
     node.declare_parameter('free', 1, ParameterDescriptor(dynamic_typing=True))
@@ -181,14 +181,14 @@ def test_read_only_and_wrong_types_are_refused_and_dynamic_typing_is_free(node):
     assert not node.has_parameter('typed')
 
 
-def test_an_integer_beyond_64_bits_is_refused(node):
+def test_an_integer_beyond_64_bits_is_rejected(node):
     node.declare_parameter('p', 1)
     result = node.set_parameters([Parameter('p', value=2**63)])[0]
     assert not result.successful
     assert '64 bits' in result.reason
 
 
-def test_callbacks_see_changes_refuse_them_and_are_told_afterwards(node):
+def test_callbacks_receive_changes_reject_them_and_are_notified_afterwards(node):
     changed = []
     node.declare_parameters('', [('a', 1), ('b', 2)])
 
@@ -209,7 +209,7 @@ def test_callbacks_see_changes_refuse_them_and_are_told_afterwards(node):
     assert node.set_parameters_atomically([Parameter('a', value=13)]).successful
 
 
-def test_setting_together_is_all_or_nothing(node):
+def test_setting_atomically_is_all_or_nothing(node):
     node.declare_parameters('', [('a', 1), ('b', 0.5, in_range(0.0, 1.0))])
     result = node.set_parameters_atomically([Parameter('a', value=2), Parameter('b', value=2.0)])
     assert not result.successful

@@ -36,8 +36,8 @@ def test_a_late_message_is_counted_and_still_written():
     assert [entry[3] for entry in hold.due(0.4)] == [b'late']
 
 
-def test_the_instant_at_which_the_clock_stands_still_waits_for_all_of_its_messages():
-    """The wall clock must not decide which messages of one instant stand first: a partner may take a minute."""
+def test_the_instant_of_a_stopped_clock_waits_for_all_of_its_messages():
+    """The wall clock must not determine the order of messages of one instant: a partner may take a minute."""
     hold = HoldBack(hold=0.1, timeout=0.2)
     hold.see_clock(10 * MS)
     hold.add(10 * MS, '/b', 2, 0, b'2')
@@ -49,8 +49,8 @@ def test_the_instant_at_which_the_clock_stands_still_waits_for_all_of_its_messag
     assert hold.late == 0
 
 
-def test_a_recorder_that_lags_behind_puts_in_order_what_it_takes_topic_by_topic():
-    """The clock's messages come first here, and those of the same instants seconds of real time later."""
+def test_a_lagging_recorder_sorts_messages_taken_topic_by_topic():
+    """Clock messages arrive first, and messages of the same instants seconds of real time later."""
     hold = HoldBack(hold=0.1)
     hold.mark(0.0)
     for k in range(1, 50):
@@ -65,7 +65,7 @@ def test_a_recorder_that_lags_behind_puts_in_order_what_it_takes_topic_by_topic(
     assert hold.late == 0
 
 
-def test_a_message_ahead_of_a_clock_that_stands_still_is_written_after_a_while():
+def test_a_message_ahead_of_a_stopped_clock_is_written_after_a_delay():
     hold = HoldBack(hold=0.1, timeout=0.5)
     hold.add(7 * MS, '/a', 1, 0, b'x')
     times = [0.1 * k for k in range(10)]
@@ -74,7 +74,7 @@ def test_a_message_ahead_of_a_clock_that_stands_still_is_written_after_a_while()
     assert 0.5 <= written[0] <= 0.7
 
 
-def test_a_clock_set_back_starts_anew():
+def test_a_clock_set_back_restarts_the_order():
     hold = HoldBack(hold=0.1)
     hold.see_clock(100 * MS)
     hold.due(0.0)
@@ -90,7 +90,7 @@ def test_a_clock_set_back_starts_anew():
     st.lists(st.integers(0, 59), max_size=6),
 )
 def test_arrival_order_between_topics_does_not_matter(stamps, random, checkpoints):
-    """Any interleaving of the topics, each in its own order, gives the same sequence."""
+    """Any interleaving of the topics, each in its order, gives the same sequence."""
 
     def record(shuffled: bool) -> list[tuple]:
         by_topic = {name: sorted(t for t, topic in stamps if topic == name) for name in 'abc'}
@@ -103,7 +103,7 @@ def test_arrival_order_between_topics_does_not_matter(stamps, random, checkpoint
             time, data = queues[name].pop(0)
             hold.add(time, f'/{name}', ord(name), time, data)
             if step in checkpoints:
-                written += hold.due(0.0)  # no real time passes: nothing may be written too early
+                written += hold.due(0.0)  # real time is stopped: nothing may be written too early
             step += 1
         hold.see_clock(1000)
         return written + hold.due(1.0) + hold.due(2.0)
@@ -111,31 +111,31 @@ def test_arrival_order_between_topics_does_not_matter(stamps, random, checkpoint
     assert record(True) == record(False)
 
 
-def test_what_two_nodes_say_on_one_topic_at_one_instant_stands_in_one_order():
-    """`events` has several publishers, also in a namespace: which of them arrives first must not show in a bag."""
-    said = [b'dynamics_node: lift_off', b'hydraulic_actuator_node: relief_open']
+def test_messages_of_two_nodes_on_one_topic_at_one_instant_have_one_order():
+    """`events` has several publishers, also in a namespace: their order of arrival must not affect a bag."""
+    events = [b'dynamics_node: lift_off', b'hydraulic_actuator_node: relief_open']
     for topic in ('/events', '/machine/events', '/diagnostics'):
         written = []
-        for order in (said, said[::-1]):
+        for order in (events, events[::-1]):
             hold = HoldBack()
             for data in order:
                 hold.add(5 * MS, topic, 1, 5 * MS, data)
             written.append([entry[3] for entry in hold.all()])
-        assert written[0] == written[1] == said
+        assert written[0] == written[1] == events
     hold = HoldBack()
-    for data in said[::-1]:
+    for data in events[::-1]:
         hold.add(5 * MS, '/joint_states', 1, 5 * MS, data)
-    assert [entry[3] for entry in hold.all()] == said[::-1]
+    assert [entry[3] for entry in hold.all()] == events[::-1]
 
 
 @pytest.mark.parametrize('topic', ['/joint_states', '/diagnostics'])
-def test_many_messages_at_once_lie_as_if_they_had_come_one_by_one(topic):
+def test_many_messages_at_once_are_stored_as_single_ones(topic):
     times, messages = [3 * MS, 5 * MS, 5 * MS, 4 * MS], [b'd', b'c', b'b', b'a']
     single, together = HoldBack(hold=0.1), HoldBack(hold=0.1)
     for hold in (single, together):
         hold.see_clock(4 * MS)
         hold.due(0.0)
-        hold.due(0.2)  # what is older than 4 ms has been written
+        hold.due(0.2)  # messages older than 4 ms have been written
         hold.add(3 * MS, '/a', 1, 3 * MS, b'first')
     for time, data in zip(times, messages):
         single.add(time, topic, 2, time, data)
@@ -146,7 +146,7 @@ def test_many_messages_at_once_lie_as_if_they_had_come_one_by_one(topic):
     assert together.all() == single.all()
 
 
-def test_simulated_time_of_a_message_is_its_stamp_unless_that_is_of_the_wall_clock():
+def test_simulated_time_of_a_message_is_its_stamp_unless_that_is_wall_time():
     now = 1_800_000_000 * 10**9
     assert simulated_time(7 * MS, 9 * MS, now) == 7 * MS
     assert simulated_time(now - MS, 9 * MS, now) == 9 * MS

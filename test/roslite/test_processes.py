@@ -1,4 +1,4 @@
-"""Nodes in processes of their own: topics both ways, signals, late joiners, latency."""
+"""Nodes in separate processes: topics both ways, signals, late joiners, latency."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PROBE = JointState(name=['probe'])
 
 
 def connect(node, spinner, callback):
-    """Return a publisher whose messages come back: both ends know each other, which they do at different times."""
+    """Return a publisher whose messages return: both ends have matched, which happens at different times."""
     answered = []
 
     def on_pong(msg):
@@ -27,7 +27,7 @@ def connect(node, spinner, callback):
     publisher = node.create_publisher(JointState, 'ping', 10)
     subscription = node.create_subscription(JointState, 'pong', on_pong, 10)
     spinner.until(lambda: publisher.get_subscription_count() and subscription.get_publisher_count())
-    spinner.until(lambda: answered or publisher.publish(PROBE))  # what the other end does not know yet is lost there
+    spinner.until(lambda: answered or publisher.publish(PROBE))  # messages are lost until the other end has matched
     return publisher
 
 
@@ -43,7 +43,7 @@ def test_topics_work_both_ways_between_processes(node, spinner, start):
     assert got[0].name == ['boom']
 
 
-def test_a_message_and_its_answer_go_from_process_to_process_again_and_again(node, spinner, start):
+def test_messages_and_answers_alternate_between_processes(node, spinner, start):
     child = start('echo.py')
     child.wait_for_line('ready')
     names, got = ['swing', 'boom', 'stick', 'grapple'], []
@@ -63,15 +63,15 @@ def test_a_message_and_its_answer_go_from_process_to_process_again_and_again(nod
 
 
 @pytest.mark.parametrize(
-    ('number', 'said'), [(signal.SIGINT, 'KeyboardInterrupt'), (signal.SIGTERM, 'ExternalShutdownException')]
+    ('number', 'line'), [(signal.SIGINT, 'KeyboardInterrupt'), (signal.SIGTERM, 'ExternalShutdownException')]
 )
-def test_a_plain_node_ends_cleanly_on_a_signal(node, spinner, start, number, said):
+def test_a_plain_node_ends_cleanly_on_a_signal(node, spinner, start, number, line):
     child = start('plain.py')
     child.wait_for_line('ready')
     spinner.until(lambda: ('plain', '/') in node.get_node_names_and_namespaces())
     start_time = time.monotonic()
     child.send_signal(number)
-    assert said in child.wait_for_line(said)
+    assert line in child.wait_for_line(line)
     code = child.wait(timeout=2.0)
     _, errors = child.communicate()
     assert code == 0
@@ -115,7 +115,7 @@ def test_arguments_reach_a_process(node, spinner, start):
     spinner.until(lambda: got)
 
 
-#: What rmw_cyclonedds_cpp gives Cyclone for ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST: it keeps the default interface.
+#: Configuration by rmw_cyclonedds_cpp for ROS_AUTOMATIC_DISCOVERY_RANGE=LOCALHOST: it keeps the default interface.
 RMW_LOCALHOST = (
     '<CycloneDDS><Domain><General><AllowMulticast>false</AllowMulticast></General><Discovery>'
     '<ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>'
@@ -123,7 +123,7 @@ RMW_LOCALHOST = (
 )
 
 
-def test_a_process_configured_as_ros_configures_localhost_is_heard_and_hears(node, spinner, start):
+def test_a_process_with_the_localhost_configuration_of_ros_sends_and_receives(node, spinner, start):
     child = start('echo.py', CYCLONEDDS_URI=RMW_LOCALHOST)
     child.wait_for_line('ready')
     got = []
@@ -155,7 +155,7 @@ def test_a_publisher_that_keeps_all_waits_for_a_stopped_reader_and_loses_nothing
     publisher.publish(String(data='end'))
     assert child.wait_for_line('counted') == 'counted 5000 True\n'
     timer.join()
-    assert finished > resumed[0]  # it had to wait, and the timer's thread could run meanwhile
+    assert finished > resumed[0]  # it had to wait, and the thread of the timer could run meanwhile
 
 
 def test_interrupts_do_no_harm_in_the_machine_code_of_dds(start):
@@ -165,7 +165,7 @@ def test_interrupts_do_no_harm_in_the_machine_code_of_dds(start):
     assert int(line.split()[2]) > 50, line
 
 
-def test_a_handler_of_before_is_back_after_the_last_context(make_context):
+def test_the_earlier_handler_is_restored_after_the_last_context(make_context):
     before = signal.getsignal(signal.SIGINT)
     first, second = make_context(), make_context()
     assert signal.getsignal(signal.SIGINT) is not before

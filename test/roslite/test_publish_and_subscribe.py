@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from roslite.runtime.api import (
     DurabilityPolicy,
@@ -50,7 +50,7 @@ def test_raw_bytes_can_be_published_and_received(node, spinner):
     assert raw == [data, serialize_message(Float64(data=3.5))]
 
 
-def test_wrong_messages_are_refused_by_topic_and_field(node):
+def test_wrong_messages_are_rejected_by_topic_and_field(node):
     publisher = node.create_publisher(Float64, 'x', 10)
     with pytest.raises(TypeError, match=r'/x: expected std_msgs/msg/Float64 or bytes'):
         publisher.publish(JointState())
@@ -67,13 +67,13 @@ def test_callbacks_take_one_or_two_arguments_and_nothing_else(node):
         node.create_subscription(Float64, 'x', lambda: None, 1)
 
 
-def test_bytes_that_are_no_encoding_of_the_type_are_refused(node):
+def test_invalid_encodings_are_rejected(node):
     publisher = node.create_publisher(JointState, 'x', 10)
     with pytest.raises(ValueError, match='/x: not a valid sensor_msgs/msg/JointState'):
         publisher.publish(b'\x00\x01\x00\x00\xff\xff\xff\xff')
 
 
-def test_a_sequence_beyond_its_bound_is_refused(node):
+def test_a_sequence_beyond_its_bound_is_rejected(node):
     descriptor = message('rcl_interfaces/msg/ParameterDescriptor')
     limits = message('rcl_interfaces/msg/IntegerRange')
     publisher = node.create_publisher(descriptor, 'x', 10)
@@ -86,7 +86,7 @@ def test_undecodable_samples_are_dropped_counted_and_logged_once(node, spinner, 
     subscription = node.create_subscription(JointState, 'x', got.append, 10)
     publisher = node.create_publisher(JointState, 'x', 10)
     decode = subscription._decode
-    # Cyclone lets no bad bytes through from its own writers: cut them short on their way to the codec.
+    # Cyclone accepts no bad bytes from its writers: truncate them on their way to the codec.
     monkeypatch.setattr(subscription, '_decode', lambda data: decode(data[:-8] if len(data) < 60 else data))
     for _ in range(3):
         publisher.publish(JointState(name=['bad']))
@@ -126,7 +126,7 @@ def test_keep_all_loses_nothing_and_keep_last_keeps_its_depth(node, spinner):
     assert last == [495.0, 496.0, 497.0, 498.0, 499.0]
 
 
-def test_best_effort_and_reliable_match_as_dds_says_and_mismatches_are_reported(node, spinner, capfd):
+def test_best_effort_and_reliable_match_by_the_rules_of_dds_and_mismatches_are_reported(node, spinner, capfd):
     got = []
     best_effort = node.create_publisher(Float64, 'x', qos_profile_sensor_data)
     node.create_subscription(Float64, 'x', got.append, 10)  # asks for reliable: no match
@@ -150,12 +150,12 @@ def test_profiles_need_a_history_or_a_depth():
     assert QoSProfile(depth=3) == QoSProfile(depth=3, reliability=ReliabilityPolicy.RELIABLE)
 
 
-def test_a_wrong_qos_argument_is_refused(node):
+def test_a_wrong_qos_argument_is_rejected(node):
     with pytest.raises(TypeError, match='Expected QoSProfile or int'):
         node.create_publisher(Float64, 'x', 'reliable')
 
 
-def test_an_exception_in_a_callback_reaches_the_one_who_spins(node, spinner):
+def test_an_exception_in_a_callback_reaches_the_caller_of_spin(node, spinner):
     def fail(msg):
         raise LookupError('in the callback')
 
@@ -165,7 +165,7 @@ def test_an_exception_in_a_callback_reaches_the_one_who_spins(node, spinner):
         spinner.for_seconds(1.0)
 
 
-def test_a_destroyed_subscription_is_silent_and_the_rest_goes_on(node, spinner):
+def test_a_destroyed_subscription_receives_nothing_and_the_rest_continues(node, spinner):
     first, second = [], []
     one = node.create_subscription(Float64, 'x', first.append, 10)
     node.create_subscription(Float64, 'x', second.append, 10)
@@ -194,7 +194,7 @@ def test_entities_may_be_made_and_destroyed_inside_of_callbacks(node, spinner):
     assert node.timers == []
 
 
-def test_a_node_made_in_another_context_of_the_process_hears_this_one(make_context, node, spinner):
+def test_a_node_in_another_context_of_the_process_receives_messages(make_context, node, spinner):
     other = make_context()
     got = []
     listener = Node('listener', context=other)
@@ -202,7 +202,7 @@ def test_a_node_made_in_another_context_of_the_process_hears_this_one(make_conte
     node.create_publisher(Float64, 'x', LATCHED).publish(Float64(data=4.0))
     executor = SingleThreadedExecutor(context=other)
     executor.add_node(listener)
-    deadline = time.monotonic() + patience(5)
+    deadline = time.monotonic() + scaled_timeout(5)
     while not got and time.monotonic() < deadline:
         executor.spin_once(timeout_sec=0.1)
     assert got[0].data == 4.0
@@ -227,7 +227,7 @@ def test_other_threads_may_publish_while_one_spins(node, spinner):
 
 
 def test_spin_once_returns_after_its_timeout(spinner):
-    spinner.for_seconds(0.05)  # parameter events of the node itself
+    spinner.for_seconds(0.05)  # parameter events of the node
     start = time.monotonic()
     spinner.executor.spin_once(timeout_sec=0.1)
     assert 0.095 <= time.monotonic() - start < 0.3
@@ -268,12 +268,12 @@ def test_log_messages_are_printed_in_ros_format_and_published_on_rosout(context,
     assert 'not said' not in errors
 
 
-def test_a_callback_in_which_a_signal_comes_may_finish_its_work(context, node, spinner):
+def test_a_callback_interrupted_by_a_signal_finishes_its_work(context, node, spinner):
     done = []
     publisher = node.create_publisher(Float64, 'x', 10)
 
     def work():
-        context.stop(15)  # what the signal handler does
+        context.stop(15)  # effect of the signal handler
         publisher.publish(Float64())
         node.get_logger().info('stopping')
         late = node.create_publisher(Float64, 'y', 10)
@@ -291,14 +291,14 @@ def test_a_shutdown_from_another_thread_ends_spinning(context, node, delay):
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
     node.create_timer(0.001, lambda: None)
-    ended = []
+    outcomes = []
 
     def run():
         try:
             executor.spin()
-            ended.append('returned')
+            outcomes.append('returned')
         except ExternalShutdownException:
-            ended.append('raised')
+            outcomes.append('raised')
 
     thread = threading.Thread(target=run)
     thread.start()
@@ -306,4 +306,4 @@ def test_a_shutdown_from_another_thread_ends_spinning(context, node, delay):
     context.shutdown()
     thread.join(2.0)
     assert not thread.is_alive()
-    assert ended
+    assert outcomes

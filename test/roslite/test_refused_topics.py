@@ -17,7 +17,7 @@ REJECTED, ILL = DDSException.DDS_RETCODE_BAD_PARAMETER, DDSException.DDS_RETCODE
 
 @pytest.fixture
 def reject(monkeypatch):
-    """Let the first topics be refused with a code; return how many were asked for."""
+    """Reject the first topics with a code; return the number of requests."""
     monkeypatch.setattr(dds, 'AGAIN_SECONDS', 0.0)
 
     def install(times: int, code: int) -> list[str]:
@@ -35,13 +35,13 @@ def reject(monkeypatch):
     return install
 
 
-def test_a_topic_that_is_refused_for_a_moment_is_made(reject):
+def test_a_temporarily_rejected_topic_is_created(reject):
     asked = reject(2, REJECTED)
     assert dds.create_topic(None, 'rt/load', TYPE) == 'rt/load'
     assert len(asked) == 3
 
 
-def test_one_that_is_refused_time_and_again_is_an_error(reject):
+def test_a_repeatedly_rejected_topic_is_an_error(reject):
     asked = reject(99, REJECTED)
     with pytest.raises(DDSException, match='Bad parameter'):
         dds.create_topic(None, 'rt/load', TYPE)
@@ -55,7 +55,7 @@ def test_another_fault_is_an_error_at_once(reject):
     assert len(asked) == 1
 
 
-def test_a_participant_waits_for_what_is_left_of_the_one_before(monkeypatch):
+def test_a_participant_waits_for_the_removal_of_the_previous_one(monkeypatch):
     waited = []
     monkeypatch.setattr(dds.time, 'sleep', waited.append)
     monkeypatch.setattr(dds, 'open_domain', lambda domain: None)

@@ -19,7 +19,7 @@ def on_switch(request, response):
     return response
 
 
-def test_a_service_answers_each_client_its_own_requests(node, spinner):
+def test_a_service_answers_each_client_its_requests(node, spinner):
     node.create_service(SetBool, '~/switch', on_switch)
     clients = [node.create_client(SetBool, '/tester/switch') for _ in range(2)]
     assert all(client.wait_for_service(2.0) for client in clients)
@@ -37,13 +37,13 @@ def test_empty_requests_and_spin_until_future_complete(context, node, spinner):
     assert future.result().message == 'went'
 
 
-def test_waiting_for_a_service_that_is_not_there_ends(node):
+def test_waiting_for_a_missing_service_ends(node):
     client = node.create_client(Trigger, 'nowhere')
     assert not client.service_is_ready()
     assert not client.wait_for_service(timeout_sec=0.05)
 
 
-def test_a_wrong_request_or_response_is_refused(node, spinner):
+def test_a_wrong_request_or_response_is_rejected(node, spinner):
     node.create_service(Trigger, 'go', lambda request, response: None)
     client = node.create_client(Trigger, 'go')
     client.wait_for_service(2.0)
@@ -159,7 +159,7 @@ def test_listing_parameters_by_prefix_and_depth(context, node, spinner):
 
 
 def mute_client(node):
-    """A client whose requests arrive and which never reads: its reader is gone."""
+    """Return a client whose requests arrive and whose reader has been removed."""
     client = node.create_client(Trigger, 'go')
     assert client.wait_for_service(5.0)
     node._clients.remove(client)
@@ -168,7 +168,7 @@ def mute_client(node):
     return client
 
 
-def test_a_client_that_cannot_receive_its_responses_does_not_hold_up_the_executor(node, spinner, monkeypatch):
+def test_a_client_that_cannot_receive_its_responses_does_not_block_the_executor(node, spinner, monkeypatch):
     monkeypatch.setattr(service_module, '_MATCH_TIMEOUT', 60.0)
     handled, received = [], []
     node.create_service(Trigger, 'go', lambda request, response: handled.append(1) or response)

@@ -1,4 +1,4 @@
-"""Running launches: real processes, their output and their end."""
+"""Running launches: processes, their output and their end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from roslite.launching import LaunchError, LaunchSession, ended
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def wait_until(condition, timeout: float = 10.0) -> bool:
-    deadline = time.monotonic() + patience(timeout)
+    deadline = time.monotonic() + scaled_timeout(timeout)
     while time.monotonic() < deadline:
         if condition():
             return True
@@ -28,7 +28,7 @@ def wait_until(condition, timeout: float = 10.0) -> bool:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process lives; a dead one that nobody reaped does not."""
+    """Return whether a process lives; a zombie does not."""
     try:
         state = Path(f'/proc/{pid}/stat').read_bytes().rpartition(b')')[2].split()[0]
     except OSError:
@@ -48,7 +48,7 @@ def launch_file(tmp_path):
 
 @pytest.fixture
 def session(launch_file, tmp_path):
-    """Makes sessions whose lines are in `.lines`, and stops them at the end."""
+    """Make sessions whose lines are in `.lines`, and stop them at the end."""
     made = []
 
     def session(body: str, **options) -> LaunchSession:
@@ -70,11 +70,11 @@ def shell(script: str, **attributes: str) -> str:
     return f'<executable shell="true" cmd="{path_safe}"{extra}/>'
 
 
-def test_output_is_prefixed_on_the_screen_and_kept_in_files(session, tmp_path):
+def test_output_is_prefixed_on_the_screen_and_stored_in_files(session, tmp_path):
     one = session(
         '<log message="hello"/>' + shell('echo out; echo err >&2', output='screen') + shell('echo quiet; echo loud >&2')
     ).start()
-    assert one.wait(patience(10)) == 0
+    assert one.wait(scaled_timeout(10)) == 0
     assert '[INFO] [launch]: hello' in one.lines
     assert '[sh-1] out' in one.lines
     assert '[sh-1] err' in one.lines
@@ -85,7 +85,7 @@ def test_output_is_prefixed_on_the_screen_and_kept_in_files(session, tmp_path):
     assert 'hello' in (tmp_path / 'log' / 'launch.log').read_text()
 
 
-def test_states_and_pids_are_known_by_name(session):
+def test_states_and_pids_are_listed_by_name(session):
     one = session('<executable cmd="sleep 30" name="a"/><executable cmd="sleep 30" name="b"/>').start()
     assert is_alive(one.pid('a'))
     assert one.pid('b-2') == one.child('b').pid
@@ -102,15 +102,15 @@ def test_states_and_pids_are_known_by_name(session):
 def test_a_child_that_dies_makes_the_status_nonzero_and_is_named(session):
     one = session(shell('exit 3') + '<executable cmd="sleep 30"/>').start()
     assert wait_until(lambda: one.failures)
-    assert one.poll() is None, 'the others go on'
+    assert one.poll() is None, 'the others continue'
     os.kill(one.pid('sleep'), signal.SIGKILL)
-    assert one.wait(patience(10)) == 1
+    assert one.wait(scaled_timeout(10)) == 1
     assert one.failures == ['sh-1: exit code 3', 'sleep-2: killed by SIGKILL']
     assert any('process has died' in line and 'SIGKILL' in line for line in one.lines)
 
 
-def test_who_waits_learns_who_has_ended_and_how(session, tmp_path):
-    """From a file whose name is in the environment; one that is started again has not ended."""
+def test_waiting_nodes_detect_ended_nodes_and_the_reasons(session, tmp_path):
+    """From a file whose name is in the environment; a restarted node has not ended."""
     one = session(
         shell('echo first >&2; echo the task is wrong >&2; exit 3')
         + shell('exit 0', name='good')
@@ -127,7 +127,7 @@ def test_who_waits_learns_who_has_ended_and_how(session, tmp_path):
 
 def test_on_exit_shutdown_stops_the_others(session):
     one = session(shell('sleep 0.2', on_exit='shutdown') + '<executable cmd="sleep 30"/>').start()
-    assert one.wait(patience(10)) == 0
+    assert one.wait(scaled_timeout(10)) == 0
     assert one.stopping
     assert one.child('sleep').returncode == -signal.SIGINT
 
@@ -136,18 +136,18 @@ def test_shutdown_element_ends_the_launch(session):
     one = session(
         '<executable cmd="sleep 30"/><shutdown reason="enough"/><executable cmd="sleep 31" name="no"/>'
     ).start()
-    assert one.wait(patience(10)) == 0
+    assert one.wait(scaled_timeout(10)) == 0
     assert len(one.children) == 1
     assert '[INFO] [launch]: stopping: enough' in one.lines
 
 
 def test_respawn_starts_again_after_the_delay_and_not_more_often_than_allowed(session):
     one = session(shell('exit 0', respawn='true', respawn_delay='0.1', respawn_max_retries='2')).start()
-    assert one.wait(patience(10)) == 0
+    assert one.wait(scaled_timeout(10)) == 0
     assert one.child('sh').starts == 3
 
 
-def test_a_deaf_child_gets_sigterm_then_sigquit_then_sigkill(session):
+def test_a_child_that_ignores_signals_gets_sigterm_then_sigquit_then_sigkill(session):
     script = "trap '' INT TERM QUIT; echo ready; while :; do sleep 0.1; done"
     one = session(shell(script, output='screen', sigterm_timeout='0.3', sigkill_timeout='0.3')).start()
     assert wait_until(lambda: '[sh-1] ready' in one.lines)
@@ -167,7 +167,7 @@ def test_a_second_request_does_not_wait(session):
     assert one.wait(3) is not None
 
 
-def test_grandchildren_go_with_their_parent(session, tmp_path):
+def test_grandchildren_end_with_their_parent(session, tmp_path):
     pid_file = tmp_path / 'pid'
     one = session(shell(f'sleep 60 & echo $! > {pid_file}; wait')).start()
     assert wait_until(lambda: pid_file.exists() and pid_file.read_text().strip())
@@ -177,7 +177,7 @@ def test_grandchildren_go_with_their_parent(session, tmp_path):
     assert not is_alive(grandchild)
 
 
-def test_a_program_that_cannot_be_started_stops_what_was_started(session, tmp_path):
+def test_a_program_that_cannot_be_started_stops_the_started_ones(session, tmp_path):
     program = tmp_path / 'broken'
     program.write_text('#!/no/such/interpreter\n')
     program.chmod(0o755)
@@ -204,7 +204,7 @@ def test_a_killed_guard_is_replaced(session):
 
 # --- the launcher as a process ---------------------------------------------------------------------------------------
 
-# a shell that started the tests with nohup has SIGHUP ignored, and the launcher honours that: begin from the default
+# with nohup SIGHUP is ignored, and the launcher keeps that: start from the default
 LAUNCHER = """
 import signal, sys
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -218,7 +218,7 @@ TWO = '<executable cmd="sleep 60"/>' + shell(
 
 @pytest.fixture
 def launcher(launch_file, tmp_path):
-    """Starts launchers of their own process, with the pids of all that they started."""
+    """Start launchers in separate processes; yield them with the pids of their children."""
     made = []
 
     def launcher(body: str = TWO):
@@ -250,7 +250,7 @@ def launcher(launch_file, tmp_path):
 def test_no_child_is_left_after_a_signal_to_the_launcher(launcher, number):
     process, pids = launcher()
     process.send_signal(number)
-    output = process.communicate(timeout=patience(10))[0]
+    output = process.communicate(timeout=scaled_timeout(10))[0]
     assert process.returncode == 0, output
     assert '[sh-2] bye' in output
     assert not any(is_alive(pid) for pid in pids)
@@ -262,10 +262,10 @@ def test_no_child_is_left_after_the_launcher_is_killed_and_they_could_finish(lau
     process.wait()
     assert wait_until(lambda: not any(is_alive(pid) for pid in pids), 5)
     (log,) = (tmp_path / 'ros').glob('*/sh-2.log')
-    assert log.read_text().endswith('bye\n'), 'it was told by SIGINT'
+    assert log.read_text().endswith('bye\n'), 'it was informed by SIGINT'
 
 
-def test_a_deaf_child_does_not_survive_a_killed_launcher_either(launcher):
+def test_a_child_that_ignores_signals_does_not_survive_a_killed_launcher(launcher):
     deaf = shell("trap '' INT TERM; sleep 60 & echo ready $!; wait; sleep 60", output='screen',
                  sigterm_timeout='0.2', sigkill_timeout='0.2')  # fmt: skip
     process, pids = launcher('<executable cmd="sleep 60" sigterm_timeout="0.2" sigkill_timeout="0.2"/>' + deaf)
@@ -274,7 +274,7 @@ def test_a_deaf_child_does_not_survive_a_killed_launcher_either(launcher):
     assert wait_until(lambda: not any(is_alive(pid) for pid in pids), 5)
 
 
-def test_a_launcher_whose_reader_went_away_goes_on_quietly(launcher):
+def test_a_launcher_without_reader_continues(launcher):
     chatty = shell('sleep 60 & echo ready $!; while sleep 0.05; do echo more; done', output='screen')
     process, pids = launcher('<executable cmd="sleep 60"/>' + chatty)
     process.stdout.close()
@@ -282,7 +282,7 @@ def test_a_launcher_whose_reader_went_away_goes_on_quietly(launcher):
     assert process.poll() is None
     assert all(is_alive(pid) for pid in pids)
     process.send_signal(signal.SIGINT)
-    assert process.wait(patience(10)) == 0
+    assert process.wait(scaled_timeout(10)) == 0
     process.stdout = open(os.devnull)  # noqa: SIM115 - closed by the fixture
 
 

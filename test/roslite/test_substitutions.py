@@ -57,7 +57,7 @@ class Context:
         ('cost: $5', 'cost: $5'),
     ],
 )
-def test_substitution_gives_what_ros2_launch_gives(text, expected):
+def test_substitution_equals_ros2_launch(text, expected):
     assert expand(text, Context()) == expected
 
 
@@ -85,13 +85,13 @@ def test_substitution_gives_what_ros2_launch_gives(text, expected):
         ('$(file-content /no/such/file)', 'cannot be read'),
     ],
 )
-def test_a_wrong_substitution_says_what_was_expected(text, part):
+def test_a_wrong_substitution_reports_the_expected_one(text, part):
     with pytest.raises(SubstitutionError) as caught:
         expand(text, Context())
     assert part in str(caught.value)
 
 
-def test_deep_nesting_is_refused_and_not_a_crash():
+def test_deep_nesting_is_rejected_and_not_a_crash():
     with pytest.raises(SubstitutionError, match='nested'):
         expand('$(not ' * 5000 + 'true' + ')' * 5000, Context())
 
@@ -143,7 +143,7 @@ def test_a_command_is_split_and_substitutions_are_not(text, expected):
         '1e3',
     ],
 )
-def test_an_allowed_expression_gives_what_python_gives(text):
+def test_an_allowed_expression_equals_python(text):
     assert evaluate(text) == str(eval(text))
 
 
@@ -198,7 +198,7 @@ def test_functions_of_math_work_with_and_without_their_module():
         '1 | 2',
     ],
 )
-def test_anything_else_is_refused(text):
+def test_anything_else_is_rejected(text):
     with pytest.raises(ExpressionError):
         evaluate(text)
 
@@ -230,13 +230,13 @@ WORDS = [
 
 
 def spelled(words, most):
-    """Return texts of words of a language: some of them are in it."""
+    """Return texts of words of a language, some of them valid."""
     return st.lists(st.sampled_from(words), min_size=1, max_size=most).map(''.join)
 
 
 @reaches(evaluated=6, rejected=8)
 @given(st.text(max_size=60) | spelled(WORDS, 3) | spelled(WORDS, 12))
-def test_any_text_is_evaluated_or_refused_and_never_crashes(text):
+def test_any_text_is_evaluated_or_rejected_and_never_crashes(text):
     try:
         result = evaluate(text)
     except ExpressionError:
@@ -268,7 +268,7 @@ PIECES = [
 
 @reaches(replaced=8, rejected=8)
 @given(st.text(alphabet='$() \'"\\varx-', max_size=40) | spelled(PIECES, 3) | spelled(PIECES, 10))
-def test_any_text_is_expanded_or_refused_and_never_crashes(text):
+def test_any_text_is_expanded_or_rejected_and_never_crashes(text):
     try:
         result = expand(text, Context())
     except SubstitutionError:

@@ -100,7 +100,7 @@ def simulated(nanoseconds=0):
     return clock
 
 
-def test_a_late_timer_keeps_its_grid_and_skips_what_it_missed():
+def test_a_late_timer_keeps_its_grid_and_skips_missed_calls():
     clock = simulated()
     timer = make_timer(10, clock)
     clock._set_nanoseconds(13 * MS)
@@ -112,14 +112,14 @@ def test_a_late_timer_keeps_its_grid_and_skips_what_it_missed():
     assert timer.time_until_next_call() == 3 * MS
 
 
-def test_a_clock_that_jumps_back_starts_a_period_anew():
+def test_a_clock_that_jumps_back_restarts_the_period():
     clock = simulated(100 * MS)
     timer = make_timer(10, clock)
     clock._set_nanoseconds(5 * MS)
     assert timer.time_until_next_call() == 10 * MS
 
 
-def test_switching_to_simulated_time_leaves_the_rest_of_the_period():
+def test_switching_to_simulated_time_keeps_the_rest_of_the_period():
     clock = ROSClock()
     timer = make_timer(1000, clock)
     clock._set_nanoseconds(0)
@@ -143,7 +143,7 @@ def test_a_wall_timer_keeps_its_rate(node, spinner):
     timer = node.create_timer(0.01, lambda: calls.append(time.monotonic_ns()))
     grid = time.monotonic_ns() + timer.time_until_next_call()
     spinner.for_seconds(0.5)
-    assert 20 <= len(calls) <= 51  # a loaded machine may miss some, none may come twice
+    assert 20 <= len(calls) <= 51  # a busy computer may miss some, none may come twice
     # a call may come late, but the grid holds: some of the first and some of the last calls are on it
     late = [(call - grid) % (10 * MS) for call in calls]
     assert min(late[:10]) < 4 * MS
@@ -158,7 +158,7 @@ def test_timers_of_a_simulated_clock_run_with_it_and_others_do_not(node, spinner
     source = node.create_publisher(Clock_, '/clock', 10)
     spinner.for_seconds(0.1)
     assert simulated_calls == []
-    assert len(wall_calls) >= 2  # they run; how punctual, the load of the machine says
+    assert len(wall_calls) >= 2  # they run; their punctuality depends on the load
     for step in range(1, 11):
         tick(source, step * 5 * MS)
         spinner.until(lambda wanted=step: node.get_clock().now().nanoseconds == wanted * 5 * MS)
@@ -182,7 +182,7 @@ def test_a_reliable_clock_loses_no_tick(make_context, make_spinner, monkeypatch)
     source = node.create_publisher(Clock_, '/clock', 1000)
     calls = []
     node.create_timer(0.001, lambda: calls.append(node.get_clock().now().nanoseconds))
-    for step in range(1, 501):  # far ahead of the listener
+    for step in range(1, 501):  # far ahead of the subscriber
         tick(source, step * MS)
     make_spinner(context, node).until(lambda: len(calls) == 500)
     assert calls == [step * MS for step in range(1, 501)]

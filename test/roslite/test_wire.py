@@ -1,4 +1,4 @@
-"""What is on the wire, seen by Cyclone DDS's own Python API as an independent witness.
+"""Content of the wire, checked independently by the Python API of Cyclone DDS.
 
 No `from __future__ import annotations` here: it breaks cyclonedds' IDL classes.
 """
@@ -23,7 +23,7 @@ from cyclonedds.pub import DataWriter
 from cyclonedds.qos import Policy, Qos
 from cyclonedds.sub import DataReader
 from cyclonedds.topic import Topic
-from patience import patience
+from timeouts import scaled_timeout
 
 from roslite.runtime import dds
 from roslite.runtime.api import DurabilityPolicy, Node, QoSProfile, message, service, type_hash
@@ -75,7 +75,7 @@ XCDR1 = Policy.DataRepresentation(use_cdrv0_representation=True)
 
 
 def eventually(read, wanted=lambda value: value, timeout=5.0):
-    deadline = time.monotonic() + patience(timeout)
+    deadline = time.monotonic() + scaled_timeout(timeout)
     while time.monotonic() < deadline:
         value = read()
         if wanted(value):
@@ -85,7 +85,7 @@ def eventually(read, wanted=lambda value: value, timeout=5.0):
 
 
 @pytest.fixture
-def witness(context):
+def observer(context):
     participant = DomainParticipant(context.domain_id)
     yield participant
     dds.delete_entity(participant)
@@ -100,18 +100,18 @@ def user_data(sample):
     return sample.qos[Policy.Userdata].data
 
 
-def test_the_participant_tells_its_enclave(context, witness):
+def test_the_participant_publishes_its_enclave(context, observer):
     key = context.participant.guid
-    eventually(lambda: [s for s in builtin(witness, BuiltinTopicDcpsParticipant) if s.key == key])
-    samples = [s for s in builtin(witness, BuiltinTopicDcpsParticipant) if s.key == key]
+    eventually(lambda: [s for s in builtin(observer, BuiltinTopicDcpsParticipant) if s.key == key])
+    samples = [s for s in builtin(observer, BuiltinTopicDcpsParticipant) if s.key == key]
     assert user_data(samples[0]) == b'enclave=/;'
 
 
-def test_an_endpoint_has_ros_names_its_type_hash_and_version_1_of_cdr(node, witness):
+def test_an_endpoint_has_ros_names_its_type_hash_and_version_1_of_cdr(node, observer):
     node.create_publisher(message('geometry_msgs/msg/Vector3'), 'force', 7)
     node.create_subscription(message('geometry_msgs/msg/Vector3'), '~/force', lambda msg: None, 7)
-    writer = next(s for s in builtin(witness, BuiltinTopicDcpsPublication) if s.topic_name == 'rt/force')
-    reader = next(s for s in builtin(witness, BuiltinTopicDcpsSubscription) if s.topic_name == 'rt/tester/force')
+    writer = next(s for s in builtin(observer, BuiltinTopicDcpsPublication) if s.topic_name == 'rt/force')
+    reader = next(s for s in builtin(observer, BuiltinTopicDcpsSubscription) if s.topic_name == 'rt/tester/force')
     for endpoint in (writer, reader):
         assert endpoint.type_name == 'geometry_msgs::msg::dds_::Vector3_'
         assert user_data(endpoint) == f'typehash={type_hash("geometry_msgs/msg/Vector3")};'.encode()
@@ -120,27 +120,27 @@ def test_an_endpoint_has_ros_names_its_type_hash_and_version_1_of_cdr(node, witn
     assert isinstance(writer.qos[Policy.Reliability], Policy.Reliability.Reliable)
 
 
-def test_the_discovery_topic_has_the_type_hash_that_tools_of_ros_look_for(node, witness):
+def test_the_discovery_topic_has_the_type_hash_expected_by_ros_tools(node, observer):
     expected = f'typehash={type_hash("rmw_dds_common/msg/ParticipantEntitiesInfo")};'.encode()
 
     def announced():
-        return [s for s in builtin(witness, BuiltinTopicDcpsPublication) if s.topic_name == 'ros_discovery_info']
+        return [s for s in builtin(observer, BuiltinTopicDcpsPublication) if s.topic_name == 'ros_discovery_info']
 
     assert {user_data(endpoint) for endpoint in eventually(announced)} == {expected}
 
 
-def test_a_latched_publisher_tells_its_depth_to_the_durability_service(node, witness):
+def test_a_latched_publisher_passes_its_depth_to_the_durability_service(node, observer):
     qos = QoSProfile(depth=4, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     node.create_publisher(message('geometry_msgs/msg/Vector3'), 'force', qos)
-    endpoint = next(s for s in builtin(witness, BuiltinTopicDcpsPublication) if s.topic_name == 'rt/force')
+    endpoint = next(s for s in builtin(observer, BuiltinTopicDcpsPublication) if s.topic_name == 'rt/force')
     assert endpoint.qos[Policy.Durability] == Policy.Durability.TransientLocal
     assert endpoint.qos[Policy.DurabilityService].history == Policy.History.KeepLast(4)
 
 
-def test_discovery_info_names_every_node_with_its_endpoints(context, node, witness):
-    # Best effort and without a type hash of its own, as any DDS program may read it.
+def test_discovery_info_names_every_node_with_its_endpoints(context, node, observer):
+    # Best effort and without a type hash, as read by any DDS program.
     qos = Qos(RELIABLE, Policy.Durability.TransientLocal, Policy.History.KeepAll, XCDR1)
-    reader = DataReader(witness, Topic(witness, 'ros_discovery_info', ParticipantInfo), qos)
+    reader = DataReader(observer, Topic(observer, 'ros_discovery_info', ParticipantInfo), qos)
     infos = []
 
     def latest():
@@ -162,10 +162,10 @@ def test_discovery_info_names_every_node_with_its_endpoints(context, node, witne
     eventually(latest, lambda nodes: set(nodes) == {'tester'})
 
 
-def test_cyclones_own_codec_reads_and_writes_what_nodes_write_and_read(node, spinner, witness):
-    topic = Topic(witness, 'rt/force', Vector3)
-    reader = DataReader(witness, topic, Qos(RELIABLE, Policy.History.KeepAll, XCDR1))
-    writer = DataWriter(witness, topic, Qos(RELIABLE, XCDR1))
+def test_the_codec_of_cyclone_is_compatible_with_nodes(node, spinner, observer):
+    topic = Topic(observer, 'rt/force', Vector3)
+    reader = DataReader(observer, topic, Qos(RELIABLE, Policy.History.KeepAll, XCDR1))
+    writer = DataWriter(observer, topic, Qos(RELIABLE, XCDR1))
     got = []
     node.create_subscription(message('geometry_msgs/msg/Vector3'), 'force', lambda m, info: got.append((m, info)), 10)
     publisher = node.create_publisher(message('geometry_msgs/msg/Vector3'), 'force', 10)
@@ -180,12 +180,12 @@ def test_cyclones_own_codec_reads_and_writes_what_nodes_write_and_read(node, spi
     assert by_x[4.0]['source_timestamp'] == 1_234_567_890
 
 
-def test_invalid_samples_of_a_writer_that_goes_away_are_skipped(node, spinner, witness):
+def test_invalid_samples_of_a_removed_writer_are_skipped(node, spinner, observer):
     got = []
     subscription = node.create_subscription(message('geometry_msgs/msg/Vector3'), 'force', got.append, 10)
-    topic = Topic(witness, 'rt/force', Vector3)
+    topic = Topic(observer, 'rt/force', Vector3)
     autodispose = Policy.WriterDataLifecycle(autodispose=True)
-    writer = DataWriter(witness, topic, Qos(RELIABLE, XCDR1, autodispose))
+    writer = DataWriter(observer, topic, Qos(RELIABLE, XCDR1, autodispose))
     spinner.until(lambda: writer.get_matched_subscriptions())
     writer.write(Vector3(1.0, 0.0, 0.0))
     spinner.until(lambda: got)
@@ -195,7 +195,7 @@ def test_invalid_samples_of_a_writer_that_goes_away_are_skipped(node, spinner, w
     assert subscription.decode_errors == 0
 
 
-def test_a_service_speaks_the_header_and_ids_of_rmw_cyclonedds(node, spinner, witness):
+def test_a_service_uses_the_header_and_ids_of_rmw_cyclonedds(node, spinner, observer):
     SetBool = service('std_srvs/srv/SetBool')
 
     def on_switch(request, response):
@@ -205,8 +205,8 @@ def test_a_service_speaks_the_header_and_ids_of_rmw_cyclonedds(node, spinner, wi
     node.create_service(SetBool, 'switch', on_switch)
     ids = Policy.Userdata(b'clientid=01.02.03.04.05.06.07.08.09.0a.0b.0c.0d.0e.0f.10;')
     qos = Qos(RELIABLE, Policy.History.KeepAll, XCDR1, ids)
-    request = DataWriter(witness, Topic(witness, 'rq/switchRequest', SetBoolRequest), qos)
-    response = DataReader(witness, Topic(witness, 'rr/switchReply', SetBoolResponse), qos)
+    request = DataWriter(observer, Topic(observer, 'rq/switchRequest', SetBoolRequest), qos)
+    response = DataReader(observer, Topic(observer, 'rr/switchReply', SetBoolResponse), qos)
     spinner.until(lambda: request.get_matched_subscriptions() and response.get_matched_publications())
     request.write(SetBoolRequest(0xFEDCBA9876543210, 77, True))
     answers = []
@@ -220,14 +220,14 @@ def test_a_service_speaks_the_header_and_ids_of_rmw_cyclonedds(node, spinner, wi
     assert digest == f'typehash={type_hash("std_srvs/srv/SetBool_Request")}'
 
 
-def test_a_client_speaks_the_header_and_finds_a_server_by_its_id(node, spinner, witness):
+def test_a_client_uses_the_header_and_discovers_a_server_by_its_id(node, spinner, observer):
     SetBool = service('std_srvs/srv/SetBool')
     client = node.create_client(SetBool, 'switch')
     ids = Policy.Userdata(b'serviceid=01.02.03.04.05.06.07.08.09.0a.0b.0c.0d.0e.0f.10;')
     qos = Qos(RELIABLE, Policy.History.KeepAll, XCDR1, ids)
-    request = DataReader(witness, Topic(witness, 'rq/switchRequest', SetBoolRequest), qos)
-    assert not client.service_is_ready()  # half a server
-    response = DataWriter(witness, Topic(witness, 'rr/switchReply', SetBoolResponse), qos)
+    request = DataReader(observer, Topic(observer, 'rq/switchRequest', SetBoolRequest), qos)
+    assert not client.service_is_ready()  # an incomplete server
+    response = DataWriter(observer, Topic(observer, 'rr/switchReply', SetBoolResponse), qos)
     assert client.wait_for_service(5.0)
     future = client.call_async(SetBool.Request(data=True))
     asked = eventually(lambda: request.take(1))[0]
@@ -239,7 +239,7 @@ def test_a_client_speaks_the_header_and_finds_a_server_by_its_id(node, spinner, 
 
 
 def udp_sockets():
-    """(address, device) of this process's UDP sockets."""
+    """Return (address, device) of the UDP sockets of this process."""
     sockets = []
     for descriptor in dds._udp_sockets():
         with socket.socket(fileno=os.dup(descriptor)) as handle:
@@ -254,7 +254,7 @@ def test_no_socket_reaches_beyond_loopback(node):
     assert len(sockets) >= 3
     for (address, _), device in sockets:
         assert address == '127.0.0.1' or device == 'lo', (address, device)
-    # The same from the system's table: every port of ours is bound to loopback, or to a socket tied to it.
+    # The same from the table of the system: all ports are bound to loopback, or to a socket bound to it.
     inodes = set()
     for name in os.listdir('/proc/self/fd'):
         try:
@@ -270,7 +270,7 @@ def test_no_socket_reaches_beyond_loopback(node):
         assert host == '0100007F' or int(port, 16) in tied
 
 
-def test_the_network_is_opted_in_to_and_a_users_configuration_wins():
+def test_the_network_is_opt_in_and_a_users_configuration_has_precedence():
     assert 'address="127.0.0.1"' in dds.domain_configuration({})
     assert '<AllowMulticast>false' in dds.domain_configuration({'ROS_AUTOMATIC_DISCOVERY_RANGE': 'LOCALHOST'})
     for opted in ({'ROS_AUTOMATIC_DISCOVERY_RANGE': 'SUBNET'}, {'ROS_LOCALHOST_ONLY': '0'}):

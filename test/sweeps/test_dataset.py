@@ -29,7 +29,7 @@ def directory(sweep, tmp_path_factory):
     return made
 
 
-def test_the_dataset_is_the_runs_one_by_one(sweep, directory):
+def test_the_dataset_equals_single_runs(sweep, directory):
     table = pq.read_table(directory / 'samples')
     samples = {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}
     rows = pq.read_table(directory / 'parts').to_pylist()
@@ -54,7 +54,7 @@ def test_the_dataset_is_the_runs_one_by_one(sweep, directory):
             assert (run_samples[name] == row[name]).all()
 
 
-def test_types_are_those_of_the_columns(directory):
+def test_types_equal_the_columns(directory):
     schema = pq.read_schema(directory / 'samples' / 'part-000000.parquet')
     assert [str(schema.field(name).type) for name in ('run', 'time', 'zmp', 'lifted')] == [
         'int64',
@@ -74,7 +74,7 @@ def test_two_processes_and_an_interruption_give_the_same_bytes(sweep, directory,
     assert content(tmp_path) == content(directory)
 
 
-def test_samples_that_are_damaged_are_made_again(sweep, directory, tmp_path):
+def test_damaged_samples_are_recomputed(sweep, directory, tmp_path):
     run_sweep(sweep, tmp_path, LocalWorkers(1))
     for name in ('part-000000', 'part-000001'):
         path = tmp_path / 'samples' / f'{name}.parquet'
@@ -83,7 +83,7 @@ def test_samples_that_are_damaged_are_made_again(sweep, directory, tmp_path):
     assert content(tmp_path) == content(directory)
 
 
-def test_a_part_without_a_run_that_begins_has_no_rows(tmp_path):
+def test_a_part_without_started_runs_has_no_rows(tmp_path):
     text = TEXT.replace('from: deg(-6), to: deg(6)', 'values: [0.9]').replace('runs: 40', 'runs: 3')
     run_sweep(load_sweep(written(tmp_path, text)), tmp_path / 'out', LocalWorkers(1))
     samples = pq.read_table(tmp_path / 'out' / 'samples')

@@ -1,4 +1,4 @@
-"""Designs: what is drawn, its bounds, and that it is drawn again as it was."""
+"""Designs: distributions, bounds and reproducibility of the drawn values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ DRAWN = ('latin_hypercube', 'sobol', 'monte_carlo')
     st.integers(0, 2**32 - 1),
     st.lists(st.one_of(SPANS, LOGARITHMIC, LEVELS), min_size=1, max_size=4),
 )
-def test_values_keep_their_bounds_and_come_again_with_the_seed(kind, runs, seed, factors):
+def test_values_keep_their_bounds_and_are_reproduced_by_the_seed(kind, runs, seed, factors):
     values = Design(kind, runs, seed).values(tuple(factors))
     assert values.shape == (runs, len(factors))
     for column, factor in zip(values.T, factors):
@@ -52,7 +52,7 @@ def test_a_latin_hypercube_has_one_run_in_every_stratum_of_every_factor(runs, se
 
 
 @pytest.mark.parametrize('kind', DRAWN)
-def test_distributions_are_those_that_were_asked_for(kind):
+def test_distributions_are_the_requested_ones(kind):
     values = Design(kind, 4096, 3).values((Span(1.0, 100.0, True), Normal(5.0, 2.0), Normal(0.0, 1.0, -1.0, 0.5)))
     assert kstest(np.log10(values[:, 0]) / 2.0, 'uniform').pvalue > 1e-3
     assert kstest(values[:, 1], norm(5.0, 2.0).cdf).pvalue > 1e-3
@@ -60,11 +60,11 @@ def test_distributions_are_those_that_were_asked_for(kind):
     assert kstest(inside, 'uniform').pvalue > 1e-3
 
 
-def test_the_first_points_of_sobol_are_those_of_a_longer_one_of_the_same_power():
+def test_the_first_points_of_sobol_equal_a_longer_sequence_of_the_same_power():
     factors = (Span(0.0, 1.0), Span(0.0, 1.0))
     np.testing.assert_array_equal(Design('sobol', 70, 4).values(factors), Design('sobol', 128, 4).values(factors)[:70])
 
 
-def test_a_grid_refuses_a_factor_without_levels():
+def test_a_grid_rejects_a_factor_without_levels():
     with pytest.raises(ValueError, match='levels'):
         Design('grid', 0).values((Span(0.0, 1.0),))

@@ -38,7 +38,7 @@ def grown(inner):
 
 @reaches(finite=24)
 @given(st.recursive(LEAVES, grown, max_leaves=12), st.sampled_from(['max', 'min']))
-def test_arithmetic_is_that_of_python(text, function):
+def test_arithmetic_equals_python(text, function):
     with np.errstate(all='ignore'):
         expected = eval(f'{function}({text})', {'__builtins__': {}}, PYTHON)
     result = parse(f'{function}({text})').value(TIME, SIGNALS.__getitem__)
@@ -74,7 +74,7 @@ def test_values(text, expected):
     assert parse(text).value(TIME, SIGNALS.__getitem__) == pytest.approx(expected, abs=1e-9, nan_ok=True)
 
 
-def test_signals_are_those_that_are_read():
+def test_signals_are_the_read_ones():
     assert parse('max("wheel/load" + a) + max(a) * last(time)').signals == ('wheel/load', 'a')
 
 
@@ -107,7 +107,7 @@ def test_signals_are_those_that_are_read():
         '1+' * LONGEST + '1',
     ],
 )
-def test_what_is_no_expression_is_refused(text):
+def test_invalid_expressions_are_rejected(text):
     with pytest.raises(ExpressionError, match=r'expected .* found'):
         parse(text)
 
@@ -118,7 +118,7 @@ ENDS = ['', ' + 1', '(', ')', ' +', ' b', ';', ' + c', '.real', '[0]', ' if a el
 
 @reaches(accepted=6, refused=6)
 @given(st.text(max_size=60) | TEXTS | st.tuples(TEXTS, st.sampled_from(ENDS)).map(''.join))
-def test_any_text_is_an_expression_or_refused(text):
+def test_any_text_is_an_expression_or_rejected(text):
     try:
         expression = parse(text)
     except ExpressionError:
@@ -128,7 +128,7 @@ def test_any_text_is_an_expression_or_refused(text):
     assert expression.text == text
 
 
-def test_the_longest_chain_is_within_the_depth_that_python_takes():
+def test_the_longest_chain_is_within_the_recursion_limit_of_python():
     chain = '1+' * (LONGEST // 2 - 1) + '1'
     assert parse(chain).value(TIME, SIGNALS.__getitem__) == LONGEST // 2
 

@@ -1,4 +1,4 @@
-"""Outcomes of runs with specified samples: ways of ending that no run of another test has."""
+"""Outcomes of runs with specified samples: ends that do not occur in runs of other tests."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def value(name, seen):
 
 
 def lifted_at(*cells):
-    """Return loads (4, 3) that are 0 in the cells (sample, contact)."""
+    """Return loads (4, 3), 0 in the cells (sample, contact)."""
     loads = STANDING.copy()
     for cell in cells:
         loads[cell] = 0.0
@@ -63,7 +63,7 @@ def event(kind, time):
         (observed(events=[event('touch_down', 1.5)]), False),
     ],
 )
-def test_a_run_has_recovered_where_a_contact_lifted_and_every_contact_stands_at_the_end(seen, recovered):
+def test_a_run_has_recovered_if_a_contact_lifted_and_all_contacts_are_loaded_at_the_end(seen, recovered):
     assert value('recovered', seen) is recovered
 
 
@@ -85,7 +85,7 @@ def test_lift_off_is_the_first_of_a_contact_by_event_or_sample(seen, lifted, tim
 
 
 @pytest.mark.parametrize(('status', 'overturned'), [('done', False), ('guarded', True), ('diverged', False)])
-def test_only_a_run_that_the_guard_ended_has_overturned(status, overturned):
+def test_only_a_run_ended_by_the_guard_has_overturned(status, overturned):
     assert value('overturned', observed(status=status)) is overturned
 
 
@@ -94,7 +94,7 @@ def test_the_least_margin_of_every_measure_has_its_time_and_a_sample_without_one
     np.testing.assert_equal(value('least_margin', observed(margins=margins)), (0.1, 1.0, NAN, 1.0))
 
 
-def test_the_peak_pressure_is_that_of_any_line_or_pump_and_of_nothing_else():
+def test_the_peak_pressure_is_taken_over_lines_and_pumps_only():
     signals = {
         'boom/head_pressure': np.array([1.0, 2.0, 5.0, 1.0]), 'swing/pressure_b': np.array([6.0, 1.0, 1.0, 1.0]),
         'boom/pressure_gain': np.full(4, 99.0), 'boom/spool': np.full(4, 99.0),
@@ -115,10 +115,10 @@ def test_the_peak_pressure_is_that_of_any_line_or_pump_and_of_nothing_else():
         ({'b_rate': [0.0, 0.0, 0.0, 0.5]}, 'done', NAN),
     ],
 )
-def test_a_cycle_ends_where_the_last_joint_comes_to_rest(rates, status, time):
+def test_a_cycle_ends_when_the_last_joint_comes_to_rest(rates, status, time):
     signals = {name: np.array(values) for name, values in rates.items()}
     np.testing.assert_equal(value('cycle_time', observed(status=status, signals=signals)), time)
 
 
-def test_the_greatest_tilt_is_that_of_all_samples():
+def test_the_greatest_tilt_is_taken_over_all_samples():
     assert value('greatest_tilt', observed(signals={'tilt': np.array([0.1, 0.3, 0.2, 0.0])})) == 0.3

@@ -1,4 +1,4 @@
-"""The worst runs of a sweep: which they are, and that their files repeat them."""
+"""The worst runs of a sweep: their selection, and their repetition by files."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_worst_come_first(directory, capsys, arguments, key, reverse):
     assert len(numbers) == (2 if '2' in arguments else 5)
 
 
-def test_flags_that_are_set_are_bad_and_the_earlier_end_is_worse(directory, capsys):
+def test_set_flags_are_bad_and_the_earlier_end_is_worse(directory, capsys):
     over = sorted((row['end_time'], row['run']) for row in rows_of(directory) if row['overturned'])
     assert [row['run'] for row in worst(directory, capsys, '--outcome', 'overturned')] == [run for _, run in over[:5]]
     assert 0 < len(over) < 6
@@ -96,7 +96,7 @@ def test_a_written_sweep_repeats_its_run_to_the_last_bit(directory, capsys):
 
 
 def _nans(recorded, row):
-    """JSON has no NaN."""
+    """Return NaN for null: JSON has no NaN."""
     return {name: np.nan for name in row if recorded[name] is None}
 
 
@@ -113,7 +113,7 @@ def test_a_written_task_repeats_its_run_without_the_sweeps_code(directory, capsy
     times = 0.02 * np.arange(round(task.duration / 0.02) + 1)
     run = system.run(start, times, inputs, p, Settings(step=0.002, watch=True))
     assert (run.overturned, run.end_time) == (recorded['overturned'], recorded['end_time'])
-    # alone and not in a lane: rounding, which the tip-over has made larger
+    # alone and not in a lane: rounding, amplified by the tip-over
     assert max(run.output('tilt')) == pytest.approx(recorded['greatest_tilt'], abs=1e-7)
 
 
@@ -125,7 +125,7 @@ def test_a_written_task_repeats_its_run_without_the_sweeps_code(directory, capsy
         ({'levers': 'task: pick_and_place_recovery\nlevers: {boom: -6.0}'}, True, False),
     ],
 )
-def test_held_levers_are_a_task_and_what_nodes_cannot_do_has_no_launch_file(tmp_path, capsys, changes, task, launch):
+def test_held_levers_are_a_task_and_unsupported_runs_have_no_launch_file(tmp_path, capsys, changes, task, launch):
     text = SMALL.replace('runs: 40', 'runs: 2')
     run_sweep(load_sweep(written(tmp_path, text, **changes)), tmp_path / 'out', LocalWorkers(1))
     (recorded,) = worst(tmp_path / 'out', capsys, '--outcome', 'greatest_tilt', '--count', '1')
@@ -143,7 +143,7 @@ def test_held_levers_are_a_task_and_what_nodes_cannot_do_has_no_launch_file(tmp_
         )
 
 
-def test_nothing_that_is_bad_is_one_line(directory, tmp_path, capsys):
+def test_no_bad_run_is_one_line(directory, tmp_path, capsys):
     assert cli.main(['sweep', 'worst', str(directory), '--count', '0']) == 1 + 1
     assert '--count: expected 1 to 1000, found 0' in capsys.readouterr().err
     results = read_results(directory)

@@ -34,7 +34,7 @@ def ishigami(x, y, z):
 
 
 def ishigami_indices():
-    """First-order and total indices of x, y, z in closed form (Ishigami and Homma, 1990)."""
+    """Return first-order and total indices of x, y, z in closed form (Ishigami and Homma, 1990)."""
     shares = np.array([0.5 * (1.0 + 0.1 * np.pi**4 / 5.0) ** 2, 49.0 / 8.0, 0.0])
     shared = 0.01 * np.pi**8 * (1.0 / 18.0 - 1.0 / 50.0)
     variance = shares.sum() + shared
@@ -51,7 +51,7 @@ def test_a_design_for_indices_changes_one_factor_at_a_time():
         assert (values[:, 1 + k, others] == a[:, others]).all()
 
 
-def test_indices_are_those_of_ishigamis_function_within_their_intervals():
+def test_indices_of_ishigamis_function_are_within_their_intervals():
     pytest.importorskip('SALib')
     result = indices(results_of(Design('saltelli', 5 * 1024, 1), (CIRCLE,) * 3, ishigami), 'peak')
     first, total = ishigami_indices()
@@ -61,7 +61,7 @@ def test_indices_are_those_of_ishigamis_function_within_their_intervals():
         assert abs(result[name].total - total[k]) < result[name].total_error < 0.1
 
 
-def test_a_base_point_without_a_value_is_left_out():
+def test_a_base_point_without_a_value_is_omitted():
     pytest.importorskip('SALib')
     whole = results_of(Design('saltelli', 5 * 64, 1), (CIRCLE,) * 3, ishigami)
     values = whole.column('peak').copy()
@@ -105,8 +105,8 @@ def test_a_swing_is_the_difference_of_the_means_at_both_ends():
     assert np.ptp(result['x'].low_interval) == pytest.approx(2 * 1.96 * np.sqrt(1.0 / 12.0 / 1000.0), rel=0.02)
 
 
-def test_the_interval_of_a_share_stays_between_none_and_all():
-    """Wilson's interval, of 20 out of 20 and of 5 out of 20 (Newcombe, 1998, has such tables)."""
+def test_the_interval_of_a_share_is_within_0_and_1():
+    """Wilson's interval for 20 out of 20 and for 5 out of 20 (see the tables of Newcombe, 1998)."""
     levels = Levels(tuple(np.arange(20.0)))
     drawn = results_of(Design('grid', 40), (Levels((0.0, 1.0)), levels), lambda x, y: (x > 0) | (y < 5), 'flag')
     swing = swings(drawn, 'peak')['x']
@@ -123,7 +123,7 @@ def test_the_boundary_of_a_grid_is_linear_between_its_levels():
     assert np.ptp(curve[:, 0]) == pytest.approx(1.0)
 
 
-def test_the_boundary_of_a_flag_at_random_points_is_where_it_changes():
+def test_the_boundary_of_a_flag_at_random_points_is_at_its_change():
     def outside(x, y):
         return np.hypot(x, y) > 0.7
 
@@ -144,7 +144,7 @@ def at_points(*points, outcome=lambda x, y: x):
 
 
 def test_a_cell_far_from_all_runs_has_no_mean_and_one_among_them_has():
-    """Runs in two opposite corners of a square: there is no information elsewhere."""
+    """Runs in two opposite corners of a square give no information elsewhere."""
     rng = np.random.default_rng(2)
     corners = np.concatenate([rng.uniform(0.0, 0.25, (400, 2)), rng.uniform(0.75, 1.0, (400, 2))])
     surface = map_of(at_points(*corners), 'peak', 'x', 'y')
@@ -159,7 +159,7 @@ def test_a_cell_far_from_all_runs_has_no_mean_and_one_among_them_has():
 
 
 def test_a_cell_has_a_mean_from_two_percent_of_the_mean_weight_on():
-    """Over levels the weight of a cell is the number of its runs: one is too few beside a mean of 51, not of 49."""
+    """With levels the weight of a cell is the number of its runs: one is too few for a mean of 51, not of 49."""
     for mean, has in ((51, False), (49, True)):
         points = [(0.0, 0.0)] + [(1.0, 0.0), (0.0, 1.0)] * 66 + [(1.0, 1.0)] * (4 * mean - 133)
         means = map_of(at_points(*points, outcome=lambda x, y: 5.0 + x + 2.0 * y), 'peak', 'x', 'y').means

@@ -60,7 +60,7 @@ def flipped(path, offset=None):
 
 @pytest.mark.parametrize('folder', ['parts', 'samples'])
 @pytest.mark.parametrize('offset', [5, None, -10])
-def test_a_damaged_file_is_rejected_by_readers_and_made_again_by_the_driver(directory, good, capsys, folder, offset):
+def test_a_damaged_file_is_rejected_by_readers_and_recomputed_by_the_driver(directory, good, capsys, folder, offset):
     flipped(directory / folder / 'part-000001.parquet', offset)
     for words in (['report'], ['worst', '--outcome', 'greatest_tilt']):
         assert cli.main(['sweep', words[0], str(directory), *words[1:]]) == 1
@@ -74,7 +74,7 @@ def test_a_damaged_file_is_rejected_by_readers_and_made_again_by_the_driver(dire
     assert content(directory) == content(good)
 
 
-def test_the_command_says_which_runs_are_made_again(directory, monkeypatch, capsys, tmp_path):
+def test_the_command_reports_the_recomputed_runs(directory, monkeypatch, capsys, tmp_path):
     path = tmp_path / 'sweep.yaml'
     path.write_text(results.SWEEP)
     monkeypatch.setattr('dyn_nodes.commands.sweep._workers', lambda args: _Closing())
@@ -91,7 +91,7 @@ class _Closing(results.Workers):
 
 
 @pytest.mark.parametrize('change', ['thrice', 'first again', 'exchanged', 'gap', 'unknown', 'rows', 'no JSON', 'deep'])
-def test_a_manifest_that_does_not_list_each_part_once_in_order_is_refused(directory, good, change):
+def test_a_manifest_that_does_not_list_each_part_once_in_order_is_rejected(directory, good, change):
     path = directory / 'manifest.jsonl'
     lines = path.read_text().splitlines()
     lines = {
@@ -111,14 +111,14 @@ def test_a_manifest_that_does_not_list_each_part_once_in_order_is_refused(direct
     assert content(directory) == content(good)
 
 
-def test_a_line_that_an_interruption_has_cut_is_no_fault(directory):
+def test_a_line_cut_by_an_interruption_is_no_fault(directory):
     path = directory / 'manifest.jsonl'
     path.write_bytes(path.read_bytes()[:-20])
     assert read_results(directory).table.num_rows == 32
 
 
-def test_a_part_without_a_line_is_adopted_only_if_it_is_the_part_that_would_be_written(directory, good):
-    """It has no checksum: the checksums of its pages, and the bytes of a part with the same runs, show the damage."""
+def test_a_part_without_a_line_is_adopted_only_if_it_equals_the_recomputed_part(directory, good):
+    """It has no checksum: damage is detected by the checksums of its pages and by the bytes of an equal part."""
     (directory / 'manifest.jsonl').unlink()
     assert completed(directory) == []
     assert content(directory) == content(good)
@@ -145,7 +145,7 @@ def test_a_part_of_other_runs_is_not_adopted(directory, good):
     assert content(directory) == content(good)
 
 
-def test_a_part_that_expands_without_end_is_refused_before_it_is_read(directory):
+def test_a_part_that_expands_without_end_is_rejected_before_it_is_read(directory):
     path = directory / 'parts' / 'part-000000.parquet'
     table = pq.read_table(path)
     rows = pa.table({'run': pa.array([0] * 2_000_000)}).replace_schema_metadata(table.schema.metadata)
@@ -198,7 +198,7 @@ def test_a_fault_of_the_note_has_its_line_and_key(directory, capsys, change, mes
     assert message in capsys.readouterr().err
 
 
-def test_a_changed_value_of_the_note_is_seen_by_its_checksum(directory, good):
+def test_a_changed_value_of_the_note_is_detected_by_its_checksum(directory, good):
     changed_note(directory, lambda note: note.update(seed=8), sums=False)
     with pytest.raises(
         StoreError, match='seed: expected the value that checksums was computed from, found another value'
@@ -227,10 +227,8 @@ def test_no_hostile_name_of_a_factor_is_read_or_loaded(directory, tmp_path, name
 
 @pytest.mark.parametrize('field', ['machine', 'config', 'parameter', 'joint', 'factor', 'segment'])
 @pytest.mark.parametrize('name', results.HOSTILE)
-def test_a_replay_of_hostile_names_starts_what_it_is_to_start_and_nothing_else(
-    good, tmp_path, monkeypatch, field, name
-):
-    """The results come from a caller of the library here, whom no reader of the note has checked."""
+def test_a_replay_of_hostile_names_starts_only_its_machine(good, tmp_path, monkeypatch, field, name):
+    """The results come directly from a caller of the library, unchecked by a reader of the note."""
     stored = read_results(good)
     note = json.loads(json.dumps(stored.note))
     definition, table = note['definition'], stored.table
@@ -265,7 +263,7 @@ def _replayed(stored, directory):
 
 
 def _interpreted(made):
-    """Return what a replay starts; None: there is no replay, or no machine of its name."""
+    """Return the started replay; None without a replay or a machine of its name."""
     with contextlib.suppress(LaunchError):
         return None if made is None else interpret(made / LAUNCH)
 
@@ -298,7 +296,7 @@ def test_a_file_that_cannot_be_finished_leaves_nothing_behind(directory, good):
     assert list(directory.glob('*.unfinished')) == []
 
 
-def test_damaged_results_are_never_silently_others(good, tmp_path):
+def test_damaged_results_are_never_read_as_other_results(good, tmp_path):
     for number in range(42):
         case = Path(shutil.copytree(good, tmp_path / str(number)))
         kind = results.make(number, 3, case)

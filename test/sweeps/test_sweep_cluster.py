@@ -12,8 +12,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from patience import patience
 from small_sweep import content, written
+from timeouts import scaled_timeout
 
 from dyn_nodes import cli
 from dyn_nodes.analysis.sweeps.cluster import ClusterError, DaskWorkers
@@ -25,11 +25,11 @@ from dyn_nodes.analysis.sweeps.workers import LocalWorkers, order_of
 
 distributed = pytest.importorskip('distributed')
 WORKERS, GONE = 2, 10.0
-"""Of a cluster, and wall time after which its deployer replaces one that has ended, s."""
-PATIENCE = 240.0
-"""Wall time for what takes seconds on a free computer, s."""
+"""Number of workers, and wall time after which the deployer replaces an ended one, s."""
+TIMEOUT = 240.0
+"""Timeout of tasks that take seconds on an idle computer, s."""
 LONG, SHORT = {'step': 'step: 0.00002'}, {'step': 'step: 0.0001'}
-"""A run takes 20 ms or more, or 4 ms or more, so that there is time to kill."""
+"""Least time of a run, 20 ms or 4 ms, so that there is time to kill."""
 
 
 @pytest.fixture
@@ -46,17 +46,17 @@ def cluster():
 
 
 class _Deployer:
-    """Replaces workers that have ended: Dask itself does so with those alone that had started."""
+    """Replaces ended workers: Dask itself replaces only workers that had started."""
 
     def __init__(self, cluster) -> None:
         self.cluster = cluster
         self.gone: dict[object, float] = {}
 
     def replace_lost(self) -> None:
-        """Replace workers that have had no process for a while."""
+        """Replace workers without a process."""
         now, nannies = time.monotonic(), self.cluster.workers
-        ended = {name for name, nanny in nannies.items() if nanny.pid is None}
-        self.gone = {name: self.gone.get(name, now) for name in ended}
+        stopped = {name for name, nanny in nannies.items() if nanny.pid is None}
+        self.gone = {name: self.gone.get(name, now) for name in stopped}
         lost = [name for name, since in self.gone.items() if now - since > GONE]
         for name in lost:
             del self.cluster.worker_spec[name], self.gone[name]
@@ -65,7 +65,7 @@ class _Deployer:
 
 
 def _workers(cluster) -> list[int]:
-    """Processes of the workers that the scheduler has now."""
+    """Return the processes of the present workers of the scheduler."""
     there = set(cluster.scheduler.workers)
     return [nanny.pid for nanny in cluster.workers.values() if nanny.worker_address in there and nanny.pid is not None]
 
@@ -81,7 +81,7 @@ def _lines(out: Path) -> int:
 
 
 def _until(condition, driver, deployer=None):
-    end = time.monotonic() + patience(PATIENCE)
+    end = time.monotonic() + scaled_timeout(TIMEOUT)
     while not condition():
         if deployer is not None:
             deployer.replace_lost()
@@ -109,7 +109,7 @@ class _Killer:
         self.driver.stderr.close()
 
     def kill(self) -> None:
-        """Kill somebody a few parts after the last time, the driver three times of ten."""
+        """Kill a process a few parts after the last time, the driver with a probability of 0.3."""
         wanted = _lines(self.out) + self.random.randint(1, 3)
         _until(lambda: _lines(self.out) >= wanted and _workers(self.cluster), self.driver, self.deployer)
         time.sleep(self.random.uniform(0.0, 0.05))
@@ -127,7 +127,7 @@ class _Killer:
 @pytest.mark.parametrize(
     ('kills', 'parts', 'seed'), [(2, 24, 3), pytest.param(20, 320, 1, marks=pytest.mark.slow)], ids=['2', '20']
 )
-def test_a_sweep_whose_workers_and_driver_are_killed_is_the_undisturbed_one(cluster, tmp_path, kills, parts, seed):
+def test_a_sweep_with_killed_workers_and_driver_equals_the_undisturbed_one(cluster, tmp_path, kills, parts, seed):
     design = f'design: {{kind: sobol, runs: {LEAST_PART * parts}, seed: 2}}'
     path, out = written(tmp_path, design=design, **SHORT), tmp_path / 'out'
     sweep = load_sweep(path)
@@ -145,7 +145,7 @@ def test_a_sweep_whose_workers_and_driver_are_killed_is_the_undisturbed_one(clus
     assert content(out) == content(tmp_path / 'undisturbed')
 
 
-def test_a_scheduler_that_goes_is_one_line_and_what_is_done_is_kept(tmp_path):
+def test_the_loss_of_the_scheduler_is_one_line_and_finished_parts_are_kept(tmp_path):
     path, out = written(tmp_path, design='design: {kind: sobol, runs: 4000, seed: 2}', **LONG), tmp_path / 'out'
     with distributed.LocalCluster(
         n_workers=1,
@@ -162,7 +162,7 @@ def test_a_scheduler_that_goes_is_one_line_and_what_is_done_is_kept(tmp_path):
             driver.kill()
             raise
     try:
-        assert driver.wait(patience(PATIENCE)) == 1
+        assert driver.wait(scaled_timeout(TIMEOUT)) == 1
         text = driver.stderr.read()
     finally:
         driver.kill()
@@ -172,7 +172,7 @@ def test_a_scheduler_that_goes_is_one_line_and_what_is_done_is_kept(tmp_path):
     assert _lines(out) >= 1
 
 
-def test_a_result_lost_on_its_way_with_the_scheduler_is_the_schedulers_end(tmp_path):
+def test_a_result_lost_with_the_scheduler_is_reported_as_its_end(tmp_path):
     client = SimpleNamespace(status='running', nthreads=lambda: {'one': 1}, cancel=lambda parts: None)
 
     class Lost:
@@ -189,7 +189,7 @@ def test_a_result_lost_on_its_way_with_the_scheduler_is_the_schedulers_end(tmp_p
         list(workers.results(load_sweep(written(tmp_path)), [0]))
 
 
-def test_no_scheduler_is_one_line(tmp_path, capsys, monkeypatch):
+def test_a_missing_scheduler_is_one_line(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr('dyn_nodes.analysis.sweeps.cluster.CONNECT', 1.0)
     for address in ('tcp://127.0.0.1:9', 'nonsense', 'tcp://127.0.0.1:port'):
         assert cli.main(['sweep', str(written(tmp_path)), '--scheduler', address]) == 1
@@ -198,7 +198,7 @@ def test_no_scheduler_is_one_line(tmp_path, capsys, monkeypatch):
         assert 'Traceback' not in text
 
 
-def test_a_worker_of_another_version_refuses(tmp_path):
+def test_a_worker_of_another_version_is_rejected(tmp_path):
     sweep = load_sweep(written(tmp_path))
     identity, _, *others = order_of(sweep, 0)
     with pytest.raises(OtherVersionError, match=r'expected dyn_nodes 9.9.9 on every worker'):

@@ -1,4 +1,4 @@
-"""The YAML of a sweep: what it says arrives; each fault is named with file, line and key."""
+"""The YAML of a sweep: its values are applied; each error has file, line and key."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ CASES = [
 @pytest.mark.parametrize(
     ('line', 'text', 'key', 'expected', 'actual'), CASES, ids=[f'{case[2]} {case[4]}' for case in CASES]
 )
-def test_a_fault_is_named_with_file_line_and_key(tmp_path, line, text, key, expected, actual):
+def test_an_error_has_file_line_and_key(tmp_path, line, text, key, expected, actual):
     path = written(tmp_path, **{line: text})
     with pytest.raises(MachineError) as error:
         load_sweep(path)
@@ -136,7 +136,7 @@ def test_a_file_that_is_no_sweep_is_a_fault(tmp_path, text):
         load_sweep(path)
 
 
-def test_what_a_file_says_arrives(tmp_path):
+def test_the_values_of_a_file_are_applied(tmp_path):
     sweep = load_sweep(written(tmp_path))
     assert sweep.factors == (
         Factor('payload', 'parameter', 'payload_mass'),
@@ -176,7 +176,7 @@ def test_another_sweep_has_another_identity(tmp_path, change):
 @pytest.mark.parametrize(
     'path', sorted((share_directory() / 'config' / 'sweeps').glob('*.yaml')), ids=lambda path: path.stem
 )
-def test_sweeps_of_this_package_are_sweeps(path):
+def test_sweeps_of_this_package_are_valid(path):
     sweep = load_sweep(path)
     assert sweep.design.runs == len(sweep.values) > 1
     assert np.isfinite(sweep.values).all()

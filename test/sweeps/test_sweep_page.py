@@ -1,4 +1,4 @@
-"""docs/how_to/sweeps.md has every key, outcome and function there is; its commands and its example are real."""
+"""docs/how_to/sweeps.md has every key, outcome and function; its commands and its example are valid."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_page_has_every_name(name):
     assert f'`{name}`' in PAGE
 
 
-def test_the_commands_of_the_page_are_commands():
+def test_the_commands_of_the_page_exist():
     lines = [line for block in re.findall(r'```sh\n(.*?)```', PAGE, re.DOTALL) for line in block.splitlines()]
     parsed = [
         build_parser(['sweep']).parse_args(shlex.split(line, comments=True)[1:])
@@ -35,7 +35,7 @@ def test_the_commands_of_the_page_are_commands():
     assert {arguments.command for arguments in parsed} == {'sweep'}
 
 
-def test_the_example_of_the_page_is_a_sweep(tmp_path):
+def test_the_example_of_the_page_is_valid(tmp_path):
     (text,) = re.findall(r'```yaml\n(.*?)```', PAGE, re.DOTALL)
     path = tmp_path / 'sweep.yaml'
     path.write_text(text)

@@ -27,7 +27,7 @@ def directory(tmp_path_factory):
     return made
 
 
-def test_counts_and_ranges_are_those_of_the_rows(directory):
+def test_counts_and_ranges_equal_the_rows(directory):
     rows = pq.read_table(directory / 'parts').to_pylist()
     content = summary(read_results(directory))
     assert (content['runs'], content['planned']) == (40, 40)
@@ -93,8 +93,8 @@ def test_the_plan_counts_runs_and_machines(tmp_path):
     assert plan.start_seconds > plan.driver_seconds > 0.0
 
 
-def test_a_plan_shares_its_parts_out():
-    """1000 parts of 10 s on three workers: 334 rounds; on 1000, the start and the driver count."""
+def test_a_plan_distributes_its_parts():
+    """1000 parts of 10 s on three workers: 334 rounds; on 1000 workers the start and the driver dominate."""
     plan = Plan(1_000_000, 1000, 1000, 1, 0.0, 0.01, 64, 0.02, 4.0, 2, 5000.0)
     three, all_of_them = plan.shared(3), plan.shared(1000)
     assert three.seconds == pytest.approx(4.02 + 3340.0)

@@ -1,4 +1,4 @@
-"""Runs of a sweep: equal to runs one by one; the same bytes for every number of workers, whoever is killed."""
+"""Runs of a sweep equal single runs, with the same bytes for any number of workers and any killed process."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from patience import patience
 from small_sweep import content, written
+from timeouts import scaled_timeout
 
 from dyn_nodes.analysis.sweeps import workers
 from dyn_nodes.analysis.sweeps.driver import SweepError, run_sweep
@@ -26,9 +26,9 @@ from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.stability.observers import balance_observer
 
 SAME = 1e-9
-"""Runs of a sweep go through lanes, and these go alone: the difference of 0.2 s is rounding."""
-PATIENCE = 120.0
-"""Wall time for what takes seconds on a free computer, s."""
+"""Tolerance between runs in lanes and single runs: the difference of 0.2 s is rounding."""
+TIMEOUT = 120.0
+"""Timeout of tasks that take seconds on an idle computer, s."""
 
 
 @pytest.fixture(scope='module')
@@ -43,8 +43,8 @@ def undisturbed(sweep, tmp_path_factory):
     return directory
 
 
-def test_a_sweep_is_its_runs_one_by_one(sweep, undisturbed):
-    """The runs by hand: parameters, start, levers and outcomes without the sweep's own code."""
+def test_a_sweep_equals_single_runs(sweep, undisturbed):
+    """Explicit runs: parameters, start, levers and outcomes without the code of the sweep."""
     rows = pq.read_table(undisturbed / 'parts').to_pylist()
     assert [row['run'] for row in rows] == list(range(40))
     machine = sweep.machine()
@@ -97,7 +97,7 @@ def test_a_finished_sweep_runs_nothing_again(sweep, undisturbed):
 @pytest.mark.parametrize(
     'damage', ['cut line', 'no line end', 'no manifest', 'no part', 'cut part', 'unfinished part', 'foreign line']
 )
-def test_what_an_interruption_leaves_is_completed_to_the_same_bytes(sweep, undisturbed, tmp_path, damage):
+def test_an_interrupted_sweep_is_completed_to_the_same_bytes(sweep, undisturbed, tmp_path, damage):
     for name, data in content(undisturbed).items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(data)
@@ -123,7 +123,7 @@ def test_what_an_interruption_leaves_is_completed_to_the_same_bytes(sweep, undis
     assert content(tmp_path) == content(undisturbed)
 
 
-def test_the_directory_of_another_sweep_is_refused(undisturbed, tmp_path):
+def test_the_directory_of_another_sweep_is_rejected(undisturbed, tmp_path):
     other = load_sweep(written(tmp_path, duration='duration: 0.1'))
     before = content(undisturbed)
     with pytest.raises(SweepError, match='expected this sweep or an empty directory, found another sweep'):
@@ -131,23 +131,23 @@ def test_the_directory_of_another_sweep_is_refused(undisturbed, tmp_path):
     assert content(undisturbed) == before
 
 
-def test_a_second_driver_is_refused(sweep, tmp_path):
+def test_a_second_driver_is_rejected(sweep, tmp_path):
     with Store(tmp_path, sweep), pytest.raises(SweepError, match='expected no other driver'):
         run_sweep(sweep, tmp_path, LocalWorkers(1))
 
 
 def ends(*_: object) -> None:
-    """Stand for `run_part` in a process that does not last."""
+    """Replace `run_part` in a process that dies."""
     os._exit(3)
 
 
-def test_processes_that_end_again_and_again_end_the_sweep_with_their_runs(sweep, monkeypatch):
+def test_processes_that_end_repeatedly_end_the_sweep_with_their_runs(sweep, monkeypatch):
     monkeypatch.setattr(workers, 'run_part', ends)
     with pytest.raises(WorkersLostError, match='found 6 losses in a row while they had runs 0 to 15'):
         list(LocalWorkers(2).results(sweep, range(sweep.parts)))
 
 
-def test_a_machine_that_cannot_stand_at_the_start_is_a_result(tmp_path):
+def test_a_machine_without_rest_at_the_start_is_a_result(tmp_path):
     text = '  slope: {machine: slope.pitch, values: [0.0, 0.9]}'
     sweep = load_sweep(written(tmp_path, slope=text, design='design: {kind: monte_carlo, runs: 8, seed: 1}'))
     trials = Trials(sweep)
@@ -161,7 +161,7 @@ def test_a_machine_that_cannot_stand_at_the_start_is_a_result(tmp_path):
     assert {len(row) for row in rows} == {len(rows[0])}
 
 
-def test_a_run_that_overturns_says_so(tmp_path):
+def test_an_overturned_run_is_reported(tmp_path):
     text = """name: over
 machine: log_loader
 task: pick_and_place_recovery
@@ -194,7 +194,7 @@ def _replaced(path: Path, old: str, new: str) -> Path:
 # -- processes that are killed ---------------------------------------------------------------------------------------
 
 LONG = {'step': 'step: 0.00002', 'design': 'design: {kind: sobol, runs: 160, seed: 2}'}
-"""A run takes 20 ms or more, so that there is time to kill."""
+"""Least time of a run, 20 ms, so that there is time to kill."""
 
 
 def _driver(path: Path, out: Path) -> subprocess.Popen:
@@ -208,7 +208,7 @@ def _children(process: int) -> list[int]:
 
 
 def _until(condition, driver=None):
-    end = time.monotonic() + patience(PATIENCE)
+    end = time.monotonic() + scaled_timeout(TIMEOUT)
     while not condition():
         assert driver is None or driver.poll() is None, driver.stderr.read()
         assert time.monotonic() < end, 'nothing came of it'
@@ -224,7 +224,7 @@ def _alive(process: int) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path('/proc/self/task').exists(), reason='reads /proc')
-def test_a_worker_and_the_driver_that_are_killed_lose_and_double_nothing(tmp_path):
+def test_killed_workers_and_drivers_lose_and_duplicate_nothing(tmp_path):
     path, out = written(tmp_path, **LONG), tmp_path / 'out'
     sweep = load_sweep(path)
     run_sweep(sweep, tmp_path / 'undisturbed', LocalWorkers(1))
@@ -244,13 +244,13 @@ def test_a_worker_and_the_driver_that_are_killed_lose_and_double_nothing(tmp_pat
         driver.kill()
         driver.wait()
     assert 1 < lines() < sweep.parts, 'the driver was to be killed in between'
-    _until(lambda: not any(map(_alive, workers)))  # nobody is left behind
+    _until(lambda: not any(map(_alive, workers)))  # no process remains
     again = _driver(path, out)
-    assert again.wait(patience(PATIENCE)) == 0, again.stderr.read()
+    assert again.wait(scaled_timeout(TIMEOUT)) == 0, again.stderr.read()
     assert content(out) == content(tmp_path / 'undisturbed')
 
 
-def test_the_command_gives_what_it_has_done_as_json(tmp_path):
+def test_the_command_prints_its_results_as_json(tmp_path):
     path, out = written(tmp_path), tmp_path / 'out'
     arguments = [sys.executable, '-m', 'dyn_nodes.cli', 'sweep', str(path), '--out', str(out), '--jobs', '1', '--json']
     content = json.loads(subprocess.run(arguments, capture_output=True, text=True, check=True).stdout)

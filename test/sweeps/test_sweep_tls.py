@@ -1,4 +1,4 @@
-"""The commands of docs/how_to/sweeps.md for a cluster with TLS, and a client that has no key."""
+"""The commands of docs/how_to/sweeps.md for a cluster with TLS, and a client without a key."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _free_port() -> int:
 
 
 def _commands(port: int, sweep: Path) -> str:
-    """The lines of the page, with another port and sweep; at the end the shell waits for a line on stdin."""
+    """Return the lines of the page with another port and sweep; at the end the shell waits for a line on stdin."""
     (block,) = re.findall(r'^```sh\n(openssl .*?)^```', PAGE.read_text(), re.MULTILINE | re.DOTALL)
     assert 'log_loader_tip_over' in block
     text = block.replace('8786', str(port)).replace('log_loader_tip_over', str(sweep))
@@ -40,7 +40,7 @@ def _commands(port: int, sweep: Path) -> str:
 
 
 def _addresses(process: psutil.Process) -> set[str]:
-    """Addresses on which a process and its children listen."""
+    """Return the listening addresses of a process and its children."""
     everyone = [process, *process.children(recursive=True)]
     return {
         connection.laddr.ip
@@ -52,7 +52,7 @@ def _addresses(process: psutil.Process) -> set[str]:
 
 @pytest.fixture
 def tls_cluster(tmp_path):
-    """Address of a scheduler that the page's commands have started, and their shell."""
+    """Return the address of a scheduler started by the commands of the page, and their shell."""
     port, sweep = _free_port(), written(tmp_path, duration='duration: 0.05')
     paths = f'{Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}'
     shell = subprocess.Popen(

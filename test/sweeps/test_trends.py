@@ -35,7 +35,7 @@ def test_each_point_is_run_with_the_first_values_and_then_with_each_other_one():
 
 
 def test_a_trend_compares_runs_of_the_same_point():
-    """Twice a value is higher in every point, though points differ by more; -z / 6 is lower where x > 0.5."""
+    """Twice a value is higher at every point, although points differ more; -z / 6 is lower for x > 0.5."""
     by_value = {(trend.factor, trend.value): trend for trend in trends(results(lambda x, y, z: 0.1 + x * y), 'peak')}
     assert list(by_value) == [('y', 0.5), ('y', 2.0), ('z', 3.0)]
     assert (by_value['y', 0.5].lower, by_value['y', 2.0].higher) == (1.0, 1.0)
@@ -55,7 +55,7 @@ def test_points_are_counted_by_their_first_run():
     assert trends(flags, 'peak', ['peak'])[1].points == (flags.column('x').reshape(200, 4)[:, 0] > 0.3).sum()
 
 
-def test_points_without_an_outcome_or_without_all_runs_are_left_out():
+def test_points_without_an_outcome_or_without_all_runs_are_omitted():
     made = results(lambda x, y, z: np.where((x < 0.5) & (y > 1.0), np.nan, x))
     part = made._replace(table=made.table.slice(0, 4 * 50 + 3))
     result = trends(part, 'peak')
@@ -73,7 +73,7 @@ def test_points_without_an_outcome_or_without_all_runs_are_left_out():
         ('a b', "expected a flag, or name>number or name<number, found 'a b'"),
     ],
 )
-def test_a_condition_that_is_none_says_so(text, expected):
+def test_an_invalid_condition_is_reported(text, expected):
     with pytest.raises(ConditionError) as caught:
         trends(results(lambda x, y, z: x), 'peak', [text])
     assert str(caught.value) == expected
@@ -103,7 +103,7 @@ def test_independent_runs_are_the_first_of_each_point():
         ('{kind: sobol, runs: 2000000, varied: [swing]}', 'at most 5000000 runs, found 6000000'),
     ],
 )
-def test_what_cannot_vary_one_at_a_time_is_a_fault(tmp_path, design, expected):
+def test_factors_that_cannot_vary_one_at_a_time_are_errors(tmp_path, design, expected):
     with pytest.raises(MachineError, match=expected):
         load_sweep(written(tmp_path, design=f'design: {design}'))
 
@@ -143,7 +143,7 @@ def test_later_segments_keep_their_distances(key, value, times, duration):
     assert [segment.ramp for segment in task.segments] == [0.5, 0.5, 0.25]
 
 
-def test_a_ramp_moves_nothing_and_what_is_no_task_is_an_error():
+def test_a_ramp_moves_nothing_and_an_invalid_task_is_an_error():
     task = case_of([Factor('x', 'timing', 'b/ramp')], [0.7], PROFILE).profile
     assert [segment.ramp for segment in task.segments] == [0.5, 0.7, 0.25]
     assert task.duration == 16.0
@@ -152,7 +152,7 @@ def test_a_ramp_moves_nothing_and_what_is_no_task_is_an_error():
             case_of([Factor('x', 'timing', key)], [value], PROFILE)
 
 
-def test_times_of_segments_that_are_not_there_are_faults(tmp_path):
+def test_times_of_missing_segments_are_errors(tmp_path):
     text = '  swing: {timing: reach/lenght, values: [3.0]}'
     with pytest.raises(MachineError, match=r"a segment's name/wait, /length, /ramp, found .*reach/length"):
         load_sweep(written(tmp_path, swing=text, levers='task: pick_and_place_recovery'))

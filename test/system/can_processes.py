@@ -1,4 +1,4 @@
-"""Fixtures of tests that speak to the processes of a bus: a node of the test, and what starts and ends processes."""
+"""Fixtures of tests with CAN processes: a node of the test, and start and end of processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Tester = importlib.import_module('node_testing').Tester
 
 @pytest.fixture
 def tester(monkeypatch):
-    """A node of the test on a domain that only its processes share."""
+    """Return a node on a domain shared only with the processes of the test."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
     monkeypatch.setenv('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     context = Context()
@@ -31,10 +31,10 @@ def tester(monkeypatch):
 
 @pytest.fixture
 def start(tmp_path):
-    """Start a module with its words; its output goes to `process_<k>.log` of the test's directory."""
+    """Start a module with arguments; its output is written to `process_<k>.log` in the directory of the test."""
     started = []
 
-    def begin(*words):
+    def start_process(*words):
         environment = {**os.environ, 'DYN_NODES_MIDDLEWARE': RUNTIME}
         module, *words = map(str, words)
         with (tmp_path / f'process_{len(started)}.log').open('w') as log:
@@ -42,5 +42,5 @@ def start(tmp_path):
         started.append(process)
         return process
 
-    yield begin
+    yield start_process
     end(*started)

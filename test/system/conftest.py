@@ -7,7 +7,7 @@ from harness import Probe, Processes
 
 @pytest.fixture
 def domain() -> int:
-    """A domain of its own for every test: a killed node is remembered on its domain until its lease runs out."""
+    """Use a separate domain for every test: a killed node stays on its domain until its lease expires."""
     return next_domain()
 
 

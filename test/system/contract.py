@@ -1,4 +1,4 @@
-"""The contract of the nodes (DESIGN, section 5) as tables, and what a sane message of each topic looks like."""
+"""The contract of the nodes (DESIGN, section 5) as tables, with checks of the messages of each topic."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ Check = Callable[[Any], object]
 
 @dataclass(frozen=True)
 class Output:
-    """A topic that a node publishes, and what a message of it must hold."""
+    """A published topic of a node, and the check of its messages."""
 
     topic: str
     type: str
     check: Check
     latched: bool = False
     settles: bool = False
-    """A good message comes in time, others may come too: from other nodes, or while an estimate settles."""
-    silent: bool = False
-    """Something must happen first: only who publishes it is checked."""
+    """A good message arrives in time; others may arrive too: from other nodes, or while an estimate settles."""
+    event_driven: bool = False
+    """Published only on an event: only the publisher is checked."""
 
 
 def finite(values: Any) -> bool:
@@ -62,15 +62,17 @@ def transforms(parent: str, child: str) -> Check:
 
 
 def fixed_frames(msg: Any) -> bool:
-    """Every fixed joint of the URDF, where the URDF has it; there are no others."""
-    told = {(t.header.frame_id, t.child_frame_id): vector(t.transform.translation) for t in msg.transforms}
+    """Return whether the message has exactly the fixed joints of the URDF, at their poses."""
+    published = {(t.header.frame_id, t.child_frame_id): vector(t.transform.translation) for t in msg.transforms}
     wanted = {(joint.parent, joint.child): joint.origin[:3, 3] for joint in MACHINE.joints if not joint.movable}
-    return set(told) == set(wanted) and all(np.allclose(told[ends], wanted[ends], atol=1e-12) for ends in wanted)
+    return set(published) == set(wanted) and all(
+        np.allclose(published[ends], wanted[ends], atol=1e-12) for ends in wanted
+    )
 
 
 def imu(msg: Any) -> bool:
-    turn, felt = msg.orientation, vector(msg.linear_acceleration)
-    is_level = np.linalg.norm(felt - [0.0, 0.0, 9.81]) < 2.0  # the machine stands on level ground
+    turn, force = msg.orientation, vector(msg.linear_acceleration)
+    is_level = np.linalg.norm(force - [0.0, 0.0, 9.81]) < 2.0  # the machine stands on level ground
     return (
         msg.header.frame_id == MACHINE.base.link
         and abs(np.linalg.norm([turn.x, turn.y, turn.z, turn.w]) - 1.0) < 1e-9
@@ -80,7 +82,7 @@ def imu(msg: Any) -> bool:
 
 
 def reset_event(msg: Any) -> bool:
-    """Somebody has put the machine back: who, what, when."""
+    """Check the event of a reset pose: source, pose, time."""
     values = {pair.key: pair.value for pair in msg.values}
     return msg.name.endswith('dynamics_node: reset') and bool(msg.message) and float(values['time']) >= 0.0
 
@@ -141,7 +143,7 @@ def margin_topic(measure: str) -> str:
 
 
 def balance_outputs(measures: Sequence[str], frame: str, prefix: str = '') -> list[Output]:
-    """What every node that tells reactions and margins publishes."""
+    """Return topics of every node that publishes reactions and margins."""
     start, frame_prefix = (f'{prefix}/', f'{prefix}_') if prefix else ('', '')
     made = [
         Output(f'{start}markers', 'visualization_msgs/msg/MarkerArray', markers_in(frame)),
@@ -181,7 +183,7 @@ DYNAMICS = [
 ]
 HYDRAULICS = [
     Output('joint_command', STATES, efforts),
-    Output('events', STATUS, bool, silent=True),
+    Output('events', STATUS, bool, event_driven=True),
     *(
         Output(f'hydraulics/{name}/{quantity}', 'sensor_msgs/msg/FluidPressure', pressure)
         for name in ACTUATORS
@@ -219,16 +221,16 @@ CARTESIAN = [
     Output('hand_error', FLOAT, lambda msg: 0.0 <= msg.data < 0.05, settles=True),
 ]
 BRIDGE = [
-    Output('joint_states', STATES, bool, silent=True),
-    Output('imu', IMU, bool, silent=True),
+    Output('joint_states', STATES, bool, event_driven=True),
+    Output('imu', IMU, bool, event_driven=True),
     *(
-        Output(f'hydraulics/{name}/{line}', 'sensor_msgs/msg/FluidPressure', bool, silent=True)
+        Output(f'hydraulics/{name}/{line}', 'sensor_msgs/msg/FluidPressure', bool, event_driven=True)
         for name in ACTUATORS
         for line in (('head_pressure', 'rod_pressure') if name in CYLINDERS else ('pressure_a', 'pressure_b'))
     ),
-    *(Output(f'wheel_loads/{wheel}', FLOAT, bool, silent=True) for wheel in WHEELS),
-    Output('can/valve_commands', ARRAY, volts, silent=True),
-    Output('can/levers', ARRAY, volts, silent=True),
+    *(Output(f'wheel_loads/{wheel}', FLOAT, bool, event_driven=True) for wheel in WHEELS),
+    Output('can/valve_commands', ARRAY, volts, event_driven=True),
+    Output('can/levers', ARRAY, volts, event_driven=True),
     Output('can/state', 'std_msgs/msg/String', lambda msg: msg.data == 'shadow', latched=True),
 ]
 OUTPUTS = {
@@ -240,17 +242,17 @@ OUTPUTS = {
     'tip_over_governor_node': GOVERNOR,
     'teleop_node': [Output('valve_commands_in', ARRAY, volts)],
     'can_bridge_node': BRIDGE,
-    'viewer_node': [Output('payload', FLOAT, bool, silent=True)],
+    'viewer_node': [Output('payload', FLOAT, bool, event_driven=True)],
 }
-"""Of every node; those that all nodes have, /rosout, /parameter_events and /diagnostics, apart."""
+"""Topics of every node without the common ones: /rosout, /parameter_events and /diagnostics."""
 NAMESPACES = {
     'tip_over_governor_node': 'b',
     'teleop_node': 'b',
     'cartesian_controller_node': 'c',
     'can_bridge_node': 'd',
 }
-"""Where a node runs; the others in `a`. Teleop drives the machine of `b` through the governor; in `c` a node holds the
-hand of the machine of `a`, which does not take its commands; in `d` a bridge listens to a silent bus."""
+"""Namespaces of the nodes outside `a`. Teleop drives the machine of `b` through the governor; in `c` a node holds
+the hand of the machine of `a`, which ignores its commands; in `d` a bridge subscribes to an idle bus."""
 INPUTS = {
     'dynamics_node': {'joint_command': STATES, 'payload': FLOAT},
     'hydraulic_actuator_node': {'joint_states': STATES, 'valve_commands': ARRAY},
@@ -300,7 +302,7 @@ SERVICES = {
     'hydraulic_actuator_node': {'reset': 'std_srvs/srv/Trigger'},
     'can_bridge_node': {'arm': 'std_srvs/srv/SetBool', 'activate': 'std_srvs/srv/SetBool'},
 }
-"""Under the node's name; those of parameters, which every node has, apart."""
+"""Services under the node's name, without the parameter services of every node."""
 DIAGNOSTICS = {
     'dynamics_node': ('simulation', 'commands', 'stability'),
     'hydraulic_actuator_node': (),

@@ -1,4 +1,4 @@
-"""Real node processes on a domain of their own, and a probe that listens to them."""
+"""Node processes on a separate domain, and a probe that subscribes to their topics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from asking import Question
 from forking import ForkedProcess, start_module
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import Context, DurabilityPolicy, Node, QoSProfile, SingleThreadedExecutor, message
 from dyn_nodes.nodes.transforms import TFMessage
@@ -30,33 +30,33 @@ HAS_FRAMES = TFMessage is not None
 
 
 def interrupt(process: Process) -> None:
-    """Send what Ctrl-C sends to a process that runs; one that is frozen takes it once it goes on."""
+    """Send SIGINT to a running process; a stopped one receives it when it continues."""
     if process.poll() is None:
         process.send_signal(signal.SIGCONT)
         process.send_signal(signal.SIGINT)
 
 
 def end(*processes: Process, seconds: float = 20.0) -> None:
-    """Interrupt processes; one that does not end in so many seconds is killed, with its group where it leads one."""
+    """Interrupt processes; kill those that do not end in time, with the process groups that they lead."""
     for process in processes:
         interrupt(process)
     for process in processes:
         try:
-            process.wait(patience(seconds))
+            process.wait(scaled_timeout(seconds))
         except subprocess.TimeoutExpired:
             if os.getpgid(process.pid) == process.pid:
                 os.killpg(process.pid, signal.SIGKILL)
             process.kill()
-            process.wait(patience(10))
+            process.wait(scaled_timeout(10))
 
 
 def launched(domain: int, *words: str, seconds: float = 280.0) -> str:
-    """Return what `dyn-nodes launch` with these words prints until its run is over."""
+    """Return the output of `dyn-nodes launch` with these arguments until the end of its run."""
     command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
-    text = ended.stdout + ended.stderr
-    assert ended.returncode == 0, text
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
+    text = run.stdout + run.stderr
+    assert run.returncode == 0, text
     assert 'Traceback' not in text
     return text
 
@@ -69,7 +69,7 @@ class Processes:
         self.running: dict[str, Process] = {}
 
     def start(self, node: str, remapped: dict[str, str] | None = None, **parameters: object) -> None:
-        """Start a node; one that watches ages is told that the machine is simulated, unless its partner is external."""
+        """Start a node; if it checks ages, configure it for a simulated machine unless its partner is external."""
         words = ['--ros-args']
         if node in WATCHING_AGES and parameters.get('partner') != 'external':
             parameters = {'use_sim_time': True, **parameters}
@@ -85,7 +85,7 @@ class Processes:
 
     def kill(self, node: str) -> None:
         self.running[node].send_signal(signal.SIGKILL)
-        self.running.pop(node).wait(patience(10))
+        self.running.pop(node).wait(scaled_timeout(10))
 
     def freeze(self, node: str) -> None:
         self.running[node].send_signal(signal.SIGSTOP)
@@ -95,7 +95,7 @@ class Processes:
 
     def wait(self, node: str, timeout: float) -> int:
         try:
-            return self.running[node].wait(patience(timeout))
+            return self.running[node].wait(scaled_timeout(timeout))
         except subprocess.TimeoutExpired:
             raise AssertionError(f'{node} still runs after {timeout:g} s:\n{self.log(node)}') from None
 
@@ -115,7 +115,7 @@ def literal(value: object) -> str:
 
 
 class Probe:
-    """A node in the test's own process, spun by a thread; keeps the last message of each topic."""
+    """A node in the process of the test, spun by a thread; stores the last message of each topic."""
 
     def __init__(self, domain: int) -> None:
         self.context = Context()
@@ -151,17 +151,17 @@ class Probe:
 
         self.node.create_subscription(message(kind), topic, keep, QoSProfile(depth=100, durability=durability))
 
-    def until(self, condition, what: str, timeout: float = 20.0) -> None:
-        end = time.monotonic() + patience(timeout)
+    def until(self, condition, event: str, timeout: float = 20.0) -> None:
+        end = time.monotonic() + scaled_timeout(timeout)
         while time.monotonic() < end:
-            with contextlib.suppress(KeyError):  # of `last`: that topic has not arrived yet
+            with contextlib.suppress(KeyError):  # of `last`: no message of that topic has arrived yet
                 if condition():
                     return
             time.sleep(0.02)
-        raise AssertionError(f'{what} has not happened in {timeout:g} s; health: {self.health}')
+        raise AssertionError(f'{event} has not happened in {timeout:g} s; health: {self.health}')
 
     def ask(self, kind: type, name: str, request: object, once: bool = False, timeout: float = 120.0) -> object:
-        """Return the answer of a service; `once`: the request must not be sent twice."""
+        """Return the response of a service; `once`: never repeat the request."""
         client = self.node.create_client(kind, name)
         question = Question(client, request, once)
         self.until(question.is_answered, f'an answer of {name}', timeout)

@@ -1,4 +1,4 @@
-"""An omnidirectional vehicle with an arm through real processes, as in docs/tutorials/drive_a_vehicle.md.
+"""An omnidirectional vehicle with an arm as processes, as in docs/tutorials/drive_a_vehicle.md.
 
 It drives and reaches at once, its margins warn before its wheels lift when it brakes hard, and its bag replays.
 """
@@ -32,7 +32,7 @@ SPEED = 1.5
 
 
 class Driver:
-    """Drives ahead until it brakes, and has the arm reach out on the way."""
+    """Drives ahead with a reaching arm until it brakes."""
 
     def __init__(self, probe) -> None:
         self.time, self.reaching = 0.0, False
@@ -55,7 +55,7 @@ class Driver:
 
 @pytest.fixture
 def bag(processes, probe, tmp_path) -> Path:
-    """The bag of a run in which the vehicle brakes as hard as its motors can, with 8 kg held out ahead."""
+    """Return the bag of a run with full braking and 8 kg held out ahead."""
     Driver(probe)
     directory = tmp_path / 'bag'
     processes.start('recorder_node', directory=directory, use_sim_time=True)
@@ -81,12 +81,12 @@ def read(bag: Path, *topics: str) -> dict[str, list[tuple[float, object]]]:
 @pytest.mark.slow
 def test_it_drives_and_reaches_warns_lifts_and_replays(bag, processes, probe, domain):
     topics = ('/odom', '/joint_states', '/diagnostics', '/events', '/stability/load_share')
-    told = read(bag, *topics)
+    messages = read(bag, *topics)
 
     # cmd_vel and joint_trajectory together
-    driven = {round(t, 3): msg.twist.twist.linear.x for t, msg in told['/odom']}
+    driven = {round(t, 3): msg.twist.twist.linear.x for t, msg in messages['/odom']}
     assert driven[BRAKES - 0.1] == pytest.approx(SPEED, abs=0.03)
-    states = {round(t, 3): dict(zip(msg.name, msg.position)) for t, msg in told['/joint_states']}
+    states = {round(t, 3): dict(zip(msg.name, msg.position)) for t, msg in messages['/joint_states']}
     held = [states[BRAKES - 0.1][joint] for joint in ARM]
     np.testing.assert_allclose(held, OUT, atol=0.02)
     assert abs(states[0.0]['arm_elbow'] - OUT[2]) > 1.0
@@ -94,28 +94,30 @@ def test_it_drives_and_reaches_warns_lifts_and_replays(bag, processes, probe, do
     assert abs(states[0.7]['arm_elbow'] - OUT[2]) > 0.3
 
     # the margin warns before a wheel lifts
-    lifts = [t for t, msg in told['/events'] if msg.name.endswith('lift_off') and t > BRAKES]
+    lifts = [t for t, msg in messages['/events'] if msg.name.endswith('lift_off') and t > BRAKES]
     warnings = {
         seconds_of_stamp(msg.header.stamp): status.message
-        for _, msg in told['/diagnostics']
+        for _, msg in messages['/diagnostics']
         for status in msg.status
         if status.name == 'dynamics_node: stability' and status.message.startswith('danger: ')
     }
     assert lifts, 'no wheel lifted'
     first = min(t for t in warnings if t > BRAKES)
-    values = {key.key: key.value for _, msg in told['/events'] if msg.name.endswith('lift_off') for key in msg.values}
+    values = {
+        key.key: key.value for _, msg in messages['/events'] if msg.name.endswith('lift_off') for key in msg.values
+    }
     assert values['wheel'].startswith('rear')
     lead = min(lifts) - first
     print(f'{warnings[first]!r} {1e3 * lead:.1f} ms before the lift-off at {min(lifts):.4f} s')
     assert lead > 0.004
 
-    # its bag replays, with the margins that were recorded
-    recorded = [msg.data for _, msg in told['/stability/load_share']]
-    heard: list[float] = []
+    # its bag replays with the recorded margins
+    recorded = [msg.data for _, msg in messages['/stability/load_share']]
+    replayed: list[float] = []
     probe.node.create_subscription(
         message('std_msgs/msg/Float64'),
         'stability/load_share',
-        lambda msg: heard.append(msg.data),
+        lambda msg: replayed.append(msg.data),
         QoSProfile(depth=5000),
     )
     command = ['bag', 'play', str(bag), '--rate', '2', '--wait-for-subscribers', '--topics', '/stability/load_share']
@@ -124,5 +126,5 @@ def test_it_drives_and_reaches_warns_lifts_and_replays(bag, processes, probe, do
         [sys.executable, '-m', 'dyn_nodes.cli', *command], env=environment, capture_output=True, timeout=60
     )
     assert play.returncode == 0, play.stderr.decode()
-    probe.until(lambda: len(heard) >= len(recorded), 'the replay')
-    assert heard == recorded
+    probe.until(lambda: len(replayed) >= len(recorded), 'the replay')
+    assert replayed == recorded

@@ -1,4 +1,4 @@
-"""A simulated log-loader behind a bus and a bridge at its other end, over two serial ports joined by a wire."""
+"""A simulated log-loader behind a bus with a bridge at the other end, over two connected serial ports."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('cantools')
 pytest.importorskip('can')
@@ -29,7 +29,7 @@ Volts, SetBool = message('std_msgs/msg/Float64MultiArray'), service('std_srvs/sr
 
 @pytest.fixture
 def mapping(tmp_path):
-    """The mapping of the package with the patience that a busy computer needs."""
+    """Return the mapping of the package with timeouts for a busy computer."""
     source = Path(__file__).resolve().parents[2] / 'config' / 'can'
     text = (source / 'log_loader.yaml').read_text()
     assert 'timeout: 0.1' in text
@@ -52,7 +52,7 @@ def test_the_motion_of_the_simulation_comes_over_the_bus_and_its_loss_disarms(li
     unit = start(*bridge_words(mapping, 'machine', line[0], '-p', 'command_timeout:=5.0'))
     start(*bridge_words(mapping, 'bridge', line[1]))
     truth = tester.listen('sensor_msgs/msg/JointState', '/machine/joint_states')
-    found = tester.listen('sensor_msgs/msg/JointState', '/bridge/joint_states')
+    received = tester.listen('sensor_msgs/msg/JointState', '/bridge/joint_states')
     states = tester.listen('std_msgs/msg/String', '/bridge/can/state')
     loads = [
         tester.listen('std_msgs/msg/Float64', f'/bridge/wheel_loads/{side}')
@@ -60,22 +60,23 @@ def test_the_motion_of_the_simulation_comes_over_the_bus_and_its_loss_disarms(li
     ]
     levers = tester.speak('std_msgs/msg/Float64MultiArray', '/bridge/valve_commands', 10)
     clients = {
-        what: tester.node.create_client(SetBool, f'/bridge/can_bridge_node/{what}') for what in ('arm', 'activate')
+        service_name: tester.node.create_client(SetBool, f'/bridge/can_bridge_node/{service_name}')
+        for service_name in ('arm', 'activate')
     }
 
     def until(condition, swing=0.0, seconds=40.0):
-        end = time.monotonic() + patience(seconds)
+        end = time.monotonic() + scaled_timeout(seconds)
         while not condition():
             assert time.monotonic() < end, [msg.data for msg in states]
             levers.publish(Volts(data=[0.0, 0.0, swing]))
             tester.for_seconds(0.02)
 
-    def ask(what):
+    def ask(service_name):
         answers = []
 
         def agreed():
-            if clients[what].service_is_ready() and (not answers or answers[-1].done()):
-                answers.append(clients[what].call_async(SetBool.Request(data=True)))
+            if clients[service_name].service_is_ready() and (not answers or answers[-1].done()):
+                answers.append(clients[service_name].call_async(SetBool.Request(data=True)))
             return any(answer.done() and answer.result().success for answer in answers)
 
         until(agreed)
@@ -83,17 +84,17 @@ def test_the_motion_of_the_simulation_comes_over_the_bus_and_its_loss_disarms(li
     def equal():
         order = [list(truth[-1].name).index(name) for name in JOINTS]
         wanted = np.array(truth[-1].position)[order]
-        return (np.abs(np.array(found[-1].position) - wanted) <= 0.51 * np.array(STEPS) + 1e-5).all()
+        return (np.abs(np.array(received[-1].position) - wanted) <= 0.51 * np.array(STEPS) + 1e-5).all()
 
-    until(lambda: truth and found and all(loads))
+    until(lambda: truth and received and all(loads))
     until(equal)
     machine = machine_of('log_loader', '')
     weight = 9.81 * (sum(link.mass for link in machine.links) + machine.payload.mass)
     assert sum(box[-1].data for box in loads) == pytest.approx(weight, rel=0.02)
     ask('arm')
     ask('activate')
-    begin = found[-1].position[0]
-    until(lambda: abs(found[-1].position[0] - begin) > 0.2, swing=4.0)
+    initial = received[-1].position[0]
+    until(lambda: abs(received[-1].position[0] - initial) > 0.2, swing=4.0)
     until(lambda: abs(truth[-1].velocity[list(truth[-1].name).index('swing_joint')]) < 1e-4 and equal())
     assert states[-1].data == 'active'
     unit.kill()

@@ -2,8 +2,7 @@
 
     CAN_SECONDS=600 pytest -m slow -s test/system/test_can_rate.py
 
-prints what was measured. Machine, bridges, monitor and governor are processes; between the two sides there are
-frames only.
+prints the measurements. Machine, bridges, monitor and governor are processes; the two sides exchange only frames.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('cantools')
 pytest.importorskip('can')
@@ -38,17 +37,17 @@ JOINTS = ('swing_joint', 'boom_joint', 'stick_joint')
 STEPS = np.array([1.8e-4, 8.4e-5, 3.6e-4])
 """rad, one step of the signals (`dyn-nodes check config/can/log_loader.yaml`)."""
 COMPLETING = (b't1018', b't1008')
-"""Start of the frames of joint velocities and positions as text: the later one completes joint states."""
+"""Text prefixes of the frames of joint velocities and positions: the later one completes joint states."""
 
 
 class Wire:
-    """Joins two serial ports, and keeps when frames of joints passed and how many of all did.
+    """Connects two serial ports; records the times of joint frames and the number of all frames.
 
     Attributes:
         ports: their names.
         passed: times of the frames that complete joint states, s.
         frames: of both directions.
-        blocked: writes of which the other end took nothing.
+        blocked: writes that the other end did not accept.
     """
 
     def __init__(self) -> None:
@@ -61,12 +60,12 @@ class Wire:
         self.passed: list[float] = []
         self.frames = self.blocked = 0
         self._rest = [b'', b'']
-        self._ended = threading.Event()
+        self._closed = threading.Event()
         self._thread = threading.Thread(target=self._relay)
         self._thread.start()
 
     def _relay(self) -> None:
-        while not self._ended.is_set():
+        while not self._closed.is_set():
             for ready in select.select(self.masters, [], [], 0.05)[0]:
                 side = self.masters.index(ready)
                 with contextlib.suppress(BlockingIOError):
@@ -90,7 +89,7 @@ class Wire:
         self.passed += [now for text in frames if text[:5] in COMPLETING]
 
     def close(self) -> None:
-        self._ended.set()
+        self._closed.set()
         self._thread.join()
         for end in (*self.masters, *self.slaves):
             os.close(end)
@@ -105,7 +104,7 @@ def wire():
 
 @pytest.fixture
 def mapping(tmp_path):
-    """The mapping of the package, its messages twice as often, with the patience that a busy computer needs."""
+    """Return the mapping of the package at twice the rate, with timeouts for a busy computer."""
     source = Path(__file__).resolve().parents[2] / 'config' / 'can'
     bus, text = (source / 'log_loader.dbc').read_text(), (source / 'log_loader.yaml').read_text()
     for before, after in ((' 10;', ' 5;'), (' 20;', ' 10;'), (' 50;', ' 25;')):
@@ -113,7 +112,7 @@ def mapping(tmp_path):
     assert bus.count(' 5;') == 5
     (tmp_path / 'log_loader.dbc').write_text(bus)
     path = tmp_path / 'log_loader.yaml'
-    # a simulation that a busy computer holds up catches up faster than the machine could move
+    # a delayed simulation catches up faster than the machine could move
     path.write_text(text.replace('timeout: 0.1', 'timeout: 3.0').replace(', max_rate: 3.0', ''))
     return path
 
@@ -126,12 +125,12 @@ def bridge(mapping, role, port):
 
 
 class Far:
-    """The side that sees frames only: levers in, state and measurements of the bridge and of the governor out."""
+    """The side with frames only: levers in, state and measurements of bridge and governor out."""
 
     def __init__(self, tester) -> None:
         self.tester = tester
         self.truth = tester.listen('sensor_msgs/msg/JointState', '/machine/joint_states')
-        self.found = tester.listen('sensor_msgs/msg/JointState', '/bridge/joint_states')
+        self.received = tester.listen('sensor_msgs/msg/JointState', '/bridge/joint_states')
         self.states = tester.listen('std_msgs/msg/String', '/bridge/can/state')
         self.passed = tester.listen('std_msgs/msg/Float64MultiArray', '/bridge/valve_commands')
         self.margins = tester.listen('std_msgs/msg/Float64', '/bridge/stability/force_angle')
@@ -139,7 +138,7 @@ class Far:
         self.levers = tester.speak('std_msgs/msg/Float64MultiArray', '/bridge/valve_commands_in', 10)
 
     def until(self, condition, seconds=70.0):
-        end = time.monotonic() + patience(seconds)
+        end = time.monotonic() + scaled_timeout(seconds)
         while not condition():
             assert time.monotonic() < end, [msg.data for msg in self.states]
             self.move(0.0)
@@ -149,8 +148,8 @@ class Far:
         self.tester.for_seconds(0.02)
 
     def arm(self) -> None:
-        for what in ('arm', 'activate'):
-            client = self.tester.node.create_client(SetBool, f'/bridge/can_bridge_node/{what}')
+        for name in ('arm', 'activate'):
+            client = self.tester.node.create_client(SetBool, f'/bridge/can_bridge_node/{name}')
             answers = []
 
             def agreed(client=client, answers=answers):
@@ -161,14 +160,14 @@ class Far:
             self.until(agreed)
 
     def counts(self) -> dict[str, int]:
-        """Return what both bridges count: frames sent and used, by node the newest value; frames lost."""
-        found: dict[str, int] = {}
+        """Return the counters of both bridges: frames sent, used and lost, newest values by node."""
+        counters: dict[str, int] = {}
         for array in self.health:
             for status in array.status:
                 values = {pair.key: int(pair.value) for pair in status.values if pair.value.isdigit()}
                 node = status.name.partition(':')[0]
-                found |= {f'{node} {key}': value for key, value in values.items() if 'frames' in key}
-        return found
+                counters |= {f'{node} {key}': value for key, value in values.items() if 'frames' in key}
+        return counters
 
 
 @pytest.mark.slow
@@ -184,24 +183,24 @@ def test_a_thousand_frames_a_second_none_lost(wire, start, tester, mapping, caps
     start('dyn_nodes.nodes.stability_monitor_node', *plan)
     start('dyn_nodes.nodes.tip_over_governor_node', *plan, '-p', 'payload:=0.0')
     far = Far(tester)
-    far.until(lambda: far.truth and far.found and far.margins and far.passed)
+    far.until(lambda: far.truth and far.received and far.margins and far.passed)
     far.arm()
     arrived: list[float] = []
     tester.node.create_subscription(
         message('sensor_msgs/msg/JointState'), '/bridge/joint_states', lambda _: arrived.append(time.monotonic()), 100
     )
     far.tester.for_seconds(1.0)
-    begin, frames, first = time.monotonic(), wire.frames, len(wire.passed)
+    started, frames, first = time.monotonic(), wire.frames, len(wire.passed)
     arrived.clear()
-    while (now := time.monotonic() - begin) < SECONDS:
+    while (now := time.monotonic() - started) < SECONDS:
         far.move(4.0 * np.sign(np.sin(2.0 * np.pi * now / 8.0)))
-    span = time.monotonic() - begin
+    span = time.monotonic() - started
     rate = (wire.frames - frames) / span
     delays = added_delays(np.array(wire.passed[first:]), np.array(arrived))
     far.until(lambda: abs(far.truth[-1].velocity[list(far.truth[-1].name).index('swing_joint')]) < 1e-4 and same(far))
     counts = far.counts()
     lost = sum(value for key, value in counts.items() if 'lost frames' in key)
-    moved = np.ptp([list(msg.position)[list(msg.name).index('swing_joint')] for msg in far.found])
+    moved = np.ptp([list(msg.position)[list(msg.name).index('swing_joint')] for msg in far.received])
     with capsys.disabled():
         print(
             f'\n{span:.0f} s: {rate:.0f} frames/s, {lost} lost, {wire.blocked} writes blocked; '
@@ -218,12 +217,12 @@ def test_a_thousand_frames_a_second_none_lost(wire, start, tester, mapping, caps
 
 def added_delays(passed: np.ndarray, arrived: np.ndarray) -> np.ndarray:
     """Return the time from the last frame on the wire to each message, s."""
-    place = np.searchsorted(passed, arrived) - 1
-    return (arrived - passed[np.maximum(place, 0)])[place >= 0]
+    index = np.searchsorted(passed, arrived) - 1
+    return (arrived - passed[np.maximum(index, 0)])[index >= 0]
 
 
 def same(far: Far) -> bool:
-    """Return whether joints are the same over topics and over frames, to half a step of the signals."""
+    """Return whether joints over topics and over frames agree to half a step of the signals."""
     order = [list(far.truth[-1].name).index(name) for name in JOINTS]
     wanted = np.array(far.truth[-1].position)[order]
-    return bool((np.abs(np.array(far.found[-1].position) - wanted) <= 0.51 * STEPS + 1e-5).all())
+    return bool((np.abs(np.array(far.received[-1].position) - wanted) <= 0.51 * STEPS + 1e-5).all())

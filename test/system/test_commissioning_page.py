@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from domains import next_domain
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('cantools')
 pytest.importorskip('can')
@@ -27,7 +27,7 @@ line, mapping_in = fixtures.line, importlib.import_module('can_testing').mapping
 
 PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'how_to' / 'commissioning.md'
 LEVERS = "dyn-nodes topic pub -r 20 -t 40 -p 0 /machine/levers '{data: [-2.0, 0.0, 4.0]}'"
-SAID = {
+EXPECTED = {
     'check config/can': 'no problems',
     'topic echo /joint_states': 'swing_joint',
     'topic echo /can/state': 'shadow',
@@ -41,16 +41,16 @@ SAID = {
     'governor report': 'interventions: ',
     'service call': 'success: true',
 }
-"""What the commands print."""
+"""Expected output of the commands."""
 
 
 def lines_of_page() -> list[str]:
     blocks = re.findall(r'^```sh\n(.*?)^```', PAGE.read_text(), re.DOTALL | re.MULTILINE)
-    return [own for block in blocks for own in block.splitlines()]
+    return [text for block in blocks for text in block.splitlines()]
 
 
 class Walker:
-    """Runs lines of the page in a directory; processes that stay go on in the background."""
+    """Runs lines of the page in a directory; persistent processes continue in the background."""
 
     def __init__(self, folder: Path, replaced: dict[str, str]) -> None:
         self.folder, self.replaced = folder, replaced
@@ -74,11 +74,11 @@ class Walker:
             )
 
     def end(self, start: str) -> None:
-        text = next(own for own in self.background if start in own)
+        text = next(command for command in self.background if start in command)
         process = self.background.pop(text)
         process.send_signal(signal.SIGINT)
         try:
-            process.wait(patience(30))
+            process.wait(scaled_timeout(30))
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -90,35 +90,35 @@ class Walker:
             env=self.environment,
             capture_output=True,
             text=True,
-            timeout=patience(300),
+            timeout=scaled_timeout(300),
             check=False,
         )
         return done.returncode, f'{text}\n{done.stdout}\n{done.stderr}'
 
-    def run(self, text: str, said: str = '') -> str:
-        status, found = self.once(text)
-        assert status == 0, f'{found}\n{self.logs()}'
-        assert said in found, f'{found}\n{self.logs()}'
-        return found
+    def run(self, text: str, expected: str = '') -> str:
+        status, output = self.once(text)
+        assert status == 0, f'{output}\n{self.logs()}'
+        assert expected in output, f'{output}\n{self.logs()}'
+        return output
 
-    def until(self, text: str, said: str) -> str:
-        """Run a line again until it prints a text: nodes have to start, and levers to be silent before `arm`."""
-        end = time.monotonic() + patience(120)
+    def until(self, text: str, expected: str) -> str:
+        """Repeat a line until it prints a text: nodes must start, and levers must time out before `arm`."""
+        end = time.monotonic() + scaled_timeout(120)
         while True:
-            status, found = self.once(text)
-            if status == 0 and said in found:
-                return found
-            assert time.monotonic() < end, f'{found}\n{self.logs()}'
+            status, output = self.once(text)
+            if status == 0 and expected in output:
+                return output
+            assert time.monotonic() < end, f'{output}\n{self.logs()}'
             time.sleep(0.5)
 
     def logs(self) -> str:
-        return '\n'.join(own.read_text()[-600:] for own in sorted(self.folder.glob('process_*.log')))
+        return '\n'.join(path.read_text()[-600:] for path in sorted(self.folder.glob('process_*.log')))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_every_command_of_the_page_does_what_the_page_says(line, tmp_path):
-    mapping = mapping_in(tmp_path, timeout='3.0')  # this computer may be busy
+def test_every_command_of_the_page_has_the_documented_effect(line, tmp_path):
+    mapping = mapping_in(tmp_path, timeout='3.0')  # the computer may be busy
     walker = Walker(
         tmp_path, {'/tmp/bus_a': line[0], '/tmp/bus_b': line[1], 'mapping:=log_loader': f'mapping:={mapping}'}
     )
@@ -127,7 +127,7 @@ def test_every_command_of_the_page_does_what_the_page_says(line, tmp_path):
         for text in lines_of_page():
             if text.startswith('socat'):
                 continue
-            if 'governor_node' in text and any('governor_node' in own for own in walker.background):
+            if 'governor_node' in text and any('governor_node' in command for command in walker.background):
                 walker.end('governor_node')
             if 'governor report' in text:
                 for _ in range(3):
@@ -136,14 +136,14 @@ def test_every_command_of_the_page_does_what_the_page_says(line, tmp_path):
             if text.endswith('&') or 'bag record' in text:
                 walker.stay(text.removesuffix('&'))
                 continue
-            said = next((wanted for start, wanted in SAID.items() if f'dyn-nodes {start}' in text), '')
+            expected = next((wanted for start, wanted in EXPECTED.items() if f'dyn-nodes {start}' in text), '')
             waits = any(verb in text for verb in ('service call', 'topic echo', 'topic pub'))
-            printed[text] = walker.until(text, said) if waits else walker.run(text, said)
+            printed[text] = walker.until(text, expected) if waits else walker.run(text, expected)
         walker.run('dyn-nodes topic echo /can/state --once', 'data: active')
         low, high = map(float, re.search(r'payload at the end: (\S+) to (\S+) kg', ''.join(printed.values())).groups())
         assert low < 672.6 < high
         assert high - low < 60.0
-        # its operator takes the levers: two controllers must not command one machine
+        # the operator takes over the levers: two controllers must not command one machine
         walker.run(LEVERS)
         walker.until('dyn-nodes topic echo /can/state --once', 'shadow: another control unit sends ValveCommands')
     finally:

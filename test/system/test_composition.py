@@ -1,4 +1,4 @@
-"""Nodes in one process, or each in its own: the same bag, byte for byte."""
+"""Nodes in one process and in separate processes: the same bag, byte for byte."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import RUNTIME
 from dyn_nodes.middleware.bag_reader import compare_bags
@@ -41,12 +41,12 @@ def launch(tmp_path):
     yield start
     for process in started:
         process.send_signal(signal.SIGTERM)
-        process.wait(patience(30))
+        process.wait(scaled_timeout(30))
         process.stdout.close()
 
 
 def test_equal_runs_give_equal_bags_composed_and_separate_whatever_the_hash_seed(launch, tmp_path):
-    """All topics: /diagnostics, /rosout, /parameter_events and /events, too. The three runs disturb each other."""
+    """All topics, also /diagnostics, /rosout, /parameter_events and /events. The three runs disturb each other."""
     runs = []
     for number, compose in enumerate(('true', 'true', 'false')):
         bag = tmp_path / str(number) / 'bag'
@@ -56,17 +56,17 @@ def test_equal_runs_give_equal_bags_composed_and_separate_whatever_the_hash_seed
         output, _ = process.communicate(timeout=300)
         assert process.returncode == 0, output
     for _, bag in runs[1:]:
-        found = compare_bags(runs[0][1], bag, with_times=RUNTIME == 'embedded')
+        comparison = compare_bags(runs[0][1], bag, with_times=RUNTIME == 'embedded')
         # rclpy: log times, and the stamps of /rosout, are of the wall clock
-        assert [item for item in found.differences if RUNTIME == 'embedded' or item.topic != '/rosout'] == []
-        assert found.identical or RUNTIME == 'rclpy'
-    assert found.counts['/joint_states'][0] == found.counts['/joint_states'][1] > 50
-    assert found.counts['/diagnostics'][0] > 0
-    assert found.counts['/rosout'][0] > 0
+        assert [item for item in comparison.differences if RUNTIME == 'embedded' or item.topic != '/rosout'] == []
+        assert comparison.identical or RUNTIME == 'rclpy'
+    assert comparison.counts['/joint_states'][0] == comparison.counts['/joint_states'][1] > 50
+    assert comparison.counts['/diagnostics'][0] > 0
+    assert comparison.counts['/rosout'][0] > 0
 
 
 @pytest.mark.parametrize('path', COMPOSABLE, ids=lambda path: path.name.split('.')[0])
-def test_a_composing_launch_file_hands_on_every_argument_and_composes_every_node_but_the_cockpit(path):
+def test_a_composing_launch_file_passes_every_argument_and_composes_every_node_but_the_cockpit(path):
     root = ET.parse(path).getroot()
     declared = {arg.get('name') for arg in root.findall('arg')} - {'compose'}
     (node,) = [item for item in root.findall('node') if item.get('exec') == 'composition_node']
@@ -87,7 +87,7 @@ def test_nodes_get_names_namespaces_and_parameters_of_the_file_and_of_the_comman
     assert composition_node.class_of('dynamics_node').__name__ == 'DynamicsNode'
 
 
-def test_a_file_without_nodes_to_compose_is_refused(tmp_path):
+def test_a_file_without_nodes_to_compose_is_rejected(tmp_path):
     file = tmp_path / 'empty.launch.xml'
     file.write_text('<launch><arg name="compose" default="true"/></launch>')
     with pytest.raises(LaunchError, match='expected nodes of this package to compose, found none'):
@@ -96,7 +96,7 @@ def test_a_file_without_nodes_to_compose_is_refused(tmp_path):
 
 def test_a_node_that_cannot_start_ends_the_launch_with_one_line(launch):
     process = launch('log_loader', 'compose:=true', 'task:=no_such_task')
-    output, _ = process.communicate(timeout=patience(120))
+    output, _ = process.communicate(timeout=scaled_timeout(120))
     assert process.returncode == 1
     assert "composition_node: controller_node: parameter 'task'" in output
     assert 'Traceback' not in output

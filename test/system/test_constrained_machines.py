@@ -1,4 +1,4 @@
-"""Machines with constraints as real processes: efforts in, reactions and loads out, what is refused, what ends it."""
+"""Machines with constraints as processes: efforts in, reactions and loads out, rejected commands, and the end."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_machine_with_constraints_is_held_and_then_driven(processes, probe, na
     assert np.abs(np.array(probe.last['joint_states'].position) - first).max() < 1e-6
     publisher = commander(probe)
     driven = DRIVEN[name]
-    # against gravity, or slowly where there is none: the motion stays far from where loops fold
+    # against gravity, or slowly without gravity: the motion stays far from folded loops
     publisher.publish(JointState(name=list(driven), effort=[14.0 if name == 'four_bar' else 0.05] * len(driven)))
     probe.until(
         lambda: np.abs(np.array(probe.last['joint_states'].position) - first).max() > 2e-3, 'a motion of the joints'
@@ -78,7 +78,7 @@ def test_a_machine_with_constraints_is_held_and_then_driven(processes, probe, na
 
 
 @pytest.mark.parametrize('name', list(PASSIVE))
-def test_a_command_for_a_passive_joint_is_refused_with_its_class(processes, probe, name):
+def test_a_command_for_a_passive_joint_is_rejected_with_its_class(processes, probe, name):
     start(processes, probe, name)
     joint, kind = PASSIVE[name]
     publisher = commander(probe)
@@ -88,7 +88,7 @@ def test_a_command_for_a_passive_joint_is_refused_with_its_class(processes, prob
 
 
 def test_lockstep_follows_the_efforts_of_every_instant(processes, tmp_path, probe):
-    """A ramp of effort given instant by instant: the bag is the run of the system under the same steps."""
+    """A ramp of effort, step by step: the bag equals the run of the system under the same steps."""
 
     def efforts(t):
         return 12.0 + 4.0 * t
@@ -120,7 +120,7 @@ def test_lockstep_follows_the_efforts_of_every_instant(processes, tmp_path, prob
 
 
 def test_a_wheel_that_would_pull_at_the_ground_ends_the_run(processes, probe, tmp_path):
-    """A cart with a high centre of mass: it stands with margins until a drive that would lift its front wheels."""
+    """A cart with a high centre of mass has margins until a drive effort that would lift its front wheels."""
     urdf, config = top_heavy_cart(tmp_path)
     probe.listen('geometry_msgs/msg/WrenchStamped', 'ground_reactions/front_left')
     probe.listen('std_msgs/msg/Float64', 'stability/static')
@@ -135,8 +135,8 @@ def test_a_wheel_that_would_pull_at_the_ground_ends_the_run(processes, probe, tm
     assert 'would pull' in probe.last['events'].message
 
 
-def test_the_cart_tells_the_ground_reactions_of_its_two_wheels(processes, probe):
-    """Too few wheels for margins: reactions in frames that point where each wheel rolls to."""
+def test_the_cart_publishes_the_ground_reactions_of_its_two_wheels(processes, probe):
+    """Too few wheels for margins: reactions in frames along the rolling direction of each wheel."""
     probe.listen('geometry_msgs/msg/WrenchStamped', 'ground_reactions/left')
     probe.listen('nav_msgs/msg/Odometry', 'odom')
     start(processes, probe, 'cart')
@@ -151,7 +151,7 @@ def test_the_cart_tells_the_ground_reactions_of_its_two_wheels(processes, probe)
 
 
 def test_a_disc_rolls_round_its_circle_without_any_command(processes, probe):
-    """Started by its machine file, nothing drives it and nothing brakes it: the steady turn goes on."""
+    """It starts by its machine file, without drive and brake: the steady turn continues."""
     probe.listen('geometry_msgs/msg/WrenchStamped', 'ground_reactions/ground')
     probe.listen('nav_msgs/msg/Odometry', 'odom')
     start(processes, probe, 'disc', command_timeout=0.2)
@@ -171,7 +171,7 @@ def test_a_mechanism_that_comes_to_a_singular_position_ends_with_the_reason(proc
     assert 'the rank of the constraints went from 2 to 1' in probe.last['events'].message
 
 
-def test_what_a_machine_with_constraints_can_not_do_is_said(processes):
+def test_unsupported_options_of_a_machine_with_constraints_are_reported(processes):
     processes.start('dynamics_node', machine='four_bar', actuation='monolithic')
     assert processes.wait('dynamics_node', 60) != 0
     assert "parameter 'actuation': expected topics for a machine with constraints" in processes.log('dynamics_node')
@@ -184,13 +184,13 @@ def lockstep_qos():
 
 def top_heavy_cart(tmp_path):
     links, lines = '', ''
-    places = {
+    positions = {
         'front_left': (0.5, 0.4),
         'front_right': (0.5, -0.4),
         'rear_left': (-0.5, 0.4),
         'rear_right': (-0.5, -0.4),
     }
-    for name, (x, y) in places.items():
+    for name, (x, y) in positions.items():
         links += (
             f'<link name="{name}_wheel"><inertial><mass value="2"/>'
             f'<inertia ixx="0.02" iyy="0.04" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial></link>'

@@ -1,8 +1,8 @@
-"""Every topic, service and parameter of the contract, read by another process from nodes that a launch file started.
+"""Every topic, service and parameter of the contract, read by another process from launched nodes.
 
 Two machines run at once: in the namespace `a` a node for everything, in `b` hydraulics inside the dynamics, driven by
 teleop_node through tip_over_governor_node. The test is the gamepad. A cartesian_controller_node in `c` reads `a`, a
-can_bridge_node in `d` a silent bus.
+can_bridge_node in `d` an idle bus.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import pytest
 from contract import DIAGNOSTICS, INPUTS, MACHINE, NAMESPACES, OUTPUTS, SERVICES, WEIGHT, WHEELS
 from domains import next_domain
 from harness import HAS_FRAMES, Probe
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import RUNTIME, Parameter, message, parameter_value_to_python, service
 from dyn_nodes.nodes.parameters import MAP, Declared, all_parameters, node_parameters
@@ -32,21 +32,21 @@ DOMAIN = next_domain()
 START_TIME = 200.0
 SPEED = 0.2
 COMMON = ('task:=', 'exchange_period:=0.002', 'payload:=1000.0')
-GIVEN = {'machine': 'log_loader', 'exchange_period': 0.002, 'task': '', 'payload': 1000.0, 'prefix': 'monitor'}
+LAUNCHED_WITH = {'machine': 'log_loader', 'exchange_period': 0.002, 'task': '', 'payload': 1000.0, 'prefix': 'monitor'}
 NODES = (*OUTPUTS, 'recorder_node')
 Asked = Callable[[str, str], list[tuple[str, list[str]]]]
-"""Question to the graph: names and types of what belongs to a node, by its name and namespace."""
+"""Query of the graph: names and types of the entities of a node, by its name and namespace."""
 NEUTRAL, BOOM_BACK = [0.0] * 8, [0.0, 0.0, 0.0, 0.0, -0.6, 0.0, 0.0, 0.0]
-"""Axes of the gamepad: its right stick pulled back raises the boom, which brings the load in."""
+"""Axes of the gamepad: the right stick pulled back raises the boom, which moves the load inwards."""
 
 
 def full(node: str, topic: str = '') -> str:
-    """Name of a node, or of a topic of its namespace; an absolute topic stays."""
+    """Return the full name of a node or of a topic in its namespace; absolute topics are unchanged."""
     return topic if topic.startswith('/') else f'/{NAMESPACES.get(node, "a")}/{topic or node}'
 
 
 class Running:
-    """Something that runs in a process group of its own."""
+    """Start a process in a separate process group."""
 
     def __init__(self, log: Path, *arguments: str) -> None:
         self.log = log
@@ -59,7 +59,7 @@ class Running:
     def stop(self) -> int:
         self.process.send_signal(signal.SIGINT)
         try:
-            return self.process.wait(patience(120))
+            return self.process.wait(scaled_timeout(120))
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             raise
@@ -115,7 +115,7 @@ def probe(machines: dict[str, Running]) -> Iterator[Probe]:
             'the start of both machines',
             START_TIME,
         )
-        for name in 'ab':  # slowly: the exchange must keep its period however busy this computer is
+        for name in 'ab':  # slowly: the exchange must keep its period on a busy computer
             set_parameter(listener, f'/{name}/dynamics_node', 'speed', SPEED)
             call(listener, 'std_srvs/srv/Trigger', f'/{name}/dynamics_node/reset')
         yield listener
@@ -125,15 +125,15 @@ def probe(machines: dict[str, Running]) -> Iterator[Probe]:
 
 @pytest.fixture(scope='module')
 def gamepad(probe: Probe) -> dict[str, Any]:
-    """A gamepad whose dead-man button is held, unless it has to be let go first; `axes` may be changed."""
+    """Return a gamepad with a held dead-man button, released first if required; `axes` may be changed."""
     held: dict[str, Any] = {'axes': NEUTRAL}
     Joy = message('sensor_msgs/msg/Joy')
     publisher = probe.node.create_publisher(Joy, '/b/joy', 10)
     held['up'] = True
 
     def publish() -> None:
-        said = ' '.join(text for name, (_, text, _) in probe.health.items() if name.endswith('teleop_node: gamepad'))
-        held['up'] = 'release' in said or (held['up'] and 'not held' not in said)
+        report = ' '.join(text for name, (_, text, _) in probe.health.items() if name.endswith('teleop_node: gamepad'))
+        held['up'] = 'release' in report or (held['up'] and 'not held' not in report)
         publisher.publish(Joy(axes=held['axes'], buttons=[0, 0, 0, 0, 0, int(not held['up']), 0, 0]))
 
     probe.node.create_timer(0.05, publish)
@@ -150,16 +150,16 @@ def set_parameter(probe: Probe, node: str, name: str, value: Any) -> Any:
     return call(probe, 'rcl_interfaces/srv/SetParameters', f'{node}/set_parameters', parameters=[parameter]).results[0]
 
 
-def until_known(ask: Asked, probe: Probe, node: str, wanted: dict[str, list[str]]) -> None:
-    """Wait until the graph has names with their types of a node, which it may know before what belongs to it."""
-    found: dict[str, list[str]] = {}
+def until_discovered(ask: Asked, probe: Probe, node: str, wanted: dict[str, list[str]]) -> None:
+    """Wait until the graph has names and types of a node; it may have the node before its entities."""
+    discovered: dict[str, list[str]] = {}
 
-    def is_known() -> bool:
-        found.update(ask(node, full(node).rpartition('/')[0]))
-        return wanted.keys() <= found.keys()
+    def is_discovered() -> bool:
+        discovered.update(ask(node, full(node).rpartition('/')[0]))
+        return wanted.keys() <= discovered.keys()
 
-    probe.until(is_known, f'the discovery of {sorted(wanted)} of {node}', 60.0)
-    assert wanted.items() <= found.items()
+    probe.until(is_discovered, f'the discovery of {sorted(wanted)} of {node}', 60.0)
+    assert wanted.items() <= discovered.items()
 
 
 # -- topics ------------------------------------------------------------------------------------------------------------
@@ -174,8 +174,8 @@ def test_a_topic_has_its_type_and_sane_content(
     probe: Probe, gamepad: dict[str, Any], node: str, output: contract.Output
 ) -> None:
     topic = full(node, output.topic)
-    until_known(probe.node.get_publisher_names_and_types_by_node, probe, node, {topic: [output.type]})
-    if output.silent:
+    until_discovered(probe.node.get_publisher_names_and_types_by_node, probe, node, {topic: [output.type]})
+    if output.event_driven:
         return
     probe.until(lambda: probe.count[topic] > 0, f'a message on {topic}', 60.0)
     if output.settles:
@@ -183,10 +183,10 @@ def test_a_topic_has_its_type_and_sane_content(
     assert output.settles or output.check(probe.last[topic]), probe.last[topic]
 
 
-def test_every_topic_that_nodes_listen_to_is_there(probe: Probe) -> None:
+def test_every_subscribed_topic_exists(probe: Probe) -> None:
     for node, topics in INPUTS.items():
         wanted = {full(node, topic): [kind] for topic, kind in topics.items()}
-        until_known(probe.node.get_subscriber_names_and_types_by_node, probe, node, wanted)
+        until_discovered(probe.node.get_subscriber_names_and_types_by_node, probe, node, wanted)
 
 
 def test_a_lever_moves_the_valves_of_the_machine_through_the_governor(probe: Probe, gamepad: dict[str, Any]) -> None:
@@ -208,7 +208,7 @@ def test_the_wheels_carry_the_weight_and_each_margin_is_the_least_of_its_edges(p
     def carried() -> float:
         return sum(probe.last[f'/a/ground_reactions/{wheel}'].wrench.force.z for wheel in WHEELS)
 
-    # at rest, after what the start has stirred up has died away
+    # at rest, after the transients of the start
     probe.until(lambda: abs(carried() - weight) < 0.02 * weight, f'{weight:.0f} N on the wheels', 60.0)
     shares = probe.last['/a/stability/load_share/edges']
     assert sorted(shares.layout.dim[0].label.split(',')) == sorted(WHEELS)
@@ -216,7 +216,7 @@ def test_the_wheels_carry_the_weight_and_each_margin_is_the_least_of_its_edges(p
     assert 0.0 < probe.last['/a/stability/load_share'].data < 0.5
 
 
-def test_diagnostics_speak_of_every_node(probe: Probe) -> None:
+def test_diagnostics_have_every_node(probe: Probe) -> None:
     for node, subjects in DIAGNOSTICS.items():
         probe.until(
             lambda node=node, subjects=subjects: (
@@ -249,7 +249,7 @@ def test_every_service_is_offered_under_its_type(probe: Probe) -> None:
     for node in NODES:
         wanted = {f'{full(node)}/{name}': [kind] for name, kind in SERVICES.get(node, {}).items()}
         wanted[f'{full(node)}/set_parameters'] = ['rcl_interfaces/srv/SetParameters']
-        until_known(probe.node.get_service_names_and_types_by_node, probe, node, wanted)
+        until_discovered(probe.node.get_service_names_and_types_by_node, probe, node, wanted)
 
 
 @pytest.mark.skipif(not contract.are_available(), reason='this ROS 2 has no simulation_interfaces')
@@ -263,24 +263,24 @@ def test_the_machine_is_an_entity_of_the_simulation(probe: Probe) -> None:
     name = '/a/dynamics_node/get_entity_state'
     answer = call(probe, 'simulation_interfaces/srv/GetEntityState', name, entity=MACHINE.name)
     assert answer.result.result == 1
-    told, odom = answer.state.pose.position, probe.last['/a/odom'].pose.pose.position
-    np.testing.assert_allclose([told.x, told.y, told.z], [odom.x, odom.y, odom.z], atol=0.05)
+    position, odom = answer.state.pose.position, probe.last['/a/odom'].pose.pose.position
+    np.testing.assert_allclose([position.x, position.y, position.z], [odom.x, odom.y, odom.z], atol=0.05)
     assert answer.state.header.frame_id == 'odom'
 
 
-def test_a_machine_is_paused_stepped_and_reset_and_the_other_one_goes_on(probe: Probe) -> None:
+def test_a_machine_is_paused_stepped_and_reset_and_the_other_one_continues(probe: Probe) -> None:
     def ticks(name: str) -> float:
         stamp = probe.last[f'/{name}/joint_states'].header.stamp
         return stamp.sec + 1e-9 * stamp.nanosec
 
     assert call(probe, 'std_srvs/srv/SetBool', '/a/dynamics_node/pause', data=True).success
 
-    def stands() -> bool:
+    def is_stopped() -> bool:
         before = ticks('a')
         time.sleep(0.5)
         return ticks('a') == before
 
-    probe.until(stands, 'time of a standing still')
+    probe.until(is_stopped, 'time of a standing still')
     paused, other = ticks('a'), ticks('b')
     probe.until(lambda: ticks('b') > other + 0.2, 'time of b')
     assert ticks('a') == paused
@@ -301,7 +301,7 @@ def test_a_machine_is_paused_stepped_and_reset_and_the_other_one_goes_on(probe: 
 
 
 def named(declared: Declared, listed: Sequence[str]) -> list[str]:
-    """Return the names under which a node has a parameter: one, or one for each name of a map."""
+    """Return the names of a parameter of a node: one, or one for each name of a map."""
     parts = [r'[^.]+' if part.startswith(MAP) else re.escape(part) for part in declared.name.split('.')]
     return [name for name in listed if re.fullmatch(r'\.'.join(parts), name)]
 
@@ -310,28 +310,28 @@ def named(declared: Declared, listed: Sequence[str]) -> list[str]:
 def test_every_parameter_is_listed_described_and_read(probe: Probe, node: str) -> None:
     target = full(node)
     listed = call(probe, 'rcl_interfaces/srv/ListParameters', f'{target}/list_parameters').result.names
-    found = [(item, name) for item in all_parameters(node) for name in named(item, listed)]
-    declared, names = [item for item, _ in found], [name for _, name in found]
+    entries = [(item, name) for item in all_parameters(node) for name in named(item, listed)]
+    declared, names = [item for item, _ in entries], [name for _, name in entries]
     assert {item.name for item in declared} == {item.name for item in all_parameters(node)}
     rest = {name for name in listed if name not in names and not name.startswith('qos_overrides./')}
-    assert rest - {'start_type_description_service'} == {'use_sim_time'}  # the former: of every node on rclpy
+    assert rest - {'start_type_description_service'} == {'use_sim_time'}  # the former are on every node with rclpy
     descriptors = call(probe, 'rcl_interfaces/srv/DescribeParameters', f'{target}/describe_parameters', names=names)
     values = call(probe, 'rcl_interfaces/srv/GetParameters', f'{target}/get_parameters', names=names).values
-    for item, name, told, value in zip(declared, names, descriptors.descriptors, values):
+    for item, name, descriptor, value in zip(declared, names, descriptors.descriptors, values):
         expected = item.descriptor()
-        assert told.name == name
-        assert told.description == expected.description
-        assert told.read_only == item.read_only
-        assert told.additional_constraints == expected.additional_constraints
-        assert list(told.floating_point_range) == list(expected.floating_point_range)
-        assert list(told.integer_range) == list(expected.integer_range)
+        assert descriptor.name == name
+        assert descriptor.description == expected.description
+        assert descriptor.read_only == item.read_only
+        assert descriptor.additional_constraints == expected.additional_constraints
+        assert list(descriptor.floating_point_range) == list(expected.floating_point_range)
+        assert list(descriptor.integer_range) == list(expected.integer_range)
         plain = parameter_value_to_python(value)
         assert type(plain) is type(item.default) or isinstance(item.default, list), item.name
-        if item.name in GIVEN:
-            assert plain == GIVEN[item.name], item.name
+        if item.name in LAUNCHED_WITH:
+            assert plain == LAUNCHED_WITH[item.name], item.name
 
 
-def test_live_parameters_are_set_and_what_is_out_of_range_is_refused_with_the_reason(probe: Probe) -> None:
+def test_live_parameters_are_set_and_values_out_of_range_are_rejected_with_the_reason(probe: Probe) -> None:
     def set_to(name: str, value: Any) -> Any:
         return set_parameter(probe, '/a/dynamics_node', name, value)
 
@@ -346,9 +346,9 @@ def test_live_parameters_are_set_and_what_is_out_of_range_is_refused_with_the_re
         assert not result.successful
         reason = rf'out of range (\[|Min: ){item.low}, (Max: )?{item.high}\b'  # embedded, rclpy
         assert re.search(reason, result.reason), result.reason
-    refused = set_to('exchange_period', 0.004)
-    assert not refused.successful
-    assert 'read-only' in refused.reason
+    answer = set_to('exchange_period', 0.004)
+    assert not answer.successful
+    assert 'read-only' in answer.reason
 
 
 # -- two machines ------------------------------------------------------------------------------------------------------
@@ -372,10 +372,10 @@ def test_two_machines_share_nothing_but_diagnostics(probe: Probe) -> None:
 
             probe.until(lambda name=name: namespaces() == {f'/{name}'}, f'one publisher of /{name}/{topic}')
             publishers = published()
-            # the monitor tells where its own contact frames are; there is one clock
+            # the monitor publishes its contact frames; there is one clock
             assert [item.node_name for item in publishers if topic != 'tf'] in (['dynamics_node'], [])
         listeners = probe.node.get_subscriptions_info_by_topic(f'/{name}/joint_states')
-        # a recorder without names of topics records everything that there is
+        # a recorder without topic names records all topics
         others = {item.node_namespace for item in listeners if item.node_name != 'recorder_node'}
         watching = {'/c'} if name == 'a' else set()  # the hand's controller reads the machine of `a`
         assert others <= {f'/{name}', '/'} | watching
@@ -384,13 +384,13 @@ def test_two_machines_share_nothing_but_diagnostics(probe: Probe) -> None:
         assert any(item.child_frame_id == MACHINE.base.link for item in probe.last['/b/tf'].transforms)
 
 
-def test_the_bag_of_a_machine_holds_what_its_namespace_published(
+def test_the_bag_of_a_machine_holds_the_topics_of_its_namespace(
     machines: dict[str, Running], probe: Probe, directory: Path
 ) -> None:
     from dyn_nodes.middleware.bags import bag_summary
 
-    heard = [(node, output) for node, outputs in OUTPUTS.items() for output in outputs if not output.silent]
-    wanted = {full(node, output.topic) for node, output in heard if node not in NAMESPACES}
+    periodic = [(node, output) for node, outputs in OUTPUTS.items() for output in outputs if not output.event_driven]
+    wanted = {full(node, output.topic) for node, output in periodic if node not in NAMESPACES}
 
     def missing() -> set[str]:
         return wanted - {topic.name for topic in bag_summary(directory / 'bag').topics if topic.count}

@@ -1,4 +1,4 @@
-"""Efforts of the arm through dynamics and governor as processes: what overturns the machine does not with it."""
+"""Efforts of the arm through dynamics and governor as processes: the governor prevents overturning."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from dyn_nodes.nodes.exchange import command_qos
 JointState, Odometry = message('sensor_msgs/msg/JointState'), message('nav_msgs/msg/Odometry')
 PAYLOAD, EXCHANGE = 5100.0, 0.005
 OUT = np.array([0.0, -0.5, 0.6])
-"""Accelerations that reach out, rad/s2."""
+"""Accelerations of the reaching motion, rad/s2."""
 
 
 @pytest.fixture(scope='module')
 def controller():
-    """One that carries the arm and gives it accelerations, up to the limits of its speeds, heedless of the wheels."""
+    """Return a controller that carries the arm and accelerates it up to its speed limits, regardless of the wheels."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     return Efforts(replace(machine, actuators=()))
 
 
 class Reaching:
-    """Answers joint states with efforts that reach out, on a topic, and keeps what it sees."""
+    """Answers joint states with efforts of the reaching motion on a topic, and records the states."""
 
     def __init__(self, probe, controller, topic, payload=PAYLOAD):
         self.controller, self.payload, self.tilts, self.states = controller, payload, [], []
@@ -51,7 +51,7 @@ class Reaching:
 
     @property
     def tilt(self):
-        """How far the base has turned at most, degrees."""
+        """Return the greatest tilt of the base, degrees."""
         return np.degrees(max(self.tilts) - self.tilts[0])
 
     def assert_held(self):
@@ -81,7 +81,7 @@ def test_an_arm_that_reaches_out_with_a_load_overturns_the_machine_only_without_
 
 
 @pytest.mark.parametrize('governed', [False, True])
-def test_the_launch_of_any_machine_takes_efforts_of_others_with_and_without_the_governor(
+def test_the_launch_of_any_machine_accepts_external_efforts_with_and_without_the_governor(
     domain, probe, controller, governed
 ):
     arm = Reaching(probe, controller, 'joint_command_in' if governed else 'joint_command', 3000.0)

@@ -1,4 +1,4 @@
-"""The contract of electric_actuator_node from another process: topics, types, services, diagnostics, its end."""
+"""The contract of electric_actuator_node, read by another process: topics, types, services, diagnostics, its end."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_efforts_reports_services_and_diagnostics_of_the_node(processes, probe, 
     assert (list(answer.name), seconds_of_stamp(answer.header.stamp)) == (['hinge'], 0.0)
     assert answer.effort[0] == pytest.approx(39.24, rel=1e-4)
     probe.until(lambda: all(probe.count[f'motors/motor/{quantity}'] for quantity in REPORTS), 'its reports')
-    found = {quantity: probe.last[f'motors/motor/{quantity}'].data for quantity in REPORTS}
-    assert found == pytest.approx(REPORTS, rel=1e-6)
+    reports = {quantity: probe.last[f'motors/motor/{quantity}'].data for quantity in REPORTS}
+    assert reports == pytest.approx(REPORTS, rel=1e-6)
     statuses = {f'{node}: {name}' for name in ('joint_states', 'valve_commands', 'motors')}
     probe.until(lambda: statuses <= set(probe.health), 'its diagnostics')
     assert probe.health[f'{node}: motors'][0] == 0

@@ -1,4 +1,4 @@
-"""What happens to a machine, heard on `events` by another process and read from the bag."""
+"""Events of a machine, received on `events` by another process and read from the bag."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def kind_of(status) -> str:
 
 
 def in_one_process(duration: float):
-    """The slope case of the rigid model, its voltages held for ten milliseconds as the controller sends them."""
+    """Return the slope case of the rigid model, with voltages held for 10 ms as the controller publishes them."""
     model = hybrid_model('rigid', 'literal')
     p = model.parameters({'payload_mass': 4000.0, 'drop_tilt': DROP}, slope=SLOPE)
     commanded = np.arange(round(duration * 100)) * 0.01
@@ -49,7 +49,7 @@ def in_one_process(duration: float):
 
 
 def read_bag(bag):
-    """Events, and the number of messages by topic."""
+    """Return the events and the number of messages by topic."""
     events, counts = [], {}
     with AnyReader([bag]) as reader:
         for connection, _, raw in reader.messages(reader.connections):
@@ -61,10 +61,10 @@ def read_bag(bag):
 
 @pytest.mark.slow
 def test_the_slope_case_tips_drops_and_lands_as_nodes(processes, probe, tmp_path):
-    """20 degrees, rigid ground, oil in its own process: events heard, in the log and in the bag, at their times."""
+    """20 degrees, rigid ground, oil in a separate process: events on topic, log and bag at their times."""
     duration, bag = 6.9, tmp_path / 'bag'
-    heard = []
-    probe.node.create_subscription(message(STATUS), 'events', heard.append, 1000)
+    received = []
+    probe.node.create_subscription(message(STATUS), 'events', received.append, 1000)
     for topic in ('ground_reactions/rear', 'ground_reactions/front', 'joint_reactions/boom_joint'):
         probe.listen(WRENCH, topic)
     probe.listen('std_msgs/msg/Float64MultiArray', 'stability/net_moment/edges')
@@ -87,7 +87,7 @@ def test_the_slope_case_tips_drops_and_lands_as_nodes(processes, probe, tmp_path
     for node, kinds in sources.items():
         log = processes.log(node)
         for kind in kinds:
-            (first, *_) = [status for status in heard if kind_of(status) == kind]
+            (first, *_) = [status for status in received if kind_of(status) == kind]
             assert first.name == f'{node}: {kind}'
             assert f'{kind}: {first.message}' in log
             expected = next(event for event in alone.log if event.kind == kind)
@@ -96,18 +96,19 @@ def test_the_slope_case_tips_drops_and_lands_as_nodes(processes, probe, tmp_path
             stored = [status for status in recorded if status.name == first.name]
             assert (stored[0].message, values_of(stored[0])) == (first.message, values_of(first))
     lift, drop, relief = (
-        values_of(next(s for s in heard if kind_of(s) == kind)) for kind in ('lift_off', 'payload_drop', 'relief_open')
+        values_of(next(s for s in received if kind_of(s) == kind))
+        for kind in ('lift_off', 'payload_drop', 'relief_open')
     )
     assert lift['wheel'] == 'rear'
     assert (float(drop['mass']), float(drop['mass_after'])) == (4000.0, 0.0)
     assert float(drop['pitch']) == pytest.approx(DROP, abs=1e-8)
     assert (relief['actuator'], relief['joint'], relief['relief']) == ('boom', 'boom_joint', 'rod line')
     assert float(relief['pressure']) == pytest.approx(35.2e6, rel=1e-6)
-    # nothing was told late: the instants are between the periods of the exchange, not on them
+    # events are exact: the instants are between the exchange periods, not on them
     assert any(abs(float(v['time']) / 1e-3 - round(float(v['time']) / 1e-3)) > 1e-3 for v in (lift, drop, relief))
 
 
-def test_in_real_time_the_payload_is_let_go_by_topic_and_the_rigid_ground_feels_it(processes, probe):
+def test_in_real_time_the_payload_is_released_by_topic_and_the_ground_reaction_drops(processes, probe):
     for wheel in ('rear', 'front'):
         probe.listen(WRENCH, f'ground_reactions/{wheel}')
     probe.listen(STATUS, 'events')
@@ -134,8 +135,8 @@ def test_in_real_time_the_payload_is_let_go_by_topic_and_the_rigid_ground_feels_
 
 def test_wheels_of_the_spatial_machine_lift_between_two_steps(processes, probe):
     """Compliant, monolithic, lockstep: the loaded machine on a side slope; the drop unloads one side."""
-    heard = []
-    probe.node.create_subscription(message(STATUS), 'events', heard.append, 1000)
+    received = []
+    probe.node.create_subscription(message(STATUS), 'events', received.append, 1000)
     common = {'machine': 'log_loader', 'mode': 'lockstep'}
     processes.start('controller_node', task='pick_and_place_recovery', **common)
     processes.start(
@@ -143,9 +144,9 @@ def test_wheels_of_the_spatial_machine_lift_between_two_steps(processes, probe):
         integration_step=0.001, command_period=0.01, **common,
     )  # fmt: skip
     assert processes.wait('dynamics_node', 200) == 0, processes.log('dynamics_node')
-    lifts = [values_of(status) for status in heard if kind_of(status) == 'lift_off']
+    lifts = [values_of(status) for status in received if kind_of(status) == 'lift_off']
     assert {values['wheel'] for values in lifts} >= {'rear_right', 'rear_left'}
-    # located: not on the millisecond of the steps, and not at the half second of the reports
+    # located: neither on a step of 1 ms nor on a report of 0.5 s
     offsets = [abs(float(values['time']) * 1e3 - round(float(values['time']) * 1e3)) for values in lifts]
     assert max(offsets) > 1e-3
     assert all(float(values['height_rate']) > 0.0 for values in lifts)

@@ -1,4 +1,4 @@
-"""The bucket of the excavator led on a line over topics: closed loops, tracks and oil, nodes in processes apart."""
+"""The bucket of the excavator guided on a line over topics: closed loops, tracks, oil and separate processes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def test_the_bucket_of_the_excavator_follows_a_line_on_its_cylinders(processes, 
     """Fast counterpart: the log-loader in test_hand_through_nodes.py, and loops in test/control/test_loop_hand.py."""
     machine = machine_of('excavator', '')
     hand = hand_of(machine, 'bucket_link')
-    places, volts = [], []
+    positions, volts = [], []
 
     def note(msg):
         values = dict(zip(msg.name, msg.position))
         pose = hand.pose(np.array([values[name] for name in hand.names]))
-        places.append((seconds_of_stamp(msg.header.stamp), *pose.position))
+        positions.append((seconds_of_stamp(msg.header.stamp), *pose.position))
 
     probe.node.create_subscription(JointState, 'joint_states', note, QoSProfile(depth=5000))
     probe.node.create_subscription(
@@ -39,8 +39,8 @@ def test_the_bucket_of_the_excavator_follows_a_line_on_its_cylinders(processes, 
     processes.start('cartesian_controller_node', link='bucket_link', **common)
     probe.until(lambda: target.get_subscription_count() > 0, 'the match with cartesian_controller_node', 250)
     processes.start('dynamics_node', wait_for=OTHERS, duration=6.5, **common)
-    probe.until(lambda: len(places) > 3, 'the first joint states', 250)
-    start = np.array(places[0][1:])
+    probe.until(lambda: len(positions) > 3, 'the first joint states', 250)
+    start = np.array(positions[0][1:])
     goal = PoseStamped()
     goal.header.frame_id = machine.base.link
     goal.pose.position.x, goal.pose.position.y, goal.pose.position.z = map(float, start + WAY)
@@ -49,10 +49,10 @@ def test_the_bucket_of_the_excavator_follows_a_line_on_its_cylinders(processes, 
     assert processes.wait('dynamics_node', 280) == 0, processes.log('dynamics_node')
     processes.stop()
     assert 'Traceback' not in processes.log('cartesian_controller_node')
-    moved = np.array(places)[:, 1:] - start
+    moved = np.array(positions)[:, 1:] - start
     along = moved @ WAY / np.linalg.norm(WAY)
     off = np.linalg.norm(moved - np.outer(along, WAY / np.linalg.norm(WAY)), axis=1)
     assert off.max() < 0.05
     assert along[-1] == pytest.approx(np.linalg.norm(WAY), abs=0.05)
-    assert 0.5 < np.abs(volts).max() <= max(own.command_limit for own in machine.actuators)
+    assert 0.5 < np.abs(volts).max() <= max(actuator.command_limit for actuator in machine.actuators)
     assert probe.last['hand_state'].data == 'holding'

@@ -1,4 +1,4 @@
-"""The excavator on its tracks through real processes in lockstep: it stands, drives by cmd_vel and turns, watched."""
+"""The excavator on its tracks as processes in lockstep: it rests, drives by cmd_vel and turns, with margins."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dyn_nodes.middleware import QoSProfile, message
 Float64, Status = message('std_msgs/msg/Float64'), message('diagnostic_msgs/msg/DiagnosticStatus')
 Wrench = message('geometry_msgs/msg/WrenchStamped')
 TRACKS, WEIGHT = ('left_track', 'right_track'), 20320.0 * 9.81
-STANDS, AHEAD, END = 1.0, 4.0, 7.0
+AT_REST, AHEAD, END = 1.0, 4.0, 7.0
 
 
 def wanted(time):
-    """Stand, drive ahead, turn on the spot."""
-    if time < STANDS:
+    """Return the wanted twist: rest, drive ahead, turn on the spot."""
+    if time < AT_REST:
         return 0.0, 0.0, 0.0
     return (0.4, 0.0, 0.0) if time < AHEAD else (0.0, 0.0, 0.2)
 
@@ -54,7 +54,7 @@ def test_the_excavator_stands_drives_and_turns_through_its_nodes(processes, prob
     def load(k):
         return sum(driver.forces[track][k][2] for track in TRACKS)
 
-    rest = round(0.9 * STANDS / REPORT)
+    rest = round(0.9 * AT_REST / REPORT)
     assert load(rest) == pytest.approx(WEIGHT, rel=1e-6)
     assert np.linalg.norm(driver.pose[rest] - driver.pose[min(driver.pose)]) < 1e-6
     assert driver.twist[round(0.95 * AHEAD / REPORT)] == pytest.approx([0.4, 0.0, 0.0], abs=0.02)

@@ -1,4 +1,4 @@
-"""Nodes killed one by one, and commands that must not be used: the others say so and hold a safe state."""
+"""Killed nodes and invalid commands: the other nodes report them and hold a safe state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def level(probe, name: str) -> int:
 
 @pytest.fixture(scope='module')
 def shared(tmp_path_factory):
-    """Processes and a probe for all tests of one machine: a test starts anew only what the one before has killed."""
+    """Yield processes and a probe for all tests of one machine: a test restarts only the nodes killed before."""
     domain = next_domain()
     nodes, listener = Processes(domain, tmp_path_factory.mktemp('machine')), Probe(domain)
     for kind, topic in (
@@ -49,7 +49,7 @@ def probe(shared):
 
 @pytest.fixture
 def machine(shared):
-    """Dynamics, hydraulics and controller, running in real time at rest."""
+    """Return dynamics, hydraulics and controller in real time at rest."""
     nodes, listener = shared
     for name in CHAIN:
         if name not in nodes.running:
@@ -62,21 +62,23 @@ def machine(shared):
 
 
 def commands(probe, before) -> int:
-    """Return how many efforts have come since then."""
+    """Return the number of efforts received since a count."""
     return probe.count['joint_command'] - before.get('joint_command', 0)
 
 
 def silences(probe, name: str = '') -> list[str]:
-    """Return the statuses of a node, or of all, that miss messages of another one."""
+    """Return the statuses of a node, or of all, that report missing messages."""
     missing = ('no valve_commands', 'no joint_states', 'no command')
-    return [own for own, (_, text, _) in probe.health.items() if own.startswith(name) and text.startswith(missing)]
+    return [
+        entry for entry, (_, text, _) in probe.health.items() if entry.startswith(name) and text.startswith(missing)
+    ]
 
 
 def positions(probe) -> np.ndarray:
     return np.array(probe.last['joint_states'].position)
 
 
-def test_dynamics_holds_the_joints_without_the_actuator_node_and_goes_on_when_it_comes_back(machine, probe):
+def test_dynamics_holds_the_joints_without_the_actuator_node_and_continues_when_it_returns(machine, probe):
     before = positions(probe)
     machine.kill('hydraulic_actuator_node')
     probe.until(lambda: level(probe, 'dynamics_node: commands') == ERROR, 'the report of a silent actuator')
@@ -106,44 +108,44 @@ BAD_COMMANDS = {
 }
 
 
-def refusals(probe) -> dict[str, str]:
+def rejections(probe) -> dict[str, str]:
     return probe.health.get('dynamics_node: commands', (0, '', {}))[2]
 
 
-def publish_when_heard(probe, publisher, msg) -> None:
-    """A volatile message is lost on a reader that has not matched the writer yet: give both sides a moment."""
+def publish_when_subscribed(probe, publisher, msg) -> None:
+    """Publish after the match: a volatile message is lost on a reader that has not matched the writer yet."""
     probe.until(lambda: publisher.get_subscription_count() > 0, 'the node', 60)
     time.sleep(0.5)
     publisher.publish(msg)
 
 
-def test_bad_joint_commands_are_refused_counted_and_reported(machine, probe):
+def test_bad_joint_commands_are_rejected_counted_and_reported(machine, probe):
     publisher = probe.node.create_publisher(JointState, 'joint_command', QoSProfile(depth=10))
     for kind, (names, efforts) in BAD_COMMANDS.items():
-        publish_when_heard(probe, publisher, JointState(name=names, effort=efforts))
-        probe.until(lambda kind=kind: refusals(probe).get(f'refused: {kind}') == '1', kind)
+        publish_when_subscribed(probe, publisher, JointState(name=names, effort=efforts))
+        probe.until(lambda kind=kind: rejections(probe).get(f'refused: {kind}') == '1', kind)
     assert machine.running['dynamics_node'].poll() is None
 
 
-def test_bad_valve_commands_are_refused_by_the_actuator_node(machine, probe):
+def test_bad_valve_commands_are_rejected_by_the_actuator_node(machine, probe):
     publisher = probe.node.create_publisher(Float64MultiArray, 'valve_commands', QoSProfile(depth=10))
-    publish_when_heard(probe, publisher, Float64MultiArray(data=[float('nan'), 0.0, 0.0]))
+    publish_when_subscribed(probe, publisher, Float64MultiArray(data=[float('nan'), 0.0, 0.0]))
     publisher.publish(Float64MultiArray(data=[1.0, 2.0]))
 
-    def refused() -> bool:
+    def rejected() -> bool:
         values: dict[str, str] = {}
         for name, health in probe.health.items():
             if name.startswith('hydraulic_actuator_node'):
                 values.update(health[2])
         return values.get('refused: not finite') == '1' and values.get('refused: wrong size') == '1'
 
-    probe.until(refused, 'both refusals')
+    probe.until(rejected, 'both refusals')
 
 
-def test_a_payload_beyond_the_limit_is_refused_and_one_within_is_taken(machine, probe):
+def test_a_payload_beyond_the_limit_is_rejected_and_one_within_is_taken(machine, probe):
     publisher = probe.node.create_publisher(Float64, 'payload', QoSProfile(depth=10))
-    publish_when_heard(probe, publisher, Float64(data=1e6))
-    probe.until(lambda: refusals(probe).get('refused: payload') == '1', 'the refusal')
+    publish_when_subscribed(probe, publisher, Float64(data=1e6))
+    probe.until(lambda: rejections(probe).get('refused: payload') == '1', 'the refusal')
     publisher.publish(Float64(data=0.0))
     probe.until(lambda: probe.last['events'].message == '0 kg', 'the event')
 
@@ -156,13 +158,13 @@ def test_the_others_report_it_when_the_dynamics_node_is_killed(machine, probe):
 
 
 @pytest.fixture
-def own_probe(domain):
+def probe_of_domain(domain):
     with closing(Probe(domain)) as listener:
         yield listener
 
 
-def test_lockstep_time_stands_still_while_the_actuator_node_is_dead(processes, own_probe):
-    probe = own_probe
+def test_lockstep_time_stands_still_while_the_actuator_node_is_dead(processes, probe_of_domain):
+    probe = probe_of_domain
     lockstep = {'machine': 'log_loader', 'mode': 'lockstep'}
     probe.listen('sensor_msgs/msg/JointState', 'joint_states')
     processes.start('hydraulic_actuator_node', **lockstep)

@@ -1,4 +1,4 @@
-"""Nodes of a governed machine that are killed, stopped or silent while it works: it comes to rest as is certified."""
+"""Nodes of a governed machine are killed, stopped or silenced at work: it comes to rest by the certified stop."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from dyn_nodes.middleware import QoSProfile, message
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 COMMON = {'machine': 'log_loader', 'mode': 'realtime', 'exchange_period': 0.005}
 PAYLOAD = 1500.0
-SILENT = {'command_timeout': 1.0}
+TIMEOUT = {'command_timeout': 1.0}
 CHAIN = ('controller_node', 'tip_over_governor_node', 'hydraulic_actuator_node', 'dynamics_node')
 WHEELS = ('front_right', 'front_left', 'rear_right', 'rear_left')
 MOVING, RESTING = 0.05, 0.01
-"""Fastest joint of a machine that works, and of one at rest, rad/s."""
+"""Speed of the fastest joint at work, and at rest, rad/s."""
 REST = 1.0
-"""Simulated time of rest, s; the work that goes on reverses in less."""
+"""Simulated time of rest, s; continued work reverses in less."""
 RESERVE = GovernorSettings().reserve
-"""What every stop that the governor certifies leaves on each wheel."""
+"""Least wheel load share of every certified stop."""
 SEGMENT = '  - {{name: part_{k}, start: {start}, end: {end}, ramp: 0.2, volts: {{boom: {volts}, swing: {volts}}}}}\n'
 
 
 def to_and_fro(path):
-    """A task that moves boom and swing for as long as a busy computer may need."""
+    """Return a task that moves boom and swing long enough for a busy computer."""
     parts = [SEGMENT.format(k=k, start=0.2 + k, end=1.2 + k, volts=(-1) ** k * 4.5) for k in range(600)]
     path.write_text('name: to_and_fro\nduration: 700.0\nsegments:\n' + ''.join(parts))
     return path
@@ -35,7 +35,7 @@ def to_and_fro(path):
 
 @pytest.fixture
 def machine(processes, probe, tmp_path):
-    """Dynamics, hydraulics, governor, monitor and, unless told otherwise, a controller, as processes in real time."""
+    """Return dynamics, hydraulics, governor, monitor and by default a controller, as processes in real time."""
     probe.listen('sensor_msgs/msg/JointState', 'joint_states')
     probe.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
     probe.listen('std_msgs/msg/Float64', 'hydraulics/boom/spool')
@@ -57,14 +57,14 @@ def machine(processes, probe, tmp_path):
             'tip_over_governor_node',
             remapped,
             **COMMON,
-            **SILENT,
+            **TIMEOUT,
             **estimated,
             state_timeout=1.0,
             neutral_first=False,
             motion_check=False,
         )
-        processes.start('hydraulic_actuator_node', **COMMON, **SILENT, payload=PAYLOAD)
-        processes.start('dynamics_node', **COMMON, **SILENT, payload=PAYLOAD)
+        processes.start('hydraulic_actuator_node', **COMMON, **TIMEOUT, payload=PAYLOAD)
+        processes.start('dynamics_node', **COMMON, **TIMEOUT, payload=PAYLOAD)
         if controller:
             task = to_and_fro(tmp_path / 'task.yaml')
             processes.start('controller_node', {'valve_commands': 'valve_commands_in'}, **COMMON, task=task)
@@ -83,7 +83,7 @@ def seconds(probe) -> float:
 
 
 def until_at_rest(probe, node):
-    """The machine stands still; of one that no longer moves, as nobody simulates it, the valves go to neutral."""
+    """Wait until the machine is at rest; if it is no longer simulated, until its valves are neutral."""
     if node == 'dynamics_node':
         seen = probe.count['valve_commands']
         probe.until(
@@ -106,7 +106,9 @@ def until_at_rest(probe, node):
 def least_share(loads) -> float:
     """Return the least load of a wheel over the mean load of all wheels and times."""
     assert len(loads) == len(WHEELS)
-    return min(min(own) for own in loads.values()) / float(np.mean([np.mean(own) for own in loads.values()]))
+    return min(min(values) for values in loads.values()) / float(
+        np.mean([np.mean(values) for values in loads.values()])
+    )
 
 
 def works(probe):
@@ -145,7 +147,7 @@ def test_a_node_of_the_chain_that_is_killed_or_stopped_brings_the_machine_to_res
 @pytest.mark.slow
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize('action', ['kill', 'freeze'])
-def test_without_the_monitor_the_governor_counts_on_the_rated_payload_and_the_work_goes_on(
+def test_without_the_monitor_the_governor_assumes_the_rated_payload_and_the_work_continues(
     machine, processes, probe, action
 ):
     loads = machine()
@@ -162,14 +164,14 @@ def test_without_the_monitor_the_governor_counts_on_the_rated_payload_and_the_wo
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_levers_that_are_silent_bring_the_machine_to_rest(machine, probe):
-    """Who gave the commands still runs, and gives none."""
+def test_levers_without_messages_bring_the_machine_to_rest(machine, probe):
+    """The commanding node still runs, without commands."""
     loads = machine(controller=False)
     publisher = probe.node.create_publisher(Float64MultiArray, 'valve_commands_in', QoSProfile(depth=10))
-    silent = threading.Event()
+    stopped = threading.Event()
 
     def give():
-        while not silent.wait(0.02):
+        while not stopped.wait(0.02):
             volts = 4.5 * np.sign(np.sin(3.0 * time.monotonic()))
             publisher.publish(Float64MultiArray(data=[volts, 0.0, volts]))
 
@@ -178,7 +180,7 @@ def test_levers_that_are_silent_bring_the_machine_to_rest(machine, probe):
     try:
         works(probe)
     finally:
-        silent.set()
+        stopped.set()
         lever.join()
     until_at_rest(probe, 'levers')
     assert not any(probe.last['valve_commands'].data)

@@ -12,35 +12,35 @@ import pytest
 
 from dyn_nodes.analysis.bag_reading import read_bag
 
-PATIENCE = 800.0
+TIMEOUT = 800.0
 BOTH = 'false', 'true'
 """Without the governor and with it."""
 
 
 @pytest.fixture
 def run_task(domain, tmp_path):
-    """Play the reference task without recovery in lockstep; return what the recorder heard."""
+    """Run the reference task without recovery in lockstep; return the bag and the output."""
 
     def run(machine='log_loader', **arguments):
         bag = tmp_path / f'bag_{len(list(tmp_path.iterdir()))}'
-        given = {'mode': 'lockstep', 'recovery': 'false', 'duration': '16.0', 'record': 'true', 'bag': str(bag)}
-        words = [f'{name}:={value}' for name, value in {**given, **arguments}.items()]
+        values = {'mode': 'lockstep', 'recovery': 'false', 'duration': '16.0', 'record': 'true', 'bag': str(bag)}
+        words = [f'{name}:={value}' for name, value in {**values, **arguments}.items()]
         environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
         command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', machine, *words]
         launched = subprocess.Popen(
             command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
-        heard: list[str] = []
-        guard = threading.Timer(PATIENCE, launched.terminate)
+        output: list[str] = []
+        guard = threading.Timer(TIMEOUT, launched.terminate)
         guard.start()
         try:
-            heard += launched.stdout  # it ends with the run
+            output += launched.stdout  # it ends with the run
             launched.wait(60)
         finally:
             guard.cancel()
             if launched.poll() is None:
                 launched.terminate()
-        return read_bag(bag), ''.join(heard)
+        return read_bag(bag), ''.join(output)
 
     return run
 
@@ -54,7 +54,7 @@ def tilt(data):
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_task_without_recovery_does_not_overturn_with_the_governor(run_task):
-    """It does without: test_governed_machine.py, and 75 degrees at 13.0 s in the studies."""
+    """Without governor it overturns: test_governed_machine.py, and 75 degrees at 13.0 s in the studies."""
     governed, text = run_task(monolithic='true', governor='true', monitor='true')
     assert 'finished' in text, text
     assert 'overturned' not in text
@@ -70,22 +70,24 @@ def test_the_task_without_recovery_does_not_overturn_with_the_governor(run_task)
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_planar_machine_that_tips_without_the_governor_keeps_its_wheels_with_it(run_task):
-    free, governed = (run_task('log_loader_planar', compose='true', governor=own, monitor='true')[0] for own in BOTH)
+    free, governed = (
+        run_task('log_loader_planar', compose='true', governor=margin, monitor='true')[0] for margin in BOTH
+    )
     assert tilt(free).max() > 45.0
     assert tilt(governed).max() < 1.0
     loads = governed.below('ground_reactions')
     assert set(loads) == {'rear', 'front'}
     assert min(load['fz'].min() for load in loads.values()) > 0.1 * sum(load['fz'][0] for load in loads.values())
-    monitored, own = (governed.table(f'{start}stability/zmp_degree') for start in ('monitor/', ''))
-    at = np.searchsorted(own.time, monitored.time[5:-5])
-    np.testing.assert_allclose(monitored['data'][5:-5], own['data'][at], atol=0.05)
+    monitored, margin = (governed.table(f'{start}stability/zmp_degree') for start in ('monitor/', ''))
+    at = np.searchsorted(margin.time, monitored.time[5:-5])
+    np.testing.assert_allclose(monitored['data'][5:-5], margin['data'][at], atol=0.05)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_with_the_payload_weighed_the_task_reaches_farther_out(run_task):
-    """The reach lasts 3.8 s. Weighed to 160 kg instead of taken for 1,020 kg uncertain, the boom comes 3.0 degrees down
-    in them, not 0.5."""
+    """In the 3.8 s of the reach the boom descends by 3.0 degrees with the payload weighed to 160 kg, and by 0.5 degrees
+    with an uncertainty of 1,020 kg."""
     governed, text = run_task(compose='true', governor='true', monitor='true', estimated_payload='true')
     assert 'finished' in text, text
     assert tilt(governed).max() < 1.5
@@ -96,13 +98,13 @@ def test_with_the_payload_weighed_the_task_reaches_farther_out(run_task):
     assert ((interval['lower'] < 5100.0) & (interval['upper'] > 5100.0)).all()
 
 
-def place(data, name):
-    """Positions of a joint, degrees."""
+def joint_position(data, name):
+    """Return the positions of a joint, degrees."""
     return np.degrees(data.table('joint_states')[f'{name}_joint/position'])
 
 
 OUT, IN = (1.0, 6.0), (6.5, 9.5)
-"""Times at which the operator holds the levers of the demo's task out, and pulls in, s."""
+"""Intervals of levers out and in, in the task of the demo, s."""
 DEMO = f"""
 name: out_and_in
 description: the levers of the demo's task, held out for longer, and nobody recovers it before the operator pulls in
@@ -115,7 +117,7 @@ segments:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_the_demo_is_stopped_before_a_wheel_lifts_and_goes_on_as_the_operator_pulls_in(run_task, tmp_path):
+def test_the_demo_is_stopped_before_a_wheel_lifts_and_continues_as_the_operator_pulls_in(run_task, tmp_path):
     """Without the governor these levers lift wheels."""
     task = tmp_path / 'out_and_in.yaml'
     task.write_text(DEMO)
@@ -128,11 +130,11 @@ def test_the_demo_is_stopped_before_a_wheel_lifts_and_goes_on_as_the_operator_pu
     loads = data.below('ground_reactions')
     assert len(loads) == 4
     assert min(load['fz'].min() for load in loads.values()) > 0.0
-    boom, stick, time = place(data, 'boom'), place(data, 'stick'), data.table('joint_states').time
-    began, stopped, pulled = (int(np.searchsorted(time, instant)) for instant in (OUT[0], IN[0], IN[1]))
-    assert boom[stopped] > boom[began] - 4.0, 'stopped where it stood, at its limit'
-    assert place(free[0], 'boom')[stopped] < boom[stopped] - 10.0
-    assert stick[pulled] < stick[stopped] - 20.0, 'it goes on as the operator pulls in'
+    boom, stick, time = joint_position(data, 'boom'), joint_position(data, 'stick'), data.table('joint_states').time
+    start, stopped, pulled = (int(np.searchsorted(time, instant)) for instant in (OUT[0], IN[0], IN[1]))
+    assert boom[stopped] > boom[start] - 4.0, 'stopped at its limit'
+    assert joint_position(free[0], 'boom')[stopped] < boom[stopped] - 10.0
+    assert stick[pulled] < stick[stopped] - 20.0, 'it continues as the operator pulls in'
     assert boom[pulled] > boom[stopped] + 1.0
     scale = data.table('governor/scale')
     assert scale['data'][(scale.time > OUT[0] + 0.6) & (scale.time < OUT[1] - 0.6)].mean() < 0.3
@@ -141,7 +143,7 @@ def test_the_demo_is_stopped_before_a_wheel_lifts_and_goes_on_as_the_operator_pu
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_a_governed_lockstep_run_is_the_same_every_time_though_the_imu_has_a_topic_of_its_own(run_task):
+def test_a_governed_lockstep_run_is_repeatable_although_the_imu_has_a_separate_topic(run_task):
     first, second = (run_task(monolithic='true', governor='true', duration='2.0')[0] for _ in range(2))
     assert first.counts['/imu'] == 201
     for topic in ('valve_commands', 'governor/scale', 'joint_states', 'imu'):

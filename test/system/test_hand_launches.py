@@ -1,4 +1,4 @@
-"""Launch files with cartesian:=true: the hand's controller takes the place of the joints', the run ends at its time."""
+"""Launch files with cartesian:=true: the hand controller replaces the joint controller, the run ends at its time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from test_electric_contract import URDF, YAML
 
 
 def led_hand(domain, *words):
-    """Return what a launch in lockstep prints until its run is over."""
+    """Return the output of a launch in lockstep until the end of its run."""
     text = launched(domain, *words, 'cartesian:=true', 'mode:=lockstep')
     assert '] controller_node' not in text
     return text

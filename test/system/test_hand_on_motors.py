@@ -1,4 +1,4 @@
-"""The tool of the tutorial's UR10 on a platform led by targets over topics, on its electric motors, in processes."""
+"""The tool of the tutorial's UR10 on a platform guided by targets over topics, with electric motors, in processes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BENT = {'ur10_shoulder_lift_joint': -1.2, 'ur10_elbow_joint': 1.6, 'ur10_wrist_1
 
 @pytest.fixture(scope='module')
 def files(tmp_path_factory):
-    """The machine of the tutorial: made by its commands, with the motors of its page."""
+    """Return the machine of the tutorial, made by its commands, with the motors of its page."""
     robots = pytest.importorskip('pinocchio', reason='example-robot-data comes with the extra dev') and _robots()
     folder = tmp_path_factory.mktemp('ur10')
     urdf, config = folder / 'ur10_on_platform.urdf', folder / 'ur10_on_platform.yaml'
@@ -44,10 +44,10 @@ def _robots():
 
 
 class Watch:
-    """The way of the tool, seen from the base link, and the reports of the motors."""
+    """Positions of the tool in the base link, and the reports of the motors."""
 
     def __init__(self, probe, machine, hand):
-        self.hand, self.places, self.states, self.reports = hand, {}, [], {}
+        self.hand, self.positions, self.states, self.reports = hand, {}, [], {}
         self.time = self.since = 0.0
         order = {}
 
@@ -58,7 +58,7 @@ class Watch:
         def note(msg):
             order.setdefault('at', [list(msg.name).index(name) for name in hand.names])
             time = msg.header.stamp.sec + 1e-9 * msg.header.stamp.nanosec
-            self.places[time] = hand.pose(np.array(msg.position)[order['at']]).position
+            self.positions[time] = hand.pose(np.array(msg.position)[order['at']]).position
             self.time = time
 
         node = probe.node
@@ -73,9 +73,9 @@ class Watch:
                 )
 
     def at_rest(self):
-        """True half a second after the last change of a state that ends a motion."""
-        ended = len(self.states) > 1 and self.states[-1].startswith(('holding', 'stopped'))
-        return ended and self.time - self.since > 0.5
+        """Return whether 0.5 s have passed since the last change of a final state of a motion."""
+        finished = len(self.states) > 1 and self.states[-1].startswith(('holding', 'stopped'))
+        return finished and self.time - self.since > 0.5
 
     def check_limits(self, machine):
         for motor in machine.actuators:
@@ -86,7 +86,7 @@ class Watch:
 
 
 def run(processes, probe, files, move, **parameters):
-    """Send the tool along a line and wait for its end; return its distances from it, its ways and what was watched."""
+    """Send the tool along a line and wait for its end; return distances from the line, travel and the recorded data."""
     machine = machine_of(str(files['machine']), str(files['config']))
     hand = hand_of(machine, 'ur10_tool0')
     watch = Watch(probe, machine, hand)
@@ -100,18 +100,18 @@ def run(processes, probe, files, move, **parameters):
         processes.start('electric_actuator_node', **common)
     posture = ','.join(f'{name}={value}' for name, value in BENT.items())
     processes.start('dynamics_node', wait_for=partners, initial_positions=posture, actuation=actuation, **common)
-    probe.until(lambda: len(watch.places) > 3 and target.get_subscription_count(), 'the first joint states', 280)
+    probe.until(lambda: len(watch.positions) > 3 and target.get_subscription_count(), 'the first joint states', 280)
     start = hand.pose(hand.posture(BENT)).position
     goal = PoseStamped()
     goal.header.frame_id = machine.base.link
-    place = goal.pose.position
-    place.x, place.y, place.z = (start + np.array(move)).tolist()
+    target_position = goal.pose.position
+    target_position.x, target_position.y, target_position.z = (start + np.array(move)).tolist()
     target.publish(goal)
     probe.until(watch.at_rest, 'the end of the motion', 280)
-    places = dict(watch.places)  # what ends first leaves the arm without volts
+    positions = dict(watch.positions)  # the first node that ends leaves the arm without volts
     processes.stop()
     assert 'Traceback' not in processes.log('cartesian_controller_node')
-    rows = np.array([places[time] for time in sorted(places)]) - start
+    rows = np.array([positions[time] for time in sorted(positions)]) - start
     along = np.array(move) / np.linalg.norm(move)
     ways = rows @ along
     if actuation == 'topics':

@@ -1,4 +1,4 @@
-"""The log-loader's grapple led by targets over topics: nodes in processes of their own, in lockstep."""
+"""The log-loader's grapple guided by targets over topics: nodes in separate processes, in lockstep."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ OTHERS = ['hydraulic_actuator_node', 'cartesian_controller_node']
 
 @pytest.fixture
 def warnings():
-    """Statuses of the stability on /diagnostics that warn, in their order."""
+    """Return warning statuses of the stability on /diagnostics, in their order."""
     return []
 
 
 @pytest.fixture
 def lead(processes, probe, warnings):
-    """Start the nodes at a place of the grapple, send another one, and return what was seen until the end."""
+    """Start the nodes at a grapple position, send a target, and return the data until the end."""
 
     def run(start, end, payload, duration):
         machine = machine_of('log_loader', '')
         hand = HandKinematics.of(machine, 'payload_link')
         first = inverse_kinematics(hand, HandPose(np.eye(3), np.array(start)), [0.1, 0.5, -1.2]).best.posture
-        places, volts = [], []
+        positions, volts = [], []
         order = {}
 
         def warned(msg):
-            own = [status for status in msg.status if status.name == 'dynamics_node: stability']
-            warnings.extend(status for status in own if level_of(status) == 1)
+            statuses = [status for status in msg.status if status.name == 'dynamics_node: stability']
+            warnings.extend(status for status in statuses if level_of(status) == 1)
 
         def note(msg):
             order.setdefault('at', [list(msg.name).index(name) for name in hand.names])
             stamp = msg.header.stamp.sec + 1e-9 * msg.header.stamp.nanosec
-            places.append((stamp, *hand.pose(np.array(msg.position)[order['at']]).position))
+            positions.append((stamp, *hand.pose(np.array(msg.position)[order['at']]).position))
 
         probe.node.create_subscription(message('sensor_msgs/msg/JointState'), 'joint_states', note, 5000)
         kind = message('std_msgs/msg/Float64MultiArray')
@@ -59,7 +59,7 @@ def lead(processes, probe, warnings):
         processes.start(
             'dynamics_node', wait_for=OTHERS, duration=duration, payload=payload, initial_positions=posture, **COMMON
         )
-        probe.until(lambda: len(places) > 3, 'the first joint states', 120)
+        probe.until(lambda: len(positions) > 3, 'the first joint states', 120)
         goal = PoseStamped()
         goal.header.frame_id = 'base_link'
         goal.pose.position.x, goal.pose.position.y, goal.pose.position.z = map(float, end)
@@ -68,7 +68,7 @@ def lead(processes, probe, warnings):
         assert processes.wait('dynamics_node', 280) == 0, processes.log('dynamics_node')
         processes.stop()
         assert 'Traceback' not in processes.log('cartesian_controller_node')
-        return np.array(places), np.array(volts), probe.last
+        return np.array(positions), np.array(volts), probe.last
 
     return run
 
@@ -77,16 +77,16 @@ def level_of(status):
     return status.level[0] if isinstance(status.level, bytes) else int(status.level)
 
 
-def off_the_line(places, start, end):
+def off_the_line(positions, start, end):
     along = np.subtract(end, start) / np.linalg.norm(np.subtract(end, start))
-    away = places[:, 1:] - start
+    away = positions[:, 1:] - start
     return np.linalg.norm(away - np.outer(away @ along, along), axis=1), away @ along
 
 
 def test_a_pose_of_the_hand_moves_the_grapple_on_a_line_through_the_nodes(lead):
     start, end = (4.493, -0.12, 2.88), (4.7, -0.12, 2.6)
-    places, volts, last = lead(start, end, 1000.0, 4.5)
-    off, along = off_the_line(places, start, end)
+    positions, volts, last = lead(start, end, 1000.0, 4.5)
+    off, along = off_the_line(positions, start, end)
     assert off.max() < 0.05
     assert along[-1] == pytest.approx(np.linalg.norm(np.subtract(end, start)), abs=0.03)
     assert 0.5 < np.abs(volts).max() <= 8.0
@@ -98,30 +98,30 @@ def test_a_pose_of_the_hand_moves_the_grapple_on_a_line_through_the_nodes(lead):
 @pytest.mark.slow
 def test_the_grapple_follows_a_line_of_3_m_at_half_a_metre_a_second_through_the_nodes(lead):
     start, end = (4.493, -0.12, 2.88), (6.343, -0.12, 0.51)
-    places, volts, last = lead(start, end, 3000.0, 12.0)
-    off, along = off_the_line(places, start, end)
+    positions, volts, last = lead(start, end, 3000.0, 12.0)
+    off, along = off_the_line(positions, start, end)
     assert off.max() < 0.05
     assert along[-1] == pytest.approx(np.linalg.norm(np.subtract(end, start)), abs=0.05)
     middle = [int(np.argmax(along > part * along[-1])) for part in (0.25, 0.75)]
-    speed = (along[middle[1]] - along[middle[0]]) / (places[middle[1], 0] - places[middle[0], 0])
+    speed = (along[middle[1]] - along[middle[0]]) / (positions[middle[1], 0] - positions[middle[0], 0])
     assert speed == pytest.approx(0.5, rel=0.03)
     assert np.abs(volts).max() <= 8.0
     assert last['hand_state'].data == 'holding'
 
 
 @pytest.mark.slow
-def test_where_a_line_leads_too_far_out_the_margins_warn_with_edge_and_value(lead, warnings):
+def test_on_a_line_that_leads_too_far_out_the_margins_warn_with_edge_and_value(lead, warnings):
     start, end = (5.6, -0.12, 0.5), (8.0, -0.12, 0.5)
-    places, _, last = lead(start, end, 3500.0, 5.0)
-    off, along = off_the_line(places, start, end)
+    positions, _, last = lead(start, end, 3500.0, 5.0)
+    off, along = off_the_line(positions, start, end)
     assert off.max() < 0.05
     assert along[-1] > 0.5
     assert warnings
     first = warnings[0]
     values = {pair.key: pair.value for pair in first.values}
-    found = re.fullmatch(r'caution: (.+) \S+.* at (front|rear_\w+), level .+', first.message)
-    assert found, first.message
-    measure = next(own for own in MEASURES.values() if found[1].startswith(own.label))
+    match = re.fullmatch(r'caution: (.+) \S+.* at (front|rear_\w+), level .+', first.message)
+    assert match, first.message
+    measure = next(entry for entry in MEASURES.values() if match[1].startswith(entry.label))
     levels = levels_of_values(values.items())[measure.name]
     assert levels.danger < float(values[measure.name]) <= levels.caution
     assert 0.0 < float(values['zmp']) < 0.45

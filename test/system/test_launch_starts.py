@@ -1,4 +1,4 @@
-"""Launches whose nodes cannot start, or have nothing to do: each begins or ends, and says why."""
+"""Launches whose nodes cannot start or have no task: each starts or ends with a reason."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from dyn_nodes.common.share import find_resource
 
 
 def failed(domain: int, *words: str) -> str:
-    """Return what a launch that must fail prints; it has to end by itself."""
+    """Return the output of a launch that must fail and end by itself."""
     command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words]
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
-    text = ended.stdout + ended.stderr
-    assert ended.returncode == 1, text
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200)
+    text = run.stdout + run.stderr
+    assert run.returncode == 1, text
     assert 'Traceback' not in text
     return text
 
 
 @pytest.fixture(scope='module')
 def platform(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """The mobile base of the tutorial, as `init` describes it: wheels, and no joint that is driven."""
+    """Return the mobile base of the tutorial, made by `init`: wheels without driven joints."""
     urdf, config = find_resource('urdf/tutorial_platform.urdf'), tmp_path_factory.mktemp('init') / 'platform.yaml'
     made = [sys.executable, '-m', 'dyn_nodes.cli', 'init', str(urdf), '-o', str(config)]
     subprocess.run(made, check=True, capture_output=True)

@@ -1,4 +1,4 @@
-"""The log-loader with cylinders as bodies through its launch file: a process each for dynamics, oil, levers and bag."""
+"""The log-loader with cylinders as bodies by its launch file: separate processes for dynamics, oil, levers and bag."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ segments:
 DURATION = 2.0
 PINS = ('boom_pin', 'rocker_pin', 'horn_pin')
 HOLDING = 1.1
-"""Effort limit over the effort at rest: the boom cannot be lifted within it."""
+"""Ratio of effort limit to effort at rest: the boom cannot be lifted within it."""
 
 
 def recorded(folder: Path, *words: str) -> BagData:
     """Run the launch file in lockstep with the task; return its bag."""
     task, bag = folder / 'task.yaml', folder / 'bag'
     task.write_text(TASK)
-    given = ['mode:=lockstep', f'duration:={DURATION}', f'task:={task}', 'record:=true', f'bag:={bag}', *words]
-    launched(next_domain(), 'log_loader_linkage', *given, seconds=800.0)
+    arguments = ['mode:=lockstep', f'duration:={DURATION}', f'task:={task}', 'record:=true', f'bag:={bag}', *words]
+    launched(next_domain(), 'log_loader_linkage', *arguments, seconds=800.0)
     return read_bag(bag)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_oil_bodies_and_levers_in_processes_move_it_as_one_system_does(tmp_path):
-    """Positions of the split system are those of the monolithic plant; pins, ground and margins are published."""
+    """Positions of the split system and of the monolithic plant are equal; pins, ground and margins are published."""
     bag = recorded(tmp_path)
     machine, states = machine_of('log_loader_linkage', ''), bag.table('joint_states')
     plant = Plant(machine, 'hydraulic', 5e-3, 5e-4, values={'joint_stop_scale': 1.0})
-    names = [own.name for own in machine.actuators]
+    names = [item.name for item in machine.actuators]
     task = load_voltage_profile(tmp_path / 'task.yaml', names)
     for _ in range(round(DURATION / plant.period)):
         volts = task.evaluate(plant.time, names).ravel()
@@ -53,13 +53,13 @@ def test_oil_bodies_and_levers_in_processes_move_it_as_one_system_does(tmp_path)
     assert moved['boom_joint'] > 0.01
     assert abs(moved['stick_joint']) > 0.01
     for name in plant.joints:
-        found = states[f'{name}/position'][-1] - states[f'{name}/position'][0]
-        assert found == pytest.approx(moved[name], abs=2e-3), name
+        travel = states[f'{name}/position'][-1] - states[f'{name}/position'][0]
+        assert travel == pytest.approx(moved[name], abs=2e-3), name
     reactions = bag.below('constraint_reactions')
     assert set(PINS) <= set(reactions)
     assert np.abs(reactions['boom_pin']['fx']).max() > 1e4
     wheels = bag.below('ground_reactions')
-    assert sum(own['fz'][0] for own in wheels.values()) == pytest.approx(
+    assert sum(item['fz'][0] for item in wheels.values()) == pytest.approx(
         machine.gravity * (machine.total_mass + machine.payload.mass), rel=1e-6
     )
     assert set(wheels) == {wheel.name for wheel in machine.wheels}
@@ -72,7 +72,7 @@ def test_oil_bodies_and_levers_in_processes_move_it_as_one_system_does(tmp_path)
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_a_cylinder_that_pushes_more_than_its_joint_takes_does_not_stop_time(tmp_path):
-    """The run ends at its time; the boom is held where its cylinder asks for too much, and /diagnostics says so."""
+    """The run ends at its time; the boom is held while its cylinder exceeds the limit, and /diagnostics reports it."""
     urdf = find_resource('urdf/log_loader_linkage.urdf').read_text()
     machine = machine_of('log_loader_linkage', '')
     plant = Plant(machine, 'hydraulic', 5e-3, 5e-4)
@@ -87,6 +87,6 @@ def test_a_cylinder_that_pushes_more_than_its_joint_takes_does_not_stop_time(tmp
     assert states.time[-1] == pytest.approx(DURATION, abs=0.011)
     assert np.isfinite(states['boom_rod_joint/position']).all()
     health = [status for _, status in bag.statuses['diagnostics'] if status.name == 'dynamics_node: commands']
-    refused = [status for status in health if 'refused: out of range' in status.values]
-    assert refused
-    assert "effort of 'boom_rod_joint': expected at most" in refused[-1].values['last refusal']
+    rejected = [status for status in health if 'refused: out of range' in status.values]
+    assert rejected
+    assert "effort of 'boom_rod_joint': expected at most" in rejected[-1].values['last refusal']

@@ -1,4 +1,4 @@
-"""The three nodes in lockstep: twice the same, and the same as one process."""
+"""The three nodes in lockstep: two runs are equal, and equal to one process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def payloads(bag: Path) -> dict[str, list[tuple[int, bytes]]]:
     with AnyReader([bag]) as reader:
         content: dict[str, list[tuple[int, bytes]]] = {}
         for connection, stamp, raw in reader.messages():
-            time = stamp if RUNTIME == 'embedded' else 0  # rclpy: that of the last /clock received
+            time = stamp if RUNTIME == 'embedded' else 0  # rclpy: the time of the last /clock received
             content.setdefault(connection.topic, []).append((time, bytes(raw)))
     return content
 

@@ -1,4 +1,4 @@
-"""Machines on electric motors through real processes in lockstep: a vehicle by cmd_vel, arm A6 by a trajectory."""
+"""Machines on electric motors as processes in lockstep: a vehicle by cmd_vel, arm A6 by a trajectory."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_a_vehicle_follows_cmd_vel_on_its_motors(processes, probe):
     last = round(4.5 / REPORT)
     probe.until(lambda: last in driver.twist, 'the last report')
     for end, twist in script:
-        found = driver.twist[round((end - 0.04) / REPORT)]
-        assert np.abs(found - twist).max() < 0.03, (end, found)
+        measured = driver.twist[round((end - 0.04) / REPORT)]
+        assert np.abs(measured - twist).max() < 0.03, (end, measured)
     check_limits(machine_of('agv_omni', 'agv_omni_motors'), currents, volts)
     assert max(np.abs(volts[motor]).max() for motor in MOTORS) > 1.0
 

@@ -1,7 +1,7 @@
-"""Every machine of this package stands: at rest nothing accelerates, the ground carries its weight, nothing drifts.
+"""Every machine of this package is at rest: no acceleration, no drift, and the ground carries its weight.
 
-The machines are the files in config/ with a URDF or a launch file of their name: a new one is covered without a line
-here. One without a launch file starts by launch/machine.launch.xml.
+The machines are the files in config/ with a URDF or a launch file of their name: new ones are covered automatically.
+A machine without a launch file starts by launch/machine.launch.xml.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ MACHINES = sorted(
     if (ROOT / 'urdf' / f'{path.stem}.urdf').exists() or (ROOT / 'launch' / f'{path.stem}.launch.xml').exists()
 )
 QUICK = {'log_loader': 'hydraulic', 'four_bar': 'effort'}
-"""Machines that tests compile anyway, with the actuation."""
+"""Machines compiled by other tests, with their actuation."""
 MINUTE, PERIOD = 60.0, 0.01
 DRIFT = 1e-6  # m or rad
 SETTLED, SAG = 5.0, 1e-3
-"""Time after which nothing moves any more, s, and how far until then, m, rad or of the weight."""
+"""Time after which nothing moves, s, and greatest motion until then, m, rad or share of the weight."""
 OF_WEIGHT = 1e-6
 
 
 def machine_named(name: str) -> Machine:
-    """Return the machine that a launch file of this name starts, or that of the files of this name."""
+    """Return the machine of the launch file or of the files with this name."""
     path = ROOT / 'launch' / f'{name}.launch.xml'
     if not path.exists():
         return machine_of(name, '')
-    given = {argument.name: argument.default for argument in declared_arguments(path)}
-    return machine_of(given['machine'], given.get('config', ''))
+    defaults = {argument.name: argument.default for argument in declared_arguments(path)}
+    return machine_of(defaults['machine'], defaults.get('config', ''))
 
 
 def standing(name: str) -> Machine:
-    """Return a machine that starts at rest; skip one that its file sets in motion, such as the disc."""
+    """Return a machine that starts at rest; skip machines that their files set in motion, such as the disc."""
     machine = machine_named(name)
     if machine.initial.moves:
         pytest.skip(f'{name} starts in motion: see test/vehicles/test_rolling_disc.py')
@@ -61,7 +61,7 @@ def weight_of(machine: Machine) -> float:
 
 
 def rolls_by_constraint(machine: Machine) -> list[str]:
-    return [own.name for own in machine.constraints if own.kind == 'wheel']
+    return [item.name for item in machine.constraints if item.kind == 'wheel']
 
 
 def test_there_are_machines_of_every_kind():
@@ -82,12 +82,12 @@ def test_at_rest_nothing_accelerates_and_the_ground_carries_the_weight(name):
     numbers, still, drives = blocks.numbers(rest.states), np.zeros(blocks.tree.nv), np.zeros(blocks.tree.nv)
     for joint in start.system.constraints.actuated:
         drives[blocks.tree.velocity_index(joint)] = rest.efforts.get(joint, 0.0)
-    found = constrained_dynamics(blocks, rest.q, still, drives, numbers, method='saddle')
-    assert np.abs(found.acceleration).max() < 1e-7
-    contacts = [own for own in blocks.forces if isinstance(own, ContactElement)]
+    result = constrained_dynamics(blocks, rest.q, still, drives, numbers, method='saddle')
+    assert np.abs(result.acceleration).max() < 1e-7
+    contacts = [contact for contact in blocks.forces if isinstance(contact, ContactElement)]
     assert len(contacts) == len(machine.wheels) + len(machine.contacts)
     if contacts and not rolls_by_constraint(machine):
-        points = [point for own in contacts for point in own.ground_points(blocks.state, blocks.parameters)]
+        points = [point for contact in contacts for point in contact.ground_points(blocks.state, blocks.parameters)]
         total = sum((point.force for point in points), ca.SX(3, 1))
         ground = ca.Function('ground', [blocks.q, blocks.v, blocks.parameters.vector], [total])
         force = np.array(ground(rest.q, still, numbers)).ravel() / weight_of(machine)
@@ -96,17 +96,17 @@ def test_at_rest_nothing_accelerates_and_the_ground_carries_the_weight(name):
 
 @pytest.mark.parametrize('name', QUICK)
 def test_a_machine_stands_for_a_minute(name):
-    """As in dynamics_node without a command: valves shut, or the joints held where they are."""
+    """As in dynamics_node without a command: closed valves, or held joints."""
     machine = machine_named(name)
     plant = Plant(machine, QUICK[name], PERIOD, 1e-3, values={'joint_stop_scale': 1.0})
-    positions, place = plant.positions.copy(), plant.base_pose()[0].copy()
+    positions, base = plant.positions.copy(), plant.base_pose()[0].copy()
     for _ in range(round(MINUTE / PERIOD)):
         if QUICK[name] == 'effort':
             plant.set_efforts(plant.servo_efforts(positions, np.zeros(len(positions))))
         plant.advance()
     assert plant.take_events() == []
     assert np.abs(plant.positions - positions).max() < DRIFT
-    assert np.abs(plant.base_pose()[0] - place).max() < DRIFT
+    assert np.abs(plant.base_pose()[0] - base).max() < DRIFT
     if machine.supports:
         assert plant.balance().total_normal == pytest.approx(weight_of(machine), rel=OF_WEIGHT)
 
@@ -115,7 +115,7 @@ def test_a_machine_stands_for_a_minute(name):
 
 
 def recorded(name: str, duration: float, bag: Path) -> BagData:
-    """Run a machine's launch file in lockstep, in one process where it can; return its bag. Nothing is commanded."""
+    """Run a machine's launch file in lockstep without commands, in one process if possible; return its bag."""
     file = ROOT / 'launch' / f'{name}.launch.xml'
     words = [name] if file.exists() else ['machine', f'machine:={name}']
     words += ['mode:=lockstep', 'compose:=true', 'record:=true', f'bag:={bag}', f'duration:={duration}']
@@ -127,10 +127,10 @@ def recorded(name: str, duration: float, bag: Path) -> BagData:
     return read_bag(bag)
 
 
-def check_motion(times: np.ndarray, places: np.ndarray) -> None:
-    """Check coordinates (n, t) of a machine that stands."""
-    assert np.abs(places - places[:, :1]).max() < SAG
-    after = places[:, times >= SETTLED]
+def check_motion(times: np.ndarray, positions: np.ndarray) -> None:
+    """Check coordinates (n, t) of a machine at rest."""
+    assert np.abs(positions - positions[:, :1]).max() < SAG
+    after = positions[:, times >= SETTLED]
     assert np.abs(after - after[:, :1]).max() < DRIFT
 
 
@@ -141,12 +141,12 @@ def check_bag(machine: Machine, bag: BagData, duration: float) -> None:
     if machine.base.attachment != 'fixed':
         odom = bag.table('odom')
         check_motion(odom.time, np.array([odom[axis] for axis in 'xyz']))
-    standing = [own.name for own in (*machine.wheels, *machine.contacts)] + rolls_by_constraint(machine)
+    standing = [item.name for item in (*machine.wheels, *machine.contacts)] + rolls_by_constraint(machine)
     reactions = bag.below('ground_reactions')
     assert set(reactions) == set(standing)
     if standing:
         first = next(iter(reactions.values()))
-        off = np.abs(sum(own['fz'] for own in reactions.values()) / weight_of(machine) - 1.0)
+        off = np.abs(sum(item['fz'] for item in reactions.values()) / weight_of(machine) - 1.0)
         assert off[0] < OF_WEIGHT
         assert off.max() < SAG
         assert off[first.time >= SETTLED].max() < OF_WEIGHT

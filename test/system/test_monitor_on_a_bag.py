@@ -1,4 +1,4 @@
-"""The monitor as a process, watching a bag of noisy measurements that `dyn-nodes bag play` plays; held to the truth."""
+"""The monitor as a process, on a bag of noisy measurements played by `dyn-nodes bag play`, compared with the truth."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def machine():
 
 
 def until(run: MeasuredRun, end: float) -> MeasuredRun:
-    """Return the beginning of a run."""
+    """Return the start of a run."""
     n = int(np.searchsorted(run.time, end))
     names = ('time', 'positions', 'velocities', 'angular_velocity', 'specific_force', 'orientation', 'phase')
     truth = {name: values[:n] for name, values in run.truth.items()}
@@ -35,8 +35,8 @@ def until(run: MeasuredRun, end: float) -> MeasuredRun:
 
 
 @pytest.fixture
-def heard(processes, probe, domain, tmp_path):
-    """Play a run to a monitor's process; return the stamps of its reports and their margins."""
+def margins_of_bag(processes, probe, domain, tmp_path):
+    """Play a run to a monitor process; return the stamps of its reports and their margins."""
 
     def play(run: MeasuredRun) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         write_bag(tmp_path / 'noisy', run)
@@ -45,7 +45,7 @@ def heard(processes, probe, domain, tmp_path):
         listen = probe.node.create_subscription
         for name, values in margins.items():
             listen(Float64, f'stability/{name}', lambda msg, values=values: values.append(msg.data), 100)
-        # margins carry no stamp; the points of a report do, and each report has one of either
+        # margins have no stamp; the points of a report do, and each report has both
         listen(PointStamped, 'stability/center_of_mass', lambda msg: stamps.append(seconds(msg.header.stamp)), 100)
         processes.start('stability_monitor_node', machine='log_loader', imu='required', payload=run.payload)
         probe.until(lambda: probe.node.count_subscribers('joint_states') == 1, 'a monitor', 90.0)
@@ -61,7 +61,7 @@ def heard(processes, probe, domain, tmp_path):
         probe.until(lambda: stamps and stamps[-1] > run.time[-1] - 0.03, 'the last report', 10.0)
         time.sleep(0.2)
         for values in margins.values():
-            if np.isnan(values[-1]):  # the bag is over for longer than `state_timeout`
+            if np.isnan(values[-1]):  # the bag has ended more than `state_timeout` ago
                 del values[-1]
         assert len(stamps) == len(margins['force_angle']) == len(margins['load_share'])
         return np.array(stamps), {name: np.array(values) for name, values in margins.items()}
@@ -80,15 +80,15 @@ def held_to_the_truth(run, times, margins):
         assert item.passed, item
 
 
-def test_the_margins_of_the_process_are_within_the_bounds_of_the_truth_in_the_bag(machine, heard):
+def test_the_margins_of_the_process_are_within_the_bounds_of_the_truth_in_the_bag(machine, margins_of_bag):
     """The first five seconds of the work cycle: steady, and reaching out."""
     run = until(measure(machine, work_cycle(machine), 3000.0), 5.0)
-    held_to_the_truth(run, *heard(run))
+    held_to_the_truth(run, *margins_of_bag(run))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-def test_they_are_while_wheels_lift_and_come_down(machine, heard):
+def test_they_are_while_wheels_lift_and_come_down(machine, margins_of_bag):
     run = measure(machine, reference_task(), 5100.0)
     assert run.phase.max() == 2
-    held_to_the_truth(run, *heard(run))
+    held_to_the_truth(run, *margins_of_bag(run))

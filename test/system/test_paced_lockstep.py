@@ -1,4 +1,4 @@
-"""Real time under load: the same motion as in lockstep; and a machine whose hydraulics were killed comes to rest."""
+"""Real time under load: the same motion as in lockstep; a machine with killed hydraulics comes to rest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from harness import Probe, Processes
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import QoSProfile, message
 
@@ -18,14 +18,14 @@ JointState = message('sensor_msgs/msg/JointState')
 
 
 class Starving:
-    """Stops one node after the other for some exchange periods, as a computer does that is busy otherwise."""
+    """Stops one node after the other for some exchange periods, like a busy computer."""
 
     def __init__(self, processes: Processes, nodes: Sequence[str], pause: float = 0.03) -> None:
         self.processes, self.nodes, self.pause = processes, nodes, pause
         self.stops = 0
 
-    def until_ended(self, node: str, timeout: float = 100.0) -> None:
-        end = time.monotonic() + patience(timeout)
+    def until_gone(self, node: str, timeout: float = 100.0) -> None:
+        end = time.monotonic() + scaled_timeout(timeout)
         for stopped in itertools.cycle(self.nodes):
             if self.processes.running[node].poll() is not None:
                 return
@@ -38,7 +38,7 @@ class Starving:
 
 
 def record(probe: Probe) -> dict[int, Any]:
-    """Keep every joint state by its stamp, ns."""
+    """Store every joint state by its stamp, ns."""
     states: dict[int, Any] = {}
 
     def keep(msg: Any) -> None:
@@ -55,28 +55,28 @@ def start(processes: Processes, mode: str, duration: float) -> None:
     processes.start('dynamics_node', wait_for=['hydraulic_actuator_node'], duration=duration, **common)
 
 
-def ended(processes: Processes) -> None:
+def assert_finished(processes: Processes) -> None:
     assert processes.wait('dynamics_node', 300) == 0
     processes.stop()
     processes.running.clear()
 
 
 def test_on_a_busy_computer_real_time_is_slower_and_moves_as_lockstep_does(processes, probe):
-    """Nobody at the levers: the machine stands, to the last bit, though both nodes answer late again and again."""
+    """Without lever commands the states are equal to the last bit, although both nodes repeatedly answer late."""
     states = record(probe)
     start(processes, 'lockstep', 2.0)
-    ended(processes)
+    assert_finished(processes)
     calm = dict(states)
     assert len(calm) == 401
     states.clear()
     start(processes, 'realtime', 2.0)
     probe.until(lambda: len(states) > 0, 'the start in real time', 200.0)
-    began = time.monotonic()
+    started = time.monotonic()
     starving = Starving(processes, ('hydraulic_actuator_node', 'dynamics_node'))
-    starving.until_ended('dynamics_node')
+    starving.until_gone('dynamics_node')
     assert starving.stops > 10
-    assert time.monotonic() - began > 2.0
-    ended(processes)
+    assert time.monotonic() - started > 2.0
+    assert_finished(processes)
     assert set(states) == set(calm)
     for stamp, values in calm.items():
         np.testing.assert_array_equal(states[stamp], values)

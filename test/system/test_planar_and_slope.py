@@ -1,4 +1,4 @@
-"""The planar machine as nodes, and slope and payload that change while the nodes run."""
+"""The planar machine as nodes, and changes of slope and payload at run time."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def planar_in_one_process(duration: float, payload: float, slope: float):
 
 
 @pytest.mark.slow
-def test_planar_machine_on_a_slope_in_lockstep_is_that_of_one_process(processes, tmp_path):
+def test_planar_machine_on_a_slope_in_lockstep_equals_one_process(processes, tmp_path):
     """4000 kg on 0.02 rad: split by topics and in one process, within a milliradian."""
     duration, payload, slope = 8.0, 4000.0, 0.02
     bag = tmp_path / 'bag'
@@ -68,7 +68,7 @@ def test_planar_machine_on_a_slope_in_lockstep_is_that_of_one_process(processes,
 
 @pytest.fixture
 def standing(processes, probe):
-    """The 3-D machine, hydraulics inside, in real time at rest without a task."""
+    """Return the 3-D machine with internal hydraulics, in real time at rest without a task."""
     for wheel in WHEELS:
         probe.listen('geometry_msgs/msg/WrenchStamped', f'ground_reactions/{wheel}')
     probe.listen('diagnostic_msgs/msg/DiagnosticStatus', 'events')
@@ -89,7 +89,7 @@ def weight(probe) -> float:
 
 
 def steady(probe, expected: float):
-    """Return a condition: the last twenty weights seen are all as expected within 1 %."""
+    """Return a condition: the last twenty weights are as expected within 1 %."""
     seen: list[float] = []
 
     def condition() -> bool:

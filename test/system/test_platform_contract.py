@@ -1,4 +1,4 @@
-"""The contract of platform_controller_node from another process: topics, types, parameters, diagnostics, its end."""
+"""The contract of platform_controller_node, read by another process: topics, types, parameters, diagnostics, end."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ LATCHED = ('valve_commands', 'platform_state')
 
 
 def legs(time):
-    """The legs at rest in the initial pose, as a dynamics node publishes them beside the passive joints."""
+    """Return the legs at rest in the initial pose, as a dynamics node publishes them beside the passive joints."""
     names = [f'leg_{k}_length_joint' for k in range(1, 7)]
     state = JointState(name=names, position=[LENGTH] * 6, velocity=[0.0] * 6, effort=[0.0] * 6)
     state.header.stamp = stamp_of(time)
     return state
 
 
-def check_known(probe, ask, wanted):
-    """Check topics and types of the node, which the graph may know before what belongs to it."""
+def check_discovered(probe, ask, wanted):
+    """Check topics and types of the node; the graph may have the node before its entities."""
     probe.until(lambda: {f'/{topic}' for topic in wanted} <= dict(ask(NODE, '/')).keys(), 'its discovery', 60.0)
-    found = dict(ask(NODE, '/'))
-    assert {topic: found[f'/{topic}'] for topic in wanted} == {topic: [kind] for topic, kind in wanted.items()}
+    discovered = dict(ask(NODE, '/'))
+    assert {topic: discovered[f'/{topic}'] for topic in wanted} == {topic: [kind] for topic, kind in wanted.items()}
 
 
 @pytest.mark.timeout(400)
@@ -55,17 +55,17 @@ def test_topics_parameters_and_diagnostics_of_the_node(processes, probe):
     probe.until(lambda: NODE in probe.node.get_node_names(), 'the node', 200.0)
     ready = (states.get_subscription_count, targets.get_subscription_count)
     probe.until(lambda: all(count() for count in ready), 'its subscriptions', 60.0)
-    check_known(probe, probe.node.get_publisher_names_and_types_by_node, OUTPUTS)
-    check_known(probe, probe.node.get_subscriber_names_and_types_by_node, INPUTS)
+    check_discovered(probe, probe.node.get_publisher_names_and_types_by_node, OUTPUTS)
+    check_discovered(probe, probe.node.get_subscriber_names_and_types_by_node, INPUTS)
 
     instant = iter(range(10**6))
 
-    def machine_stands():
-        """One more period with the legs where they are."""
+    def machine_is_at_rest():
+        """Publish one more period with resting legs."""
         states.publish(legs(PERIOD * next(instant)))
         return True
 
-    probe.until(lambda: machine_stands() and all(probe.count[topic] for topic in OUTPUTS), 'all its topics', 60.0)
+    probe.until(lambda: machine_is_at_rest() and all(probe.count[topic] for topic in OUTPUTS), 'all its topics', 60.0)
     volts = probe.last['valve_commands']
     assert volts.layout.dim[0].label == ','.join(f'motor_{k}' for k in range(1, 7))
     assert np.abs(volts.data) == pytest.approx(np.full(6, 1.16 * 0.9289), rel=1e-2)  # the holding current of `check`
@@ -80,13 +80,15 @@ def test_topics_parameters_and_diagnostics_of_the_node(processes, probe):
 
     def moves():
         targets.publish(target)
-        return machine_stands() and probe.last['platform_state'].data == 'moving'
+        return machine_is_at_rest() and probe.last['platform_state'].data == 'moving'
 
     probe.until(moves, 'the way to the pose')
-    probe.until(lambda: machine_stands() and probe.last['platform_reference'].pose.position.x > 1e-3, 'its reference')
+    probe.until(
+        lambda: machine_is_at_rest() and probe.last['platform_reference'].pose.position.x > 1e-3, 'its reference'
+    )
 
     statuses = {f'{NODE}: {name}' for name in ('joint_states', 'platform')}
-    probe.until(lambda: machine_stands() and statuses <= set(probe.health), 'its diagnostics')
+    probe.until(lambda: machine_is_at_rest() and statuses <= set(probe.health), 'its diagnostics')
     assert set(probe.health[f'{NODE}: platform'][2]) >= {'link', 'joints', 'distance', 'angle', 'condition', 'state'}
     listed = probe.ask(ListParameters, f'{NODE}/list_parameters', ListParameters.Request()).result.names
     assert {item.name for item in all_parameters(NODE)} <= set(listed)

@@ -1,4 +1,4 @@
-"""stewart_platform.launch.xml: which nodes it runs with which parameters, and a whole run."""
+"""stewart_platform.launch.xml: its nodes with their parameters, and a whole run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ LAUNCH = Path(__file__).resolve().parents[2] / 'launch'
 CONTROLLER, MOTORS, DYNAMICS = 'platform_controller_node', 'electric_actuator_node', 'dynamics_node'
 
 
-def nodes(file, **given):
-    """Parameters of every node that a launch file starts, by its name."""
-    found = {}
-    for child in interpret(LAUNCH / f'{file}.launch.xml', given).children:
+def nodes(file, **arguments):
+    """Return the parameters of every node of a launch file, by its name."""
+    parameters = {}
+    for child in interpret(LAUNCH / f'{file}.launch.xml', arguments).children:
         words = list(child.command)
         pairs = [words[k + 1].split(':=', 1) for k, word in enumerate(words) if word == '-p']
-        found[child.name] = {name: value.strip("'") for name, value in pairs}
-    return found
+        parameters[child.name] = {name: value.strip("'") for name, value in pairs}
+    return parameters
 
 
 def test_the_platform_is_led_on_its_motors_and_all_wait_for_each_other():
@@ -31,7 +31,7 @@ def test_the_platform_is_led_on_its_motors_and_all_wait_for_each_other():
     assert started[MOTORS]['command_source'] == dynamics['partner'] == 'lockstep'
     assert dynamics['actuation'] == 'topics'
     assert dynamics['wait_for'] == f'[{CONTROLLER}, {MOTORS}]'
-    assert len({own['exchange_period'] for own in started.values()}) == 1
+    assert len({parameters['exchange_period'] for parameters in started.values()}) == 1
 
 
 def test_motors_inside_the_dynamics_and_drives_without_motors():
@@ -45,8 +45,8 @@ def test_motors_inside_the_dynamics_and_drives_without_motors():
 
 @pytest.mark.parametrize('leads', ['platform', 'cartesian'])
 def test_motors_wait_for_whichever_controller_leads_them(leads):
-    given = {'platform': 'false', 'controller': 'false', 'motors': 'true', leads: 'true'}
-    assert nodes('machine', machine='arm_a6', **given)[MOTORS]['command_source'] == 'lockstep'
+    arguments = {'platform': 'false', 'controller': 'false', 'motors': 'true', leads: 'true'}
+    assert nodes('machine', machine='arm_a6', **arguments)[MOTORS]['command_source'] == 'lockstep'
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The Stewart platform follows motions in six freedoms on its motors, through real processes in lockstep."""
+"""The Stewart platform follows motions in six degrees of freedom on its motors, as processes in lockstep."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ FREQUENCIES = np.array([0.2, 0.3, 0.25, 0.35, 0.15, 0.3])
 
 
 def wanted(time, duration):
-    """50 mm and 5 degrees along and about every axis, from rest to rest: place and rotation."""
+    """Return position and rotation: 50 mm and 5 degrees along and about every axis, from rest to rest."""
     fade = np.sin(np.pi * np.clip(time / duration, 0.0, 1.0)) ** 2
     s = fade * np.sin(2 * np.pi * FREQUENCIES * time + np.arange(6.0))
     return HOME + 0.05 * s[:3], Rotation.from_euler('xyz', np.radians(5.0) * s[3:])
 
 
 def path_file(folder, duration):
-    """The motion as a file of poses, four a second."""
+    """Write the motion as a file of poses, four a second."""
     lines = ['poses:']
     for k, time in enumerate(np.arange(GRID, duration + 1e-9, GRID)):
-        place, turn = wanted(time, duration)
-        numbers = [', '.join(f'{value:.12f}' for value in part) for part in (place, turn.as_euler('xyz'))]
+        position, turn = wanted(time, duration)
+        numbers = [', '.join(f'{value:.12f}' for value in part) for part in (position, turn.as_euler('xyz'))]
         lines.append(f'  pose_{k}: {{time: {time}, position: [{numbers[0]}], rpy: [{numbers[1]}]}}')
     path = folder / 'path.yaml'
     path.write_text('\n'.join(lines) + '\n')
@@ -38,7 +38,7 @@ def path_file(folder, duration):
 
 
 class Seen:
-    """Where the platform was, by the joints of the tree that carries it; currents and voltages of the motors."""
+    """Poses of the platform by the joints of its tree; currents and voltages of the motors."""
 
     def __init__(self, probe):
         self.machine = machine_of('stewart_platform', '')
@@ -100,11 +100,11 @@ def run(processes, probe, tmp_path):
 
 
 def worst(seen, duration):
-    """Greatest distance, m, and angle, rad, from the motion of the file."""
+    """Return the greatest distance, m, and angle, rad, from the motion of the file."""
     off = []
     for time in seen.times[::5]:
-        (place, turn), (goal, goal_turn) = seen.at(time), wanted(time, duration)
-        off.append((np.linalg.norm(place - goal), (turn * goal_turn.inv()).magnitude()))
+        (position, turn), (goal, goal_turn) = seen.at(time), wanted(time, duration)
+        off.append((np.linalg.norm(position - goal), (turn * goal_turn.inv()).magnitude()))
     return np.max(off, axis=0)
 
 
@@ -146,9 +146,9 @@ def test_the_platform_is_a_hand_that_follows_a_line_on_its_motors(processes, pro
     probe.until(lambda: target.get_subscription_count() > 0, 'the match with cartesian_controller_node', 200)
     processes.start('dynamics_node', wait_for=partners, duration=3.0, **common)
     probe.until(lambda: len(seen.times) > 3, 'the first joint states', 280)
-    goal, place = PoseStamped(), HOME + move
+    goal, position = PoseStamped(), HOME + move
     goal.header.frame_id = 'ground'
-    goal.pose.position.x, goal.pose.position.y, goal.pose.position.z = map(float, place)
+    goal.pose.position.x, goal.pose.position.y, goal.pose.position.z = map(float, position)
     goal.pose.orientation.w = 1.0
     target.publish(goal)
     assert processes.wait('dynamics_node', 280) == 0, processes.log('dynamics_node')

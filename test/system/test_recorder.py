@@ -1,4 +1,4 @@
-"""The recorder as a process: what it records, and what is left when it is killed."""
+"""The recorder as a process: its bag, also after it was killed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import pytest
 import yaml
 from domains import next_domain
 from mcap.reader import make_reader
-from patience import patience
 from rosbags.rosbag2 import Reader
 from rosbags.typesys import Stores, get_typestore
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import RUNTIME
 from dyn_nodes.middleware.bags import bag_summary
@@ -52,7 +52,7 @@ def positions(bag: Path, topic: str) -> list[float]:
 
 @pytest.fixture
 def processes():
-    """Starts nodes in a domain of this test's own, and ends them."""
+    """Start nodes in a separate domain, and end them."""
     started: list[subprocess.Popen] = []
     environment = {**os.environ, 'ROS_DOMAIN_ID': DOMAIN, 'PYTHONPATH': str(ROOT), 'PYTHONUNBUFFERED': '1'}
 
@@ -99,7 +99,7 @@ def wait_for(process: subprocess.Popen, word: str) -> str:
 
 def finish(process: subprocess.Popen, number: int = signal.SIGINT, status: int = 0) -> str:
     process.send_signal(number)
-    _, errors = process.communicate(timeout=patience(30))
+    _, errors = process.communicate(timeout=scaled_timeout(30))
     assert process.returncode == status, errors
     assert 'Traceback' not in errors
     return errors
@@ -129,22 +129,22 @@ def test_everything_is_recorded_once_and_in_order(recorder, publisher, storage):
 def test_a_recorder_that_gets_more_signals_while_it_closes_leaves_a_whole_bag_in_bounded_time(
     recorder, publisher, storage
 ):
-    """SIGINT, and then SIGTERM and SIGINT at random instants of the end, while messages keep coming."""
+    """SIGINT, then SIGTERM and SIGINT at random instants of the end, while messages arrive."""
     source = publisher('source', '--topics', '4', '--rate', '250', '--seconds', '60')
     wait_for(source, 'ready')
     running = [recorder(storage=storage, topics='["/source/*"]') for _ in range(3)]
     wait_for(source, 'started')
-    deadline = time.monotonic() + patience(30.0)
+    deadline = time.monotonic() + scaled_timeout(30.0)
     while not all((bag / 'metadata.yaml').exists() and bag_summary(bag).message_count > 500 for _, bag in running):
         assert time.monotonic() < deadline, 'nothing is recorded'
         time.sleep(0.1)
     chance = random.Random(5)
-    began = time.monotonic()
+    start = time.monotonic()
     signals = []
     for process, _ in running:
         process.send_signal(signal.SIGINT)
         numbers = [signal.SIGTERM, *chance.choices([signal.SIGINT, signal.SIGTERM], k=5)]
-        signals += [(began + chance.uniform(0.0, LONGEST_LINGER + 0.2), process, number) for number in numbers]
+        signals += [(start + chance.uniform(0.0, LONGEST_LINGER + 0.2), process, number) for number in numbers]
     for at, process, number in sorted(signals, key=lambda each: each[0]):
         time.sleep(max(0.0, at - time.monotonic()))
         process.send_signal(number)
@@ -159,11 +159,11 @@ def test_a_recorder_that_gets_more_signals_while_it_closes_leaves_a_whole_bag_in
         counts = by_rosbags(bag)
         assert sum(counts.values()) == summary.message_count > 500
         for topic in counts:
-            found = positions(bag, topic)
-            assert found == [found[0] + k for k in range(len(found))], 'a gap'
+            recorded = positions(bag, topic)
+            assert recorded == [recorded[0] + k for k in range(len(recorded))], 'a gap'
 
 
-def test_metadata_is_that_of_rosbag2(recorder, publisher):
+def test_metadata_equals_that_of_rosbag2(recorder, publisher):
     source = publisher('source', '--topics', '1', '--rate', '100', '--seconds', '0.3', '--latched')
     process, bag = recorder()
     wait_for(source, 'ready')
@@ -207,9 +207,9 @@ def test_a_killed_recorder_leaves_all_but_the_last_second_to_both_readers(record
     counts = by_rosbags(bag)
     assert counts == by_mcap(bag)
     for k in range(4):
-        found = positions(bag, f'/source/t{k}')
-        assert found == [float(n) for n in range(len(found))], 'a gap'
-        assert len(found) > 250
+        recorded = positions(bag, f'/source/t{k}')
+        assert recorded == [float(n) for n in range(len(recorded))], 'a gap'
+        assert len(recorded) > 250
         last = messages(bag, f'/source/t{k}')[-1][0]
         assert killed - last < 1_000_000_000
     summary = bag_summary(bag)
@@ -221,7 +221,7 @@ def test_a_killed_recorder_leaves_all_but_the_last_second_to_both_readers(record
 
 @pytest.mark.skipif(RUNTIME == 'rclpy', reason='source timestamps of rclpy are wall time: order varies')
 def test_simulated_time_orders_two_publishers_and_gives_the_same_bag_twice(recorder, publisher):
-    """The order in which a step's messages are sent differs from run to run; the bags don't."""
+    """The order of the messages of a step differs between runs; the bags do not."""
     runs = []
     for seed in ('1', '2'):
         process, bag = recorder(use_sim_time='true', topics='["/sim/*", "/clock"]')
@@ -239,8 +239,8 @@ def test_simulated_time_orders_two_publishers_and_gives_the_same_bag_twice(recor
     def content(bag: Path) -> list[tuple]:
         (file,) = bag.glob('*.mcap')
         with file.open('rb') as stream:
-            found = make_reader(stream).iter_messages(log_time_order=False)
-            return [(c.topic, m.sequence, m.log_time, m.publish_time, m.data) for _, c, m in found]
+            recorded = make_reader(stream).iter_messages(log_time_order=False)
+            return [(c.topic, m.sequence, m.log_time, m.publish_time, m.data) for _, c, m in recorded]
 
     lines = content(first)
     assert lines == content(second)
@@ -252,7 +252,7 @@ def test_simulated_time_orders_two_publishers_and_gives_the_same_bag_twice(recor
     assert by_mcap(first) == by_rosbags(first)
 
 
-def test_a_publisher_that_offers_less_than_those_of_before_is_recorded_too(recorder, publisher):
+def test_a_later_publisher_with_weaker_qos_is_recorded_too(recorder, publisher):
     reliable = publisher('source', '--topics', '1', '--rate', '50', '--seconds', '30')
     wait_for(reliable, 'ready')
     process, bag = recorder(topics='["/source/t0"]')
@@ -271,7 +271,7 @@ def test_topics_are_chosen_by_name_and_pattern(recorder, publisher):
     source = publisher('source', '--topics', '3', '--rate', '100', '--seconds', '0.5', '--latched')
     process, bag = recorder(topics='["/source/*"]', exclude='["/source/latched"]', max_duration='0.2')
     wait_for(source, 'ready')
-    process.wait(patience(30))
+    process.wait(scaled_timeout(30))
     assert process.returncode == 0, 'it ends by itself after max_duration'
     assert set(by_rosbags(bag)) == {'/source/t0', '/source/t1', '/source/t2'}
     assert bag_summary(bag).finished
@@ -288,13 +288,13 @@ def test_topics_are_chosen_by_name_and_pattern(recorder, publisher):
 )
 def test_a_wrong_parameter_ends_it_with_one_line(recorder, parameters, part):
     process, _ = recorder(**parameters)
-    _, errors = process.communicate(timeout=patience(30))
+    _, errors = process.communicate(timeout=scaled_timeout(30))
     assert process.returncode == 1
     assert part in errors
     assert 'Traceback' not in errors
 
 
-def test_diagnostics_tell_how_it_goes(recorder, publisher):
+def test_diagnostics_report_the_recording(recorder, publisher):
     source = publisher('source', '--topics', '1', '--rate', '100', '--seconds', '1.6')
     wait_for(source, 'ready')
     process, bag = recorder()
@@ -323,9 +323,9 @@ def test_five_thousand_messages_a_second_are_kept_at_well_under_one_core(recorde
         return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
     wait_for(source, 'started')
-    before, began = cpu_seconds(), time.monotonic()
+    before, start = cpu_seconds(), time.monotonic()
     wait_for(source, 'done 1500')
-    used = (cpu_seconds() - before) / (time.monotonic() - began)
+    used = (cpu_seconds() - before) / (time.monotonic() - start)
     finish(process)
     counts = by_rosbags(bag)
     assert [counts[f'/source/t{k}'] for k in range(10)] == [1500] * 10
@@ -345,18 +345,18 @@ def test_a_launched_recorder_finishes_its_bag_when_the_launcher_is_killed(proces
     wait_for(source, 'started')
     time.sleep(0.5)
     launcher.kill()
-    deadline = time.monotonic() + patience(10)
+    deadline = time.monotonic() + scaled_timeout(10)
     while time.monotonic() < deadline and not bag_summary(bag).finished:
         time.sleep(0.05)
     assert bag_summary(bag).finished
-    found = positions(bag, '/source/t0')
-    assert len(found) > 30
-    assert found == [float(k) for k in range(len(found))]
+    recorded = positions(bag, '/source/t0')
+    assert len(recorded) > 30
+    assert recorded == [float(k) for k in range(len(recorded))]
 
 
 def test_run_starts_a_node_and_passes_its_arguments(processes, tmp_path):
     process = processes('-m', 'dyn_nodes.cli', 'run', 'recorder_node', '--ros-args', '-p', f'directory:={tmp_path}/bag')
-    deadline = time.monotonic() + patience(10)
+    deadline = time.monotonic() + scaled_timeout(10)
     while time.monotonic() < deadline and not (tmp_path / 'bag' / 'metadata.yaml').exists():
         time.sleep(0.05)
     time.sleep(0.3)
@@ -364,7 +364,7 @@ def test_run_starts_a_node_and_passes_its_arguments(processes, tmp_path):
     assert bag_summary(tmp_path / 'bag').finished
 
 
-def test_a_recorder_that_is_stopped_now_and_then_loses_nothing_of_a_lockstep_stream(recorder, processes):
+def test_a_repeatedly_stopped_recorder_loses_nothing_of_a_lockstep_stream(recorder, processes):
     """Publishers as in lockstep, at full speed, 200 KB a second and more: they wait for the recorder."""
     process, bag = recorder(use_sim_time='false', topics='["/flood"]')
     source = processes(str(Path(__file__).parent / 'processes' / 'flood.py'), '12000')

@@ -1,4 +1,4 @@
-"""The machine of the demo, recovered by what its nodes publish: events and margins, composed and as processes."""
+"""The machine of the demo, recovered by published events and margins, composed and as processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def run(tmp_path: Path, *words: str) -> tuple[dict[str, object], str]:
-    """Run the log-loader's launch file in lockstep; return the summary of its bag, and what it printed."""
+    """Run the log-loader's launch file in lockstep; return the summary of its bag, and its output."""
     bag = tmp_path / 'bag'
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(DOMAIN), 'HOME': str(tmp_path)}
     environment.setdefault('DYN_NODES_CACHE', str(Path.home() / '.cache' / 'dyn_nodes'))
@@ -31,8 +31,8 @@ def run(tmp_path: Path, *words: str) -> tuple[dict[str, object], str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize('compose', ['true', 'false'])
-def test_the_supervised_task_recovers_after_the_lift_off_that_was_published(tmp_path, compose):
-    """0.3 s after the lift-off, as the study's run: the delay counts from the instant of the event."""
+def test_the_supervised_task_recovers_after_the_published_lift_off(tmp_path, compose):
+    """0.3 s after the lift-off, as in the study: the delay counts from the instant of the event."""
     summary, printed = run(tmp_path, 'task:=pick_and_place_supervised', 'duration:=11.0', f'compose:={compose}')
     assert 'recovery from t = 8.643 s: lift_off at t = 8.343 s' in printed
     assert summary['max_base_rotation_deg'] == pytest.approx(8.075, rel=0.01)

@@ -1,4 +1,4 @@
-"""The worst run of a sweep, repeated by nodes from the launch file that was written for it."""
+"""The worst run of a sweep, repeated by nodes from the launch file written for it."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ def test_nodes_repeat_the_outcome_of_the_worst_run(domain, tmp_path):
     (tmp_path / 'sweep.yaml').write_text(SWEEP)
     run_sweep(load_sweep(tmp_path / 'sweep.yaml'), tmp_path / 'out', LocalWorkers(1))
     results = read_results(tmp_path / 'out')
-    (place,) = worst_runs(results, 'overturned', 5)
-    made = write_replay(results, place, tmp_path)
+    (index,) = worst_runs(results, 'overturned', 5)
+    made = write_replay(results, index, tmp_path)
     words = ['launch', str(made / 'replay.launch.xml'), 'record:=true', f'bag:={tmp_path / "bag"}']
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
     command = [sys.executable, '-m', 'dyn_nodes.cli', *words]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=800)
     assert 'overturned' in done.stdout + done.stderr
     odom = read_bag(tmp_path / 'bag').table('odom')
-    up = 1.0 - 2.0 * (odom['qx'] ** 2 + odom['qy'] ** 2)  # of the base's vertical along that of the ground
-    row = results.table.slice(place, 1).to_pylist()[0]
+    up = 1.0 - 2.0 * (odom['qx'] ** 2 + odom['qy'] ** 2)  # component of the base's vertical along the ground's
+    row = results.table.slice(index, 1).to_pylist()[0]
     assert row['payload'] == 5600.0
     assert np.arccos(np.clip(up, -1.0, 1.0)).max() == pytest.approx(row['greatest_tilt'], abs=0.05)
     assert odom.time.max() == pytest.approx(row['end_time'], abs=0.05)

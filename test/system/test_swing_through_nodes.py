@@ -26,7 +26,7 @@ HELD = (float(np.radians(45)), float(np.radians(-45)))  # boom and stick, rad
 
 
 def fast_swing_machine(directory: Path) -> Path:
-    """The log-loader with the faster swing drive and the posture of the experiment, as a user would write it."""
+    """Return the log-loader with the faster swing drive and the posture of the experiment, as written by a user."""
     config = yaml.safe_load(find_resource('config/log_loader.yaml').read_text())
     config['initial']['joint_positions'].update(boom_joint=HELD[0], stick_joint=HELD[1])
     config['payload']['mass'] = 2000.0
@@ -43,7 +43,7 @@ def duration_of(seconds: float):
 
 
 def revolution(speed: float):
-    """A trapezoid of speed over one turn; its cubic splines are exact."""
+    """Return a trapezoid of speed over one turn; its cubic splines are exact."""
     ramp = speed / ACCELERATION
     cruise = 2 * np.pi / speed - ramp
     rows = ((0.0, 0.0, 0.0), (ramp, 0.5 * speed * ramp, speed), (ramp + cruise, 2 * np.pi - 0.5 * speed * ramp, speed),
@@ -60,21 +60,21 @@ def revolution(speed: float):
 
 
 def read(bag: Path) -> dict[str, np.ndarray]:
-    """Tilt of the base, swing angle, static margin and least wheel load over the run."""
-    found: dict[str, list[float]] = {'tilt': [], 'swing': [], 'margin': [], 'load': []}
+    """Return tilt of the base, swing angle, static margin and least wheel load over the run."""
+    series: dict[str, list[float]] = {'tilt': [], 'swing': [], 'margin': [], 'load': []}
     with AnyReader([bag]) as reader:
         for connection, _, raw in reader.messages():
             if connection.topic == '/odom':
                 q = reader.deserialize(raw, connection.msgtype).pose.pose.orientation
-                found['tilt'].append(np.degrees(np.arccos(1 - 2 * (q.x**2 + q.y**2))))
+                series['tilt'].append(np.degrees(np.arccos(1 - 2 * (q.x**2 + q.y**2))))
             elif connection.topic == '/joint_states':
                 msg = reader.deserialize(raw, connection.msgtype)
-                found['swing'].append(msg.position[msg.name.index('swing_joint')])
+                series['swing'].append(msg.position[msg.name.index('swing_joint')])
             elif connection.topic == '/stability/static':
-                found['margin'].append(reader.deserialize(raw, connection.msgtype).data)
+                series['margin'].append(reader.deserialize(raw, connection.msgtype).data)
             elif connection.topic.startswith('/ground_reactions/'):
-                found['load'].append(reader.deserialize(raw, connection.msgtype).wrench.force.z)
-    return {name: np.array(values) for name, values in found.items()}
+                series['load'].append(reader.deserialize(raw, connection.msgtype).wrench.force.z)
+    return {name: np.array(values) for name, values in series.items()}
 
 
 @pytest.fixture
@@ -111,17 +111,17 @@ def in_one_process(speed: float, config: Path) -> float:
     machine = load_machine(find_resource('urdf/log_loader.urdf'), config)
     plant = Plant(machine, 'hydraulic', 0.01, 5e-4)
     tracker = TrajectoryTracker(machine.actuators)
-    places = [plant.joints.index(name) for name in tracker.joint_names]
+    indices = [plant.joints.index(name) for name in tracker.joint_names]
     msg, length = revolution(speed)
     points = [
         TrajectoryPoint(START + p.time_from_start.sec + p.time_from_start.nanosec / 1e9, p.positions, p.velocities)
         for p in msg.points
     ]
     trajectory = JointReferences.from_points(list(msg.joint_names), points)
-    tracker.set_trajectory(trajectory, 0.0, plant.positions[places], plant.velocities[places])
+    tracker.set_trajectory(trajectory, 0.0, plant.positions[indices], plant.velocities[indices])
     peak = 0.0
     for _ in range(round((START + length + 4.0) / plant.period)):
-        volts = tracker.voltages(plant.time, plant.positions[places], plant.efforts[places])
+        volts = tracker.voltages(plant.time, plant.positions[indices], plant.efforts[indices])
         plant.set_inputs({f'{actuator.name}/voltage': v for actuator, v in zip(machine.actuators, volts)})
         plant.advance()
         peak = max(peak, plant.output('tilt'))
@@ -131,17 +131,17 @@ def in_one_process(speed: float, config: Path) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize(('speed', 'lifts'), [(0.4, False), (1.0, True)])
 def test_swing_through_the_nodes_tilts_as_in_one_process(swing, tmp_path, speed, lifts):
-    """With the same controller. The study leads the swing by another one, a proportional valve law.
+    """With the same controller. The study uses a proportional valve law.
 
-    Found: 0.801 and 1.950 deg through the nodes and in one process; the study 0.820 and 1.612 deg.
+    Measured: 0.801 and 1.950 deg through the nodes and in one process; the study 0.820 and 1.612 deg.
     """
     study = swing_case((speed, ACCELERATION))
-    found = swing(speed)
+    measured = swing(speed)
     alone = in_one_process(speed, tmp_path / 'fast_swing.yaml')
-    assert found['swing'][-1] == pytest.approx(2 * np.pi, abs=np.radians(1.0))
-    assert found['tilt'].max() == pytest.approx(alone, rel=1e-3)
-    assert (found['load'].min() <= 0.0) == lifts
+    assert measured['swing'][-1] == pytest.approx(2 * np.pi, abs=np.radians(1.0))
+    assert measured['tilt'].max() == pytest.approx(alone, rel=1e-3)
+    assert (measured['load'].min() <= 0.0) == lifts
     assert (study.least_load <= 0.0) == lifts
-    assert len(found['margin']) == len(found['tilt'])
-    assert np.isfinite(found['margin']).all()
-    assert found['margin'].min() < found['margin'][0]
+    assert len(measured['margin']) == len(measured['tilt'])
+    assert np.isfinite(measured['margin']).all()
+    assert measured['margin'].min() < measured['margin'][0]

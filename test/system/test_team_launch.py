@@ -1,4 +1,4 @@
-"""Launch files of teams: which nodes they run with which parameters, recorded runs, and a robot that is killed."""
+"""Launch files of teams: their nodes with parameters, recorded runs, and a killed robot."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ROBOTS = ('left', 'right')
 FRICTION = 0.7
 LOAD = 180.0
-"""The first start compiles a robot, s."""
+"""Time of a start, s: the first one compiles a robot."""
 
 
 TEAMS = {
@@ -39,25 +39,25 @@ TEAMS = {
 }
 
 
-def started(name='team_bar', **given):
-    """Parameters of every node that a launch file starts, by its namespace and name."""
-    found = {}
-    for child in interpret(ROOT / 'launch' / f'{name}.launch.xml', given).children:
+def started(name='team_bar', **arguments):
+    """Return the parameters of every node of a launch file, by its namespace and name."""
+    parameters = {}
+    for child in interpret(ROOT / 'launch' / f'{name}.launch.xml', arguments).children:
         words = list(child.command)
         pairs = [words[k + 1].split(':=', 1) for k, word in enumerate(words) if word == '-p']
         space = next((word.removeprefix('__ns:=') for word in words if word.startswith('__ns:=')), '')
-        found[f'{space}/{child.name}'] = {name: value.strip("'") for name, value in pairs}
-    return found
+        parameters[f'{space}/{child.name}'] = {name: value.strip("'") for name, value in pairs}
+    return parameters
 
 
 def test_every_robot_has_its_namespace_and_the_object_is_the_clock():
     nodes = started(carry='false')
     assert set(nodes) == {'/object_node', '/left/dynamics_node', '/right/dynamics_node'}
-    assert len({own['exchange_period'] for own in nodes.values()}) == 1
-    assert {own['team'] for own in nodes.values()} == {'team_bar'}
+    assert len({parameters['exchange_period'] for parameters in nodes.values()}) == 1
+    assert {parameters['team'] for parameters in nodes.values()} == {'team_bar'}
     for robot in ROBOTS:
-        own = nodes[f'/{robot}/dynamics_node']
-        assert (own['robot'], own['publish_clock'], own['partner']) == (robot, 'false', 'external')
+        parameters = nodes[f'/{robot}/dynamics_node']
+        assert (parameters['robot'], parameters['publish_clock'], parameters['partner']) == (robot, 'false', 'external')
 
 
 def test_time_of_the_robots_waits_for_controller_and_recorder():
@@ -77,22 +77,24 @@ def test_every_launch_file_of_a_team_starts_the_robots_of_its_team(name):
     nodes = started(name)
     team = load_team(nodes['/object_node']['team'])
     assert tuple(team.robots) == TEAMS[name]
-    assert {own for own in nodes if own.endswith('/dynamics_node')} == {f'/{own}/dynamics_node' for own in team.robots}
-    assert all(nodes[f'/{own}/dynamics_node']['robot'] == own for own in team.robots)
+    assert {robot for robot in nodes if robot.endswith('/dynamics_node')} == {
+        f'/{robot}/dynamics_node' for robot in team.robots
+    }
+    assert all(nodes[f'/{robot}/dynamics_node']['robot'] == robot for robot in team.robots)
     assert ('/team_controller_node' in nodes) == (name != 'team_plank')
     watched = started(name, viewer='true', port='9000')
-    ports = [watched[f'/{own}/viewer_node']['port'] for own in TEAMS[name]]
+    ports = [watched[f'/{robot}/viewer_node']['port'] for robot in TEAMS[name]]
     assert ports == [str(9000 + k) for k in range(len(ports))]
 
 
 @pytest.mark.parametrize('name', [name for name in TEAMS if name != 'team_plank'])
 def test_the_path_of_a_launch_file_can_be_carried_by_its_team(name):
-    """The controller plans it at its start: it would end the launch."""
-    given = started(name)['/team_controller_node']
-    team = load_team(given['team'])
+    """The controller plans it at its start; a failure would end the launch."""
+    parameters = started(name)['/team_controller_node']
+    team = load_team(parameters['team'])
     (item,) = team.objects
-    carriage = carriage_of(team, item, holders_of(team, item, FRICTION), float(given['squeeze']), Reserve(), 1.0)
-    plan = carriage.along(Course(given['path.kind'], bearing=float(given['path.bearing'])))
+    carriage = carriage_of(team, item, holders_of(team, item, FRICTION), float(parameters['squeeze']), Reserve(), 1.0)
+    plan = carriage.along(Course(parameters['path.kind'], bearing=float(parameters['path.bearing'])))
     assert 15.0 < plan.profile.duration < 90.0
 
 
@@ -100,16 +102,18 @@ def test_the_path_of_a_launch_file_can_be_carried_by_its_team(name):
 def test_rviz_shows_all_robots_by_their_prefix_and_the_object(name):
     layout = team_layout(load_team(name))
     displays = layout['Visualization Manager']['Displays']
-    models = {own['TF Prefix']: own['Description Topic']['Value'] for own in displays if 'TF Prefix' in own}
+    models = {
+        display['TF Prefix']: display['Description Topic']['Value'] for display in displays if 'TF Prefix' in display
+    }
     assert models == {robot: f'{robot}/robot_description' for robot in TEAMS[name]}
-    topics = [own.get('Topic', {}).get('Value') for own in displays]
+    topics = [display.get('Topic', {}).get('Value') for display in displays]
     assert 'object_markers' in topics
     assert {f'{robot}/markers' for robot in TEAMS[name]} <= set(topics)
 
 
 @pytest.fixture
 def launch(domain, tmp_path):
-    """Start the launch file with arguments; what is left of it ends with the test."""
+    """Start the launch file with arguments; it ends with the test at the latest."""
     running = []
 
     def start(*arguments, name='team_bar'):
@@ -145,30 +149,30 @@ def one_clock(topics):
 
 
 class Ride:
-    """A recorded run of the team: how far hands were from their references, and what the wheels needed."""
+    """A recorded run of the team: deviations of the hands, and friction and loads of the wheels."""
 
     def __init__(self, bag, item):
         self.read, self.item = {}, item
         wanted = ('/carry_state', '/carry_deviation', f'/object_state/{item}')
         with BagReader(bag) as reader:
-            for own, _, content in reader.messages():
-                if own.topic in wanted or '/ground_reactions/' in own.topic:
-                    msg = deserialize_message(content, message(own.msgtype))
-                    self.read.setdefault(own.topic, []).append(msg)
+            for connection, _, content in reader.messages():
+                if connection.topic in wanted or '/ground_reactions/' in connection.topic:
+                    msg = deserialize_message(content, message(connection.msgtype))
+                    self.read.setdefault(connection.topic, []).append(msg)
         self.states = [msg.data for msg in self.read.get('/carry_state', ())]
         self.deviations = np.array([msg.data for msg in self.read.get('/carry_deviation', ())])
 
-    def place(self, which):
-        """Middle of the object at report `which`, m."""
+    def position_at(self, which):
+        """Return the middle of the object at report `which`, m."""
         at = self.read[f'/object_state/{self.item}'][which].pose.pose.position
         return np.array([at.x, at.y])
 
     def wheels(self):
-        """Greatest part of the friction that a wheel needs, and the least normal force, N."""
+        """Return the greatest used share of friction of a wheel, and the least normal force, N."""
         use, least = 0.0, np.inf
         for topic, messages in self.read.items():
             if '/ground_reactions/' in topic:
-                forces = np.array([(own.wrench.force.x, own.wrench.force.y, own.wrench.force.z) for own in messages])
+                forces = np.array([(msg.wrench.force.x, msg.wrench.force.y, msg.wrench.force.z) for msg in messages])
                 use = max(use, float(np.max(np.hypot(forces[:, 0], forces[:, 1]) / (FRICTION * forces[:, 2]))))
                 least = min(least, float(forces[:, 2].min()))
         return use, least
@@ -176,8 +180,8 @@ class Ride:
 
 def ride(launch, tmp_path, mode, duration, timeout, name='team_bar'):
     bag = tmp_path / 'bag'
-    given = (f'mode:={mode}', f'duration:={duration}', 'record:=true', f'bag:={bag}')
-    assert launch(*given, name=name).wait(LOAD + timeout) == 0, (tmp_path / 'launch.log').read_text()
+    arguments = (f'mode:={mode}', f'duration:={duration}', 'record:=true', f'bag:={bag}')
+    assert launch(*arguments, name=name).wait(LOAD + timeout) == 0, (tmp_path / 'launch.log').read_text()
     log = (tmp_path / 'launch.log').read_text()
     assert 'Traceback' not in log
     assert '[ERROR]' not in log
@@ -188,14 +192,14 @@ def ride(launch, tmp_path, mode, duration, timeout, name='team_bar'):
 @pytest.mark.slow
 @pytest.mark.parametrize('mode', ['lockstep', 'realtime'])
 def test_the_first_seconds_of_a_figure_of_eight_are_carried_without_slip(launch, tmp_path, mode):
-    """Fast counterpart: test_team_controller_logic.py, where equations play the robots."""
-    found = ride(launch, tmp_path, mode, 5.0, 180.0)
-    assert found.states == ['holding', 'carrying']
-    assert found.deviations.max() < 2e-3
-    use, least = found.wheels()
+    """Fast counterpart: test_team_controller_logic.py, with equations instead of robots."""
+    result = ride(launch, tmp_path, mode, 5.0, 180.0)
+    assert result.states == ['holding', 'carrying']
+    assert result.deviations.max() < 2e-3
+    use, least = result.wheels()
     assert 0.1 < use < 0.6
     assert least > 60.0
-    moved = found.place(-1) - found.place(0)
+    moved = result.position_at(-1) - result.position_at(0)
     assert np.hypot(*moved) > 0.5, 'four seconds of the path'
 
 
@@ -203,7 +207,7 @@ def test_the_first_seconds_of_a_figure_of_eight_are_carried_without_slip(launch,
 @pytest.mark.parametrize('name', ['team_triangle', 'team_plate', 'team_plank'])
 def test_other_teams_start_and_hold_or_carry_their_object(launch, tmp_path, name):
     """Fast counterpart: their nodes and their paths, above."""
-    found = ride(launch, tmp_path, 'lockstep', 2.0, 240.0, name)
+    result = ride(launch, tmp_path, 'lockstep', 2.0, 240.0, name)
     counts = {topic.name: topic.count for topic in bag_summary(tmp_path / 'bag').topics}
     assert one_clock(counts)
     for robot in TEAMS[name]:
@@ -212,29 +216,29 @@ def test_other_teams_start_and_hold_or_carry_their_object(launch, tmp_path, name
         assert counts[f'/{robot}/robot_description'] == 1
         assert counts[f'/{robot}/stability/admissible'] >= 100
         assert len([topic for topic in counts if topic.startswith(f'/{robot}/friction_use/')]) >= 2
-    _, least = found.wheels()
+    _, least = result.wheels()
     assert least > 60.0
-    moved = float(np.hypot(*(found.place(-1) - found.place(0))))
+    moved = float(np.hypot(*(result.position_at(-1) - result.position_at(0))))
     if name == 'team_plank':
         assert moved < 2e-3
         return
-    assert found.states == ['holding', 'carrying']
-    assert found.deviations.max() < 3e-3
-    assert found.wheels()[0] < 0.6
+    assert result.states == ['holding', 'carrying']
+    assert result.deviations.max() < 3e-3
+    assert result.wheels()[0] < 0.6
     assert moved > 0.1
 
 
 @pytest.mark.slow
 def test_a_whole_figure_of_eight_is_carried_without_slip(launch, tmp_path):
     """Fast counterpart: its plan in test_carry_plan.py."""
-    found = ride(launch, tmp_path, 'lockstep', 38.5, 900.0)
-    assert found.states == ['holding', 'carrying', 'holding']
-    assert found.deviations.max() < 2e-3
-    use, least = found.wheels()
+    result = ride(launch, tmp_path, 'lockstep', 38.5, 900.0)
+    assert result.states == ['holding', 'carrying', 'holding']
+    assert result.deviations.max() < 2e-3
+    use, least = result.wheels()
     assert 0.1 < use < 0.6
     assert least > 60.0
-    assert found.place(-1) == pytest.approx(found.place(0), abs=2e-3)
-    far = max(np.hypot(*(found.place(k) - found.place(0))) for k in range(0, 1900, 20))
+    assert result.position_at(-1) == pytest.approx(result.position_at(0), abs=2e-3)
+    far = max(np.hypot(*(result.position_at(k) - result.position_at(0))) for k in range(0, 1900, 20))
     assert far > 3.4, 'it has been at the ends of both loops'
 
 
@@ -245,15 +249,15 @@ def kill(tmp_path, robot):
 
 
 def hand_speed(probe):
-    """Of the hand of the right robot, m/s."""
+    """Return the velocity of the hand of the right robot, m/s."""
     twist = probe.last['/right/grasp_states/hand'].twist.twist.linear
     return float(np.linalg.norm([twist.x, twist.y, twist.z]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('carried', [False, True], ids=['held', 'carried'])
-def test_the_others_hold_when_a_robot_is_killed_and_the_object_is_not_flung(launch, probe, tmp_path, carried):
-    """Fast counterparts: test_object_node.py and test_team_controller_logic.py, which play the robots."""
+def test_the_others_hold_when_a_robot_is_killed_and_the_object_is_not_thrown(launch, probe, tmp_path, carried):
+    """Fast counterparts: test_object_node.py and test_team_controller_logic.py, which replace the robots."""
     for robot in ROBOTS:
         probe.listen('sensor_msgs/msg/JointState', f'/{robot}/joint_states')
     probe.listen('nav_msgs/msg/Odometry', '/right/grasp_states/hand')
@@ -267,7 +271,7 @@ def test_the_others_hold_when_a_robot_is_killed_and_the_object_is_not_flung(laun
         probe.until(lambda: probe.health['team_controller_node: robots'][1].startswith('ended'), 'its end', 60)
     before, speed, count = hand_of(probe), hand_speed(probe), probe.count['/right/joint_states']
     arm = np.array(probe.last['/right/joint_states'].position[2:])
-    probe.until(lambda: probe.count['/right/joint_states'] > count + 20, 'time of the other robot to go on', 60.0)
+    probe.until(lambda: probe.count['/right/joint_states'] > count + 20, 'time of the other robot to continue', 60.0)
     assert 'holding the joints' in probe.health['right/dynamics_node: commands'][1]
     end, path = time.monotonic() + 3.0, 0.0
     while time.monotonic() < end:
@@ -281,5 +285,5 @@ def test_the_others_hold_when_a_robot_is_killed_and_the_object_is_not_flung(laun
 
 
 def hand_of(probe):
-    place = probe.last['/right/grasp_states/hand'].pose.pose.position
-    return np.array([place.x, place.y, place.z])
+    position = probe.last['/right/grasp_states/hand'].pose.pose.position
+    return np.array([position.x, position.y, position.z])

@@ -1,4 +1,4 @@
-"""Machines without a command, in real time on the present runtime: no event, and every state that of lockstep."""
+"""Machines without a command, in real time on this runtime: no event, and every state equals lockstep."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize('loops', [0, 2], ids=['free', 'busy'])
 @pytest.mark.parametrize('machine', ['log_loader', 'agv_mecanum_arm', 'car', 'platform_4x4x4_arm'])
 def test_a_machine_without_a_command_stands_for_a_minute_as_in_lockstep(machine: str, loops: int) -> None:
-    """How fast a free computer is belongs to the benchmark's `--factor`, which other programs disturb."""
+    """The speed on an idle computer is checked by `--factor` of the benchmark."""
     words = ['--machine', machine, '--minutes', '1', '--loops', str(loops), '--domain', str(next_domain())]
-    found = subprocess.run(
+    run = subprocess.run(
         [sys.executable, '-m', 'benchmarks.standing', *words],
         cwd=ROOT,
         env={**os.environ, 'PYTHONPATH': str(ROOT)},
         capture_output=True,
         text=True,
     )
-    assert found.returncode == 0, found.stdout + found.stderr
-    assert 'events: none' in found.stdout
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert 'events: none' in run.stdout

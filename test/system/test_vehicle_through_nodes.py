@@ -1,4 +1,4 @@
-"""A Mecanum vehicle driven by cmd_vel through real processes, in lockstep: what it does, what its wheels say of it."""
+"""A Mecanum vehicle driven by cmd_vel as processes in lockstep: its motion and its wheel odometry."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ TwistStamped = message('geometry_msgs/msg/TwistStamped')
 PERIOD = 0.002
 COMMON = {'machine': 'agv_mecanum', 'mode': 'lockstep', 'exchange_period': PERIOD}
 RAMP = 1.0
-"""Acceleration of the vehicle's parameters, m/s2; its yaw acceleration is twice that."""
+"""Acceleration parameter of the vehicle, m/s2; its yaw acceleration has twice the value."""
 ROCKING = RAMP / math.sqrt(2 * 200.0 * 110.4 / 45.0)
-"""Speed at which an acceleration that begins at once rocks the vehicle on its tyres, m/s: four wheels, 200 N/m per N of
-load, each along its roller at 45 degrees. Where one acceleration ends and another begins both meet."""
+"""Speed amplitude of the vehicle rocking on its tyres after a step of acceleration, m/s: four wheels, 200 N/m per N of
+load, each along its roller at 45 degrees. Between two accelerations both steps add."""
 END = 4.8
 
 
@@ -37,7 +37,7 @@ def twist_of(odom) -> np.ndarray:
 
 
 class Driver:
-    """Answers every true odometry with the cmd_vel of its time; keeps what the vehicle told."""
+    """Answers every true odometry with the cmd_vel of its time; stores the odometry of the vehicle."""
 
     def __init__(self, probe, script) -> None:
         self.script = script
@@ -71,7 +71,7 @@ class Driver:
 
 @pytest.fixture
 def drive(processes, probe):
-    """Start a vehicle and drive it by a script of (end, twist); return what was heard."""
+    """Start a vehicle and drive it by a script of (end, twist); return the recorded data."""
 
     def run(script, duration: float, mode: str = 'lockstep', **parameters) -> Driver:
         driver, common = Driver(probe, script), {**COMMON, 'mode': mode}
@@ -89,18 +89,18 @@ def finished(processes, probe, driver, duration: float) -> None:
     probe.until(lambda: last in driver.true and last in driver.wheels, 'the last instant')
 
 
-def test_it_drives_ahead_sideways_and_turns_and_its_wheels_know_where_it_is(processes, probe, drive):
+def test_it_drives_ahead_sideways_and_turns_with_wheel_odometry(processes, probe, drive):
     script = [(1.0, (0.4, 0.0, 0.0)), (2.2, (0.0, 0.3, 0.0)), (3.4, (0.0, 0.0, 0.8))]
     driver = drive(script, END)
     finished(processes, probe, driver, END)
     assert processes.running['vehicle_controller_node'].poll() is None
     for end, twist in script:
-        _, found = driver.true[round((end - 0.02) / PERIOD)]
-        assert np.abs(found - twist).max() < 0.01, (end, found)
+        _, measured = driver.true[round((end - 0.02) / PERIOD)]
+        assert np.abs(measured - twist).max() < 0.01, (end, measured)
     pose, twist = driver.true[round(END / PERIOD)]
-    assert np.abs(twist).max() < 2e-3  # cmd_vel has been silent since 3.4 s: it stands
-    told, _ = driver.wheels[round(END / PERIOD)]
-    assert np.abs(pose - told).max() < 0.02, (pose, told)
+    assert np.abs(twist).max() < 2e-3  # no cmd_vel since 3.4 s: it is at rest
+    odometry, _ = driver.wheels[round(END / PERIOD)]
+    assert np.abs(pose - odometry).max() < 0.02, (pose, odometry)
     common = sorted(set(driver.true) & set(driver.wheels))
     errors = np.array([driver.true[k][1] - driver.wheels[k][1] for k in common])
     assert len(common) > 200
@@ -109,34 +109,34 @@ def test_it_drives_ahead_sideways_and_turns_and_its_wheels_know_where_it_is(proc
     assert 0.0 < np.max(driver.slip) < 0.02
 
 
-def test_a_silent_cmd_vel_stops_it_within_timeout_and_ramp(processes, probe, drive):
+def test_a_missing_cmd_vel_stops_it_within_timeout_and_ramp(processes, probe, drive):
     # at the pace of the clock: this process publishes cmd_vel, and in lockstep a timeout passes quickly without it
     timeout, ramp = 0.7, 0.6 / RAMP
     driver = drive([(1.0, (0.6, 0.0, 0.0))], 3.5, mode='realtime', cmd_vel_timeout=timeout)
     finished(processes, probe, driver, 3.5)
     assert driver.true[round(1.0 / PERIOD)][1][0] == pytest.approx(0.6, abs=0.01)
     stops = [k * PERIOD for k, (_, twist) in sorted(driver.true.items()) if k * PERIOD > 1.1 and twist[0] < 0.01]
-    # cmd_vel comes over a topic: it may be heard a few reports late
+    # cmd_vel is a topic: it may be received a few reports late
     assert 1.0 + timeout + ramp - 0.05 < stops[0] < 1.0 + timeout + ramp + 0.25
     at_rest = driver.true[round(3.0 / PERIOD)][0]
     assert np.abs(driver.true[round(3.5 / PERIOD)][0] - at_rest).max() < 1e-3
     probe.until(
-        # more than one where the commands of this process were late before
+        # more than one if commands of this process were late before
         lambda: int(probe.health.get('vehicle_controller_node: cmd_vel', (0, '', {}))[2].get('timeouts', 0)) >= 1,
         'the report of the timeout',
     )
 
 
-def test_a_twist_that_is_not_finite_is_refused_and_counted(processes, probe, drive):
+def test_a_twist_that_is_not_finite_is_rejected_and_counted(processes, probe, drive):
     driver = drive([], 0.0)
     probe.until(lambda: driver.time > 0.1, 'the start', 60)
     driver.say(0.1, float('nan'), 0.0)
     driver.say(0.1, 0.0, float('inf'))
 
-    def refused() -> bool:
+    def rejected() -> bool:
         values = probe.health.get('vehicle_controller_node: cmd_vel', (0, '', {}))[2]
         return values.get('refused: not finite') == '2' and values.get('received') == '0'
 
-    probe.until(refused, 'both refusals')
+    probe.until(rejected, 'both refusals')
     assert processes.running['vehicle_controller_node'].poll() is None
     assert np.abs(driver.true[max(driver.true)][1]).max() < 1e-3

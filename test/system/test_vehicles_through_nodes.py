@@ -1,4 +1,4 @@
-"""The platform 4x4x4 and the car through real processes: cmd_vel in; odometry, ground reactions and margins out."""
+"""The platform 4x4x4 and the car as processes: cmd_vel in; odometry, ground reactions and margins out."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ G = 9.81
 
 
 class Driver:
-    """Answers every true odometry with the cmd_vel of its time; keeps what was told, by the number of the report."""
+    """Answers every true odometry with the cmd_vel of its time; stores the data by the number of the report."""
 
     def __init__(self, probe, wanted, wheels=WHEELS) -> None:
         self.wanted = wanted
@@ -65,7 +65,7 @@ class Driver:
         self.out.publish(msg)
 
     def normal(self, k) -> np.ndarray:
-        """Loads of the four wheels at a report."""
+        """Return the loads of the four wheels at a report."""
         return np.array([self.forces[wheel][k][2] for wheel in WHEELS])
 
 
@@ -98,8 +98,8 @@ def test_the_4x4x4_drives_ahead_crabs_and_turns(drive):
 
     driver = drive('platform_4x4x4', wanted, 4.8)
     for end, twist in script:
-        found = driver.twist[round((end - 0.04) / REPORT)]
-        assert np.abs(found - twist).max() < 0.02, (end, found)
+        measured = driver.twist[round((end - 0.04) / REPORT)]
+        assert np.abs(measured - twist).max() < 0.02, (end, measured)
     for k in driver.forces['front_left']:
         if k % 10 == 0:
             assert driver.normal(k).sum() == pytest.approx(104.0 * G, rel=0.02)
@@ -113,26 +113,26 @@ def test_the_4x4x4_drives_ahead_crabs_and_turns(drive):
 def test_the_car_changes_lane_and_its_load_goes_to_the_outside(drive):
     """Yaw rate a sin over 2 s at 10 m/s: nearly 2 m/s2 to the left, then to the right.
 
-    About the line under the middle, half the track times (left - right) = - m a_y h, within the bound of 16 %. What it
-    leaves out: the body leans over by m_s g h_s roll, is turned against its inertia as it begins to lean, and the
-    wheels are gyros. With these the bound is 1.5 %.
+    About the line under the middle, half the track times (left - right) = - m a_y h, within the bound of 16 %. The
+    formula neglects the leaning body m_s g h_s roll, its roll inertia, and the gyroscopic wheels. With these the bound
+    is 1.5 %.
     """
-    speed, amplitude, begin, period = 10.0, 0.2, 3.0, 2.0
+    speed, amplitude, start, period = 10.0, 0.2, 3.0, 2.0
 
     def wanted(time):
-        if time < begin or time > begin + period:
+        if time < start or time > start + period:
             return speed, 0.0, 0.0
-        return speed, 0.0, amplitude * math.sin(2 * math.pi * (time - begin) / period)
+        return speed, 0.0, amplitude * math.sin(2 * math.pi * (time - start) / period)
 
     names = ('linear_speed', 'linear_acceleration', 'angular_acceleration')
     limits = dict(zip((f'limits.{name}' for name in names), (12.0, 5.0, 5.0)))
-    driver = drive('car', wanted, begin + period + 1.0, **limits)
+    driver = drive('car', wanted, start + period + 1.0, **limits)
     times = np.array(sorted(driver.twist))
     twist = np.array([driver.twist[k] for k in times])
     roll = np.array([driver.roll[k] for k in times])
     loads = np.array([driver.normal(k) for k in times])
-    during = (times * REPORT > begin) & (times * REPORT < begin + period + 0.5)
-    assert twist[times == round(begin / REPORT)][0, 0] == pytest.approx(speed, abs=0.2)
+    during = (times * REPORT > start) & (times * REPORT < start + period + 0.5)
+    assert twist[times == round(start / REPORT)][0, 0] == pytest.approx(speed, abs=0.2)
 
     lateral = np.gradient(twist[:, 1], REPORT) + twist[:, 0] * twist[:, 2]
     axle = 0.30 - 335.0 * G / 2e5
@@ -142,7 +142,10 @@ def test_the_car_changes_lane_and_its_load_goes_to_the_outside(drive):
     lean = 400.0 * leaning - 1200.0 * G * (0.55 - axle) * roll
     gyros = -4 * 1.0 * twist[:, 0] / axle * twist[:, 2]
     peak = np.abs(moment[during]).max()
-    off = [float(np.abs(moment - told)[during].max() / peak) for told in (alone, alone + lean, alone + lean + gyros)]
+    off = [
+        float(np.abs(moment - expected)[during].max() / peak)
+        for expected in (alone, alone + lean, alone + lean + gyros)
+    ]
     print(
         f'a_y {lateral[during].min():.2f} to {lateral[during].max():.2f} m/s2, roll up to {np.abs(roll).max():.4f} rad'
     )
@@ -169,7 +172,7 @@ def test_every_vehicle_drives_ahead_and_turns(drive, machine):
 
 @pytest.mark.slow
 def test_the_car_with_a_tie_rod_turns_under_cmd_vel(drive):
-    """One gear steers both front wheels through the rod, on springs and tyres; the reactions carry the weight."""
+    """A steering gear turns both front wheels by the rod, on springs and tyres; the reactions carry the weight."""
     limits = {'limits.linear_speed': 3.0, 'limits.linear_acceleration': 4.0, 'limits.angular_acceleration': 4.0}
     driver = drive('car_trapezoid', lambda time: (2.0, 0.0, 0.25 if time > 1.0 else 0.0), 3.0, **limits)
     last = max(driver.twist)
@@ -180,7 +183,7 @@ def test_the_car_with_a_tie_rod_turns_under_cmd_vel(drive):
 
 
 def drives_by_constraint(drive, machine, config, wheels, weight, exact):
-    """Ahead and round: the odometry of a vehicle whose wheels cannot slip is its motion."""
+    """Drive ahead and turn: the odometry of a vehicle without slip equals its motion."""
     driver = drive(machine, lambda time: (0.3, 0.0, 0.4), 1.2, wheels=wheels, config=config)
     last = max(driver.twist)
     assert driver.twist[last] == pytest.approx([0.3, 0.0, 0.4], abs=0.02)

@@ -1,4 +1,4 @@
-"""The payload from the pressures of the running nodes: the monitor weighs it, the governor gets its interval."""
+"""The payload from the pressures of the running nodes: the monitor weighs it, the governor receives its interval."""
 
 from __future__ import annotations
 
@@ -16,44 +16,44 @@ Float64 = message('std_msgs/msg/Float64')
 
 LOAD, DROP = 3000.0, 6.0
 TAKEN = 2500.0
-KNOWN = 0.5
-"""Time after which the governor no longer counts on the old payload, s."""
+DELAY = 0.5
+"""Delay after which the governor no longer assumes the old payload, s."""
 WEIGHED = 1.0
-"""Time after which it has weighed a load that is taken while the arm hardly moves, s: in 0.74."""
+"""Delay of weighing a load that is picked up while the arm hardly moves, s: 0.74 measured."""
 
 
 def words_of(bag, payload, duration, *more):
-    """Command of a lockstep run of all nodes, in which the monitor weighs the payload."""
+    """Return the command of a lockstep run of all nodes with a weighing monitor."""
     words = ['mode:=lockstep', 'compose:=true', 'monitor:=true', 'governor:=true', 'estimated_payload:=true']
     words += [f'duration:={duration}', 'record:=true', f'bag:={bag}', 'recovery:=false', *more]
     return [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader', f'payload:={payload}', *words]
 
 
 def bounds_of_the_governor(data):
-    """(time, least, most, weighed) of the governor's status `payload`, kg."""
-    found = []
+    """Return rows (time, least, most, weighed) of the governor's status `payload`, kg."""
+    rows = []
     for when, status in data.statuses['diagnostics']:
         if status.name.endswith('governor_node: payload'):
             least, most = (float(end) for end in status.values['bounds'].removesuffix(' kg').split(' to '))
-            found.append((when, least, most, status.values['weighed'] == 'true'))
-    return found
+            rows.append((when, least, most, status.values['weighed'] == 'true'))
+    return rows
 
 
-def known_after(data, instant, payload):
-    """Time after an instant at which the governor's bounds hold the payload, and at which they are weighed again, s."""
-    later = [own for own in bounds_of_the_governor(data) if own[0] > instant and own[1] <= payload <= own[2]]
-    return later[0][0] - instant, next(own[0] for own in later if own[3]) - instant
+def delays_after(data, instant, payload):
+    """Return the delays, s, until the governor's bounds contain the payload and until they are weighed."""
+    later = [row for row in bounds_of_the_governor(data) if row[0] > instant and row[1] <= payload <= row[2]]
+    return later[0][0] - instant, next(row[0] for row in later if row[3]) - instant
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_monitor_and_governor_know_the_load_and_its_drop(domain, tmp_path):
-    """3,000 kg that the machine lets go: nobody tells them of the drop."""
+def test_monitor_and_governor_estimate_the_load_and_its_drop(domain, tmp_path):
+    """3,000 kg are released without a message to the nodes."""
     bag = tmp_path / 'bag'
     command = words_of(bag, LOAD, 7.0, f'drop_time:={DROP}')
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500, check=False)
-    assert 'finished' in ended.stdout + ended.stderr, ended.stdout
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=500, check=False)
+    assert 'finished' in run.stdout + run.stderr, run.stdout
     data = read_bag(bag)
     mass, interval = data.table('monitor/payload/estimate'), data.table('monitor/payload/interval')
     before = (mass.time > 3.0) & (mass.time < DROP)
@@ -69,13 +69,13 @@ def test_monitor_and_governor_know_the_load_and_its_drop(domain, tmp_path):
     _, least, most, weighed = bounds_of_the_governor(data)[-1]
     assert weighed
     assert (least, most < 240.0) == (0.0, True)
-    assert max(known_after(data, DROP, 0.0)) <= KNOWN
+    assert max(delays_after(data, DROP, 0.0)) <= DELAY
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_the_governor_knows_a_load_that_is_taken_up_at_work(domain, probe, tmp_path):
-    """The machine has let its load go, and takes another one, of which the dynamics alone is told."""
+def test_the_governor_estimates_a_load_that_is_picked_up_at_work(domain, probe, tmp_path):
+    """The machine releases its load and picks up another one; only the dynamics receives its mass."""
     bag = tmp_path / 'bag'
     environment = {**os.environ, 'ROS_DOMAIN_ID': str(domain)}
     world = probe.node.create_publisher(Float64, 'payload', QoSProfile(depth=10))
@@ -91,10 +91,10 @@ def test_the_governor_knows_a_load_that_is_taken_up_at_work(domain, probe, tmp_p
             started.terminate()
     assert 'finished' in printed, printed
     data = read_bag(bag)
-    taken = [float(own.values['time']) for _, own in data.statuses['events'] if own.name.endswith(': payload')]
+    taken = [float(status.values['time']) for _, status in data.statuses['events'] if status.name.endswith(': payload')]
     assert len(taken) == 1
-    known, weighed = known_after(data, taken[0], TAKEN)
-    assert known <= KNOWN
+    delay, weighed = delays_after(data, taken[0], TAKEN)
+    assert delay <= DELAY
     assert weighed <= WEIGHED
     mass = data.table('monitor/payload/estimate')
     assert mass['data'][-1] == pytest.approx(TAKEN, abs=60.0)

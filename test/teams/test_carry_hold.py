@@ -1,6 +1,6 @@
 """Adversary of the safe state: robots whose commands end at any instant of a figure of eight with their object.
 
-A robot loses its object, too, when another one is killed; all robots keep it when their controller is killed.
+A robot also loses its object when another one is killed; all robots keep it when their controller is killed.
 `python test/teams/test_carry_hold.py` searches 100 instants of the first case and 50 of the second; prints the worst.
 """
 
@@ -21,7 +21,7 @@ SECONDS = 2.5
 
 
 def case(count):
-    """Team, robots, plan, and instants of it, more of them where it begins."""
+    """Return team, robots, plan, and instants of it, denser at its start."""
     team = load_team('team_bar')
     holders = holders_of(team, 'bar', 0.7)
     plan = carriage_of(team, 'bar', holders, 5.0, Reserve(), 1.0).along(Course(bearing=0.5 * np.pi))
@@ -36,7 +36,7 @@ def plant_of(team, holder):
 
 
 def outcomes(count):
-    """Least load of a wheel over that at rest, how much faster the hand gets, its way, and its last speed."""
+    """Return the least wheel load over its value at rest, the speed gain, travel and last speed of the hand."""
     team, holders, plan, times = case(count)
     plant = plant_of(team, holders[1])
     at_rest = min(loads_of(plant))
@@ -48,7 +48,7 @@ def outcomes(count):
 
 
 def put(plant, holder, k, reference):
-    """Put a robot where it is in a reference, with the force of the object on its hand."""
+    """Set a robot to the state of a reference, with the force of the object on its hand."""
     state = reference.states[k]
     plant.reset()
     nq, nv = plant.system.nq, plant.system.nv
@@ -78,7 +78,7 @@ def outcome(plant, holder, k, reference, at_rest):
 
 
 def together(count):
-    """Least load of a wheel over that at rest, and greatest force of the bar on a hand, N, of robots that keep it."""
+    """Return the least wheel load over its value at rest and the greatest force on a hand, N, if all keep the bar."""
     team, holders, plan, times = case(count)
     plants = [plant_of(team, holder) for holder in holders]
     at_rest = min(loads_of(plants[0]))
@@ -109,7 +109,7 @@ def held(plant, hand):
 
 
 def velocities(tree, q, rates):
-    """Velocities (nv,) of a free base, in its axes, and of joints from the rates of the positions (nq,)."""
+    """Return velocities (nv,) of a free base, in its axes, and of joints from the rates of the positions (nq,)."""
     x, y, z, w = q[3:7]
     turn = 2.0 * np.array([(w, z, -y, -x), (-z, w, x, -y), (y, -x, w, -z)]) @ rates[3:7]
     rotation = np.array(
@@ -127,7 +127,7 @@ def loads_of(plant):
 
 
 @pytest.mark.slow
-def test_a_robot_whose_commands_end_at_any_instant_comes_to_rest_on_all_its_wheels_and_flings_nothing():
+def test_a_robot_whose_commands_end_at_any_instant_comes_to_rest_on_all_its_wheels_and_throws_nothing():
     """Fast counterpart: test_wheel_run_out.py, the law alone."""
     for (robot, time), (load, faster, way, last) in outcomes(6).items():
         where = f'{robot} at {time:g} s'
@@ -139,22 +139,22 @@ def test_a_robot_whose_commands_end_at_any_instant_comes_to_rest_on_all_its_whee
 
 @pytest.mark.slow
 def test_robots_that_all_lose_their_commands_keep_the_bar_and_none_falls():
-    """Fast counterpart: test_wheel_run_out.py: they take one time whatever their speeds."""
+    """Fast counterpart: test_wheel_run_out.py: their time is independent of their speeds."""
     for time, (load, pull) in together(6).items():
         assert load > 0.3, f'at {time:g} s'
         assert pull < 80.0, f'at {time:g} s'
 
 
 if __name__ == '__main__':
-    found = outcomes(25)
+    measured = outcomes(25)
     for name, column, sign in (
         ('least load', 0, 1),
         ('faster, m/s', 1, -1),
         ('way, m', 2, -1),
         ('last speed, m/s', 3, -1),
     ):
-        worst = min(found, key=lambda case: sign * found[case][column])
-        print(f'{name}: {found[worst][column]:.4g} ({worst[0]} at {worst[1]:g} s)')
+        worst = min(measured, key=lambda case: sign * measured[case][column])
+        print(f'{name}: {measured[worst][column]:.4g} ({worst[0]} at {worst[1]:g} s)')
     kept = together(25)
     worst = min(kept, key=lambda case: kept[case][0])
     print(f'least load, all with the bar: {kept[worst][0]:.4g} (at {worst:g} s)')

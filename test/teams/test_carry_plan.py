@@ -1,4 +1,4 @@
-"""Teams that carry: robots from their files, courses from the object's pose, speeds, rejections by name."""
+"""Carrying teams: robots from their files, courses from the object's pose, speeds, rejections by name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def line(carriage):
     return carriage.along(Course('line', 1.5, bearing=ACROSS))
 
 
-def test_a_robot_stands_where_its_hand_and_its_joints_say(carriage):
+def test_the_pose_of_a_robot_follows_from_its_hand_and_its_joints(carriage):
     holder = carriage.holders[1]
     motion = holder.robot.motions(holder.start)[0] + (0.1, -0.2, 0.05, 0.12, -0.1)
     q = settled(holder.robot, holder.start, motion)
@@ -40,7 +40,7 @@ def test_a_robot_stands_where_its_hand_and_its_joints_say(carriage):
     assert result.u == pytest.approx(np.arange(5.0))
 
 
-def test_the_plan_begins_where_the_team_stands_at_rest(carriage, line):
+def test_the_plan_starts_at_the_rest_state_of_the_team(carriage, line):
     first = line.at(0.0)
     for k, holder in enumerate(carriage.holders):
         motion = holder.robot.motions(holder.start)[0]
@@ -55,7 +55,7 @@ def test_a_line_leads_across_the_bar_and_keeps_its_heading(line):
     assert last - first == pytest.approx((0.0, 0.0, 1.5), abs=1e-9)
 
 
-def test_a_figure_of_eight_begins_along_its_bearing_and_comes_back(carriage):
+def test_a_figure_of_eight_starts_along_its_bearing_and_returns(carriage):
     path, end = Course(length=3.0, width=3.0, bearing=ACROSS).path(np.array([0.4, 1.0, 2.0]))
     result = path(np.linspace(0.0, end, 400))
     assert result.pose[0] == pytest.approx((0.4, 1.0, 2.0), abs=1e-9)
@@ -68,7 +68,7 @@ def test_a_figure_of_eight_begins_along_its_bearing_and_comes_back(carriage):
 
 
 def uses(carriage, plan, times):
-    """Greatest part of the friction, least normal force, greatest part of the efforts of all robots at times."""
+    """Return the greatest share of friction, the least normal force and the greatest share of efforts of all robots."""
     result = [inverse(plan.plan, plan.at(float(t))) for t in times]
     worst = [0.0, np.inf, 0.0]
     for k, holder in enumerate(carriage.holders):
@@ -105,7 +105,7 @@ def test_the_team_stops_along_its_path_within_its_reserve(carriage, line, part):
     assert braked.at(braked.ends + 1.0).center == pytest.approx(braked.at(braked.ends).center)
 
 
-def test_a_joint_that_would_leave_its_limits_is_named_with_its_place(carriage):
+def test_a_joint_that_would_leave_its_limits_is_named_with_its_position(carriage):
     text = (
         r"robot 'left': joint 'arm_joint_1': expected -3.14 to 3.14 on the whole path, "
         r'found 4.712 after 100 % of the path'
@@ -122,12 +122,12 @@ def test_a_joint_that_would_leave_its_limits_is_named_with_its_place(carriage):
         (Course('spiral'), "path: expected figure_of_eight or line, found 'spiral'"),
     ],
 )
-def test_a_course_that_is_none_is_rejected(carriage, course, text):
+def test_an_impossible_course_is_rejected(carriage, course, text):
     with pytest.raises(CarryError, match=text):
         carriage.along(course)
 
 
-def test_the_object_goes_on_from_rest_to_a_pose(carriage, line):
+def test_the_object_moves_from_rest_to_a_pose(carriage, line):
     end = line.at(line.ends)
     onward = carriage.onward(end, np.array([0.3, 0.2, 1.9]))
     assert onward.at(0.0).center == pytest.approx(end.center)
@@ -137,7 +137,7 @@ def test_the_object_goes_on_from_rest_to_a_pose(carriage, line):
         carriage.onward(end, end.center)
 
 
-def test_another_squeeze_is_in_the_forces_of_the_hands(carriage):
+def test_the_squeeze_is_part_of_the_forces_of_the_hands(carriage):
     for force in (0.0, 12.0):
         other = carriage.squeezed(force)
         here = other.at_rest(other.pose, [holder.start for holder in other.holders]).at(0.0)
@@ -169,7 +169,7 @@ def test_a_slope_is_rejected(carriage):
         carriage_of(replace(carriage.team, robots=robots), 'bar', carriage.holders, 5.0, Reserve(), 1.0)
 
 
-def test_an_object_that_takes_no_squeeze_is_rejected_with_what_is_left(carriage):
+def test_a_squeeze_of_an_object_without_stiffness_is_rejected(carriage):
     formation = carriage.formation
     slack = formation.load._replace(stiffness=np.zeros(1))
     with pytest.raises(CarryError, match='squeeze: expected internal forces that the rods of the object balance'):

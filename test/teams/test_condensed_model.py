@@ -1,4 +1,4 @@
-"""Finite elements reduced to grasps in a team: the traced equations against those in numbers, and a run."""
+"""Finite elements reduced to grasps in a team: symbolic against numerical equations, and a run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def numbers_of(model, motion, scales=(1.0, 1.0, 1.0)):
 
 
 def turned(reduced, seed=3):
-    """Return a motion of the body, deformed and turned, with a quaternion that misses its axes by some 1e-4 rad."""
+    """Return a motion of the body, deformed and turned, with a quaternion about 1e-4 rad off its axes."""
     random = np.random.default_rng(seed)
     turn = Rotation.from_rotvec((0.4, -1.1, 2.0)).as_matrix()
     position = (reduced.positions.reshape(-1, 3) + 0.01 * random.normal(size=(4, 3))) @ turn.T + (1.0, 2.0, 0.5)
@@ -54,7 +54,7 @@ def turned(reduced, seed=3):
     return [position.ravel(), random.normal(size=12), 0.01 * random.normal(size=3), random.normal(size=3), quaternion]
 
 
-def test_mass_load_and_energy_are_those_of_the_body_in_numbers(reduced):
+def test_mass_load_and_energy_equal_the_numerical_body(reduced):
     motion, body = turned(reduced), CorotatedBody(reduced)
     mass, load, _, energy, _, _ = numbers_of(CondensedModel(reduced), motion)
     position, velocity, amplitudes, rates = motion[0].reshape(-1, 3), motion[1].reshape(-1, 3), *motion[2:4]
@@ -113,7 +113,7 @@ def test_a_free_body_that_holds_a_corner_keeps_momenta_and_energy(reduced):
     np.testing.assert_allclose(Rotation.from_quat(quaternion).as_matrix(), axes, atol=1e-7)
 
 
-def test_the_plate_of_a_team_is_of_finite_elements_where_its_file_says_so():
+def test_the_file_of_a_team_selects_a_plate_of_finite_elements():
     plate = load_team('team_plate').objects['plate']
     model = object_model(plate)
     assert isinstance(model, CondensedModel)

@@ -33,7 +33,7 @@ GRAVITY = np.array([0.0, 0.0, -9.81])
 
 @pytest.fixture
 def team_of(tmp_path):
-    """Return the team of the plank of finite elements in fixed grasps, with some text replaced."""
+    """Return the team of the plank of finite elements in fixed grasps, with replaced text."""
 
     def of(*changes: tuple[str, str]):
         text = PLANK.replace('{object: plank}', '{object: plank, model: condensed}')
@@ -72,7 +72,7 @@ def test_a_patch_on_a_line_has_no_orientation():
 
 
 def test_a_plank_in_two_fixed_grasps_is_a_beam_with_built_in_ends(team_of):
-    """Moments q L^2 / 12 of the weight at its ends; with ball grasps it could not be held, its ends are on a line."""
+    """Moments q L^2 / 12 of the weight at its ends; ball grasps could not hold it, as its ends are on a line."""
     facts = team_facts(team_of())
     weight = 0.576 * 9.81
     for name, side in (('left_end', -1.0), ('right_end', 1.0)):
@@ -81,8 +81,8 @@ def test_a_plank_in_two_fixed_grasps_is_a_beam_with_built_in_ends(team_of):
         np.testing.assert_allclose(held.torque, (0.0, side * weight * 1.2 / 12.0, 0.0), atol=0.01 * weight * 0.1)
 
 
-def test_an_end_that_is_turned_bends_the_plank_as_a_beam(team_of):
-    """Turned by a small angle its moment is 4 E I / L and the other end's half of it, of a beam without weight."""
+def test_a_turned_end_bends_the_plank_as_a_beam(team_of):
+    """For a small angle its moment is 4 E I / L times the angle, and half of it at the other end, without weight."""
     held = team_of().objects['plank']
     points, angle = held.patches.copy(), 1e-4
     turn = Rotation.from_rotvec((0.0, angle, 0.0)).as_matrix()
@@ -136,7 +136,7 @@ def test_a_team_in_fixed_grasps_meets_the_augmented_object_and_all_equations_at_
         for k, side in enumerate(('left', 'right')):
             wanted, rate = solution.speed_rates[k], rates[layout.v[k]]
             np.testing.assert_allclose(rate, wanted, rtol=1e-10, atol=1e-10 * np.abs(wanted).max())
-            wrench = [y[f'plank/{side}/{what}_{axis}'] for what in ('force', 'torque') for axis in 'xyz']
+            wrench = [y[f'plank/{side}/{quantity}_{axis}'] for quantity in ('force', 'torque') for axis in 'xyz']
             np.testing.assert_allclose(wrench, solution.force[k], rtol=1e-9, atol=1e-10 * np.abs(solution.force).max())
     assert np.abs(solution.force[:, 3:]).max() > 0.1, 'hands pass torque'
 
@@ -180,7 +180,7 @@ def test_two_free_bodies_that_hold_a_plank_fixed_keep_momenta_and_energy():
     assert np.linalg.norm([after[f'plank/a/torque_{axis}'] for axis in 'xyz']) > 1e-2
 
 
-def test_a_hand_that_lets_go_of_a_fixed_grasp_frees_its_patch(team_of):
+def test_a_hand_that_releases_a_fixed_grasp_frees_its_patch(team_of):
     team = team_of()
     system = TeamSystem(team, released=['right_end'])
     free = system.dynamics.equations.layout.object_q[0]
@@ -191,7 +191,7 @@ def test_a_hand_that_lets_go_of_a_fixed_grasp_frees_its_patch(team_of):
 
 
 def test_one_hand_holds_a_plank_by_its_end_alone(team_of):
-    """A cantilever: the moment at the hand is that of the whole weight."""
+    """A cantilever: the moment at the hand balances the whole weight."""
     pose = 'pose: {position: [0.0, 0.0, 1.1961]}, model: condensed'
     others = [line for line in PLANK.replace('right}', 'right, kind: fixed}').splitlines() if 'right' in line]
     team = team_of(*((f'{line}\n', '') for line in others), ('model: condensed', pose))
@@ -215,14 +215,14 @@ FAULTS = {
 
 
 @pytest.mark.parametrize('fault', FAULTS)
-def test_a_fault_of_a_fixed_grasp_is_named_with_its_key(team_of, fault):
+def test_an_error_of_a_fixed_grasp_has_its_key(team_of, fault):
     change, expected = FAULTS[fault]
     with pytest.raises(MachineError, match=expected) as rejected:
         team_of(change)
     assert 'team.yaml:' in str(rejected.value)
 
 
-def test_a_torque_beyond_what_a_hand_holds_lets_it_slip(team_of):
+def test_a_torque_beyond_the_limit_of_a_hand_makes_it_slip(team_of):
     team = team_of(('patch: left, kind: fixed', 'patch: left, kind: fixed, holding_torque: 0.5'))
     facts = team_facts(team).grasps['left_end']
     assert facts.reserve is None

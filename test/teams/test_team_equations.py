@@ -43,7 +43,7 @@ def rates_of(system):
 
 @pytest.fixture(scope='module', params=[(BAR, 2), (TRIANGLE, 3)], ids=['bar', 'triangle'])
 def instant(request):
-    """A team of the study at its instant: by Kane's equations, and as one system."""
+    """Return a team of the study at its instant: by Kane's equations, and as one system."""
     load, count = request.param
     team, start = Team(load), facing(load, MOTIONS[:count])
     tau = [rm_1().efforts(*pair) for pair in TORQUES[:count]]
@@ -56,7 +56,7 @@ def instant(request):
     return team, members, system, x, u
 
 
-def test_accelerations_are_those_of_kanes_equations_with_the_augmented_object(instant):
+def test_accelerations_equal_kanes_equations_with_the_augmented_object(instant):
     team, members, system, x, u = instant
     for held in (team.solve(members), team.solve(members, at_once=True)):
         rates = rates_of(system)(x, u)
@@ -66,18 +66,18 @@ def test_accelerations_are_those_of_kanes_equations_with_the_augmented_object(in
             np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-10)
 
 
-def test_grasp_forces_hands_and_energy_are_those_of_the_study(instant):
+def test_grasp_forces_hands_and_energy_equal_the_study(instant):
     team, members, system, x, u = instant
     held = team.solve(members)
     y = dict(zip(system.output_names, system.outputs(x, u, system.defaults)))
     for k, (member, force) in enumerate(zip(members, held.force)):
-        for what, wanted in (('force', force), ('position', member.position), ('velocity', member.velocity)):
-            result = [y[f'load/node_{k}/{what}_{axis}'] for axis in 'xyz']
+        for quantity, wanted in (('force', force), ('position', member.position), ('velocity', member.velocity)):
+            result = [y[f'load/node_{k}/{quantity}_{axis}'] for axis in 'xyz']
             np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-10)
     assert y['kinetic_energy'] + y['potential_energy'] == pytest.approx(team.energy(members), rel=1e-12)
 
 
-def test_the_ground_gives_what_balances_the_bodies_of_a_robot(instant):
+def test_ground_reactions_balance_the_bodies_of_a_robot(instant):
     team, members, system, x, u = instant
     held = team.solve(members)
     y = dict(zip(system.output_names, system.outputs(x, u, system.defaults)))
@@ -91,7 +91,7 @@ def test_the_ground_gives_what_balances_the_bodies_of_a_robot(instant):
         np.testing.assert_allclose(result, wanted, rtol=1e-10, atol=1e-9)
 
 
-def test_a_hand_that_lets_go_leaves_the_others_and_its_node_falls():
+def test_a_releasing_hand_leaves_the_others_and_its_node_falls():
     team = load_team('team_bar')
     system = TeamSystem(team, released=['right_end'])
     equations, x = system.dynamics.equations, system.start
@@ -99,7 +99,7 @@ def test_a_hand_that_lets_go_leaves_the_others_and_its_node_falls():
     node = [f'bar/right_{axis}_rate' for axis in 'xyz']
     rows = [system.index('state', name) for name in node]
     np.testing.assert_allclose(x[equations.layout.object_q[0]], team.grasps['right_end'].position, atol=1e-11)
-    # a rod of mass m whose other end is held falls with 3/2 g - a/2 where that end accelerates with a
+    # a rod of mass m with the other end held falls with 3/2 g - a/2 if that end accelerates with a
     y = dict(zip(system.output_names, system.outputs(x, np.zeros(len(system.input_names)), system.defaults)))
     assert 'bar/right/force_x' not in y
     total = 1.2 * (0.5 * rates[rows] + 0.5 * hand_acceleration(system, x, rates))
@@ -167,7 +167,7 @@ def test_an_unknown_grasp_is_rejected_by_name():
 
 
 def test_a_hand_that_cannot_move_in_some_direction_needs_no_other_solver():
-    """The arm straight up: its apparent mass along the arm has no bound, and the equations stay regular."""
+    """With the arm straight up its apparent mass along the arm is unbounded; the equations stay regular."""
     state = facing(BAR, [(0.0, 0.0, (0, 0, 0))] * 2)
     state[:, 3:6] = (0.0, np.pi / 2.0, 0.0)
     system = of_study(BAR, state)
@@ -177,7 +177,7 @@ def test_a_hand_that_cannot_move_in_some_direction_needs_no_other_solver():
 
 
 def test_a_team_without_ground_and_weight_keeps_its_momenta_and_its_energy():
-    """Two free bodies, each with an arm that is driven, and a bar between them."""
+    """Two free bodies, each with a driven arm, and a bar between them."""
     from scipy.integrate import solve_ivp
 
     from dyn_nodes.constraints import ConstraintBlocks

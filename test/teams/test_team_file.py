@@ -1,4 +1,4 @@
-"""The YAML of a team: poses of robots, objects between hands, and every fault by file, line and key."""
+"""The YAML of a team: poses of robots, objects between hands, and every error with file, line and key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DOCUMENT = Path(__file__).resolve().parents[2] / 'docs' / 'reference' / 'teams.m
 
 @pytest.fixture
 def faults(tmp_path):
-    """Return the messages about the bar's team with some text replaced."""
+    """Return the messages about the bar's team with replaced text."""
 
     def of(*changes: tuple[str, str]) -> list[str]:
         text = BAR
@@ -42,7 +42,7 @@ def bar():
     return load_team('team_bar')
 
 
-def test_robots_stand_where_their_hands_meet_the_ends_of_the_bar(bar):
+def test_hands_of_robots_meet_the_ends_of_the_bar(bar):
     ends = np.array([grasp.position for grasp in bar.grasps.values()])
     np.testing.assert_allclose(ends, [(-0.3, 0.0, ends[0, 2]), (0.3, 0.0, ends[0, 2])], atol=1e-11)
     assert max(grasp.distance for grasp in bar.grasps.values()) < 1e-11
@@ -74,7 +74,7 @@ def test_hands_of_the_teams_of_this_package_meet_their_patches(file):
         assert lattice.lumped_mass.sum() == pytest.approx(held.item.body.total_mass, rel=1e-6)
 
 
-def test_the_rods_of_the_triangle_are_near_those_of_the_source():
+def test_the_rods_of_the_triangle_are_near_the_source():
     lattice = load_team('team_triangle').objects['triangle'].item.lattice
     np.testing.assert_allclose(lattice.lengths, 0.6, rtol=1e-3)
     np.testing.assert_allclose(lattice.stiffness, 2000.0, rtol=0.02)
@@ -90,7 +90,7 @@ def test_patches_follow_the_order_of_the_grasps():
     np.testing.assert_allclose(held.patches, positions, atol=1e-10)
 
 
-def test_a_robot_is_moved_by_what_its_hand_misses(tmp_path):
+def test_a_robot_is_moved_by_the_offset_of_its_hand(tmp_path):
     file = tmp_path / 'near.yaml'
     pose = 'pose: {position: [0.0, 0.0, 0.8224], orientation: [0.0, 0.0, 0.0]}'
     file.write_text(BAR.replace('-1.0645020172', '-1.066').replace('object: bar}\ng', f'object: bar, {pose}}}\ng'))
@@ -99,7 +99,7 @@ def test_a_robot_is_moved_by_what_its_hand_misses(tmp_path):
     assert team.grasps['left_end'].distance == pytest.approx(team.grasps['left_end'].position[2] - 0.8224, abs=1e-9)
 
 
-def test_a_hand_in_the_place_of_a_payload_holds_the_object_and_the_payload_is_gone():
+def test_a_hand_at_the_payload_position_holds_the_object_and_removes_the_payload():
     machine = load_team('team_plank').robots['left'].machine
     assert machine.payload is None
     hand = machine.grasp('payload')
@@ -118,7 +118,7 @@ def test_a_body_on_a_line_lies_upright_where_its_hands_are():
     assert rotation[2, 2] > 0.7
 
 
-def test_a_body_on_a_line_has_a_place_where_its_hands_coincide():
+def test_a_body_on_a_line_has_a_pose_if_its_hands_coincide():
     with np.errstate(all='raise'):
         position, rotation = fitted(np.array([(-0.3, 0.0, 0.0), (0.3, 0.0, 0.0)]), np.ones((2, 3)))
     np.testing.assert_allclose(position, 1.0)
@@ -159,7 +159,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize('fault', FAULTS)
-def test_a_fault_is_named_with_its_line_and_its_key(faults, fault):
+def test_an_error_has_its_line_and_its_key(faults, fault):
     change, key, text = FAULTS[fault]
     result = faults(change)
     assert any(key in message and text in message for message in result), result

@@ -44,7 +44,7 @@ def test_a_step_of_runge_kutta_is_of_the_fourth_order(bar):
 
 
 def test_momentum_changes_by_the_ground_and_the_weight(bar):
-    """The same along a run: between samples both are smooth, and Simpson's rule has the integral."""
+    """Over a run, by Simpson's rule: both are smooth between samples."""
     times = np.linspace(0.0, 0.1, 101)
     run = bar.run(bar.start, times, Inputs.constant(efforts(0.9)), settings=Settings(step=2.5e-4))
     total = 2 * 75.5 + 2e-6 * 2 + 1.2
@@ -69,7 +69,7 @@ def test_signals_have_the_names_of_robots_and_objects(bar):
     assert bar.robot_positions(bar.start, 'right')[0] == pytest.approx(1.0645020172)
 
 
-def test_jacobians_are_those_of_the_rates(bar):
+def test_jacobians_equal_derivatives_of_the_rates(bar):
     x, u, p = bar.start, np.zeros(len(bar.input_names)), bar.defaults
     by_x, by_u = bar.jacobians(x, u, p)
     step = 1e-6

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven through its DevTools protocol: no driver, no further package than `websockets`."""
+"""A headless Chromium, controlled by its DevTools protocol, with `websockets` as the only further package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-from patience import patience
+from timeouts import scaled_timeout
 
 FLAGS = (
     '--headless=new',
@@ -34,19 +34,19 @@ FLAGS = (
     '--disable-default-apps',
     '--disable-extensions',
     '--disable-sync',
-    # a page that is kept for the Back button keeps its connection too: here a page that is left is gone
+    # a page in the back cache keeps its connection too: disable the cache
     '--disable-features=BackForwardCache,OptimizationHints,MediaRouter,Translate',
     '--metrics-recording-only',
     '--mute-audio',
     '--hide-scrollbars',
-    # nothing but this machine has a name, so that nothing else can be reached
+    # only this machine has a name, so that nothing else can be reached
     '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost',
 )
 NAMES = ('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable')
 
 
 def find_chromium() -> str | None:
-    """Path of a Chromium: $CHROMIUM, or the first one on the PATH."""
+    """Return the path of a Chromium: $CHROMIUM, or the first one on the PATH."""
     named = os.environ.get('CHROMIUM')
     if named:
         return named
@@ -57,8 +57,8 @@ class Chromium:
     """One browser with one page. It draws without a graphics processor, so it has less priority than the nodes.
 
     Attributes:
-        requests: addresses of everything that the page asked for.
-        errors: what its console complained of.
+        requests: addresses of all requests of the page.
+        errors: of its console.
     """
 
     def __init__(self, program: str, width: int = 1440, height: int = 860):
@@ -78,7 +78,7 @@ class Chromium:
         self._number = 0
         try:
             self.socket = connect(
-                self._page_address(), max_size=None, open_timeout=patience(20), compression=None, proxy=None
+                self._page_address(), max_size=None, open_timeout=scaled_timeout(20), compression=None, proxy=None
             )
             for domain in ('Page', 'Runtime', 'Network', 'Log'):
                 self.call(f'{domain}.enable')
@@ -95,7 +95,7 @@ class Chromium:
 
     def _page_address(self) -> str:
         port_file = Path(self.folder) / 'DevToolsActivePort'
-        deadline = time.monotonic() + patience(60)
+        deadline = time.monotonic() + scaled_timeout(60)
         while not (port_file.is_file() and port_file.read_text().strip()):
             if self.process.poll() is not None or time.monotonic() > deadline:
                 text = (Path(self.folder) / 'log').read_text(errors='replace')[-2000:]
@@ -103,16 +103,16 @@ class Chromium:
             time.sleep(0.05)
         port = port_file.read_text().split()[0]
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        with opener.open(f'http://127.0.0.1:{port}/json/list', timeout=patience(20)) as answer:
+        with opener.open(f'http://127.0.0.1:{port}/json/list', timeout=scaled_timeout(20)) as answer:
             pages = json.load(answer)
         return next(page['webSocketDebuggerUrl'] for page in pages if page['type'] == 'page')
 
     def call(self, method: str, timeout: float = 60.0, **parameters):
-        """Call a method of the protocol; what happens meanwhile is noted."""
+        """Call a method of the protocol; record events that arrive meanwhile."""
         self._number += 1
         number = self._number
         self.socket.send(json.dumps({'id': number, 'method': method, 'params': parameters}))
-        deadline = time.monotonic() + patience(timeout)
+        deadline = time.monotonic() + scaled_timeout(timeout)
         while True:
             message = json.loads(self.socket.recv(timeout=max(deadline - time.monotonic(), 0.01)))
             if message.get('id') == number:
@@ -122,35 +122,35 @@ class Chromium:
             self._note(message)
 
     def _note(self, message: dict) -> None:
-        method, what = message.get('method'), message.get('params', {})
+        method, details = message.get('method'), message.get('params', {})
         if method == 'Network.requestWillBeSent':
-            self.requests.append(what['request']['url'][:200])
+            self.requests.append(details['request']['url'][:200])
         elif method == 'Network.webSocketCreated':
-            self.requests.append(what['url'])
+            self.requests.append(details['url'])
         elif method == 'Runtime.exceptionThrown':
-            self.errors.append(str(what['exceptionDetails'].get('exception', what['exceptionDetails']))[:500])
-        elif method == 'Log.entryAdded' and what['entry']['level'] == 'error':
-            self.errors.append(what['entry']['text'])
+            self.errors.append(str(details['exceptionDetails'].get('exception', details['exceptionDetails']))[:500])
+        elif method == 'Log.entryAdded' and details['entry']['level'] == 'error':
+            self.errors.append(details['entry']['text'])
 
     def resize(self, width: int, height: int) -> None:
-        """Make the page so many pixels large."""
+        """Set the size of the page, pixels."""
         metrics = {'width': width, 'height': height, 'deviceScaleFactor': 1, 'mobile': False}
         self.call('Emulation.setDeviceMetricsOverride', **metrics)
 
     def open(self, address: str) -> None:
-        """Go to an address."""
+        """Navigate to an address."""
         self.call('Page.navigate', url=address)
 
     def evaluate(self, expression: str):
-        """Value of a JavaScript expression on the page."""
+        """Return the value of a JavaScript expression on the page."""
         result = self.call('Runtime.evaluate', expression=expression, returnByValue=True, awaitPromise=True)
         if 'exceptionDetails' in result:
             raise RuntimeError(str(result['exceptionDetails']))
         return result['result'].get('value')
 
     def wait_for(self, expression: str, timeout: float = 30.0):
-        """Wait until a JavaScript expression is true; its value."""
-        deadline = time.monotonic() + patience(timeout)
+        """Wait until a JavaScript expression is true; return its value."""
+        deadline = time.monotonic() + scaled_timeout(timeout)
         while True:
             value = self.evaluate(expression)
             if value:
@@ -160,7 +160,7 @@ class Chromium:
             time.sleep(0.1)
 
     def mouse(self, kind: str, x: float, y: float) -> None:
-        """A mouse event: mousePressed, mouseMoved, mouseReleased."""
+        """Send a mouse event: mousePressed, mouseMoved, mouseReleased."""
         button = 'none' if kind == 'mouseMoved' else 'left'
         pressed = 1 if kind != 'mouseReleased' else 0
         self.call(
@@ -175,18 +175,18 @@ class Chromium:
         )
 
     def touch(self, kind: str, *point: float) -> None:
-        """An event of one finger: touchStart, touchMove with its place x, y, or touchEnd."""
+        """Send an event of one finger: touchStart or touchMove with its position x, y, or touchEnd."""
         self.call('Emulation.setTouchEmulationEnabled', enabled=bool(point))
         points = [{'x': point[0], 'y': point[1]}] if point else []
         self.call('Input.dispatchTouchEvent', type=kind, touchPoints=points)
 
     def key(self, name: str) -> None:
-        """Press and release a key, as KeyboardEvent names it."""
+        """Press and release a key by its name in KeyboardEvent."""
         for kind in ('rawKeyDown', 'keyUp'):
             self.call('Input.dispatchKeyEvent', type=kind, key=name, code=name)
 
     def box_of(self, label: str, selector: str) -> dict:
-        """Where an element is, in the row that has a label: x, y, width, height. Scrolls to it, as people do."""
+        """Return x, y, width, height of an element in the row with a label; scroll to it first."""
         return self.wait_for(f"""(() => {{
             for (const leaf of document.querySelectorAll('label, span, div')) {{
                 if (leaf.children.length || leaf.textContent.trim() !== {json.dumps(label)}) continue;
@@ -207,12 +207,12 @@ class Chromium:
         self.mouse('mouseReleased', x, y)
 
     def style(self, rules: str) -> None:
-        """Add style rules to the page. (Taking elements away would break the page's own bookkeeping.)"""
+        """Add style rules to the page. (Removing elements would break the state of the page.)"""
         content = json.dumps({'textContent': rules})
         self.evaluate(f"document.head.append(Object.assign(document.createElement('style'), {content}))")
 
     def screenshot(self, path: Path | None = None) -> bytes:
-        """PNG of the page."""
+        """Return the page as PNG."""
         data = base64.b64decode(self.call('Page.captureScreenshot', format='png')['data'])
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -225,6 +225,6 @@ class Chromium:
             self.socket.close()
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(patience(20))
+        self.process.wait(scaled_timeout(20))
         self.log.close()
         shutil.rmtree(self.folder, ignore_errors=True)

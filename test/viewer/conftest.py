@@ -1,4 +1,4 @@
-"""What the tests of pages share."""
+"""Fixtures of the tests of pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dyn_nodes.middleware import Context, init
 
 @pytest.fixture
 def context(monkeypatch: pytest.MonkeyPatch) -> Iterator[Context]:
-    """A context in a domain of the test's own."""
+    """Yield a context in a separate domain."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
     made = Context()
     init(args=['viewer'], context=made)

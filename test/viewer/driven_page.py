@@ -1,4 +1,4 @@
-"""A page of the cockpit with what drives a machine: the viewer node, and the real dynamics node in its own process."""
+"""A page of the cockpit with the viewer node, and the dynamics node in a separate process."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from chromium import Chromium
 from domains import next_domain
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import SingleThreadedExecutor, init, shutdown
 
@@ -25,7 +25,7 @@ UNFOLDED = 1000
 
 
 class Page:
-    """Viewer node, dynamics node and browser, turned by the test itself: no thread runs behind its back."""
+    """Viewer node, dynamics node and browser, spun by the test itself without threads."""
 
     def __init__(self, browser: Chromium, domain: int, page_timeout: float):
         from dyn_nodes.nodes.viewer_node import ViewerNode
@@ -54,7 +54,7 @@ class Page:
         return self.viewer.cockpit
 
     def turn(self, seconds: float) -> None:
-        """Let everything run for a while."""
+        """Run everything for a time."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             self.viewer.take(self.executor)
@@ -62,8 +62,8 @@ class Page:
             time.sleep(0.08)
 
     def until(self, condition, timeout: float = 90.0):
-        """Let everything run until something holds; its value."""
-        deadline = time.monotonic() + patience(timeout)
+        """Run everything until a condition holds; return its value."""
+        deadline = time.monotonic() + scaled_timeout(timeout)
         while True:
             value = condition()
             if value:
@@ -72,11 +72,11 @@ class Page:
             self.turn(0.1)
 
     def state(self) -> str:
-        """What the banner says."""
+        """Return the text of the banner."""
         return self.browser.evaluate("document.querySelector('[data-connection]')?.textContent") or ''
 
     def picture(self, name: str = '') -> np.ndarray:
-        """The middle of the page, without panels and labels' neighbourhood: (height, width, 3)."""
+        """Return the middle of the page, without panels and labels: (height, width, 3)."""
         from PIL import Image
 
         self.turn(0.3)
@@ -92,14 +92,14 @@ class Page:
         self.viewer.destroy_node()
         shutdown()
         self.dynamics.kill()
-        self.dynamics.wait(patience(20))
+        self.dynamics.wait(scaled_timeout(20))
 
 
 @contextlib.contextmanager
 def driven_page(program: str, size: tuple[int, int], page_timeout: float = 5.0) -> Iterator[Page]:
-    """Open a page of some size in a browser; page_timeout, s, is that of the viewer node.
+    """Open a page of a size in a browser; page_timeout, s, is the parameter of the viewer node.
 
-    Below `UNFOLDED` pixels the panel with the gauges begins folded.
+    Below `UNFOLDED` pixels the panel with the gauges is folded at the start.
     """
     domain = next_domain()
     with pytest.MonkeyPatch.context() as patch:
@@ -112,7 +112,7 @@ def driven_page(program: str, size: tuple[int, int], page_timeout: float = 5.0) 
                 opened.until(lambda: 'real time' in opened.state(), 240.0)  # the first start compiles
                 if size[0] >= UNFOLDED:
                     opened.until(lambda: browser.evaluate("document.querySelectorAll('[data-margin]').length") >= 6)
-                # in software the page says so; what is tested here is what lies below that note
+                # in software the page shows a note; the test checks the picture below it
                 browser.style('.mantine-Notification-root { display: none }')
                 yield opened
             finally:
@@ -120,5 +120,5 @@ def driven_page(program: str, size: tuple[int, int], page_timeout: float = 5.0) 
 
 
 def centre(box: dict) -> tuple[float, float]:
-    """Middle of a box of the page."""
+    """Return the middle of a box of the page."""
     return box['x'] + box['width'] / 2, box['y'] + box['height'] / 2

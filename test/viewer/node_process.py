@@ -1,4 +1,4 @@
-"""Nodes beside a viewer, a process each."""
+"""Nodes beside a viewer in separate processes."""
 
 from __future__ import annotations
 

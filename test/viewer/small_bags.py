@@ -17,7 +17,7 @@ LIFT_OFF = 2.0
 
 
 def write_bag(directory: Path, swing: float = 0.0, start: float = 0.0, prefix: str = '') -> Path:
-    """Write a bag; the boom goes down with time, and from `LIFT_OFF` on the machine leans by 0.1 rad."""
+    """Write a bag; the boom descends with time, and from `LIFT_OFF` on the machine leans by 0.1 rad."""
     kinds = {
         f'{prefix}robot_description': 'std_msgs/msg/String',
         f'{prefix}joint_states': 'sensor_msgs/msg/JointState',

@@ -1,4 +1,4 @@
-"""What is done on the page reaches the viewer: buttons that keep their place, a page that stands still, two fingers."""
+"""User input reaches the viewer: fixed positions of buttons, a stalled page, two fingers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import pytest
 from chromium import Chromium, find_chromium
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 from dyn_nodes.measures import DANGER, OK
@@ -35,13 +35,13 @@ class Panel:
         browser.open(cockpit.address)
 
     def show(self, details: str = '', band: str = OK, note: str = '', armed: bool = False, low: float = -0.6, **values):
-        """Show words in every place where they come and go."""
+        """Show a text in every element that appears and disappears."""
         self.controls.show_state('running', 't = 1.0 s', details, band)
         self.controls.show_levers(armed, note)
         self.controls.show_dead_parts(dict.fromkeys(NAMES, (low, 4.5)), values, False, NAMES if low == -0.6 else ())
 
     def until(self, condition):
-        deadline = time.monotonic() + patience(40)
+        deadline = time.monotonic() + scaled_timeout(40)
         while True:
             value = condition()
             if value:
@@ -50,7 +50,7 @@ class Panel:
             time.sleep(0.05)
 
     def done(self, *names: str) -> bool:
-        """Wait until all of these were done on the page."""
+        """Wait until all of these events have been processed by the page."""
         names_of_actions: list[str] = []
 
         def all_of_them() -> bool:
@@ -64,7 +64,7 @@ class Panel:
         return box['x'] + box['width'] / 2, box['y'] + box['height'] / 2
 
     def fingers(self, kind: str, **points_by_finger) -> None:
-        """An event of several fingers, each with its number and its place."""
+        """Send an event of several fingers, each with its number and position."""
         points = [{'x': x, 'y': y, 'id': int(name[-1])} for name, (x, y) in points_by_finger.items()]
         self.browser.call('Input.dispatchTouchEvent', type=kind, touchPoints=points)
 
@@ -82,12 +82,12 @@ def panel():
         cockpit.stop()
 
 
-def test_no_button_moves_when_words_come_and_go(panel):
-    """A button that moves while a finger is on its way to it is missed, or another one is pressed."""
+def test_no_button_moves_when_texts_appear_and_disappear(panel):
+    """If a button moves while it is being tapped, it is missed or another one is pressed."""
     labels = ('All levers to neutral', 'Pause', 'Reset', 'Drop the load', 'Follow')
     at_rest = [panel.middle(label, 'span') for label in labels]
-    said = 'danger: wheel-load share rear left · rear left wheel: lifted, ground reaction 0 kN'
-    panel.show(said, DANGER, 'no lever was touched for 10 s', low=-0.8, boom=3.0)
+    warning = 'danger: wheel-load share rear left · rear left wheel: lifted, ground reaction 0 kN'
+    panel.show(warning, DANGER, 'no lever was touched for 10 s', low=-0.8, boom=3.0)
     panel.until(lambda: 'lifted' in panel.browser.evaluate("document.querySelector('[data-connection]').textContent"))
     panel.until(lambda: panel.browser.evaluate("document.querySelector('[data-dead]').dataset.dead") == 'boom')
     assert [panel.middle(label, 'span') for label in labels] == at_rest
@@ -96,17 +96,17 @@ def test_no_button_moves_when_words_come_and_go(panel):
     assert [panel.middle(label, 'span') for label in labels] == at_rest
 
 
-def test_the_button_that_lets_all_levers_go_stands_above_them(panel):
+def test_the_button_that_releases_all_levers_is_above_them(panel):
     neutral = panel.middle('All levers to neutral', 'span')[1]
     assert panel.middle('Levers on', 'input')[1] < neutral < panel.middle('swing', '.mantine-Slider-track')[1]
 
 
-def test_all_that_is_clicked_while_a_page_stands_still_arrives(panel):
+def test_all_clicks_during_a_stall_of_the_page_arrive(panel):
     panel.browser.evaluate(CLICK % "['All levers to neutral', 'Drop the load', 'Pause', 'Clear the trace', 'Reset']")
     assert panel.done('neutral', 'payload', 'run')
 
 
-def test_a_finger_lets_all_levers_go_while_another_one_is_on_a_lever(panel):
+def test_a_finger_releases_all_levers_while_another_one_is_on_a_lever(panel):
     for slider in panel.controls.sliders.values():
         slider.disabled = False
     x, y = panel.middle('boom', '.mantine-Slider-track')

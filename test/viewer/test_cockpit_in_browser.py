@@ -1,4 +1,4 @@
-"""The cockpit as people see it: a headless Chromium, the viewer node, and the real dynamics node in its own process."""
+"""The cockpit in a headless Chromium, with the viewer node, and the dynamics node in a separate process."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from chromium import find_chromium
 from driven_page import centre, driven_page
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 SIZE = (1200, 700)
 STOOD_STILL = ('the page that drove is hidden or frozen', 'no data from the machine')
-"""Why levers go off on a computer that does much else."""
+"""Reasons for disarmed levers on a busy computer."""
 LOST_NOTE = "document.querySelector('[data-lost]')?.textContent"
 LOCAL = ('http://127.0.0.1:', 'ws://127.0.0.1:', 'blob:http://127.0.0.1:', 'data:')
 
@@ -28,18 +28,18 @@ def page():
 
 
 def changed(before: np.ndarray, after: np.ndarray) -> float:
-    """Part of the pixels that are clearly different."""
+    """Return the share of clearly different pixels."""
     return float((np.abs(before - after).max(axis=2) > 40).mean())
 
 
 def yellow(picture: np.ndarray) -> float:
-    """Part of the pixels that have the colour of the machine."""
+    """Return the share of pixels in the colour of the machine."""
     red, green, blue = np.moveaxis(picture, 2, 0)
     return float(((red > 150) & (green > 100) & (blue < 90)).mean())
 
 
 def drawn(page) -> np.ndarray:
-    """Return a picture with the machine in it: a page that connects fades in with the frames that it draws."""
+    """Return a picture that contains the machine: a connecting page fades in with its frames."""
     pictures = []
 
     def has_machine() -> bool:
@@ -51,9 +51,9 @@ def drawn(page) -> np.ndarray:
 
 
 def drive(page):
-    """Arm the levers where they are not; a page that drew for longer than `page_timeout` has lost them. Its owner.
+    """Arm the levers if necessary; a page that drew for longer than `page_timeout` has lost them. Return the owner.
 
-    Again where they do not come on: a page may lose them between the click and the next look at them.
+    Repeat on failure: a page may lose them between the click and the next check.
     """
     for left in reversed(range(5)):
         if not page.viewer.levers.armed:
@@ -69,7 +69,7 @@ def drive(page):
 
 
 def drive_until(page, act, condition):
-    """Arm the levers, act, and wait for a condition; again where what stood still for a while took the levers off."""
+    """Arm the levers, act, and wait for a condition; repeat if a stall disarmed the levers."""
     for _ in range(5):
         drive(page)
         act()
@@ -80,12 +80,12 @@ def drive_until(page, act, condition):
 
 
 def lever_of(page, name):
-    """Volts of a lever, as they are commanded now."""
+    """Return the commanded volts of a lever."""
     return page.viewer.levers.values(time.monotonic())[name]
 
 
 def to_neutral(page, name):
-    """Press the button and wait until a lever is at neutral, on the page and in what is commanded."""
+    """Press the button and wait until a lever is at neutral, on the page and in the commands."""
     page.browser.click(*centre(page.browser.box_of('All levers to neutral', 'span')))
     page.until(lambda: page.cockpit.controls.sliders[name].value == 0.0 == lever_of(page, name))
 
@@ -100,7 +100,7 @@ def test_the_page_shows_a_machine_and_its_margins(page):
     assert {'zmp_degree', 'force_angle', 'load_share', 'net_moment'} <= set(gauges)
 
 
-def test_the_pose_on_the_page_is_that_of_the_topics(page):
+def test_the_pose_on_the_page_equals_the_topics(page):
     page.turn(0.5)
     snapshot = page.viewer.inputs.snapshot
     position, rotation = page.cockpit.scene.link_pose('base_link')
@@ -112,7 +112,7 @@ def test_the_pose_on_the_page_is_that_of_the_topics(page):
     assert tip[2] == pytest.approx(turn.apply([0, 0, 0])[2] + link_position[2] + position[2], abs=0.2)
 
 
-def test_a_slider_moves_the_boom_once_the_levers_are_on(page):
+def test_a_slider_moves_the_boom_once_the_levers_are_armed(page):
     start, before = page.joint('boom_joint'), drawn(page)
 
     def drag():
@@ -148,7 +148,7 @@ def test_the_arrow_keys_move_a_lever_that_has_the_focus(page):
 
     def press_key():
         asked['swing'] = lever_of(page, 'swing') + 0.1
-        page.browser.evaluate("document.querySelectorAll('.mantine-Slider-thumb')[2].focus()")  # the swing's
+        page.browser.evaluate("document.querySelectorAll('.mantine-Slider-thumb')[2].focus()")  # of the swing
         page.browser.key('ArrowRight')
 
     for _ in range(2):
@@ -169,7 +169,7 @@ def test_a_finger_moves_a_lever(page):
     to_neutral(page, 'boom')
 
 
-def test_dropping_the_load_takes_it_off_the_page(page):
+def test_dropping_the_load_removes_it_from_the_page(page):
     before, picture = page.viewer.inputs.snapshot.margins['load_share'].value, drawn(page)
     page.browser.click(*centre(page.browser.box_of('Drop the load', 'span')))
     page.until(lambda: page.viewer.inputs.snapshot.payload == 0.0)
@@ -177,7 +177,7 @@ def test_dropping_the_load_takes_it_off_the_page(page):
     page.until(lambda: changed(picture, drawn(page)) > 0.01)  # the logs are gone
 
 
-def test_pause_is_said_and_step_advances(page):
+def test_pause_is_shown_and_step_advances(page):
     page.browser.click(*centre(page.browser.box_of('Pause', 'span')))
     page.until(lambda: 'Paused at' in page.state())
     paused = page.viewer.inputs.snapshot.time
@@ -190,7 +190,7 @@ def test_pause_is_said_and_step_advances(page):
 def test_the_ground_tilts_with_the_slope_of_the_dynamics_node(page):
     before = drawn(page)
     page.viewer.dynamics.set({'slope_pitch': 0.12, 'slope_roll': 0.05})
-    page.viewer.dynamics.parameters.clear()  # what comes back is what the node has
+    page.viewer.dynamics.parameters.clear()  # the page shows the value of the node
     page.until(lambda: page.viewer.dynamics.parameters.get('slope_pitch') == pytest.approx(0.12))
     page.until(lambda: changed(before, page.picture()) > 0.05)
     page.viewer.dynamics.set({'slope_pitch': 0.0, 'slope_roll': 0.0})
@@ -203,7 +203,7 @@ def test_camera_presets_show_the_machine_from_elsewhere(page, preset):
     page.until(lambda: changed(before, page.picture()) > 0.05)
 
 
-def test_a_machine_that_moves_is_seen_to_move(page):
+def test_the_motion_of_a_machine_is_shown(page):
     swing, picture = page.joint('swing_joint'), drawn(page)
 
     def move():
@@ -211,7 +211,7 @@ def test_a_machine_that_moves_is_seen_to_move(page):
 
     drive_until(page, move, lambda: abs(page.joint('swing_joint') - swing) > 0.1)
     page.viewer.levers.neutral()
-    page.until(lambda: changed(picture, page.picture()) > 0.01)  # the page may be behind the node
+    page.until(lambda: changed(picture, page.picture()) > 0.01)  # the page may lag behind the node
 
 
 def test_nothing_is_fetched_from_elsewhere(page):
@@ -220,8 +220,8 @@ def test_nothing_is_fetched_from_elsewhere(page):
     assert page.browser.errors == []
 
 
-def test_a_picture_that_the_browser_lost_is_said_and_drawn_again(page):
-    """As where its graphics process ended; viser would draw a part of the machine only."""
+def test_a_lost_picture_is_reported_and_drawn_again(page):
+    """As after the end of its graphics process; viser would draw only a part of the machine."""
     drawn(page)
     page.browser.evaluate("""
         const context = document.querySelector('canvas').getContext('webgl2');
@@ -241,14 +241,14 @@ def test_a_picture_that_the_browser_lost_is_said_and_drawn_again(page):
     drawn(page)
 
 
-def test_the_levers_go_off_when_the_page_that_drives_goes(page):
+def test_the_levers_are_disarmed_when_the_driving_page_closes(page):
     drive(page)
     page.browser.open('about:blank')
     page.until(lambda: not page.viewer.levers.armed)
     assert page.viewer.levers.reason in ('the driving page was closed', 'the page that drove is hidden or frozen')
 
 
-def test_a_page_without_the_token_says_that_it_only_looks_on(page):
+def test_a_page_without_the_token_is_shown_as_read_only(page):
     page.browser.open(page.cockpit.address.partition('?')[0])
     page.until(lambda: 'real time' in page.state())
     assert 'view-only' in page.browser.evaluate("document.querySelector('[data-looking]').textContent")
@@ -272,9 +272,9 @@ def test_a_frozen_page_loses_the_levers(page):
     assert not page.viewer.levers.armed, 'they stay off'
 
 
-def test_a_machine_that_has_gone_is_said(page):
+def test_a_lost_machine_is_reported(page):
     page.dynamics.kill()
-    page.dynamics.wait(patience(20))
+    page.dynamics.wait(scaled_timeout(20))
     page.until(lambda: 'dynamics_node' in page.state() and 'real time' not in page.state())
     assert page.browser.evaluate("document.querySelector('[data-connection]').dataset.connection") == 'lost'
     assert 'The picture shows t =' in page.state()
@@ -282,19 +282,19 @@ def test_a_machine_that_has_gone_is_said(page):
 
 
 def times(seconds: float = 10.0):
-    """Print what the node takes of a core: joint states come 200 times a second, all else 50 times, 30 pictures."""
+    """Print the share of a core of the node: joint states at 200 Hz, all else at 50 Hz, 30 pictures a second."""
     program = find_chromium()
     if program is None:
         raise SystemExit('no Chromium: install the package chromium, or name one in $CHROMIUM')
     with driven_page(program, SIZE) as page:
         page.viewer.levers.move('swing', 1.5, drive(page), time.monotonic())
         page.turn(0.5)
-        cost, began = time.process_time(), time.monotonic()
-        while time.monotonic() - began < seconds:
+        cost, start = time.process_time(), time.monotonic()
+        while time.monotonic() - start < seconds:
             page.viewer.take(page.executor)
             page.viewer.frame()
             time.sleep(1 / 30)
-        share = (time.process_time() - cost) / (time.monotonic() - began)
+        share = (time.process_time() - cost) / (time.monotonic() - start)
     print(f'{share:.2f} of a core while the machine moves, over {seconds:g} s')
 
 

@@ -1,4 +1,4 @@
-"""Where no transforms come, the cockpit draws the load of a wheel or track below its attachment."""
+"""Without transforms the cockpit draws the load of a wheel or track below its attachment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics that the viewer finds by their names, without a machine file."""
+"""Topics that the viewer discovers by name, without a machine file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FLOAT = 'std_msgs/msg/Float64'
 
 
 class Graph:
-    """A node that knows topics and takes no messages."""
+    """A node with a list of topics and without messages."""
 
     def __init__(self, namespace: str, topics: dict[str, str]) -> None:
         self.namespace, self.topics = namespace, topics
@@ -58,7 +58,7 @@ def test_friction_use_and_a_measure_appear_from_their_topics(namespace):
     assert not inputs.discover()
 
 
-def test_a_pressure_that_is_no_number_or_comes_no_more_is_not_known():
+def test_a_pressure_that_is_nan_or_timed_out_is_unknown():
     kind, topic = 'sensor_msgs/msg/FluidPressure', '/hydraulics/boom/head_pressure'
     graph = Graph('', {topic: kind})
     inputs = ViewerInputs(graph, None, lambda text: None, Connection('dynamics_node'))

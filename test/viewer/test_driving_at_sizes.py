@@ -16,7 +16,7 @@ SIZES = ((1600, 900), (1280, 800), (820, 1180))
 @pytest.mark.timeout(1500)
 @pytest.mark.parametrize('size', SIZES, ids=lambda size: f'{size[0]}')
 def test_slider_keys_and_finger_move_the_joints_of_the_machine(size):
-    """A browser that draws in software may stand still for seconds on the widest: `page_timeout` allows for it."""
+    """A browser that draws in software may stall for seconds on the widest: `page_timeout` allows for it."""
     program = find_chromium()
     if program is None:
         pytest.skip('no Chromium: install the package chromium, or name one in $CHROMIUM')

@@ -34,7 +34,7 @@ def robot(replay):
 
 
 def yellow(picture: np.ndarray) -> np.ndarray:
-    """Where a picture has the colour of the machine (height, width)."""
+    """Return the mask (height, width) of pixels in the colour of the machine."""
     red, green, blue = np.moveaxis(picture.astype(int), 2, 0)
     return (red > 120) & (green > 80) & (blue < 60)
 
@@ -42,7 +42,7 @@ def yellow(picture: np.ndarray) -> np.ndarray:
 # -- instants ----------------------------------------------------------------------------------------------------------
 
 
-def test_instants_have_the_newest_of_every_topic(replay):
+def test_instants_have_the_newest_message_of_every_topic(replay):
     assert replay.duration == pytest.approx(SECONDS, abs=0.05)
     assert 0.02 <= np.diff(replay.times).min() <= np.diff(replay.times).max() <= 0.05
     for time in (0.0, 1.0, 3.0):
@@ -54,7 +54,7 @@ def test_instants_have_the_newest_of_every_topic(replay):
     assert replay.at(1e9) is replay.snapshots[-1]
 
 
-def test_events_have_their_time_and_go_after_ten_seconds(replay):
+def test_events_have_their_time_and_disappear_after_ten_seconds(replay):
     assert replay.events == [(pytest.approx(LIFT_OFF, abs=0.05), 'lift off: rear left')]
     assert replay.event(LIFT_OFF - 0.1) == ''
     assert replay.event(SECONDS) == 'lift off: rear left'
@@ -75,7 +75,7 @@ def test_a_machine_in_a_namespace_is_found_and_a_wrong_one_is_named(tmp_path):
         read_replay(bag, namespace='right')
 
 
-def test_a_message_without_a_header_is_refused():
+def test_a_message_without_a_header_is_rejected():
     with pytest.raises(BagError, match='expected a header, found 3 bytes'):
         stamp_of(b'\0\1\0')
     assert stamp_of(bytes((0, 1, 0, 0, 2, 0, 0, 0, 0, 202, 154, 59))) == 3.0
@@ -84,7 +84,7 @@ def test_a_message_without_a_header_is_refused():
 # -- pictures ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_nearer_triangle_is_seen():
+def test_the_nearer_triangle_is_visible():
     near = [(2.0, 2.0, 0.5), (18.0, 2.0, 0.5), (2.0, 18.0, 0.5)]
     far = [(0.0, 0.0, 0.1), (30.0, 0.0, 0.1), (0.0, 30.0, 0.1)]
     behind = [(0.0, 0.0, 0.0), (30.0, 0.0, 1.0), (0.0, 30.0, 1.0)]
@@ -98,7 +98,7 @@ def test_the_nearer_triangle_is_seen():
         assert depth[19, 19] == 0.0 or image[19, 19, 1] == 200.0
 
 
-def test_points_are_where_the_rays_of_their_pixels_go():
+def test_points_are_on_the_rays_of_their_pixels():
     camera = Camera(np.array((4.0, -6.0, 3.0)), np.array((0.5, 0.0, 1.0)), 64, 40)
     rays = camera.rays()
     points = camera.eye + 7.0 * rays[[3, 20, 39], [2, 32, 63]]
@@ -135,7 +135,7 @@ def test_a_picture_shows_machine_load_and_danger(replay, robot):
     assert 0.001 < (np.abs(good.astype(int) - dropped).max(axis=2) > 40).mean() < 0.1
 
 
-def test_the_boom_of_the_picture_goes_down_with_the_joint(robot):
+def test_the_boom_of_the_picture_descends_with_the_joint(robot):
     high, low = (Snapshot(joints={'boom_joint': q}, base_position=(0.0, 0.0, 1.5)) for q in (0.7, 0.1))
     corners = [robot.corners(snapshot.joints) + np.array((0.0, 0.0, 1.5)) for snapshot in (high, low)]
     painter = Painter(robot, camera_for(corners, 320, 200, 'Side'))
@@ -146,7 +146,7 @@ def test_the_boom_of_the_picture_goes_down_with_the_joint(robot):
 # -- films -------------------------------------------------------------------------------------------------------------
 
 
-def test_film_writes_pictures_at_their_pace(bag, tmp_path, capsys):
+def test_film_writes_pictures_at_their_rate(bag, tmp_path, capsys):
     output = tmp_path / 'new' / 'run.gif'
     arguments = ['--from', '1', '--to', '3', '--rate', '5', '--size', '160x100']
     assert cli.main(['bag', 'film', str(bag), '-o', str(output), *arguments]) == 0
@@ -172,7 +172,7 @@ def test_two_bags_are_beside_each_other(bag, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('arguments', 'said'),
+    ('arguments', 'message'),
     [
         (['-o', 'x.mp4'], '--out: expected a name that ends in .gif, .webp, .png, found x.mp4'),
         (['-o', 'x.gif', '--camera', 'Low'], "--camera: expected one of Follow, Side, Front, Top, found 'Low'"),
@@ -182,12 +182,12 @@ def test_two_bags_are_beside_each_other(bag, tmp_path):
         (['-o', 'x.gif', '--machine', 'log_lader'], "unknown machine 'log_lader' (did you mean 'log_loader'?)"),
     ],
 )
-def test_wrong_options_are_named(bag, arguments, said, capsys):
+def test_wrong_options_are_named(bag, arguments, message, capsys):
     assert cli.main(['bag', 'film', str(bag), *arguments]) in (1, 2)
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_no_bag_is_one_line(tmp_path, capsys):
+def test_a_missing_bag_is_one_line(tmp_path, capsys):
     assert cli.main(['bag', 'view', str(tmp_path / 'none')]) == 1
     assert capsys.readouterr().err.count('\n') == 1
 

@@ -35,17 +35,17 @@ def follower():
     return made
 
 
-def test_the_eye_goes_as_far_as_the_machine(follower):
+def test_the_eye_moves_as_far_as_the_machine(follower):
     assert follower.shift(at(0.5), NOTHING, WIDE, 3.0, STEP) == pytest.approx(EYE + at(0.5))
 
 
-def test_nothing_is_asked_for_a_machine_that_stands(follower):
+def test_nothing_is_sent_for_a_machine_at_rest(follower):
     assert follower.shift(at(0.5 * STEP), NOTHING, WIDE, 3.0, STEP) is None
 
 
-def test_a_new_page_is_left_alone_until_it_has_found_its_place():
+def test_a_new_page_is_not_moved_before_its_initial_pose():
     follower = Follower(HERE, 0.0)
-    follower.report(np.zeros(3), AHEAD, 0.0)  # what a page says before it knows where its eye belongs
+    follower.report(np.zeros(3), AHEAD, 0.0)  # report of a page before its initial pose
     assert follower.shift(at(5.0), NOTHING, WIDE, 1.0, STEP) is None
     follower.report(EYE, AHEAD, 1.5)
     assert follower.shift(at(5.0), NOTHING, WIDE, 3.0, STEP) is None, 'the way of before is not made good'
@@ -54,19 +54,19 @@ def test_a_new_page_is_left_alone_until_it_has_found_its_place():
 
 def test_the_next_step_waits_for_the_answer_and_starts_from_it(follower):
     asked = follower.shift(at(0.5), NOTHING, WIDE, 3.0, STEP)
-    follower.report(EYE, AHEAD, 3.05)  # still of before
+    follower.report(EYE, AHEAD, 3.05)  # still the earlier report
     assert follower.shift(at(0.8), NOTHING, WIDE, 3.1, STEP) is None
     follower.report(asked, AHEAD, 3.2)
     assert follower.shift(at(0.8), NOTHING, WIDE, 3.05 + 1.1 * HAND, STEP) == pytest.approx(EYE + at(0.8))
 
 
-def test_an_answer_that_never_comes_is_not_awaited_for_ever(follower):
+def test_a_missing_answer_is_not_awaited_forever(follower):
     follower.shift(at(0.5), NOTHING, WIDE, 3.0, STEP)
     assert follower.shift(at(0.8), NOTHING, WIDE, 3.0 + 0.9 * ANSWER_TIMEOUT, STEP) is None
     assert follower.shift(at(0.8), NOTHING, WIDE, 3.0 + 1.1 * ANSWER_TIMEOUT, STEP) == pytest.approx(EYE + at(0.3))
 
 
-def test_a_hand_that_turns_the_view_has_its_way(follower):
+def test_a_view_turned_by_the_user_is_kept(follower):
     turned = EYE + np.array((1.0, 2.0, 0.0))
     follower.report(turned, AHEAD, 3.0)
     assert follower.shift(at(0.5), NOTHING, WIDE, 3.0 + 0.9 * HAND, STEP) is None
@@ -74,7 +74,7 @@ def test_a_hand_that_turns_the_view_has_its_way(follower):
 
 
 def seen(cameras, points, name='Follow', aspect=WIDE):
-    """Greatest excursion of points across and up in the picture, in halves of its height."""
+    """Return the greatest excursion of points across and up in the picture, in half heights."""
     eye, target = cameras.preset(name, aspect)
     return excursion(points, eye, target - eye).max(axis=0)
 
@@ -91,7 +91,7 @@ def test_every_camera_sees_the_whole_machine_in_its_posture(name, preset, aspect
     assert (seen(cameras, corners, preset, aspect) <= visible(aspect) + 1e-9).all()
     eye = cameras.preset('Follow')[0]
     assert np.array_equal(cameras.server.initial_camera.position, eye)
-    if name == 'log_loader':  # it was seen as a whole before
+    if name == 'log_loader':  # it was entirely visible before
         assert eye == pytest.approx(np.array(PRESETS['Follow'][0]) * robot.size() / 8.0)
 
 
@@ -104,7 +104,7 @@ NEAR_POINTS = arrays(float, st.tuples(st.integers(1, 3), st.just(3)), elements=s
 @reaches(moves=8, stays=1)
 @example(points=np.zeros((1, 3)), aspect=1.5, turn=np.arctan2(12.0, -8.0), height=-0.3)
 @given(points=POINTS | NEAR_POINTS, aspect=st.floats(0.3, 3.0), turn=st.floats(0.0, 6.2), height=st.floats(-0.8, 0.8))
-def test_the_eye_moves_without_turning_to_where_it_sees_all(points, aspect, turn, height):
+def test_the_eye_moves_without_turning_to_see_all(points, aspect, turn, height):
     ahead = np.array([np.cos(turn), np.sin(turn), height])
     eye = eye_that_sees(points, EYE, ahead, aspect)
     reached('moves', eye is not None)
@@ -119,13 +119,13 @@ def test_the_eye_moves_without_turning_to_where_it_sees_all(points, aspect, turn
     assert eye @ forward <= EYE @ forward + 1e-9, 'it goes back, never nearer'
 
 
-def test_a_new_eye_stands_where_the_old_one_stood_as_nearly_as_can_be():
-    """A machine that leaves the picture to the right: the eye goes right, not back, as long as it fits."""
+def test_a_new_eye_is_as_near_as_possible_to_the_old_one():
+    """A machine that leaves the picture to the right: the eye moves right, not back, as long as the machine fits."""
     eye = eye_that_sees(np.array([[0.0, 5.0, 0.0]]), np.array([10.0, 0.0, 0.0]), np.array([-1.0, 0.0, 0.0]), 1.0)
     assert eye == pytest.approx([10.0, 5.0 - 10.0 * visible(1.0)[0] * np.tan(0.375), 0.0])
 
 
-def test_the_eye_follows_a_boom_that_reaches_out_until_a_hand_turns_it(follower):
+def test_the_eye_follows_a_reaching_boom_until_the_user_turns_it(follower):
     boom = np.array([[0.0, 0.0, 0.0], [0.0, -9.0, 9.0]])
     eye = follower.shift(HERE, boom, WIDE, 3.0, STEP)
     assert eye is not None
@@ -134,11 +134,11 @@ def test_the_eye_follows_a_boom_that_reaches_out_until_a_hand_turns_it(follower)
     assert follower.shift(HERE, boom, WIDE, 4.0, STEP) is None, 'it sees all'
     follower.report(eye + np.array((1.0, 2.0, 0.0)), AHEAD, 5.0)
     assert follower.turned
-    assert follower.shift(HERE, 2.0 * boom, WIDE, 6.0, STEP) is None, 'somebody looks at a detail'
+    assert follower.shift(HERE, 2.0 * boom, WIDE, 6.0, STEP) is None, 'the user views a detail'
 
 
-def test_a_slow_page_is_awaited_until_it_is_where_it_was_put():
-    """It tells of its first place, inside the machine, long after the others."""
+def test_a_slow_page_is_awaited_until_it_reaches_its_pose():
+    """It reports its first pose, inside the machine, long after the others."""
     boom = np.array([[0.0, 0.0, 0.0], [0.0, -9.0, 9.0]])
     follower = Follower(HERE, 0.0, EYE)
     follower.report(np.zeros(3), AHEAD, SETTLING + 1.0)
@@ -148,15 +148,15 @@ def test_a_slow_page_is_awaited_until_it_is_where_it_was_put():
     assert follower.shift(HERE, boom, WIDE, SETTLING + 4.0, STEP) is not None
 
 
-def test_a_page_that_is_never_where_it_was_put_is_followed_all_the_same():
+def test_a_page_that_never_reaches_its_pose_is_followed_all_the_same():
     follower = Follower(HERE, 0.0, EYE)
     follower.report(EYE + at(1.0), AHEAD, 1.0)
     assert follower.shift(at(3.0), NOTHING, WIDE, LATEST - 0.1, STEP) is None
     assert follower.shift(at(4.0), NOTHING, WIDE, LATEST + 0.1, STEP) == pytest.approx(EYE + at(2.0))
 
 
-def test_a_page_on_its_way_to_where_it_was_put_is_no_hand_however_long_it_takes():
-    """A browser that compiles its first picture stands still for long between two places before that."""
+def test_a_slow_page_on_its_way_to_its_pose_is_no_user_input():
+    """A browser that compiles its first picture stalls for a long time between two earlier poses."""
     follower = Follower(HERE, 0.0, EYE)
     follower.report(np.array([-5.0, 0.0, 0.0]), AHEAD, 0.1)
     follower.report(np.array([3.0, 3.0, 3.0]), AHEAD, LATEST + 2.0)
@@ -167,7 +167,7 @@ def test_a_page_on_its_way_to_where_it_was_put_is_no_hand_however_long_it_takes(
     assert follower.shift(HERE, boom, WIDE, LATEST + 4.0, STEP) is not None
 
 
-def test_a_page_that_stands_still_for_long_may_still_report_where_it_was_put_at_first():
+def test_a_stalled_page_may_still_report_its_first_pose():
     boom = np.array([[0.0, 0.0, 0.0], [0.0, -9.0, 9.0]])
     follower = Follower(HERE, 0.0, EYE)
     follower.report(EYE, AHEAD, 0.1)
@@ -177,8 +177,8 @@ def test_a_page_that_stands_still_for_long_may_still_report_where_it_was_put_at_
     assert not follower.turned
 
 
-def test_the_eye_comes_nearer_again_where_a_panel_gives_room_to_the_picture():
-    """A narrow page begins with all panels unfolded: its picture is a stripe for some frames."""
+def test_the_eye_approaches_again_when_a_panel_is_folded():
+    """A narrow page starts with all panels unfolded: its picture is a stripe for some frames."""
     points = np.array([[0.0, -4.0, 0.0], [0.0, 4.0, 2.0]])
     follower = Follower(HERE, 0.0, EYE)
     follower.report(EYE, AHEAD, 0.1)
@@ -194,7 +194,7 @@ def test_the_eye_comes_nearer_again_where_a_panel_gives_room_to_the_picture():
     assert follower.shift(HERE, points, WIDE, 7.0, STEP) is None, 'a hand has its way'
 
 
-def test_the_eye_comes_nearer_to_a_machine_that_has_driven_on():
+def test_the_eye_approaches_a_machine_that_has_driven_on():
     points = np.array([[0.0, -4.0, 0.0], [0.0, 4.0, 2.0]])
     follower = Follower(HERE, 0.0, EYE)
     follower.report(EYE, AHEAD, 0.1)
@@ -209,7 +209,7 @@ def test_the_eye_comes_nearer_to_a_machine_that_has_driven_on():
 
 
 class StillPage:
-    """A page that is where a preset puts it, and so has nothing to report."""
+    """A page at the pose of a preset, which has nothing to report."""
 
     client_id = 1
 
@@ -223,7 +223,7 @@ class StillPage:
         yield
 
 
-def test_follow_asked_of_a_page_that_already_stands_there_follows():
+def test_follow_works_on_a_page_that_is_already_at_its_pose():
     cameras = Cameras(SimpleNamespace(initial_camera=SimpleNamespace()))
     page = StillPage(*cameras.preset('Follow'))
     cameras.choose(page, 'Follow')

@@ -1,4 +1,4 @@
-"""Nobody drives but who has the printed address: attacks on a real server, over real sockets."""
+"""Only pages with the printed address can drive: attacks on a real server, over real sockets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 import msgspec.msgpack
@@ -80,17 +80,17 @@ def test_page_of_another_origin_gets_no_connection(cockpit, origin, token):
     assert status_of(lambda: Page(cockpit, token, origin)) == 403
 
 
-def test_connection_without_an_origin_is_refused(cockpit):
+def test_connection_without_an_origin_is_rejected(cockpit):
     assert status_of(lambda: Page(cockpit, origin=None)) == 403
 
 
 @pytest.mark.parametrize('query', ['wrong', '', 'x' * 5_000, '%00', *TWO_TOKENS])
-def test_wrong_token_is_refused(cockpit, query):
+def test_wrong_token_is_rejected(cockpit, query):
     assert status_of(lambda: Page(cockpit, path=f'/?token={query.format(cockpit.gate.access.token)}')) == 403
 
 
 @pytest.mark.parametrize('part', ['header', 'cookie', 'subprotocol', 'path', 'fragment of the query'])
-def test_token_in_another_place_gives_no_right(cockpit, part):
+def test_token_elsewhere_gives_no_right_to_drive(cockpit, part):
     token = cockpit.gate.access.token
     protocol = f'viser-v{viser.__version__}'
     options = {
@@ -101,10 +101,10 @@ def test_token_in_another_place_gives_no_right(cockpit, part):
         'fragment of the query': {'path': f'/?Token={token}&x=token={token}'},
     }[part]
     with Page(cockpit, 'none', **options) as page:
-        assert_only_looks(cockpit, page)
+        assert_read_only(cockpit, page)
 
 
-def assert_only_looks(cockpit, page):
+def assert_read_only(cockpit, page):
     number = page.join()
     before = cockpit.gate.rejected
     slider = cockpit.controls.sliders['boom']
@@ -118,7 +118,7 @@ def assert_only_looks(cockpit, page):
     for content in attack:
         page.send(content)
     until(lambda: cockpit.gate.rejected >= before + len(attack) - 1)
-    page.send({**CAMERA, 'fov': 0.7})  # it still looks
+    page.send({**CAMERA, 'fov': 0.7})  # it still displays
     until(lambda: cockpit.server.get_clients()[number].camera.fov == 0.7)
     assert number not in cockpit.drivers
     assert not cockpit.controls.armed.value
@@ -126,9 +126,9 @@ def assert_only_looks(cockpit, page):
     assert actions(cockpit) == []
 
 
-def test_page_without_a_token_only_looks(cockpit):
+def test_page_without_a_token_is_read_only(cockpit):
     with Page(cockpit, 'none') as page:
-        assert_only_looks(cockpit, page)
+        assert_read_only(cockpit, page)
 
 
 @pytest.mark.parametrize(
@@ -174,8 +174,8 @@ def test_hidden_or_silent_page_may_not_drive():
 
 
 @pytest.mark.parametrize(('crowd', 'late'), [('none', 'right'), ('right', 'none')])
-def test_number_of_open_pages_is_bounded_and_pages_with_the_token_have_their_own_places(cockpit, crowd, late):
-    """Programs that were not given the token must not keep the operator out."""
+def test_number_of_open_pages_is_bounded_with_reserved_pages_for_the_token(cockpit, crowd, late):
+    """Programs without the token must not block the operator."""
     with contextlib.ExitStack() as stack:
         for _ in range(MOST_PAGES):
             stack.enter_context(Page(cockpit, crowd))
@@ -191,7 +191,7 @@ def test_number_of_open_pages_is_bounded_and_pages_with_the_token_have_their_own
 
 
 def get(cockpit, path='/', host=None, hosts=None):
-    connection = http.client.HTTPConnection('127.0.0.1', cockpit.port, timeout=patience(20))
+    connection = http.client.HTTPConnection('127.0.0.1', cockpit.port, timeout=scaled_timeout(20))
     connection.putrequest('GET', path, skip_host=True)
     for name in hosts if hosts is not None else [host or f'127.0.0.1:{cockpit.port}']:
         connection.putheader('Host', name)
@@ -205,26 +205,26 @@ def get(cockpit, path='/', host=None, hosts=None):
 @pytest.mark.parametrize(
     'host', ['evil.example', 'evil.example:8080', '127.0.0.1.evil.example', '10.1.2.3', 'a@localhost']
 )
-def test_request_for_another_host_is_refused(cockpit, host):
+def test_request_for_another_host_is_rejected(cockpit, host):
     answer, body = get(cockpit, host=host)
     assert answer.status == 403
     assert b'Host' in body
     assert len(body) < 300
 
 
-def test_request_without_a_host_or_with_two_is_refused(cockpit):
+def test_request_without_a_host_or_with_two_is_rejected(cockpit):
     assert get(cockpit, hosts=[])[0].status == 403
     assert get(cockpit, hosts=['localhost', 'evil.example'])[0].status == 403
 
 
-def test_websocket_for_another_host_is_refused(cockpit):
+def test_websocket_for_another_host_is_rejected(cockpit):
     headers = {'Host': 'evil.example'}
     with pytest.raises((InvalidStatus, ConnectionClosed)):
         Page(cockpit, origin='http://evil.example', headers=headers)
 
 
 @pytest.mark.parametrize('host', ['localhost:9', '127.0.0.1', '[::1]:8080', '127.0.0.2:1'])
-def test_page_is_served_on_this_computer_whatever_the_forwarded_port(cockpit, host):
+def test_page_is_served_on_this_computer_for_any_forwarded_port(cockpit, host):
     answer, body = get(cockpit, host=host)
     assert answer.status == 200
     assert BEAT.encode() in body
@@ -239,7 +239,7 @@ def test_page_can_not_be_framed_kept_or_sniffed(cockpit):
     assert answer.headers['Cache-Control'] == 'no-store'
 
 
-def test_old_address_is_refused_with_the_reason(cockpit):
+def test_old_address_is_rejected_with_the_reason(cockpit):
     answer, body = get(cockpit, '/?token=of-yesterday')
     assert answer.status == 403
     assert b'does not match the running page' in body
@@ -261,7 +261,7 @@ def test_nothing_but_the_page_is_served(cockpit, path):
         ('?token=%20{0}', None), ('?token={0}%00', None), *((f'?token={query}', None) for query in TWO_TOKENS),
     ],
 )  # fmt: skip
-def test_only_a_single_token_that_is_the_right_one_gives_the_right(query, right):
+def test_only_a_single_right_token_gives_the_right_to_drive(query, right):
     access = Access('127.0.0.1', 'a-token-of-this-page')
     assert access.right_of('/' + query.format(access.token)) is right
 
@@ -275,20 +275,20 @@ def test_token_is_new_each_time_and_long_enough(monkeypatch):
 
 
 @pytest.mark.parametrize('token', ['', 'short', 'with space and more', 'quote"' * 4, 'é' * 20])
-def test_token_of_the_environment_that_can_be_guessed_is_refused(monkeypatch, token):
+def test_token_of_the_environment_that_can_be_guessed_is_rejected(monkeypatch, token):
     monkeypatch.setenv('DYN_NODES_PAGE_TOKEN', token)
     with pytest.raises(ValueError, match='DYN_NODES_PAGE_TOKEN: expected at least 16'):
         new_token()
 
 
-def test_page_that_listens_everywhere_takes_addresses_and_its_own_name_only():
+def test_page_on_all_interfaces_accepts_only_addresses_and_its_host_name():
     access = Access('0.0.0.0', 'x' * 20)
     assert access.host_error(['10.1.2.3:8080']) == ''
     assert access.host_error(['evil.example:8080']) != ''
     assert Access('robot.lan', 'x' * 20).host_error(['robot.lan:80']) == ''
 
 
-def test_one_host_and_one_origin_are_taken_and_no_more():
+def test_exactly_one_host_and_one_origin_are_accepted():
     access, host = Access('127.0.0.1', 'x' * 20), '127.0.0.1:80'
     assert access.host_error([host]) == ''
     assert access.host_error([]) == 'expected one Host header, found 0'
@@ -316,7 +316,7 @@ def test_motion_player_has_the_same_gate():
         player.stop()
 
 
-def test_server_that_starts_in_another_way_is_not_let_in(monkeypatch):
+def test_server_without_the_gate_is_rejected(monkeypatch):
     monkeypatch.setattr(Gate, '_in_front', lambda self: contextlib.nullcontext())
     with pytest.raises(RuntimeError, match='its server starts in an unsupported way'):
         Gate('127.0.0.1', 0)
@@ -337,26 +337,26 @@ def test_printed_address_of_the_node_answers_at_once_and_is_not_on_rosout(tmp_pa
         line = next(line for line in node.stdout if 'http://' in line)
         address = next(word for word in line.split() if word.startswith('http://'))
         port, token = address.removeprefix('http://127.0.0.1:').split('/?token=')
-        connection = http.client.HTTPConnection('127.0.0.1', int(port), timeout=patience(20))
+        connection = http.client.HTTPConnection('127.0.0.1', int(port), timeout=scaled_timeout(20))
         connection.request('GET', f'/?token={token}')
         assert connection.getresponse().status == 200
         connection.close()
         assert not [path for path in tmp_path.rglob('*') if path.is_file() and token in path.read_text()]
     finally:
         node.terminate()
-        node.wait(patience(60))
+        node.wait(scaled_timeout(60))
         node.stdout.close()
 
 
 # -- messages of other threads -----------------------------------------------------------------------------------------
 
 
-def test_a_message_wakes_every_page_while_other_pages_come_and_go():
-    """As `asyncio.Event` does not: it fails while its waiters change, in the thread that sends the message."""
+def test_a_message_wakes_every_page_while_other_pages_connect_and_close():
+    """`asyncio.Event` fails if its waiters change while another thread sends a message."""
     woken, changes = [], []
 
     class Waiters(collections.deque):
-        """Waiters of which one has just come when the first is woken, as its loop may let one at that instant."""
+        """Waiters to which one is added when the first is woken, as its event loop may do at that instant."""
 
         def __iter__(self):
             for number, waiter in enumerate(super().__iter__()):

@@ -22,12 +22,12 @@ MOMENT = Levels(60e3, 30e3, 150e3)
     ('value', 'band'),
     [(0.25, 'ok'), (0.06, 'ok'), (0.05, 'caution'), (0.025, 'danger'), (0.0, 'danger'), (-1.0, 'danger')],
 )
-def test_the_least_wheel_load_is_held_against_an_equal_share(value, band):
+def test_the_least_wheel_load_is_compared_with_an_equal_share(value, band):
     assert Margin(value, (0.4, 0.3, 0.2, 0.1)).band('load_share') == band
 
 
 @pytest.mark.parametrize('value', [float('nan'), float('-inf')])
-def test_what_is_not_known_is_never_ok(value):
+def test_an_unknown_value_is_never_ok(value):
     assert Margin(value).band('net_moment') == 'danger'
     assert Margin(value, levels=MOMENT).band('net_moment') == 'danger'
     assert 'unknown' in gauges({'net_moment': Margin(value)}, Scale())
@@ -64,7 +64,7 @@ def test_a_wheel_without_load_is_lifted_which_is_not_tipping_yet():
     assert 'tipping' not in page
 
 
-def test_the_bar_ends_where_the_margin_is():
+def test_the_bar_ends_at_the_margin():
     page = gauges({'zmp_degree': Margin(0.625)}, Scale())
     assert re.search(r'width:62\.5%', page)
     assert re.search(r'width:100\.0%', gauges({'zmp_degree': Margin(1.7)}, Scale()))
@@ -87,7 +87,7 @@ def test_friction_use_is_shown_by_wheel_with_the_worst_one_named():
 @pytest.mark.parametrize(
     ('use', 'band'), [(0.0, 'ok'), (0.59, 'ok'), (0.61, 'caution'), (0.81, 'danger'), (1.2, 'danger')]
 )
-def test_bands_of_friction_use_are_those_of_what_is_left(use, band):
+def test_bands_of_friction_use_follow_the_remaining_friction(use, band):
     assert f'data-band="{band}"' in row_of(friction_gauges({'a': use}), 'a')
 
 
@@ -143,7 +143,7 @@ def test_the_banner_has_the_colour_of_the_worst_gauge(state, band, colour):
     assert f'background:{colour}' in banner(state, 'text', band=band)
 
 
-def test_contrast_is_that_of_wcag():
+def test_contrast_equals_wcag():
     assert contrast((0, 0, 0), WHITE) == pytest.approx(21.0)
     assert contrast((119, 119, 119), WHITE) == pytest.approx(4.48, abs=0.005), 'the best known grey that fails'
     assert contrast((118, 118, 118), WHITE) == pytest.approx(4.54, abs=0.005), 'and the one that does not'
@@ -152,14 +152,14 @@ def test_contrast_is_that_of_wcag():
 
 @pytest.mark.parametrize('state', [RUNNING, REPLAYED, PAUSED, WAITING, LOST, 'another'])
 @pytest.mark.parametrize('band', ['ok', 'caution', 'danger'])
-def test_words_of_the_banner_can_be_read_on_its_colour(state, band):
+def test_words_of_the_banner_are_readable_on_its_colour(state, band):
     page = banner(state, 'text', 'small words', band=band)
     ink, paper = (_rgb(re.search(rf'{key}:(#[0-9a-f]{{6}});', page)[1]) for key in (';color', ';background'))
     assert contrast(ink, paper) >= 4.5
 
 
 @pytest.mark.parametrize('colour', [*(words for words in BAND_TEXT.values() if words != 'inherit'), css(GREY)])
-def test_words_in_a_colour_can_be_read_on_white(colour):
+def test_words_in_a_colour_are_readable_on_white(colour):
     assert contrast(_rgb(colour), WHITE) >= 4.5
 
 
@@ -167,7 +167,7 @@ def _rgb(written):
     return tuple(bytes.fromhex(written[1:]))
 
 
-def test_names_are_made_safe_for_the_page():
+def test_names_are_escaped_for_the_page():
     page = gauges({'<script>': Margin(1.0, (1.0, 2.0), ('<b>', 'x'))}, Scale())
     page += friction_gauges({'<script>': 0.5})
     assert '<script>' not in page
@@ -175,7 +175,7 @@ def test_names_are_made_safe_for_the_page():
     assert '<b>x' not in banner('lost', 'x', '<b>y')[5:].replace('<b>x</b>', '')
 
 
-def test_measures_are_shown_in_one_order_whatever_order_they_come_in():
+def test_measures_are_shown_in_a_fixed_order():
     assert in_order(['mine', 'net_moment', 'static']) == ['static', 'net_moment', 'mine']
 
 
@@ -193,7 +193,7 @@ def test_measures_are_shown_in_one_order_whatever_order_they_come_in():
         (math.nan, 'static', 'unknown'),
     ],
 )
-def test_values_read_as_people_write_them(value, name, text):
+def test_values_are_formatted_for_reading(value, name, text):
     assert number(value, measure_of(name)) == text
 
 
@@ -217,21 +217,21 @@ def test_before_the_first_message_it_waits():
     assert 'dynamics_node is not running yet' in Connection('dynamics_node').state(0.0, 0).details
 
 
-def test_a_running_machine_tells_time_and_speed():
+def test_a_running_machine_shows_time_and_speed():
     state = running(3.0).state(3.1, 1)
     assert state.kind == RUNNING
     assert 't = 1.5 s' in state.text
     assert '0.5× real time' in state.text
 
 
-def test_after_a_reset_the_factor_of_before_is_not_shown():
+def test_after_a_reset_the_earlier_factor_is_not_shown():
     connection = running(3.0)
     connection.message(0.0, 3.1)
     assert connection.state(3.2, 1).text == 't = 0.0 s'
 
 
 @pytest.mark.parametrize(('publishers', 'text'), [(0, 'dynamics_node has stopped'), (1, 'No data from dynamics_node')])
-def test_silence_is_said_with_the_age_of_the_picture(publishers, text):
+def test_a_timeout_is_shown_with_the_age_of_the_picture(publishers, text):
     state = running(3.0).state(8.0, publishers)
     assert (state.kind, state.text) == (LOST, text)
     assert 'The picture shows t = 1.50 s, 5 s ago.' in state.details
@@ -246,16 +246,16 @@ def test_a_pause_is_a_pause_and_ends_when_messages_flow_again():
     for tick in range(5):
         connection.message(1.6 + 0.05 * tick, 13.0 + 0.05 * tick)
     assert connection.state(13.3, 1).kind == RUNNING
-    assert connection.state(20.0, 1).kind == LOST, 'nobody has paused since'
+    assert connection.state(20.0, 1).kind == LOST, 'there was no later pause'
 
 
-def test_a_paused_machine_whose_node_has_gone_is_gone():
+def test_a_paused_machine_without_its_node_is_lost():
     connection = running(3.0)
     connection.pause(3.0)
     assert connection.state(8.0, 0).text == 'dynamics_node has stopped'
 
 
-def test_an_event_is_told_for_a_while_and_not_for_ever():
+def test_an_event_is_shown_for_a_limited_time():
     connection = running(3.0)
     connection.happened('lift off: rear left', 3.0)
     assert connection.state(3.1, 1).details == 'lift off: rear left'
@@ -264,7 +264,7 @@ def test_an_event_is_told_for_a_while_and_not_for_ever():
     assert connection.state(3.0 + EVENT_SHOWN + 0.01, 1).details == ''
 
 
-def test_time_that_goes_back_is_noticed():
+def test_a_step_back_of_time_is_detected():
     connection = running(3.0)
     assert not connection.message(1.6, 3.1)
     assert connection.message(0.0, 3.2)
@@ -273,7 +273,7 @@ def test_time_that_goes_back_is_noticed():
 # -- plots -------------------------------------------------------------------------------------------------------------
 
 
-def test_samples_are_taken_no_faster_than_the_period_and_forgotten_after_the_window():
+def test_samples_are_taken_at_most_once_a_period_and_dropped_after_the_window():
     history = History(window=2.0, period=0.1)
     for tick in range(1000):
         history.add(tick * 0.01, {'a': float(tick)})
@@ -283,7 +283,7 @@ def test_samples_are_taken_no_faster_than_the_period_and_forgotten_after_the_win
     assert values == pytest.approx(times * 100)
 
 
-def test_a_curve_that_begins_late_or_has_gaps_has_no_holes():
+def test_a_curve_with_a_late_start_or_gaps_has_no_holes():
     history = History()
     history.add(0.0, {'a': 1.0})
     history.add(0.1, {'a': 2.0, 'b': 5.0})
@@ -293,7 +293,7 @@ def test_a_curve_that_begins_late_or_has_gaps_has_no_holes():
     assert b.tolist() == [5.0, 5.0, 6.0]
 
 
-def test_time_that_goes_back_starts_the_curves_anew():
+def test_a_step_back_of_time_restarts_the_curves():
     history = History()
     for time in (0.0, 1.0, 2.0, 0.5):
         history.add(time, {'a': time})

@@ -12,12 +12,12 @@ def levers():
     return Levers(('boom', 'swing'), {'boom': 8.0, 'swing': 5.0}, idle_timeout=10.0)
 
 
-def test_nothing_is_commanded_before_the_levers_are_on(levers):
+def test_nothing_is_commanded_before_the_levers_are_armed(levers):
     assert not levers.move('boom', 4.0, ME, 0.0)
     assert levers.command(0.0, [ME]) is None
 
 
-def test_who_switched_them_on_moves_them_and_nobody_else(levers):
+def test_only_the_page_that_armed_the_levers_moves_them(levers):
     assert levers.arm(ME, 0.0)
     assert not levers.arm(OTHER, 0.0)
     assert levers.move('boom', 4.0, ME, 0.0)
@@ -32,14 +32,14 @@ def test_voltages_stay_within_the_limit(levers):
     assert levers.command(0.1, [ME]) == [-8.0, 5.0]
 
 
-def test_a_push_springs_back(levers):
+def test_a_released_lever_returns_to_neutral(levers):
     levers.arm(ME, 0.0)
     levers.push('boom', 3.0, ME, 0.0)
     assert levers.command(0.9 * PUSH_TIME, [ME]) == [3.0, 0.0]
     assert levers.command(1.1 * PUSH_TIME, [ME]) == [0.0, 0.0]
 
 
-def test_leaving_the_page_means_neutral_then_silence(levers):
+def test_leaving_the_page_publishes_neutral_and_then_nothing(levers):
     levers.arm(ME, 0.0)
     levers.move('boom', 4.0, ME, 0.0)
     assert levers.command(1.0, [OTHER]) == [0.0, 0.0]
@@ -48,7 +48,7 @@ def test_leaving_the_page_means_neutral_then_silence(levers):
     assert levers.command(1.0 + 1.1 * FAREWELL, [ME]) is None
 
 
-def test_a_deflected_lever_left_alone_goes_to_neutral(levers):
+def test_an_untouched_deflected_lever_returns_to_neutral(levers):
     levers.arm(ME, 0.0)
     levers.move('boom', 4.0, ME, 0.0)
     assert levers.command(9.9, [ME]) == [4.0, 0.0]
@@ -56,13 +56,13 @@ def test_a_deflected_lever_left_alone_goes_to_neutral(levers):
     assert 'no lever was touched' in levers.reason
 
 
-def test_levers_at_neutral_may_be_left_alone(levers):
+def test_untouched_levers_at_neutral_stay_armed(levers):
     levers.arm(ME, 0.0)
     assert levers.command(1000.0, [ME]) == [0.0, 0.0]
     assert levers.armed
 
 
-def test_switching_on_again_begins_at_neutral(levers):
+def test_arming_again_starts_at_neutral(levers):
     levers.arm(ME, 0.0)
     levers.move('boom', 4.0, ME, 0.0)
     levers.disarm('', 1.0)

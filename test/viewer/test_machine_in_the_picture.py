@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import Chromium, find_chromium
-from patience import patience
 from scipy.spatial.transform import Rotation
+from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 from dyn_nodes.common.share import find_resource, folders_above
@@ -41,7 +41,7 @@ COMPARED = """(() => {
     else window.compared.different.push([shown, worst]);
   }).observe(document.body, { subtree: true, childList: true, attributes: true });
 })(), 0"""
-"""Whenever the page changes, its banner is compared with its worst gauge, as both are then."""
+"""Script that compares the banner with the worst gauge at every change of the page."""
 DURATION = 24.0
 
 
@@ -52,7 +52,7 @@ def machine():
 
 @pytest.fixture(scope='module')
 def demo(machine):
-    """What the page shows of the demonstration, ten times a second."""
+    """Return samples of the page during the demonstration, at 10 Hz."""
     system = System(machine)
     profile = load_voltage_profile(find_resource('config/tasks/pick_and_place_recovery.yaml'))
     names = [actuator.name for actuator in machine.actuators]
@@ -81,7 +81,7 @@ def demo(machine):
 
 
 def opened(machine):
-    """A cockpit with a machine."""
+    """Return a cockpit with a machine."""
     made = Cockpit('127.0.0.1', 0, machine.name)
     robot = load_robot(machine.urdf, folders_above(machine.sources[0]))
     made.set_robot(robot, None, dict(machine.initial.joint_positions))
@@ -97,7 +97,7 @@ def cockpit(machine):
 
 
 class Viewed:
-    """A page of the cockpit in a browser of some size."""
+    """Return a page of the cockpit in a browser of a size."""
 
     def __init__(self, cockpit: Cockpit, browser: Chromium):
         self.cockpit, self.browser = cockpit, browser
@@ -106,7 +106,7 @@ class Viewed:
 
     @property
     def eye(self):
-        """As the page has reported it, which may be long after it was asked to move it."""
+        """Return the camera that the page has reported, which may lag behind a request."""
         follower = next(iter(self.cockpit.cameras.followers.values()), None)
         return follower if follower is not None and follower.reported is not None else None
 
@@ -115,13 +115,13 @@ class Viewed:
         return next(iter(self.cockpit.server.get_clients().values())).camera
 
     def outside(self) -> float:
-        """How far the machine reaches, in parts of the free picture from its middle to its edge."""
+        """Return the extent of the machine, as a share of the free picture from its middle to its edge."""
         corners = self.cockpit.corners + self.position
         seen = np.array((self.camera.image_width / self.camera.image_height, 1.0))
         return float((excursion(corners, self.eye.reported, self.eye.ahead) / seen).max())
 
     def until(self, snapshot: Snapshot, condition, seconds: float = 40.0) -> None:
-        deadline = time.monotonic() + patience(seconds)
+        deadline = time.monotonic() + scaled_timeout(seconds)
         self.position = np.array(snapshot.base_position)
         while True:
             with self.cockpit.at_once():
@@ -151,7 +151,7 @@ def see(cockpit, demo, size, name):
 
 @pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
 @pytest.mark.parametrize('size', SIZES[-1:], ids=lambda size: f'{size[0]}')
-def test_the_whole_machine_is_in_the_free_part_of_the_picture_at_its_farthest_and_nearest(cockpit, demo, size):
+def test_the_whole_machine_is_in_the_free_part_of_the_picture_at_its_largest_and_smallest_reach(cockpit, demo, size):
     far = max(demo, key=lambda snapshot: snapshot.joints['stick_joint'])
     see(cockpit, [demo[0], far, demo[-1]], size, 'reach')
 
@@ -166,7 +166,7 @@ def test_the_whole_machine_is_in_the_free_part_of_the_picture_during_the_whole_d
 @pytest.mark.slow
 @pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
 @pytest.mark.parametrize('size', SIZES, ids=lambda size: f'{size[0]}')
-def test_a_vehicle_is_in_the_picture_and_large_and_slider_finger_and_keys_move_a_lever_and_no_eye(size):
+def test_a_vehicle_is_large_in_the_picture_and_slider_finger_and_keys_move_a_lever_but_no_eye(size):
     """Fast counterparts: test_follow_camera.py and test_page_script.py; test_cockpit_in_browser.py drives a machine."""
     vehicle = machine_of('agv_mecanum_arm', '')
     cockpit = opened(vehicle)

@@ -1,4 +1,4 @@
-"""Finished motions on a page: the rolling disk as it is computed, in a headless Chromium where there is one."""
+"""Finished motions on a page: the computed rolling disc, in a headless Chromium if available."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_the_shown_disc_rolls_on_its_contact_without_slip():
     motion = disk_motion(DISK, 'D1', DISK.run('D1', GENERAL, 1e-3, 1000))
     assert motion.contact[:, 2] == pytest.approx(0.0, abs=1e-12)
     assert np.linalg.norm(motion.centre - motion.contact, axis=1) == pytest.approx(DISK.radius, abs=1e-12)
-    # the point of the disc at the contact has no velocity: its place in the disc's axes, moved with the pose
+    # the point of the disc at the contact has no velocity: its position in the disc's axes, moved with the pose
     for k in (200, 500, 800):
         contact_point = motion.rotations[k].T @ (motion.contact[k] - motion.centre[k])
         before, after = (motion.centre[j] + motion.rotations[j] @ contact_point for j in (k - 1, k + 1))
@@ -56,19 +56,19 @@ def test_the_shown_disc_rolls_on_its_contact_without_slip():
         assert speed < 2e-3 * np.linalg.norm(motion.centre[k + 1] - motion.centre[k - 1]) / 2e-3 + 1e-4
 
 
-def test_an_unknown_scheme_is_refused():
+def test_an_unknown_scheme_is_rejected():
     with pytest.raises(ValueError, match='expected 1 to 6 schemes among F1, F2'):
         animations_of('saha-1991/disk', ('F9',))
 
 
-def test_a_body_that_has_come_to_its_end_stays_there(motions):
+def test_a_body_stays_at_the_end_of_its_motion(motions):
     body = motions['circle A'].bodies['F2']
     assert body.times[-1] < 3.5, 'the scheme falls off the circle, and the disk lies down'
     assert body.pose(3.5)[0] == pytest.approx(body.positions[-1])
     assert body.pose(0.0)[0] == pytest.approx(body.positions[0])
 
 
-def test_the_page_has_the_pose_of_the_motion_and_time_goes_on(player):
+def test_the_page_has_the_pose_of_the_motion_and_time_advances(player):
     player.show('circle D')
     player.speed = 1.0
     player.advance(0.5)
@@ -87,7 +87,7 @@ def test_the_page_has_the_pose_of_the_motion_and_time_goes_on(player):
     assert player.time == 0.0, 'at its end it begins anew'
 
 
-def test_what_stands_still_sends_nothing(player):
+def test_a_body_at_rest_sends_nothing(player):
     player.playing = False
     player.draw()
     sent = player.messages
@@ -118,7 +118,7 @@ def test_the_stream_has_every_pose_of_every_body(motions, tmp_path, capsys):
         (['saha-1991/disk', '--motion', 'circle A', '--csv', '/no/such/folder/x.csv'], '--csv /no/such/folder/x.csv'),
     ],
 )
-def test_mistakes_are_told_in_one_line(arguments, part, capsys):
+def test_mistakes_are_reported_in_one_line(arguments, part, capsys):
     assert cli.main(['study', 'view', *arguments]) == 1
     error = capsys.readouterr().err
     assert part in error
@@ -148,7 +148,7 @@ def test_the_disc_rolls_in_the_browser(player):
 
     player.show('circle D')
     player.playing = False
-    player.stage.set_shadows(False)  # slow where the browser has no graphics processor
+    player.stage.set_shadows(False)  # slow if the browser has no graphics processor
     with Chromium(program, 1200, 700) as browser:
         browser.open(player.address)
         browser.wait_for("document.querySelector('[data-motion]')?.dataset.motion === 'circle D'", 60.0)
@@ -164,7 +164,7 @@ def test_the_disc_rolls_in_the_browser(player):
                     return image
                 assert time.monotonic() < deadline, 'not within a minute'
 
-        first = until(lambda image: blue(image) > 0.004, 0.1)  # the disc is there
+        first = until(lambda image: blue(image) > 0.004, 0.1)  # the disc is visible
         until(lambda image: (np.abs(first - image).max(axis=2) > 40).mean() > 0.01, 1.2)  # and rolls
         assert [address for address in browser.requests if not address.startswith(LOCAL)] == []
         assert browser.errors == []

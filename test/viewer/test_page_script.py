@@ -1,4 +1,4 @@
-"""The script of every page in a browser: a page to which the viewer sends nothing does not go on to show real time."""
+"""The script of every page in a browser: a page without messages of the viewer no longer shows real time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import pytest
 from chromium import Chromium, find_chromium
-from patience import patience
+from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 from dyn_nodes.viewer.gauges import banner
@@ -17,15 +17,15 @@ NOTE = "(document.querySelector('[data-stale]') || {}).textContent || ''"
 
 
 def until(condition, seconds=40.0):
-    """Ask until it is so: the computer may be busy."""
-    deadline = time.monotonic() + patience(seconds)
+    """Repeat until the condition holds: the computer may be busy."""
+    deadline = time.monotonic() + scaled_timeout(seconds)
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.2)
 
 
 @pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
-def test_a_page_whose_viewer_is_silent_hides_its_state_and_shows_for_how_long(tmp_path):
+def test_a_page_without_messages_of_its_viewer_hides_its_state_and_shows_the_age(tmp_path):
     state = banner('running', 't = 1.0 s · 1× real time', beat=4)
     page = tmp_path / 'page.html'
     page.write_bytes(with_script(f'<html><head></head><body>{state}</body></html>'.encode()))
@@ -49,7 +49,7 @@ def opened(browser, path, body):
 
 
 @pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
-def test_a_browser_that_draws_nothing_is_named_in_place_of_the_viewer(tmp_path):
+def test_a_browser_that_draws_nothing_is_named_instead_of_the_viewer(tmp_path):
     with Chromium(find_chromium(), 400, 300) as browser:
         opened(browser, tmp_path / 'page.html', banner('running', 't = 1.0 s', beat=4))
         browser.evaluate('window.requestAnimationFrame = () => 0, 0')
@@ -57,7 +57,7 @@ def test_a_browser_that_draws_nothing_is_named_in_place_of_the_viewer(tmp_path):
 
 
 @pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
-def test_a_note_stands_in_the_middle_of_the_picture_and_not_across_the_panels(tmp_path):
+def test_a_note_is_in_the_middle_of_the_picture_and_not_across_the_panels(tmp_path):
     with Chromium(find_chromium(), 820, 300) as browser:
         picture = '<canvas style="position:absolute;left:40px;top:0;width:400px;height:300px"></canvas>'
         opened(browser, tmp_path / 'page.html', picture + banner('running', 't = 1.0 s', beat=4))
@@ -70,7 +70,7 @@ def test_a_note_stands_in_the_middle_of_the_picture_and_not_across_the_panels(tm
 
 @pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
 def test_arrow_keys_of_a_lever_reach_the_lever_and_nothing_else_on_the_page(tmp_path):
-    """viser turns the eye by a listener of the document; the panels listen below it."""
+    """viser turns the eye by a listener of the document; the listeners of the panels are below it."""
     lever = '<div id="root"><div role="slider" tabindex="0"></div><button>A button</button></div>'
     count = "addEventListener('keydown', event => window.%s.push(event.key))"
     with Chromium(find_chromium(), 400, 300) as browser:
@@ -86,7 +86,7 @@ def test_arrow_keys_of_a_lever_reach_the_lever_and_nothing_else_on_the_page(tmp_
 
 
 @pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
-def test_a_plot_that_does_not_know_its_width_yet_has_that_of_its_panel(tmp_path):
+def test_a_plot_of_unknown_width_has_the_width_of_its_panel(tmp_path):
     plot = (
         '<style>.uplot { width: min-content }</style><div class="uplot-container" style="width:300px">'
         '<div class="uplot"><div>Margins, % of full scale</div><div style="width:0"></div></div></div>'

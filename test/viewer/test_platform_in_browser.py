@@ -1,4 +1,4 @@
-"""The Stewart platform in the cockpit as people see it: a slider of its pose moves it, in a headless Chromium."""
+"""The Stewart platform in the cockpit in a headless Chromium: a slider of its pose moves it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from chromium import Chromium, find_chromium
 from domains import next_domain
 from node_process import ROOT, start
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import SingleThreadedExecutor, init, shutdown
 
@@ -55,7 +55,7 @@ def test_a_slider_of_its_pose_moves_the_platform(monkeypatch):
     sliders = viewer.cockpit.controls.sliders
 
     def turn(until, timeout: float = 90.0) -> None:
-        end = time.monotonic() + patience(timeout)
+        end = time.monotonic() + scaled_timeout(timeout)
         while not until():
             assert time.monotonic() < end, f'not within {timeout:g} s: {viewer.pose.state}, {viewer.levers.present}'
             viewer.take(executor)
@@ -101,4 +101,4 @@ def test_a_slider_of_its_pose_moves_the_platform(monkeypatch):
         shutdown()
         for node in nodes:
             node.kill()
-            node.wait(patience(20))
+            node.wait(scaled_timeout(20))

@@ -1,4 +1,4 @@
-"""Six sliders of the pose of a platform: the gate, the switch and the beat of the levers; what is sent is a pose."""
+"""Six sliders of the pose of a platform with the gate, switch and beat of the levers; they send a pose."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ DiagnosticArray, DiagnosticStatus = (
 
 
 def viewer_of(context, **settings):
-    given = {'machine': 'stewart_platform', 'platform': True, 'port': 0, 'page_timeout': 30.0, **settings}
-    return ViewerNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in given.items()])
+    parameters = {'machine': 'stewart_platform', 'platform': True, 'port': 0, 'page_timeout': 30.0, **settings}
+    return ViewerNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in parameters.items()])
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def measured(viewer, x, y, z, rpy=(0.0, 0.0, 0.0)):
     viewer.receive('platform_measured', msg)
 
 
-def test_sliders_move_the_platform_from_where_it_is(viewer, page):
+def test_sliders_move_the_platform_from_its_present_pose(viewer, page):
     measured(viewer, 0.01, 0.0, 1.8, (0.0, 0.0, np.radians(2.0)))
     page.arm()
     assert turn(viewer, lambda: viewer.levers.owner == page.number)
@@ -81,7 +81,7 @@ def test_without_the_switch_or_the_token_nothing_is_sent(viewer, page):
     assert viewer.sent == []
 
 
-def test_a_page_that_goes_holds_the_platform_where_it_is(viewer, page):
+def test_closing_the_page_holds_the_platform(viewer, page):
     measured(viewer, 0.0, 0.0, 1.8)
     page.arm()
     assert turn(viewer, lambda: viewer.levers.armed)
@@ -93,7 +93,7 @@ def test_a_page_that_goes_holds_the_platform_where_it_is(viewer, page):
     assert viewer.sent[-1] == pytest.approx([30.0, 0.0, 0.0, 0.0, 0.0, 0.0], abs=1e-2)
 
 
-def test_a_platform_that_is_not_known_is_not_driven(viewer, page):
+def test_a_platform_of_unknown_pose_is_not_driven(viewer, page):
     page.arm()
     assert turn(viewer, lambda: viewer.notices)
     assert 'its controller has sent no platform_measured' in viewer.notices[0][0]
@@ -108,7 +108,7 @@ def test_to_the_middle_needs_the_switch(viewer, page):
     assert viewer.sent == []
 
 
-def test_a_refused_pose_is_shown_once(viewer):
+def test_a_rejected_pose_is_shown_once(viewer):
     status = DiagnosticStatus(
         name='platform_controller_node: platform', message='refused: platform_pose: leg_1 is short'
     )
@@ -117,6 +117,6 @@ def test_a_refused_pose_is_shown_once(viewer):
     assert [text for text, _ in viewer.notices] == ['platform_pose: leg_1 is short']
 
 
-def test_machines_without_a_platform_are_refused(context):
+def test_machines_without_a_platform_are_rejected(context):
     with pytest.raises(ParameterError, match="parameter 'platform': log_loader: expected a platform on driven legs"):
         viewer_of(context, machine='log_loader')

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chromium import Chromium, find_chromium
-from patience import patience
 from small_bags import LIFT_OFF, SECONDS, write_bag
+from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 from dyn_nodes.nodes.bag_snapshots import Replay, _complete_beginning, read_replay
@@ -33,7 +33,7 @@ def runs(tmp_path_factory):
 
 
 class Watched:
-    """A page that a test turns."""
+    """A page spun by the test."""
 
     def __init__(self, page: ReplayPage, browser: Chromium):
         self.page, self.browser = page, browser
@@ -41,7 +41,7 @@ class Watched:
         browser.open(page.cockpit.address)
 
     def until(self, condition, seconds: float = 40.0):
-        deadline = time.monotonic() + patience(seconds)
+        deadline = time.monotonic() + scaled_timeout(seconds)
         while True:
             self.page.advance(0.0)
             value = condition()
@@ -71,7 +71,7 @@ def test_time_is_played_paused_stepped_and_ends(runs):
         assert page.time == 1.5
         page.step(onwards=True)
         assert page.time == pytest.approx(LIFT_OFF, abs=0.05)
-        page.step(onwards=True)  # there is no other
+        page.step(onwards=True)  # it is the only one
         assert page.time == pytest.approx(LIFT_OFF, abs=0.05)
         page.run('Play')
         page.advance(100.0)
@@ -85,7 +85,7 @@ def test_time_is_played_paused_stepped_and_ends(runs):
         page.stop()
 
 
-def test_a_time_line_that_is_dragged_between_two_pictures_is_followed_and_not_put_back(runs):
+def test_a_time_line_dragged_between_two_pictures_is_followed_and_not_reset(runs):
     page = ReplayPage(runs[:1])
     try:
         page.advance(1.0)
@@ -97,7 +97,7 @@ def test_a_time_line_that_is_dragged_between_two_pictures_is_followed_and_not_pu
         page.stop()
 
 
-def test_the_plots_show_the_seconds_before_wherever_time_is_put(runs):
+def test_the_plots_show_the_seconds_before_any_selected_time(runs):
     page = ReplayPage(runs[:1])
     try:
         page.run('Pause')
@@ -113,7 +113,7 @@ def test_the_plots_show_the_seconds_before_wherever_time_is_put(runs):
         page.stop()
 
 
-def test_a_plot_of_margins_ends_where_the_gauges_end(runs):
+def test_a_plot_of_margins_ends_with_the_gauges(runs):
     page = ReplayPage(runs[:1])
     try:
         plot = page.cockpit.instruments.margins
@@ -131,7 +131,7 @@ def test_gauges_and_banner_of_both_runs_are_sent_as_one(runs):
         buffer = cockpit.server._websock_server.get_message_buffer()
         for part, name in ((cockpit.instruments, 'show'), (cockpit.controls, 'show_state'), (page, '_compare')):
             shown = getattr(part, name)
-            setattr(part, name, lambda *given, shown=shown: (held.append(buffer.atomic_counter), shown(*given)))
+            setattr(part, name, lambda *arguments, shown=shown: (held.append(buffer.atomic_counter), shown(*arguments)))
         cockpit._gauged = 0.0
         page.draw()
         assert held == [1, 1, 1]
@@ -140,7 +140,7 @@ def test_gauges_and_banner_of_both_runs_are_sent_as_one(runs):
         page.stop()
 
 
-def test_what_comes_right_after_the_first_joint_states_belongs_to_the_first_instant():
+def test_messages_right_after_the_first_joint_states_belong_to_the_first_instant():
     high = Snapshot(time=0.03, joints={'boom_joint': 2.0}, base_position=(0.0, 0.0, 1.5))
     for gap, expected in ((0.03, high.base_position), (0.3, (0.0, 0.0, 0.0))):
         replay = Replay(Path(), times=[0.0, gap], snapshots=[Snapshot(joints={'boom_joint': 1.0}), high])
@@ -188,7 +188,7 @@ def test_a_page_replays_two_runs_with_a_time_line(runs, size):
             page.stop()
 
 
-def test_gauges_have_the_scale_that_they_had_live(runs):
+def test_gauges_have_the_same_scale_as_live(runs):
     page = ReplayPage(runs[:1])
     try:
         page.run('Pause')
@@ -203,6 +203,6 @@ def test_gauges_have_the_scale_that_they_had_live(runs):
         page.draw()
         page.time = 0.0
         page.draw()
-        assert page.cockpit.instruments.scale.full('net_moment', Margin(1e5)) == 1e5, 'what came later is forgotten'
+        assert page.cockpit.instruments.scale.full('net_moment', Margin(1e5)) == 1e5, 'later samples are dropped'
     finally:
         page.stop()

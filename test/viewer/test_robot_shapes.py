@@ -24,7 +24,7 @@ def robot():
     return load_robot(URDF)
 
 
-def test_all_links_are_there_parents_first(robot):
+def test_all_links_are_listed_parents_first(robot):
     assert robot.links == ('base_link', 'cabin_link', 'boom_link', 'stick_link', 'payload_link')
     assert robot.tip == 'payload_link'
     assert robot.warnings == []
@@ -38,7 +38,7 @@ def test_every_colour_of_a_link_is_one_mesh(robot):
     assert sum(len(shapes) for shapes in robot.shapes.values()) < 40
 
 
-def test_faces_point_to_vertices_that_are_there(robot):
+def test_faces_refer_to_existing_vertices(robot):
     for shapes in robot.shapes.values():
         for shape in shapes:
             assert shape.faces.max() < len(shape.vertices)
@@ -47,15 +47,15 @@ def test_faces_point_to_vertices_that_are_there(robot):
 
 @settings(max_examples=6)
 @given(angle, angle, angle)
-def test_poses_are_those_of_yourdfpy(swing, boom, stick):
+def test_poses_equal_yourdfpy(swing, boom, stick):
     import yourdfpy
 
     joints = {'swing_joint': swing, 'boom_joint': boom, 'stick_joint': stick}
-    witness = _witness(yourdfpy)
-    witness.update_cfg(joints)
+    reference = _reference(yourdfpy)
+    reference.update_cfg(joints)
     for link, (position, rotation) in load_robot_once().poses(joints).items():
-        expected = witness.get_transform(link, 'base_link')
-        assert position == pytest.approx(expected[:3, 3], abs=1e-7)  # the witness rounds its rotations
+        expected = reference.get_transform(link, 'base_link')
+        assert position == pytest.approx(expected[:3, 3], abs=1e-7)  # the reference rounds its rotations
         assert rotation.as_matrix() == pytest.approx(expected[:3, :3], abs=1e-7)
 
 
@@ -66,10 +66,10 @@ def load_robot_once():
     return _cache.setdefault('robot', load_robot(URDF))
 
 
-def _witness(yourdfpy):
-    if 'witness' not in _cache:
-        _cache['witness'] = yourdfpy.URDF.load(str(ROOT / 'urdf' / 'log_loader.urdf'), load_meshes=False)
-    return _cache['witness']
+def _reference(yourdfpy):
+    if 'reference' not in _cache:
+        _cache['reference'] = yourdfpy.URDF.load(str(ROOT / 'urdf' / 'log_loader.urdf'), load_meshes=False)
+    return _cache['reference']
 
 
 def test_a_mimic_joint_follows():
@@ -84,7 +84,7 @@ def test_a_mimic_joint_follows():
     assert poses['c'][1].as_rotvec() == pytest.approx([0.0, 0.0, 1.1])
 
 
-def test_a_mesh_that_is_missing_is_said_and_the_rest_is_shown():
+def test_a_missing_mesh_is_reported_and_the_rest_is_shown():
     text = """<robot name="r"><link name="a">
       <visual><geometry><mesh filename="package://nowhere/a.stl"/></geometry></visual>
       <visual><geometry><sphere radius="0.5"/></geometry></visual></link></robot>"""
@@ -111,7 +111,7 @@ def test_meshes_are_found_below_the_given_directories(tmp_path):
     'text',
     ['', 'no xml', '<robot name="r"/>', '<robot name="r"><link name="a"/><link name="b"/></robot>'],
 )
-def test_what_is_no_robot_is_an_error_with_a_reason(text):
+def test_an_invalid_robot_is_an_error_with_a_reason(text):
     with pytest.raises(RobotError, match='robot description'):
         load_robot(text)
 
@@ -123,7 +123,7 @@ def test_the_tilted_ground_makes_gravity_point_straight_down(roll, pitch):
 
 
 @given(st.floats(-3.0, 3.0), angle, angle)
-def test_heading_roll_and_pitch_come_back(yaw, pitch, roll):
+def test_heading_roll_and_pitch_survive_a_round_trip(yaw, pitch, roll):
     quaternion = Rotation.from_euler('ZYX', (yaw, pitch, roll)).as_quat()
     assert roll_pitch(quaternion) == pytest.approx((roll, pitch), abs=1e-9)
     assert yaw_of(quaternion) == pytest.approx(yaw, abs=1e-9)

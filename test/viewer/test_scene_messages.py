@@ -1,4 +1,4 @@
-"""The scene sends what has changed, and nothing else. No browser: what the server holds is looked at."""
+"""The scene sends only changes. No browser: the state of the server is checked."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def instant(**changes) -> Snapshot:
     return replace(snapshot, **changes)
 
 
-def test_the_links_are_where_the_joints_put_them(cockpit, robot):
+def test_the_poses_of_links_follow_the_joints(cockpit, robot):
     snapshot = instant()
     cockpit.scene.update(snapshot)
     for link, (position, rotation) in robot.poses(snapshot.joints).items():
@@ -74,7 +74,7 @@ def test_a_machine_at_rest_sends_nothing(cockpit):
     assert cockpit.scene.messages == sent
 
 
-def test_what_is_too_small_to_be_seen_is_not_sent(cockpit):
+def test_invisibly_small_changes_are_not_sent(cockpit):
     cockpit.scene.update(instant())
     sent = cockpit.scene.messages
     cockpit.scene.update(instant(base_position=(0.10001, 0.2, 1.4), zmp=(0.5001, 0.0, 0.0)))
@@ -94,7 +94,7 @@ def test_one_moving_joint_costs_few_messages(cockpit):
     assert 1 <= cockpit.scene.messages - sent <= 4
 
 
-def test_a_lifted_wheel_is_red_and_says_so(cockpit):
+def test_a_lifted_wheel_is_red_and_labelled(cockpit):
     cockpit.scene.update(instant())
     arrows = cockpit.scene.handles['reactions']
     assert (arrows.colors == arrows.colors[0]).all()
@@ -105,7 +105,7 @@ def test_a_lifted_wheel_is_red_and_says_so(cockpit):
     assert cockpit.scene.handles['label/load/front_left'].text == '50 kN'
 
 
-def test_arrows_are_as_long_as_the_loads(cockpit):
+def test_arrows_are_proportional_to_the_loads(cockpit):
     forces = {name: (0.0, 0.0, load) for name, load in zip(WHEELS, (8e4, 6e4, 4e4, 2e4))}
     cockpit.scene.update(instant(forces=forces))
     points = cockpit.scene.handles['reactions'].points
@@ -114,7 +114,7 @@ def test_arrows_are_as_long_as_the_loads(cockpit):
 
 
 @pytest.mark.parametrize(('value', 'colour'), [(1e5, AMBER), (-1e3, RED)])
-def test_the_critical_edge_has_its_colour_and_place(cockpit, value, colour):
+def test_the_critical_edge_has_its_colour_and_position(cockpit, value, colour):
     cockpit.scene.update(instant(margins={'net_moment': Margin(value, (2e5, 2e5, value, 2e5), EDGES)}))
     critical = cockpit.scene.handles['critical']
     assert critical.colors.reshape(-1, 3)[0].tolist() == list(colour)
@@ -136,7 +136,7 @@ def test_gravity_points_from_the_centre_of_mass_to_its_projection(cockpit):
     assert end == pytest.approx([1.5, 0.0, 0.0], abs=1e-5), 'front downhill: gravity pulls ahead'
 
 
-def test_a_dropped_load_is_hidden_and_comes_back(cockpit):
+def test_a_dropped_load_is_hidden_and_returns(cockpit):
     cockpit.scene.update(instant())
     cockpit.scene.update(instant(payload=0.0))
     assert not any(handle.visible for handle in cockpit.scene._load)
@@ -146,7 +146,7 @@ def test_a_dropped_load_is_hidden_and_comes_back(cockpit):
     assert cockpit.scene.handles['label/payload'].text == '1,234 kg'
 
 
-def test_a_payload_that_is_weighed_is_shown_with_its_interval(cockpit):
+def test_a_weighed_payload_is_shown_with_its_interval(cockpit):
     cockpit.scene.update(instant(payload=3000.0, weighed=(2900.0, 3080.0)))
     assert cockpit.scene.handles['label/payload'].text == '3,000 kg, weighed 2,990 ± 90 kg'
     cockpit.scene.update(instant(payload=0.0, weighed=(-45.0, 31.0)))
@@ -164,14 +164,14 @@ def test_the_trace_follows_the_implement_and_is_cleared(cockpit):
     assert 'trace' not in cockpit.scene.handles
 
 
-def test_what_is_not_known_is_not_shown(cockpit):
+def test_unknown_values_are_not_shown(cockpit):
     cockpit.scene.update(instant())
     cockpit.scene.update(instant(polygon=None, center_of_mass=None, zmp=None, forces={}))
     for name in ('polygon', 'critical', 'fill', 'center_of_mass', 'gravity', 'zmp', 'reactions'):
         assert name not in cockpit.scene.handles
 
 
-def test_another_machine_takes_the_place_of_the_first(cockpit):
+def test_another_machine_replaces_the_first(cockpit):
     cockpit.scene.update(instant())
     other = load_robot(
         '<robot name="r"><link name="post"><visual><geometry><box size="1 1 2"/></geometry></visual></link></robot>'
@@ -183,7 +183,7 @@ def test_another_machine_takes_the_place_of_the_first(cockpit):
         cockpit.scene.link_pose('boom_link')
 
 
-def test_a_port_that_is_taken_is_an_error(cockpit):
+def test_a_used_port_is_an_error(cockpit):
     with pytest.raises(OSError, match=f'127.0.0.1:{cockpit.port}'):
         Cockpit('127.0.0.1', cockpit.port, 'second')
 
@@ -193,7 +193,7 @@ def test_it_listens_on_the_given_address_only(cockpit):
     check_port('127.0.0.2', cockpit.port)
 
 
-def test_the_colour_is_that_of_the_worst_margin_that_is_known():
+def test_the_colour_belongs_to_the_worst_known_margin():
     good, unknown = Margin(0.2), Margin(math.nan)
     assert colour_of({'static': good, 'energy': unknown}) == GREEN
     assert colour_of({'static': good, 'zmp': Margin(0.3)}) == AMBER

@@ -1,4 +1,4 @@
-"""Robots of a team and the object that they hold on the page of one of them."""
+"""Robots of a team and their held object on the page of one of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chromium import Chromium, find_chromium
 from domains import next_domain
 from matplotlib.image import imread
 from node_process import ROOT
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import Context, Node, QoSProfile, SingleThreadedExecutor, init, message
 from dyn_nodes.model.rotations import quaternion_of_matrix
@@ -65,7 +65,7 @@ def test_a_surface_is_a_mesh_of_each_colour_and_follows_its_corners(cockpit):
     assert blue.faces.max() == 11
 
 
-def test_rods_change_their_colours_and_an_object_that_is_gone_vanishes(cockpit):
+def test_rods_change_their_colours_and_a_removed_object_disappears(cockpit):
     bodies = Bodies(cockpit.server)
     bodies.update({'bar': BodyPicture(False, SQUARE[:2], np.array([RED, RED]), 'bar', 0.03)})
     rods = bodies.handles['bar/rods']
@@ -76,7 +76,7 @@ def test_rods_change_their_colours_and_an_object_that_is_gone_vanishes(cockpit):
     assert not bodies.handles
 
 
-def test_an_object_that_rests_is_not_sent_again(cockpit):
+def test_an_object_at_rest_is_not_sent_again(cockpit):
     bodies = Bodies(cockpit.server)
     picture = BodyPicture(True, SQUARE, np.array([BLUE] * 6), 'plate')
     bodies.update({'plate': picture})
@@ -85,7 +85,7 @@ def test_an_object_that_rests_is_not_sent_again(cockpit):
     assert bodies.messages == sent
 
 
-def test_another_robot_is_hidden_until_its_place_is_known(cockpit):
+def test_another_robot_is_hidden_until_its_pose_is_known(cockpit):
     robot = load_robot((ROOT / 'urdf' / 'rm_1.urdf').read_text())
     other = Companion(cockpit.server, 'right', robot)
     base = other.handles[robot.root]
@@ -104,7 +104,7 @@ def test_quarters_of_a_triangle_cover_it():
 
 
 @pytest.mark.parametrize('fault', ['another kind', 'a corner too many', 'not finite'])
-def test_a_marker_that_is_no_object_is_left_out(fault):
+def test_a_marker_that_is_no_object_is_ignored(fault):
     points = [message('geometry_msgs/msg/Point')(x=x, y=y, z=z) for x, y, z in SQUARE]
     marker = Marker(ns='objects', id=0, type=Marker.TRIANGLE_LIST, points=points)
     name, picture = picture_of(marker)
@@ -120,7 +120,7 @@ def test_a_marker_that_is_no_object_is_left_out(fault):
 
 
 class Stage:
-    """The topics of the team with the plate: robots that stand, hands that go up and down by turns."""
+    """The topics of the team with the plate: robots at rest, hands that move up and down in turn."""
 
     def __init__(self, context: Context) -> None:
         self.team = load_team('team_plate')
@@ -174,7 +174,7 @@ class Stage:
 
 @pytest.fixture
 def play(monkeypatch):
-    """A viewer of one robot of the team with the plate, and the topics around it."""
+    """Yield a viewer of one robot of the team with the plate, and the topics around it."""
     monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
     monkeypatch.setenv('DYN_NODES_MIDDLEWARE', 'embedded')
     from dyn_nodes.nodes.viewer_node import ViewerNode
@@ -189,7 +189,7 @@ def play(monkeypatch):
     executor.add_node(viewer)
 
     def turn(until, timeout: float) -> None:
-        end = time.monotonic() + patience(timeout)
+        end = time.monotonic() + scaled_timeout(timeout)
         while not until():
             assert time.monotonic() < end, f'not within {timeout:g} s'
             stage.step()
@@ -209,7 +209,7 @@ def drawn(viewer) -> bool:
     return len(others) == 3 and any('shade' in key for key in viewer.team.bodies.handles)
 
 
-def test_the_viewer_of_one_robot_draws_the_others_and_the_plate_that_bends(play):
+def test_the_viewer_of_one_robot_draws_the_others_and_the_bent_plate(play):
     viewer, turn = play
     turn(lambda: drawn(viewer), 60.0)
     assert set(viewer.team.robots) == {'front_right', 'front_left', 'rear_left'}
@@ -233,7 +233,7 @@ def test_the_viewer_of_one_robot_draws_the_others_and_the_plate_that_bends(play)
 
 @pytest.mark.slow
 def test_a_team_and_its_plate_on_the_page(play):
-    """Fast counterpart: test_the_viewer_of_one_robot_draws_the_others_and_the_plate_that_bends."""
+    """Fast counterpart: test_the_viewer_of_one_robot_draws_the_others_and_the_bent_plate."""
     program = find_chromium()
     if program is None:
         pytest.skip('no Chromium: install the package chromium, or name one in $CHROMIUM')
@@ -251,7 +251,7 @@ def test_a_team_and_its_plate_on_the_page(play):
 
 
 def stress_colours(picture: bytes) -> dict[str, int]:
-    """Return how many pixels are as blue and as green as only the plate is; mist leaves none."""
+    """Return the number of pixels in the blue and green of the plate alone; fog leaves none."""
     red, green, blue = np.moveaxis(imread(BytesIO(picture))[..., :3], -1, 0)
     return {
         'blue': int(((blue > 2.0 * red) & (blue > 1.3 * green)).sum()),

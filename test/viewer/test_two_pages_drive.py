@@ -1,4 +1,4 @@
-"""Two pages with the token: one drives, the other is refused, and may stop it."""
+"""Two pages with the token: one drives, the other is rejected, and may stop it."""
 
 from __future__ import annotations
 
@@ -42,17 +42,17 @@ def pages(viewer):
 
 
 def drive(viewer, page, volts):
-    """Switch the levers on and deflect the first."""
+    """Arm the levers and deflect the first."""
     page.arm()
     assert turn(viewer, lambda: viewer.levers.owner == page.number)
     page.send(update(viewer.cockpit.controls.sliders['boom'], volts))
     assert turn(viewer, lambda: viewer.sent and max(viewer.sent[-1]) == volts)
 
 
-def test_a_second_page_can_not_take_the_levers(viewer, pages):
+def test_a_second_page_can_not_take_over_the_levers(viewer, pages):
     first, second = pages
     drive(viewer, first, 2.0)
-    second.arm()  # the switch is on on all pages: only a program sends this
+    second.arm()  # the switch is on for all pages: only a program sends this
     second.send(update(viewer.cockpit.controls.sliders['boom'], -3.0))
     second.send(update(viewer.cockpit.controls.sliders['stick'], 4.0))
     turn(viewer, lambda: viewer.cockpit.controls.sliders['stick'].value == 4.0, 1.0)
@@ -79,13 +79,13 @@ def test_a_second_page_may_stop_and_then_drive(viewer, pages):
 
 
 def arm(viewer):
-    """Switch the levers on as a page that may drive; return whether they are on."""
+    """Arm the levers from a page with the right to drive; return whether they are armed."""
     viewer.cockpit.gate.workers = lambda timeout: [7]
     viewer.act(Action('drive', True, 7), time.monotonic())
     return viewer.levers.armed
 
 
-def test_levers_stay_off_before_the_first_joint_states(viewer):
+def test_levers_stay_disarmed_before_the_first_joint_states(viewer):
     viewer.connection = Connection('dynamics_node')
     assert not arm(viewer)
     assert viewer.notices[-1] == ('The machine is not seen yet: no joint_states have come.', 7)
@@ -99,7 +99,7 @@ def test_a_simulation_in_lockstep_may_be_driven_before_the_first_joint_states(vi
     assert arm(viewer), 'it waits for a command before it publishes more'
 
 
-def test_a_picture_that_fails_lets_the_levers_go_and_the_next_one_is_shown(viewer, monkeypatch):
+def test_a_failed_picture_disarms_the_levers_and_the_next_one_is_shown(viewer, monkeypatch):
     assert arm(viewer)
     viewer.levers.move('boom', 2.0, 7, time.monotonic())
     shown = []
@@ -119,7 +119,7 @@ def test_a_picture_that_fails_lets_the_levers_go_and_the_next_one_is_shown(viewe
     assert 'no picture of this' in viewer.guard.last_failure
 
 
-def test_in_lockstep_the_levers_drive_where_no_controller_does(viewer, pages, context):
+def test_in_lockstep_the_levers_drive_without_a_controller(viewer, pages, context):
     viewer.dynamics.parameters['mode'] = 'lockstep'
     drive(viewer, pages[0], 2.0)
     pages[0].send(update(viewer.cockpit.controls.armed, False))

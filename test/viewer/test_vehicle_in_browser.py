@@ -1,4 +1,4 @@
-"""A vehicle in the cockpit as people see it, driven by its controller, in a headless Chromium (docs/images)."""
+"""A vehicle in the cockpit, driven by its controller, in a headless Chromium (docs/images)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from chromium import Chromium, find_chromium
 from domains import next_domain
 from node_process import ROOT, start
-from patience import patience
+from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import SingleThreadedExecutor, init, message, shutdown
 
@@ -26,7 +26,7 @@ def test_a_vehicle_drives_through_the_cockpit(monkeypatch):
     monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
     monkeypatch.setenv('DYN_NODES_MIDDLEWARE', 'embedded')
     common = (MACHINE, 'mode:=realtime', 'exchange_period:=0.004')
-    # the loops of the joints in the dynamics: efforts from another process come late beside a browser that draws
+    # joint control inside the dynamics: efforts from another process are late beside a drawing browser
     nodes = [
         start(DOMAIN, 'vehicle_controller_node', 'output:=velocity', *common),
         start(DOMAIN, 'dynamics_node', *common),
@@ -43,7 +43,7 @@ def test_a_vehicle_drives_through_the_cockpit(monkeypatch):
     executor.add_node(viewer)
 
     def turn(until, timeout: float) -> None:
-        end = time.monotonic() + patience(timeout)
+        end = time.monotonic() + scaled_timeout(timeout)
         while not until():
             assert time.monotonic() < end, f'not within {timeout:g} s'
             levers.publish(twist)
@@ -66,7 +66,7 @@ def test_a_vehicle_drives_through_the_cockpit(monkeypatch):
             count = "document.querySelectorAll('[data-margin]').length"
             turn(lambda: browser.evaluate(count) >= 6, 30.0)
             browser.style('.mantine-Notification-root { display: none }')
-            # it turns on the spot; a page that began while it drove may look elsewhere, and takes a while without mist
+            # it turns on the spot; a page opened during the drive may show another view, and needs time without fog
             twist.twist.linear.x = 0.0
             wait(3.0)
             browser.evaluate(
@@ -82,4 +82,4 @@ def test_a_vehicle_drives_through_the_cockpit(monkeypatch):
         shutdown()
         for node in nodes:
             node.kill()
-            node.wait(patience(20))
+            node.wait(scaled_timeout(20))

@@ -1,4 +1,4 @@
-"""What the page offers to drive by: only what another node listens to, valves, a pad for cmd_vel, or joints."""
+"""Inputs that the page offers: only for topics with a subscriber: valves, a pad for cmd_vel, or joints."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ KINDS = {
 
 
 class Listener:
-    """A node that subscribes to a topic and keeps what comes."""
+    """A node that subscribes to a topic and stores the messages."""
 
-    def __init__(self, context, topic, name='somebody'):
+    def __init__(self, context, topic, name='listener'):
         self.node, self.received = Node(name, context=context), []
         self.node.create_subscription(message(KINDS[topic]), topic, self.received.append, 10)
         self.executor = SingleThreadedExecutor(context=context)
@@ -42,13 +42,13 @@ class Listener:
 
 @pytest.fixture
 def made(context):
-    """Makes a viewer of a machine; ended with the test."""
+    """Make a viewer of a machine, which ends with the test."""
     viewers = []
 
     def make(machine, **settings):
-        given = {'machine': machine, 'port': 0, 'page_timeout': 30.0, 'idle_timeout': 60.0, **settings}
+        parameters = {'machine': machine, 'port': 0, 'page_timeout': 30.0, 'idle_timeout': 60.0, **settings}
         viewers.append(
-            ViewerNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in given.items()])
+            ViewerNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in parameters.items()])
         )
         return viewers[-1]
 
@@ -57,7 +57,7 @@ def made(context):
         viewer.destroy_node()
 
 
-def test_timers_and_messages_of_other_subscriptions_keep_no_measurement_waiting(made):
+def test_timers_and_other_subscriptions_do_not_delay_measurements(made):
     viewer, done = made('log_loader'), []
 
     class Busy:
@@ -82,7 +82,7 @@ def offered(viewer):
     return viewer.cockpit.controls._drive.visible
 
 
-def test_levers_are_there_while_somebody_listens(made, context):
+def test_levers_are_shown_while_a_node_subscribes(made, context):
     viewer = made('log_loader')
     turn(viewer, seconds=1.5)
     assert not offered(viewer), 'a bag, or a machine under a controller'
@@ -97,7 +97,7 @@ def test_levers_are_there_while_somebody_listens(made, context):
     assert turn(viewer, lambda: not offered(viewer))
 
 
-def test_a_page_that_drives_through_a_governor_offers_no_levers_for_the_valves_themselves(made, context):
+def test_a_page_that_drives_through_a_governor_offers_no_levers_for_the_valves(made, context):
     viewer = made('log_loader', governed=True)
     Listener(context, 'valve_commands', 'hydraulics')
     turn(viewer, seconds=1.5)
@@ -143,7 +143,7 @@ def test_an_arm_gets_sliders_of_its_joints(made, context):
     try:
         page.arm()
         turn(viewer, seconds=0.6)
-        assert not viewer.levers.armed, 'where the joints are is not known yet'
+        assert not viewer.levers.armed, 'positions of the joints are unknown'
         assert 'joint_states' in viewer.levers.reason
         viewer.inputs.snapshot.joints = dict.fromkeys(names, 0.1)
         turn(viewer, seconds=0.3)
@@ -158,7 +158,7 @@ def test_an_arm_gets_sliders_of_its_joints(made, context):
         seconds = goal.points[0].time_from_start.sec + 1e-9 * goal.points[0].time_from_start.nanosec
         assert 0.1 < goal.points[0].positions[0] < np.radians(20.0)
         assert goal.points[0].positions[1] == pytest.approx(0.1, abs=1e-6)
-        assert seconds == pytest.approx(0.6, abs=1e-6), 'the joints stop soon where the cockpit goes'
+        assert seconds == pytest.approx(0.6, abs=1e-6), 'the joints stop soon when the cockpit ends'
         limit = min(viewer.machine.actuated_joints[0].velocity_limit, 1.0)
         assert seconds >= 1.9 * (goal.points[0].positions[0] - 0.1) / limit, 'a cubic is within the speed'
         viewer.inputs.snapshot.joints = dict.fromkeys(names, 0.1) | {names[0]: np.radians(19.0)}
@@ -167,12 +167,12 @@ def test_an_arm_gets_sliders_of_its_joints(made, context):
         assert turn(viewer, lambda: viewer.levers.present[names[0]] == pytest.approx(np.degrees(0.1)))
         page.send(update(viewer.cockpit.controls.armed, False))
         held = pytest.approx(0.1, abs=1e-6)
-        assert turn(viewer, lambda: listener.take()[-1].points[0].positions[0] == held), 'it is held where it is'
+        assert turn(viewer, lambda: listener.take()[-1].points[0].positions[0] == held), 'it is held'
     finally:
         page.socket.close()
 
 
-def test_a_lever_may_skip_the_part_that_does_nothing(made, context):
+def test_a_lever_may_skip_the_dead_zone(made, context):
     listener = Listener(context, 'valve_commands')
     viewer = made('log_loader', silence=60.0)
     assert turn(viewer, lambda: offered(viewer))
@@ -206,7 +206,7 @@ def test_a_lever_may_skip_the_part_that_does_nothing(made, context):
 OWNER, OTHER = 1, 2
 
 
-def test_a_joint_that_has_turned_more_than_its_slider_shows_stays_when_another_one_is_moved(made):
+def test_a_joint_beyond_the_range_of_its_slider_stays_when_another_one_is_moved(made):
     viewer = made('log_loader')
     way, controls = JointDriving(viewer, viewer.machine), viewer.cockpit.controls
     way.set_up(controls)
@@ -222,7 +222,7 @@ def test_a_joint_that_has_turned_more_than_its_slider_shows_stays_when_another_o
 
 @pytest.fixture
 def valves(made):
-    """A viewer whose levers the page OWNER has switched on; `sent` keeps its volts."""
+    """Return a viewer whose levers the page OWNER has armed; `sent` stores its volts."""
     viewer = made('log_loader')
     viewer.sent = []
     viewer.driving._outlet.publish = viewer.sent.append
@@ -236,7 +236,7 @@ def skip(viewer, on, client=OWNER):
 
 
 def touched(viewer, pressures):
-    """Return the volts of the boom for a touch of its lever after it has rested at these line pressures."""
+    """Return the volts of the boom for a touch of its lever after rest at given line pressures."""
     way, now = viewer.driving, time.monotonic()
     way.computed_at = -1e9
     way.show(viewer.cockpit.controls, Snapshot(pressures=pressures), '')
@@ -246,7 +246,7 @@ def touched(viewer, pressures):
     return viewer.sent[-1][viewer.levers.names.index('boom')]
 
 
-def test_a_touch_skips_no_more_than_without_a_load_where_the_pressures_are_unknown_or_impossible(valves):
+def test_with_unknown_or_impossible_pressures_a_touch_skips_the_dead_zone_without_load(valves):
     assert skip(valves, True)
     bare = touched(valves, {})
     assert 0.1 < bare < 1.0
@@ -259,7 +259,7 @@ def test_a_touch_skips_no_more_than_without_a_load_where_the_pressures_are_unkno
     assert 'boom' not in valves.driving._loaded
 
 
-def test_only_the_page_that_drives_may_skip_the_dead_part_and_only_at_neutral(valves):
+def test_only_the_driving_page_may_skip_the_dead_zone_and_only_at_neutral(valves):
     now = time.monotonic()
     assert not skip(valves, True, OTHER)
     valves.levers.move('boom', 0.1, OWNER, now)
@@ -276,13 +276,13 @@ def test_only_the_page_that_drives_may_skip_the_dead_part_and_only_at_neutral(va
     assert skip(valves, False), 'the levers are off'
 
 
-def test_the_switch_of_skipping_shows_what_is(valves):
+def test_the_switch_of_skipping_shows_the_state(valves):
     valves.cockpit.controls._skip.value = True
     skip(valves, True, OTHER)
     assert not valves.cockpit.controls._skip.value
 
 
-def test_the_dead_parts_are_named_where_a_lever_stands_in_one():
+def test_a_lever_inside_its_dead_zone_is_named():
     dead = {'boom': (-0.6, 3.4), 'swing': (-0.5, 0.5)}
     assert 'data-dead=""' in dead_parts(dead, {'boom': 0.0, 'swing': 2.0})
     named = dead_parts(dead, {'boom': 3.0, 'swing': 2.0})

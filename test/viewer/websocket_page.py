@@ -1,4 +1,4 @@
-"""A client of the page's websocket, as a browser or an attacker opens it."""
+"""A client of the page's websocket, as used by a browser or an attacker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 import msgspec.msgpack
 import viser
-from patience import patience
+from timeouts import scaled_timeout
 from websockets.sync.client import connect
 
 from dyn_nodes.viewer.page_script import BEAT
@@ -27,7 +27,7 @@ CAMERA = {
 
 
 class Page:
-    """A client of the websocket, as a page or an attacker opens it."""
+    """A client of the websocket, as used by a page or an attacker."""
 
     def __init__(self, cockpit, token='right', origin='own', path=None, host=None, **options):
         address = f'127.0.0.1:{cockpit.port}'
@@ -56,7 +56,7 @@ class Page:
         self.socket.send(msgspec.msgpack.encode(content))
 
     def join(self):
-        """Send a camera, as viser wants it of a page; return the page's number."""
+        """Send a camera, as viser requires from a page; return the number of the page."""
         before = set(self.cockpit.clients)
         self.send(CAMERA)
         return until(lambda: next(iter(set(self.cockpit.clients) - before), None))
@@ -70,7 +70,7 @@ def update(handle, value):
 
 
 def until(condition, timeout=20.0):
-    deadline = time.monotonic() + patience(timeout)
+    deadline = time.monotonic() + scaled_timeout(timeout)
     while True:
         value = condition()
         if value is not None and value is not False and value != []:  # the first page has the number 0
@@ -80,7 +80,7 @@ def until(condition, timeout=20.0):
 
 
 def turn(viewer, condition=lambda: False, seconds=10.0):
-    """Let the viewer look at its pages until something holds; return whether it does."""
+    """Process the pages of the viewer until a condition holds; return whether it does."""
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         viewer.frame()
@@ -89,7 +89,7 @@ def turn(viewer, condition=lambda: False, seconds=10.0):
 
 
 def notices_of(viewer):
-    """Return the list that fills with what the viewer notifies, each with the page that it is for."""
+    """Return the list of notifications of the viewer, each with its page."""
     notices, notify = [], viewer.cockpit.notify
     viewer.cockpit.notify = lambda text, client=None: (notices.append((text, client)), notify(text, client))
     return notices

@@ -1,4 +1,4 @@
-"""Machines of the zoo pass `init`, `check` and seconds as a node; the page is made from what came of them."""
+"""Machines of the zoo pass `init`, `check` and seconds as a node; the page is made from the results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FOOT = """
 """
 
 
-def test_every_machine_is_listed_once_and_is_where_the_list_says():
+def test_every_machine_is_listed_once_and_its_file_exists():
     assert len(MACHINES) == len(zoo.machines())
     assert sum(entry['maker'] != 'dyn_nodes' for entry in MACHINES.values()) >= 35
     assert all(zoo.find(entry).exists() for entry in MACHINES.values() if 'package' not in entry)
@@ -53,11 +53,11 @@ def test_a_mechanism_moves_for_seconds_without_gaps(file):
     urdf = zoo.find(entry)
     if urdf is None:
         pytest.skip(f'needs the package {entry["package"]}')
-    found = mechanism_trial.trial(urdf, seconds=2.0)
-    assert found['refused'] == ''
-    assert found['constraints'] > 0
-    assert found['gap'] < mechanism_trial.GREATEST_GAP
-    assert found['moved'] > 1e-3
+    result = mechanism_trial.trial(urdf, seconds=2.0)
+    assert result['refused'] == ''
+    assert result['constraints'] > 0
+    assert result['gap'] < mechanism_trial.GREATEST_GAP
+    assert result['moved'] > 1e-3
 
 
 CRANK = """<mujoco><worldbody><body name="frame">
@@ -73,8 +73,8 @@ CRANK = """<mujoco><worldbody><body name="frame">
 </body></worldbody></mujoco>"""
 
 
-def test_the_tree_of_an_mjcf_file_is_where_mujoco_has_it(tmp_path):
-    """Links, masses and moments of inertia in a random posture, joints beside the origins of their bodies."""
+def test_the_tree_of_an_mjcf_file_equals_mujoco(tmp_path):
+    """Links, masses and moments of inertia in a random posture, with joints off the origins of their bodies."""
     mujoco = pytest.importorskip('mujoco')
     source, urdf, positions = tmp_path / 'crank.xml', tmp_path / 'crank.urdf', {'turn': 0.7, 'way': 0.2, 'roll': -0.4}
     source.write_text(CRANK)
@@ -124,9 +124,9 @@ def test_a_box_with_a_slider_passes_init_check_and_a_second_as_a_node(tmp_path):
     corners = enumerate([(0.4, 0.3), (0.4, -0.3), (-0.4, 0.3), (-0.4, -0.3)])
     feet = ''.join(FOOT.format(k=k, x=x, y=y) for k, (x, y) in corners)
     urdf.write_text(f'{SLIDER}{feet}</robot>')
-    found = zoo_trial.trial(urdf, seconds=1.0)
-    assert found['refused'] == ''
-    assert (found['mass'], found['freedoms'], found['contacts'], found['base']) == (108.0, 7, 4, 'free')
+    result = zoo_trial.trial(urdf, seconds=1.0)
+    assert result['refused'] == ''
+    assert (result['mass'], result['freedoms'], result['contacts'], result['base']) == (108.0, 7, 4, 'free')
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_a_machine_passes_init_check_and_seconds_as_a_node(name):
     assert zoo.try_one(urdf)['refused'] == MACHINES[name].get('refused', '')
 
 
-def test_the_page_tells_what_passed_and_why_others_did_not():
+def test_the_page_lists_passes_and_reasons_of_failures():
     names = {'maker': 'somewhere', 'kind': 'robot'}
     facts = {'mass': 12.3456, 'freedoms': 18, 'contacts': 4, 'base': 'free', 'warnings': 2}
     moved = {'base_motion': 1e-12, 'joint_motion': 2e-5, 'refused': ''}
@@ -148,7 +148,7 @@ def test_the_page_tells_what_passed_and_why_others_did_not():
         {**names, 'name': 'C', 'refused': 'init: link x, mass: expected a mass >= 0 kg, found -1'},
     ]
     text = zoo.page(results, ['D'])
-    assert '2 of 3 pass, 2 of them machines of others. Not tried: D.' in text
+    assert '2 of 3 pass, 2 of them third-party machines. Not tried: D.' in text
     assert '| A | somewhere | robot | 12.35 | 18 | 4 | 2 | < 1e-9 | 2.0e-05 | passes |' in text
     assert '| B | somewhere | robot | 12.35 | 18 | fixed base | 2 | < 1e-9 | 2.0e-05 | passes |' in text
     assert '| init: link x, mass: expected a mass >= 0 kg, found -1 |' in text

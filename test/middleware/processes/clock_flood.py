@@ -1,4 +1,4 @@
-"""Publishes more clock messages than any queue holds, keeping everything, once a subscription is there."""
+"""Publishes more clock messages than any queue holds, with KEEP_ALL, once a subscription exists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One small node that uses the whole API, on whichever runtime is chosen; prints what happened as JSON."""
+"""A small node that uses the whole API on the chosen runtime; prints the results as JSON."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ def on_interrupt(number: int, frame: object) -> None:
 
 
 def work(node: Node, publisher: object, subscription: object, client: object) -> None:
-    """What calls into the DDS package's machine code."""
+    """Modules that call the machine code of the DDS package."""
     for _ in range(50):
         publisher.publish(String(data='x'))
     subscription.take()
@@ -64,7 +64,7 @@ def main() -> None:
         except KeyboardInterrupt:
             pass
     thread.join()
-    spin_until_future_complete(node, client.call_async(Trigger.Request()), timeout_sec=5.0)  # all still works
+    spin_until_future_complete(node, client.call_async(Trigger.Request()), timeout_sec=5.0)  # everything still works
     node.destroy_node()
     try_shutdown()
     print(f'finished after {interrupts} interrupts in {rounds} whole rounds', flush=True)

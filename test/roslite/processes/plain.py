@@ -1,4 +1,4 @@
-"""A node written as the ROS 2 tutorials write it: spin in a try, destroy and shut down at the end."""
+"""A node in the style of the ROS 2 tutorials: spin in a try, destroy and shut down at the end."""
 
 from __future__ import annotations
 

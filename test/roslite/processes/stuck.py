@@ -1,4 +1,4 @@
-"""Ends while Cyclone never comes back from deleting the domain."""
+"""Ends while Cyclone never returns from deleting the domain."""
 
 from __future__ import annotations
 

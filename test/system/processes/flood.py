@@ -1,4 +1,4 @@
-"""Publishes joint states with the QoS of lockstep as fast as it can, once a recorder listens."""
+"""Publishes joint states with the QoS of lockstep as fast as possible, once a recorder subscribes."""
 
 from __future__ import annotations
 

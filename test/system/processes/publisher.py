@@ -27,7 +27,7 @@ String = message('std_msgs/msg/String')
 
 
 def wait_for_recorder(node: Node, topics: list[str], timeout: float = 60.0) -> None:
-    """Until a node named recorder_node subscribes to all topics."""
+    """Wait until a node named recorder_node subscribes to all topics."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         if all(any(s.node_name == 'recorder_node' for s in node.get_subscriptions_info_by_topic(t)) for t in topics):
@@ -64,7 +64,7 @@ def main() -> None:
     dice = random.Random(options.jitter)
     print('started', flush=True)
     state = JointState(name=['boom'], position=[0.0])
-    began, step = time.monotonic(), 0
+    start, step = time.monotonic(), 0
     total = round(options.seconds * options.rate)
     try:
         while step < total:
@@ -79,7 +79,7 @@ def main() -> None:
             for publisher in order:
                 publisher.publish(state)
             step += 1
-            time.sleep(max(0.0, began + step / options.rate - time.monotonic()))
+            time.sleep(max(0.0, start + step / options.rate - time.monotonic()))
         print(f'done {step}', flush=True)
         time.sleep(1.0)
     except (KeyboardInterrupt, ExternalShutdownException):

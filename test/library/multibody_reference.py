@@ -10,10 +10,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'multibody'))
 from pinocchio_witness import Pinocchio
 
 
-def witness_of(urdf, model, mount, payload):
-    witness = Pinocchio(urdf, model)
+def reference_of(urdf, model, mount, payload):
+    reference = Pinocchio(urdf, model)
     if mount is not None:
-        witness.with_payload(mount.link, mount.position, payload)
-    witness.set_gravity((0.0, 0.0, -9.81))
-    witness.model.armature = witness.v(model.tree.armatures)
-    return witness
+        reference.with_payload(mount.link, mount.position, payload)
+    reference.set_gravity((0.0, 0.0, -9.81))
+    reference.model.armature = reference.v(model.tree.armatures)
+    return reference
