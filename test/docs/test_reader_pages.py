@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +73,27 @@ def test_the_picture_of_the_layers_has_every_package():
     packages = set().union(*ast.literal_eval(layers)) - {'cli', 'entry'}
     missing = [package for package in packages if f'>{package}/<' not in picture]
     assert not missing, 'python docs/architecture.py docs/images/architecture.svg'
+
+
+def literal_texts(path: Path) -> Iterator[str]:
+    """Yield the texts of a module, of f-strings with an ellipsis for each value."""
+    for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
+        if isinstance(node, ast.JoinedStr):
+            yield ''.join(part.value if isinstance(part, ast.Constant) else '…' for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_messages_of_the_troubleshooting_page_exist():
+    root = DOCS.parent
+    paths = [path for package in ('dyn_nodes', 'roslite') for path in (root / package).rglob('*.py')]
+    texts = '\n'.join(text for path in paths for text in literal_texts(path))
+    page = (DOCS / 'how_to' / 'troubleshooting.md').read_text(encoding='utf-8')
+    messages = re.findall(r'^\| `(.*?)` \|', page, re.MULTILINE)
+    assert len(messages) >= 25
+    for message in messages:
+        pieces = [piece.strip(' ,;:.()') for piece in message.split('…')]
+        assert [piece for piece in pieces if len(piece) > 5 and piece not in texts] == [], message
 
 
 @pytest.mark.parametrize('page', ['tutorials/control_engineer', 'contributing/first_change', 'tutorials/researcher'])
