@@ -35,7 +35,6 @@ BOOST = {
     'reference/parameters': 0.3,
     'contributing/': 0.1,
     'sources/': 0.3,
-    'theory/index': 0.1,
 }
 """Weights of pages in the search, by the beginning of their path; 1 for the others."""
 MATH_FONT = 'fonts/STIXTwoMath-Regular.ttf'
