@@ -88,6 +88,11 @@ def test_names_in_code_are_names_in_the_code(page):
             assert re.search(rf'\b{part}\b', source), name
 
 
+def test_every_page_of_theory_and_of_a_source_has_a_picture():
+    pages = [*(ROOT / 'docs' / 'theory').glob('*.md'), *(ROOT / 'docs' / 'sources').glob('*.md')]
+    assert [page.stem for page in pages if page.name != 'index.md' and '![' not in page.read_text()] == []
+
+
 def test_every_node_has_its_place_in_the_reference():
     text = (ROOT / 'docs' / 'reference' / 'nodes.md').read_text()
     nodes = {path.stem for path in (ROOT / 'dyn_nodes' / 'nodes').glob('*_node.py')}
