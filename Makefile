@@ -216,6 +216,8 @@ docs-images: $(VENV)/.installed-dev
 	$(BIN)/dyn-nodes design isotropic --wheels 4 --roller 45 --distance 0.4 --length 0.4 --plot docs/images/isotropic_four.png
 	$(BIN)/dyn-nodes study run saha-1991/disk-schemes --plot --out build/disk_schemes
 	cp build/disk_schemes/saha-1991-disk-schemes-cost.png docs/images/disk_schemes.png
+	$(BIN)/python docs/tipping_drawings.py docs/images
+	$(BIN)/python docs/theory_drawings.py docs/images
 
 # a warning of the builder is an error; the theme's own notice about its successor is none
 docs-site: $(VENV)/.installed-dev

@@ -7,14 +7,66 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from timeouts import scaled_timeout
 
 ROOT = Path(__file__).resolve().parents[2]
 pytest.importorskip('mkdocs')
 pytest.importorskip('material')
 FETCHED = re.compile(r'<(?:script|img|link|source|iframe)\b[^>]*?(?:src|href)="(https?:)?//[^"]*"')
+
+
+QUESTIONS = {
+    'does my machine tip': 'how_to/does_my_machine_tip.html',
+    'tipping load': 'theory/tipping.html',
+    'load chart': 'how_to/does_my_machine_tip.html',
+    'oscillating axle': 'how_to/does_my_machine_tip.html',
+    'outriggers': 'how_to/does_my_machine_tip.html',
+    'static margin': 'theory/stability.html',
+    'force-angle': 'theory/stability.html',
+    'zmp': 'theory/stability.html',
+    'governor': 'reference/governor.html',
+    'what the governor does not cover': 'reference/governor.html',
+    'stability monitor': 'reference/stability_monitor.html',
+    'payload estimation': 'theory/payload.html',
+    'stability monitor wheel loads': 'reference/stability_monitor.html',
+    'CAN bus': 'how_to/can.html',
+    'DBC': 'how_to/can.html',
+    'commissioning': 'how_to/commissioning.html',
+    'import a log': 'how_to/logs.html',
+    'record a bag': 'how_to/logs.html',
+    'gamepad': 'tutorials/operator.html',
+    'cockpit': 'reference/cockpit.html',
+    'ros2_control': 'tutorials/with_ros2.html',
+    'RViz': 'reference/cockpit.html',
+    'ROS 2 workspace': 'tutorials/with_ros2.html',
+    'my own URDF': 'tutorials/bring_your_own_machine.html',
+    'dyn-nodes init first machine YAML': 'tutorials/bring_your_own_machine.html',
+    'machine YAML': 'reference/machine_yaml.html',
+    'cylinder area and stroke': 'reference/machine_yaml.html',
+    'valve flow': 'theory/hydraulics.html',
+    'LuGre': 'theory/contact.html',
+    'odometry and slip': 'reference/vehicles.html',
+    'omnidirectional wheels': 'how_to/omnidirectional_design.html',
+    'kinds of constraints': 'reference/constraints.html',
+    'sweep': 'how_to/sweeps.html',
+    'linear model': 'reference/linear_models.html',
+    'poles and modes': 'reference/linear_models.html',
+    'identification': 'how_to/identification.html',
+    'inverse kinematics': 'reference/hand_control.html',
+    'deformable object': 'reference/teams.html',
+    'nodes and topics': 'reference/nodes.html',
+    'QoS overrides': 'reference/middleware.html',
+    'mass_matrix': 'reference/api.html',
+    'lockstep': 'reference/nodes.html',
+    'MuJoCo': 'how_to/coming_from.html',
+    'error message': 'how_to/troubleshooting.html',
+    'glossary': 'reference/glossary.html',
+}
+"""Questions to the search of the site, and the page that should be its first result."""
 
 
 @pytest.fixture(scope='module')
@@ -88,6 +140,11 @@ def test_code_names_on_pages_exist_in_the_code(page):
             assert re.search(rf'\b{part}\b', source), name
 
 
+def test_every_page_of_theory_and_of_a_source_has_a_picture():
+    pages = [*(ROOT / 'docs' / 'theory').glob('*.md'), *(ROOT / 'docs' / 'sources').glob('*.md')]
+    assert [page.stem for page in pages if '![' not in page.read_text()] == []
+
+
 def test_every_node_is_in_the_reference():
     text = (ROOT / 'docs' / 'reference' / 'nodes.md').read_text()
     nodes = {path.stem for path in (ROOT / 'dyn_nodes' / 'nodes').glob('*_node.py')}
@@ -114,6 +171,41 @@ def browser():
         pytest.skip('no Chromium')
     with Chromium(program, 1400, 900) as one:
         yield one
+
+
+RESULTS = "[...document.querySelectorAll('.md-search-result__item')].map(item => item.querySelector('a').href)"
+
+
+def search(browser, text: str) -> list[str]:
+    """Return the addresses of the results, best first; waits until they no longer change."""
+    browser.evaluate(
+        "(() => { const field = document.querySelector('.md-search__input');"
+        "field.value = ''; field.focus(); field.select(); })()"
+    )
+    browser.call('Input.insertText', text=text)
+    browser.evaluate("document.querySelector('.md-search__input').dispatchEvent(new Event('keyup'))")
+    results, equal = [], 0
+    deadline = time.monotonic() + scaled_timeout(60.0)
+    while equal < 5 and time.monotonic() < deadline:
+        time.sleep(0.12)
+        latest = browser.evaluate(RESULTS)
+        equal = equal + 1 if latest and latest == results else 0
+        results = latest
+    return results
+
+
+def test_search_gives_the_right_page_first(site, browser):
+    browser.open((site / 'index.html').as_uri())
+    browser.wait_for("!!document.querySelector('.md-search__input')")
+    search(browser, 'the first search loads the index')
+    assert len(QUESTIONS) >= 40
+    wrong = {}
+    for question, page in QUESTIONS.items():
+        results = search(browser, question)
+        first = results[0].split('#')[0].split('?')[0] if results else ''
+        if first != (site / page).as_uri():
+            wrong[question] = first
+    assert wrong == {}
 
 
 def test_search_works_in_pages_from_the_disk(site, browser):
