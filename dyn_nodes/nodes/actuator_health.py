@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
-from dyn_nodes.nodes.commands import Refusals
+from dyn_nodes.nodes.commands import Rejections
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.follower import FollowerHealth
 
@@ -15,7 +15,7 @@ class CommandedNode(Protocol):
     """The parts of a node of actuators that its statuses show; see its attributes.
 
     Attributes:
-        heard, commanded: when joint states and valve_commands came last, steady clock, s.
+        received_at, commanded: when joint states and valve_commands came last, steady clock, s.
     """
 
     status: ClassVar[str]
@@ -26,15 +26,15 @@ class CommandedNode(Protocol):
     waiting: tuple[int, Any, Any] | None
     fault: str
     stamp: int | None
-    heard: float
+    received_at: float
     commanded: float
     received: int
     answered: int
     restarts: int
     voltages_received: int
     valve_names: list[str]
-    state_refusals: Refusals
-    command_refusals: Refusals
+    state_rejections: Rejections
+    command_rejections: Rejections
 
     @property
     def source_lost(self) -> bool:
@@ -42,7 +42,7 @@ class CommandedNode(Protocol):
         raise NotImplementedError
 
     @property
-    def source_patience(self) -> float:
+    def source_timeout(self) -> float:
         """Wall time without the valve_commands of an instant after which their source is given up, s."""
         raise NotImplementedError
 
@@ -61,58 +61,58 @@ class ActuatorHealth(FollowerHealth):
 
     def __init__(self, node: CommandedNode) -> None:
         super().__init__(node)
-        self._were_silent = (False, False)
+        self._were_timed_out = (False, False)
 
     def sources(self) -> dict[str, Callable[[], Health]]:
         """Return the statuses by name."""
         statuses = {'joint_states': self.joint_states, 'valve_commands': self.valve_commands}
         return {**statuses, self.node.status: self.actuators}
 
-    def states_silent(self) -> bool:
+    def states_timed_out(self) -> bool:
         """Return whether joint states have been coming, and have stopped."""
         if self.node.lockstep and self.node.waiting is not None:
             return False  # it is our own answer that is missing
-        return super().states_silent()
+        return super().states_timed_out()
 
-    def commands_silent(self) -> bool:
+    def commands_timed_out(self) -> bool:
         """Return whether the commands have to be 0 V, or the exchange stands still for want of a command."""
         node = self.node
         if node.awaits_commands:
-            waits = node.waiting is not None and not node.fault and time.monotonic() - node.heard > self.patience
+            waits = node.waiting is not None and not node.fault and time.monotonic() - node.received_at > self.timeout
             return waits or node.source_lost
         return not node.voltages_received or time.monotonic() - node.commanded > node.values['command_timeout']
 
-    def silence_changed(self) -> bool:
+    def timeout_changed(self) -> bool:
         """Return whether a timeout began or ended since the last call."""
-        now = self.states_silent(), self.commands_silent()
-        changed, self._were_silent = now != self._were_silent, now
+        now = self.states_timed_out(), self.commands_timed_out()
+        changed, self._were_timed_out = now != self._were_timed_out, now
         return changed
 
     def valve_commands(self) -> Health:
         """Voltages."""
         node = self.node
         health = Health(text='receiving valve_commands', more=self._command_values)
-        timeout = node.source_patience if node.awaits_commands else node.values['command_timeout']
+        timeout = node.source_timeout if node.awaits_commands else node.values['command_timeout']
         if node.source_lost:
             health.worse(WARN, f'no valve_commands for {timeout:g} s: {node.neutral}')
         elif node.awaits_commands:
-            if self.commands_silent():
+            if self.commands_timed_out():
                 due = f't = {(node.stamp or 0) / 1e9:.3f} s (command_period: {node.values["command_period"]:g} s)'
                 health.worse(WARN, f'no valve_commands for {due}: time stands still')
         elif not node.voltages_received:
             health.worse(WARN, f'no valve_commands yet: {node.neutral}')
-        elif self.commands_silent():
+        elif self.commands_timed_out():
             health.worse(WARN, f'no valve_commands for {timeout:g} s: {node.neutral}')
-        if node.command_refusals.recent(node.now()):
-            refused = f'refused: {node.command_refusals.last}'
-            health.text = f'{health.text}; {refused}' if health.level == WARN else health.text
-            health.worse(WARN, refused)
+        if node.command_rejections.recent(node.now()):
+            rejected = f'refused: {node.command_rejections.last}'
+            health.text = f'{health.text}; {rejected}' if health.level == WARN else health.text
+            health.worse(WARN, rejected)
         return health
 
     def _command_values(self) -> dict[str, str]:
         node = self.node
         values = {'received': str(node.voltages_received), 'order': ', '.join(node.valve_names)}
-        return {**values, **node.command_refusals.values()}
+        return {**values, **node.command_rejections.values()}
 
     def actuators(self) -> Health:
         """What moves the joints: the oil, the motors."""

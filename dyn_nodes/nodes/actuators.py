@@ -17,7 +17,7 @@ from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import (
     DEPTH_REALTIME,
-    SOURCE_PATIENCE,
+    SOURCE_TIMEOUT,
     Every,
     announce_partner,
     awaits_commands,
@@ -63,7 +63,7 @@ class ActuatorNode(FollowerNode):
         waiting: lockstep: joint states that have no answer yet, (stamp, positions, velocities).
         fault: why no efforts are given, or ''.
         health: its statuses.
-        state_refusals, command_refusals: what was refused.
+        state_rejections, command_rejections: what was refused.
     """
 
     node_name: ClassVar[str]
@@ -82,7 +82,7 @@ class ActuatorNode(FollowerNode):
         super().__init__(self.node_name, **options)
         self.values = values = declare(self, self.declared)
         self.machine = machine_of(values['machine'], values['config'])
-        self._refuse_other_machines()
+        self._check_machine()
         self.paced, self.lockstep = values['mode'] == 'realtime', is_lockstep(values)
         self.awaits_commands = awaits_commands(values)
         self.order = valve_order(self.machine, values['joints'])
@@ -98,7 +98,7 @@ class ActuatorNode(FollowerNode):
         movable = [joint.name for joint in self.machine.movable_joints]
         self.posture = JointStateReader(movable, Bounds.of(self.machine, movable))
         self._clear()
-        self.state_refusals, self.command_refusals = commands.Refusals(), commands.Refusals()
+        self.state_rejections, self.command_rejections = commands.Rejections(), commands.Rejections()
         self._create_topics()
         self.health = ActuatorHealth(self)
         self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
@@ -110,7 +110,7 @@ class ActuatorNode(FollowerNode):
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
-    def _refuse_other_machines(self) -> None:
+    def _check_machine(self) -> None:
         """Raise ParameterError for a machine that has none of the actuators of this node."""
 
     def _tune(self, system: ActuatorSystem) -> None:
@@ -146,7 +146,7 @@ class ActuatorNode(FollowerNode):
         self.waiting: tuple[int, Any, Any] | None = None
         self._surroundings: tuple[Any, Any] = (None, None)
         self.fault = ''
-        self.heard = self.commanded = time.monotonic()
+        self.received_at = self.commanded = time.monotonic()
         self._message: Any = None
         self._volts, self._newest = np.zeros(count), np.zeros(count)
         self.instants: InstantQueue[Any] = InstantQueue(self._command_due.lasts)
@@ -155,7 +155,7 @@ class ActuatorNode(FollowerNode):
         data, command = data_qos(not self.paced), command_qos(self.lockstep)
         joints = [joint.name for joint in self.machine.actuated_joints]
         self._reply = JointState(name=joints)
-        self._effort_places = [joints.index(joint) for joint in self.exchange.system.joints]
+        self._effort_indices = [joints.index(joint) for joint in self.exchange.system.joints]
         self._efforts = np.zeros(len(joints))  # joints without an actuator get none
         self.commands_out = self.create_publisher(JointState, 'joint_command', command)
         self.reports = ActuatorReports(self, self.machine, data)
@@ -170,16 +170,16 @@ class ActuatorNode(FollowerNode):
 
     def check_timeouts(self) -> None:
         """Report messages that are missing. In lockstep this is the only thing that the wall clock may cause."""
-        if self.paced and self._lacks_command and time.monotonic() - self.heard > self.source_patience:
+        if self.paced and self._lacks_command and time.monotonic() - self.received_at > self.source_timeout:
             self._give_up_source()
             self._answer()
-        if not self.lockstep or self.health.silence_changed():
+        if not self.lockstep or self.health.timeout_changed():
             self.update_diagnostics()
 
     @property
-    def source_patience(self) -> float:
+    def source_timeout(self) -> float:
         """Wall time without the valve_commands of an instant after which the commands go to 0 V (realtime), s."""
-        return max(float(self.values['command_timeout']), SOURCE_PATIENCE)
+        return max(float(self.values['command_timeout']), SOURCE_TIMEOUT)
 
     @property
     def source_lost(self) -> bool:
@@ -212,16 +212,16 @@ class ActuatorNode(FollowerNode):
                 self._give_up_source()  # the dynamics has gone on without this answer
                 self._answer()
             interval = self._interval(stamp, msg, positions)
-        except commands.RefusedError as refused:
-            self._refuse(self.state_refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.state_rejections, error)
             return
         self.stamp, self._message = stamp, msg
-        self.heard = time.monotonic()
+        self.received_at = time.monotonic()
         self.received += 1
         if self.lockstep:
             self._surroundings = surroundings
             self.waiting = stamp, positions, velocities
-            self.instants.begin(stamp, self.awaits_commands and self._command_due.at(stamp))
+            self.instants.start(stamp, self.awaits_commands and self._command_due.at(stamp))
             self._answer()
         elif interval is not None:
             self._follow(stamp, interval, positions, velocities)
@@ -277,7 +277,7 @@ class ActuatorNode(FollowerNode):
         """The same instant once more: in lockstep the answer may have been lost, in real time it is no news."""
         if not self.lockstep:
             return
-        self.heard = time.monotonic()
+        self.received_at = time.monotonic()
         if self.waiting is None and self.answered:
             self.commands_out.publish(self._reply)
 
@@ -297,7 +297,7 @@ class ActuatorNode(FollowerNode):
 
     def _newest_volts(self) -> Any:
         """Return the volts of a person: those that came last, 0 V where they are silent."""
-        return np.zeros_like(self._newest) if self.health.commands_silent() else self._newest
+        return np.zeros_like(self._newest) if self.health.commands_timed_out() else self._newest
 
     def _answer(self) -> None:
         """Lockstep: give the efforts of this exchange, once its valve_commands are here."""
@@ -331,7 +331,7 @@ class ActuatorNode(FollowerNode):
             self.reports.publish(stamp, self.exchange.system.outputs(positions, velocities))
 
     def _publish_efforts(self, stamp: int, efforts: Any) -> None:
-        self._efforts[self._effort_places] = efforts
+        self._efforts[self._effort_indices] = efforts
         set_stamp(self._reply, stamp)
         self._reply.effort = floats(self._efforts)
         self.commands_out.publish(self._reply)
@@ -355,8 +355,8 @@ class ActuatorNode(FollowerNode):
             values = commands.voltages(msg, self.valve_names, self._limits)
             stamp = stamp_of_volts(msg) if self.awaits_commands else None
             self._command_due.check_answered('valve_commands', stamp)
-        except commands.RefusedError as refused:
-            self._refuse(self.command_refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.command_rejections, error)
             return
         volts = np.zeros(len(self.exchange.system.names))
         volts[self.order] = values
@@ -379,7 +379,7 @@ class ActuatorNode(FollowerNode):
         try:
             self._set_payload(checked_payload(self.machine, float(msg.data)))
         except ParameterError as error:
-            self._refuse(self.command_refusals, commands.RefusedError('payload', str(error)))
+            self._reject(self.command_rejections, commands.RejectedError('payload', str(error)))
 
     def _on_parameters(self, parameters: list[Any]) -> Any:
         self.values.update({parameter.name: parameter.value for parameter in parameters})
@@ -393,8 +393,8 @@ class ActuatorNode(FollowerNode):
         try:
             positions, _ = self.reader.read(self._message)
             response.success = self._start(self._message, positions)
-        except commands.RefusedError as refused:
-            response.success, response.message = False, str(refused)
+        except commands.RejectedError as error:
+            response.success, response.message = False, str(error)
             return response
         response.message = f'{self.content} holds the present efforts' if response.success else self.fault
         if response.success:

@@ -39,7 +39,7 @@ class Replay:
         times: s since the first joint states, rising.
         snapshots: one for each time.
         events: (time, text).
-        begin: stamp of the first joint states, s.
+        start: stamp of the first joint states, s.
     """
 
     path: Path
@@ -47,20 +47,20 @@ class Replay:
     times: list[float] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
     events: list[tuple[float, str]] = field(default_factory=list)
-    begin: float = 0.0
+    start: float = 0.0
 
     @property
     def duration(self) -> float:
         """From the first joint states to the last, s."""
         return self.times[-1]
 
-    def place(self, time: float) -> int:
+    def index(self, time: float) -> int:
         """Return the place of the last instant that is not after a time, s; the first one for an earlier time."""
         return max(bisect.bisect_right(self.times, time + 1e-9) - 1, 0)
 
     def at(self, time: float) -> Snapshot:
         """Return what was last known at a time, s."""
-        return self.snapshots[self.place(time)]
+        return self.snapshots[self.index(time)]
 
     def event(self, time: float) -> str:
         """Return the last event of the seconds before a time, or ''."""
@@ -76,8 +76,8 @@ class _Topics:
         self.callbacks: dict[str, tuple[Any, Callable[[Any], None]]] = {}
 
     def resolve_topic_name(self, name: str) -> str:
-        own = f'{self.namespace}/{name.lstrip("/")}'
-        return own if not name.startswith('/') or own in self.kinds else name
+        absolute = f'{self.namespace}/{name.lstrip("/")}'
+        return absolute if not name.startswith('/') or absolute in self.kinds else name
 
     def get_topic_names_and_types(self) -> list[tuple[str, list[str]]]:
         return [(topic, [kind]) for topic, kind in self.kinds.items()]
@@ -96,7 +96,7 @@ class _Recorded(Connection):
         self.replay = replay
 
     def happened(self, text: str, now: float) -> None:
-        self.replay.events.append((self.time - self.replay.begin, text))
+        self.replay.events.append((self.time - self.replay.start, text))
 
 
 def read_replay(
@@ -151,8 +151,8 @@ def read_replay(
                 continue
             stamp = stamp_of(data)
             if not replay.times:
-                replay.begin = stamp
-            if stamp - replay.begin < due - 1e-6:
+                replay.start = stamp
+            if stamp - replay.start < due - 1e-6:
                 continue
             for topic, newest in waiting.items():
                 take(topic, newest)
@@ -189,10 +189,10 @@ def _complete_levels(replay: Replay) -> None:
 
 def _keep(replay: Replay, snapshot: Snapshot, stamp: float, period: float) -> float:
     """Add an instant; return the time at which the next one is due."""
-    time = stamp - replay.begin
+    time = stamp - replay.start
     if replay.times and time <= replay.times[-1]:  # it was put back: what comes is after it on the time line
         time = replay.times[-1] + period
-        replay.begin = stamp - time
+        replay.start = stamp - time
     replay.times.append(time)
     kept = copy.deepcopy(snapshot)
     if stamp >= WALL_CLOCK:
@@ -213,15 +213,15 @@ def stamp_of(data: bytes) -> float:
 
 def _namespace(path: Path, kinds: dict[str, str], namespace: str | None) -> str:
     kind = type_name(message('sensor_msgs/msg/JointState'))
-    found = sorted(topic for topic, own in kinds.items() if topic.endswith(f'/{JOINTS}') and own == kind)
+    topics = sorted(topic for topic, root in kinds.items() if topic.endswith(f'/{JOINTS}') and root == kind)
     if namespace is not None:
-        own = f'/{namespace.strip("/")}'.rstrip('/')
-        if f'{own}/{JOINTS}' not in found:
-            raise BagError(f'{path}: expected {own}/{JOINTS}, found {", ".join(found) or "no joint states"}')
-        return own
-    if not found:
+        root = f'/{namespace.strip("/")}'.rstrip('/')
+        if f'{root}/{JOINTS}' not in topics:
+            raise BagError(f'{path}: expected {root}/{JOINTS}, found {", ".join(topics) or "no joint states"}')
+        return root
+    if not topics:
         raise BagError(f'{path}: expected a topic {JOINTS} of {kind}, found none')
-    if len(found) > 1:
-        names = ', '.join(topic.removesuffix(f'/{JOINTS}') or '/' for topic in found)
+    if len(topics) > 1:
+        names = ', '.join(topic.removesuffix(f'/{JOINTS}') or '/' for topic in topics)
         raise BagError(f'{path}: several machines in it: --namespace with one of {names}')
-    return found[0].removesuffix(f'/{JOINTS}')
+    return topics[0].removesuffix(f'/{JOINTS}')

@@ -34,8 +34,8 @@ class BagTopics:
         """Return a publisher of a topic, by its name without a leading slash or with one."""
         name, depth = type_name(kind), qos if isinstance(qos, int) else qos.depth
         record = QosRecord(history='keep_last', depth=depth)
-        own = Topic(f'/{topic.lstrip("/")}', name, message_definition(name), type_hash(name), (record,))
-        return BagPublisher(self, self.bag.add_topic(own))
+        entry = Topic(f'/{topic.lstrip("/")}', name, message_definition(name), type_hash(name), (record,))
+        return BagPublisher(self, self.bag.add_topic(entry))
 
     def write(self, number: int, data: bytes) -> None:
         """Write a message of a topic by its number. Raises OSError."""

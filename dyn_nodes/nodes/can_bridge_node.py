@@ -49,12 +49,12 @@ GRAPH_PERIOD = 0.2
 """Time between two looks at who offers commands while the machine is commanded, s."""
 
 
-def mapping_of(given: str) -> CanMapping:
+def mapping_of(name: str) -> CanMapping:
     """Return the mapping of a parameter. Raises ParameterError, or MachineError with what is wrong with the files."""
-    if not given:
+    if not name:
         raise ParameterError("parameter 'mapping': expected the path of a YAML or a name in config/can, found nothing")
     try:
-        return load_mapping(given)[0]
+        return load_mapping(name)[0]
     except ImportError as error:
         raise ParameterError(f"the package {error.name} is missing: pip install 'dyn_nodes[can]'") from None
     except FileNotFoundError as error:
@@ -70,7 +70,7 @@ class CanBridgeNode(OverridableNode):
         seen: bridge: of the frames of commands that another control unit sends, the levers of the machine.
         competing: bridge: which control units send them; none may while the machine is commanded.
         arming: may the machine be commanded.
-        refusals: of `valve_commands`.
+        rejections: of `valve_commands`.
         bounds: of what is sent.
         bus: the interface.
     """
@@ -91,7 +91,7 @@ class CanBridgeNode(OverridableNode):
         self.competing = CompetingSenders(commanded if self.is_bridge else ())
         self._obstacles = '; '.join(map(str, obstacles(self.mapping)))
         self.arming = Arming(values['limit_share'], values['neutral_time'])
-        self.refusals = commands.Refusals()
+        self.rejections = commands.Rejections()
         self._command = -math.inf, np.zeros(len(order))
         self._waits_for_neutral = True
         self._stamped = 0
@@ -221,10 +221,10 @@ class CanBridgeNode(OverridableNode):
     def _on_commands(self, msg: Any) -> None:
         try:
             volts = commands.voltages(msg, self.names, self.bounds.limits)
-        except commands.RefusedError as refused:
-            self.refusals.add(refused, time.monotonic())
-            self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
-            if refused.kind in ('wrong size', 'other actuators'):  # of another machine's controller
+        except commands.RejectedError as error:
+            self.rejections.add(error, time.monotonic())
+            self.get_logger().warn(f'refused: {error}', throttle_duration_sec=1.0)
+            if error.kind in ('wrong size', 'other actuators'):  # of another machine's controller
                 return  # else this one's has lost its way
             volts = np.zeros(len(self.names))
         now = time.monotonic()
@@ -235,16 +235,16 @@ class CanBridgeNode(OverridableNode):
 
     def _note_command(self, volts: np.ndarray, now: float) -> None:
         """Take a command; after silence, and at first, a neutral one has to come before any other moves the machine."""
-        was_silent = not self._has_command(now)
-        self._waits_for_neutral = not commands.are_neutral(volts) and (self._waits_for_neutral or was_silent)
+        timed_out = not self._has_command(now)
+        self._waits_for_neutral = not commands.are_neutral(volts) and (self._waits_for_neutral or timed_out)
         self._command = now, volts
 
     def _on_levers(self, msg: Any) -> None:
         """Machine: give the levers of its operator to the valves, and to the bus."""
         try:
             volts = commands.voltages(msg, self.names, self.bounds.limits, 'levers')
-        except commands.RefusedError as refused:
-            self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+        except commands.RejectedError as error:
+            self.get_logger().warn(f'refused: {error}', throttle_duration_sec=1.0)
             return
         self._command = time.monotonic(), self.bounds.applied(volts, 1.0)
         self._publish(self._command[1])
@@ -266,7 +266,7 @@ class CanBridgeNode(OverridableNode):
         """Return what the writing thread sends."""
         now = time.monotonic()
         if not self.is_bridge and not frame.is_command:
-            return self.sender.encode(frame, self.simulated.known(now))
+            return self.sender.encode(frame, self.simulated.fresh_values(now))
         if self.is_bridge and self.bus.send_fault and self.arming.was_armed and self.arming.state == 'shadow':
             self.arming.prolong(now)  # until the bus takes neutral commands again
         if not (self.arming.take_turn(frame.name, now) if self.is_bridge else self._has_command(now)):
@@ -333,9 +333,11 @@ class CanBridgeNode(OverridableNode):
         return health
 
     def _signal_health(self) -> Health:
-        values = {what: str(count) for what, count in sorted(self.receiver.rejected.items())}
-        values |= {f'saturated {what}': str(count) for what, count in list(self.sender.saturated.items())}
-        values |= {f'neutral {what}, not finite': str(count) for what, count in list(self.sender.not_finite.items())}
+        values = {signal: str(count) for signal, count in sorted(self.receiver.rejected.items())}
+        values |= {f'saturated {signal}': str(count) for signal, count in list(self.sender.saturated.items())}
+        values |= {
+            f'neutral {signal}, not finite': str(count) for signal, count in list(self.sender.not_finite.items())
+        }
         health = Health(text='all signals are fresh', values=values)
         fault = self._signal_fault(time.monotonic())
         if fault:
@@ -346,15 +348,15 @@ class CanBridgeNode(OverridableNode):
         if not self.is_bridge:
             return Health(text='simulated machine')
         clamped = {f'clamped {name}': str(count) for name, count in self.bounds.clamped.items()}
-        health = Health(text=self.arming.state, values=self.refusals.values() | clamped)
+        health = Health(text=self.arming.state, values=self.rejections.values() | clamped)
         if self.arming.reason:
             health.worse(ERROR, one_line(f'{self.arming.state}: {self.arming.reason}'))
         elif self.arming.state != 'shadow' and self._waits_for_neutral:
             health.worse(WARN, f'{self.arming.state}: neutral frames until valve_commands have been neutral')
         elif self.arming.state != 'shadow' and not self._has_command(time.monotonic()):
             health.worse(WARN, f'{self.arming.state}: no valve_commands, neutral frames')
-        if self.refusals.recent(time.monotonic()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+        if self.rejections.recent(time.monotonic()):
+            health.worse(WARN, f'refused: {self.rejections.last}')
         if self.bounds.recent(time.monotonic()):
             health.worse(WARN, f'clamped: {self.bounds.last}')
         return health

@@ -90,7 +90,7 @@ class CanBus:
         self.written = self.read_until = time.monotonic()
         self._late_writes = 0
         self._due = dict.fromkeys(range(len(self.frames)), self.written)
-        self._ended = threading.Event()
+        self._finished = threading.Event()
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
@@ -107,7 +107,7 @@ class CanBus:
         except IndexError:
             return ''
 
-    def _noted(self, fault: str) -> str:
+    def _store_fault(self, fault: str) -> str:
         self._newest_fault.append(fault)
         return fault
 
@@ -115,12 +115,12 @@ class CanBus:
         """Let the writing thread send so many frames more, for a quarter of a second at most."""
         until = self.sent + count
         for _ in range(25 if self._threads else 0):
-            if self.sent >= until or self._ended.wait(0.01):
+            if self.sent >= until or self._finished.wait(0.01):
                 return
 
     def close(self) -> None:
         """End the threads and close the interface."""
-        self._ended.set()
+        self._finished.set()
         for thread in self._threads:
             thread.join(1.0)
         self._shut()
@@ -136,7 +136,7 @@ class CanBus:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def _read_on(self) -> None:
-        while not self._ended.is_set():
+        while not self._finished.is_set():
             self.read(LISTEN)
 
     def read(self, timeout: float) -> bool:
@@ -148,17 +148,17 @@ class CanBus:
             message = self._next(timeout)
         except (ValueError, IndexError, KeyError) as error:  # text of a serial adapter that is no frame
             if isinstance(error, ParameterError):
-                self.fault = self._noted(str(error))
-                self._ended.wait(REOPEN)
+                self.fault = self._store_fault(str(error))
+                self._finished.wait(REOPEN)
             else:
                 self._skip()
         except Exception as error:
             if isinstance(error.__cause__, ValueError):  # python-can wraps bytes that are no text
                 self._skip()
             else:
-                self.fault = self._noted(one_line(f'the bus cannot be read: {error}'))
+                self.fault = self._store_fault(one_line(f'the bus cannot be read: {error}'))
                 self._shut()
-                self._ended.wait(REOPEN)
+                self._finished.wait(REOPEN)
         else:
             if message is not None:
                 self._take(message)
@@ -185,7 +185,7 @@ class CanBus:
         if message.is_error_frame:
             self.error_frames += 1
             if message.arbitration_id & BUS_OFF:
-                self.fault = self._noted('bus off')
+                self.fault = self._store_fault('bus off')
         elif not message.is_remote_frame:
             now = time.monotonic()
             self.fault = ''  # also after bus off
@@ -194,12 +194,12 @@ class CanBus:
     # -- writing -----------------------------------------------------------------------------------------------------
 
     def _write_on(self) -> None:
-        while not self._ended.wait(max(self.write(time.monotonic()) - time.monotonic(), 0.0)):
+        while not self._finished.wait(max(self.write(time.monotonic()) - time.monotonic(), 0.0)):
             pass
 
     def write(self, now: float) -> float:
         """Send the frame that is due first, if it is; return when the next one will be, steady time in s."""
-        k = min(self._due, key=lambda place: self._due[place])
+        k = min(self._due, key=lambda index: self._due[index])
         if self._due[k] <= now:
             period = self.frames[k].period
             self._due[k] = max(self._due[k] + period, now - period)
@@ -226,9 +226,11 @@ class CanBus:
         except Exception as error:  # a full queue, a cable that is out: the next period tries again
             self._late_writes = self._late_writes + 1 if _is_late(error) else LATE_WRITES
             if self._late_writes >= LATE_WRITES:
-                self.send_fault = self._noted(one_line(f'the bus cannot be written: {error}'))
+                self.send_fault = self._store_fault(one_line(f'the bus cannot be written: {error}'))
 
 
 def _is_late(error: BaseException) -> bool:
     """Return whether a write was not done in time, by the clock: pyserial says so of a complete one, too."""
-    return any(type(own).__name__ in ('SerialTimeoutException', 'CanTimeoutError') for own in (error, error.__cause__))
+    return any(
+        type(cause).__name__ in ('SerialTimeoutException', 'CanTimeoutError') for cause in (error, error.__cause__)
+    )

@@ -103,8 +103,8 @@ class MeasurementTopics:
         values, msg = self.receiver.values, Imu()
         msg.header.frame_id = self._imu_frame
         for name in IMU_AXES:
-            what, axis = name.rsplit('_', 1)
-            setattr(getattr(msg, what), axis, values['imu', name])
+            vector, axis = name.rsplit('_', 1)
+            setattr(getattr(msg, vector), axis, values['imu', name])
         msg.orientation_covariance[0] = -1.0
         set_stamp(msg, stamp)
         self._imu.publish(msg)
@@ -138,9 +138,11 @@ class SimulatedMeasurements:
             take = self._taker(('payload', 'payload'), lambda msg: msg.data)
             node.create_subscription(Float64, 'payload', take, QoSProfile(depth=10))
 
-    def known(self, now: float) -> dict[Key, float]:
+    def fresh_values(self, now: float) -> dict[Key, float]:
         """Return the quantities of the last `timeout`; any thread may ask."""
-        return {key: value for key, (value, heard) in list(self._values.items()) if now - heard <= self.timeout}
+        return {
+            key: value for key, (value, received_at) in list(self._values.items()) if now - received_at <= self.timeout
+        }
 
     def _set(self, key: Key, value: float) -> None:
         if math.isfinite(value):
@@ -157,5 +159,5 @@ class SimulatedMeasurements:
 
     def _on_imu(self, msg: Any) -> None:
         for name in IMU_AXES:
-            what, axis = name.rsplit('_', 1)
-            self._set(('imu', name), float(getattr(getattr(msg, what), axis)))
+            vector, axis = name.rsplit('_', 1)
+            self._set(('imu', name), float(getattr(getattr(msg, vector), axis)))

@@ -69,7 +69,7 @@ class CartesianControllerNode(CommandingNode):
         timeouts: timeouts of hand_twist while the hand moved.
     """
 
-    silence = 'neutral commands'
+    timeout_action = 'neutral commands'
 
     def __init__(self, **options: Any) -> None:
         super().__init__('cartesian_controller_node', **options)
@@ -88,7 +88,7 @@ class CartesianControllerNode(CommandingNode):
         self._base: HandPose | None = None if self.in_world else STILL
         self.base_received_at, self._lost_base = -math.inf, False
         self._twist_at: float | None = None
-        self._told = ''
+        self._published_state = ''
         self._open = False  # loops of the machine did not close at the last joint states: the target is given up
         self._create_topics()
         self.health = FollowerHealth(self, ('no command is due', 'neutral commands'))
@@ -138,7 +138,7 @@ class CartesianControllerNode(CommandingNode):
         except HandError as error:
             raise ParameterError(f"parameters 'singular': {error}") from None
         period = values['command_period']
-        lead = period + max((own.valve.time_constant for own in oil_actuators(actuators)), default=0.0)
+        lead = period + max((actuator.valve.time_constant for actuator in oil_actuators(actuators)), default=0.0)
         return HandFollower(reference, period, lead, values['tolerance'], values['base_filter'])
 
     def _make_output(self) -> Output:
@@ -202,9 +202,9 @@ class CartesianControllerNode(CommandingNode):
         """Hold the joints where nothing says any more where the base is in the world, in which the hand is led."""
         if not self.in_world or not self.live or self._base is None:
             return
-        if time.monotonic() - self.base_received_at > self.health.patience:
+        if time.monotonic() - self.base_received_at > self.health.timeout:
             self._base, self._lost_base = None, True
-            self.get_logger().error(f'no odom for {self.health.patience:g} s: the joints are held')
+            self.get_logger().error(f'no odom for {self.health.timeout:g} s: the joints are held')
             self._hold()
 
     def _repeat(self) -> None:
@@ -232,7 +232,7 @@ class CartesianControllerNode(CommandingNode):
         try:
             self.output.fill(self.stamp or 0, self.time, self._state, efforts)
         except OpenLoopError as error:
-            self._refuse(self.state_refusals, commands.RefusedError('open loop', f'joint_states: {error}'))
+            self._reject(self.state_rejections, commands.RejectedError('open loop', f'joint_states: {error}'))
             self._publish_neutral()
             self._open = True
             return
@@ -265,8 +265,8 @@ class CartesianControllerNode(CommandingNode):
         self.error_out.publish(Float64(data=self.follower.lag))
         reason = reference.reason.partition(' (')[0]
         state = f'{reference.state}: {reason}' if reason else reference.state
-        if state != self._told:
-            self._told = state
+        if state != self._published_state:
+            self._published_state = state
             self.state_out.publish(String(data=state))
         if self.lockstep:
             self.update_diagnostics()
@@ -274,37 +274,37 @@ class CartesianControllerNode(CommandingNode):
     # -- targets -----------------------------------------------------------------------------------------------------
 
     def _demand_ready(self, topic: str) -> None:
-        """Raise RefusedError while nothing is known of the machine."""
-        if self._state is None or self.silent:
-            raise commands.RefusedError('no joint_states', f'{topic}: no joint_states')
+        """Raise RejectedError while nothing is known of the machine."""
+        if self._state is None or self.timed_out:
+            raise commands.RejectedError('no joint_states', f'{topic}: no joint_states')
         if self._base is None:
-            raise commands.RefusedError('no odom', f'{topic}: no odom yet, which targets in {self.frame!r} need')
+            raise commands.RejectedError('no odom', f'{topic}: no odom yet, which targets in {self.frame!r} need')
 
     def _on_pose(self, msg: Any) -> None:
         try:
             self._demand_ready('hand_pose')
             check_frame('hand_pose', msg.header.frame_id, self.frame)
             end = pose_of(msg.pose, 'hand_pose')
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
-        self._begin('hand_pose', lambda start: HandPath.line(start, end, self.limits), end)
+        self._start('hand_pose', lambda start: HandPath.line(start, end, self.limits), end)
 
     def _on_path(self, msg: Any) -> None:
         try:
             self._demand_ready('hand_path')
             smooth = self.values['path_shape'] == 'spline'
             make, end = path_of(msg, 'hand_path', self.frame, self.limits, smooth)
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
-        self._begin('hand_path', make, end)
+        self._start('hand_path', make, end)
 
-    def _begin(self, topic: str, make: Any, end: HandPose) -> None:
+    def _start(self, topic: str, make: Any, end: HandPose) -> None:
         try:
             path = self.follower.follow(make)
         except ValueError as error:
-            self._refuse(self.refusals, commands.RefusedError('bad trajectory', f'{topic}: {error}'))
+            self._reject(self.rejections, commands.RejectedError('bad trajectory', f'{topic}: {error}'))
             return
         self._twist_at = None
         self.targets += 1
@@ -317,19 +317,19 @@ class CartesianControllerNode(CommandingNode):
         if not isinstance(reference, HandReference):
             return
         local = end.seen_from(self._base or STILL)
-        found = inverse_kinematics(
+        solution = inverse_kinematics(
             self.hand, local, reference.posture, reference.task, Settings(1e-4, iterations=40, more_starts=0)
         )
-        if not found.reached:
-            self.get_logger().warn(f'{topic}: its end is {found.statement}')
+        if not solution.reached:
+            self.get_logger().warn(f'{topic}: its end is {solution.statement}')
 
     def _on_twist(self, msg: Any) -> None:
         try:
             self._demand_ready('hand_twist')
             check_frame('hand_twist', msg.header.frame_id, self.frame)
             twist = twist_of(msg, 'hand_twist', self.time, self.values['twist_timeout'])
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
         self.targets += 1
         self._twist_at = self.time
@@ -340,15 +340,15 @@ class CartesianControllerNode(CommandingNode):
         try:
             mass = checked_payload(self.machine, float(msg.data))
         except ParameterError as error:
-            self._refuse(self.refusals, commands.RefusedError('payload', str(error)))
+            self._reject(self.rejections, commands.RejectedError('payload', str(error)))
             return
         self.output.carry(mass)
 
     def _on_odometry(self, msg: Any) -> None:
         try:
             base = pose_of(msg.pose.pose, 'odom', 'pose.pose')
-        except commands.RefusedError as refused:
-            self._refuse(self.state_refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.state_rejections, error)
             return
         first, self._base, self.base_received_at, self._lost_base = self._base is None, base, time.monotonic(), False
         if first and self._state is not None:
@@ -362,8 +362,8 @@ class CartesianControllerNode(CommandingNode):
         health = Health(text=reference.state, more=self._hand_values)
         if reference.state in (SLOWED, STOPPED):
             health.worse(WARN, f'{reference.state}: {reference.reason}')
-        if self.refusals.recent(self.now()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+        if self.rejections.recent(self.now()):
+            health.worse(WARN, f'refused: {self.rejections.last}')
         if self._lost_base:
             health.worse(ERROR, 'no odom: where the base is in the world is not known, the joints are held')
         return health
@@ -383,7 +383,7 @@ class CartesianControllerNode(CommandingNode):
             'targets': str(self.targets),
             'timeouts': str(self.timeouts),
             'sent': str(self.sent),
-            **self.refusals.values(),
+            **self.rejections.values(),
         }
 
     def _on_parameters(self, parameters: list[Any]) -> Any:

@@ -23,7 +23,7 @@ def are_neutral(volts: Array) -> bool:
     return bool(np.abs(volts).max(initial=0.0) <= NEUTRAL)
 
 
-class RefusedError(UserError, ValueError):
+class RejectedError(UserError, ValueError):
     """A command that must not be used; `kind` is what is counted."""
 
     def __init__(self, kind: str, text: str) -> None:
@@ -31,19 +31,19 @@ class RefusedError(UserError, ValueError):
         self.kind = kind
 
 
-def check_order(before: int, stamp: int, patience: float) -> None:
+def check_order(before: int, stamp: int, timeout: float) -> None:
     """Check joint states of a real machine, whose stamp follows that of those before, ns.
 
     Raises:
-        RefusedError: they were overtaken on the way, by `patience` s at most; a clock that was set back goes further.
+        RejectedError: they were overtaken on the way, by `timeout` s at most; a clock that was set back goes further.
     """
     late = (before - stamp) / NANO
-    if 0.0 < late <= patience:
+    if 0.0 < late <= timeout:
         text = f'joint_states: expected stamps that do not go back, found one {late:.3g} s before the last'
-        raise RefusedError('out of order', text)
+        raise RejectedError('out of order', text)
 
 
-class Refusals:
+class Rejections:
     """How many commands were refused, by kind, and the last reason.
 
     Attributes:
@@ -55,10 +55,10 @@ class Refusals:
         self.last = ''
         self.last_time: float | None = None
 
-    def add(self, refused: RefusedError, time: float) -> None:
+    def add(self, error: RejectedError, time: float) -> None:
         """Count a refusal at a time, s."""
-        self.counts[refused.kind] += 1
-        self.last, self.last_time = str(refused), time
+        self.counts[error.kind] += 1
+        self.last, self.last_time = str(error), time
 
     def recent(self, time: float, window: float = 5.0) -> bool:
         """Return whether something was refused in the last seconds; what is of later was before time went back."""
@@ -72,12 +72,12 @@ class Refusals:
         return result
 
 
-def _finite(topic: str, what: str, names: Sequence[str], values: Array) -> None:
+def _finite(topic: str, quantity: str, names: Sequence[str], values: Array) -> None:
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raise RefusedError(
+        raise RejectedError(
             'not finite',
-            f'{topic}: {what} of {names[int(bad[0])]!r}: expected a finite number, found {values[int(bad[0])]}',
+            f'{topic}: {quantity} of {names[int(bad[0])]!r}: expected a finite number, found {values[int(bad[0])]}',
         )
 
 
@@ -115,43 +115,45 @@ def joint_values(
         passive joints are zero.
 
     Raises:
-        RefusedError: unknown, passive, missing or repeated joint, wrong size, not finite, beyond the effort limit,
+        RejectedError: unknown, passive, missing or repeated joint, wrong size, not finite, beyond the effort limit,
             empty.
     """
     plain = _plain_efforts(message, joints, limits) if not passive else None
     if plain is not None:
         return 'effort', plain, np.empty(0)
     names = list(message.name)
-    places = {name: k for k, name in enumerate(joints)}
+    indices = {name: k for k, name in enumerate(joints)}
     for name in names:
-        if name not in places:
-            raise RefusedError('unknown joint', f'{topic}: unknown joint {name!r}; known: {", ".join(joints)}')
+        if name not in indices:
+            raise RejectedError('unknown joint', f'{topic}: unknown joint {name!r}; known: {", ".join(joints)}')
         if passive and name in passive:
-            raise RefusedError('passive joint', f'{topic}: joint {name!r} is {passive[name]}: nothing drives it')
+            raise RejectedError('passive joint', f'{topic}: joint {name!r} is {passive[name]}: nothing drives it')
     if len(set(names)) != len(names):
-        raise RefusedError('wrong size', f'{topic}: a joint is named twice: {", ".join(names)}')
+        raise RejectedError('wrong size', f'{topic}: a joint is named twice: {", ".join(names)}')
     columns = {}
-    for what in ('position', 'velocity', 'effort'):
-        values = np.asarray(getattr(message, what), dtype=np.float64)
+    for quantity in ('position', 'velocity', 'effort'):
+        values = np.asarray(getattr(message, quantity), dtype=np.float64)
         if values.size not in (0, len(names)):
-            raise RefusedError('wrong size', f'{topic}: expected {len(names)} values of {what}, found {values.size}')
-        _finite(topic, what, names, values)
+            raise RejectedError(
+                'wrong size', f'{topic}: expected {len(names)} values of {quantity}, found {values.size}'
+            )
+        _finite(topic, quantity, names, values)
         if values.size:
             column = np.full(len(joints), np.nan)
-            column[[places[name] for name in names]] = values
-            columns[what] = column
+            column[[indices[name] for name in names]] = values
+            columns[quantity] = column
     if not names or not columns:
-        raise RefusedError('wrong size', f'{topic}: neither effort nor position nor velocity given')
+        raise RejectedError('wrong size', f'{topic}: neither effort nor position nor velocity given')
     if 'effort' in columns:
         efforts = columns['effort']
-        efforts[[places[name] for name in passive or ()]] = 0.0
+        efforts[[indices[name] for name in passive or ()]] = 0.0
         missing = [joint for joint, value in zip(joints, efforts) if np.isnan(value)]
         if missing:
-            raise RefusedError('missing joint', f'{topic}: no effort for {", ".join(missing)}')
+            raise RejectedError('missing joint', f'{topic}: no effort for {", ".join(missing)}')
         over = np.flatnonzero(np.abs(efforts) > limits)
         if len(over):
             k = int(over[0])
-            raise RefusedError(
+            raise RejectedError(
                 'out of range',
                 f'{topic}: effort of {joints[k]!r}: expected at most {limits[k]:g}, found {efforts[k]:g}',
             )
@@ -163,18 +165,18 @@ def joint_values(
 def voltages(message: Any, actuators: Sequence[str], limits: Array, topic: str = 'valve_commands') -> Array:
     """Check a Float64MultiArray of volts and return it (n,).
 
-    Where the first dimension has a label it has to be the names, comma-separated. Raises RefusedError: wrong size,
+    Where the first dimension has a label it has to be the names, comma-separated. Raises RejectedError: wrong size,
     another label, not finite, or beyond twice a valve's voltage limit (within that it saturates).
     """
     values = np.asarray(message.data, dtype=np.float64)
     if values.shape != (len(actuators),):
-        raise RefusedError(
+        raise RejectedError(
             'wrong size', f'{topic}: expected {len(actuators)} values ({", ".join(actuators)}), found {values.size}'
         )
     label = message.layout.dim[0].label if message.layout.dim else ''
     if label and label != ','.join(actuators):
-        expected, found = ', '.join(actuators), label.replace(',', ', ')
-        raise RefusedError('other actuators', f'{topic}: expected volts of {expected}, found those of {found}')
+        expected, received = ', '.join(actuators), label.replace(',', ', ')
+        raise RejectedError('other actuators', f'{topic}: expected volts of {expected}, found those of {received}')
     if all(
         math.isfinite(value) and abs(value) <= 2.0 * limit for value, limit in zip(values.tolist(), limits.tolist())
     ):
@@ -183,7 +185,7 @@ def voltages(message: Any, actuators: Sequence[str], limits: Array, topic: str =
     over = np.flatnonzero(np.abs(values) > 2.0 * limits)
     if len(over):
         k = int(over[0])
-        raise RefusedError(
+        raise RejectedError(
             'out of range',
             f'{topic}: volts of {actuators[k]!r}: expected at most {2.0 * limits[k]:g}, found {values[k]:g}',
         )

@@ -26,7 +26,15 @@ from dyn_nodes.middleware import RCLInvalidROSArgsError, SignalHandlerOptions, S
 from dyn_nodes.middleware.launching import ChildSpec, LaunchError, interpret, parse_launch_arguments
 from dyn_nodes.nodes.ending import EndWatch, stop_signals
 from dyn_nodes.nodes.machines import shared_machines
-from dyn_nodes.nodes.running import REFUSED, NotNeeded, RunFailed, RunOver, keep_memory, refuse, warn_of_wall_clock
+from dyn_nodes.nodes.running import (
+    START_ERRORS,
+    NotNeeded,
+    RunFailed,
+    RunOver,
+    keep_memory,
+    print_failure,
+    warn_of_wall_clock,
+)
 
 NAME = 'composition_node'
 SEPARATE = ('viewer_node', NAME)
@@ -44,8 +52,8 @@ def split_arguments(words: list[str]) -> tuple[str, list[str], str, list[str]]:
         LaunchError: no launch file.
     """
     cut = words.index('--ros-args') if '--ros-args' in words else len(words)
-    own, ros = words[1:cut], [word for word in words[cut:] if word not in ('--ros-args', '--')]
-    if not own:
+    launch, ros = words[1:cut], [word for word in words[cut:] if word not in ('--ros-args', '--')]
+    if not launch:
         raise LaunchError('expected a launch file and its arguments, found none')
     namespace, shared = '', []
     pairs = iter(ros)
@@ -55,7 +63,7 @@ def split_arguments(words: list[str]) -> tuple[str, list[str], str, list[str]]:
             namespace = value.removeprefix('__ns:=') if value.startswith('__ns:=') else namespace
         else:
             shared += [flag, value]
-    return own[0], own[1:], namespace, shared
+    return launch[0], launch[1:], namespace, shared
 
 
 def nodes_of(path: str, arguments: list[str], namespace: str) -> list[ChildSpec]:
@@ -64,8 +72,8 @@ def nodes_of(path: str, arguments: list[str], namespace: str) -> list[ChildSpec]
     Raises:
         LaunchError: the file or its arguments are wrong, or there is no such node in it.
     """
-    given = {**parse_launch_arguments(arguments), 'compose': 'false'}
-    description = interpret(Path(path), given, namespace=namespace)
+    values = {**parse_launch_arguments(arguments), 'compose': 'false'}
+    description = interpret(Path(path), values, namespace=namespace)
     specs = [spec for spec in description.children if spec.executable and spec.executable not in SEPARATE]
     if not specs:
         raise LaunchError('expected nodes of this package to compose, found none', path)
@@ -86,10 +94,10 @@ def make_node(spec: ChildSpec, shared: list[str]) -> Any:
         NotNeeded: the machine leaves it nothing to do.
     """
     words = list(spec.arguments)
-    own = words[words.index('--ros-args') + 1 :] if '--ros-args' in words else []
+    options = words[words.index('--ros-args') + 1 :] if '--ros-args' in words else []
     try:
-        return class_of(spec.executable)(cli_args=['--ros-args', *shared, *own], use_global_arguments=False)
-    except (*REFUSED, RCLInvalidROSArgsError) as error:
+        return class_of(spec.executable)(cli_args=['--ros-args', *shared, *options], use_global_arguments=False)
+    except (*START_ERRORS, RCLInvalidROSArgsError) as error:
         raise ValueError(f'{spec.executable}: {error}') from error
 
 
@@ -104,7 +112,7 @@ def run_all(nodes: list[Any], signals: list[int]) -> int:
             while not signals and time.monotonic() < until:
                 executor.spin_once(timeout_sec=LONGEST_WAIT)
     except RunFailed as error:
-        return refuse(NAME, error)
+        return print_failure(NAME, error)
     except RunOver:
         pass
     return 1 if any(getattr(node, 'failure', '') for node in nodes) else 0
@@ -134,7 +142,7 @@ def live(specs: list[ChildSpec], shared: list[str], signals: list[int]) -> int:
     except ValueError as error:
         if are_made:
             raise
-        return refuse(NAME, error)
+        return print_failure(NAME, error)
     except Exception:
         names = ', '.join(spec.executable for spec in specs)
         print(f'{NAME}: an exception in one of its nodes ends all of them ({names})', file=sys.stderr, flush=True)

@@ -51,13 +51,13 @@ def level_byte(level: int) -> Any:
     return type(DiagnosticStatus().level)([level]) if isinstance(DiagnosticStatus().level, bytes) else level
 
 
-def status_message(node: Any, what: str, health: Health) -> Any:
+def status_message(node: Any, subject: str, health: Health) -> Any:
     """Return a DiagnosticStatus named `<node>: <what>`."""
     name = node.get_fully_qualified_name().lstrip('/')
     pairs = [KeyValue(key=key, value=value) for key, value in {**health.values, **health.more()}.items()]
     status = DiagnosticStatus()
     status.level = level_byte(health.level)
-    status.name, status.message, status.hardware_id, status.values = f'{name}: {what}', health.text, name, pairs
+    status.name, status.message, status.hardware_id, status.values = f'{name}: {subject}', health.text, name, pairs
     return status
 
 
@@ -96,13 +96,13 @@ class DiagnosticsPublisher:
             time: of the node's choice of clock, which paces, s.
             stamp: of the message, s; `time` where not given.
         """
-        health = {what: source() for what, source in self.sources.items()}
+        health = {subject: source() for subject, source in self.sources.items()}
         neighbours = getattr(self.node, 'neighbours', None)
-        if neighbours is not None and (found := neighbours.health()) is not None:
-            health['neighbours'] = found
+        if neighbours is not None and (status := neighbours.health()) is not None:
+            health['neighbours'] = status
         if (messages := self._messages()) is not None:
             health['messages'] = messages
-        levels = {what: item.level for what, item in health.items()}
+        levels = {subject: item.level for subject, item in health.items()}
         due = (
             self.last_published is None
             or time < self.last_published
@@ -113,7 +113,7 @@ class DiagnosticsPublisher:
         self.last_published, self._levels = time, levels
         array = DiagnosticArray()
         array.header.stamp = stamp_of(time if stamp is None else stamp)
-        array.status = [status_message(self.node, what, item) for what, item in health.items()]
+        array.status = [status_message(self.node, subject, item) for subject, item in health.items()]
         if array.status:
             array.status[0].values = [*self._machine, *array.status[0].values]
         self.publisher.publish(array)

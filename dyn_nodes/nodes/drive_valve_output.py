@@ -62,8 +62,8 @@ class DriveValveOutput:
     def _on_levers(self, msg: Any) -> None:
         try:
             volts = commands.voltages(msg, self.names, self._limits, TOPIC)
-        except commands.RefusedError as refused:
-            self.node.refuse(refused)
+        except commands.RejectedError as error:
+            self.node.reject(error)
             return
         self._levers, self._levers_at = volts, self.node.time
         self._waits &= np.abs(volts[self.valves.places]) > self.valves.dead_volts
@@ -78,8 +78,8 @@ class DriveValveOutput:
     @property
     def waiting(self) -> list[str]:
         """Names of valves of wheels and tracks whose deflected levers do not act before they have been neutral."""
-        places = self.valves.places[self._waits]
-        return [self.names[place] for place in places if self._levers[place] != 0.0]
+        indices = self.valves.places[self._waits]
+        return [self.names[index] for index in indices if self._levers[index] != 0.0]
 
     def is_due(self, stamp: int) -> bool:
         """Return whether an instant, ns, has its command."""
@@ -95,8 +95,8 @@ class DriveValveOutput:
         """
         now = self.node.time
         since, self._time = 0.0 if self._time is None else now - self._time, now
-        silent = not 0.0 <= now - self._levers_at <= self.node.values['cmd_vel_timeout']
-        self._volts[:] = 0.0 if silent else self._levers
+        timed_out = not 0.0 <= now - self._levers_at <= self.node.values['cmd_vel_timeout']
+        self._volts[:] = 0.0 if timed_out else self._levers
         if reference is not None and not resting:
             speeds = self.motion.about_axles(state.velocity)
             efforts = None if state.effort is None else self.motion.about_axles(state.effort)

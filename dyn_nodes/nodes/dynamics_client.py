@@ -42,13 +42,13 @@ class DynamicsClient:
         """True where the dynamics node offers to be paused."""
         return bool(self._pause.service_is_ready())
 
-    def run(self, what: str, done: Callable[[], None]) -> None:
+    def run(self, action: str, done: Callable[[], None]) -> None:
         """Pause, play, step or reset; `done` is called when it has been done."""
-        if what in ('pause', 'play'):
-            self._call(self._pause, SetBool.Request(data=what == 'pause'), done)
-        elif what == 'step':
+        if action in ('pause', 'play'):
+            self._call(self._pause, SetBool.Request(data=action == 'pause'), done)
+        elif action == 'step':
             self._call(self._step, Trigger.Request(), done)
-        elif what == 'reset':
+        elif action == 'reset':
             self._call(self._reset, Trigger.Request(), done)
 
     def _call(self, client: Any, request: Any, done: Callable[[], None]) -> None:
@@ -90,9 +90,9 @@ class DynamicsClient:
         if self._asked is not None and not self._asked.done():
             return
         self._asked = self._get.call_async(GetParameters.Request(names=list(WATCHED)))
-        self._asked.add_done_callback(self._told)
+        self._asked.add_done_callback(self._store_parameters)
 
-    def _told(self, future: Any) -> None:
+    def _store_parameters(self, future: Any) -> None:
         if future.result() is None:
             return
         for name, value in zip(WATCHED, future.result().values):

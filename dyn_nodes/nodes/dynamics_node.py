@@ -37,7 +37,7 @@ from dyn_nodes.nodes.instants import Match
 from dyn_nodes.nodes.joint_targets import JointTargets
 from dyn_nodes.nodes.linear_service import LinearizeService
 from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of, moving, robot_of_team
-from dyn_nodes.nodes.neighbours import Neighbours, require_silence
+from dyn_nodes.nodes.neighbours import Neighbours, require_no_publisher
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import Pacer
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
@@ -96,7 +96,7 @@ class DynamicsNode(OverridableNode):
         self.answers = self.values['partner'] == 'lockstep'
         self.waits = self.answers or any(held)
         self.lockstep = is_lockstep(self.values)
-        self.refusals = commands.Refusals()
+        self.rejections = commands.Rejections()
         exact = self.monolithic and self.answers and not self.paced
         periods = self.values['command_period'], self.values['exchange_period']
         self._command_due = Every('command_period', *periods, exact)
@@ -112,12 +112,12 @@ class DynamicsNode(OverridableNode):
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
         self._passive = self.machine.idle_joints
         self._bounds = Bounds.of(self.machine, self.plant.joints)
-        require_silence(self)
+        require_no_publisher(self)
         self._create_topics(held, fixed)
         self.neighbours = Neighbours(self, is_source=True)
         self._create_services()
         self.pacer = Pacer(self)
-        self.health = DynamicsHealth(self.pacer, self.refusals, self.levels)
+        self.health = DynamicsHealth(self.pacer, self.rejections, self.levels)
         self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
         self.add_on_set_parameters_callback(self._on_parameters)
         self._publish_description()
@@ -126,17 +126,17 @@ class DynamicsNode(OverridableNode):
                 f'exchange_period {self.values["exchange_period"]:g} s: the split of a hydraulic machine by topics is '
                 f'tested up to {LONGEST_EXCHANGE:g} s; beyond that it may oscillate'
             )
-        stands = f'{len(self.machine.ground_contacts)} contacts, {self.values["contact_model"]} ground'
+        support = f'{len(self.machine.ground_contacts)} contacts, {self.values["contact_model"]} ground'
         self.get_logger().info(
             f'{self.machine.name}: {self.plant.system.nv} degrees of freedom, '
-            f'{"held by constraints" if self.machine.needs_constraints else stands}, '
+            f'{"held by constraints" if self.machine.needs_constraints else support}, '
             f'{self.values["mode"]}, {self.values["actuation"]}'
         )
         self._hold_at_start()
         self.pacer.start()
 
     @property
-    def has_begun(self) -> bool:
+    def has_started(self) -> bool:
         """Simulated time has started."""
         return self.pacer.started
 
@@ -254,7 +254,7 @@ class DynamicsNode(OverridableNode):
             self.update_diagnostics()
         if self.due('imu_period'):
             self.imu.publish()
-        self.grasps.begin_instant()
+        self.grasps.start_instant()
         if self.grasps.held and not self.answers:
             self._commanded()
         self.joint_states.publish()
@@ -263,9 +263,9 @@ class DynamicsNode(OverridableNode):
         """Publish health if due: by the wall clock in real time, which a slow run must not make rare."""
         self.diagnostics.update(time.monotonic() if self.paced else self.plant.time, self.plant.time)
 
-    def report_silence(self) -> None:
+    def report_timeout(self) -> None:
         """Publish health at once where the partner has stopped or resumed: simulated time cannot pace this."""
-        if self.health.silence_changed():
+        if self.health.timeout_changed():
             self.update_diagnostics()
 
     @property
@@ -374,10 +374,10 @@ class DynamicsNode(OverridableNode):
         if not self.machine.initial.moves:
             self.hold()
 
-    def refuse(self, refused: commands.RefusedError) -> None:
+    def reject(self, error: commands.RejectedError) -> None:
         """Count and report a command that is not used."""
-        self.refusals.add(refused, self.pacer.now())
-        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+        self.rejections.add(error, self.pacer.now())
+        self.get_logger().warn(f'refused: {error}', throttle_duration_sec=1.0)
         self.update_diagnostics()
 
     def _on_joint_command(self, msg: Any) -> None:
@@ -392,8 +392,8 @@ class DynamicsNode(OverridableNode):
             else:
                 self._bounds.check_positions('joint_command', first)
                 self._bounds.check_velocities('joint_command', second)
-        except commands.RefusedError as refused:
-            self.refuse(refused)
+        except commands.RejectedError as error:
+            self.reject(error)
             if is_answer:  # no other answer to this instant will come: the safe state takes its place
                 self.hold()
                 self._commanded()
@@ -415,7 +415,7 @@ class DynamicsNode(OverridableNode):
         return bool(self.grasps.held) and self._efforts_of == self.plant.ticks
 
     def _answers_now(self, msg: Any) -> bool:
-        """Return whether a command belongs to the present instant. Raises RefusedError: it belongs to none."""
+        """Return whether a command belongs to the present instant. Raises RejectedError: it belongs to none."""
         stamp = nanoseconds_of_stamp(msg.header.stamp)
         match = self.pacer.instants.match(stamp)
         if match is Match.NOW:
@@ -428,7 +428,7 @@ class DynamicsNode(OverridableNode):
             commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
             now = nanoseconds_of(self.plant.time) / NANO
             text = f'joint_command: expected the stamp of joint_states, {now:.6f} s, found {stamp / NANO:.6f} s'
-            raise commands.RefusedError('stamp', f'{text} (other software: set partner to external)')
+            raise commands.RejectedError('stamp', f'{text} (other software: set partner to external)')
         if self.paced:
             self.pacer.earlier_command()
         return False
@@ -438,8 +438,8 @@ class DynamicsNode(OverridableNode):
             volts = commands.voltages(msg, [a.name for a in self.machine.actuators], self._voltage_limits)
             if self.answers and not self._volts_answer_now(stamp_of_volts(msg)):
                 return
-        except commands.RefusedError as refused:
-            self.refuse(refused)
+        except commands.RejectedError as error:
+            self.reject(error)
             return
         self.plant.set_inputs(dict(zip(self._voltage_names, volts)))
         self.commands += 1
@@ -448,7 +448,7 @@ class DynamicsNode(OverridableNode):
     def _volts_answer_now(self, stamp: int | None) -> bool:
         """Return whether volts belong to the present instant, as those do that give none.
 
-        Raises RefusedError where they answer an instant that asks for none.
+        Raises RejectedError where they answer an instant that asks for none.
         """
         self._command_due.check_answered('valve_commands', stamp)
         match = Match.NOW if stamp is None else self.pacer.instants.match(stamp)
@@ -460,7 +460,7 @@ class DynamicsNode(OverridableNode):
         try:
             self.plant.set_payload(checked_payload(self.machine, float(msg.data)))
         except ParameterError as error:
-            self.refuse(commands.RefusedError('payload', str(error)))
+            self.reject(commands.RejectedError('payload', str(error)))
             return
         self.publish_events()
 

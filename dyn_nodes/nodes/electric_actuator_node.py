@@ -26,7 +26,7 @@ class ElectricActuatorNode(ActuatorNode):
     content = 'the current'
     neutral = 'motors to 0 V'
 
-    def _refuse_other_machines(self) -> None:
+    def _check_machine(self) -> None:
         if not electric_motors(self.machine.actuators):
             raise ParameterError(f'machine {self.machine.name!r} has no electric motors')
 

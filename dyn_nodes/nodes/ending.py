@@ -123,7 +123,7 @@ class EndWatch:
         self._read, self._write = -1, -1
         self._saved = -1
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Count from now on, as after a signal."""
         if self._write >= 0:
             with contextlib.suppress(OSError):

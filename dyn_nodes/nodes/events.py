@@ -67,8 +67,8 @@ def _number(value: Any) -> str:
 
 def words(event: Event) -> str:
     """Return one line for people."""
-    known = _WORDS.get(event.kind)
-    return known(event.details, f'at t = {event.time:.3f} s') if known else str(event.details.get('text', ''))
+    describe = _WORDS.get(event.kind)
+    return describe(event.details, f'at t = {event.time:.3f} s') if describe else str(event.details.get('text', ''))
 
 
 def _relief(details: Any, at: str) -> str:

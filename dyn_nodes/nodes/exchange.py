@@ -8,15 +8,15 @@ from typing import Any
 from dyn_nodes.middleware import DurabilityPolicy, HistoryPolicy, QoSProfile
 from dyn_nodes.model import Machine
 from dyn_nodes.model.problems import did_you_mean
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of
 
 DEPTH_REALTIME, DEPTH_PACED = 10, 5000
-LOCKSTEP_PATIENCE = 5.0
+LOCKSTEP_TIMEOUT = 5.0
 """Wall time, s, that a missing message of a lockstep exchange may at least take before it is called silence: a loaded
 computer must not put an error into a run that is otherwise a function of simulated time alone."""
-SOURCE_PATIENCE = 0.5 * LOCKSTEP_PATIENCE
+SOURCE_TIMEOUT = 0.5 * LOCKSTEP_TIMEOUT
 """The same for a node in the middle of the chain, which must notice first that its own source has gone, s."""
 WATCH_PERIOD = 0.05
 GRID = 1e-6
@@ -119,7 +119,7 @@ class Every:
         return round(nanoseconds / self.exchange) % self.ticks == 0
 
     def check_answered(self, topic: str, nanoseconds: int | None) -> None:
-        """Raise RefusedError where a command answers an instant that asks for none: the periods of two nodes differ.
+        """Raise RejectedError where a command answers an instant that asks for none: the periods of two nodes differ.
 
         Args:
             topic: of the command.
@@ -129,7 +129,7 @@ class Every:
             return
         seconds = nanoseconds / NANO
         if abs(seconds - self.seconds * round(seconds / self.seconds)) > GRID:
-            raise RefusedError(
+            raise RejectedError(
                 'wrong period',
                 f'{topic}: expected commands at multiples of {self.name} {self.seconds:g} s, found one for '
                 f't = {seconds:.9g} s: its source has another {self.name} or exchange_period',
@@ -155,19 +155,19 @@ def valve_order(machine: Machine, names: Sequence[str]) -> list[int]:
     """
     if not machine.actuators:
         raise ParameterError(f'machine {machine.name!r} has no hydraulic actuators')
-    places = {actuator.joint: k for k, actuator in enumerate(machine.actuators)}
-    places.update({actuator.name: k for k, actuator in enumerate(machine.actuators)})
+    indices = {actuator.joint: k for k, actuator in enumerate(machine.actuators)}
+    indices.update({actuator.name: k for k, actuator in enumerate(machine.actuators)})
     wanted = [name for name in names if name]
     order = []
     for name in wanted:
-        if name not in places:
-            known = [actuator.name for actuator in machine.actuators]
+        if name not in indices:
+            accepted = [actuator.name for actuator in machine.actuators]
             raise ParameterError(
-                f"parameter 'joints': expected actuators or their joints, found {did_you_mean(name, known)}"
+                f"parameter 'joints': expected actuators or their joints, found {did_you_mean(name, accepted)}"
             )
-        if places[name] in order:
+        if indices[name] in order:
             raise ParameterError(f"parameter 'joints': expected each actuator once, found {name!r} again")
-        order.append(places[name])
+        order.append(indices[name])
     return order or list(range(len(machine.actuators)))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from dyn_nodes.middleware import Clock, ClockType, drive_clock
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD, is_simulated
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT, WATCH_PERIOD, is_simulated
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
@@ -19,35 +19,36 @@ class FollowerHealth:
 
     Args:
         node: the node.
-        silence: what the node does while no joint states come, of a simulation and of a real machine; '' adds nothing.
+        actions: what the node does while no joint states come, of a simulation and of a real machine; '' adds nothing.
     """
 
-    def __init__(self, node: Any, silence: tuple[str, str] = ('', '')) -> None:
-        self.node, self.silence = node, silence
+    def __init__(self, node: Any, actions: tuple[str, str] = ('', '')) -> None:
+        self.node, self.actions = node, actions
 
     @property
-    def patience(self) -> float:
+    def timeout(self) -> float:
         """Wall time without joint states that is called silence, s."""
         timeout = float(self.node.values['command_timeout'])
-        return timeout if self.node.live else max(timeout, LOCKSTEP_PATIENCE)
+        return timeout if self.node.live else max(timeout, LOCKSTEP_TIMEOUT)
 
-    def states_silent(self) -> bool:
+    def states_timed_out(self) -> bool:
         """Return whether joint states have been coming, and have stopped."""
-        return self.node.received > 0 and time.monotonic() - self.node.heard > self.patience
+        return self.node.received > 0 and time.monotonic() - self.node.received_at > self.timeout
 
     def joint_states(self) -> Health:
         """The status `joint_states`."""
         node = self.node
         health = Health(
-            text='receiving joint_states', more=lambda: {'received': str(node.received), **node.state_refusals.values()}
+            text='receiving joint_states',
+            more=lambda: {'received': str(node.received), **node.state_rejections.values()},
         )
         if not node.received:
             health.worse(WARN, 'no joint_states yet')
-        if node.state_refusals.recent(node.now()):
-            health.worse(WARN, f'refused: {node.state_refusals.last}')
-        if self.states_silent():
-            does = self.silence[1 if node.live else 0]
-            health.worse(ERROR, f'no joint_states for {self.patience:g} s' + (f': {does}' if does else ''))
+        if node.state_rejections.recent(node.now()):
+            health.worse(WARN, f'refused: {node.state_rejections.last}')
+        if self.states_timed_out():
+            does = self.actions[1 if node.live else 0]
+            health.worse(ERROR, f'no joint_states for {self.timeout:g} s' + (f': {does}' if does else ''))
         return health
 
 
@@ -90,13 +91,13 @@ class FollowerNode(OverridableNode):
         raise NotImplementedError
 
     def _check_order(self, stamp: int) -> None:
-        """Raise RefusedError for joint states of a real machine that were overtaken on the way."""
+        """Raise RejectedError for joint states of a real machine that were overtaken on the way."""
         if self.live and self.stamp is not None:
-            commands.check_order(self.stamp, stamp, self.health.patience)
+            commands.check_order(self.stamp, stamp, self.health.timeout)
 
-    def _refuse(self, refusals: commands.Refusals, refused: commands.RefusedError) -> None:
-        refusals.add(refused, self.now())
-        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+    def _reject(self, rejections: commands.Rejections, error: commands.RejectedError) -> None:
+        rejections.add(error, self.now())
+        self.get_logger().warn(f'refused: {error}', throttle_duration_sec=1.0)
         self.update_diagnostics()
 
 
@@ -105,22 +106,22 @@ class CommandingNode(FollowerNode):
 
     Attributes:
         received, sent: joint states taken, commands given.
-        silent: joint states have stopped.
-        heard: time at which the newest stamp came, steady clock, s.
-        refusals, state_refusals: of commands to it, of joint states.
+        timed_out: joint states have stopped.
+        received_at: time at which the newest stamp came, steady clock, s.
+        rejections, state_rejections: of commands to it, of joint states.
         reader: set by the node before time begins.
     """
 
     reader: JointStateReader
-    silence = ''
+    actions = ''
     """Behaviour while no joint states of a real machine come; for messages."""
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)
         self.received = self.sent = 0
-        self.silent = False
-        self.heard = time.monotonic()
-        self.refusals, self.state_refusals = commands.Refusals(), commands.Refusals()
+        self.timed_out = False
+        self.received_at = time.monotonic()
+        self.rejections, self.state_rejections = commands.Rejections(), commands.Rejections()
         self._state: tuple[Any, Any] | None = None
 
     @property
@@ -130,11 +131,11 @@ class CommandingNode(FollowerNode):
 
     def check_timeouts(self) -> None:
         """Report joint states that are missing."""
-        silent = self.health.states_silent()
-        if silent and not self.silent and self.live:
-            self.get_logger().error(f'no joint_states for {self.health.patience:g} s: {self.silence}')
-        changed, self.silent = silent != self.silent, silent
-        if silent and self.live:
+        timed_out = self.health.states_timed_out()
+        if timed_out and not self.timed_out and self.live:
+            self.get_logger().error(f'no joint_states for {self.health.timeout:g} s: {self.actions}')
+        changed, self.timed_out = timed_out != self.timed_out, timed_out
+        if timed_out and self.live:
             self._on_timeout_tick()
         if changed or not self.lockstep:
             self.update_diagnostics()
@@ -147,15 +148,15 @@ class CommandingNode(FollowerNode):
                 drive_clock(self, stamp)
             state = self.reader.read(msg)
             further = self._read_further(msg, stamp)
-        except commands.RefusedError as refused:
-            self._refuse(self.state_refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.state_rejections, error)
             return
         before, self.stamp, self._state = self.stamp, stamp, state
         self.received += 1
         since = self._take_up(before, stamp, further)
         if stamp != before or not self.live:  # an old message again is no news of a real machine
-            self.heard = time.monotonic()
-            self.silent = self.silent and not self.live  # of a simulation the watch reports it
+            self.received_at = time.monotonic()
+            self.timed_out = self.timed_out and not self.live  # of a simulation the watch reports it
         if stamp == before:
             self._repeat()
         else:
@@ -168,7 +169,7 @@ class CommandingNode(FollowerNode):
             self._restart(before, further)
         elif since < 0.0:
             self._set_back(further, -since)
-        elif since > self.health.patience and (self.silent or self.live):
+        elif since > self.health.timeout and (self.timed_out or self.live):
             # of a real machine also where the clock of the stamps was set: a trajectory must not jump with it
             self._resume(further, since)
         else:
@@ -186,7 +187,7 @@ class CommandingNode(FollowerNode):
         """Called at every look while no joint states of a real machine come."""
 
     def _read_further(self, msg: Any, stamp: int) -> Any:
-        """Return what else of a message is needed. Raises RefusedError."""
+        """Return what else of a message is needed. Raises RejectedError."""
 
     def _restart(self, before: int | None, further: Any) -> None:
         """Begin at the joint states that have come: the first ones, or a simulation went back from `before`, ns."""

@@ -25,7 +25,7 @@ Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 JointState = message('sensor_msgs/msg/JointState')
 
 
-def refuse_closed_loops(machine: Machine) -> None:
+def reject_closed_loops(machine: Machine) -> None:
     """Raise ParameterError for a machine with constraints: the prediction moves each joint by its drive alone."""
     if machine.constraints:
         names = ', '.join(constraint.name for constraint in machine.constraints)
@@ -35,11 +35,11 @@ def refuse_closed_loops(machine: Machine) -> None:
         )
 
 
-def refuse_motors(machine: Machine, order: Sequence[int]) -> None:
+def reject_motors(machine: Machine, order: Sequence[int]) -> None:
     """Raise ParameterError for actuators (places in the machine) whose steady speed is not that of a valve's oil."""
     actuators = [machine.actuators[k] for k in order]
     oil = oil_actuators(actuators)
-    names = ', '.join(own.name for own in actuators if own not in oil)
+    names = ', '.join(actuator.name for actuator in actuators if actuator not in oil)
     if names:
         raise ParameterError(
             f'machine {machine.name!r}: the governor predicts the speeds that valves give, '
@@ -58,7 +58,7 @@ class ValveCommands:
         topic: of what is let through; what is wanted comes on the same with `_in`.
         kind: of the messages.
         rate: parameter with the rate of the law.
-        looks: what is given at neutral depends on what is measured.
+        follows_measurements: what is given at neutral depends on what is measured.
         names: of the levers.
         limits: (m,) of the commands.
 
@@ -67,13 +67,16 @@ class ValveCommands:
     """
 
     topic, kind, rate = 'valve_commands', Float64MultiArray, 'rate'
-    looks = False
+    follows_measurements = False
 
     def __init__(self, machine: Machine, joints: Sequence[str]) -> None:
         self._order = valve_order(machine, joints)
-        refuse_motors(machine, self._order)
-        own = [machine.actuators[k] for k in self._order]
-        self.names, self.limits = tuple(valve.name for valve in own), np.array([valve.command_limit for valve in own])
+        reject_motors(machine, self._order)
+        valves = [machine.actuators[k] for k in self._order]
+        self.names, self.limits = (
+            tuple(valve.name for valve in valves),
+            np.array([valve.command_limit for valve in valves]),
+        )
         self._out = volts_message(self.names)
 
     def stops(self, machine: Machine, monitor: StabilityMonitor, settings: Any) -> StopPredictor:
@@ -81,11 +84,11 @@ class ValveCommands:
         return StopPredictor(machine, self._order, monitor, settings)
 
     def read(self, msg: Any) -> Array:
-        """Return what a message wants (m,). Raises RefusedError."""
+        """Return what a message wants (m,). Raises RejectedError."""
         return commands.voltages(msg, self.names, self.limits, f'{self.topic}_in')
 
     def stamp_of(self, msg: Any) -> int | None:
-        """Return the instant that a message answers, ns; None where it gives none. Raises RefusedError."""
+        """Return the instant that a message answers, ns; None where it gives none. Raises RejectedError."""
         return stamp_of_volts(msg)
 
     def are_neutral(self, wanted: Array) -> bool:
@@ -110,7 +113,7 @@ class EffortCommands:
     """
 
     topic, kind, rate = 'joint_command', JointState, 'jerk'
-    looks = True
+    follows_measurements = True
 
     def __init__(self, machine: Machine, joints: Sequence[str]) -> None:
         try:
@@ -119,8 +122,8 @@ class EffortCommands:
             raise ParameterError(str(error)) from None
         wanted = [name for name in joints if name] or list(drives.joints)
         if sorted(wanted) != sorted(drives.joints):
-            expected, found = ', '.join(drives.joints), ', '.join(wanted)
-            raise ParameterError(f"parameter 'joints': expected all of {expected} in some order, found {found}")
+            expected, received = ', '.join(drives.joints), ', '.join(wanted)
+            raise ParameterError(f"parameter 'joints': expected all of {expected} in some order, found {received}")
         self._order = [drives.joints.index(name) for name in wanted]
         self.names, self.limits = tuple(wanted), drives.greatest[self._order]
         self._out = JointState(name=wanted)
@@ -134,11 +137,11 @@ class EffortCommands:
         return EffortPredictor(machine, self._order, monitor, settings)
 
     def read(self, msg: Any) -> Array:
-        """Return what a message wants (m,). Raises RefusedError."""
+        """Return what a message wants (m,). Raises RejectedError."""
         topic = f'{self.topic}_in'
         kind, efforts, _ = commands.joint_values(msg, self.names, self.limits, topic)
         if kind != 'effort':
-            raise commands.RefusedError('no efforts', f'{topic}: expected efforts, found positions or velocities')
+            raise commands.RejectedError('no efforts', f'{topic}: expected efforts, found positions or velocities')
         return efforts
 
     def stamp_of(self, msg: Any) -> int | None:
@@ -162,5 +165,5 @@ class EffortCommands:
         return self._out
 
 
-CHANNELS = {own.topic: own for own in (ValveCommands, EffortCommands)}
+CHANNELS = {channel.topic: channel for channel in (ValveCommands, EffortCommands)}
 """By the parameter `output`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.exchange import command_qos
 from dyn_nodes.nodes.grasp_messages import (
     Float64MultiArray,
@@ -51,15 +51,15 @@ class GraspExchange:
     ) -> None:
         self.node, self.plant, self.world, self.answered = node, plant, world, answered
         self.held = tuple(name for name in held if name)
-        known = [hand.name for hand in plant.machine.grasps]
+        hands = [hand.name for hand in plant.machine.grasps]
         for name in self.held:
-            if name not in known:
+            if name not in hands:
                 text = (
-                    f"parameter 'held': expected hands of {plant.machine.name!r} ({', '.join(known)}), found {name!r}"
+                    f"parameter 'held': expected hands of {plant.machine.name!r} ({', '.join(hands)}), found {name!r}"
                 )
                 raise ParameterError(text)
         qos, last = command_qos(bool(self.held)), command_qos(True)
-        self._states = {name: node.create_publisher(Odometry, f'grasp_states/{name}', last) for name in known}
+        self._states = {name: node.create_publisher(Odometry, f'grasp_states/{name}', last) for name in hands}
         self._mobilities = {
             name: node.create_publisher(Float64MultiArray, f'grasp_mobility/{name}', last) for name in self._states
         }
@@ -71,7 +71,7 @@ class GraspExchange:
         self.topics = tuple(node.resolve_topic_name(f'grasp_wrenches/{name}') for name in self.held)
         self._waiting: set[str] = set()
 
-    def begin_instant(self) -> None:
+    def start_instant(self) -> None:
         """Publish how the hands move now; wrenches of this instant are waited for from here on."""
         self._waiting = set(self.held)
         self.publish_states()
@@ -99,8 +99,8 @@ class GraspExchange:
                 wrench = read_wrench(topic, msg, self.world)
                 if name in self.held and not self._is_of_now(topic, msg):
                     return
-            except RefusedError as refused:
-                self.node.refuse(refused)
+            except RejectedError as error:
+                self.node.reject(error)
                 return
             if name not in self.held:
                 self.plant.hands.set_wrench(name, wrench)
@@ -113,9 +113,9 @@ class GraspExchange:
         return read
 
     def _is_of_now(self, topic: str, msg: Any) -> bool:
-        """Return whether a wrench answers the present instant. Raises RefusedError: it is of an instant to come."""
+        """Return whether a wrench answers the present instant. Raises RejectedError: it is of an instant to come."""
         stamp, now = nanoseconds_of_stamp(msg.header.stamp), nanoseconds_of(self.plant.time)
         if stamp > now:
             text = f'{topic}: expected the stamp of grasp_states, {now / NANO:.6f} s, found {stamp / NANO:.6f} s'
-            raise RefusedError('stamp', text)
+            raise RejectedError('stamp', text)
         return stamp == now

@@ -21,7 +21,7 @@ from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
 from dyn_nodes.monitor.sensors import world_up
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.diagnostics import WARN, Health
 from dyn_nodes.nodes.exchange import data_qos
 from dyn_nodes.nodes.parameters import ParameterError
@@ -46,7 +46,7 @@ LEAST_LIMIT = 1.0
 """Least speed limit, percent: to Nav2 a limit of 0 is none."""
 ANEW = 0.02, 0.3
 """Change of the payload, over the greater one, and of gravity, m/s2, with which a trajectory is judged again."""
-GOES_ON = 0.95
+LEAST_PACE = 0.95
 """Pace of what is left of a trajectory below which the arm is stopped."""
 UP_TIME = 2.0
 """Time constant with which a specific force gives the direction of gravity where an IMU gives no orientation, s."""
@@ -78,14 +78,17 @@ class GripLimiting:
         machine: Machine = node.machine
         motion: WheelMotion = node.motion
         self.machine, self.motion, self.arm = machine, motion, arm
-        own = self.values['grip.friction_by_constraint']
+        friction = self.values['grip.friction_by_constraint']
         try:
-            self.model = GripModel(machine, motion.base, own if own > 0.0 else np.inf)
+            self.model = GripModel(machine, motion.base, friction if friction > 0.0 else np.inf)
         except GripModelError as error:
             raise ParameterError(f"parameter 'grip.mode': {error}") from None
-        self._arm_places = [self.model.joints.index(name) for name in arm]
+        self._arm_indices = [self.model.joints.index(name) for name in arm]
         joints = [machine.joint(name) for name in arm]
-        self._arm_stops = np.array([own.lower for own in joints]), np.array([own.upper for own in joints])
+        self._arm_stops = (
+            np.array([friction.lower for friction in joints]),
+            np.array([friction.upper for friction in joints]),
+        )
         self.governor = GripGovernor(self.model, constraint=motion.base.constraint)
         self.tune()
         self.governor.acts = self.values['grip.mode'] == 'limit'
@@ -93,8 +96,8 @@ class GripLimiting:
         motion.drive.governor = self.governor
         motion.load = self.model.planar if self.governor.acts else None
         mount = machine.payload
-        given = self.values['payload']
-        self.payload = given if given >= 0.0 else 0.0 if mount is None else mount.mass
+        mass = self.values['payload']
+        self.payload = mass if mass >= 0.0 else 0.0 if mount is None else mount.mass
         self._ground = self._gravity_on_ground()
         self.twist_out = node.create_publisher(TwistStamped, 'cmd_vel_governed', data_qos(not node.paced))
         self._twist = TwistStamped()
@@ -150,8 +153,8 @@ class GripLimiting:
         if arm is not None:
             self._judge_again(now, positions, velocities, arm)
         coming = [] if arm is None else arm.coming(now, COMING)
-        self.governor.halts = is_astray(positions, self._arm_places, coming)
-        postures = joint_states(positions, velocities, self._arm_places, coming)
+        self.governor.halts = is_astray(positions, self._arm_indices, coming)
+        postures = joint_states(positions, velocities, self._arm_indices, coming)
         try:
             self.model.place(*postures, self._angles(positions), self.payload, self.gravity())
         except GripModelError:
@@ -170,11 +173,11 @@ class GripLimiting:
         self._judged = self.payload, self.gravity()
         trajectory, since = lasting
         pace = self.pace.of(trajectory, positions, self._angles(positions), np.zeros(3), *self._judged, since)
-        if pace.factor >= GOES_ON:
+        if pace.factor >= LEAST_PACE:
             return
         self._pace, self._stopped = f'{pace.text}, as load and ground are now', True
         if self.governor.acts:
-            here, rates = positions[self._arm_places], velocities[self._arm_places]
+            here, rates = positions[self._arm_indices], velocities[self._arm_indices]
             self.stopped += 1
             arm.follow(stopping(self.arm, here, rates, self._arm_stops), now, here, rates)
 
@@ -223,9 +226,9 @@ class GripLimiting:
             velocities: of all movable joints.
 
         Raises:
-            RefusedError: they cannot, however slow; or it would have to be slowed and the arm moves.
+            RejectedError: they cannot, however slow; or it would have to be slowed and the arm moves.
         """
-        here, rates = positions[self._arm_places], velocities[self._arm_places]
+        here, rates = positions[self._arm_indices], velocities[self._arm_indices]
         whole = trajectory.for_joints(self.arm).starting_from(here, rates)
         state = positions, self._angles(positions), self.motion.drive.twist
         pace = self.pace.of(whole, *state, self.payload, self.gravity())
@@ -238,18 +241,18 @@ class GripLimiting:
         if not pace.factor >= SLOWEST:
             self._pace = f'{pace.text}, however slow'
             if acts:
-                raise RefusedError('ground', f'joint_trajectory: {self._pace}')
+                raise RejectedError('ground', f'joint_trajectory: {self._pace}')
         elif acts and np.abs(rates).max() > STILL:
-            raise RefusedError('ground', f'joint_trajectory: {self._pace}, and the arm moves: it goes on as before')
+            raise RejectedError('ground', f'joint_trajectory: {self._pace}, and the arm moves: it goes on as before')
         if not acts:
             return whole
         self.slowed += 1
         return slowed(whole, pace.factor)
 
     def _on_imu(self, msg: Any) -> None:
-        o, felt = msg.orientation, msg.linear_acceleration
+        o, acceleration = msg.orientation, msg.linear_acceleration
         stamp = seconds_of_stamp(msg.header.stamp)
-        force = np.array([felt.x, felt.y, felt.z])
+        force = np.array([acceleration.x, acceleration.y, acceleration.z])
         if msg.orientation_covariance[0] != -1.0:
             quaternion = np.array([o.x, o.y, o.z, o.w])
             if not (np.isfinite(quaternion).all() and np.linalg.norm(quaternion) > 0.5):

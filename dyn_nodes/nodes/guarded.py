@@ -50,9 +50,9 @@ class Guard:
         counts = [
             *dropped.items(),
             *((f'bad stamp {topic}', count) for topic, count in sorted(self.rejected.items())),
-            *((f'failed {what}', count) for what, count in sorted(self.failed.items())),
+            *((f'failed {callback}', count) for callback, count in sorted(self.failed.items())),
         ]
-        values = {what: str(count) for what, count in counts}
+        values = {callback: str(count) for callback, count in counts}
         if self.last:
             values['last'] = self.last
         total = sum(count for _, count in counts)
@@ -61,7 +61,7 @@ class Guard:
         return Health(WARN, f'{total} messages could not be used', values)
 
 
-def _place(error: BaseException) -> str:
+def _location(error: BaseException) -> str:
     """Where an exception was raised: file and line."""
     frames = traceback.extract_tb(error.__traceback__)
     return f'{Path(frames[-1].filename).name}:{frames[-1].lineno}' if frames else 'unknown place'
@@ -134,10 +134,10 @@ class GuardedNode(Node):
     def add_on_set_parameters_callback(self, callback: Any) -> None:
         """Add a guarded callback; where it fails the parameters are refused."""
 
-        def refused(error: Exception) -> Any:
+        def rejected(error: Exception) -> Any:
             return SetParametersResult(successful=False, reason=one_line(error))
 
-        super().add_on_set_parameters_callback(self._guarded('set parameters', callback, refused))
+        super().add_on_set_parameters_callback(self._guarded('set parameters', callback, rejected))
 
     # -- guards ------------------------------------------------------------------------------------------------------
 
@@ -191,7 +191,7 @@ class GuardedNode(Node):
         if is_end or not ok(context=self.context):
             raise error  # once the context is shut down nothing can be published any more
         self.guard.failed[name] += 1
-        self.guard.last_failure = one_line(f'{name}: {type(error).__name__} at {_place(error)}: {error}')
+        self.guard.last_failure = one_line(f'{name}: {type(error).__name__} at {_location(error)}: {error}')
         self._count(self.guard.last_failure, warn=False)
         return instead(error) if instead is not None else None
 

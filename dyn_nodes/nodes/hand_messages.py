@@ -12,7 +12,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand import HandLimits, HandPath, HandPose, Line
 from dyn_nodes.model.rotations import matrix_of_quaternion, quaternion_of_matrix
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.plausible import LARGEST_POSITION, LARGEST_VELOCITY
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 
@@ -24,37 +24,37 @@ NORM = 1e-3
 """Difference of a quaternion's norm from 1 that is taken for round-off."""
 
 
-def check_frame(topic: str, found: str, expected: str) -> None:
-    """Raise RefusedError where a message is in another frame; an empty name is the expected one."""
-    if found not in ('', expected):
-        raise RefusedError(
-            'wrong frame', f'{topic}: header.frame_id: expected {expected!r} or nothing, found {found!r}'
+def check_frame(topic: str, frame: str, expected: str) -> None:
+    """Raise RejectedError where a message is in another frame; an empty name is the expected one."""
+    if frame not in ('', expected):
+        raise RejectedError(
+            'wrong frame', f'{topic}: header.frame_id: expected {expected!r} or nothing, found {frame!r}'
         )
 
 
-def pose_of(pose: Any, topic: str, place: str = 'pose') -> HandPose:
+def pose_of(pose: Any, topic: str, field: str = 'pose') -> HandPose:
     """Return a geometry_msgs/Pose. An orientation of zeros only is no turn, as in a message that was never filled.
 
     Raises:
-        RefusedError: a number that is not finite or beyond any machine, a quaternion that is not of norm 1.
+        RejectedError: a number that is not finite or beyond any machine, a quaternion that is not of norm 1.
     """
     position = np.array([pose.position.x, pose.position.y, pose.position.z], dtype=np.float64)
     turn = pose.orientation
     quaternion = np.array([turn.x, turn.y, turn.z, turn.w], dtype=np.float64)
     if not (np.isfinite(position).all() and np.isfinite(quaternion).all()):
-        raise RefusedError('not finite', f'{topic}: {place}: expected finite numbers')
+        raise RejectedError('not finite', f'{topic}: {field}: expected finite numbers')
     if np.abs(position).max() > LARGEST_POSITION:
-        found = float(np.abs(position).max())
-        raise RefusedError(
-            'out of range', f'{topic}: {place}.position: expected at most {LARGEST_POSITION:g} m, found {found:g}'
+        largest = float(np.abs(position).max())
+        raise RejectedError(
+            'out of range', f'{topic}: {field}.position: expected at most {LARGEST_POSITION:g} m, found {largest:g}'
         )
     if not quaternion.any():
         quaternion[3] = 1.0
     with np.errstate(over='ignore'):
         norm = float(np.linalg.norm(quaternion))
     if not abs(norm - 1.0) <= NORM:
-        raise RefusedError(
-            'out of range', f'{topic}: {place}.orientation: expected a quaternion of norm 1, found {norm:.6g}'
+        raise RejectedError(
+            'out of range', f'{topic}: {field}.orientation: expected a quaternion of norm 1, found {norm:.6g}'
         )
     return HandPose(matrix_of_quaternion(quaternion / norm), position)
 
@@ -63,18 +63,18 @@ def twist_of(msg: Any, topic: str, now: float, timeout: float) -> Array:
     """Return (6,) linear and angular velocity of a geometry_msgs/TwistStamped; a stamp of 0 means now.
 
     Raises:
-        RefusedError: a number that is not finite or beyond any machine, a stamp that is too old.
+        RejectedError: a number that is not finite or beyond any machine, a stamp that is too old.
     """
     parts = [getattr(vector, axis) for vector in (msg.twist.linear, msg.twist.angular) for axis in 'xyz']
     if not all(math.isfinite(value) for value in parts):
-        raise RefusedError(
+        raise RejectedError(
             'not finite', f'{topic}: expected finite numbers, found {", ".join(f"{v:g}" for v in parts)}'
         )
     if max(map(abs, parts)) > LARGEST_VELOCITY:
-        raise RefusedError('out of range', f'{topic}: expected at most {LARGEST_VELOCITY:g} m/s or rad/s')
+        raise RejectedError('out of range', f'{topic}: expected at most {LARGEST_VELOCITY:g} m/s or rad/s')
     stamp = nanoseconds_of_stamp(msg.header.stamp)
     if stamp != 0 and now - stamp / NANO > timeout:
-        raise RefusedError(
+        raise RejectedError(
             'too old', f'{topic}: expected a stamp at most {timeout:g} s old, found {now - stamp / NANO:.3f} s'
         )
     return np.array(parts)
@@ -95,11 +95,11 @@ def path_of(msg: Any, topic: str, frame: str, limits: HandLimits, smooth: bool) 
     as the limits allow. The way to the first pose takes as long as it needs.
 
     Raises:
-        RefusedError: no poses or too many, another frame, bad numbers, times that do not ascend or are too short.
+        RejectedError: no poses or too many, another frame, bad numbers, times that do not ascend or are too short.
     """
     check_frame(topic, msg.header.frame_id, frame)
     if not 1 <= len(msg.poses) <= MOST_POSES:
-        raise RefusedError('wrong size', f'{topic}: poses: expected 1 to {MOST_POSES}, found {len(msg.poses)}')
+        raise RejectedError('wrong size', f'{topic}: poses: expected 1 to {MOST_POSES}, found {len(msg.poses)}')
     poses = []
     for k, each in enumerate(msg.poses):
         check_frame(f'{topic}: poses[{k}]', each.header.frame_id, frame)
@@ -134,7 +134,7 @@ def _durations(msg: Any, topic: str) -> Sequence[float] | None:
     durations = np.diff(times)
     if durations.min() <= 0.0:
         k = int(np.argmin(durations))
-        raise RefusedError(
+        raise RejectedError(
             'bad trajectory',
             f'{topic}: poses[{k}].header.stamp: expected a later time than before, found {durations[k]:.3f} s later',
         )
@@ -143,6 +143,6 @@ def _durations(msg: Any, topic: str) -> Sequence[float] | None:
 
 def fill_pose(msg: Any, pose: HandPose) -> None:
     """Write a pose into a geometry_msgs/PoseStamped."""
-    place, turn = msg.pose.position, msg.pose.orientation
-    place.x, place.y, place.z = pose.position.tolist()
+    position, turn = msg.pose.position, msg.pose.orientation
+    position.x, position.y, position.z = pose.position.tolist()
     turn.x, turn.y, turn.z, turn.w = quaternion_of_matrix(pose.rotation).tolist()

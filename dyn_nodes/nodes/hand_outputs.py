@@ -85,7 +85,7 @@ class VoltageOutput:
 
     def __init__(self, machine: Machine) -> None:
         self.order = [machine.actuators[k] for k in valve_order(machine, [])]
-        self.message = volts_message([own.name for own in self.order])
+        self.message = volts_message([actuator.name for actuator in self.order])
 
     def fill_neutral(self, stamp: int, state: State | None) -> bool:
         """Write 0 V into the message."""
@@ -112,7 +112,7 @@ class ValveOutput(VoltageOutput):
         arm = ArmDynamics(self.hand, (0.0, 0.0, -machine.gravity))
         self.loops = HandValves(follower, arm, machine.actuators, group(values, 'gains', ValveLoopGains))
         arm.model(self.hand.home)  # loads the machine code before time begins
-        self._places = [self.order.index(own) for own in self.loops.actuators]
+        self._indices = [self.order.index(actuator) for actuator in self.loops.actuators]
 
     def restart(self, time: float, posture: Array) -> None:
         """Forget what was measured before."""
@@ -128,10 +128,10 @@ class ValveOutput(VoltageOutput):
 
     def fill(self, stamp: int, time: float, state: State, efforts: Array | None) -> None:
         """Write the voltages of an instant into the message."""
-        places = self.hand.places
-        own = None if efforts is None else efforts[places]
+        indices = self.hand.places
+        measured = None if efforts is None else efforts[indices]
         data = np.zeros(len(self.order))
-        data[self._places] = self.loops.voltages(time, state[0], state[1][places], own)
+        data[self._indices] = self.loops.voltages(time, state[0], state[1][indices], measured)
         self._write(stamp, data.tolist())
 
 
@@ -146,7 +146,7 @@ class MotorOutput(VoltageOutput):
 
     def __init__(self, machine: Machine, follower: HandFollower, values: dict[str, Any]) -> None:
         super().__init__(machine)
-        drives = drive_dynamics(machine, [own.joint for own in self.order])
+        drives = drive_dynamics(machine, [actuator.joint for actuator in self.order])
         servo = MotorServo(machine, self.order, values['command_period'], drives)
         self.loops = HandMotors(follower, servo, group(values, 'motors', MotorLoopGains))
 
@@ -218,14 +218,14 @@ class EffortOutput:
         base = self.follower.base
         self._q[:3], self._q[3:7] = base.position, quaternion_of_matrix(base.rotation)
         self._q[self._positions] = state[0]
-        own = state[0][self._drives], state[1][self._drives]
+        measured = state[0][self._drives], state[1][self._drives]
         try:
-            found = self.servo.efforts(self._q, *own, self.follower.reference)
+            result = self.servo.efforts(self._q, *measured, self.follower.reference)
         except MethodError:
             self.fill_neutral(stamp, state)
             return
         set_stamp(self.message, stamp)
-        self.message.position, self.message.velocity, self.message.effort = [], [], found.tolist()
+        self.message.position, self.message.velocity, self.message.effort = [], [], result.tolist()
 
     def fill_neutral(self, stamp: int, state: State | None) -> bool:
         """Write the joints where they were last into the message; False where that is unknown."""
@@ -238,8 +238,8 @@ class EffortOutput:
 
 
 def _gains(values: dict[str, Any]) -> LoopGains:
-    own = group(values, 'motors', MotorLoopGains)
-    return LoopGains(own.bandwidth, own.damping_ratio, own.null_bandwidth)
+    gains = group(values, 'motors', MotorLoopGains)
+    return LoopGains(gains.bandwidth, gains.damping_ratio, gains.null_bandwidth)
 
 
 def whole_body_of(hand: HandKinematics, values: dict[str, Any]) -> WholeBodyFollower:

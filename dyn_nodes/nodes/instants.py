@@ -45,7 +45,7 @@ class InstantQueue(Generic[Command]):
     that asks for a command. Its source sends commands in the order of their instants. So one of an earlier instant than
     those that are kept shows that time went back, and these are dropped; so are they when the instants go back.
 
-    The present instant *waits* from `begin` on, where it asks for a command, until `take` has returned its command, or
+    The present instant *waits* from `start` on, where it asks for a command, until `take` has returned its command, or
     `answer` or `pass_by` has been called. A source that was given up (`give_up`) is not waited for until a command of
     it is here (`offer`, `answer`, `regain`). docs/nodes.md has the picture of these states.
 
@@ -83,7 +83,7 @@ class InstantQueue(Generic[Command]):
 
     # -- instants ----------------------------------------------------------------------------------------------------
 
-    def begin(self, instant: int, asks: bool = True) -> Step:
+    def start(self, instant: int, asks: bool = True) -> Step:
         """Make an instant the present one; return how it follows the one before. The same once more changes nothing.
 
         Args:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.plausible import LARGEST_VELOCITY, Bounds
 
 TOPIC = 'joint_states'
@@ -28,13 +28,13 @@ class JointStateReader:
         self.joints, self.bounds = tuple(joints), bounds
         self._low, self._high = self._limits()
         self._names: list[str] | None = None
-        self._places = np.zeros(0, dtype=np.intp)
+        self._indices = np.zeros(0, dtype=np.intp)
 
     def read(self, message: Any) -> tuple[Array, Array]:
         """Return positions and velocities, (n,) each.
 
         Raises:
-            RefusedError: a joint is missing or named twice, a wrong size, a number that is not finite or out of bounds.
+            RejectedError: a joint is missing or named twice, a wrong size, a number that is not finite or out of bounds.
         """
         if message.name != self._names:
             self._learn(message.name)
@@ -65,7 +65,7 @@ class JointStateReader:
         """Return positions (n,) and, where the message holds them, velocities (n,); a real machine may not measure any.
 
         Raises:
-            RefusedError: as `read`.
+            RejectedError: as `read`.
         """
         if len(message.velocity):
             return self.read(message)
@@ -81,7 +81,7 @@ class JointStateReader:
         """Return the measured efforts (n,) of a message that `read` has accepted; None where it holds none.
 
         Raises:
-            RefusedError: a wrong size, a number that is not finite or out of bounds.
+            RejectedError: a wrong size, a number that is not finite or out of bounds.
         """
         if len(message.effort) == 0:
             return None
@@ -94,26 +94,28 @@ class JointStateReader:
     def _learn(self, names: Sequence[str]) -> None:
         """Find the joints in a new order of names; the next messages will have the same one."""
         self._names = None
-        places = {name: k for k, name in enumerate(names)}
-        if len(places) != len(names):
-            raise RefusedError('wrong size', f'{TOPIC}: a joint is named twice: {", ".join(names)}')
-        missing = [joint for joint in self.joints if joint not in places]
+        indices = {name: k for k, name in enumerate(names)}
+        if len(indices) != len(names):
+            raise RejectedError('wrong size', f'{TOPIC}: a joint is named twice: {", ".join(names)}')
+        missing = [joint for joint in self.joints if joint not in indices]
         if missing:
-            found = ', '.join(names) or 'none'
-            raise RefusedError(
-                'missing joint', f'{TOPIC}: expected {", ".join(missing)} among the joints, found {found}'
+            received = ', '.join(names) or 'none'
+            raise RejectedError(
+                'missing joint', f'{TOPIC}: expected {", ".join(missing)} among the joints, found {received}'
             )
-        self._places = np.array([places[joint] for joint in self.joints], dtype=np.intp)
+        self._indices = np.array([indices[joint] for joint in self.joints], dtype=np.intp)
         self._names = list(names)
 
-    def _column(self, what: str, values: Any) -> Array:
+    def _column(self, quantity: str, values: Any) -> Array:
         names = self._names or ()
         if len(values) != len(names):
-            raise RefusedError('wrong size', f'{TOPIC}: expected {len(names)} values of {what}, found {len(values)}')
-        return np.asarray(values, dtype=np.float64)[self._places]
+            raise RejectedError(
+                'wrong size', f'{TOPIC}: expected {len(names)} values of {quantity}, found {len(values)}'
+            )
+        return np.asarray(values, dtype=np.float64)[self._indices]
 
-    def _blame(self, what: str, values: Array) -> None:
+    def _blame(self, quantity: str, values: Array) -> None:
         for joint, value in zip(self.joints, values.tolist()):
             if not math.isfinite(value):
-                text = f'{TOPIC}: {what} of {joint!r}: expected a finite number, found {value}'
-                raise RefusedError('not finite', text)
+                text = f'{TOPIC}: {quantity} of {joint!r}: expected a finite number, found {value}'
+                raise RejectedError('not finite', text)

@@ -78,26 +78,26 @@ class JointTargets:
         plant.lead(position, rate, self.holding)
         result = plant.servo.result
         assert result is not None
-        for what, limits, flags in (
+        for quantity, limits, flags in (
             ('effort', self.limits.effort, result.at_effort),
             ('speed', self.limits.speed, result.at_speed),
         ):
             for k in np.flatnonzero(flags):
-                self._saturate(plant.actuated[k], what, f'at its limit, {limits[k]:.6g}')
+                self._saturate(plant.actuated[k], quantity, f'at its limit, {limits[k]:.6g}')
 
-    def _saturate(self, joint: str, what: str, text: str) -> None:
-        details = {'text': f'{joint}: {what} {text}', 'joint': joint}
-        self._note(joint, Event(self._plant.time, 'saturated', details=details), what)
+    def _saturate(self, joint: str, quantity: str, text: str) -> None:
+        details = {'text': f'{joint}: {quantity} {text}', 'joint': joint}
+        self._note(joint, Event(self._plant.time, 'saturated', details=details), quantity)
 
-    def _note(self, joint: str, event: Event, what: str) -> None:
+    def _note(self, joint: str, event: Event, limit: str) -> None:
         """Keep that a joint is at a limit or beyond; an event where it was not lately."""
-        last = self._seen.get((joint, what))
+        last = self._seen.get((joint, limit))
         if last is None or not 0.0 <= event.time - last <= RECENT:
             self._plant.note(event)
-        self._seen[joint, what] = event.time
+        self._seen[joint, limit] = event.time
 
     @property
     def saturated(self) -> str:
         """Joints that are or were lately at a limit, and at which; ''."""
         now = self._plant.time
-        return ', '.join(f'{joint} ({what})' for (joint, what), at in self._seen.items() if 0.0 <= now - at <= RECENT)
+        return ', '.join(f'{joint} ({limit})' for (joint, limit), at in self._seen.items() if 0.0 <= now - at <= RECENT)

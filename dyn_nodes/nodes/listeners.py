@@ -12,9 +12,9 @@ RECORDERS = ('recorder_node', 'rosbag2_recorder')
 
 def is_listened_to(node: Node, topic: str) -> bool:
     """Return whether another node than this one, and no recorder, subscribes to a topic."""
-    own = node.get_fully_qualified_name()
+    name = node.get_fully_qualified_name()
     for info in node.get_subscriptions_info_by_topic(node.resolve_topic_name(topic)):
-        if _name_of(info) != own and info.node_name not in RECORDERS:
+        if _name_of(info) != name and info.node_name not in RECORDERS:
             return True
     return False
 
@@ -24,11 +24,11 @@ def other_publishers(node: Node, topic: str) -> list[str]:
 
     Two nodes of one name in one namespace, or two publishers of one node, are two: each is a source that may differ.
     """
-    full, own = node.resolve_topic_name(topic), node.get_fully_qualified_name()
+    full, name = node.resolve_topic_name(topic), node.get_fully_qualified_name()
     names = sorted(map(_name_of, node.get_publishers_info_by_topic(full)))
     for publisher in node.publishers:
-        if publisher.topic_name == full and own in names:
-            names.remove(own)
+        if publisher.topic_name == full and name in names:
+            names.remove(name)
     return names
 
 

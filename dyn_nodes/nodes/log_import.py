@@ -79,7 +79,7 @@ def logged_part(path: Path, mapping: CanMapping) -> CanMapping:
             signals[frame.name] = {channel.signal for channel in frame.channels}
     frames = []
     for frame in mapping.frames:
-        channels = tuple(own for own in frame.channels if own.signal in signals.get(frame.name, ()))
+        channels = tuple(channel for channel in frame.channels if channel.signal in signals.get(frame.name, ()))
         frames += [replace(frame, channels=channels)] if channels else []
     return replace(mapping, frames=tuple(frames))
 

@@ -54,15 +54,15 @@ def _loaded(urdf: str, config: str) -> Machine:
     named = '/' not in urdf and not urdf.endswith(('.urdf', '.xacro'))
     if not named and not Path(urdf).is_file():
         raise ValueError(f"parameter 'machine': no such file: {printable(urdf)}")
-    source = _found('machine', f'urdf/{urdf}.urdf') if named else Path(urdf)
+    source = _resource('machine', f'urdf/{urdf}.urdf') if named else Path(urdf)
     if config and '/' not in config and not config.endswith(('.yaml', '.yml')):
-        return load_machine(source, _found('config', f'config/{config}.yaml'))
+        return load_machine(source, _resource('config', f'config/{config}.yaml'))
     if named and not config:
-        return load_machine(source, _found('machine', f'config/{urdf}.yaml'))
+        return load_machine(source, _resource('machine', f'config/{urdf}.yaml'))
     return load_machine(source, config or None)
 
 
-def _found(parameter: str, name: str) -> Path:
+def _resource(parameter: str, name: str) -> Path:
     """Return a file of the package. Raises ValueError that names the parameter."""
     try:
         return find_resource(name)
@@ -79,13 +79,13 @@ def robot_of_team(team: str, robot: str) -> tuple[Machine, tuple[str, ...], tupl
     """
     from dyn_nodes.teams import load_team  # much to import for the few that need it
 
-    found = load_team(team)
-    if robot not in found.robots:
-        known = ', '.join(found.robots)
-        raise ParameterError(f"parameter 'robot': expected a robot of team {found.name!r} ({known}), found {robot!r}")
-    grasps = found.grasps_of(robot)
+    loaded = load_team(team)
+    if robot not in loaded.robots:
+        names = ', '.join(loaded.robots)
+        raise ParameterError(f"parameter 'robot': expected a robot of team {loaded.name!r} ({names}), found {robot!r}")
+    grasps = loaded.grasps_of(robot)
     fixed = tuple(grasp.hand for grasp in grasps if grasp.kind == 'fixed')
-    return found.robots[robot].machine, tuple(grasp.hand for grasp in grasps), fixed
+    return loaded.robots[robot].machine, tuple(grasp.hand for grasp in grasps), fixed
 
 
 def payload_mount(machine: Machine) -> Payload:
@@ -139,14 +139,14 @@ def moving(machine: Machine, velocities: str, twist: str) -> Machine:
         ParameterError: another form, a joint that does not exist or is named twice, a velocity beyond its limit, a
             twist that the base can not have.
     """
-    given = _by_joint('initial_velocities', velocities, machine, 'velocity, rad/s or m/s')
-    for name, value in given.items():
+    specified = _by_joint('initial_velocities', velocities, machine, 'velocity, rad/s or m/s')
+    for name, value in specified.items():
         limit = machine.joint(name).velocity_limit
         if not abs(value) <= limit:
             text = f"parameter 'initial_velocities': '{name}={value:g}': expected at most {limit:g}"
             raise ParameterError(text)
     initial = machine.initial
-    initial = replace(initial, joint_velocities={**initial.joint_velocities, **given})
+    initial = replace(initial, joint_velocities={**initial.joint_velocities, **specified})
     if twist.strip():
         initial = replace(initial, base_twist=_twist(machine, twist))
     return replace(machine, initial=initial)
@@ -169,8 +169,8 @@ def _twist(machine: Machine, text: str) -> InitialTwist:
 
 def _by_joint(parameter: str, text: str, machine: Machine, expected: str) -> dict[str, float]:
     """Return the numbers by joint of a text such as `boom_joint=0.17,stick_joint=-0.96`. Raises ParameterError."""
-    known = [joint.name for joint in machine.movable_joints]
-    found: dict[str, float] = {}
+    joints = [joint.name for joint in machine.movable_joints]
+    values: dict[str, float] = {}
     for part in filter(None, (part.strip() for part in text.split(','))):
         name, _, number = (piece.strip() for piece in part.partition('='))
         where = f'parameter {parameter!r}: {part!r}: '
@@ -178,11 +178,11 @@ def _by_joint(parameter: str, text: str, machine: Machine, expected: str) -> dic
             value = float(number)
         except ValueError:
             raise ParameterError(f'{where}expected joint={expected}') from None
-        if name.removesuffix(':') in known and name not in known:
+        if name.removesuffix(':') in joints and name not in joints:
             raise ParameterError(f'{where}expected joint={expected} (did you mean {part.replace(":=", "=")!r}?)')
-        if name not in known:
-            raise ParameterError(f'{where}unknown joint; known: {", ".join(known)}{near(name, known)}')
-        if name in found:
+        if name not in joints:
+            raise ParameterError(f'{where}unknown joint; known: {", ".join(joints)}{near(name, joints)}')
+        if name in values:
             raise ParameterError(f'{where}{name} is named twice')
-        found[name] = value
-    return found
+        values[name] = value
+    return values

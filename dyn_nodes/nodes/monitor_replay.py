@@ -111,15 +111,15 @@ class _Replay:
         self._topics: set[str] = set()
         for publisher in list(node.publishers):
             self._capture(publisher)
-        self._takers = {self._own(own.topic_name): own for own in node.subscriptions}
+        self._takers = {self._relative(subscription.topic_name): subscription for subscription in node.subscriptions}
 
     @staticmethod
-    def _own(topic: str) -> str:
+    def _relative(topic: str) -> str:
         return topic.removeprefix(f'{NAMESPACE}/')
 
     def _capture(self, publisher: Any) -> None:
         """Let a publisher of the node write into the bag, or nowhere."""
-        topic = self._own(publisher.topic_name)
+        topic = self._relative(publisher.topic_name)
         if topic in LEFT_OUT:
             publisher.publish = lambda msg: None
             return
@@ -149,14 +149,14 @@ class _Replay:
         topics = {connection.topic.removeprefix(start) for connection, *_ in takers.values()}
         self._topics = topics
         if 'joint_states' not in topics:
-            known = ', '.join(sorted(printable(connection.topic) for connection in self.reader.connections))
-            raise ReplayError(f'{path}: expected joint_states below {start}, found {known or "nothing"}')
+            available = ', '.join(sorted(printable(connection.topic) for connection in self.reader.connections))
+            raise ReplayError(f'{path}: expected joint_states below {start}, found {available or "nothing"}')
         self.topics.time = self.reader.start_time
         description = self.topics.create_publisher(String, 'robot_description', QoSProfile(depth=1))
         description.publish(String(data=node.machine.urdf))
         if node.payload is None and 'payload' not in topics:
-            told = self.topics.create_publisher(Float64, 'payload', QoSProfile(depth=10))
-            told.publish(Float64(data=float(node.sensing.monitor.payload)))
+            payload_out = self.topics.create_publisher(Float64, 'payload', QoSProfile(depth=10))
+            payload_out.publish(Float64(data=float(node.sensing.monitor.payload)))
         for connection, log_time, raw in self.reader.messages([item[0] for item in takers.values()]):
             _, kind, out, callback = takers[connection.id]
             self.topics.time = log_time
@@ -173,7 +173,7 @@ class _Replay:
                 f'{path}: {printable(connection.topic)}: expected {connection.msgtype}, found {printable(str(error))}'
             )
             raise ReplayError(text) from None
-        if self._own(connection.topic).endswith('joint_states'):
+        if self._relative(connection.topic).endswith('joint_states'):
             self._watch_time(nanoseconds_of_stamp(msg.header.stamp))
         callback(msg)
 
@@ -190,28 +190,28 @@ class _Replay:
         node = self.node
         if node.guard.failed:
             raise ReplayError(f'{path}: the monitor failed: {node.guard.last_failure}')
-        refused = dict(node.sensing.refusals.counts)
+        rejected = dict(node.sensing.rejections.counts)
         if not node.sensing.received:
-            raise ReplayError(f'{path}: expected joint states of {node.machine.name}: {node.sensing.refusals.last}')
+            raise ReplayError(f'{path}: expected joint states of {node.machine.name}: {node.sensing.rejections.last}')
         estimate = None if node.payload is None else node.payload.estimate
         payload = None if estimate is None else (float(estimate.lower), float(estimate.upper))
         return Replayed(
-            node.sensing.received, refused, dict(self.least), payload, self._assumed(), node.sensing.checks.faults()
+            node.sensing.received, rejected, dict(self.least), payload, self._assumed(), node.sensing.checks.faults()
         )
 
     def _assumed(self) -> tuple[Assumption, ...]:
         """Return the conditions that neither the bag nor a parameter gives: payload, slope and friction."""
         node, values, machine = self.node, self.node.values, self.node.machine
-        found: tuple[Assumption, ...] = ()
+        assumed: tuple[Assumption, ...] = ()
         estimated = node.payload is not None
         weighed = node.payload is not None and node.payload.estimate.state == 'observed'
         if 'payload' not in self._topics and values['payload'] < 0.0 and not weighed:
-            found += payload_of(machine, 'observed pressures' if estimated else 'payload in the bag')
+            assumed += payload_of(machine, 'observed pressures' if estimated else 'payload in the bag')
         if not node.sensing.had_imu:
             slope = [values['slope_roll'], values['slope_pitch']]
-            found += (
+            assumed += (
                 Assumption('slope', slope, 'rad', 'roll and pitch, parameters of the monitor; no imu in the bag'),
             )
         if 'admissible' in values['measures'] or 'friction_use' in values['measures']:
-            found += friction_of(machine, 'friction in the bag')
-        return found
+            assumed += friction_of(machine, 'friction in the bag')
+        return assumed

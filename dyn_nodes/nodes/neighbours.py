@@ -17,7 +17,7 @@ DiagnosticArray = message('diagnostic_msgs/msg/DiagnosticArray')
 TOPIC = 'joint_states'
 MEASUREMENTS = (TOPIC, 'imu', 'payload', 'payload/interval', 'hydraulics/')
 """Topics of what is measured on a machine, each with one sender; the last one begins the names of all pressures."""
-LOOK = 1.0
+CHECK_PERIOD = 1.0
 """Wall time between two looks at the graph, s."""
 LEASE = 6.0 if RUNTIME == 'embedded' else 25.0
 """Wall time for which a killed process may stay in the graph, s."""
@@ -51,23 +51,23 @@ def require_alone(node: Any) -> None:
     Raises:
         ParameterError: another one is still there after `LEASE`.
     """
-    own = node.get_fully_qualified_name()
-    _discover(lambda: _full_names(node).count(own) > _made[own])
+    name = node.get_fully_qualified_name()
+    _discover(lambda: _full_names(node).count(name) > _made[name])
     until = time.monotonic() + LEASE
-    while _full_names(node).count(own) > _made[own]:
+    while _full_names(node).count(name) > _made[name]:
         if time.monotonic() > until:
-            raise ParameterError(f'a node {own} is in this domain already: {ADVICE}')
+            raise ParameterError(f'a node {name} is in this domain already: {ADVICE}')
         time.sleep(0.1)
 
 
-def _discover(is_found: Callable[[], bool]) -> None:
+def _discover(condition: Callable[[], bool]) -> None:
     """Wait for the middleware of a process to learn of others, at most until something is found."""
     until = (_first or time.monotonic()) + DISCOVERY
-    while time.monotonic() < until and not is_found():
+    while time.monotonic() < until and not condition():
         time.sleep(0.05)
 
 
-def require_silence(node: Any) -> None:
+def require_no_publisher(node: Any) -> None:
     """Wait until nothing publishes the joint states that a node is about to publish, but earlier nodes of this process.
 
     Raises:
@@ -84,12 +84,12 @@ def require_silence(node: Any) -> None:
 
 def sources_of(node: Any, topic: str) -> list[str]:
     """Return the full names of the nodes that publish a topic, one an endpoint."""
-    found = node.get_publishers_info_by_topic(topic)
+    publishers = node.get_publishers_info_by_topic(topic)
     return sorted(
         'a node whose name is not known'
         if info.node_name == UNKNOWN
         else f'{info.node_namespace.rstrip("/")}/{info.node_name}'
-        for info in found
+        for info in publishers
     )
 
 
@@ -112,7 +112,7 @@ class Neighbours:
 
     Args:
         node: with its `machine`, None where it is that of any; `live`: its joint states may be those of a real
-            machine; `has_begun`: it has had joint states, or publishes them; `watches_ages`: it needs to know whether
+            machine; `has_started`: it has had joint states, or publishes them; `watches_ages`: it needs to know whether
             time is that of a simulation.
         is_source: it publishes the joint states itself.
 
@@ -131,17 +131,17 @@ class Neighbours:
         self._space = node.get_namespace().rstrip('/')
         newest = QoSProfile(depth=20, reliability=ReliabilityPolicy.BEST_EFFORT)
         node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, newest)
-        node.create_timer(LOOK, self.look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        node.create_timer(CHECK_PERIOD, self.check, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     @property
     def is_mixed(self) -> bool:
         """Two looks have found a problem."""
-        return self._lasting(time.monotonic()) >= LOOK
+        return self._lasting(time.monotonic()) >= CHECK_PERIOD
 
     def is_mixed_on(self, topic: str) -> bool:
         """Return whether two looks have found a second publisher of a topic, or another machine."""
         now = time.monotonic()
-        return any(now - self._since.get(key, now) >= LOOK for key in (topic, MACHINE))
+        return any(now - self._since.get(key, now) >= CHECK_PERIOD for key in (topic, MACHINE))
 
     def _lasting(self, now: float) -> float:
         """Return for how long there has been a problem, s."""
@@ -153,12 +153,12 @@ class Neighbours:
             return Health(ERROR, self.problem)
         return Health(WARN, self.clock) if self.clock else None
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Look at the graph. Raises RunFailed where this node must not go on."""
         now = time.monotonic()
         if self.node.watches_ages:
             self.clock = undeclared_clock(self.node, self.node.values)
-        self._others = {name: own for name, own in self._others.items() if now - own[1] < LEASE}
+        self._others = {name: entry for name, entry in self._others.items() if now - entry[1] < LEASE}
         problems = self._problems()
         is_new = not self._since
         self._since = {key: self._since.get(key, now) for key in problems}
@@ -172,39 +172,39 @@ class Neighbours:
         """Return what is wrong by topic; by `MACHINE` and nothing else where there is another machine."""
         if foreign := self._foreign():
             return {MACHINE: foreign}
-        found = {topic: self._second_source(topic) for topic in self.topics}
-        return {topic: text for topic, text in found.items() if text}
+        problems = {topic: self._second_source(topic) for topic in self.topics}
+        return {topic: text for topic, text in problems.items() if text}
 
     def _ends(self, now: float) -> bool:
         """Return whether this node must not go on: its machine is mixed with another."""
         lasts = max((now - self._since[key] for key in (TOPIC, MACHINE) if key in self._since), default=0.0)
-        if self.node.has_begun:
+        if self.node.has_started:
             return not (self.is_source or self.node.live) and lasts > 2.0 * LEASE
-        return lasts > (LOOK if MACHINE in self._since else LEASE) and not self.node.live
+        return lasts > (CHECK_PERIOD if MACHINE in self._since else LEASE) and not self.node.live
 
     def _second_source(self, topic: str) -> str:
         name = self.node.resolve_topic_name(topic)
         sources = sources_of(self.node, name)
         if len(sources) < 2:
             return ''
-        own = self.node.get_fully_qualified_name()
-        if self.is_source and own in sources:
-            sources.remove(own)
+        this = self.node.get_fully_qualified_name()
+        if self.is_source and this in sources:
+            sources.remove(this)
             return f'{", ".join(sources)} publishes {name}, too: {ADVICE}'
         return f'{name} has {len(sources)} publishers ({", ".join(sources)}): {ADVICE}'
 
     def _foreign(self) -> str:
-        found = [f'{name} is of machine {machine!r}' for name, (machine, _) in sorted(self._others.items())]
-        return f'{", ".join(found)}, this node of {self.node.machine.name!r}: {ADVICE}' if found else ''
+        others = [f'{name} is of machine {machine!r}' for name, (machine, _) in sorted(self._others.items())]
+        return f'{", ".join(others)}, this node of {self.node.machine.name!r}: {ADVICE}' if others else ''
 
     def _on_diagnostics(self, msg: Any) -> None:
         if self.node.machine is None:
             return
-        own = self.node.machine.name
+        machine = self.node.machine.name
         for status in msg.status:
             name = f'/{status.hardware_id}'
             if name.rpartition('/')[0] != self._space or _made[name]:
                 continue  # nodes of one process are together on purpose
             for pair in status.values:
-                if pair.key == 'machine' and pair.value != own:
+                if pair.key == 'machine' and pair.value != machine:
                     self._others[name] = pair.value, time.monotonic()

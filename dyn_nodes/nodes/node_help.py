@@ -26,16 +26,20 @@ def help_of(node: str, width: int | None = None) -> str:
 
 
 def _parameters(node: str, width: int) -> Iterator[str]:
-    for own in all_parameters(node):
-        yield f'  {own.shown_name}: {_facts(own)}'
-        yield from textwrap.wrap(own.description, width, initial_indent=' ' * INDENT, subsequent_indent=' ' * INDENT)
+    for parameter in all_parameters(node):
+        yield f'  {parameter.shown_name}: {_facts(parameter)}'
+        yield from textwrap.wrap(
+            parameter.description, width, initial_indent=' ' * INDENT, subsequent_indent=' ' * INDENT
+        )
 
 
-def _facts(own: Declared) -> str:
+def _facts(parameter: Declared) -> str:
     """Return type, what is accepted, unit, default, and whether it may be set while the node runs."""
-    accepted = f'one of {own.accepted()}' if own.choices else own.accepted()
-    value = ' '.join(part for part in (f'{own.type},' if accepted else own.type, accepted, own.unit) if part)
-    return '; '.join([value, f'default {own.default_text()}', *([] if own.read_only else ['live'])])
+    accepted = f'one of {parameter.accepted()}' if parameter.choices else parameter.accepted()
+    value = ' '.join(
+        part for part in (f'{parameter.type},' if accepted else parameter.type, accepted, parameter.unit) if part
+    )
+    return '; '.join([value, f'default {parameter.default_text()}', *([] if parameter.read_only else ['live'])])
 
 
 def main(args: list[str]) -> int:

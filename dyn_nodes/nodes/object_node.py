@@ -20,7 +20,7 @@ from dyn_nodes.middleware.launching import ended_nodes
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.events import EventPublisher
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD, command_qos, data_qos
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT, WATCH_PERIOD, command_qos, data_qos
 from dyn_nodes.nodes.grasp_messages import (
     Float64MultiArray,
     Odometry,
@@ -93,7 +93,7 @@ class ObjectNode(OverridableNode):
         self.paced = self.values['mode'] == 'realtime'
         self.team = load_team(self.values['team'])
         self.period = nanoseconds_of(self.values['exchange_period'])
-        self.refusals = commands.Refusals()
+        self.rejections = commands.Rejections()
         self.hands = {name: GraspInput(grasp) for name, grasp in self.team.grasps.items()}
         self.meeting = Meeting(self.hands, (MOTION, MOBILITY))
         self.objects = {name: _held_object(self.team, name) for name in self.team.objects}
@@ -111,11 +111,11 @@ class ObjectNode(OverridableNode):
     def _create_topics(self) -> None:
         last, qos = command_qos(True), data_qos(not self.paced)
         self.wrenches_out: dict[str, Any] = {}
-        for name, own in self.hands.items():
-            at = f'{own.grasp.robot}/grasp'
-            hand = own.grasp.hand
-            self.create_subscription(Odometry, f'{at}_states/{hand}', partial(self._on_state, own), last)
-            self.create_subscription(Float64MultiArray, f'{at}_mobility/{hand}', partial(self._on_mobility, own), last)
+        for name, grip in self.hands.items():
+            at = f'{grip.grasp.robot}/grasp'
+            hand = grip.grasp.hand
+            self.create_subscription(Odometry, f'{at}_states/{hand}', partial(self._on_state, grip), last)
+            self.create_subscription(Float64MultiArray, f'{at}_mobility/{hand}', partial(self._on_mobility, grip), last)
             self.wrenches_out[name] = self.create_publisher(WrenchStamped, f'{at}_wrenches/{hand}', last)
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = self.values['world_frame']
@@ -128,28 +128,28 @@ class ObjectNode(OverridableNode):
 
     # -- hands -------------------------------------------------------------------------------------------------------
 
-    def _on_state(self, own: GraspInput, msg: Any) -> None:
+    def _on_state(self, grip: GraspInput, msg: Any) -> None:
         try:
-            own.state = read_state(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
-        except commands.RefusedError as refused:
-            self._refuse(refused)
+            grip.state = read_state(f'{grip.grasp.robot}/grasp_states/{grip.grasp.hand}', msg)
+        except commands.RejectedError as error:
+            self._reject(error)
             return
-        self.meeting.arrive(own.grasp.name, nanoseconds_of_stamp(msg.header.stamp), MOTION)
+        self.meeting.arrive(grip.grasp.name, nanoseconds_of_stamp(msg.header.stamp), MOTION)
         self._answer_if_all_are_here()
 
-    def _on_mobility(self, own: GraspInput, msg: Any) -> None:
+    def _on_mobility(self, grip: GraspInput, msg: Any) -> None:
         try:
-            topic = f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}'
-            instant, own.mobility = read_mobility(topic, msg, own.size)
-        except commands.RefusedError as refused:
-            self._refuse(refused)
+            topic = f'{grip.grasp.robot}/grasp_mobility/{grip.grasp.hand}'
+            instant, grip.mobility = read_mobility(topic, msg, grip.size)
+        except commands.RejectedError as error:
+            self._reject(error)
             return
-        self.meeting.arrive(own.grasp.name, instant, MOBILITY)
+        self.meeting.arrive(grip.grasp.name, instant, MOBILITY)
         self._answer_if_all_are_here()
 
-    def _refuse(self, refused: commands.RefusedError) -> None:
-        self.refusals.add(refused, self.instant / NANO)
-        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+    def _reject(self, error: commands.RejectedError) -> None:
+        self.rejections.add(error, self.instant / NANO)
+        self.get_logger().warn(f'refused: {error}', throttle_duration_sec=1.0)
 
     def _answer_if_all_are_here(self) -> None:
         now = self.meeting.instant
@@ -160,14 +160,14 @@ class ObjectNode(OverridableNode):
             return
         if now != self.instant + self.period:
             if self.instant >= 0 and now > self.instant:
-                found = (now - self.instant) / NANO
-                self._stop(f'expected robots with exchange_period {self.period / NANO:g} s, found {found:g} s')
+                step = (now - self.instant) / NANO
+                self._stop(f'expected robots with exchange_period {self.period / NANO:g} s, found {step:g} s')
                 return
-            if not self._begin():
+            if not self._start():
                 return
         self._advance(now)
 
-    def _begin(self) -> bool:
+    def _start(self) -> bool:
         """Put the objects into their hands; False where hands are where no object can be."""
         for name, item in self.objects.items():
             try:
@@ -247,7 +247,7 @@ class ObjectNode(OverridableNode):
             return  # in lockstep simulated time stands still
         late = self._late()
         gone = [name for name in late if not self._is_there(name)]
-        if gone or (late and waited > LOCKSTEP_PATIENCE):
+        if gone or (late and waited > LOCKSTEP_TIMEOUT):
             self._stop(f'no motion of {", ".join(gone or late)} since {waited:.2f} s')
 
     def _late(self) -> list[str]:
@@ -278,7 +278,7 @@ class ObjectNode(OverridableNode):
         values = {f'force on {name}, N': f'{np.linalg.norm(pull[:3]):.6g}' for name, pull in self._pulls.items()}
         fixed = {name: self._pulls[name] for name in self._pulls if self.hands[name].size > 3}
         values |= {f'torque on {name}, N m': f'{np.linalg.norm(pull[3:]):.6g}' for name, pull in fixed.items()}
-        health = Health(text='held', values={**values, **self.refusals.values()})
+        health = Health(text='held', values={**values, **self.rejections.values()})
         if self.instant < 0:
             health.worse(WARN, f'waiting for {", ".join(self._late())}')
         elif time.monotonic() - self._since > self.values['command_timeout']:

@@ -87,14 +87,14 @@ class SkinShape:
 
     def drawn(self) -> Drawn:
         """Return the triangles; blue without stress, green at half of the greatest one, red there."""
-        places, stress = self.skin.at(self.item.position, self.item.amplitudes, self.item.gravity)
+        points, stress = self.skin.at(self.item.position, self.item.amplitudes, self.item.gravity)
         self.greatest = max(self.greatest, float(stress.max()))
         share = stress / self.greatest
         colours = np.stack([np.clip(2.0 * share - 1.0, 0.0, 1.0), 1.0 - np.abs(2.0 * share - 1.0),
                             np.clip(1.0 - 2.0 * share, 0.0, 1.0)], axis=1)  # fmt: skip
         corners = self.skin.faces.ravel()
         text = f'stress up to {_pascal(float(stress.max()))}, red: {_pascal(self.greatest)}'
-        return Drawn(places[corners], colours[corners], text)
+        return Drawn(points[corners], colours[corners], text)
 
 
 def _pascal(stress: float) -> str:

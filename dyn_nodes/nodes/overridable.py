@@ -55,7 +55,7 @@ class OverridableNode(GuardedNode):
         return not self.lockstep
 
     @property
-    def has_begun(self) -> bool:
+    def has_started(self) -> bool:
         """Joint states have come."""
         return self.received > 0
 
@@ -84,10 +84,10 @@ class OverridableNode(GuardedNode):
         if any(topic == name or (name.endswith('/') and topic.startswith(name)) for name in self.measurements):
             self.neighbours = self.neighbours or Neighbours(self)
             self.neighbours.topics.append(topic)
-            callback = self._refused_if_mixed(topic, callback)
+            callback = self._unless_mixed(topic, callback)
         return self._create(super().create_subscription, (msg_type, topic, callback), qos_profile, options)
 
-    def _refused_if_mixed(self, topic: str, callback: Any) -> Any:
+    def _unless_mixed(self, topic: str, callback: Any) -> Any:
         """Return a callback that takes no measurements of a real machine while they have two publishers."""
 
         @functools.wraps(callback)
@@ -97,34 +97,34 @@ class OverridableNode(GuardedNode):
 
         return taken
 
-    def _create(self, create: Any, what: tuple[Any, ...], qos_profile: Any, options: dict[str, Any]) -> Any:
+    def _create(self, create: Any, arguments: tuple[Any, ...], qos_profile: Any, options: dict[str, Any]) -> Any:
         if not self._is_made or 'qos_overriding_options' in options:
-            return create(*what, qos_profile, **options)
+            return create(*arguments, qos_profile, **options)
         qos = copy.copy(qos_profile) if isinstance(qos_profile, QoSProfile) else QoSProfile(depth=qos_profile)
-        given = copy.copy(qos)
-        counts = self.lockstep and (not self.paced or what[1] in EXCHANGE_TOPICS)
+        original = copy.copy(qos)
+        counts = self.lockstep and (not self.paced or arguments[1] in EXCHANGE_TOPICS)
 
         def check(result: QoSProfile) -> Any:
-            reason = lossy(given, result) if counts else ''
+            reason = lossy(original, result) if counts else ''
             return SetParametersResult(successful=not reason, reason=reason)
 
         overriding = QoSOverridingOptions(KINDS, callback=check)
         try:
-            return create(*what, qos, qos_overriding_options=overriding, **options)
+            return create(*arguments, qos, qos_overriding_options=overriding, **options)
         except InvalidQosOverridesError as error:
             raise ParameterError(str(error)) from None
         except RuntimeError as error:
             if 'QoS override' not in str(error):
                 raise
-            raise ParameterError(f'{what[1]}: {error}') from None
+            raise ParameterError(f'{arguments[1]}: {error}') from None
 
 
-def lossy(given: QoSProfile, result: QoSProfile) -> str:
+def lossy(original: QoSProfile, result: QoSProfile) -> str:
     """Return why overrides may lose a message of a lockstep exchange, or ''."""
-    if given.reliability == ReliabilityPolicy.RELIABLE != result.reliability:
+    if original.reliability == ReliabilityPolicy.RELIABLE != result.reliability:
         return 'lockstep needs reliable messages'
-    if given.history == HistoryPolicy.KEEP_ALL != result.history:
+    if original.history == HistoryPolicy.KEEP_ALL != result.history:
         return 'lockstep needs to keep all messages'
-    if result.history != HistoryPolicy.KEEP_ALL and result.depth < given.depth:
-        return f'lockstep needs a depth of {given.depth} or more, found {result.depth}'
+    if result.history != HistoryPolicy.KEEP_ALL and result.depth < original.depth:
+        return f'lockstep needs a depth of {original.depth} or more, found {result.depth}'
     return ''

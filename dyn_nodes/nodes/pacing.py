@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dyn_nodes.middleware import Clock, ClockType
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT, WATCH_PERIOD
 from dyn_nodes.nodes.instants import InstantQueue
 from dyn_nodes.nodes.joint_targets import JointTargets
 from dyn_nodes.nodes.readiness import Readiness
@@ -80,7 +80,7 @@ class PacedNode(Protocol):
     def update_diagnostics(self) -> None:
         """Publish health if due."""
 
-    def report_silence(self) -> None:
+    def report_timeout(self) -> None:
         """Publish health if the partner has stopped or resumed its answers."""
 
     def count_publishers(self, topic_name: str) -> int:
@@ -105,9 +105,9 @@ class Pacer:
         waits: the partner answers every instant.
         paused: simulated time stands still on request.
         started: simulated time has begun.
-        silent: the partner has not answered within `patience`.
+        timed_out: the partner has not answered within `timeout`.
         uncommanded: commands beside the answers of an object have stopped for longer than `command_timeout`.
-        patience: how long that is, s of wall time.
+        timeout: how long that is, s of wall time.
         schedule: the wall clock's (real time).
         factor: simulated seconds per second of wall time.
     """
@@ -115,8 +115,8 @@ class Pacer:
     def __init__(self, node: PacedNode) -> None:
         self.node = node
         self.paced, self.waits = node.values['mode'] == 'realtime', node.waits
-        self.paused = self.silent = self.started = self.uncommanded = False
-        self.patience = float(node.values['command_timeout'])
+        self.paused = self.timed_out = self.started = self.uncommanded = False
+        self.timeout = float(node.values['command_timeout'])
         self.schedule = WallSchedule(node.values['speed'], self._tolerance())
         self.factor = RealTimeFactor()
         waits = node.values['wait_for'], node.values['wait_timeout']
@@ -148,13 +148,13 @@ class Pacer:
     def instants(self) -> InstantQueue[None]:
         """Whether the present instant waits, and which commands are its own. A monolithic machine needs few."""
         asks = self.waits and not (self.node.monolithic and not self.node.due('command_period'))
-        self._instants.begin(nanoseconds_of(self.now()), asks)
+        self._instants.start(nanoseconds_of(self.now()), asks)
         return self._instants
 
     def commanded(self) -> None:
         """Go on: the command of the present instant is here."""
         self._since = time.monotonic()
-        self.silent = False
+        self.timed_out = False
         self.instants.answer()
         self.advance_due()
 
@@ -165,7 +165,7 @@ class Pacer:
     def earlier_command(self) -> None:
         """Wait again for a partner that was given up: a command of an earlier instant has come from it."""
         self._since = time.monotonic()
-        self.silent = False
+        self.timed_out = False
         self.instants.regain()
 
     def now(self) -> float:
@@ -246,7 +246,7 @@ class Pacer:
 
     def _advance(self) -> bool:
         if self.paced:
-            self.schedule.begin(self.now() + self.node.values['exchange_period'])
+            self.schedule.start(self.now() + self.node.values['exchange_period'])
         if not self.node.advance():
             return False
         if self.waits:
@@ -269,28 +269,28 @@ class Pacer:
         else:
             self.factor.note(self.now())
             self._note_partners()
-            self._look_for_silence()
-            self._look_for_commands()
-        self.node.update_diagnostics() if self.paced else self.node.report_silence()
+            self._check_answer_timeout()
+            self._check_command_timeout()
+        self.node.update_diagnostics() if self.paced else self.node.report_timeout()
 
-    def _look_for_silence(self) -> None:
+    def _check_answer_timeout(self) -> None:
         if self.waits and self.has_command():
             return
         waited = time.monotonic() - self._since
-        self.patience = self._patience_now(waited)
-        if waited > self.patience and not self.silent:
-            self.silent = True
-            self._report_silence(waited)
+        self.timeout = self._timeout_now(waited)
+        if waited > self.timeout and not self.timed_out:
+            self.timed_out = True
+            self._log_timeout(waited)
             if self.paced:
                 self.instants.give_up()
             if self.paced or not self.waits:
                 self.node.hold()
-        if self.silent and self.waits and not self.paced:
-            self.readiness.check_ended()  # a simulated time that stands still would do so for ever
-        if self.waits and waited > min(REPEAT_PERIOD, self.patience):
+        if self.timed_out and self.waits and not self.paced:
+            self.readiness.check_finished()  # a simulated time that stands still would do so for ever
+        if self.waits and waited > min(REPEAT_PERIOD, self.timeout):
             self._ask_again()
 
-    def _look_for_commands(self) -> None:
+    def _check_command_timeout(self) -> None:
         """Hold the joints where commands that are not waited for have come beside those answers, and have stopped."""
         waited = 0.0 if self._command_at is None else time.monotonic() - self._command_at
         if waited > self.node.values['command_timeout'] and not self.uncommanded:
@@ -298,15 +298,15 @@ class Pacer:
             self.node.get_logger().error(f'no command since {waited:.2f} s: holding the joints where they are')
             self.node.hold()
 
-    def _patience_now(self, waited: float) -> float:
+    def _timeout_now(self, waited: float) -> float:
         """Return the wall time after which a silent partner is given up, s: longer while it is in the graph."""
         timeout = float(self.node.values['command_timeout'])
         if not self.waits or waited <= timeout:
             return timeout
         is_gone = self.paced and not all(map(self.node.count_publishers, self.node.awaited_topics))
-        return timeout if is_gone else max(timeout, LOCKSTEP_PATIENCE)
+        return timeout if is_gone else max(timeout, LOCKSTEP_TIMEOUT)
 
-    def _report_silence(self, waited: float) -> None:
+    def _log_timeout(self, waited: float) -> None:
         if not self.node.commands and not self.waits:
             return
         does = 'holding the joints where they are' if self.paced else 'simulated time stands still'
@@ -331,7 +331,7 @@ class Pacer:
         if time.monotonic() - self._asked_again < REPEAT_PERIOD:
             return
         self._asked_again = time.monotonic()
-        if not self.silent:
+        if not self.timed_out:
             if self.paced:
                 self.node.repeat()
         elif not self.readiness.subscriptions() <= self._partners:

@@ -71,8 +71,8 @@ class ValveDriving:
     def __init__(self, node: Node, levers: Levers, machine: Machine | None, governed: bool = False) -> None:
         self.levers, self._outlet = levers, ValveOutlet(node, levers.names, governed)
         actuators = machine.actuators if machine is not None else ()
-        self._oil = {own.name: own for own in oil_actuators(actuators) if own.name in levers.names}
-        self._unloaded = {name: dead_part(own) for name, own in self._oil.items()}
+        self._oil = {actuator.name: actuator for actuator in oil_actuators(actuators) if actuator.name in levers.names}
+        self._unloaded = {name: dead_part(actuator) for name, actuator in self._oil.items()}
         self.dead = dict(self._unloaded)
         self.skips = False
         self._loaded: set[str] = set()
@@ -126,16 +126,16 @@ class ValveDriving:
 
         Without pressures, or with ones that can not be right, it is the part without a load.
         """
-        for name, own in self._oil.items():
+        for name, actuator in self._oil.items():
             if name not in resting:
                 continue
-            lines = [pressures.get(f'{name}/{line.removesuffix("_pressure")}', math.nan) for line in own.lines]
-            load = resting_load(own, lines[0], lines[1])
+            lines = [pressures.get(f'{name}/{line.removesuffix("_pressure")}', math.nan) for line in actuator.lines]
+            load = resting_load(actuator, lines[0], lines[1])
             if load is None:
                 self.dead[name] = self._unloaded[name]
                 self._loaded.discard(name)
             else:
-                self.dead[name] = dead_part(own, load)
+                self.dead[name] = dead_part(actuator, load)
                 self._loaded.add(name)
 
 
@@ -191,15 +191,15 @@ class JointDriving:
     def __init__(self, node: Node, machine: Machine) -> None:
         self._node = node
         self._joints = machine.actuated_joints
-        self._factor = {own.name: 1e3 if own.type == 'prismatic' else math.degrees(1.0) for own in self._joints}
-        self.units = {own.name: 'mm' if own.type == 'prismatic' else '°' for own in self._joints}
+        self._factor = {joint.name: 1e3 if joint.type == 'prismatic' else math.degrees(1.0) for joint in self._joints}
+        self.units = {joint.name: 'mm' if joint.type == 'prismatic' else '°' for joint in self._joints}
         self.levers = HeldSliders(
             {
-                own.name: (
-                    max(own.lower, -math.pi) * self._factor[own.name],
-                    min(own.upper, math.pi) * self._factor[own.name],
+                joint.name: (
+                    max(joint.lower, -math.pi) * self._factor[joint.name],
+                    min(joint.upper, math.pi) * self._factor[joint.name],
                 )
-                for own in self._joints
+                for joint in self._joints
             }
         )
         self._out: Any = None
@@ -222,29 +222,29 @@ class JointDriving:
         part = min(1.0, TRAJECTORY_TIME / seconds)
         self._goal = list(goal) if part < 1.0 else None
         positions = []
-        for own, value in zip(self._joints, goal):
-            here = self.levers.present.get(own.name, value)
-            position = (here + part * (value - here)) / self._factor[own.name]
-            positions.append(min(max(position, own.lower), own.upper))
+        for joint, value in zip(self._joints, goal):
+            here = self.levers.present.get(joint.name, value)
+            position = (here + part * (value - here)) / self._factor[joint.name]
+            positions.append(min(max(position, joint.lower), joint.upper))
         point = JointTrajectoryPoint(positions=positions)
         seconds *= part
         point.time_from_start.sec = int(seconds)
         point.time_from_start.nanosec = int(1e9 * (seconds - int(seconds)))
-        self._out.publish(JointTrajectory(joint_names=[own.name for own in self._joints], points=[point]))
+        self._out.publish(JointTrajectory(joint_names=[joint.name for joint in self._joints], points=[point]))
 
     def time_to(self, goal: Sequence[float]) -> float:
         """Return the time for the way from the present positions to a goal, degrees or mm, s."""
         longest = LEAST_TIME
-        for own, value in zip(self._joints, goal):
-            way = abs(value - self.levers.present.get(own.name, value)) / self._factor[own.name]
-            longest = max(longest, SLOWED * way / min(own.velocity_limit, FASTEST))
+        for joint, value in zip(self._joints, goal):
+            way = abs(value - self.levers.present.get(joint.name, value)) / self._factor[joint.name]
+            longest = max(longest, SLOWED * way / min(joint.velocity_limit, FASTEST))
         return longest
 
     def show(self, controls: Controls, snapshot: Snapshot, note: str) -> None:
         """Show switch and sliders, and send a goal that waits."""
         joints = snapshot.joints
-        known = {name: joints[name] * factor for name, factor in self._factor.items() if name in joints}
-        self.levers.present = known if len(known) == len(self._joints) else {}
+        present = {name: joints[name] * factor for name, factor in self._factor.items() if name in joints}
+        self.levers.present = present if len(present) == len(self._joints) else {}
         controls.show_pose(self.levers.armed, note, self.levers.present)
         now = time.monotonic()
         if self._goal is not None and now - self._published >= TRAJECTORY_PERIOD:

@@ -135,11 +135,11 @@ def declare(node: Any, table: Sequence[Declared]) -> dict[str, Any]:
         values[declared.name] = value
     if any(declared.choices and not declared.read_only for declared in table):
 
-        def refuse(parameters: list[Any]) -> Any:
+        def check(parameters: list[Any]) -> Any:
             reason = problem_of_choices(table, parameters)
             return SetParametersResult(successful=not reason, reason=reason)
 
-        node.add_on_set_parameters_callback(refuse)
+        node.add_on_set_parameters_callback(check)
     return values
 
 
@@ -148,7 +148,7 @@ def problem_of_choices(table: Iterable[Declared], parameters: Iterable[Any]) -> 
 
     A node that uses parameters in its own callback asks first: that callback comes before the one of `declare`.
     """
-    declared = {own.name: own for own in table}
+    declared = {entry.name: entry for entry in table}
     problems = [declared[item.name].problem(item.value) for item in parameters if item.name in declared]
     return '; '.join(problem for problem in problems if problem)
 
@@ -159,9 +159,9 @@ def problem_of_choices(table: Iterable[Declared], parameters: Iterable[Any]) -> 
 def group(values: Mapping[str, Any], name: str, kind: Any) -> Any:
     """Return the dataclass that a group of parameters fills. Raises ParameterError."""
     prefix = f'{name}.'
-    given = {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+    arguments = {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
     try:
-        return kind(**given)
+        return kind(**arguments)
     except ValueError as error:
         raise ParameterError(f'parameters {name!r}: {error}') from None
 
@@ -206,14 +206,14 @@ def _read(node: str) -> tuple[Declared, ...]:
     extra = set(document) - {'include', 'defaults', node}
     if extra or not isinstance(document.get(node, {}), dict):
         raise ParameterFileError(f'{node}.yaml: expected the keys include and {node}, found {", ".join(document)}')
-    found: list[Declared] = []
+    declared: list[Declared] = []
     for group in document.get('include', ()):
         if group not in _load(SHARED):
             raise ParameterFileError(f'{node}.yaml: include: no group {group!r} in {SHARED}.yaml')
-        found += _parse(f'{SHARED}.yaml', '', _load(SHARED)[group])
+        declared += _parse(f'{SHARED}.yaml', '', _load(SHARED)[group])
     table = _with_defaults(f'{node}.yaml', document.get(node) or {}, document.get('defaults', {}))
-    found += _parse(f'{node}.yaml', '', table)
-    return tuple(found)
+    declared += _parse(f'{node}.yaml', '', table)
+    return tuple(declared)
 
 
 def _with_defaults(file: str, table: dict[str, Any], classes: dict[str, str]) -> dict[str, Any]:
@@ -240,23 +240,23 @@ def _parse(file: str, prefix: str, table: dict[str, Any]) -> Iterator[Declared]:
 
 
 def _declared(file: str, name: str, entry: dict[str, Any]) -> Declared:
-    place = f'{file}: {name}'
+    location = f'{file}: {name}'
     for key in entry:
         if key not in KEYS:
-            raise ParameterFileError(f'{place}: unknown key {key!r}; expected {", ".join(KEYS)}')
+            raise ParameterFileError(f'{location}: unknown key {key!r}; expected {", ".join(KEYS)}')
     kind = entry['type']
     if kind not in TYPES:
         raise ParameterFileError(
-            f'{place}: type: expected one of {", ".join(TYPES)}; found {kind!r}{near(kind, TYPES)}'
+            f'{location}: type: expected one of {", ".join(TYPES)}; found {kind!r}{near(kind, TYPES)}'
         )
     for key in ('default_value', 'description'):
         if key not in entry:
-            raise ParameterFileError(f'{place}: {key} is missing')
+            raise ParameterFileError(f'{location}: {key} is missing')
     default = entry['default_value']
     items = default if kind.endswith('_array') else [default]
     if not isinstance(items, list) or not items or any(type(item) is not TYPES[kind] for item in items):
-        raise ParameterFileError(f'{place}: default_value: expected {kind}, not empty; found {default!r}')
-    low, high, choices = _validation(place, TYPES[kind], entry.get('validation', {}))
+        raise ParameterFileError(f'{location}: default_value: expected {kind}, not empty; found {default!r}')
+    low, high, choices = _validation(location, TYPES[kind], entry.get('validation', {}))
     declared = Declared(
         name, default, entry['description'], low, high, entry.get('read_only', False), choices, entry.get('unit', ''),
         kind,
@@ -264,24 +264,24 @@ def _declared(file: str, name: str, entry: dict[str, Any]) -> Declared:
     if problem := declared.problem(default):
         raise ParameterFileError(f'{file}: default_value: {problem}')
     if low is not None and high is not None and not low <= default <= high:
-        raise ParameterFileError(f'{place}: default_value {default} is outside of [{low}, {high}]')
+        raise ParameterFileError(f'{location}: default_value {default} is outside of [{low}, {high}]')
     return declared
 
 
-def _validation(place: str, kind: type, rules: dict[str, Any]) -> tuple[Any, Any, tuple[str, ...]]:
+def _validation(location: str, kind: type, rules: dict[str, Any]) -> tuple[Any, Any, tuple[str, ...]]:
     """Return low, high and choices."""
     low = high = None
     choices: tuple[str, ...] = ()
     for rule, arguments in rules.items():
-        place_of_rule = f'{place}: validation: {rule}'
+        rule_location = f'{location}: validation: {rule}'
         if rule not in VALIDATORS:
-            raise ParameterFileError(f'{place_of_rule}: expected one of {", ".join(VALIDATORS)}')
+            raise ParameterFileError(f'{rule_location}: expected one of {", ".join(VALIDATORS)}')
         if rule == 'one_of<>':
             ((*values,),) = arguments
             choices = tuple(values)
             continue
         count = 2 if rule == 'bounds<>' else 1
         if kind not in GREATEST or len(arguments) != count or any(type(value) is not kind for value in arguments):
-            raise ParameterFileError(f'{place_of_rule}: expected {count} of {kind.__name__}, found {arguments!r}')
+            raise ParameterFileError(f'{rule_location}: expected {count} of {kind.__name__}, found {arguments!r}')
         low, high = arguments if count == 2 else (arguments[0], GREATEST[kind])
     return low, high, choices

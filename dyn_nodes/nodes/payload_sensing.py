@@ -17,7 +17,7 @@ from dyn_nodes.monitor.payload_model import UnobservableError
 from dyn_nodes.monitor.payload_settings import PayloadSettings, pressure_ranges
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.nodes.arrays import stamp_volts, volts_message
-from dyn_nodes.nodes.commands import Refusals, RefusedError
+from dyn_nodes.nodes.commands import RejectedError, Rejections
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
@@ -99,12 +99,12 @@ class PayloadSensing:
         self.node, self.monitor, self.values = node, monitor, values
         self.estimator = self._make_estimator()
         self.estimate: PayloadEstimate = self.estimator.estimate
-        self.refusals = Refusals()
+        self.rejections = Rejections()
         self._ranges = pressure_ranges(self.estimator.model, self.estimator.settings)
         self._lines = {name: PressureLine() for name in self._ranges}
         self._waiting: deque[tuple[float, Array, Array, Array, Array, float]] = deque(maxlen=MOST_WAITING)
         self._time = self._stepped = -math.inf
-        self._silent = True
+        self._timed_out = True
         self.mass_out = node.create_publisher(Float64, f'{start}payload/estimate', qos)
         self.interval_out = node.create_publisher(Float64MultiArray, f'{start}payload/interval', qos)
         self._interval = volts_message(('lower', 'upper', 'observed'))
@@ -138,18 +138,18 @@ class PayloadSensing:
         if not least <= pressure <= most:  # false for NaN too
             kind = 'out of range' if math.isfinite(pressure) else 'not finite'
             expected = f'expected {least:.3g} to {most:.3g} Pa, by tank and reliefs'
-            self._refuse(RefusedError(kind, f'hydraulics/{name}: {expected}, found {pressure:g}'))
+            self._reject(RejectedError(kind, f'hydraulics/{name}: {expected}, found {pressure:g}'))
             return
         if stamp - self._time > self._timeout:  # it would hide that no more come
             expected = f'expected a stamp at most {self._timeout:g} s after that of the joint states'
-            self._refuse(RefusedError('ahead', f'hydraulics/{name}: {expected}, found {stamp - self._time:.3g} s'))
+            self._reject(RejectedError('ahead', f'hydraulics/{name}: {expected}, found {stamp - self._time:.3g} s'))
             return
         self._lines[name].take(stamp, pressure)
         self._use_waiting()
 
-    def _refuse(self, refused: RefusedError) -> None:
-        self.refusals.add(refused, time.monotonic())
-        self.node.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+    def _reject(self, error: RejectedError) -> None:
+        self.rejections.add(error, time.monotonic())
+        self.node.get_logger().warn(f'refused: {error}', throttle_duration_sec=1.0)
 
     def take_state(self, now: float) -> None:
         """Take the motion that the monitor has estimated for an instant, s."""
@@ -161,7 +161,7 @@ class PayloadSensing:
             motion = monitor.q, monitor.v, monitor.omega, monitor.felt
             self._waiting.append((now, *motion, monitor.speed_deviation))
         self._use_waiting()
-        self._judge_silence()
+        self._check_pressure_timeout()
 
     def restart(self) -> None:
         """Forget the payload, as after time went back; what a tare has taught of the machine stays."""
@@ -174,26 +174,26 @@ class PayloadSensing:
 
     def _use_waiting(self) -> None:
         """Give the estimator what has pressures of its time: they come later, and less often, than joint states."""
-        known = min(line.newest[0] for line in self._lines.values())
-        while self._waiting and self._waiting[0][0] <= known + 1e-6:
-            now, q, v, omega, felt, speed = self._waiting.popleft()
+        newest = min(line.newest[0] for line in self._lines.values())
+        while self._waiting and self._waiting[0][0] <= newest + 1e-6:
+            now, q, v, omega, force, speed = self._waiting.popleft()
             steps = self.estimator.steps
             pressures = np.array([line.at(now) for line in self._lines.values()])
-            renewed = self.estimator.sample(now, q, v, omega, felt, pressures, (speed, self.monitor.noise.gyroscope))
+            renewed = self.estimator.sample(now, q, v, omega, force, pressures, (speed, self.monitor.noise.gyroscope))
             if self.estimator.steps > steps:
                 self._stepped = now
             if renewed:
-                self._silent = False
+                self._timed_out = False
                 self._publish(self.estimator.estimate, now)
 
-    def _judge_silence(self) -> None:
+    def _check_pressure_timeout(self) -> None:
         """Return to the rated payload: without pressures or motion of the base no change of the load is seen."""
-        known = min(line.newest[0] for line in self._lines.values())
-        if self._time - known <= self._timeout and self.monitor.has_imu:
+        newest = min(line.newest[0] for line in self._lines.values())
+        if self._time - newest <= self._timeout and self.monitor.has_imu:
             return
         self._waiting.clear()  # no pressures of its time come any more; those from after a silence are not
-        if not self._silent:
-            self._silent = True
+        if not self._timed_out:
+            self._timed_out = True
             self.estimator.forget_payload()
             self._publish(self.estimator.estimate, self._time)
 
@@ -212,12 +212,12 @@ class PayloadSensing:
     def _on_tare(self, _: Any, response: Any) -> Any:
         """The implement is empty: what the pressures say beyond that is the machine's."""
         observed, tared = self.estimate.state == 'observed', self.estimator.tared
-        found, most = self.estimate.estimated + tared, TARED * self.estimator.limit
-        response.success = observed and abs(found) <= most
-        if observed and abs(found) > most:
+        residual, most = self.estimate.estimated + tared, TARED * self.estimator.limit
+        response.success = observed and abs(residual) <= most
+        if observed and abs(residual) > most:
             before = f', {tared:.0f} kg of it tared before' if tared else ''
             expected = f'expected an empty implement, {most:.0f} kg at most'
-            response.message = f'no tare: {expected}, found {found:.0f} kg{before}'
+            response.message = f'no tare: {expected}, found {residual:.0f} kg{before}'
         elif observed:
             self.estimator.tare(0.0)
             self._publish(self.estimator.estimate, self._time)
@@ -231,7 +231,7 @@ class PayloadSensing:
     def _why_rated(self) -> str:
         if not self.monitor.has_imu:
             return 'no imu, and the motion of the base counts'
-        if self._silent:
+        if self._timed_out:
             lacking = [name for name, line in self._lines.items() if self._time - line.newest[0] > self._timeout]
             return f'no pressure on hydraulics/{", hydraulics/".join(lacking or self._lines)}'
         if self.estimator.doubted:
@@ -256,7 +256,7 @@ class PayloadSensing:
             'interval of 95 %': f'{estimate.lower:.6g} to {estimate.upper:.6g} kg',
             'center from the mount': ' '.join(f'{value:.3f}' for value in estimate.center) + ' m',
             'steps noticed': str(estimate.steps),
-            **self.refusals.values(),
+            **self.rejections.values(),
         }
         health = Health(text=f'{estimate.mass:.0f} kg', values=values)
         if estimate.state == 'rated':
@@ -267,8 +267,8 @@ class PayloadSensing:
             health.text = f'{estimate.mass:.0f} kg after a step of the load'
         slow = max(self._lines, key=lambda name: self._lines[name].period)
         if self._lines[slow].period * LEAST_RATE > 1.0 + 1e-6:
-            found = f'{1.0 / self._lines[slow].period:.3g} pressures a second on hydraulics/{slow}'
-            health.worse(WARN, f'expected {LEAST_RATE:g} or more, found {found}: the interval is too narrow')
-        if self.refusals.recent(time.monotonic()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+            rate = f'{1.0 / self._lines[slow].period:.3g} pressures a second on hydraulics/{slow}'
+            health.worse(WARN, f'expected {LEAST_RATE:g} or more, found {rate}: the interval is too narrow')
+        if self.rejections.recent(time.monotonic()):
+            health.worse(WARN, f'refused: {self.rejections.last}')
         return health

@@ -57,7 +57,7 @@ class PlatformControllerNode(CommandingNode):
         given_up: the fault lasts until a simulation is reset, or the node starts again.
     """
 
-    silence = 'neutral commands'
+    timeout_action = 'neutral commands'
 
     def __init__(self, **options: Any) -> None:
         super().__init__('platform_controller_node', **options)
@@ -77,7 +77,7 @@ class PlatformControllerNode(CommandingNode):
         self._out = self._command_message()
         self.reader = JointStateReader(legs, Bounds.of(self.machine, legs))
         self.frame = self.machine.base.link
-        self.targets, self.stopped, self.fault, self._told = 0, '', '', ''
+        self.targets, self.stopped, self.fault, self._published_state = 0, '', '', ''
         self.given_up = False
         self._stops: list[float] = []
         self._advanced: int | None = None
@@ -96,13 +96,13 @@ class PlatformControllerNode(CommandingNode):
     def _make_loop(self) -> MotorLoop:
         """Return the loops of the legs, its posture found once so that the first answer is prompt."""
         machine, legs, values = self.machine, self.follower.legs.joints, self.values
-        motors = {own.joint: own for own in electric_motors(machine.actuators)}
+        motors = {motor.joint: motor for motor in electric_motors(machine.actuators)}
         left = [joint for joint in legs if joint not in motors]
         if left:
             raise ValueError(f'{machine.name}: expected an electric motor on every leg, found none on {left[0]}')
         drives = drive_dynamics(machine, legs)
         self._order = list(machine.actuators)
-        self._places = [self._order.index(motors[joint]) for joint in legs]
+        self._indices = [self._order.index(motors[joint]) for joint in legs]
         servo = MotorServo(machine, [motors[joint] for joint in legs], values['command_period'], drives)
         loop = MotorLoop(servo, values['motors.bandwidth'], values['motors.damping_ratio'])
         rest = self.follower.sample()
@@ -122,7 +122,7 @@ class PlatformControllerNode(CommandingNode):
 
     def _command_message(self) -> Any:
         if self.loop is not None:
-            return volts_message([own.name for own in self._order])
+            return volts_message([actuator.name for actuator in self._order])
         return JointState(name=list(self.follower.legs.joints))
 
     def _create_topics(self) -> None:
@@ -175,10 +175,13 @@ class PlatformControllerNode(CommandingNode):
         """Begin the motion of the file."""
         here = self.follower.reference.motion
         try:
-            times, poses = [0.0, *(own.time for own in self.path)], [here.pose, *(own.pose for own in self.path)]
+            times, poses = (
+                [0.0, *(point.time for point in self.path)],
+                [here.pose, *(point.pose for point in self.path)],
+            )
             self.follower.follow(PoseTrajectory(times, poses))
         except ValueError as error:
-            self._refuse(self.refusals, commands.RefusedError('bad trajectory', f"parameter 'path': {error}"))
+            self._reject(self.rejections, commands.RejectedError('bad trajectory', f"parameter 'path': {error}"))
 
     def _resume(self, further: Any, gap: float) -> None:
         """After a silence the machine may be anywhere: a target is not taken up again."""
@@ -247,7 +250,7 @@ class PlatformControllerNode(CommandingNode):
             assert self._state is not None
             assert self.loop is not None
             try:
-                data[self._places] = self.loop.voltages(self.follower.sample(), None, *self._state)
+                data[self._indices] = self.loop.voltages(self.follower.sample(), None, *self._state)
             except ValueError as error:
                 self._fail(str(error))
         self._send_voltages(data)
@@ -293,8 +296,8 @@ class PlatformControllerNode(CommandingNode):
             self.distance_out.publish(Float64(data=distance))
             self.angle_out.publish(Float64(data=angle))
         state = self.state
-        if state != self._told:
-            self._told = state
+        if state != self._published_state:
+            self._published_state = state
             self.state_out.publish(String(data=state))
         if self.lockstep:
             self.update_diagnostics()
@@ -309,19 +312,19 @@ class PlatformControllerNode(CommandingNode):
     # -- targets -----------------------------------------------------------------------------------------------------
 
     def _demand_ready(self, topic: str) -> None:
-        """Raise RefusedError while nothing is known of the machine."""
-        if self._state is None or self.silent:
-            raise commands.RefusedError('no joint_states', f'{topic}: no joint_states')
+        """Raise RejectedError while nothing is known of the machine."""
+        if self._state is None or self.timed_out:
+            raise commands.RejectedError('no joint_states', f'{topic}: no joint_states')
         if self.fault:
-            raise commands.RefusedError('fault', f'{topic}: {self.fault}')
+            raise commands.RejectedError('fault', f'{topic}: {self.fault}')
 
     def _on_pose(self, msg: Any) -> None:
         try:
             self._demand_ready('platform_pose')
             check_frame('platform_pose', msg.header.frame_id, self.frame)
             self._take('platform_pose', lambda: self.follower.go_to(pose_of(msg.pose, 'platform_pose')))
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
 
     def _on_trajectory(self, msg: Any) -> None:
         try:
@@ -330,17 +333,17 @@ class PlatformControllerNode(CommandingNode):
                 msg, self.follower.link, self.frame, self.time, self.follower.reference.motion
             )  # fmt: skip
             self._take('platform_trajectory', lambda: self.follower.follow(trajectory))
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
         self.get_logger().info(f'platform_trajectory: {trajectory.duration:.2f} s')
 
-    def _take(self, topic: str, begin: Any) -> None:
-        """Begin a motion. Raises RefusedError where the legs cannot give it; the present one goes on."""
+    def _take(self, topic: str, start: Any) -> None:
+        """Begin a motion. Raises RejectedError where the legs cannot give it; the present one goes on."""
         try:
-            begin()
+            start()
         except ReachError as error:
-            raise commands.RefusedError('out of reach', f'{topic}: {error}') from None
+            raise commands.RejectedError('out of reach', f'{topic}: {error}') from None
         self.targets += 1
         self.stopped = ''
 
@@ -353,8 +356,8 @@ class PlatformControllerNode(CommandingNode):
             health.worse(ERROR, f'{self.fault}: {"motors at 0 V" if self.motors else "the legs are held"}')
         if self.stopped:
             health.worse(WARN, f'stopped: {self.stopped}')
-        if self.refusals.recent(self.now()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+        if self.rejections.recent(self.now()):
+            health.worse(WARN, f'refused: {self.rejections.last}')
         return health
 
     def _platform_values(self) -> dict[str, str]:
@@ -373,7 +376,7 @@ class PlatformControllerNode(CommandingNode):
             'remaining': f'{follower.reference.remaining:.2f} s',
             'targets': str(self.targets),
             'sent': str(self.sent),
-            **self.refusals.values(),
+            **self.rejections.values(),
         }
 
     def _on_parameters(self, parameters: list[Any]) -> Any:

@@ -53,7 +53,7 @@ class Readiness:
         Raises:
             RunFailed: a node that is waited for has ended, or is still absent after `timeout` and required.
         """
-        self.check_ended()
+        self.check_finished()
         self.missing = self._missing()
         now = time.monotonic()
         if not self.missing:
@@ -70,7 +70,7 @@ class Readiness:
             self.node.get_logger().info(f'waiting: {self.missing}')
         return False
 
-    def check_ended(self) -> None:
+    def check_finished(self) -> None:
         """Raise RunFailed where the launch that this node belongs to has seen the end of one that is waited for."""
         if not self.names:
             return
@@ -87,12 +87,12 @@ class Readiness:
     def _missing(self) -> str:
         there = {name for name, _ in self.node.get_node_names_and_namespaces()}
         absent = [name for name in self.names if name not in there]
-        silent = [topic for topic in self.topics if not self.node.count_publishers(topic)]
-        self._note_progress((*absent, *silent))
+        unpublished = [topic for topic in self.topics if not self.node.count_publishers(topic)]
+        self._note_progress((*absent, *unpublished))
         if absent:
             return f'no node {", ".join(absent)} yet'
-        if silent:
-            return f'nothing publishes {", ".join(silent)} yet'
+        if unpublished:
+            return f'nothing publishes {", ".join(unpublished)} yet'
         listeners = self._listeners(self.node.resolve_topic_name('joint_states'))
         others = [name for name in self.names if name != RECORDER]
         deaf = [name for name in others if name not in listeners]  # a node is announced before its topics are

@@ -56,7 +56,7 @@ from dyn_nodes.middleware.bags import INFINITE, MIXED, BagError, BagWriter, Hold
 from dyn_nodes.middleware.padding import zero_padding
 from dyn_nodes.nodes.ending import stop_signals
 from dyn_nodes.nodes.guarded import GuardedNode
-from dyn_nodes.nodes.neighbours import ADVICE, LEASE, LOOK, sources_of
+from dyn_nodes.nodes.neighbours import ADVICE, CHECK_PERIOD, LEASE, sources_of
 from dyn_nodes.nodes.neighbours import TOPIC as JOINT_STATES
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_at
@@ -192,25 +192,25 @@ class RecorderNode(GuardedNode):
             return
         quiet = now - self._last_change > QUIET_AFTER
         self._next_discovery = now + (QUIET_DISCOVERY_PERIOD if quiet else DISCOVERY_PERIOD)
-        found = [(topic, kind) for topic, kinds in self.get_topic_names_and_types() for kind in kinds]
-        found = [key for key in found if self.is_wanted(key[0]) and key not in self._unknown]
-        new = [key for key in found if key not in self._channels]
+        wanted = [(topic, kind) for topic, kinds in self.get_topic_names_and_types() for kind in kinds]
+        wanted = [key for key in wanted if self.is_wanted(key[0]) and key not in self._unknown]
+        new = [key for key in wanted if key not in self._channels]
         # Asking for a topic's publishers is not cheap: all of those that are new, one of the others in turn.
-        known = [key for key in found if key in self._channels]
-        again = [known[self._turn % len(known)]] if known else []
+        recorded = [key for key in wanted if key in self._channels]
+        again = [recorded[self._turn % len(recorded)]] if recorded else []
         self._turn += 1
         for topic, kind in sorted([*new, *again], key=lambda key: (key[1] == CLOCK_TYPE, key)):
             publishers = [p for p in self.get_publishers_info_by_topic(topic) if p.topic_type == kind]
             if publishers:
                 self._follow(topic, kind, publishers)
-        self._look_for_mixed(now, found)
+        self._check_mixed(now, wanted)
 
-    def _look_for_mixed(self, now: float, found: list[tuple[str, str]]) -> None:
+    def _check_mixed(self, now: float, topics: list[tuple[str, str]]) -> None:
         """Notice joint states of two publishers, once a second: two machines on the topics of one namespace."""
-        if now - self._looked < LOOK:
+        if now - self._looked < CHECK_PERIOD:
             return
         self._looked = now
-        for topic, _ in found:
+        for topic, _ in topics:
             sources = sources_of(self, topic) if topic.rpartition('/')[2] == JOINT_STATES else []
             since = self._two_since.setdefault(topic, now) if len(sources) > 1 else self._two_since.pop(topic, now)
             if now - since > LEASE and topic not in self.mixed:  # one that was killed is gone by now
@@ -246,14 +246,14 @@ class RecorderNode(GuardedNode):
         self._subscribe(channel, reliable, latched)
 
     def _add_topic(self, topic: str, kind: str, publishers: list[Any]) -> int:
-        own_hash = type_hash(kind)
+        local_hash = type_hash(kind)
         announced = str(getattr(publishers[0], 'topic_type_hash', ''))
-        if announced.startswith('RIHS01_') and announced != own_hash:
+        if announced.startswith('RIHS01_') and announced != local_hash:
             self.get_logger().warning(
                 f'{topic}: its publisher has another definition of {kind} than the one put into the bag'
             )
         qos = tuple(sorted({_qos_record(publisher.qos_profile) for publisher in publishers}, key=repr))
-        return self.bag.add_topic(Topic(topic, kind, message_definition(kind), own_hash, qos))
+        return self.bag.add_topic(Topic(topic, kind, message_definition(kind), local_hash, qos))
 
     def _subscribe(self, channel: Channel, reliable: bool, latched: bool) -> None:
         profile = QoSProfile(

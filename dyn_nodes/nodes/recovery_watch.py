@@ -9,7 +9,7 @@ from typing import Any
 from dyn_nodes.control import SupervisedTask
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.middleware import QoSProfile, message
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 
 DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
@@ -24,7 +24,7 @@ class RecoveryWatch:
     Args:
         node: the node; its `time` is that of the joint states, its `motion` plays the task.
         task: the task.
-        refuse: called with what could not be used.
+        reject: called with what could not be used.
         qos: of the reports.
 
     Attributes:
@@ -32,9 +32,9 @@ class RecoveryWatch:
     """
 
     def __init__(
-        self, node: Any, task: SupervisedTask, refuse: Callable[[RefusedError], None], qos: QoSProfile
+        self, node: Any, task: SupervisedTask, reject: Callable[[RejectedError], None], qos: QoSProfile
     ) -> None:
-        self.node, self.task, self._refuse = node, task, refuse
+        self.node, self.task, self._reject = node, task, reject
         self.reports = self.events = 0
         self._logged: tuple[float | None, float | None] = (None, None)
         topic = f'stability/{MEASURES[task.on.watched].topic}'
@@ -52,21 +52,21 @@ class RecoveryWatch:
             return
         try:
             at = self._time_of(msg, kind)
-        except RefusedError as refused:
-            self._refuse(refused)
+        except RejectedError as error:
+            self._reject(error)
             return
         self.events += 1
         self.task.note_event(kind, at, self.node.time)
 
     def _time_of(self, msg: Any, kind: str) -> float:
-        given = next((item.value for item in msg.values if item.key == 'time'), '')
+        text = next((item.value for item in msg.values if item.key == 'time'), '')
         try:
-            at = float(given)
+            at = float(text)
         except ValueError:
             at = math.nan
         if not 0.0 <= at <= self.node.time + AHEAD:  # false for NaN too
             expected = f'a time up to {self.node.time + AHEAD:.3f} s'
-            raise RefusedError('event', f'events: {kind}: expected {expected}, found {given[:40]!r}')
+            raise RejectedError('event', f'events: {kind}: expected {expected}, found {text[:40]!r}')
         return at
 
     def report(self) -> None:
@@ -78,9 +78,9 @@ class RecoveryWatch:
         if task.started is not None and logged[0] is None:
             log.warn(f'recovery from t = {task.started:.3f} s: {task.cause}')
         if task.stopped is not None and logged[1] is None:
-            log.error(f'the task is stopped at t = {task.stopped:.3f} s: {self._silence()}')
+            log.error(f'the task is stopped at t = {task.stopped:.3f} s: {self._timeout_text()}')
 
-    def _silence(self) -> str:
+    def _timeout_text(self) -> str:
         topic = f'stability/{MEASURES[self.task.on.watched].topic}'
         return f'no {topic} for {self.task.on.timeout:g} s' if self.reports else f'no {topic}'
 
@@ -95,5 +95,5 @@ class RecoveryWatch:
             text = f'recovery from t = {task.started:.3f} s: {task.cause}'
             return Health(WARN, text, values)
         if task.stopped is not None:
-            return Health(ERROR, f'the task is stopped: {self._silence()}', values)
+            return Health(ERROR, f'the task is stopped: {self._timeout_text()}', values)
         return Health(text=f'waiting for {task.on}', values=values)

@@ -79,7 +79,9 @@ class Reporter:
             )
             for name in joints
         }
-        wheels = plant.observer.wheels if plant.observer else [own.name for own in plant.machine.ground_contacts]
+        wheels = (
+            plant.observer.wheels if plant.observer else [contact.name for contact in plant.machine.ground_contacts]
+        )
         self.balance = BalanceReports(node, wheels, levels, qos, world_frame)
         self.constraints: Any = None
         if plant.constraints is not None:

@@ -30,7 +30,7 @@ from dyn_nodes.middleware.launching import noted_life
 from dyn_nodes.nodes.ending import EndWatch, OneInterrupt, ignore_signals
 from dyn_nodes.nodes.stamps import LATEST_STAMP
 
-REFUSED = (
+START_ERRORS = (
     ValueError,
     OSError,
     InvalidParameterTypeException,
@@ -83,7 +83,7 @@ def run_node(
     with EndWatch(name) as watch, OneInterrupt() as interrupt, noted_life(name, words) as note_end:
         try:
             with init(args=args):
-                get_default_context().on_shutdown(watch.begin)
+                get_default_context().on_shutdown(watch.start)
                 try:
                     return _live(name, make, loop, interrupt, note_end)
                 except (NotInitializedException, RuntimeError):
@@ -93,7 +93,7 @@ def run_node(
                     interrupt.ignore()
                     ignore_signals(args)
         except RCLInvalidROSArgsError as error:
-            return refuse(name, error)
+            return print_failure(name, error)
         except BaseException as error:
             if not is_interrupt(error):
                 raise
@@ -113,9 +113,9 @@ def _live(
     try:
         with CompilationNotice(get_logger(name).info), seldom_collections():
             node = make()
-    except REFUSED as error:
+    except START_ERRORS as error:
         note_end(f'{name}: {error}')
-        return refuse(name, error)
+        return print_failure(name, error)
     except NotNeeded as reason:
         get_logger(name).info(f'not needed: {reason}')
         return 0
@@ -124,7 +124,7 @@ def _live(
         loop(node)
     except RunFailed as error:
         note_end(f'{name}: {error}')
-        return refuse(name, error)
+        return print_failure(name, error)
     except (ExternalShutdownException, RunOver):
         pass
     finally:
@@ -152,7 +152,7 @@ def warn_of_wall_clock(name: str) -> None:
         )
 
 
-def refuse(name: str, error: Exception) -> int:
+def print_failure(name: str, error: Exception) -> int:
     """Print why a program cannot start; return its exit status."""
     lines = [printable(line) for line in str(error).split('\n')]
     print(f'{name}:', '\n'.join(lines), file=sys.stderr)

@@ -41,7 +41,7 @@ class WallSchedule:
         """Return whether the instant `simulated`, s, may begin. A pure look: nothing is counted."""
         return self.clock() - self._origin >= simulated / self.speed - 1e-9
 
-    def begin(self, simulated: float) -> None:
+    def start(self, simulated: float) -> None:
         """Count how late the instant begins; a delay beyond `MOST_CATCH_UP` moves the origin."""
         behind = self.clock() - self._origin - simulated / self.speed
         if behind > self.tolerance:
@@ -81,5 +81,5 @@ class RealTimeFactor:
         """The factor; NaN before there are two marks."""
         if len(self._marks) < 2:
             return float('nan')
-        (began, first), (ended, last) = self._marks[0], self._marks[-1]
-        return (last - first) / max(ended - began, 1e-9)
+        (began, first), (finished, last) = self._marks[0], self._marks[-1]
+        return (last - first) / max(finished - began, 1e-9)

@@ -16,7 +16,7 @@ from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.monitor.ground_observer import ObserverSettings
 from dyn_nodes.monitor.sensors import ImuMount, SensorNoise
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
-from dyn_nodes.nodes.commands import Refusals, RefusedError, check_order
+from dyn_nodes.nodes.commands import RejectedError, Rejections, check_order
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.exchange import is_simulated
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
@@ -82,9 +82,9 @@ class Sensing:
 
     Attributes:
         monitor: fed with everything.
-        refusals: of all topics.
+        rejections: of all topics.
         stamp: of the newest joint states, ns; None before the first.
-        received: joint states used.  heard: steady time at which the newest stamp came, s; an old one again is none.
+        received: joint states used.  received_at: steady time at which the newest stamp came, s; an old one again is none.
         taken: steady time at which joint states were used last, s.
         age: of these when they were used, s, negative where they are of the future; the time since they came where the
             stamps are of another clock; 0 in simulated time.
@@ -109,16 +109,16 @@ class Sensing:
         on_state: Callable[[int], None],
         qos: QoSProfile,
         lockstep: bool = False,
-        given: bool = True,
+        payload_specified: bool = True,
     ) -> None:
         self.node, self.machine, self.values, self.on_state, self.lockstep = node, machine, values, on_state, lockstep
         self.monitor = self._make_monitor(measures)
         self.checks = self.monitor.checks
         self.reader = JointStateReader(self.monitor.model.joints, Bounds.of(self.machine, self.monitor.model.joints))
-        self.refusals = Refusals()
+        self.rejections = Rejections()
         self.stamp: int | None = None
         self.received = self.imu_received = self.restarts = 0
-        self.heard = self.imu_heard = self.arrived = self.taken = -np.inf
+        self.received_at = self.imu_received_at = self.arrived = self.taken = -np.inf
         self.age = 0.0
         self.had_imu, self._newest, self._oriented = False, -1, False
         self.intervals: deque[float] = deque(maxlen=INTERVALS)
@@ -127,14 +127,14 @@ class Sensing:
         self._held: deque[tuple[float, tuple[int, Any, Any]]] = deque(maxlen=MOST_WAITING)
         self._imu_newest, self.imu_period, self.state_period = -np.inf, 0.0, 0.0
         self._least_step = max(values['filter_period'] - 0.25e-3, LEAST_STEP)
-        self.assumes_payload = given and machine.payload is not None and values['payload'] < 0.0
+        self.assumes_payload = payload_specified and machine.payload is not None and values['payload'] < 0.0
         if values['payload'] >= 0.0:
             self.monitor.payload = checked_payload(self.machine, values['payload'])
         # first: of messages that come at once the embedded executor takes those of the oldest subscription first
         if values['imu'] != 'off':
             node.create_subscription(Imu, 'imu', self._on_imu, QoSProfile(depth=max(100, qos.depth)))
         node.create_subscription(JointState, 'joint_states', self._on_joint_states, qos)
-        if given:
+        if payload_specified:
             node.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
         node.create_service(Trigger, '~/acknowledge', self._on_acknowledge)
 
@@ -183,15 +183,15 @@ class Sensing:
         try:
             self._check_order(stamp)
             positions, velocities = self.reader.read_measured(msg)
-        except RefusedError as refused:
-            self.refuse(refused)
+        except RejectedError as error:
+            self.reject(error)
             return
         self.arrived = time.monotonic()
         if stamp < self._newest:  # time went back: what the IMU has sent was of before
             self._imu_newest = -np.inf
         if stamp != self._newest:
-            self.intervals.append(self.arrived - self.heard)
-            self.heard, self._newest = self.arrived, stamp
+            self.intervals.append(self.arrived - self.received_at)
+            self.received_at, self._newest = self.arrived, stamp
         state = stamp, positions, velocities if self.values['use_velocities'] else None
         if self.lockstep:
             self._take(*state)
@@ -202,7 +202,7 @@ class Sensing:
         self._release()
 
     def _check_order(self, stamp: int) -> None:
-        """Raise RefusedError for joint states that were overtaken on the way; time that is simulated may go back."""
+        """Raise RejectedError for joint states that were overtaken on the way; time that is simulated may go back."""
         if self.lockstep or self._newest < 0 or self.is_simulated:
             return
         check_order(self._newest, stamp, self.values['state_timeout'])
@@ -253,7 +253,7 @@ class Sensing:
         try:
             monitor.joints(now, positions, velocities)
         except Exception:  # whatever it is: the posture is not known
-            self.heard = -np.inf
+            self.received_at = -np.inf
             raise
         self.had_imu = self.had_imu or monitor.has_imu
         if monitor.ground.resets > resets:
@@ -264,23 +264,23 @@ class Sensing:
 
     def _on_imu(self, msg: Any) -> None:
         now = nanoseconds_of_stamp(msg.header.stamp) / NANO
-        turn, felt, o = msg.angular_velocity, msg.linear_acceleration, msg.orientation
-        omega, force, orientation = (turn.x, turn.y, turn.z), (felt.x, felt.y, felt.z), None
-        given = o.x, o.y, o.z, o.w
+        turn, acceleration, o = msg.angular_velocity, msg.linear_acceleration, msg.orientation
+        omega, force, orientation = (turn.x, turn.y, turn.z), (acceleration.x, acceleration.y, acceleration.z), None
+        quaternion = o.x, o.y, o.z, o.w
         # a driver that knows none may leave the message's default, which says level whatever the slope
-        self._oriented = self._oriented or given != DEFAULT_ORIENTATION or any(msg.orientation_covariance)
+        self._oriented = self._oriented or quaternion != DEFAULT_ORIENTATION or any(msg.orientation_covariance)
         if msg.orientation_covariance[0] != NO_ORIENTATION and self._oriented:
-            orientation = given
+            orientation = quaternion
         try:
             self._check_imu(msg, omega, force, orientation)
-        except RefusedError as refused:
-            self.refuse(refused)
+        except RejectedError as error:
+            self.reject(error)
             return
-        self.imu_heard = time.monotonic()
+        self.imu_received_at = time.monotonic()
         if not self.lockstep:
-            age = self._age_of(nanoseconds_of_stamp(msg.header.stamp), self.imu_heard)
+            age = self._age_of(nanoseconds_of_stamp(msg.header.stamp), self.imu_received_at)
             if fault := fault_of_age('imu', age, self.values['imu_timeout']):
-                self.refuse(RefusedError('age', fault))
+                self.reject(RejectedError('age', fault))
                 return
         # what waits with a later stamp is of before time went back
         while self.waiting and self.waiting[-1][0] > now:
@@ -316,46 +316,50 @@ class Sensing:
 
     @staticmethod
     def _check_imu(msg: Any, omega: Any, force: Any, orientation: Any) -> None:
-        for what, values in (('angular_velocity', omega), ('linear_acceleration', force), ('orientation', orientation)):
+        for quantity, values in (
+            ('angular_velocity', omega),
+            ('linear_acceleration', force),
+            ('orientation', orientation),
+        ):
             if values is not None and not all(map(isfinite, values)):
-                raise RefusedError('not finite', f'imu: {what}: expected finite numbers, found {list(values)}')
+                raise RejectedError('not finite', f'imu: {quantity}: expected finite numbers, found {list(values)}')
             if values is not None and max(map(abs, values)) > LARGEST_MEASURED:
-                text = f'imu: {what}: expected at most {LARGEST_MEASURED:g}, found {list(values)}'
-                raise RefusedError('out of range', text)
-        for what in ('angular_velocity', 'linear_acceleration'):
-            if getattr(msg, f'{what}_covariance')[0] == NO_ORIENTATION:
-                raise RefusedError('missing quantity', f'imu: {what}: the message says that it is not measured')
+                text = f'imu: {quantity}: expected at most {LARGEST_MEASURED:g}, found {list(values)}'
+                raise RejectedError('out of range', text)
+        for quantity in ('angular_velocity', 'linear_acceleration'):
+            if getattr(msg, f'{quantity}_covariance')[0] == NO_ORIENTATION:
+                raise RejectedError('missing quantity', f'imu: {quantity}: the message says that it is not measured')
         if orientation is not None and abs(hypot(*orientation) - 1.0) > 0.01:
-            found = list(orientation)
-            raise RefusedError('not a rotation', f'imu: orientation: expected a unit quaternion, found {found}')
+            numbers = list(orientation)
+            raise RejectedError('not a rotation', f'imu: orientation: expected a unit quaternion, found {numbers}')
 
     def _on_payload(self, msg: Any) -> None:
         try:
             self.monitor.payload = checked_payload(self.machine, float(msg.data))
             self.assumes_payload = False
         except ParameterError as error:
-            self.refuse(RefusedError('payload', str(error)))
+            self.reject(RejectedError('payload', str(error)))
 
     def _on_acknowledge(self, request: Any, response: Any) -> Any:
         """Forget the faults of the measurements; what is still wrong is found again."""
-        found = '; '.join(f'{name}: {text}' for name, text in self.checks.faults().items())
+        faults = '; '.join(f'{name}: {text}' for name, text in self.checks.faults().items())
         self.checks.clear()
-        response.success, response.message = True, f'acknowledged: {found}' if found else 'there was no fault'
+        response.success, response.message = True, f'acknowledged: {faults}' if faults else 'there was no fault'
         self.node.get_logger().info(response.message)
         return response
 
-    def refuse(self, refused: RefusedError) -> None:
+    def reject(self, error: RejectedError) -> None:
         """Count and report a message that is not used."""
-        self.refusals.add(refused, time.monotonic())
-        self.node.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+        self.rejections.add(error, time.monotonic())
+        self.node.get_logger().warn(f'refused: {error}', throttle_duration_sec=1.0)
 
     # -- health ------------------------------------------------------------------------------------------------------
 
     @property
     def stale(self) -> bool:
         """Return whether joint states have not come or been used for too long, or never, or were too old."""
-        is_silent = self._silent_since(min(self.heard, self.taken), self.values['state_timeout'])
-        return is_silent or bool(self.fault_of_age())
+        timed_out = self._is_overdue(min(self.received_at, self.taken), self.values['state_timeout'])
+        return timed_out or bool(self.fault_of_age())
 
     def overdue(self, lateness: float, delay: float) -> bool:
         """Return whether the next joint states are late by more than `lateness`, or came older than `delay`, s.
@@ -383,15 +387,15 @@ class Sensing:
     @property
     def imu_stale(self) -> bool:
         """Return whether IMU messages have not come for too long, or never."""
-        return self._silent_since(self.imu_heard, max(self.values['imu_timeout'], 0.05))
+        return self._is_overdue(self.imu_received_at, max(self.values['imu_timeout'], 0.05))
 
-    def _silent_since(self, heard: float, timeout: float) -> bool:
+    def _is_overdue(self, received_at: float, timeout: float) -> bool:
         """Return whether the wall time since a message is beyond a timeout.
 
         A simulation may need longer for an instant than the instant lasts, on a busy computer: its margins must not
         depend on that.
         """
-        return time.monotonic() - heard > (max(timeout, SIMULATED_TIMEOUT) if self.is_simulated else timeout)
+        return time.monotonic() - received_at > (max(timeout, SIMULATED_TIMEOUT) if self.is_simulated else timeout)
 
     @property
     def lacks_imu(self) -> bool:
@@ -416,13 +420,13 @@ class Sensing:
 
     def joint_health(self) -> Health:
         """The status `joint_states`."""
-        values = {'received': str(self.received), 'restarts': str(self.restarts), **self.refusals.values()}
+        values = {'received': str(self.received), 'restarts': str(self.restarts), **self.rejections.values()}
         health = Health(text='receiving joint_states', values=values)
         if not self.received:
             health.worse(WARN, 'no joint_states yet')
         elif self.stale and not self.lockstep:
             timeout = self.values['state_timeout']
-            lacking = 'joint_states with a new stamp' if self.arrived > self.heard + timeout else 'joint_states'
+            lacking = 'joint_states with a new stamp' if self.arrived > self.received_at + timeout else 'joint_states'
             fault = self.fault_of_age() or f'no {lacking} for {timeout:g} s'
             health.worse(ERROR, f'{fault}: nothing is known of the machine')
         elif not self.monitor.settled:
@@ -430,8 +434,8 @@ class Sensing:
         for name, text in self.checks.faults().items():
             if name in self.monitor.model.joints:
                 health.worse(ERROR, f'{name}: {text}: not trusted until it is acknowledged')
-        if self.refusals.recent(time.monotonic()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+        if self.rejections.recent(time.monotonic()):
+            health.worse(WARN, f'refused: {self.rejections.last}')
         return health
 
     def imu_health(self) -> Health:
@@ -446,18 +450,18 @@ class Sensing:
         }
         health = Health(text='receiving imu', values=values)
         kind, timeout, times = self.values['imu'], self.values['imu_timeout'], self._disagreed
-        silent, unused = self.imu_stale and not self.lockstep, self.received > 0 and not self.monitor.has_imu
+        timed_out, unused = self.imu_stale and not self.lockstep, self.received > 0 and not self.monitor.has_imu
         if len(times) == DISAGREEMENTS and 0.0 <= (self.monitor.time or 0.0) - times[0] <= DISAGREEMENT_TIME:
             health.worse(ERROR, 'gyroscope and joints disagree again and again: is its bias beyond 0.02 rad/s?')
         if kind == 'off':
             health.text = f'off: {UNSEEN_BASE}'
         elif not self.imu_received:
             health.text = f'no imu: {UNSEEN_BASE}'
-        elif silent:
+        elif timed_out:
             health.worse(WARN, f'no imu for {timeout:g} s: {UNSEEN_BASE}')
         elif unused:
             health.worse(WARN, f'no imu with stamps of the last {timeout:g} s of joint_states: {UNSEEN_BASE}')
-        if kind == 'required' and (not self.imu_received or silent or unused):
+        if kind == 'required' and (not self.imu_received or timed_out or unused):
             health.worse(ERROR, 'no imu, and it is required')
         for name, text in self.monitor.imu_checks.faults().items():
             health.worse(ERROR, f'{name}: {text}: not trusted until it is acknowledged')

@@ -141,9 +141,9 @@ class SimulationServices:
     # -- steps -------------------------------------------------------------------------------------------------------
 
     async def _step(self, request: Any, response: Any) -> Any:
-        refused = self._why_not_step(request.steps)
-        if refused is not None:
-            return _answer(response, *refused)
+        rejection = self._why_not_step(request.steps)
+        if rejection is not None:
+            return _answer(response, *rejection)
         self._is_stepping = True
         try:
             for count in range(request.steps):
@@ -175,15 +175,15 @@ class SimulationServices:
         if node.monolithic and (count + 1) % AT_ONCE:
             return
         answered = Future()
-        before, until = node.commands, time.monotonic() + node.pacer.patience
+        before, until = node.commands, time.monotonic() + node.pacer.timeout
 
-        def look() -> None:
+        def check() -> None:
             is_here = node.pacer.has_command() if node.pacer.waits else node.commands != before
             is_due = node.monolithic or is_here or time.monotonic() > until
             if is_due and not answered.done():
                 answered.set_result(None)
 
-        timer = node.create_timer(POLL_PERIOD, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        timer = node.create_timer(POLL_PERIOD, check, clock=Clock(clock_type=ClockType.STEADY_TIME))
         try:
             await answered
         finally:

@@ -78,15 +78,17 @@ class StabilityMonitorNode(OverridableNode):
         self._withdrawn = True
         self.fault = ''
         qos = QoSProfile(depth=values['queue_depth'])
-        given = values['payload_source'] == 'given'
-        self.sensing = Sensing(self, self.machine, values, measures, self._on_state, qos, given=given)
+        payload_specified = values['payload_source'] == 'given'
+        self.sensing = Sensing(
+            self, self.machine, values, measures, self._on_state, qos, payload_specified=payload_specified
+        )
         self.ground = StandingGround(self.machine, self.sensing.monitor.model)
         self.allowances = self._make_allowances()
         self._due = {name: Every(name, values[name], 1e-3, False) for name in ('period', 'marker_period')}
         self._allowance_due = Every('allowance_period', values['allowance_period'], 1e-3, False)
         self._create_topics(measures, qos)
         start = f'{values["prefix"]}/' if values['prefix'] else ''
-        self.payload = None if given else PayloadSensing(self, self.sensing.monitor, values, qos, start)
+        self.payload = None if payload_specified else PayloadSensing(self, self.sensing.monitor, values, qos, start)
         self.sensing.warm_up(self._warm_up)
         sources = {
             'joint_states': self.sensing.joint_health,
@@ -105,13 +107,13 @@ class StabilityMonitorNode(OverridableNode):
     def _declare_levels(self, measures: tuple[str, ...]) -> dict[str, Levels]:
         """Return the alarm levels by measure: those of the machine, or what the parameters say."""
         try:
-            found = alarm_levels(self.machine, measures)
+            levels = alarm_levels(self.machine, measures)
         except KeyError as error:
             raise ParameterError(f"parameter 'measures': {error.args[0]}") from None
-        for name, own in found.items():
-            given = declare(self, level_parameters(name, own))
-            found[name] = group(given, f'thresholds.{name}', partial(replace, own))
-        return found
+        for name, nominal in levels.items():
+            values = declare(self, level_parameters(name, nominal))
+            levels[name] = group(values, f'thresholds.{name}', partial(replace, nominal))
+        return levels
 
     def _make_allowances(self) -> Allowances:
         values = self.values
@@ -123,13 +125,13 @@ class StabilityMonitorNode(OverridableNode):
 
     def _create_topics(self, measures: tuple[str, ...], qos: QoSProfile) -> None:
         prefix = self.values['prefix']
-        wheels = [own.name for own in self.machine.ground_contacts]
+        wheels = [contact.name for contact in self.machine.ground_contacts]
         self.reports = BalanceReports(self, wheels, self.levels, qos, self.values['ground_frame'], prefix)
         start = f'{prefix}/' if prefix else ''
-        known = [] if self.machine.payload is None else ['payload', 'reach']
-        known += [] if self.allowances.swing is None else ['swing_speed']
+        names = [] if self.machine.payload is None else ['payload', 'reach']
+        names += [] if self.allowances.swing is None else ['swing_speed']
         self.allowance_out = {
-            name: self.create_publisher(Float64, f'{start}stability/allowance/{name}', qos) for name in known
+            name: self.create_publisher(Float64, f'{start}stability/allowance/{name}', qos) for name in names
         }
         self.tf = TransformPublisher(self, '/tf', qos) if self.values['publish_tf'] else None
 

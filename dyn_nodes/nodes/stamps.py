@@ -53,10 +53,10 @@ def seconds_of_stamp(stamp: Any) -> float:
 def stamped_fields(kind: Any) -> tuple[tuple[str, ...], ...]:
     """Return the paths of a message type's stamps: `header.stamp`, and fields that are a time themselves."""
     fields = kind.get_fields_and_field_types()
-    found: list[tuple[str, ...]] = [(name,) for name, label in fields.items() if label in _TIMES]
+    paths: list[tuple[str, ...]] = [(name,) for name, label in fields.items() if label in _TIMES]
     if fields.get('header') == 'std_msgs/Header':
-        found.append(('header', 'stamp'))
-    return tuple(found)
+        paths.append(('header', 'stamp'))
+    return tuple(paths)
 
 
 def check_stamps(msg: Any, fields: tuple[tuple[str, ...], ...]) -> None:

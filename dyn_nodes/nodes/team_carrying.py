@@ -43,13 +43,13 @@ class Carrying:
         self.carriage, self._time = home, time
         self.free = [False] * len(home.holders)
         self.reason, self.deviation, self.state = '', 0.0, HOLDING
-        self._rest = home.at_rest(home.pose, [own.start for own in home.holders])
+        self._rest = home.at_rest(home.pose, [holder.start for holder in home.holders])
         self.plan = self._rest if self._first is None else self._first.starting(time + self.delay)
         self.reference: Reference = self.plan.at(time)
         self._law = self._law_of(home)
 
     def _law_of(self, carriage: Carriage) -> TeamLaw:
-        most = np.array([own.ability.efforts for own in carriage.holders])
+        most = np.array([holder.ability.efforts for holder in carriage.holders])
         return TeamLaw(carriage.formation, self.gains, most)
 
     @property
@@ -63,11 +63,13 @@ class Carrying:
 
     def distance(self, states: Sequence[RobotState]) -> tuple[str, float]:
         """Return the robot whose hand or vehicle is farthest from the reference, and how far, m."""
-        places = np.array([own.robot.motions(state.q)[0] for own, state in zip(self.carriage.holders, states)])
+        positions = np.array(
+            [carriers.robot.motions(state.q)[0] for carriers, state in zip(self.carriage.holders, states)]
+        )
         reference = self.reference
-        hands = np.linalg.norm(places[:, :3] - reference.hands.position, axis=1)
-        own = np.linalg.norm(places[:, 3:] - reference.carriers.position, axis=1)
-        worst = np.maximum(hands, own)
+        hands = np.linalg.norm(positions[:, :3] - reference.hands.position, axis=1)
+        carriers = np.linalg.norm(positions[:, 3:] - reference.carriers.position, axis=1)
+        worst = np.maximum(hands, carriers)
         k = int(worst.argmax())
         return self.carriage.holders[k].name, float(worst[k])
 
@@ -99,7 +101,7 @@ class Carrying:
         if self.state == CARRYING:
             self.plan, self.state = self.plan.stopping(self._time), BRAKING
         else:
-            self._stand(BRAKED)
+            self._set_rest(BRAKED)
 
     def let_go(self, hand: int, why: str) -> None:
         """Take a hand as free from now on: the others take over its share; the team brakes."""
@@ -120,11 +122,11 @@ class Carrying:
         """Take another squeeze, N, at rest. Raises CarryError: the object does not take it."""
         self.carriage = self.carriage.squeezed(force)
         self._law = self._law_of(self.carriage)
-        self._stand(self.state)
+        self._set_rest(self.state)
 
-    def _stand(self, state: str) -> None:
+    def _set_rest(self, state: str) -> None:
         here = self.reference
-        self.plan = self._rest = self.carriage.at_rest(here.center, [own.q for own in here.states])
+        self.plan = self._rest = self.carriage.at_rest(here.center, [robot.q for robot in here.states])
         self.state = state
 
     @property

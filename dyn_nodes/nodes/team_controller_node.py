@@ -19,7 +19,7 @@ from dyn_nodes.control.carry import Gains
 from dyn_nodes.middleware import QoSProfile, SetParametersResult, drive_clock, message, service
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, data_qos
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT, data_qos
 from dyn_nodes.nodes.follower import FollowerNode
 from dyn_nodes.nodes.hand_messages import check_frame, pose_of
 from dyn_nodes.nodes.instants import Meeting
@@ -52,7 +52,7 @@ class TeamControllerNode(FollowerNode):
     """Carries the object of a team; answers every instant at which the states of all its robots are known.
 
     Attributes:
-        ended: why no commands are given any longer, or ''.
+        end_reason: why no commands are given any longer, or ''.
         goals: taken.
     """
 
@@ -64,8 +64,8 @@ class TeamControllerNode(FollowerNode):
         self.paced = values['mode'] == 'realtime'
         self.team = load_team(values['team'])
         self.item = self._object()
-        self.refusals, self.state_refusals = commands.Refusals(), commands.Refusals()
-        self.ended, self.goals = '', 0
+        self.rejections, self.state_rejections = commands.Rejections(), commands.Rejections()
+        self.end_reason, self.goals = '', 0
         self._since = time.monotonic()
         self._slips: list[tuple[int, int, str]] = []
         self.carrying = self._make_carrying()
@@ -79,12 +79,12 @@ class TeamControllerNode(FollowerNode):
     # -- set-up ------------------------------------------------------------------------------------------------------
 
     def _object(self) -> str:
-        wanted, known = self.values['object'], list(self.team.objects)
-        if not wanted and len(known) == 1:
-            return known[0]
-        if wanted not in known:
-            found = repr(wanted) if wanted else 'nothing'
-            raise ParameterError(f"parameter 'object': expected one of {', '.join(known)}, found {found}")
+        wanted, names = self.values['object'], list(self.team.objects)
+        if not wanted and len(names) == 1:
+            return names[0]
+        if wanted not in names:
+            received = repr(wanted) if wanted else 'nothing'
+            raise ParameterError(f"parameter 'object': expected one of {', '.join(names)}, found {received}")
         return str(wanted)
 
     def _make_carrying(self) -> Carrying:
@@ -96,8 +96,8 @@ class TeamControllerNode(FollowerNode):
             carriage = carriage_of(self.team, self.item, holders, values['squeeze'], reserve, *limits)
             first = None
             if values['path.kind'] != 'none':
-                own = {name: values[f'path.{name}'] for name in ('kind', 'length', 'width', 'bearing', 'turning')}
-                first = carriage.along(Course(**own))
+                course = {name: values[f'path.{name}'] for name in ('kind', 'length', 'width', 'bearing', 'turning')}
+                first = carriage.along(Course(**course))
             return Carrying(carriage, group(values, 'gains', Gains), first, values['path.delay'])
         except CarryError as error:
             raise ParameterError(f'team {self.team.name!r}: {error}') from None
@@ -106,7 +106,8 @@ class TeamControllerNode(FollowerNode):
         machines = self.team.robots
         self.meeting = Meeting([holder.name for holder in self.carrying.carriage.holders], (JOINTS, HAND))
         self.links = [
-            RobotLink(self, own, machines[own.name].machine, self._on_states) for own in self.carrying.carriage.holders
+            RobotLink(self, holder, machines[holder.name].machine, self._on_states)
+            for holder in self.carrying.carriage.holders
         ]
         data, values = data_qos(not self.paced), self.values
         self.reports = TeamReports(self, self.item, values['world_frame'], values['report_period'], data)
@@ -127,7 +128,7 @@ class TeamControllerNode(FollowerNode):
         return time.monotonic() if self.paced else self.time
 
     def _on_states(self, link: RobotLink) -> None:
-        if self.ended:
+        if self.end_reason:
             return
         if link.instant >= 0 and link.instant == link.answered == self.stamp:
             link.repeat()  # of an instant that came again
@@ -141,25 +142,25 @@ class TeamControllerNode(FollowerNode):
         drive_clock(self, now)
         states = [link.state() for link in self.links]
         if before is None or now < before:
-            self._begin(before, states)
+            self._start(before, states)
         self._take_slips()
-        if self.ended:
+        if self.end_reason:
             return
         try:
             efforts = self.carrying.efforts(self.time, states, np.array([link.hand for link in self.links]))
         except np.linalg.LinAlgError as error:
             self._end(f'no efforts in this posture: {error}')
             return
-        if not all(np.isfinite(own).all() for own in efforts):
+        if not all(np.isfinite(robot_efforts).all() for robot_efforts in efforts):
             self._end('no finite efforts in this posture')
             return
-        for link, own in zip(self.links, efforts):
-            link.answer(now, own)
+        for link, robot_efforts in zip(self.links, efforts):
+            link.answer(now, robot_efforts)
         self._judge_deviation()
         if self.reports.publish(now, self.carrying):
             self.update_diagnostics()
 
-    def _begin(self, before: int | None, states: Any) -> None:
+    def _start(self, before: int | None, states: Any) -> None:
         if before is not None:
             self.get_logger().info('time went back: the path begins again')
         self._slips.clear()
@@ -170,10 +171,10 @@ class TeamControllerNode(FollowerNode):
             self._end(f'robot {robot!r}: expected it at the start of its team, found it {distance:.3f} m away')
 
     def _judge_deviation(self) -> None:
-        own = self.carrying
-        if own.deviation > self.values['tolerance'] and not own.reason:
-            own.brake(f'a hand is {own.deviation:.3f} m from its reference')
-            self.get_logger().error(f'{own.reason}: the team brakes')
+        carrying = self.carrying
+        if carrying.deviation > self.values['tolerance'] and not carrying.reason:
+            carrying.brake(f'a hand is {carrying.deviation:.3f} m from its reference')
+            self.get_logger().error(f'{carrying.reason}: the team brakes')
 
     def update_diagnostics(self) -> None:
         """Publish health if due."""
@@ -215,7 +216,7 @@ class TeamControllerNode(FollowerNode):
             if time.monotonic() - self._since > FLUSH_TIME:
                 raise RunOver
             return
-        if self.paced and self.stamp is not None and not self.ended:
+        if self.paced and self.stamp is not None and not self.end_reason:
             self.stop_without_partners(time.monotonic() - self._since)
         self.update_diagnostics()
 
@@ -228,7 +229,7 @@ class TeamControllerNode(FollowerNode):
         if waited <= self.values['command_timeout'] or not late:
             return
         gone = [link.name for link in late if not link.is_there]
-        if gone or waited > LOCKSTEP_PATIENCE:
+        if gone or waited > LOCKSTEP_TIMEOUT:
             self._end(f'no states of {", ".join(gone or [link.name for link in late])} since {waited:.2f} s')
 
     def late(self) -> list[RobotLink]:
@@ -238,9 +239,9 @@ class TeamControllerNode(FollowerNode):
 
     def _end(self, why: str) -> None:
         """Give no commands any longer: every robot holds its joints after its own timeout."""
-        if self.ended:
+        if self.end_reason:
             return
-        self.ended = why
+        self.end_reason = why
         self.get_logger().error(f'{why}: no commands any longer, every robot holds its joints')
         for link in self.links:
             link.close()
@@ -249,29 +250,29 @@ class TeamControllerNode(FollowerNode):
 
     def _on_stop(self, request: Any, response: Any) -> Any:
         self.carrying.brake('stopped by request')
-        response.success, response.message = not self.ended, self.ended or self.carrying.state
+        response.success, response.message = not self.end_reason, self.end_reason or self.carrying.state
         return response
 
     # -- goals -------------------------------------------------------------------------------------------------------
 
-    def refuse(self, refused: commands.RefusedError) -> None:
+    def reject(self, error: commands.RejectedError) -> None:
         """Count and report states that are not used."""
-        self._refuse(self.state_refusals, refused)
+        self._reject(self.state_rejections, error)
 
     def _on_goal(self, msg: Any) -> None:
         try:
             check_frame('object_goal', msg.header.frame_id, self.values['world_frame'])
             pose = pose_of(msg.pose, 'object_goal')
-            if self.ended or self.stamp is None or any(self.carrying.free) or not self.carrying.is_at_rest:
-                does = self.ended or ('a hand has slipped off' if any(self.carrying.free) else self.carrying.state)
-                raise commands.RefusedError('not at rest', f'object_goal: expected a team at rest, found: {does}')
+            if self.end_reason or self.stamp is None or any(self.carrying.free) or not self.carrying.is_at_rest:
+                does = self.end_reason or ('a hand has slipped off' if any(self.carrying.free) else self.carrying.state)
+                raise commands.RejectedError('not at rest', f'object_goal: expected a team at rest, found: {does}')
             heading = float(np.arctan2(pose.rotation[1, 0], pose.rotation[0, 0]))
             seconds = self.carrying.onward(np.array([heading, *pose.position[:2]]))
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
         except CarryError as error:
-            self._refuse(self.refusals, commands.RefusedError('path', f'object_goal: {error}'))
+            self._reject(self.rejections, commands.RejectedError('path', f'object_goal: {error}'))
             return
         self.goals += 1
         self.get_logger().info(f'object_goal: {seconds:.2f} s')

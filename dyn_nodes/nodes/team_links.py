@@ -10,7 +10,7 @@ import numpy as np
 from dyn_nodes.control.carry.formation import RobotState
 from dyn_nodes.middleware import message
 from dyn_nodes.model import Machine
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.exchange import command_qos, set_stamp, states_qos
 from dyn_nodes.nodes.hand_messages import pose_of
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
@@ -93,8 +93,8 @@ class RobotLink:
     def _on_joint_states(self, msg: Any) -> None:
         try:
             self._positions, self._rates = self._reader.read(msg)
-        except RefusedError as refused:
-            self.node.refuse(RefusedError(refused.kind, f'{self.name}: {refused}'))
+        except RejectedError as error:
+            self.node.reject(RejectedError(error.kind, f'{self.name}: {error}'))
             return
         self.node.meeting.arrive(self.name, nanoseconds_of_stamp(msg.header.stamp), JOINTS)
         self.arrived(self)
@@ -102,8 +102,8 @@ class RobotLink:
     def _on_hand(self, msg: Any) -> None:
         try:
             pose = pose_of(msg.pose.pose, self._hands, 'pose.pose')
-        except RefusedError as refused:
-            self.node.refuse(refused)
+        except RejectedError as error:
+            self.node.reject(error)
             return
         self.hand, self._rotation = pose.position, pose.rotation
         self.node.meeting.arrive(self.name, nanoseconds_of_stamp(msg.header.stamp), HAND)

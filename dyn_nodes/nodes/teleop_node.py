@@ -41,7 +41,7 @@ def valves_of(values: dict[str, Any]) -> tuple[list[str], LeverPattern]:
     if not values['machine']:
         raise ParameterError("parameter 'machine': expected the path of a URDF or a machine's name, found nothing")
     machine = machine_of(values['machine'], values['config'])
-    names = [machine.actuators[place].name for place in valve_order(machine, values['joints'])]
+    names = [machine.actuators[index].name for index in valve_order(machine, values['joints'])]
     file = values['levers']
     if '/' in file or file.endswith(('.yaml', '.yml')):
         return names, load_lever_pattern(Path(file), names)

@@ -29,7 +29,7 @@ from dyn_nodes.nodes.exchange import (
     data_qos,
     states_qos,
 )
-from dyn_nodes.nodes.governed_commands import CHANNELS, EffortCommands, refuse_closed_loops
+from dyn_nodes.nodes.governed_commands import CHANNELS, EffortCommands, reject_closed_loops
 from dyn_nodes.nodes.instants import InstantQueue, Step
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.neighbours import MEASUREMENTS
@@ -45,7 +45,7 @@ Float64 = message('std_msgs/msg/Float64')
 PARAMETERS = node_parameters('tip_over_governor_node')
 AGAIN = 0.015
 """Joint states that come so long after the last outputs, s, decide anew on the levers as they were."""
-LOOK = 0.01
+CHECK_PERIOD = 0.01
 """Between two looks at whether commands and joint states still come, s: what is late is noticed so much earlier."""
 BEHIND = 0.2
 """Joint states that were late may be so much behind the wall clock, s; where they are more, they have another clock."""
@@ -69,7 +69,7 @@ class TipOverGovernorNode(OverridableNode):
         verdict: the last one.
         waits: for levers at neutral.
         received, sent: commands taken, outputs given.
-        refusals: of commands.
+        rejections: of commands.
         limits: (l,) of the outputs, V; N m or N of efforts.
         decided_at: time of the last decision, s; None before the first.
         instants: lockstep: which commands belong to which joint states.
@@ -82,7 +82,7 @@ class TipOverGovernorNode(OverridableNode):
         super().__init__('tip_over_governor_node', **options)
         self.values = values = declare(self, PARAMETERS)
         self.machine = in_space(machine_of(values['machine'], values['config']))
-        refuse_closed_loops(self.machine)
+        reject_closed_loops(self.machine)
         self.paced, self.lockstep = values['mode'] == 'realtime', awaits_commands(values)
         states = states_qos(values)
         self.channel = CHANNELS[values['output']](self.machine, values['joints'])
@@ -90,27 +90,29 @@ class TipOverGovernorNode(OverridableNode):
         every = self.lockstep and isinstance(self.channel, EffortCommands)
         self._period = values['exchange_period'] if every else values['command_period']
         self._command_due = Every('command_period', self._period, values['exchange_period'], not self.paced)
-        given = values['payload_source'] == 'given'
-        self.sensing = Sensing(self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep, given)
+        payload_specified = values['payload_source'] == 'given'
+        self.sensing = Sensing(
+            self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep, payload_specified
+        )
         monitor = self.sensing.monitor
         error, timeout = values['payload_error'], values['payload_timeout']
-        self.weighed = None if given else WeighedPayload(self, monitor, error, timeout)
+        self.weighed = None if payload_specified else WeighedPayload(self, monitor, error, timeout)
         names = {field.name for field in fields(GovernorSettings)} & values.keys()
-        care = {name: values[name] for name in names} | {'rate': values[self.channel.rate]}
-        settings = GovernorSettings(**care)
+        arguments = {name: values[name] for name in names} | {'rate': values[self.channel.rate]}
+        settings = GovernorSettings(**arguments)
         self.stops = self.channel.stops(self.machine, monitor, settings)
         if values['motion_check']:
             self.sensing.checks.add(self.stops.motion)
         self.governor = TipOverGovernor(self.channel.names, self.stops, settings)
         self.limits = self.channel.limits
-        self.refusals = commands.Refusals()
+        self.rejections = commands.Rejections()
         self.verdict = Verdict(np.zeros(len(self.limits)))
         self.received = self.sent = 0
         self.waits = not self.lockstep and values['neutral_first']
-        self.heard = -np.inf
+        self.received_at = -np.inf
         self.decided_at: float | None = None
         self._led = 0.0
-        self._given: float | None = None
+        self._sent_at: float | None = None
         self._wanted: np.ndarray | None = None
         self.instants: InstantQueue[np.ndarray] = InstantQueue(in_order=True)
         self.sensing.warm_up(self._warm_up)
@@ -125,7 +127,7 @@ class TipOverGovernorNode(OverridableNode):
         elif self.machine.payload is not None:
             sources['payload'] = lambda: self.sensing.payload_health(self.stops.payload_bounds)
         self.diagnostics = DiagnosticsPublisher(self, sources)
-        self.create_timer(LOOK, self.check_timeouts, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(CHECK_PERIOD, self.check_timeouts, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(self.governor.names)}; {values["mode"]}')
 
     def _create_topics(self) -> None:
@@ -150,7 +152,7 @@ class TipOverGovernorNode(OverridableNode):
             return
         if not self._command_due.at(stamp):
             return
-        if self.instants.begin(stamp) is Step.BACK:
+        if self.instants.start(stamp) is Step.BACK:
             self.governor.reset()
             self.decided_at = None
         self._answer_commands()
@@ -161,11 +163,11 @@ class TipOverGovernorNode(OverridableNode):
         Where no command has come for a while, and at once after outputs were led to neutral: they are not certified.
         Then what goes to neutral by measurements does so at each of them.
         """
-        silent = self.silent
-        if self._wanted is None or (silent and not self.channel.looks):
+        timed_out = self.timed_out
+        if self._wanted is None or (timed_out and not self.channel.follows_measurements):
             return
         now = self._time()
-        if silent or self._led or self.decided_at is None or not 0.0 <= now - self.decided_at < AGAIN:
+        if timed_out or self._led or self.decided_at is None or not 0.0 <= now - self.decided_at < AGAIN:
             self._answer(self._wanted, now)
 
     def _answer_commands(self) -> None:
@@ -179,13 +181,13 @@ class TipOverGovernorNode(OverridableNode):
             volts = self.channel.read(msg)
             stamp = self.channel.stamp_of(msg) if self.lockstep else None
             self._command_due.check_answered(f'{self.channel.topic}_in', stamp)
-        except commands.RefusedError as refused:
-            self.refusals.add(refused, time.monotonic())
-            self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+        except commands.RejectedError as error:
+            self.rejections.add(error, time.monotonic())
+            self.get_logger().warn(f'refused: {error}', throttle_duration_sec=1.0)
             self.update_diagnostics()
             return
         self.received += 1
-        self.heard = time.monotonic()
+        self.received_at = time.monotonic()
         if self.lockstep:
             self.instants.offer(stamp, volts)
             self._answer_commands()
@@ -224,17 +226,17 @@ class TipOverGovernorNode(OverridableNode):
         led, self._led = self._led, 0.0
         if last is not None and not led:
             return max(now - last, 0.0)
-        if self._given is None or self.lockstep:
+        if self._sent_at is None or self.lockstep:
             return float(self._period)
         step = -np.inf if last is None or now < last else now - last - led
         if step < -BEHIND:
-            return time.monotonic() - self._given
+            return time.monotonic() - self._sent_at
         self._led = max(-step, 0.0)
         return max(step, 0.0)
 
     def is_overdue(self) -> bool:
         """Return whether nothing new of the machine has come for so long that no stop is certified any more."""
-        return not self.lockstep and self.sensing.overdue(self.values['lateness'] - LOOK, self._oldest)
+        return not self.lockstep and self.sensing.overdue(self.values['lateness'] - CHECK_PERIOD, self._oldest)
 
     @property
     def _oldest(self) -> float:
@@ -246,10 +248,10 @@ class TipOverGovernorNode(OverridableNode):
 
         First from when what was certified with them ends, however late this is noticed: they go on as certified.
         """
-        step, lasted = LOOK, 0.0
-        if self._given is not None:
-            step = time.monotonic() - self._given
-            lasted = 0.0 if self._led else min(step, max(self.values['lateness'] - LOOK, 0.0))
+        step, lasted = CHECK_PERIOD, 0.0
+        if self._sent_at is not None:
+            step = time.monotonic() - self._sent_at
+            lasted = 0.0 if self._led else min(step, max(self.values['lateness'] - CHECK_PERIOD, 0.0))
         is_comparable = self.sensing.stamp is not None and not self.sensing.is_simulated
         self._led = self._led + step if is_comparable else np.inf
         self.stops.pass_by(lasted)
@@ -264,7 +266,7 @@ class TipOverGovernorNode(OverridableNode):
             self.waits = False
         elif unknown:
             self._wait()
-        return self.waits or unknown or self.silent
+        return self.waits or unknown or self.timed_out
 
     def _wait(self) -> None:
         """Move nothing until the levers have been neutral."""
@@ -290,31 +292,33 @@ class TipOverGovernorNode(OverridableNode):
     def _may_move(self) -> bool:
         """Return whether enough is known. A lockstep run begins at rest, before the filters could settle."""
         sensing = self.sensing
-        known = sensing.monitor.footing is not None if self.lockstep else sensing.trustworthy
-        return known and sensing.checks.are_sound and not sensing.lost_imu
+        measured = sensing.monitor.footing is not None if self.lockstep else sensing.trustworthy
+        return measured and sensing.checks.are_sound and not sensing.lost_imu
 
     def _publish(self, volts: np.ndarray, stamp: int | None = None) -> None:
         out = self.channel.message(volts, self.stops, stamp)
         if out is None:
             return
         self.commands_out.publish(out)
-        self._given = time.monotonic()
+        self._sent_at = time.monotonic()
         self.sent += 1
 
     @property
-    def silent(self) -> bool:
+    def timed_out(self) -> bool:
         """Return whether commands have been coming, and have stopped."""
-        return bool(np.isfinite(self.heard)) and time.monotonic() - self.heard > self.values['command_timeout']
+        return (
+            bool(np.isfinite(self.received_at)) and time.monotonic() - self.received_at > self.values['command_timeout']
+        )
 
     def check_timeouts(self) -> None:
         """Realtime: neutral while commands or joint states are silent or late."""
         if not self.lockstep and self.received:
             blind = self.sensing.stale or self.is_overdue()
-            if self.silent or self.sensing.stale:
+            if self.timed_out or self.sensing.stale:
                 self._wait()
-            if blind or (self.silent and not self.channel.looks):
-                moving = self.channel.looks or bool(self.governor.output.any())
-                if moving or self._given is None or time.monotonic() - self._given >= WATCH_PERIOD:
+            if blind or (self.timed_out and not self.channel.follows_measurements):
+                moving = self.channel.follows_measurements or bool(self.governor.output.any())
+                if moving or self._sent_at is None or time.monotonic() - self._sent_at >= WATCH_PERIOD:
                     self._lead_to_neutral()
         self.update_diagnostics()
 
@@ -342,7 +346,7 @@ class TipOverGovernorNode(OverridableNode):
             'links it moves with': f'{100.0 * self.stops.heft:.1f} % of what is known',
             'held back': ', '.join(verdict.held),
             'moved by itself': ', '.join(verdict.brought),
-            **self.refusals.values(),
+            **self.rejections.values(),
         }
         health = Health(text='letting through', values=values)
         if not self.received:
@@ -356,15 +360,15 @@ class TipOverGovernorNode(OverridableNode):
             why = 'the IMU has gone' if self.sensing.lost_imu else 'nothing certain is known of the machine'
             why = '; '.join(f'{name}: {text}' for name, text in self.sensing.checks.faults().items()) or why
             health.worse(ERROR, f'{why}: {neutral}')
-        elif self.silent:
-            patience = f'{self.values["command_timeout"]:g} s'
-            health.worse(WARN, f'no {self.channel.topic}_in for {patience}: {neutral}')
+        elif self.timed_out:
+            timeout = f'{self.values["command_timeout"]:g} s'
+            health.worse(WARN, f'no {self.channel.topic}_in for {timeout}: {neutral}')
         elif self.waits:
             health.worse(WARN, 'waiting for levers at neutral: they were out when commands or measurements came back')
         else:
             self._tell_held(health)
-        if self.refusals.recent(time.monotonic()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+        if self.rejections.recent(time.monotonic()):
+            health.worse(WARN, f'refused: {self.rejections.last}')
         return health
 
     @property

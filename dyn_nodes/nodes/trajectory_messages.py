@@ -10,7 +10,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.control import JointTrajectory, TrajectoryPoint
 from dyn_nodes.model import Machine
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.plausible import LARGEST_VELOCITY, Bounds
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 
@@ -40,7 +40,7 @@ def trajectory_of(
         start: positions and velocities of `joints` now, where the curve begins.
 
     Raises:
-        RefusedError: names, sizes, numbers, times, positions or speeds outside the limits, a beginning elsewhere; names
+        RejectedError: names, sizes, numbers, times, positions or speeds outside the limits, a beginning elsewhere; names
             point and joint.
     """
     names = list(message.joint_names)
@@ -49,7 +49,7 @@ def trajectory_of(
     try:
         trajectory = JointTrajectory.from_points(names, points)
     except ValueError as error:
-        raise RefusedError('bad trajectory', f'{TOPIC}: {error}') from None
+        raise RejectedError('bad trajectory', f'{TOPIC}: {error}') from None
     _check_limits(trajectory, machine)
     stamp = nanoseconds_of_stamp(message.header.stamp)
     if stamp != 0:
@@ -69,10 +69,10 @@ def trajectory_of(
 def _check_names(names: list[str], joints: Sequence[str]) -> None:
     for name in names:
         if name not in joints:
-            raise RefusedError('unknown joint', f'{TOPIC}: unknown joint {name!r}; known: {", ".join(joints)}')
+            raise RejectedError('unknown joint', f'{TOPIC}: unknown joint {name!r}; known: {", ".join(joints)}')
     missing = [joint for joint in joints if joint not in names]
     if missing:
-        raise RefusedError('missing joint', f'{TOPIC}: expected all joints, {", ".join(missing)} not found')
+        raise RejectedError('missing joint', f'{TOPIC}: expected all joints, {", ".join(missing)} not found')
 
 
 def _point(point: Any) -> TrajectoryPoint:
@@ -87,7 +87,7 @@ def _check_limits(trajectory: JointTrajectory, machine: Machine) -> None:
         outside = np.flatnonzero((positions < joint.lower - 1e-9) | (positions > joint.upper + 1e-9))
         if len(outside):
             k = int(outside[0])
-            raise RefusedError(
+            raise RejectedError(
                 'out of range',
                 f'{TOPIC}: points[{k}].positions of {name!r}: expected {joint.lower:g} to {joint.upper:g}, '
                 f'found {positions[k]:g}',
@@ -95,12 +95,12 @@ def _check_limits(trajectory: JointTrajectory, machine: Machine) -> None:
 
 
 def _check_beginning(trajectory: JointTrajectory, machine: Machine, here: Array) -> None:
-    """Check that a point at time 0 is where the joints are (n,). Raises RefusedError."""
+    """Check that a point at time 0 is where the joints are (n,). Raises RejectedError."""
     if trajectory.times[0] > 0.0:
         return
     first = trajectory.positions[0]
     for column in np.flatnonzero(np.abs(first - here) > _lags(trajectory.joint_names, machine)):
-        raise RefusedError(
+        raise RejectedError(
             'bad trajectory',
             f'{TOPIC}: points[0].positions of {trajectory.joint_names[column]!r}: expected the position of the joint '
             f'at time 0, {here[column]:.4g}, found {first[column]:.4g}',
@@ -108,7 +108,7 @@ def _check_beginning(trajectory: JointTrajectory, machine: Machine, here: Array)
 
 
 def _check_speeds(curve: JointTrajectory, machine: Machine, rates: Array | None) -> None:
-    """Check the speed between points. Raises RefusedError.
+    """Check the speed between points. Raises RejectedError.
 
     Args:
         curve: of n joints.
@@ -121,7 +121,7 @@ def _check_speeds(curve: JointTrajectory, machine: Machine, rates: Array | None)
     if rates is not None:  # the way to the first point makes up for the lag
         allowed[0] = np.maximum(allowed[0], np.abs(rates)) + _lags(curve.joint_names, machine) / curve.times[1]
     for segment, column in np.argwhere(speeds > allowed):
-        raise RefusedError(
+        raise RejectedError(
             'out of range',
             f'{TOPIC}: speed of {curve.joint_names[column]!r} after {curve.times[segment]:g} s: '
             f'expected at most {limits[column]:g}, found {speeds[segment, column]:.4g}',
@@ -135,18 +135,18 @@ def _lags(names: Sequence[str], machine: Machine) -> Array:
 
 
 def _check_curve(trajectory: JointTrajectory, machine: Machine) -> None:
-    """Check rates, and where the curve between the points goes. Raises RefusedError."""
+    """Check rates, and where the curve between the points goes. Raises RejectedError."""
     names = trajectory.joint_names
-    for what, table, largest in (
+    for quantity, table, largest in (
         ('velocities', trajectory.velocities, LARGEST_VELOCITY),
         ('accelerations', trajectory.accelerations, LARGEST_ACCELERATION),
     ):
-        if (found := np.nanmax(np.abs(table), initial=0.0)) > largest:
-            raise RefusedError('out of range', f'{TOPIC}: {what}: expected at most {largest:g}, found {found:g}')
+        if (peak := np.nanmax(np.abs(table), initial=0.0)) > largest:
+            raise RejectedError('out of range', f'{TOPIC}: {quantity}: expected at most {largest:g}, found {peak:g}')
     bounds = Bounds.of(machine, names)
-    if (place := trajectory.leaves(bounds.low, bounds.high)) is not None:
-        segment, column, position = place
-        raise RefusedError(
+    if (excursion := trajectory.leaves(bounds.low, bounds.high)) is not None:
+        segment, column, position = excursion
+        raise RejectedError(
             'out of range',
             f'{TOPIC}: the curve between points takes {names[column]!r} to {position:g} after '
             f'{trajectory.times[segment]:g} s: expected {bounds.low[column]:g} to {bounds.high[column]:g}',
@@ -155,14 +155,14 @@ def _check_curve(trajectory: JointTrajectory, machine: Machine) -> None:
 
 def _shifted(trajectory: JointTrajectory, delay: float) -> JointTrajectory:
     if delay > MOST_AHEAD:
-        raise RefusedError(
+        raise RejectedError(
             'bad stamp',
             f'{TOPIC}: header.stamp: expected 0 (now) or at most {MOST_AHEAD:g} s ahead, found {delay:.3f} s ahead',
         )
     times = trajectory.times + delay
     kept = times >= 0.0
     if not kept.any():
-        raise RefusedError('bad stamp', f'{TOPIC}: header.stamp: its last point lies {-times[-1]:.3f} s in the past')
+        raise RejectedError('bad stamp', f'{TOPIC}: header.stamp: its last point lies {-times[-1]:.3f} s in the past')
     return JointTrajectory(
         trajectory.joint_names,
         times[kept],

@@ -61,7 +61,7 @@ class VehicleControllerNode(CommandingNode):
         state: driving, holding, or stopping.
     """
 
-    silence = 'no commands'
+    timeout_action = 'no commands'
 
     def __init__(self, **options: Any) -> None:
         super().__init__('vehicle_controller_node', **options)
@@ -72,7 +72,7 @@ class VehicleControllerNode(CommandingNode):
         self.motion = self._make_motion()
         self.joints = tuple(joint.name for joint in self.machine.movable_joints)
         self.reader = JointStateReader(self.joints, Bounds.of(self.machine, self.joints))
-        self._wheel_places = np.array([self.joints.index(name) for name in self.motion.joints], dtype=np.intp)
+        self._wheel_indices = np.array([self.joints.index(name) for name in self.motion.joints], dtype=np.intp)
         self.valves: DriveValveOutput | None = None
         self.motors: DriveMotorOutput | None = None
         by_voltage = values['output'] == 'valve_commands'
@@ -119,20 +119,22 @@ class VehicleControllerNode(CommandingNode):
             motion.step(np.full(3, 0.1), self.values['exchange_period'], JointValues(still, still, still))
         if self.servo is not None and self.arm is not None and motion.reference is not None:
             rest = np.zeros(len(self.joints))
-            self.arm.restart(rest[self._arm_places])
+            self.arm.restart(rest[self._arm_indices])
             self.servo.efforts(rest, rest, np.zeros(3), motion.reference.acceleration, self.arm.sample(0.0))
 
     def _make_arm(self) -> None:
         """Joints that are driven, but neither wheels nor steering, follow joint_trajectory; with valves the levers."""
-        own = set(self.motion.commanded)
+        wheel_joints = set(self.motion.commanded)
         names = (
-            () if self.valves else tuple(joint.name for joint in self.machine.actuated_joints if joint.name not in own)
+            ()
+            if self.valves
+            else tuple(joint.name for joint in self.machine.actuated_joints if joint.name not in wheel_joints)
         )
         self.arm = PositionMotion(names) if names else None
-        self._arm_places = np.array([self.joints.index(name) for name in names], dtype=np.intp)
+        self._arm_indices = np.array([self.joints.index(name) for name in names], dtype=np.intp)
         self.servo: Any = None
         if names and self.by_effort:
-            self._refuse_closed_loops(names)
+            self._reject_closed_loops(names)
             from dyn_nodes.control.arm_servo import ArmServo  # a vehicle alone needs no rigid-body model
 
             self.servo = ArmServo(self.machine, names, self.values['arm_bandwidth'])
@@ -140,9 +142,9 @@ class VehicleControllerNode(CommandingNode):
             self.servo.payload = self.values['payload']
         self._out = JointState(name=[*self.motion.commanded, *names])
 
-    def _refuse_closed_loops(self, names: tuple[str, ...]) -> None:
+    def _reject_closed_loops(self, names: tuple[str, ...]) -> None:
         """Raise ParameterError where efforts of an arm's joints would need the loops that its linkages close."""
-        loops = [own.name for own in self.machine.linkages]
+        loops = [linkage.name for linkage in self.machine.linkages]
         if loops:
             raise ParameterError(
                 f"parameter 'output': expected valve_commands or velocity for {self.machine.name!r}, whose "
@@ -186,8 +188,10 @@ class VehicleControllerNode(CommandingNode):
 
     def _read_further(self, msg: Any, stamp: int) -> Any:
         """Return the measured efforts where the loops take them over; else None."""
-        goes_on = self.stamp is not None and 0 <= stamp - self.stamp <= self.health.patience * NANO and not self.silent
-        return None if goes_on and not self.valves else self.reader.efforts(msg)
+        continues = (
+            self.stamp is not None and 0 <= stamp - self.stamp <= self.health.timeout * NANO and not self.timed_out
+        )
+        return None if continues and not self.valves else self.reader.efforts(msg)
 
     def _repeat(self) -> None:
         """The same instant once more. Each period takes exactly one command of volts."""
@@ -199,8 +203,8 @@ class VehicleControllerNode(CommandingNode):
 
     def _wheel_state(self, efforts: Any = None) -> JointValues:
         assert self._state is not None
-        positions, velocities = (values[self._wheel_places] for values in self._state)
-        return JointValues(positions, velocities, None if efforts is None else efforts[self._wheel_places])
+        positions, velocities = (values[self._wheel_indices] for values in self._state)
+        return JointValues(positions, velocities, None if efforts is None else efforts[self._wheel_indices])
 
     def _restart(self, before: int | None, efforts: Any) -> None:
         assert self._state is not None
@@ -211,7 +215,7 @@ class VehicleControllerNode(CommandingNode):
         self.motion.restart(self._wheel_state(efforts), (x, y, initial.base_yaw))
         self._rest()
         if self.arm is not None:
-            self.arm.restart(self._state[0][self._arm_places])
+            self.arm.restart(self._state[0][self._arm_indices])
         if self.servo is not None:
             self.servo.restart(self._state[0], efforts)
         self.wheel_health.restart()
@@ -223,7 +227,7 @@ class VehicleControllerNode(CommandingNode):
         assert self._state is not None
         self.motion.resume(self._wheel_state(efforts), gap)
         self._rest()
-        if self.arm is not None and self.arm.interrupt(self.time, self._state[0][self._arm_places]):
+        if self.arm is not None and self.arm.interrupt(self.time, self._state[0][self._arm_indices]):
             self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
 
     def _set_back(self, efforts: Any, back: float) -> None:
@@ -310,32 +314,32 @@ class VehicleControllerNode(CommandingNode):
 
     def _on_cmd_vel(self, msg: Any) -> None:
         try:
-            if self._state is None or self.silent:
-                raise commands.RefusedError('no joint_states', 'cmd_vel: no joint_states')
+            if self._state is None or self.timed_out:
+                raise commands.RejectedError('no joint_states', 'cmd_vel: no joint_states')
             stamped, timeout = self.values['stamped_cmd_vel'], self.values['cmd_vel_timeout']
             self.wanted = twist_of(msg, stamped, self.time, timeout)
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
         self.twists += 1
         self._twist_at, self.state = self.time, DRIVING
 
     def _on_trajectory(self, msg: Any) -> None:
         try:
-            if self._state is None or self.silent:
-                raise commands.RefusedError('no joint_states', 'joint_trajectory: no joint_states to start from')
+            if self._state is None or self.timed_out:
+                raise commands.RejectedError('no joint_states', 'joint_trajectory: no joint_states to start from')
             if self.arm is None:
                 text = f'joint_trajectory: machine {self.machine.name!r} has no joints but those of its wheels'
                 if self.valves is not None:
                     text = 'joint_trajectory: with valve_commands the other actuators take valve_commands_in alone'
-                raise commands.RefusedError('joint_trajectory', text)
-            positions, velocities = (values[self._arm_places] for values in self._state)
+                raise commands.RejectedError('joint_trajectory', text)
+            positions, velocities = (values[self._arm_indices] for values in self._state)
             trajectory = trajectory_of(msg, self.arm.joint_names, self.machine, self.time, (positions, velocities))
             if self.grip is not None:
                 trajectory = self.grip.admitted(trajectory, *self._state)
             self.arm.follow(trajectory, self.time, positions, velocities)
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
         self.trajectories += 1
         self.get_logger().info(f'trajectory of {trajectory.duration:.2f} s, {len(trajectory.times)} points')
@@ -345,16 +349,16 @@ class VehicleControllerNode(CommandingNode):
         try:
             mass = checked_payload(self.machine, float(msg.data))
         except ParameterError as error:
-            self._refuse(self.refusals, commands.RefusedError('payload', str(error)))
+            self._reject(self.rejections, commands.RejectedError('payload', str(error)))
             return
         if self.servo is not None:
             self.servo.payload = mass
         if self.grip is not None:
             self.grip.payload = mass
 
-    def refuse(self, refused: commands.RefusedError) -> None:
+    def reject(self, error: commands.RejectedError) -> None:
         """Count and report a command that was refused."""
-        self._refuse(self.refusals, refused)
+        self._reject(self.rejections, error)
 
     def _statuses(self) -> dict[str, Callable[[], Health]]:
         return {
@@ -375,12 +379,12 @@ class VehicleControllerNode(CommandingNode):
             'trajectories': str(self.trajectories),
             'sent': str(self.sent),
             **({} if self.valves is None else {'levers that wait for neutral': ', '.join(self.valves.waiting)}),
-            **self.refusals.values(),
+            **self.rejections.values(),
         }
         health = Health(text=self.state, values=values)
         self.wheel_health.warn_of_demand(health, self.time)
-        if self.refusals.recent(self.now()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+        if self.rejections.recent(self.now()):
+            health.worse(WARN, f'refused: {self.rejections.last}')
         return health
 
     def _on_parameters(self, parameters: list[Any]) -> Any:

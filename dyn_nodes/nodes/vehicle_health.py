@@ -32,16 +32,16 @@ class WheelHealth:
 
     def restart(self) -> None:
         """Forget slip and demands, but not the counts: time starts again."""
-        self._refused: tuple[float, str] = (-np.inf, '')
+        self._last_infeasible: tuple[float, str] = (-np.inf, '')
         self._slip: tuple[float, str, float] = (-np.inf, '', 0.0)
 
     def note(self, now: float) -> None:
         """Take slip and demands of the present instant, s."""
-        refused = self.motion.refused
-        if refused:
-            if now - self._refused[0] > REMEMBERED:
+        infeasible = self.motion.refused
+        if infeasible:
+            if now - self._last_infeasible[0] > REMEMBERED:
                 self.infeasible += 1
-            self._refused = now, refused[0]
+            self._last_infeasible = now, infeasible[0]
         slip = self.motion.odometry.slip
         most = int(np.argmax(slip))
         if slip[most] > self.values['slip_warning']:
@@ -49,7 +49,7 @@ class WheelHealth:
 
     def warn_of_demand(self, health: Health, now: float) -> None:
         """Raise the level of a status where a demand has not been followed lately; `now` in s."""
-        since, text = self._refused
+        since, text = self._last_infeasible
         if now - since < REMEMBERED:
             health.worse(WARN, f'not followed: {text}')
 

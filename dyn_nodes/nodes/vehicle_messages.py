@@ -9,7 +9,7 @@ import numpy as np
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.middleware import message
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.plausible import LARGEST_VELOCITY
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_of
 from dyn_nodes.nodes.transforms import Frame
@@ -17,7 +17,7 @@ from dyn_nodes.nodes.transforms import Frame
 Odometry = message('nav_msgs/msg/Odometry')
 
 TOPIC = 'cmd_vel'
-UNTOLD = 1e6
+UNMEASURED = 1e6
 """Variance of height, roll and pitch, which wheels do not measure, m^2 and rad^2."""
 PLANAR = (0, 1, 5)
 
@@ -32,22 +32,22 @@ def twist_of(msg: Any, stamped: bool, now: float, timeout: float) -> Array:
         timeout: age from which on a stamped twist is none any more, s.
 
     Raises:
-        RefusedError: a number that is not finite or beyond any vehicle, too old.
+        RejectedError: a number that is not finite or beyond any vehicle, too old.
     """
     twist = msg.twist if stamped else msg
     parts = [getattr(vector, axis) for vector in (twist.linear, twist.angular) for axis in 'xyz']
     if not all(math.isfinite(value) for value in parts):
-        found = ', '.join(f'{value:g}' for value in parts)
-        raise RefusedError('not finite', f'{TOPIC}: expected finite numbers, found {found}')
+        numbers = ', '.join(f'{value:g}' for value in parts)
+        raise RejectedError('not finite', f'{TOPIC}: expected finite numbers, found {numbers}')
     if max(map(abs, parts)) > LARGEST_VELOCITY:
-        found = ', '.join(f'{value:g}' for value in parts)
-        raise RefusedError(
-            'out of range', f'{TOPIC}: expected at most {LARGEST_VELOCITY:g} m/s or rad/s, found {found}'
+        numbers = ', '.join(f'{value:g}' for value in parts)
+        raise RejectedError(
+            'out of range', f'{TOPIC}: expected at most {LARGEST_VELOCITY:g} m/s or rad/s, found {numbers}'
         )
     if stamped and (stamp := nanoseconds_of_stamp(msg.header.stamp)) != 0:
         age = now - stamp / NANO
         if age > timeout:
-            raise RefusedError('too old', f'{TOPIC}: expected a stamp at most {timeout:g} s old, found {age:.3f} s')
+            raise RejectedError('too old', f'{TOPIC}: expected a stamp at most {timeout:g} s old, found {age:.3f} s')
     return np.array([parts[0], parts[1], parts[5]])
 
 
@@ -74,7 +74,7 @@ def fill_odometry(msg: Any, time: float, odometry: Any) -> None:
 
 
 def _covariance(planar: Array) -> Array:
-    full = np.diag(np.full(6, UNTOLD))
+    full = np.diag(np.full(6, UNMEASURED))
     full[np.ix_(PLANAR, PLANAR)] = planar
     return full.ravel()
 

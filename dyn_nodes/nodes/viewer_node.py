@@ -129,7 +129,7 @@ class ViewerNode(GuardedNode):
     def _valve_levers(self) -> Levers:
         names, limits = [name for name in self.values['joints'] if name], {}
         if self.machine is not None and self.machine.actuators:
-            actuators = [self.machine.actuators[place] for place in valve_order(self.machine, names)]
+            actuators = [self.machine.actuators[index] for index in valve_order(self.machine, names)]
             names = [actuator.name for actuator in actuators]
             limits = {actuator.name: actuator.command_limit for actuator in actuators}
         else:
@@ -140,11 +140,11 @@ class ViewerNode(GuardedNode):
         """Take the first way to drive that another node listens to; hide the levers where none does."""
         if not self.ways:
             return
-        found = next((way for way in self.ways if is_listened_to(self, way.topic)), None)
-        if found is not None and found is not self.driving and not self.levers.armed:
-            self.driving, self.levers = found, found.levers
-            found.set_up(self.cockpit.controls)
-        self.cockpit.controls.offer_driving(found is not None or self.levers.armed)
+        chosen = next((way for way in self.ways if is_listened_to(self, way.topic)), None)
+        if chosen is not None and chosen is not self.driving and not self.levers.armed:
+            self.driving, self.levers = chosen, chosen.levers
+            chosen.set_up(self.cockpit.controls)
+        self.cockpit.controls.offer_driving(chosen is not None or self.levers.armed)
 
     def _on_description(self, text: str) -> None:
         if text == self._description_shown:
@@ -171,8 +171,8 @@ class ViewerNode(GuardedNode):
         return robot
 
     def _mesh_directories(self) -> list[str | Path]:
-        given: list[str | Path] = [entry for entry in self.values['mesh_directories'] if entry]
-        return given + (list(folders_above(self.machine.sources[0])) if self.machine is not None else [])
+        directories: list[str | Path] = [entry for entry in self.values['mesh_directories'] if entry]
+        return directories + (list(folders_above(self.machine.sources[0])) if self.machine is not None else [])
 
     def _say(self, text: str) -> None:
         self.get_logger().warn(text)
@@ -183,7 +183,7 @@ class ViewerNode(GuardedNode):
     def frame(self) -> None:
         """Do what was asked on the page, drive, show the newest."""
         now = time.monotonic()
-        self._look_around(now)
+        self._check_graph(now)
         self.inputs.forget_old(now)
         self.connection.mixed = self.neighbours.problem if self.neighbours.is_mixed else ''
         for action in self.cockpit.actions():
@@ -202,10 +202,10 @@ class ViewerNode(GuardedNode):
             self.cockpit.show_state(state.kind, state.text, state.details)
 
     def _slope(self) -> tuple[float, float]:
-        known, parameters = self.inputs.snapshot.slope, self.dynamics.parameters
-        return float(parameters.get('slope_roll', known[0])), float(parameters.get('slope_pitch', known[1]))
+        measured, parameters = self.inputs.snapshot.slope, self.dynamics.parameters
+        return float(parameters.get('slope_roll', measured[0])), float(parameters.get('slope_pitch', measured[1]))
 
-    def _look_around(self, now: float) -> None:
+    def _check_graph(self, now: float) -> None:
         quiet = now - self._graph_changed > QUIET_AFTER and self.connection.age(now) < self.connection.silence
         if now - self._discovered_at >= (QUIET_DISCOVERY_PERIOD if quiet else DISCOVERY_PERIOD):
             self._discovered_at = now
@@ -279,30 +279,30 @@ class ViewerNode(GuardedNode):
         if not on:
             self._switch_off(client, now)
             return
-        refusal = ''
+        rejection = ''
         if self.connection.mixed:
-            refusal = self.connection.mixed
-        elif self.driving is not None and self.driving.unknown and not self._is_known():
-            refusal = self.driving.unknown
+            rejection = self.connection.mixed
+        elif self.driving is not None and self.driving.unknown and not self._is_measured():
+            rejection = self.driving.unknown
         elif self._by_valves() and self.dynamics.parameters.get('mode') == 'lockstep' and self._other_publishers():
-            refusal = f'In lockstep {self._others()} commands every instant. Start with drive:=true to drive.'
+            rejection = f'In lockstep {self._others()} commands every instant. Start with drive:=true to drive.'
         elif self._by_valves() and not self.levers.armed and not self._is_governed() and self._foreign_commands(now):
-            refusal = f'{self._others()} commands the valves now. Stop it first.'
+            rejection = f'{self._others()} commands the valves now. Stop it first.'
         elif client not in self.cockpit.drivers:
-            refusal = 'This page may not drive: open the address with its token, as the terminal printed it.'
+            rejection = 'This page may not drive: open the address with its token, as the terminal printed it.'
         elif not self.levers.arm(client, now):
-            refusal = 'Another page drives. Switch its levers off first: every page with the token may stop.'
-        if refusal:
-            self.levers.reason = refusal if not self.levers.armed else self.levers.reason
+            rejection = 'Another page drives. Switch its levers off first: every page with the token may stop.'
+        if rejection:
+            self.levers.reason = rejection if not self.levers.armed else self.levers.reason
             self.cockpit.controls.armed.value = self.levers.armed
-            self.cockpit.notify(refusal, client)
+            self.cockpit.notify(rejection, client)
 
     @property
-    def has_begun(self) -> bool:
+    def has_started(self) -> bool:
         """Joint states have come."""
         return self.connection.heard
 
-    def _is_known(self) -> bool:
+    def _is_measured(self) -> bool:
         """Return whether the machine has been measured; a simulation in lockstep may wait for the first command."""
         if isinstance(self.levers, HeldSliders):
             return bool(self.levers.present)
@@ -337,12 +337,12 @@ class ViewerNode(GuardedNode):
         """Return the full names of the other nodes that offer valve commands, one for each publisher."""
         return other_publishers(self, 'valve_commands')
 
-    def _ran(self, what: str) -> None:
-        if what == 'pause':
+    def _ran(self, action: str) -> None:
+        if action == 'pause':
             self.connection.pause(time.monotonic())
-        if what == 'play':
+        if action == 'play':
             self.connection.play()
-        if what == 'reset':
+        if action == 'reset':
             self.cockpit.scene.clear_trace()
             self.connection.happened('', time.monotonic())
 

@@ -9,7 +9,7 @@ from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.monitor.payload_estimate import no_weight
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.nodes.arrays import stamp_of_volts
-from dyn_nodes.nodes.commands import Refusals, RefusedError
+from dyn_nodes.nodes.commands import RejectedError, Rejections
 from dyn_nodes.nodes.diagnostics import WARN, Health
 from dyn_nodes.nodes.stamps import NANO
 
@@ -34,14 +34,14 @@ class WeighedPayload:
     Attributes:
         bounds: (least, greatest), kg.
         observed: the bounds are those that were weighed.
-        refusals: of intervals.
+        rejections: of intervals.
     """
 
     def __init__(self, node: Any, monitor: StabilityMonitor, error: float, timeout: float) -> None:
         self.node, self.monitor, self.timeout = node, monitor, timeout
         self.rated, self._most = monitor.payload, (1.0 + error) * monitor.payload
         self.bounds, self.observed = (0.0, self._most), False
-        self.refusals = Refusals()
+        self.rejections = Rejections()
         self._newest: tuple[float, float, float, bool] | None = None
         mount = monitor.machine.payload
         self._limit = self._most if mount is None else mount.limit
@@ -52,14 +52,14 @@ class WeighedPayload:
         stamp, data = stamp_of_volts(msg), list(msg.data)
         try:
             if stamp is None:
-                raise RefusedError('no instant', f'{TOPIC}: expected the instant of the estimate, found none')
+                raise RejectedError('no instant', f'{TOPIC}: expected the instant of the estimate, found none')
             is_interval = len(data) == 3 and -LARGEST <= data[0] <= data[1] <= LARGEST  # false for NaN too
             if not (is_interval and data[2] in (0.0, 1.0)):
                 text = f'{TOPIC}: expected lower and upper end, kg, and 0 or 1, found {data[:5]}'
-                raise RefusedError('no interval', text)
-        except RefusedError as refused:
-            self.refusals.add(refused, time.monotonic())
-            self.node.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+                raise RejectedError('no interval', text)
+        except RejectedError as error:
+            self.rejections.add(error, time.monotonic())
+            self.node.get_logger().warn(f'refused: {error}', throttle_duration_sec=1.0)
             return
         self._newest = stamp / NANO, float(data[0]), float(data[1]), bool(data[2])
 
@@ -93,11 +93,11 @@ class WeighedPayload:
             'used': f'{self.monitor.payload:.6g} kg',
             'bounds': f'{self.bounds[0]:.6g} to {self.bounds[1]:.6g} kg',
             'weighed': str(self.observed).lower(),
-            **self.refusals.values(),
+            **self.rejections.values(),
         }
         health = Health(text=f'{self.monitor.payload:.0f} kg', values=values)
         if not self.observed:
             health.worse(WARN, f'the rated {self.rated:.0f} kg: nothing weighed on {TOPIC}')
-        if self.refusals.recent(time.monotonic()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+        if self.rejections.recent(time.monotonic()):
+            health.worse(WARN, f'refused: {self.rejections.last}')
         return health

@@ -185,7 +185,7 @@ def test_a_command_of_another_size_is_refused_and_the_last_good_one_stays(setup)
     other = volts_message(('stick', 'boom', 'swing'))
     other.data = [2.0, 0.0, 0.0]
     node.receive('valve_commands', other)
-    assert node.refusals.counts == {'wrong size': 1, 'other actuators': 1}
+    assert node.rejections.counts == {'wrong size': 1, 'other actuators': 1}
     assert list(node.commands_out.last.data) == [1.0, 0.0, 0.0]
     assert node._command[1][0] == 1.0
 

@@ -144,7 +144,7 @@ def test_in_the_world_the_pose_of_the_base_is_taken_off(make):
     node = make(target_frame='world')
     follow(node, 0.0, 0.1)
     node.receive('hand_pose', pose(4.0, 0.0, 4.0, 'odom'))
-    assert node.refusals.counts == {'no odom': 1}
+    assert node.rejections.counts == {'no odom': 1}
     odom = Odometry()
     odom.pose.pose.position.z, odom.pose.pose.orientation.w = 1.5, 1.0
     node.receive('odom', odom)
@@ -170,7 +170,7 @@ def test_a_hand_in_the_world_is_held_where_the_pose_of_the_base_is_lost(make):
     assert not node.follower.reference.moving
     assert node._hand_health().text.startswith('no odom')
     node.receive('hand_pose', pose(*goal, 'odom'))
-    assert node.refusals.counts == {'no odom': 1}
+    assert node.rejections.counts == {'no odom': 1}
     node.receive('odom', odom)
     node.receive('hand_pose', pose(*goal, 'odom'))
     assert node.follower.reference.moving
@@ -240,8 +240,8 @@ def test_a_target_that_makes_no_sense_is_refused_and_nothing_moves(make, callbac
     node = make()
     posture = follow(node, 0.0, 0.1)[-1]
     getattr(node, callback)(msg)
-    assert node.refusals.counts == {kind: 1}
-    assert re.search(text, node.refusals.last)
+    assert node.rejections.counts == {kind: 1}
+    assert re.search(text, node.rejections.last)
     follow(node, 0.1, 0.3, posture)
     assert not np.any([m.data for m in node.commands_out.messages])
     assert hand_status(node).message.startswith('refused: ')
@@ -253,13 +253,13 @@ def test_a_turn_that_is_no_quaternion_is_refused(make):
     msg = pose(5, 0, 1)
     msg.pose.orientation.x = 1.0
     node.receive('hand_pose', msg)
-    assert 'expected a quaternion of norm 1, found 1.41421' in node.refusals.last
+    assert 'expected a quaternion of norm 1, found 1.41421' in node.rejections.last
 
 
 def test_targets_before_the_first_joint_states_are_refused(make):
     node = make()
     node.receive('hand_pose', pose(5, 0, 1))
-    assert node.refusals.counts == {'no joint_states': 1}
+    assert node.rejections.counts == {'no joint_states': 1}
 
 
 @pytest.mark.parametrize(

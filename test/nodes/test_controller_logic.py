@@ -14,7 +14,7 @@ from node_testing import JOINTS, POSTURE, Outbox, joint_state, statuses, values_
 
 from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.nodes.controller_node import ControllerNode
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.running import NotNeeded
 from dyn_nodes.nodes.stamps import seconds_of_stamp, stamp_of
@@ -127,9 +127,9 @@ class TestTask:
         node.receive('joint_states', joint_state(0.01))
         node.heard -= 100.0
         node.receive('joint_states', joint_state(0.01))
-        assert node.health.states_silent()
+        assert node.health.states_timed_out()
         node.receive('joint_states', joint_state(0.02))
-        assert not node.health.states_silent()
+        assert not node.health.states_timed_out()
 
     def test_a_task_of_the_package_is_found_by_its_name(self, make: Any) -> None:
         assert make(task='pick_and_place_recovery').motion.profile.duration > 11.8
@@ -203,8 +203,8 @@ class TestTrajectory:
         node = make()
         play(node, 0.0, 0.1)
         node.receive('joint_trajectory', trajectory(goal, duration))
-        assert node.refusals.counts == {kind: 1}
-        assert text in node.refusals.last
+        assert node.rejections.counts == {kind: 1}
+        assert text in node.rejections.last
         play(node, 0.1, 0.12)
         assert sent(node)[-1] == [0.0, 0.0, 0.0]
 
@@ -292,7 +292,7 @@ class TestAntiSway:
             node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83)))
             durations.append(node.motion.tracker.trajectory.duration)
         assert durations == pytest.approx([2.87, 2.66, 2.66], abs=0.01)
-        assert node.refusals.counts == {'payload': 1}
+        assert node.rejections.counts == {'payload': 1}
 
     def test_a_machine_from_which_nothing_hangs_is_refused(self, make: Any) -> None:
         with pytest.raises(ParameterError, match="'anti_sway': log_loader: expected passive joints that a load hangs"):
@@ -358,7 +358,7 @@ class TestSilence:
         node = make(task=task, mode='realtime', use_sim_time=True)
         play(node, 0.0, 0.1)
         now = time.monotonic()
-        monkeypatch.setattr(time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
+        monkeypatch.setattr(time, 'monotonic', lambda: now + LOCKSTEP_TIMEOUT + 1.0)
         node.check_timeouts()
         monkeypatch.undo()
         assert node.silent
@@ -371,7 +371,7 @@ class TestSilence:
         node = make(task=task)
         play(node, 0.0, 0.1)
         now = time.monotonic()
-        monkeypatch.setattr(time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
+        monkeypatch.setattr(time, 'monotonic', lambda: now + LOCKSTEP_TIMEOUT + 1.0)
         node.check_timeouts()
         assert len(sent(node)) == 10
         assert statuses(node.diagnostics.publisher.last)['joint_states'].level == 2
@@ -470,8 +470,8 @@ class TestStampsThatGoBack:
         play(node, 0.1, 0.12)
         count, before = len(sent(node)), node.motion.tracker.trajectory
         node.receive('joint_states', joint_state(0.118, (0.0, 0.5, -1.83)))
-        assert node.state_refusals.counts == {'out of order': 1}
-        assert 'found one 0.001 s before the last' in node.state_refusals.last
+        assert node.state_rejections.counts == {'out of order': 1}
+        assert 'found one 0.001 s before the last' in node.state_rejections.last
         assert (len(sent(node)), node.time) == (count, pytest.approx(0.119))
         play(node, 0.12, 0.14)
         assert phases(node)[-1] == 'track'
@@ -482,7 +482,7 @@ class TestStampsThatGoBack:
         play(node, 0.0, 0.1)
         node.heard -= 100.0
         node.receive('joint_states', joint_state(0.098))
-        assert node.health.states_silent()
+        assert node.health.states_timed_out()
 
     def test_a_clock_that_is_set_back_neither_starts_the_task_again_nor_returns_to_it(
         self, real: Any, task: str

@@ -103,8 +103,8 @@ def test_a_trajectory_with_joints_that_no_motor_moves_is_refused(make):
     goal = Point(positions=[0.1, 0.0], velocities=[0.0, 0.0])
     goal.time_from_start.sec = 1
     node.receive('joint_trajectory', JointTrajectory(joint_names=names, points=[goal]))
-    assert node.refusals.counts == {'bad trajectory': 1}
-    assert 'expected a motor on every joint, found none on second' in node.refusals.last
+    assert node.rejections.counts == {'bad trajectory': 1}
+    assert 'expected a motor on every joint, found none on second' in node.rejections.last
 
 
 @pytest.mark.parametrize('law', ['computed_torque', 'lqr'])

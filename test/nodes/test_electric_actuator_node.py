@@ -110,7 +110,7 @@ def test_reports_are_current_voltage_heat_and_effort_below_motors(node: Any) -> 
 @pytest.mark.parametrize('wrong', [[float('nan')], [1.0, 2.0], [100.0], []])
 def test_a_refused_command_is_counted_and_changes_nothing(realtime: Any, wrong: list[float]) -> None:
     realtime.receive('valve_commands', Float64MultiArray(data=wrong))
-    assert sum(realtime.command_refusals.counts.values()) == 1
+    assert sum(realtime.command_rejections.counts.values()) == 1
     for k in range(30):
         realtime.receive('joint_states', hinge(k * PERIOD, effort=0.0))
     assert realtime.exchange.system.oil[0] == pytest.approx(0.0, abs=1e-12)

@@ -15,7 +15,7 @@ import pytest
 
 from dyn_nodes.middleware import DurabilityPolicy, HistoryPolicy, message
 from dyn_nodes.nodes import exchange, readiness, stamps
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.exchange import Every
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import ParameterError
@@ -403,16 +403,16 @@ def test_a_position_may_leave_its_limits_by_the_range_between_them_and_a_little_
     for place, value in ((0, -2.01), (0, 2.81), (1, 0.39), (1, 0.63), (2, -1.1e7), (2, 1.1e7)):
         values = np.full(3, 0.5)
         values[place] = value
-        with pytest.raises(RefusedError, match=f"position of '{bounds.joints[place]}': expected .* found") as refused:
+        with pytest.raises(RejectedError, match=f"position of '{bounds.joints[place]}': expected .* found") as refused:
             bounds.check_positions('joint_states', values)
         assert refused.value.kind == 'out of range'
 
 
 def test_the_first_position_beyond_its_bounds_is_named(bounds: Bounds) -> None:
-    with pytest.raises(RefusedError, match=r"'stick_joint': expected 0\.4 to 0\.62, found 9"):
+    with pytest.raises(RejectedError, match=r"'stick_joint': expected 0\.4 to 0\.62, found 9"):
         bounds.check_positions('joint_states', np.array([0.0, 9.0, 1e9]))
     for border in (bounds.low[0], bounds.high[0]):  # the first joint is within its bounds
-        with pytest.raises(RefusedError, match=r"'stick_joint': expected 0\.4 to 0\.62, found 9"):
+        with pytest.raises(RejectedError, match=r"'stick_joint': expected 0\.4 to 0\.62, found 9"):
             bounds.check_positions('joint_states', np.array([border, 9.0, 0.0]))
 
 
@@ -423,6 +423,6 @@ def test_rates_and_efforts_have_a_largest_size(bounds: Bounds, check: str, large
     beyond = float(np.nextafter(largest, math.inf))
     for value in (1.01 * largest, -1.01 * largest, beyond, -beyond):
         with pytest.raises(
-            RefusedError, match=re.escape(f"'stick_joint': expected at most {largest:g}, found {value:g}")
+            RejectedError, match=re.escape(f"'stick_joint': expected at most {largest:g}, found {value:g}")
         ):
             look('joint_states', np.array([largest, value, 2 * value]))

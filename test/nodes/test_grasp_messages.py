@@ -7,7 +7,7 @@ import pytest
 
 from dyn_nodes.elements.hand_motion import HandMobility, HandState
 from dyn_nodes.model.rotations import matrix_of_quaternion
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.grasp_messages import (
     WrenchStamped,
     mobility_message,
@@ -54,7 +54,7 @@ def test_a_wrench_is_taken_in_axes_of_the_world_alone():
     write_wrench(msg, np.array([1.0, 2.0, 3.0, 0.4, 0.5, 0.6]), 7)
     np.testing.assert_array_equal(read_wrench('grasp_wrenches/hand', msg, 'odom'), [1.0, 2.0, 3.0, 0.4, 0.5, 0.6])
     msg.header.frame_id = 'hand'
-    with pytest.raises(RefusedError, match="expected a wrench in 'odom', found one in 'hand'"):
+    with pytest.raises(RejectedError, match="expected a wrench in 'odom', found one in 'hand'"):
         read_wrench('grasp_wrenches/hand', msg, 'odom')
 
 
@@ -62,7 +62,7 @@ def test_a_wrench_is_taken_in_axes_of_the_world_alone():
 def test_numbers_that_are_no_force_are_refused(value, kind):
     msg = WrenchStamped()
     msg.wrench.force.y = value
-    with pytest.raises(RefusedError) as caught:
+    with pytest.raises(RejectedError) as caught:
         read_wrench('grasp_wrenches/hand', msg, 'odom')
     assert caught.value.kind == kind
 
@@ -71,10 +71,10 @@ def test_a_mobility_without_time_or_of_another_size_is_refused():
     msg = mobility_message()
     write_mobility(msg, HandMobility(np.eye(3), np.zeros(3)), 1)
     msg.layout.dim[1].label = ''
-    with pytest.raises(RefusedError, match='expected the time in the label'):
+    with pytest.raises(RejectedError, match='expected the time in the label'):
         read_mobility('left/grasp_mobility/hand', msg)
     msg.data = [1.0] * 9
-    with pytest.raises(RefusedError, match='expected 12 numbers, found 9'):
+    with pytest.raises(RejectedError, match='expected 12 numbers, found 9'):
         read_mobility('left/grasp_mobility/hand', msg)
 
 
@@ -84,12 +84,12 @@ def test_a_mobility_that_no_body_has_is_refused(change):
     matrix[change[:2]] = change[2]
     msg = mobility_message()
     write_mobility(msg, HandMobility(matrix, np.zeros(3)), 5)
-    with pytest.raises(RefusedError, match='expected a symmetric, positive semidefinite mobility'):
+    with pytest.raises(RejectedError, match='expected a symmetric, positive semidefinite mobility'):
         read_mobility('left/grasp_mobility/hand', msg)
 
 
 def test_a_state_without_a_direction_is_refused():
     msg = state_message('odom', 'hand')
     msg.pose.pose.orientation.w = 0.0
-    with pytest.raises(RefusedError, match='expected a quaternion of length 1'):
+    with pytest.raises(RejectedError, match='expected a quaternion of length 1'):
         read_state('left/grasp_states/hand', msg)

@@ -252,8 +252,8 @@ def test_a_posture_in_which_a_wheel_lifts_at_rest_is_refused(make):
     before = node.arm._trajectory
     swing(node, OUT, 3.0)
     assert node.arm._trajectory is before
-    assert node.refusals.counts['ground'] == 1
-    assert 'however slow' in node.refusals.last
+    assert node.rejections.counts['ground'] == 1
+    assert 'however slow' in node.rejections.last
 
 
 def test_a_vehicle_whose_arm_leaves_its_trajectory_is_led_to_rest_and_says_so(make):

@@ -68,7 +68,7 @@ def test_measured_legs_at_which_the_loops_do_not_close_give_0_volts_and_are_repo
     node.receive('joint_states', states(0.01, home, leg_3_length_joint=3.9))
     assert list(node.commands_out.last.data) == [0.0] * 6
     assert node.sent == sent + 1
-    assert node.state_refusals.counts == {'open loop': 1}
+    assert node.state_rejections.counts == {'open loop': 1}
     node.diagnostics.update(100.0, 0.0)
     assert 'the loops do not close at' in statuses(node.diagnostics.publisher.last)['joint_states'].message
     node.receive('joint_states', states(0.02, home))

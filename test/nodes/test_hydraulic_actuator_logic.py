@@ -14,7 +14,7 @@ from node_testing import EFFORTS, JOINTS, POSTURE, Outbox, joint_state, statuses
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes import actuator_health
 from dyn_nodes.nodes.arrays import stamp_volts, volts_message
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, SOURCE_PATIENCE
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT, SOURCE_TIMEOUT
 from dyn_nodes.nodes.hydraulic_actuator_node import HydraulicActuatorNode
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import nanoseconds_of, seconds_of_stamp
@@ -241,7 +241,7 @@ class TestLockstep:
         node.check_timeouts()
         assert node.diagnostics.publisher.messages == []
         now = time.monotonic()
-        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
+        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + LOCKSTEP_TIMEOUT + 1.0)
         node.check_timeouts()
         status = statuses(node.diagnostics.publisher.last)['valve_commands']
         assert status.level == 1
@@ -279,7 +279,7 @@ class TestRefusals:
         assert node.commands_out.messages == []
         status = statuses(node.diagnostics.publisher.last)['joint_states']
         assert status.level == 1
-        counts = dict(node.state_refusals.counts)
+        counts = dict(node.state_rejections.counts)
         assert counts == {'not finite': 2, 'missing joint': 1, 'wrong size': 1}
         node.receive('joint_states', joint_state(0.0))
         assert efforts_of(node.commands_out.last) == pytest.approx(dict(zip(JOINTS, EFFORTS)), abs=1e-6)
@@ -348,7 +348,7 @@ class TestRealtime:
         for k in (0, 100, 110, 105, 120):
             realtime.receive('joint_states', joint_state(k * 1e-3))
         assert realtime.exchange.system.oil[0] == pytest.approx(-5e-3 * (1.0 - math.exp(-0.12 / 0.08)), rel=1e-6)
-        assert dict(realtime.state_refusals.counts) == {'out of order': 1}
+        assert dict(realtime.state_rejections.counts) == {'out of order': 1}
         assert (realtime.restarts, realtime.answered) == (0, 4)
 
     @pytest.mark.parametrize('back', [0.201, 3.0])
@@ -490,7 +490,7 @@ class TestPacedLockstep:
         paced.check_timeouts()
         assert paced.commands_out.messages == []
         now = time.monotonic()
-        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + SOURCE_PATIENCE + 0.1)
+        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + SOURCE_TIMEOUT + 0.1)
         paced.check_timeouts()
         assert len(paced.commands_out.messages) == 1
         assert 'spools to neutral' in statuses(paced.diagnostics.publisher.last)['valve_commands'].message
@@ -510,7 +510,7 @@ class TestPacedLockstep:
     ) -> None:
         paced.receive('joint_states', joint_state(0.0))
         now = time.monotonic()
-        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + SOURCE_PATIENCE + 0.1)
+        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + SOURCE_TIMEOUT + 0.1)
         paced.check_timeouts()
         go_on(paced, 1, 45)
         for k in range(4):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dyn_nodes.middleware import message
-from dyn_nodes.nodes.commands import RefusedError, joint_values
+from dyn_nodes.nodes.commands import RejectedError, joint_values
 
 JointState = message('sensor_msgs/msg/JointState')
 JOINTS = ('swing', 'boom', 'stick')
@@ -37,14 +37,14 @@ def test_efforts_come_in_the_machines_order(names):
 )
 def test_bad_efforts_are_refused_in_the_usual_order_of_joints_and_in_any_other(names, values, kind):
     ordered = values if names == JOINTS else values[::-1]
-    with pytest.raises(RefusedError) as refused:
+    with pytest.raises(RejectedError) as refused:
         joint_values(JointState(name=list(names), effort=ordered), JOINTS, LIMITS)
     assert refused.value.args[0] == kind or kind in str(refused.value.__dict__)
 
 
 def test_positions_beside_efforts_and_passive_joints_are_looked_at_closely():
     both = JointState(name=list(JOINTS), effort=[1.0, 1.0, 1.0], position=[0.0, np.nan, 0.0])
-    with pytest.raises(RefusedError):
+    with pytest.raises(RejectedError):
         joint_values(both, JOINTS, LIMITS)
-    with pytest.raises(RefusedError):
+    with pytest.raises(RejectedError):
         joint_values(JointState(name=list(JOINTS), effort=[1.0] * 3), JOINTS, LIMITS, passive={'boom': 'free'})

@@ -149,13 +149,13 @@ def test_a_live_follower_takes_no_joint_states_of_two_sources_and_reports_them(c
     sources = two_sources(other)
     until(lambda: node.neighbours.is_mixed and '/driver, /sim' in node.neighbours.problem, node)
     taken = []
-    node._refused_if_mixed('joint_states', taken.append)('a message')
+    node._unless_mixed('joint_states', taken.append)('a message')
     assert taken == []
     health = node.neighbours.health()
     assert health.text.startswith('/joint_states has 2 publishers (/driver, /sim): ')
     sources[0].destroy_node()
     until(lambda: not node.neighbours.problem, node)
-    node._refused_if_mixed('joint_states', taken.append)('a message')
+    node._unless_mixed('joint_states', taken.append)('a message')
     assert taken == ['a message']
     for one in (node, sources[1]):
         one.destroy_node()
@@ -222,13 +222,13 @@ def test_a_measurement_of_two_sources_is_reported_and_not_taken_until_one_is_gon
         one.create_publisher(taker.msg_type, topic, QoSProfile(depth=10))
     until(lambda: node.neighbours.is_mixed_on(topic), node)
     for other_topic in (topic, 'joint_states'):
-        node._refused_if_mixed(other_topic, taken.append)(other_topic)
+        node._unless_mixed(other_topic, taken.append)(other_topic)
     assert taken == ['joint_states']
     two = f'/{topic} has 2 publishers (/driver, /sim): '  # those of an earlier test may take a while to go
     until(lambda: (found := node.neighbours.health()) and found.text.startswith(two), node)
     sources[0].destroy_node()
     until(lambda: not node.neighbours.problem, node)
-    node._refused_if_mixed(topic, taken.append)(topic)
+    node._unless_mixed(topic, taken.append)(topic)
     assert taken == ['joint_states', topic]
     for one in (node, sources[1]):
         one.destroy_node()

@@ -151,7 +151,7 @@ def test_a_state_that_is_no_number_is_refused_and_counted(make: Any) -> None:
     msg = state_message('odom', 'hand')
     msg.pose.pose.position.x = float('nan')
     node.receive(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
-    assert node.refusals.counts == {'not finite': 1}
+    assert node.rejections.counts == {'not finite': 1}
     assert name in node.meeting.late(0)
 
 
@@ -267,7 +267,7 @@ class Robot:
     def resolve_topic_name(self, topic: str) -> str:
         return f'/robot/{topic}'
 
-    def refuse(self, refused: Any) -> None:
+    def reject(self, refused: Any) -> None:
         self.refused.append(refused)
 
     def answered(self) -> None:
@@ -281,7 +281,7 @@ class Robot:
 
 def test_an_instant_waits_for_the_wrench_on_every_hand_that_holds() -> None:
     robot = Robot('left', 'right')
-    robot.exchange.begin_instant()
+    robot.exchange.start_instant()
     assert set(robot.boxes) == {f'grasp_{what}/{hand}' for what in ('states', 'mobility') for hand in ('left', 'right')}
     robot.push('left', 0.5)
     robot.push('left', 0.5)
@@ -293,7 +293,7 @@ def test_an_instant_waits_for_the_wrench_on_every_hand_that_holds() -> None:
 
 def test_a_wrench_of_another_instant_is_no_answer() -> None:
     robot = Robot('left')
-    robot.exchange.begin_instant()
+    robot.exchange.start_instant()
     robot.push('left', 0.4)
     assert not robot.refused
     robot.push('left', 0.6)
@@ -306,7 +306,7 @@ def test_a_wrench_of_another_instant_is_no_answer() -> None:
 
 def test_a_wrench_on_a_hand_that_waits_for_none_acts_at_once() -> None:
     robot = Robot()
-    robot.exchange.begin_instant()
+    robot.exchange.start_instant()
     robot.push('right', 0.0, force=7.0)
     ((name, wrench),) = robot.wrenches
     assert name == 'right'

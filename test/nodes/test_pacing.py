@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dyn_nodes.nodes import pacing
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT
 from dyn_nodes.nodes.running import RunFailed, RunOver
 from dyn_nodes.nodes.schedule import MOST_CATCH_UP, RealTimeFactor, WallSchedule
 from roslite.launching import ended
@@ -70,7 +70,7 @@ class Stub:
     def update_diagnostics(self) -> None:
         pass
 
-    def report_silence(self) -> None:
+    def report_timeout(self) -> None:
         pass
 
 
@@ -102,7 +102,7 @@ def pass_time(wall: Wall, pacer: pacing.Pacer, seconds: float, step: float = 0.0
 
 def test_time_stands_still_without_the_command_of_its_instant_however_late_it_is(wall: Wall) -> None:
     node, pacer = start(wall)
-    pass_time(wall, pacer, LOCKSTEP_PATIENCE - 0.1)
+    pass_time(wall, pacer, LOCKSTEP_TIMEOUT - 0.1)
     assert node.announced == [0.0]
     assert node.held == 0
     assert not pacer.silent
@@ -138,7 +138,7 @@ def test_a_slow_partner_makes_time_slow_and_is_counted(wall: Wall) -> None:
 
 
 def test_a_partner_that_left_the_graph_is_given_up_soon_and_one_that_is_there_late(wall: Wall) -> None:
-    for publishers, patience in ((0, 0.2), (1, LOCKSTEP_PATIENCE)):
+    for publishers, patience in ((0, 0.2), (1, LOCKSTEP_TIMEOUT)):
         node, pacer = start(wall)
         node.publishers = publishers
         pass_time(wall, pacer, patience - 0.1)
@@ -171,14 +171,14 @@ def test_in_lockstep_an_instant_is_repeated_to_a_partner_that_was_started_again_
         pacer.commanded()
         pass_time(wall, pacer, 0.01)
     node.subscriptions = {b'hydraulics again', b'viewer'}  # the graph never showed it without hydraulics
-    pass_time(wall, pacer, LOCKSTEP_PATIENCE - 0.1)
+    pass_time(wall, pacer, LOCKSTEP_TIMEOUT - 0.1)
     assert node.repeated == 0  # it may still answer
     pass_time(wall, pacer, 2.6)
     assert node.repeated >= 1
     count = node.repeated
     node.commands += 1
     pacer.commanded()
-    pass_time(wall, pacer, LOCKSTEP_PATIENCE + 2.5)  # slow this time, but the same
+    pass_time(wall, pacer, LOCKSTEP_TIMEOUT + 2.5)  # slow this time, but the same
     assert node.repeated == count
 
 
@@ -186,7 +186,7 @@ def test_in_lockstep_an_instant_is_repeated_to_a_partner_that_was_started_again_
 def test_in_lockstep_nothing_is_repeated_to_a_partner_that_is_slow_from_the_start(wall: Wall, commands: int) -> None:
     node, pacer = start(wall, 'lockstep')
     node.commands = commands
-    pass_time(wall, pacer, LOCKSTEP_PATIENCE + 2.5)
+    pass_time(wall, pacer, LOCKSTEP_TIMEOUT + 2.5)
     assert pacer.silent
     assert node.repeated == 0
 
@@ -354,11 +354,11 @@ def test_in_lockstep_the_end_of_who_is_waited_for_ends_the_run(
     pacer.start_clock()
     ended.note_ended(tmp_path / 'ended', '/hydraulics', 'killed by SIGKILL')
     if mode == 'realtime':
-        pass_time(wall, pacer, LOCKSTEP_PATIENCE + 1.0)
+        pass_time(wall, pacer, LOCKSTEP_TIMEOUT + 1.0)
         assert node.held == 1
         return
     with pytest.raises(RunFailed, match='hydraulics, which is waited for, has ended: killed by SIGKILL'):
-        pass_time(wall, pacer, LOCKSTEP_PATIENCE + 1.0)
+        pass_time(wall, pacer, LOCKSTEP_TIMEOUT + 1.0)
 
 
 def test_time_begins_when_the_partners_are_ready_and_not_before(wall: Wall) -> None:
@@ -513,12 +513,12 @@ def test_a_missing_command_is_reported_once_with_its_instant(wall: Wall) -> None
     for mode, does in (('realtime', 'holding the joints'), ('lockstep', 'simulated time stands still')):
         node, pacer = start(wall, mode)
         node.get_logger = lambda: SimpleNamespace(error=lines.append)  # type: ignore[method-assign]
-        pass_time(wall, pacer, LOCKSTEP_PATIENCE + 1.0)
+        pass_time(wall, pacer, LOCKSTEP_TIMEOUT + 1.0)
         assert len(lines) == 1
         assert 'no command for t = 0.0000 s' in lines[0]
         assert does in lines[0]
         lines.clear()
-    for waits, commands, patience in ((False, 1, 0.2), (True, 0, LOCKSTEP_PATIENCE)):
+    for waits, commands, patience in ((False, 1, 0.2), (True, 0, LOCKSTEP_TIMEOUT)):
         node, pacer = start(wall, 'realtime', waits=waits)
         node.commands = commands
         node.get_logger = lambda: SimpleNamespace(error=lines.append)  # type: ignore[method-assign]
@@ -561,6 +561,6 @@ def test_diagnostics_follow_the_wall_clock_in_real_time_and_simulated_time_in_lo
         calls[name] += 1
 
     node.update_diagnostics = lambda: count('own')  # type: ignore[method-assign]
-    node.report_silence = lambda: count('walls')  # type: ignore[method-assign]
+    node.report_timeout = lambda: count('walls')  # type: ignore[method-assign]
     pacer.check_timeouts()
     assert calls == {'own': own, 'walls': walls}

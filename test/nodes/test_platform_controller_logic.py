@@ -193,7 +193,7 @@ def test_a_platform_that_leaves_its_reference_again_and_again_gets_no_voltage(ma
     assert list(node.commands_out.last.data) == [0.0] * 6
     node.receive('joint_states', states(0.5, home))
     node.receive('platform_pose', pose(0.05))
-    assert node.refusals.counts == {'fault': 1}
+    assert node.rejections.counts == {'fault': 1}
     assert list(node.commands_out.last.data) == [0.0] * 6
     node.receive('joint_states', states(0.0, home))  # time goes back
     assert node.state == 'holding'
@@ -212,7 +212,7 @@ def test_legs_that_no_pose_has_are_a_fault_until_they_are_plausible_again(make):
     assert status.level == 2
     assert status.message.endswith('motors at 0 V')
     node.receive('platform_pose', pose(0.05))
-    assert node.refusals.counts == {'fault': 1}
+    assert node.rejections.counts == {'fault': 1}
     node.receive('joint_states', states(2 * PERIOD, legs))
     assert node.state == 'holding'
     assert np.abs(node.commands_out.last.data).max() > 0.5
@@ -237,7 +237,7 @@ def test_on_a_real_machine_stamps_that_go_back_do_not_play_the_file_again(make, 
     legs = follow(node, 10.0, 11.0)[-1]
     assert node.state == 'holding'
     node.receive('joint_states', states(10.99 - back, legs))
-    assert node.state_refusals.counts == refused
+    assert node.state_rejections.counts == refused
     assert node.state == 'holding'
     assert np.ptp(follow(node, 11.0 - back, 12.0 - back, legs), axis=0).max() < 1e-6
 
@@ -287,8 +287,8 @@ def test_a_target_that_makes_no_sense_is_refused_and_nothing_moves(make, callbac
     node = make()
     legs = follow(node, 0.0, 0.04)[-1]
     getattr(node, callback)(msg)
-    assert node.refusals.counts == {kind: 1}
-    assert text in node.refusals.last
+    assert node.rejections.counts == {kind: 1}
+    assert text in node.rejections.last
     assert np.ptp(follow(node, 0.04, 0.08, legs), axis=0).max() < 1e-9
     assert platform_status(node).message.startswith('refused: ')
 
@@ -297,7 +297,7 @@ def test_targets_before_the_first_joint_states_are_refused(make):
     node = make()
     node.receive('platform_pose', pose())
     node.receive('platform_trajectory', trajectory((1.0, pose())))
-    assert node.refusals.counts == {'no joint_states': 2}
+    assert node.rejections.counts == {'no joint_states': 2}
 
 
 @pytest.mark.parametrize(

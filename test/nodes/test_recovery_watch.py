@@ -139,7 +139,7 @@ def test_an_event_without_a_time_that_can_be_is_refused(bench, time):
     own.run(0.0, 6.0)
     own.event('lift_off', time)
     assert own.node.motion.profile.started is None
-    assert own.node.refusals.counts['event'] == 1
+    assert own.node.rejections.counts['event'] == 1
 
 
 def test_a_reset_forgets_the_recovery(bench):

@@ -236,7 +236,7 @@ def test_joint_states_that_were_overtaken_are_refused_and_a_clock_that_was_set_b
     sensing = make(state_timeout=0.2)
     for at in (1.0, 1.01, 1.005, 0.82, 1.01, 1.02):
         state(sensing, at)
-    assert sensing.refusals.counts == {'out of order': 2}
+    assert sensing.rejections.counts == {'out of order': 2}
     assert sensing.monitor.order == [('joints', 1.0), ('joints', 1.01), ('joints', 1.02)]
     assert (sensing.restarts, sensing.stamp) == (0, 1_020_000_000)
     state(sensing, 0.81)
@@ -264,7 +264,7 @@ def test_a_simulation_that_goes_back_a_little_was_reset(make, simulation):
     state(sensing, 0.1)
     state(sensing, 0.0)
     assert sensing.restarts == 1
-    assert not sensing.refusals.counts
+    assert not sensing.rejections.counts
 
 
 @pytest.mark.parametrize('filter_period', [0.01, 0.0001])
@@ -463,7 +463,7 @@ def test_no_more_of_the_imu_waits_than_for_ten_seconds(make):
 def test_an_imu_with_a_number_that_is_none_is_refused(make, what):
     sensing = make()
     imu(sensing, 0.1, **{what: (0.0, np.nan, 0.0, 1.0)[: 4 if what == 'orientation' else 3]})
-    assert sensing.refusals.counts == {'not finite': 1}
+    assert sensing.rejections.counts == {'not finite': 1}
 
 
 @pytest.mark.parametrize('what', ['omega', 'force'])
@@ -471,10 +471,10 @@ def test_an_imu_beyond_any_machine_is_refused(make, what):
     sensing = make()
     for value in (LARGEST_MEASURED, -LARGEST_MEASURED):
         imu(sensing, 0.1, **{what: (0.0, value, 0.0)})
-    assert sum(sensing.refusals.counts.values()) == 0
+    assert sum(sensing.rejections.counts.values()) == 0
     for value in (1.001 * LARGEST_MEASURED, -1.001 * LARGEST_MEASURED):
         imu(sensing, 0.2, **{what: (0.0, value, 0.0)})
-    assert sensing.refusals.counts == {'out of range': 2}
+    assert sensing.rejections.counts == {'out of range': 2}
     assert len(sensing.node.warnings) == 2
 
 
@@ -483,7 +483,7 @@ def test_an_imu_that_does_not_measure_what_is_needed_is_refused(make, what):
     sensing, msg = make(), imu_message(0.0)
     getattr(msg, f'{what}_covariance')[0] = -1.0
     sensing.node.receive('imu', msg)
-    assert sensing.refusals.counts == {'missing quantity': 1}
+    assert sensing.rejections.counts == {'missing quantity': 1}
     assert sensing.monitor.given == []
 
 
@@ -491,10 +491,10 @@ def test_an_orientation_is_a_unit_quaternion_within_a_hundredth(make):
     sensing = make()
     imu(sensing, 0.0, orientation=(0.0, 0.0, 0.0, 1.009))
     imu(sensing, 0.1, orientation=(0.0, 0.0, 0.0, 0.991))
-    assert not sensing.refusals.counts
+    assert not sensing.rejections.counts
     for length in (0.98, 1.02):
         imu(sensing, 0.2, orientation=(0.0, 0.0, 0.0, length))
-    assert sensing.refusals.counts == {'not a rotation': 2}
+    assert sensing.rejections.counts == {'not a rotation': 2}
 
 
 @pytest.mark.parametrize('simulated', [False, True])
@@ -572,8 +572,8 @@ def test_an_imu_that_is_not_of_now_is_not_used_and_counts_as_lost(make, imu_age,
     sensing.monitor.has_imu = used
     assert sensing.lost_imu != used
     if not used:
-        assert sensing.refusals.counts['age'] == 50
-        assert sensing.refusals.last.startswith('imu: ')
+        assert sensing.rejections.counts['age'] == 50
+        assert sensing.rejections.last.startswith('imu: ')
 
 
 @pytest.mark.parametrize('simulated', [False, True])
@@ -644,7 +644,7 @@ def test_health_of_the_imu(make):
     }  # fmt: skip
     sensing.monitor.has_imu = True
     assert sensing.imu_health().values['base motion'] == 'measured'
-    sensing.imu_heard -= 100.0
+    sensing.imu_received_at -= 100.0
     health = sensing.imu_health()
     assert (health.level, health.text) == (WARN, f'no imu for 0.1 s: {UNSEEN_BASE}')
     sensing.lockstep = True
@@ -678,7 +678,7 @@ def test_an_imu_that_sends_and_is_not_used_counts_as_lost(make):
     assert sensing.lost_imu
     sensing.monitor.has_imu = True
     assert not sensing.lost_imu
-    sensing.had_imu, sensing.monitor.has_imu, sensing.imu_heard = False, False, -np.inf
+    sensing.had_imu, sensing.monitor.has_imu, sensing.imu_received_at = False, False, -np.inf
     assert not sensing.lost_imu, 'it sends no more, and never was of use'
 
 
@@ -688,7 +688,7 @@ def test_health_of_an_imu_that_is_required(make):
     assert (health.level, health.text) == (ERROR, 'no imu, and it is required')
     imu(sensing, 0.0)
     assert sensing.imu_health().level == OK
-    sensing.imu_heard -= 100.0
+    sensing.imu_received_at -= 100.0
     assert sensing.imu_health().level == ERROR
     sensing.lockstep = True
     assert sensing.imu_health().level == OK
@@ -700,7 +700,7 @@ def test_a_payload_of_the_topic_is_checked(make):
     assert sensing.monitor.payload == 500.0
     sensing.node.receive('payload', Float64(data=-1.0))
     assert sensing.monitor.payload == 500.0
-    assert sensing.refusals.counts == {'payload': 1}
+    assert sensing.rejections.counts == {'payload': 1}
 
 
 @pytest.mark.parametrize(('check', 'name'), [('joint_checks', JOINTS[1]), ('imu_checks', 'gyroscope')])

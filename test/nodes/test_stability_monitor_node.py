@@ -72,7 +72,7 @@ def test_a_planar_machine_is_watched_as_one_in_space(make_monitor):
 
 def be_silent(node, seconds):
     """Let nothing have come for so long, without waiting for it."""
-    node.sensing.heard = node.sensing.imu_heard = time.monotonic() - seconds
+    node.sensing.heard = node.sensing.imu_received_at = time.monotonic() - seconds
 
 
 def levels(node):
@@ -150,7 +150,7 @@ def test_joint_states_that_make_no_sense_are_refused_and_counted(make_monitor, n
     before = node.sensing.received
     node.receive('joint_states', joint_state(0.5, positions, names=names, velocity=(), effort=()))
     assert node.sensing.received == before
-    assert node.sensing.refusals.counts[kind] == 1
+    assert node.sensing.rejections.counts[kind] == 1
     status = said(node, 'joint_states')
     assert values_of(status)[f'refused: {kind}'] == '1'
     assert 'refused' in status.message
@@ -167,7 +167,7 @@ def test_joint_states_that_make_no_sense_are_refused_and_counted(make_monitor, n
 def test_imu_messages_that_make_no_sense_are_refused(make_monitor, fields, kind):
     node = make_monitor()
     node.receive('imu', imu_message(0.0, **fields))
-    assert node.sensing.refusals.counts[kind] == 1
+    assert node.sensing.rejections.counts[kind] == 1
     assert node.sensing.imu_received == 0
 
 
@@ -180,7 +180,7 @@ def test_payload_changes_the_margins_and_a_wrong_one_is_refused(make_monitor, ma
     assert node.reports.margins['net_moment'].publisher.last.data != pytest.approx(loaded, rel=0.05)
     for wrong in (-1.0, machine.payload.limit + 1.0, np.nan):
         node.receive('payload', Float64(data=wrong))
-    assert node.sensing.refusals.counts['payload'] == 3
+    assert node.sensing.rejections.counts['payload'] == 3
     assert node.sensing.monitor.payload == 0.0
 
 
@@ -471,7 +471,7 @@ def test_joint_states_that_were_overtaken_are_refused_and_the_monitor_goes_on(ma
     node.receive('joint_states', joint_state(0.585, (0.1, 0.7, -1.4)))
     node.receive('imu', imu_message(0.6, (0.005, 0.0, 0.0)))
     node.receive('joint_states', joint_state(0.6, (0.1, 0.7, -1.4)))
-    assert node.sensing.refusals.counts == {'out of order': 1}
+    assert node.sensing.rejections.counts == {'out of order': 1}
     assert monitor.settled
     assert monitor.has_imu
     assert monitor.ground.bias == pytest.approx(bias, abs=1e-4)

@@ -271,21 +271,21 @@ def test_the_object_goes_to_a_goal_from_rest_alone(make: Any) -> None:
     goal = PoseStamped()
     goal.pose.position.x, goal.pose.position.y = 0.1, 0.3
     node.receive('object_goal', goal)
-    assert 'expected a team at rest' in node.refusals.last
+    assert 'expected a team at rest' in node.rejections.last
     robots.go(0.2)
     goal.header.frame_id = 'base_link'
     node.receive('object_goal', goal)
-    assert "header.frame_id: expected 'odom'" in node.refusals.last
+    assert "header.frame_id: expected 'odom'" in node.rejections.last
     goal.header.frame_id = 'odom'
     node.receive('object_goal', goal)
     assert node.goals == 1
     robots.go(0.1)
     node.receive('object_goal', goal)
-    assert node.refusals.last == 'object_goal: expected a team at rest, found: carrying'
+    assert node.rejections.last == 'object_goal: expected a team at rest, found: carrying'
     robots.go(node.carrying.plan.ends - node.time + 0.5)
     assert robots.middle()[:2] == pytest.approx((0.1, 0.3), abs=1e-3)
     node.receive('object_goal', goal)
-    assert 'expected another pose than the one at the start' in node.refusals.last
+    assert 'expected another pose than the one at the start' in node.rejections.last
 
 
 def test_it_stops_on_request(make: Any) -> None:
@@ -333,8 +333,8 @@ def test_states_that_are_no_numbers_are_refused_and_counted(make: Any) -> None:
     hand = state_message('odom', 'hand')
     hand.pose.pose.position.x = float('inf')
     node.receive(f'{node.links[1].name}/grasp_states/{node.links[1].holder.hand}', hand)
-    assert node.state_refusals.counts == {'not finite': 2}
-    assert 'left/grasp_states' not in node.state_refusals.last
+    assert node.state_rejections.counts == {'not finite': 2}
+    assert 'left/grasp_states' not in node.state_rejections.last
     assert all(link.instant == -1 for link in node.links)
 
 

@@ -168,7 +168,7 @@ def test_commands_that_make_no_sense_are_refused(make_governor, data):
     stand(node, CLOSE)
     node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=data))
     assert node.commands_out.messages == []
-    assert sum(node.refusals.counts.values()) == 1
+    assert sum(node.rejections.counts.values()) == 1
     assert level(node)[0] == WARN
 
 
@@ -911,7 +911,7 @@ def test_efforts_that_make_no_sense_are_refused(make_governor, message_of, reaso
     before = len(node.commands_out.messages)
     node.receive(f'{node.channel.topic}_in', message_of())
     assert len(node.commands_out.messages) == before
-    assert reason in node.refusals.last
+    assert reason in node.rejections.last
 
 
 def test_silent_efforts_are_followed_by_those_that_carry_the_weight(make_governor):

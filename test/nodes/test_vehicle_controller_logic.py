@@ -205,14 +205,14 @@ class TestRefusals:
         node = make()
         play(node, 0.0, 1.0)
         node.receive('cmd_vel', twist(vx=0.1, stamp=0.3))
-        assert node.refusals.counts['too old'] == 1
+        assert node.rejections.counts['too old'] == 1
         node.receive('cmd_vel', twist(vx=0.1, stamp=0.9))
         assert node.twists == 1
 
     def test_nothing_is_taken_before_the_first_joint_states(self, make: Any) -> None:
         node = make()
         node.receive('cmd_vel', twist(vx=0.1))
-        assert node.refusals.counts['no joint_states'] == 1
+        assert node.rejections.counts['no joint_states'] == 1
 
     def test_what_wheels_cannot_do_is_named_and_counted_once(self, make: Any) -> None:
         node = make(machine='agv_mecanum')
@@ -227,14 +227,14 @@ class TestRefusals:
     def test_joint_states_with_a_missing_wheel_are_refused(self, make: Any) -> None:
         node = make()
         node.receive('joint_states', joint_state(0.0, (0.0,), (0.0,), (0.0,), WHEELS[:1]))
-        assert node.state_refusals.counts['missing joint'] == 1
+        assert node.state_rejections.counts['missing joint'] == 1
         assert node.sent == 0
 
     def test_a_trajectory_for_a_vehicle_without_an_arm_is_refused(self, make: Any) -> None:
         node = make()
         play(node, 0.0, 0.01)
         node.receive('joint_trajectory', JointTrajectory(joint_names=['elbow'], points=[Point(positions=[1.0])]))
-        assert node.refusals.counts['joint_trajectory'] == 1
+        assert node.rejections.counts['joint_trajectory'] == 1
 
     def test_a_machine_that_does_not_roll_is_refused_in_one_line(self, make: Any) -> None:
         with pytest.raises(ValueError, match='no wheels that roll'):

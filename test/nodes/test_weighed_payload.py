@@ -131,7 +131,7 @@ def test_what_is_no_interval_is_refused_in_one_line(weighed, values):
     weighed.take(interval(3.0, 2900.0, 3100.0, 1))
     weighed.take(interval(3.1, *values))
     assert known(weighed, 3.1)[0] == 3000.0
-    assert sum(weighed.refusals.counts.values()) == 1
+    assert sum(weighed.rejections.counts.values()) == 1
     assert '\n' not in weighed.node.said
 
 

@@ -162,7 +162,7 @@ def run_realtime(bench: Bench) -> None:
     viewer.frame()
     teleop.health.update(time.monotonic(), 0.0)
     bench.spin(0.2)
-    assert dynamics.refusals.counts, 'a command of a wrong size was not refused'
+    assert dynamics.rejections.counts, 'a command of a wrong size was not refused'
     looked.remove_node(viewer)
     bench.nodes.remove(viewer)
     viewer.destroy_node()
@@ -179,8 +179,8 @@ def run_positions(bench: Bench) -> None:
     command = bench.node.create_publisher(JointState, 'joint_command', 10)
     bench.spin(1.0, lambda: command.get_subscription_count() > 0)
     command.publish(JointState(name=['nobody'], effort=[1.0]))
-    bench.spin(5.0, lambda: dynamics.refusals.counts)
-    assert dynamics.refusals.counts['unknown joint'] == 1
+    bench.spin(5.0, lambda: dynamics.rejections.counts)
+    assert dynamics.rejections.counts['unknown joint'] == 1
     bench.clear()
 
 
