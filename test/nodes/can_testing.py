@@ -126,9 +126,9 @@ def run(node, wires, seconds=0.15, command=None, skip=''):
     return [volts for volts in seen if volts is not None]
 
 
-def ask(node, what, data=True):
+def ask(node, service, data=True):
     response = SetBool.Response()
-    return getattr(node, f'_on_{what}')(SimpleNamespace(data=data), response)
+    return getattr(node, f'_on_{service}')(SimpleNamespace(data=data), response)
 
 
 def arm_and_command(node, wires):

@@ -14,7 +14,7 @@ from dyn_nodes.middleware import Context, Parameter, init
 
 
 @pytest.fixture(autouse=True)
-def _own_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+def _separate_domain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
     for name in ('ROS_LOCALHOST_ONLY', 'CYCLONEDDS_URI'):
         monkeypatch.delenv(name, raising=False)

@@ -349,17 +349,17 @@ def test_a_command_that_is_no_voltage_leads_to_neutral_at_once(setup, absurd):
 def test_frames_of_anything_end_nothing(setup):
     node, wires = setup
     dice = np.random.default_rng(3)
-    known = [frame.message.frame_id for frame in wires.mapping.frames]
+    identifiers = [frame.message.frame_id for frame in wires.mapping.frames]
     for k in range(3000):
         extended = bool(dice.integers(2))
-        identifier = int(dice.choice(known)) & (0x1FFFFFFF if extended else 0x7FF)
+        identifier = int(dice.choice(identifiers)) & (0x1FFFFFFF if extended else 0x7FF)
         data = dice.bytes(int(dice.integers(9)))
         wires.bus.send(can.Message(arbitration_id=identifier, is_extended_id=extended, data=data))
         if k % 100 == 0:
             wires.time.pass_by(STEP, node)
             node.run_cycle()
-    found = node.competing.found(wires.time.now)
-    assert 'another control unit sends ValveCommands' in found, 'frames of anything, too'
+    fault = node.competing.found(wires.time.now)
+    assert 'another control unit sends ValveCommands' in fault, 'frames of anything, too'
     run(node, wires, 0.3)
     assert node.fault() == '', 'good frames are used again'
     assert ask(node, 'arm').success
@@ -375,10 +375,10 @@ def line():
     for master, slave in zip(masters, slaves):
         tty.setraw(slave)
         os.set_blocking(master, False)
-    ended = threading.Event()
+    closed = threading.Event()
 
     def relay():
-        while not ended.is_set():
+        while not closed.is_set():
             for ready in select.select(masters, [], [], 0.05)[0]:
                 with contextlib.suppress(BlockingIOError):  # nobody reads at the other end: what is sent is lost
                     os.write(masters[1 - masters.index(ready)], os.read(ready, 4096))
@@ -386,7 +386,7 @@ def line():
     thread = threading.Thread(target=relay)
     thread.start()
     yield [os.ttyname(slave) for slave in slaves]
-    ended.set()
+    closed.set()
     thread.join()
     for end in (*masters, *slaves):
         os.close(end)
@@ -498,7 +498,9 @@ def test_two_processes_on_a_serial_line_carry_motion_one_way_and_commands_the_ot
 
     until(lambda: states and pressures and loads)
     assert list(states[-1].name) == list(JOINTS)
-    assert all(abs(found - wanted) <= 0.51 * step for found, wanted, step in zip(states[-1].position, POSTURE, STEPS))
+    assert all(
+        abs(measured - wanted) <= 0.51 * step for measured, wanted, step in zip(states[-1].position, POSTURE, STEPS)
+    )
     assert np.allclose(states[-1].velocity, (0.1, -0.05, 0.02), atol=1e-3)
     assert pressures[-1].fluid_pressure == pytest.approx(6e6, abs=500.0)
     assert loads[-1].data == pytest.approx(5.0e4, abs=5.0)
@@ -544,8 +546,8 @@ def test_two_processes_on_a_serial_line_carry_motion_one_way_and_commands_the_ot
             end_commands()
             if neutral_in_time(time.monotonic(), timeout):
                 return
-            begin = time.monotonic()
-            until(lambda begin=begin: time.monotonic() > begin + 0.5)
+            start = time.monotonic()
+            until(lambda start=start: time.monotonic() > start + 0.5)
         raise AssertionError(lateness)
 
     def kill_bridge():
@@ -554,8 +556,8 @@ def test_two_processes_on_a_serial_line_carry_motion_one_way_and_commands_the_ot
 
     lateness = []
     in_time(lambda: None, 0.2)  # command_timeout of the bridge
-    begin = time.monotonic()
-    until(lambda: time.monotonic() > begin + 0.5)
+    began = time.monotonic()
+    until(lambda: time.monotonic() > began + 0.5)
     in_time(kill_bridge, 0.1)  # timeout of the mapping
     status, errors = machine.stop()
     assert status == 0
@@ -572,7 +574,7 @@ WRONG = [
 
 def test_a_wrong_parameter_is_one_line():
     for (status, errors), (_, text) in zip(
-        endings('can_bridge_node', *(given for given, _ in WRONG)), WRONG, strict=True
+        endings('can_bridge_node', *(parameters for parameters, _ in WRONG)), WRONG, strict=True
     ):
         assert status == 1
         assert text in errors

@@ -90,9 +90,9 @@ def test_a_trajectory_moves_the_nominal_state(make):
     ],
 )
 def test_laws_that_do_not_fit_the_machine_are_refused_in_one_line(make, parameters, text):
-    with pytest.raises(ParameterError, match=text) as found:
+    with pytest.raises(ParameterError, match=text) as error:
         make(**parameters)
-    assert '\n' not in str(found.value)
+    assert '\n' not in str(error.value)
 
 
 def test_a_trajectory_with_joints_that_no_motor_moves_is_refused(make):

@@ -31,8 +31,8 @@ def health():
 
 def said(health, **values):
     health.node.plant.balance = lambda: Balance(**values)
-    found = health.stability()
-    return found.level, found.text
+    status = health.stability()
+    return status.level, status.text
 
 
 def test_good_margins_are_stable(health):
@@ -66,6 +66,6 @@ def test_a_run_that_is_inaccurate_warns_with_its_reason_and_is_one_event(health)
     assert (health.simulation().level, events) == (OK, [])
     node.plant.guard.failed = reason
     for _ in range(2):
-        found = health.simulation()
-        assert (found.level, found.text) == (WARN, f'inaccurate: {reason}')
+        status = health.simulation()
+        assert (status.level, status.text) == (WARN, f'inaccurate: {reason}')
     assert [(event.kind, event.details['text']) for event in events] == [('inaccurate', reason)]

@@ -100,11 +100,11 @@ def test_reports_are_current_voltage_heat_and_effort_below_motors(node: Any) -> 
     assert list(boxes) == ['motor/current', 'motor/terminal_voltage', 'motor/winding_power', 'motor/effort']
     node.receive('valve_commands', volts(0.8 * -3.924))
     node.receive('joint_states', hinge(0.0))
-    found = {name: box.last.data for name, box in boxes.items()}
-    assert found['motor/current'] == pytest.approx(-3.924)
-    assert found['motor/winding_power'] == pytest.approx(0.8 * 3.924**2)
-    assert found['motor/terminal_voltage'] == pytest.approx(0.8 * -3.924)
-    assert found['motor/effort'] == pytest.approx(-39.24)
+    values = {name: box.last.data for name, box in boxes.items()}
+    assert values['motor/current'] == pytest.approx(-3.924)
+    assert values['motor/winding_power'] == pytest.approx(0.8 * 3.924**2)
+    assert values['motor/terminal_voltage'] == pytest.approx(0.8 * -3.924)
+    assert values['motor/effort'] == pytest.approx(-39.24)
 
 
 @pytest.mark.parametrize('wrong', [[float('nan')], [1.0, 2.0], [100.0], []])

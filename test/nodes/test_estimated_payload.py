@@ -127,21 +127,21 @@ def test_a_governor_knows_a_drop_and_a_grab_within_half_a_second(make_monitor, r
     overrides = [Parameter(name, value=value) for name, value in values.items()]
     governor = TipOverGovernorNode(context=context, parameter_overrides=overrides)
     node = make_monitor()
-    known = {}
+    bounds_at = {}
     for k in until(run, 2.5):
         play(node, run, range(k, k + 1))
         if node.payload.interval_out.messages:
             governor.weighed.take(node.payload.interval_out.last)
         governor.weighed.update(float(run.time[k]))
-        known[round(float(run.time[k]), 3)] = governor.weighed.bounds
-    least, most = known[1.995]
+        bounds_at[round(float(run.time[k]), 3)] = governor.weighed.bounds
+    least, most = bounds_at[1.995]
     assert least - 30.0 < before < most + 30.0
     assert most - least < 600.0
-    least, most = known[max(known)]
+    least, most = bounds_at[max(bounds_at)]
     assert least - 30.0 < after < most + 30.0
     assert most - least < 600.0
     # from the step until it is weighed anew: what was before, then anything up to the rated payload
-    between = {bounds for time, bounds in known.items() if 2.0 < time < 2.49}
+    between = {bounds for time, bounds in bounds_at.items() if 2.0 < time < 2.49}
     assert (0.0, 1.2 * RATED) in between
     assert governor.sensing.monitor.payload == pytest.approx(after, abs=0.02 * LIMIT)
 
@@ -190,11 +190,11 @@ def test_speeds_that_are_not_measured_are_known_worse_than_measured_ones(make_mo
     """They lag behind accelerations; the interval has to hold it."""
     deviations = []
     for measured in (True, False):
-        node, given = make_monitor(use_velocities=measured), []
+        node, collected = make_monitor(use_velocities=measured), []
         sample = node.payload.estimator.sample
-        node.payload.estimator.sample = lambda *args, kept=given, use=sample: kept.append(args[-1][0]) or use(*args)
+        node.payload.estimator.sample = lambda *args, kept=collected, use=sample: kept.append(args[-1][0]) or use(*args)
         play(node, standing, until(standing, 0.8))
-        deviations.append(given[-1])
+        deviations.append(collected[-1])
     assert deviations[0] == 1e-3
     assert deviations[1] > 4e-3
 
@@ -269,9 +269,9 @@ def test_a_topic_does_not_overrule_the_estimate(make_monitor):
     taken = {sub.topic_name.lstrip('/') for sub in make_monitor().subscriptions}
     assert 'payload' not in taken
     assert 'hydraulics/boom/head_pressure' in taken
-    told = {sub.topic_name.lstrip('/') for sub in make_monitor(payload_source='given').subscriptions}
-    assert 'payload' in told
-    assert not any(name.startswith('hydraulics') for name in told)
+    topics = {sub.topic_name.lstrip('/') for sub in make_monitor(payload_source='given').subscriptions}
+    assert 'payload' in topics
+    assert not any(name.startswith('hydraulics') for name in topics)
 
 
 def test_an_empty_implement_is_told_by_the_service(make_monitor, dropped):
@@ -291,9 +291,9 @@ def test_a_load_is_no_empty_implement(make_monitor, dropped):
     play(node, dropped, until(dropped, 1.9))
     before = node.payload.estimate
     assert before.state == 'observed'
-    refused = node.answer('~/tare', Trigger.Request())
-    assert not refused.success
-    assert refused.message.startswith('no tare: expected an empty implement, 300 kg at most, found 2')
+    response = node.answer('~/tare', Trigger.Request())
+    assert not response.success
+    assert response.message.startswith('no tare: expected an empty implement, 300 kg at most, found 2')
     assert node.payload.estimate == before
 
 
@@ -302,13 +302,13 @@ def tare(node):
 
 
 @pytest.mark.parametrize(('found', 'success'), [(-290.0, True), (-350.0, False)])
-def test_a_tare_is_refused_for_less_than_nothing_as_for_a_load(make_monitor, standing, found, success):
+def test_a_tare_is_refused_for_less_than_nothing_as_for_a_load(make_monitor, standing, residual, success):
     node = make_monitor()
     play(node, standing, until(standing, 1.0))
-    node.payload.estimator.x[0] = found
+    node.payload.estimator.x[0] = residual
     node.payload._publish(node.payload.estimator.estimate._replace(state='observed'), 1.0)
     assert tare(node).success == success
-    assert node.payload.estimator.x[0] == pytest.approx(0.0 if success else found, abs=3.0)
+    assert node.payload.estimator.x[0] == pytest.approx(0.0 if success else residual, abs=3.0)
 
 
 def test_tares_do_not_add_up_to_a_load(make_monitor, standing):
@@ -319,7 +319,7 @@ def test_tares_do_not_add_up_to_a_load(make_monitor, standing):
         node.payload.estimator.x[0] = 270.0
         node.payload._publish(node.payload.estimator.estimate, 1.0)
         answers.append(tare(node))
-    assert [own.success for own in answers] == [True, False]
+    assert [answer.success for answer in answers] == [True, False]
     assert '300 kg at most, found 540 kg, 270 kg of it tared before' in answers[1].message
 
 

@@ -47,7 +47,9 @@ LAUNCHED = {'composition_node': [str(ROOT / 'launch' / 'log_loader.launch.xml'),
 def installed() -> list[str]:
     """Return the names of the nodes that are installed as programs."""
     scripts = entry_points(group='console_scripts')
-    return sorted(own.name for own in scripts if own.value.startswith('dyn_nodes.entry:') and own.name != 'dyn-nodes')
+    return sorted(
+        entry.name for entry in scripts if entry.value.startswith('dyn_nodes.entry:') and entry.name != 'dyn-nodes'
+    )
 
 
 def program(name: str, *words: str, **options: Any) -> subprocess.Popen:
@@ -87,9 +89,9 @@ def test_its_help_names_what_it_is_for_and_every_parameter(name):
     said, _ = process.communicate(timeout=patience(60.0))
     assert process.returncode == 0
     assert f' {name} ' in said or said.startswith(f'{name}:')
-    for own in node_parameters(name) if name in PARAMETERS else ():
-        assert f'\n  {own.name}: {own.type}' in said
-        assert ' '.join(own.description.split()[:3]) in said
+    for parameter in node_parameters(name) if name in PARAMETERS else ():
+        assert f'\n  {parameter.name}: {parameter.type}' in said
+        assert ' '.join(parameter.description.split()[:3]) in said
 
 
 def test_its_help_names_a_parameter_of_every_joint_by_its_place():

@@ -56,9 +56,9 @@ def test_an_order_that_changes_is_learnt_anew() -> None:
 )
 def test_bad_joint_states_are_refused_by_kind_and_place(kind: str, text: str, changes: dict[str, Any]) -> None:
     reader = JointStateReader(BY_ACTUATOR)
-    with pytest.raises(RejectedError, match=text) as refused:
+    with pytest.raises(RejectedError, match=text) as error:
         reader.read(joint_state(0.0, **changes))
-    assert refused.value.kind == kind
+    assert error.value.kind == kind
     assert reader.read(joint_state(0.0, (1, 2, 3)))[0].tolist() == [2, 3, 1]
 
 
@@ -167,9 +167,9 @@ def test_points_in_the_past_are_left_out() -> None:
     ],
 )
 def test_bad_trajectories_are_refused_by_kind_and_place(kind: str, text: str, changes: dict[str, Any]) -> None:
-    with pytest.raises(RejectedError, match=text) as refused:
+    with pytest.raises(RejectedError, match=text) as error:
         trajectory_of(trajectory(**changes), JOINTS, MACHINE, 5.0)
-    assert refused.value.kind == kind
+    assert error.value.kind == kind
 
 
 REST = np.zeros(3)
@@ -200,9 +200,9 @@ def test_a_point_at_time_0_is_where_the_joints_are_but_for_their_lag() -> None:
     ],
 )
 def test_a_trajectory_that_is_faster_than_a_joint_anywhere_is_refused(points: Any, rates: Any, text: str) -> None:
-    with pytest.raises(RejectedError, match=text) as refused:
+    with pytest.raises(RejectedError, match=text) as error:
         trajectory_of(trajectory(points, **rates), JOINTS, MACHINE, 5.0, (np.array([0.0, 0.9, -1.7]), REST))
-    assert refused.value.kind == 'out of range'
+    assert error.value.kind == 'out of range'
 
 
 def test_the_way_to_the_first_point_may_make_up_for_lag_and_begin_with_the_speed_that_is_there() -> None:

@@ -81,9 +81,9 @@ def test_a_node_waits_for_commands_where_its_exchange_is_in_lockstep(values: Any
 
 
 def test_a_node_in_the_chain_gives_up_its_source_before_its_partner_gives_it_up() -> None:
-    assert exchange.LOCKSTEP_PATIENCE == 5.0
-    assert exchange.SOURCE_PATIENCE == 2.5
-    assert 0.0 < 10 * exchange.WATCH_PERIOD <= exchange.SOURCE_PATIENCE
+    assert exchange.LOCKSTEP_TIMEOUT == 5.0
+    assert exchange.SOURCE_TIMEOUT == 2.5
+    assert 0.0 < 10 * exchange.WATCH_PERIOD <= exchange.SOURCE_TIMEOUT
 
 
 def test_a_period_below_the_exchange_is_every_exchange() -> None:
@@ -140,7 +140,7 @@ def test_an_instant_counts_as_missed_beyond_the_tolerance_and_delays_below_the_c
     assert not made.late
     for behind, missed in ((0.9 * TOLERANCE, 0), (1.1 * TOLERANCE, 1), (0.9 * MOST_CATCH_UP, 2)):
         wall.now = 50.0 + 0.5 + behind
-        made.begin(11.0)
+        made.start(11.0)
         assert (made.missed, made.lost) == (missed, 0.0)
     assert not made.late
 
@@ -149,7 +149,7 @@ def test_what_is_beyond_the_catch_up_is_lost_once_and_shown_for_a_while() -> Non
     wall, made = schedule()
     for k in range(1, 3):
         wall.now += 0.5 + MOST_CATCH_UP + 0.03
-        made.begin(11.0 if k == 1 else 12.0 + SPEED * (MOST_CATCH_UP))  # it begins behind and has caught up nothing
+        made.start(11.0 if k == 1 else 12.0 + SPEED * (MOST_CATCH_UP))  # it begins behind and has caught up nothing
     assert made.lost == pytest.approx(0.06)
     assert made.missed == 2
     assert made.late
@@ -194,7 +194,7 @@ class Waiting:
         self.nodes: set[str] = set()
         self.listeners: dict[str, list[str]] = {}
         self.published: list[str] = ['/quiet', '/joint_states', '/rosout', '/odom']
-        self.silent = {'/quiet'}
+        self.unpublished = {'/quiet'}
         self.connected = 0
         self.lines: list[str] = []
         self.joint_states = SimpleNamespace(get_subscription_count=lambda: self.connected)
@@ -218,7 +218,7 @@ class Waiting:
         return [(topic, ['x']) for topic in self.published]
 
     def count_publishers(self, topic: str) -> int:
-        return 0 if topic in self.silent else 1
+        return 0 if topic in self.unpublished else 1
 
     def get_logger(self) -> Any:
         return SimpleNamespace(info=self.lines.append, warn=lambda text: self.lines.append(f'warn {text}'))
@@ -400,12 +400,12 @@ def test_a_position_may_leave_its_limits_by_the_range_between_them_and_a_little_
     for edge in (bounds.low, bounds.high):
         bounds.check_positions('joint_states', edge)
     bounds.check_positions('joint_states', np.full(3, math.nan))
-    for place, value in ((0, -2.01), (0, 2.81), (1, 0.39), (1, 0.63), (2, -1.1e7), (2, 1.1e7)):
+    for index, value in ((0, -2.01), (0, 2.81), (1, 0.39), (1, 0.63), (2, -1.1e7), (2, 1.1e7)):
         values = np.full(3, 0.5)
-        values[place] = value
-        with pytest.raises(RejectedError, match=f"position of '{bounds.joints[place]}': expected .* found") as refused:
+        values[index] = value
+        with pytest.raises(RejectedError, match=f"position of '{bounds.joints[index]}': expected .* found") as error:
             bounds.check_positions('joint_states', values)
-        assert refused.value.kind == 'out of range'
+        assert error.value.kind == 'out of range'
 
 
 def test_the_first_position_beyond_its_bounds_is_named(bounds: Bounds) -> None:
@@ -418,11 +418,11 @@ def test_the_first_position_beyond_its_bounds_is_named(bounds: Bounds) -> None:
 
 @pytest.mark.parametrize(('check', 'largest'), [('velocities', 1e4), ('efforts', 1e12)])
 def test_rates_and_efforts_have_a_largest_size(bounds: Bounds, check: str, largest: float) -> None:
-    look = getattr(bounds, f'check_{check}')
-    look('joint_states', np.array([largest, -largest, math.nan]))
+    check_values = getattr(bounds, f'check_{check}')
+    check_values('joint_states', np.array([largest, -largest, math.nan]))
     beyond = float(np.nextafter(largest, math.inf))
     for value in (1.01 * largest, -1.01 * largest, beyond, -beyond):
         with pytest.raises(
             RejectedError, match=re.escape(f"'stick_joint': expected at most {largest:g}, found {value:g}")
         ):
-            look('joint_states', np.array([largest, value, 2 * value]))
+            check_values('joint_states', np.array([largest, value, 2 * value]))

@@ -29,8 +29,8 @@ def test_motion_of_a_hand_survives_its_message():
     state = HandState(RNG.normal(size=3), TURN, RNG.normal(size=3), RNG.normal(size=3))
     msg = state_message('odom', 'hand')
     write_state(msg, state, 1_234_567_890)
-    for found, part in zip(read_state('left/grasp_states/hand', msg), state):
-        np.testing.assert_allclose(found, part, atol=1e-14)
+    for read, part in zip(read_state('left/grasp_states/hand', msg), state):
+        np.testing.assert_allclose(read, part, atol=1e-14)
     assert nanoseconds_of_stamp(msg.header.stamp) == 1_234_567_890
     twist = msg.twist.twist.angular
     np.testing.assert_allclose((twist.x, twist.y, twist.z), TURN.T @ state.angular_velocity, atol=1e-14)
@@ -42,10 +42,10 @@ def test_mobility_of_a_hand_survives_its_message_with_its_time(size):
     mobility = HandMobility(root @ root.T, RNG.normal(size=size))
     msg = mobility_message(size)
     write_mobility(msg, mobility, 5_000_000)
-    time, found = read_mobility('left/grasp_mobility/hand', msg, size)
+    time, read = read_mobility('left/grasp_mobility/hand', msg, size)
     assert time == 5_000_000
-    np.testing.assert_array_equal(found.matrix, mobility.matrix)
-    np.testing.assert_array_equal(found.acceleration, mobility.acceleration)
+    np.testing.assert_array_equal(read.matrix, mobility.matrix)
+    np.testing.assert_array_equal(read.acceleration, mobility.acceleration)
 
 
 def test_a_wrench_is_taken_in_axes_of_the_world_alone():

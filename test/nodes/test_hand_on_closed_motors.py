@@ -50,8 +50,8 @@ def test_a_platform_is_held_by_its_nominal_voltages_and_led_to_a_pose(node, home
     assert np.abs(volts.data) == pytest.approx(np.full(6, HOLDING), rel=1e-3)
     assert set(node.hand.joints) == {f'leg_{k}_length_joint' for k in range(1, 7)}
     target = PoseStamped()
-    place, now = target.pose.position, node.hand.pose(node.hand.home).position
-    place.x, place.y, place.z = float(now[0]) + 0.05, float(now[1]), float(now[2])
+    position, now = target.pose.position, node.hand.pose(node.hand.home).position
+    position.x, position.y, position.z = float(now[0]) + 0.05, float(now[1]), float(now[2])
     target.pose.orientation.w = 1.0
     node.receive('hand_pose', target)
     assert node.targets == 1

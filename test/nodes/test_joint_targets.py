@@ -31,7 +31,7 @@ def advance(plant, targets, seconds):
         plant.advance()
 
 
-def told(plant):
+def event_texts(plant):
     return [event.details['text'] for event in plant.take_events() if event.kind == 'saturated']
 
 
@@ -50,7 +50,7 @@ def test_a_large_step_of_the_stick_stays_within_its_drive_and_says_so(plant, tar
         greatest = np.maximum(greatest, [abs(plant.u[2]), abs(plant.velocities[2])])
     assert greatest[0] <= 0.5e6
     assert greatest[1] <= 2.5
-    assert 'stick_joint: effort at its limit, 500000' in told(plant)
+    assert 'stick_joint: effort at its limit, 500000' in event_texts(plant)
     assert 'stick_joint (effort)' in targets.saturated
     advance(plant, targets, 2.0)
     assert targets.saturated == ''
@@ -59,7 +59,7 @@ def test_a_large_step_of_the_stick_stays_within_its_drive_and_says_so(plant, tar
 def test_a_position_beyond_the_range_is_clamped_and_the_stop_is_not_pressed(plant, targets):
     upper = targets.limits.upper[1]
     targets.command(*command(1, position=upper + 0.4))
-    assert f'boom_joint: position {upper + 0.4:.6g} is clamped to {upper:.6g}' in told(plant)
+    assert f'boom_joint: position {upper + 0.4:.6g} is clamped to {upper:.6g}' in event_texts(plant)
     advance(plant, targets, 3.0)
     assert plant.positions[1] == pytest.approx(upper, abs=1e-4)
     assert abs(plant.efforts[1]) < 0.8e6

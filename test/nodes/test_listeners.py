@@ -15,18 +15,18 @@ class Graph:
     """A node among publishers of one topic.
 
     Args:
-        own: namespace and name of the node.
+        name: namespace and name of the node.
         offered: topics of its publishers.
         seen: namespaces and names of the nodes of all publishers of `/valve_commands`.
     """
 
-    def __init__(self, own, offered, seen):
-        self.own = own
+    def __init__(self, name, offered, seen):
+        self.name = name
         self.publishers = [SimpleNamespace(topic_name=topic) for topic in offered]
         self.seen = seen
 
     def get_fully_qualified_name(self):
-        return f'{self.own[0].rstrip("/")}/{self.own[1]}'
+        return f'{self.name[0].rstrip("/")}/{self.name[1]}'
 
     def resolve_topic_name(self, topic):
         return f'/{topic}'

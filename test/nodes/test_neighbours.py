@@ -39,7 +39,7 @@ def other() -> Iterator[Context]:
 def _short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, 'LEASE', 0.4)
     monkeypatch.setattr(neighbours, 'DISCOVERY', patience(REAL_DISCOVERY))
-    monkeypatch.setattr(neighbours, 'LOOK', 0.05)
+    monkeypatch.setattr(neighbours, 'CHECK_PERIOD', 0.05)
 
 
 def of_others() -> None:
@@ -216,7 +216,7 @@ def test_a_measurement_of_two_sources_is_reported_and_not_taken_until_one_is_gon
     parameters = {'machine': 'log_loader', 'payload_source': source}
     overrides = [Parameter(name, value=value) for name, value in parameters.items()]
     node = kind(context=context, parameter_overrides=overrides)
-    (taker,) = [own for own in node.subscriptions if own.topic_name == f'/{topic}']
+    (taker,) = [subscription for subscription in node.subscriptions if subscription.topic_name == f'/{topic}']
     taken, sources = [], [Node(name, context=other) for name in ('sim', 'driver')]
     for one in sources:
         one.create_publisher(taker.msg_type, topic, QoSProfile(depth=10))
@@ -225,7 +225,7 @@ def test_a_measurement_of_two_sources_is_reported_and_not_taken_until_one_is_gon
         node._unless_mixed(other_topic, taken.append)(other_topic)
     assert taken == ['joint_states']
     two = f'/{topic} has 2 publishers (/driver, /sim): '  # those of an earlier test may take a while to go
-    until(lambda: (found := node.neighbours.health()) and found.text.startswith(two), node)
+    until(lambda: (status := node.neighbours.health()) and status.text.startswith(two), node)
     sources[0].destroy_node()
     until(lambda: not node.neighbours.problem, node)
     node._unless_mixed(topic, taken.append)(topic)

@@ -48,15 +48,15 @@ def make(context: Any) -> Any:
 
 def tell(node: ObjectNode, now: int, only: str = '', offset: float = 0.0) -> None:
     """Give motion and mobility of the hands at a time, ns: at rest, and as unmoved by what they hold as a wall."""
-    for own in node.hands.values():
-        if only in ('', own.grasp.robot):
+    for grip in node.hands.values():
+        if only in ('', grip.grasp.robot):
             msg = state_message('odom', 'hand')
-            place = own.grasp.position + np.array([offset, 0.0, 0.0])
-            write_state(msg, HandState(place, own.grasp.rotation, np.zeros(3), np.zeros(3)), now)
-            node.receive(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
-            msg = mobility_message(own.size)
-            write_mobility(msg, HandMobility(np.zeros((own.size, own.size)), np.zeros(own.size)), now)
-            node.receive(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
+            position = grip.grasp.position + np.array([offset, 0.0, 0.0])
+            write_state(msg, HandState(position, grip.grasp.rotation, np.zeros(3), np.zeros(3)), now)
+            node.receive(f'{grip.grasp.robot}/grasp_states/{grip.grasp.hand}', msg)
+            msg = mobility_message(grip.size)
+            write_mobility(msg, HandMobility(np.zeros((grip.size, grip.size)), np.zeros(grip.size)), now)
+            node.receive(f'{grip.grasp.robot}/grasp_mobility/{grip.grasp.hand}', msg)
 
 
 def test_every_hand_gets_its_wrench_when_all_hands_are_known(make: Any) -> None:
@@ -147,10 +147,10 @@ def test_in_lockstep_time_stands_still_without_a_robot(make: Any) -> None:
 
 def test_a_state_that_is_no_number_is_refused_and_counted(make: Any) -> None:
     node = make()
-    name, own = next(iter(node.hands.items()))
+    name, grip = next(iter(node.hands.items()))
     msg = state_message('odom', 'hand')
     msg.pose.pose.position.x = float('nan')
-    node.receive(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
+    node.receive(f'{grip.grasp.robot}/grasp_states/{grip.grasp.hand}', msg)
     assert node.rejections.counts == {'not finite': 1}
     assert name in node.meeting.late(0)
 
@@ -203,13 +203,13 @@ def test_hands_in_one_place_stop_the_team_and_not_the_node(make: Any, at_once: b
     node = make(team='team_plate')
     if not at_once:
         tell(node, 0)
-    for own in node.hands.values():
+    for grip in node.hands.values():
         msg = state_message('odom', 'hand')
         write_state(msg, HandState(np.ones(3), np.eye(3), np.zeros(3), np.zeros(3)), 0 if at_once else STEP)
-        node.receive(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
+        node.receive(f'{grip.grasp.robot}/grasp_states/{grip.grasp.hand}', msg)
         msg = mobility_message()
         write_mobility(msg, FIXED, 0 if at_once else STEP)
-        node.receive(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
+        node.receive(f'{grip.grasp.robot}/grasp_mobility/{grip.grasp.hand}', msg)
     assert node.stopped.startswith('plate: ')
     assert node.wrenches_out == {}
     assert node._health().level == ERROR
@@ -221,18 +221,20 @@ def test_no_motion_of_hands_ends_the_node(make: Any, seed: int) -> None:
     random, node = np.random.default_rng(seed), make(team='team_plate')
     tell(node, 0)
     for k in range(1, 8):
-        for own in node.hands.values():
+        for grip in node.hands.values():
             size = 10.0 ** random.uniform(-3.0, 8.0)
             turn = np.linalg.qr(random.normal(size=(3, 3)))[0]
             msg = state_message('odom', 'hand')
-            place = own.grasp.position + size * random.normal(size=3)
-            motion = HandState(place, turn * np.linalg.det(turn), size * random.normal(size=3), random.normal(size=3))
+            position = grip.grasp.position + size * random.normal(size=3)
+            motion = HandState(
+                position, turn * np.linalg.det(turn), size * random.normal(size=3), random.normal(size=3)
+            )
             write_state(msg, motion, k * STEP)
-            node.receive(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
+            node.receive(f'{grip.grasp.robot}/grasp_states/{grip.grasp.hand}', msg)
             root = random.normal(size=(3, 3))
             msg = mobility_message()
             write_mobility(msg, HandMobility(root @ root.T, size * random.normal(size=3)), k * STEP)
-            node.receive(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
+            node.receive(f'{grip.grasp.robot}/grasp_mobility/{grip.grasp.hand}', msg)
     if node.stopped:
         assert node.stopped.startswith('plate: ')
     else:
@@ -245,7 +247,7 @@ class Robot:
     def __init__(self, *held: str) -> None:
         self.readers: dict[str, Any] = {}
         self.boxes: dict[str, Outbox] = {}
-        self.refused: list[Any] = []
+        self.rejected: list[Any] = []
         self.wrenches: list[tuple[str, np.ndarray]] = []
         self.answers = 0
         state = HandState(np.zeros(3), np.eye(3), np.zeros(3), np.zeros(3))
@@ -267,8 +269,8 @@ class Robot:
     def resolve_topic_name(self, topic: str) -> str:
         return f'/robot/{topic}'
 
-    def reject(self, refused: Any) -> None:
-        self.refused.append(refused)
+    def reject(self, error: Any) -> None:
+        self.rejected.append(error)
 
     def answered(self) -> None:
         self.answers += 1
@@ -282,7 +284,9 @@ class Robot:
 def test_an_instant_waits_for_the_wrench_on_every_hand_that_holds() -> None:
     robot = Robot('left', 'right')
     robot.exchange.start_instant()
-    assert set(robot.boxes) == {f'grasp_{what}/{hand}' for what in ('states', 'mobility') for hand in ('left', 'right')}
+    assert set(robot.boxes) == {
+        f'grasp_{quantity}/{hand}' for quantity in ('states', 'mobility') for hand in ('left', 'right')
+    }
     robot.push('left', 0.5)
     robot.push('left', 0.5)
     assert robot.answers == 0
@@ -295,11 +299,11 @@ def test_a_wrench_of_another_instant_is_no_answer() -> None:
     robot = Robot('left')
     robot.exchange.start_instant()
     robot.push('left', 0.4)
-    assert not robot.refused
+    assert not robot.rejected
     robot.push('left', 0.6)
-    assert [refused.kind for refused in robot.refused] == ['stamp']
+    assert [error.kind for error in robot.rejected] == ['stamp']
     robot.push('left', 0.5, force=float('nan'))
-    assert [refused.kind for refused in robot.refused] == ['stamp', 'not finite']
+    assert [error.kind for error in robot.rejected] == ['stamp', 'not finite']
     assert robot.answers == 0
     assert not robot.wrenches
 

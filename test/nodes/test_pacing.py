@@ -105,7 +105,7 @@ def test_time_stands_still_without_the_command_of_its_instant_however_late_it_is
     pass_time(wall, pacer, LOCKSTEP_TIMEOUT - 0.1)
     assert node.announced == [0.0]
     assert node.held == 0
-    assert not pacer.silent
+    assert not pacer.timed_out
     pacer.commanded()
     assert node.announced == pytest.approx([0.0, PERIOD])
 
@@ -138,14 +138,14 @@ def test_a_slow_partner_makes_time_slow_and_is_counted(wall: Wall) -> None:
 
 
 def test_a_partner_that_left_the_graph_is_given_up_soon_and_one_that_is_there_late(wall: Wall) -> None:
-    for publishers, patience in ((0, 0.2), (1, LOCKSTEP_TIMEOUT)):
+    for publishers, timeout in ((0, 0.2), (1, LOCKSTEP_TIMEOUT)):
         node, pacer = start(wall)
         node.publishers = publishers
-        pass_time(wall, pacer, patience - 0.1)
+        pass_time(wall, pacer, timeout - 0.1)
         assert node.held == 0
         pass_time(wall, pacer, 0.2)
         assert node.held == 1
-        assert pacer.silent
+        assert pacer.timed_out
 
 
 def test_time_goes_on_with_the_wall_clock_while_the_partner_is_gone_and_waits_for_it_again(wall: Wall) -> None:
@@ -161,7 +161,7 @@ def test_time_goes_on_with_the_wall_clock_while_the_partner_is_gone_and_waits_fo
     assert node.plant.time == pytest.approx(before + PERIOD)
     pass_time(wall, pacer, 0.15)
     assert node.plant.time == pytest.approx(before + PERIOD)
-    assert not pacer.silent
+    assert not pacer.timed_out
 
 
 def test_in_lockstep_an_instant_is_repeated_to_a_partner_that_was_started_again_however_fast(wall: Wall) -> None:
@@ -187,7 +187,7 @@ def test_in_lockstep_nothing_is_repeated_to_a_partner_that_is_slow_from_the_star
     node, pacer = start(wall, 'lockstep')
     node.commands = commands
     pass_time(wall, pacer, LOCKSTEP_TIMEOUT + 2.5)
-    assert pacer.silent
+    assert pacer.timed_out
     assert node.repeated == 0
 
 
@@ -215,7 +215,7 @@ def test_lockstep_takes_no_notice_of_the_wall_clock(wall: Wall) -> None:
     pass_time(wall, pacer, 20.0)
     assert node.plant.time == pytest.approx(0.1)
     assert node.held == 0
-    assert pacer.silent
+    assert pacer.timed_out
 
 
 def test_a_monolithic_machine_needs_one_command_a_period(wall: Wall) -> None:
@@ -314,7 +314,7 @@ def test_the_schedule_gives_up_what_is_beyond_the_catch_up() -> None:
     wall.now += 0.005
     assert schedule.is_due(3.01)
     wall.now += 1.0
-    schedule.begin(3.01)
+    schedule.start(3.01)
     assert (schedule.missed, schedule.lost) == (1, pytest.approx(1.0 - MOST_CATCH_UP))
     assert schedule.late
     wall.now += 6.0
@@ -518,11 +518,11 @@ def test_a_missing_command_is_reported_once_with_its_instant(wall: Wall) -> None
         assert 'no command for t = 0.0000 s' in lines[0]
         assert does in lines[0]
         lines.clear()
-    for waits, commands, patience in ((False, 1, 0.2), (True, 0, LOCKSTEP_TIMEOUT)):
+    for waits, commands, timeout in ((False, 1, 0.2), (True, 0, LOCKSTEP_TIMEOUT)):
         node, pacer = start(wall, 'realtime', waits=waits)
         node.commands = commands
         node.get_logger = lambda: SimpleNamespace(error=lines.append)  # type: ignore[method-assign]
-        pass_time(wall, pacer, patience + 1.0)
+        pass_time(wall, pacer, timeout + 1.0)
         assert len(lines) == 1
         lines.clear()
     node, pacer = start(wall, 'realtime', waits=False)
@@ -530,7 +530,7 @@ def test_a_missing_command_is_reported_once_with_its_instant(wall: Wall) -> None
     node.get_logger = lambda: SimpleNamespace(error=lines.append)  # type: ignore[method-assign]
     pass_time(wall, pacer, 1.0)
     assert lines == []
-    assert pacer.silent
+    assert pacer.timed_out
 
 
 def test_the_present_instant_is_repeated_once_a_second_until_it_is_answered(wall: Wall) -> None:
@@ -550,17 +550,17 @@ def test_the_present_instant_is_repeated_once_a_second_until_it_is_answered(wall
     assert node.repeated == 2
 
 
-@pytest.mark.parametrize(('mode', 'own', 'walls'), [('realtime', 1, 0), ('lockstep', 0, 1)])
+@pytest.mark.parametrize(('mode', 'updates', 'walls'), [('realtime', 1, 0), ('lockstep', 0, 1)])
 def test_diagnostics_follow_the_wall_clock_in_real_time_and_simulated_time_in_lockstep(
-    wall: Wall, mode: str, own: int, walls: int
+    wall: Wall, mode: str, updates: int, walls: int
 ) -> None:
     node, pacer = start(wall, mode)
-    calls = {'own': 0, 'walls': 0}
+    calls = {'updates': 0, 'walls': 0}
 
     def count(name: str) -> None:
         calls[name] += 1
 
-    node.update_diagnostics = lambda: count('own')  # type: ignore[method-assign]
+    node.update_diagnostics = lambda: count('updates')  # type: ignore[method-assign]
     node.report_timeout = lambda: count('walls')  # type: ignore[method-assign]
     pacer.check_timeouts()
-    assert calls == {'own': own, 'walls': walls}
+    assert calls == {'updates': updates, 'walls': walls}

@@ -83,13 +83,13 @@ def test_a_group_of_a_map_is_declared_for_a_name() -> None:
 
 
 def test_a_descriptor_tells_unit_range_and_choices() -> None:
-    known = {declared.name: declared.descriptor() for declared in node_parameters('dynamics_node')}
-    period = known['exchange_period']
+    descriptors = {declared.name: declared.descriptor() for declared in node_parameters('dynamics_node')}
+    period = descriptors['exchange_period']
     assert period.description == 'simulated time between two exchanges with the actuators [s]'
     assert (period.floating_point_range[0].from_value, period.floating_point_range[0].to_value) == (1e-5, 0.1)
     assert period.read_only
-    assert known['mode'].additional_constraints == 'one of: realtime, lockstep'
-    assert not known['speed'].read_only
+    assert descriptors['mode'].additional_constraints == 'one of: realtime, lockstep'
+    assert not descriptors['speed'].read_only
     (port,) = (d for d in node_parameters('viewer_node') if d.name == 'port')
     assert port.descriptor().integer_range[0].to_value == 65535
 

@@ -27,14 +27,14 @@ PERIOD = 0.01
 @pytest.fixture
 def make(make_node):
     def build(**parameters: Any) -> Any:
-        given = {
+        values = {
             'machine': 'stewart_platform',
             'exchange_period': PERIOD,
             'command_period': PERIOD,
             'output': 'joint_command',
             **parameters,
         }
-        node = make_node(PlatformControllerNode, **given)
+        node = make_node(PlatformControllerNode, **values)
         for name in ('state_out', 'reference_out', 'measured_out', 'distance_out', 'angle_out'):
             setattr(node, name, Outbox())
         return node
@@ -54,14 +54,16 @@ def trajectory(*points, names=('platform',), frame='', stamp=0.0):
     result = MultiDOFJointTrajectory(joint_names=list(names))
     result.header.frame_id, result.header.stamp = frame, stamp_of(stamp)
     for time, at, *velocity in points:
-        point, place = MultiDOFJointTrajectoryPoint(), Transform()
-        place.translation.x, place.translation.y, place.translation.z = (getattr(at.pose.position, k) for k in 'xyz')
-        place.rotation = at.pose.orientation
-        point.transforms, stamp_ = [place], stamp_of(time)
+        point, transform = MultiDOFJointTrajectoryPoint(), Transform()
+        transform.translation.x, transform.translation.y, transform.translation.z = (
+            getattr(at.pose.position, k) for k in 'xyz'
+        )
+        transform.rotation = at.pose.orientation
+        point.transforms, stamp_ = [transform], stamp_of(time)
         point.time_from_start.sec, point.time_from_start.nanosec = stamp_.sec, stamp_.nanosec
-        for own in velocity:
+        for linear in velocity:
             twist = Twist()
-            twist.linear.x, twist.linear.y, twist.linear.z = own
+            twist.linear.x, twist.linear.y, twist.linear.z = linear
             point.velocities = [twist]
         result.points = [*result.points, point]
     return result
@@ -89,7 +91,7 @@ def platform_status(node):
     return statuses(node.diagnostics.publisher.last)['platform']
 
 
-def states_told(node):
+def states_published(node):
     return [msg.data for msg in node.state_out.messages]
 
 
@@ -98,7 +100,7 @@ def test_without_a_target_the_platform_is_held(make):
     legs = follow(node, 0.0, 0.1)
     assert len(node.commands_out.messages) == 10
     assert np.ptp(legs, axis=0).max() < 1e-9
-    assert states_told(node) == ['holding']
+    assert states_published(node) == ['holding']
     measured = node.measured_out.last
     assert measured.header.frame_id == 'ground'
     assert measured.pose.position.z == pytest.approx(1.8, abs=1e-6)
@@ -111,10 +113,10 @@ def test_a_pose_is_reached_and_held(make):
     legs = follow(node, 0.1, 2.5, legs)[-1]
     goal = node.follower.reference.target
     assert goal.position == pytest.approx([0.05, -0.03, 1.82])
-    place, rotation = node.follower.legs.pose(legs, [0, 0, 1.8], np.eye(3))
-    assert place == pytest.approx(goal.position, abs=1e-5)
+    position, rotation = node.follower.legs.pose(legs, [0, 0, 1.8], np.eye(3))
+    assert position == pytest.approx(goal.position, abs=1e-5)
     assert rotation == pytest.approx(goal.rotation, abs=1e-5)
-    assert states_told(node) == ['holding', 'moving', 'holding']
+    assert states_published(node) == ['holding', 'moving', 'holding']
     assert max(m.data for m in node.distance_out.messages) < 1e-3
     assert max(m.data for m in node.angle_out.messages) < 1e-3
 
@@ -130,7 +132,7 @@ def test_a_trajectory_is_followed_at_its_times(make):
     assert reference.position == pytest.approx([0.03, 0, 1.8], abs=1e-3)
     assert node.state == 'tracking'
     follow(node, 0.61, 1.8, legs)
-    assert states_told(node) == ['holding', 'tracking', 'holding']
+    assert states_published(node) == ['holding', 'tracking', 'holding']
     assert node.follower.measured.position == pytest.approx([0, 0, 1.8], abs=1e-4)
 
 
@@ -229,7 +231,7 @@ def test_time_that_goes_back_holds_the_platform(make):
 
 
 @pytest.mark.parametrize(('back', 'refused'), [(0.001, {'out of order': 1}), (5.0, {})])
-def test_on_a_real_machine_stamps_that_go_back_do_not_play_the_file_again(make, tmp_path, back, refused):
+def test_on_a_real_machine_stamps_that_go_back_do_not_play_the_file_again(make, tmp_path, back, counts):
     """A message that was overtaken is refused, and a clock that was set back lets the platform be held."""
     path = tmp_path / 'path.yaml'
     path.write_text('poses:\n  up: {time: 0.5, position: [0, 0, 1.85]}\n')
@@ -237,7 +239,7 @@ def test_on_a_real_machine_stamps_that_go_back_do_not_play_the_file_again(make, 
     legs = follow(node, 10.0, 11.0)[-1]
     assert node.state == 'holding'
     node.receive('joint_states', states(10.99 - back, legs))
-    assert node.state_rejections.counts == refused
+    assert node.state_rejections.counts == counts
     assert node.state == 'holding'
     assert np.ptp(follow(node, 11.0 - back, 12.0 - back, legs), axis=0).max() < 1e-6
 

@@ -68,8 +68,8 @@ def imu(stamp: int = 0, *numbers: float) -> Any:
 
 
 def states(stamp: int = 0, *numbers: float) -> Any:
-    names, places = ['boom', 'stick'], list(numbers) or [0.0, 0.0]
-    return TYPES['JointState'](header=header('', stamp), name=names, position=places)
+    names, positions = ['boom', 'stick'], list(numbers) or [0.0, 0.0]
+    return TYPES['JointState'](header=header('', stamp), name=names, position=positions)
 
 
 def numbers_of(count: int) -> list[float]:

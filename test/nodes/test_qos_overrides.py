@@ -34,10 +34,10 @@ def overrides(topic: str, **policies: Any) -> list[Parameter]:
 
 
 def test_a_publisher_and_a_subscription_take_what_parameters_say(context: Any) -> None:
-    given = overrides('/yard/load', publisher__depth=3, publisher__reliability='best_effort') + overrides(
+    parameters = overrides('/yard/load', publisher__depth=3, publisher__reliability='best_effort') + overrides(
         '/yard/load', subscription__history='keep_all'
     )
-    node = OverridableNode('weigher', namespace='yard', context=context, parameter_overrides=given)
+    node = OverridableNode('weigher', namespace='yard', context=context, parameter_overrides=parameters)
     profile = QoSProfile(depth=7, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     publisher = node.create_publisher(Float64, 'load', profile)
     subscription = node.create_subscription(Float64, 'load', print, 7)
@@ -92,8 +92,8 @@ def test_lockstep_takes_an_override_that_loses_nothing(context: Any, policies: d
 
 
 def test_the_options_are_those_of_rclpy(context: Any) -> None:
-    given = overrides('/load', publisher_left__lifespan=5_000_000, subscription__depth=2)
-    node = Node('weigher', context=context, parameter_overrides=given)
+    parameters = overrides('/load', publisher_left__lifespan=5_000_000, subscription__depth=2)
+    node = Node('weigher', context=context, parameter_overrides=parameters)
     kinds = (QoSPolicyKind.LIFESPAN, QoSPolicyKind.DURABILITY)
     publisher = node.create_publisher(
         Float64, 'load', 10, qos_overriding_options=QoSOverridingOptions(kinds, entity_id='left')
@@ -101,7 +101,7 @@ def test_the_options_are_those_of_rclpy(context: Any) -> None:
     assert publisher.qos_profile.lifespan.nanoseconds == 5_000_000
     assert node.get_parameter('qos_overrides./load.publisher_left.durability').value == 'volatile'
 
-    def refuse(profile: QoSProfile) -> Any:
+    def reject(profile: QoSProfile) -> Any:
         return SetParametersResult(successful=profile.depth > 2, reason='too shallow')
 
     with pytest.raises(InvalidQosOverridesError, match='too shallow'):
@@ -110,7 +110,7 @@ def test_the_options_are_those_of_rclpy(context: Any) -> None:
             'load',
             print,
             10,
-            qos_overriding_options=QoSOverridingOptions.with_default_policies(callback=refuse),
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(callback=reject),
         )
     subscription = node.create_subscription(
         Float64, 'load', print, 10, qos_overriding_options=QoSOverridingOptions((QoSPolicyKind.LIFESPAN,))

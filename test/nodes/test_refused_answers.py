@@ -36,10 +36,10 @@ def test_time_goes_on_with_the_joints_held_when_an_effort_is_beyond_its_limit(no
         assert node.plant.ticks == k
     assert np.abs(node.plant.positions - start).max() < 1e-6
     node.diagnostics.update(math.inf, 0.0)
-    found = statuses(node.diagnostics.publisher.last)['commands']
-    assert "effort of 'crank_joint': expected at most 100, found 150" in found.message
-    assert values_of(found)['refused: out of range'] == '50'
-    assert not node.pacer.silent
+    status = statuses(node.diagnostics.publisher.last)['commands']
+    assert "effort of 'crank_joint': expected at most 100, found 150" in status.message
+    assert values_of(status)['refused: out of range'] == '50'
+    assert not node.pacer.timed_out
 
 
 def test_good_efforts_drive_the_joints_again_after_refused_ones(node):

@@ -33,15 +33,15 @@ class Check:
     """A test of measurements that finds what it is told to find."""
 
     def __init__(self):
-        self.found = {}
+        self.detected = {}
 
-    are_sound = property(lambda self: not self.found)
+    are_sound = property(lambda self: not self.detected)
 
     def faults(self):
-        return dict(self.found)
+        return dict(self.detected)
 
     def clear(self):
-        self.found = {}
+        self.detected = {}
 
 
 class Monitor:
@@ -52,29 +52,29 @@ class Monitor:
         self.model = SimpleNamespace(joints=JOINTS)
         self.ground = SimpleNamespace(bias=(0.0, 1e-3, 0.0), resets=3)
         self.payload, self.settled, self.has_imu = 1000.0, True, False
-        self.given = []
+        self.received = []
         self.joint_checks, self.imu_checks = Check(), Check()
         self.checks = SignalChecks(self.joint_checks, self.imu_checks)
         self.clear()
 
     def clear(self):
         self.time = self.imu_time = None
-        self.cleared = len(self.given)
+        self.cleared = len(self.received)
 
     def joints(self, now, positions, velocities):
         self.time = now
-        self.given.append(('joints', round(now, 6), None if velocities is None else tuple(velocities)))
+        self.received.append(('joints', round(now, 6), None if velocities is None else tuple(velocities)))
         self.positions = positions
 
     def imu(self, now, omega, force, up=None):
         self.imu_time = now
-        self.given.append(('imu', round(now, 6), None if up is None else tuple(up)))
+        self.received.append(('imu', round(now, 6), None if up is None else tuple(up)))
         self.omega, self.force = omega, force
 
     @property
     def order(self):
         """What was given after the warm-up, without details."""
-        return [entry[:2] for entry in self.given]
+        return [entry[:2] for entry in self.received]
 
 
 class Node:
@@ -176,7 +176,7 @@ def test_the_warm_up_shows_a_machine_at_rest_and_is_forgotten(make, machine):
     assert monitor.omega.tolist() == [0.0, 0.0, 0.0]
     initial = [machine.initial.joint_positions[name] for name in JOINTS]
     assert seen[0].tolist() == monitor.positions.tolist() == initial
-    assert monitor.given[-1][2] == (0.0, 0.0, 0.0)
+    assert monitor.received[-1][2] == (0.0, 0.0, 0.0)
     machine_without = SimpleNamespace(gravity=9.81, initial=SimpleNamespace(joint_positions={}))
     sensing.machine = machine_without
     sensing.warm_up(seen.append)
@@ -187,13 +187,13 @@ def test_velocities_are_used_where_the_message_has_them_and_the_parameter_allows
     sensing = make()
     state(sensing, 0.0)
     state(sensing, 0.01, velocity=())
-    assert [entry[2] for entry in sensing.monitor.given] == [(0.0, 0.1, 0.2), None]
+    assert [entry[2] for entry in sensing.monitor.received] == [(0.0, 0.1, 0.2), None]
     sensing = make(use_velocities=False)
     state(sensing, 0.0)
-    assert sensing.monitor.given[0][2] is None
+    assert sensing.monitor.received[0][2] is None
     sensing = make(use_velocities=False, lockstep=True)
     state(sensing, 0.0)
-    assert sensing.monitor.given[0][2] is None
+    assert sensing.monitor.received[0][2] is None
 
 
 def test_without_an_imu_joint_states_are_used_at_once(make):
@@ -324,8 +324,8 @@ def test_an_imu_that_comes_late_delays_the_joint_states_by_as_much_and_mixes_no_
             imu(sensing, 0.01 * (k - late))
     assert sensing.age == pytest.approx(0.01 * late)
     assert sensing.received >= 30 - late
-    given = sensing.monitor.order
-    for before, after in pairwise(given[20:]):
+    order = sensing.monitor.order
+    for before, after in pairwise(order[20:]):
         assert after == (('joints', before[1]) if before[0] == 'imu' else ('imu', round(before[1] + 0.01, 6)))
     assert sensing.overdue(1.0, delay=0.04) == (late > 4)
 
@@ -422,7 +422,7 @@ def test_orientation_is_passed_on_unless_the_message_says_that_it_has_none(make)
     sensing = make()
     imu(sensing, 0.0, orientation=(0.0, 0.6, 0.0, 0.8))
     imu(sensing, 0.01, orientation=None)
-    assert [entry[2] for entry in sensing.monitor.given] == [(0.0, 0.6, 0.0, 0.8), None]
+    assert [entry[2] for entry in sensing.monitor.received] == [(0.0, 0.6, 0.0, 0.8), None]
 
 
 def test_in_lockstep_the_imu_of_an_instant_comes_before_the_states_of_the_next(make):
@@ -460,31 +460,31 @@ def test_no_more_of_the_imu_waits_than_for_ten_seconds(make):
 
 
 @pytest.mark.parametrize('what', ['omega', 'force', 'orientation'])
-def test_an_imu_with_a_number_that_is_none_is_refused(make, what):
+def test_an_imu_with_a_number_that_is_none_is_refused(make, quantity):
     sensing = make()
-    imu(sensing, 0.1, **{what: (0.0, np.nan, 0.0, 1.0)[: 4 if what == 'orientation' else 3]})
+    imu(sensing, 0.1, **{quantity: (0.0, np.nan, 0.0, 1.0)[: 4 if quantity == 'orientation' else 3]})
     assert sensing.rejections.counts == {'not finite': 1}
 
 
 @pytest.mark.parametrize('what', ['omega', 'force'])
-def test_an_imu_beyond_any_machine_is_refused(make, what):
+def test_an_imu_beyond_any_machine_is_refused(make, quantity):
     sensing = make()
     for value in (LARGEST_MEASURED, -LARGEST_MEASURED):
-        imu(sensing, 0.1, **{what: (0.0, value, 0.0)})
+        imu(sensing, 0.1, **{quantity: (0.0, value, 0.0)})
     assert sum(sensing.rejections.counts.values()) == 0
     for value in (1.001 * LARGEST_MEASURED, -1.001 * LARGEST_MEASURED):
-        imu(sensing, 0.2, **{what: (0.0, value, 0.0)})
+        imu(sensing, 0.2, **{quantity: (0.0, value, 0.0)})
     assert sensing.rejections.counts == {'out of range': 2}
     assert len(sensing.node.warnings) == 2
 
 
 @pytest.mark.parametrize('what', ['angular_velocity', 'linear_acceleration'])
-def test_an_imu_that_does_not_measure_what_is_needed_is_refused(make, what):
+def test_an_imu_that_does_not_measure_what_is_needed_is_refused(make, quantity):
     sensing, msg = make(), imu_message(0.0)
-    getattr(msg, f'{what}_covariance')[0] = -1.0
+    getattr(msg, f'{quantity}_covariance')[0] = -1.0
     sensing.node.receive('imu', msg)
     assert sensing.rejections.counts == {'missing quantity': 1}
-    assert sensing.monitor.given == []
+    assert sensing.monitor.received == []
 
 
 def test_an_orientation_is_a_unit_quaternion_within_a_hundredth(make):
@@ -598,11 +598,11 @@ def test_results_are_trusted_only_of_a_settled_monitor_with_what_it_needs(make):
     assert not required.trustworthy
     required.monitor.has_imu = True
     assert required.trustworthy
-    silent = make()
-    silent.heard = time.monotonic() - 100.0
-    assert not silent.trustworthy
-    silent.lockstep = True  # there, time stands still as long as nothing comes
-    assert silent.trustworthy
+    timed_out = make()
+    timed_out.received_at = time.monotonic() - 100.0
+    assert not timed_out.trustworthy
+    timed_out.lockstep = True  # there, time stands still as long as nothing comes
+    assert timed_out.trustworthy
 
 
 def test_health_of_the_joint_states(make):
@@ -616,7 +616,7 @@ def test_health_of_the_joint_states(make):
     sensing.monitor.settled = False
     assert sensing.joint_health().text == 'settling: 0.1 s of joint states are needed'
     assert sensing.joint_health().level == WARN
-    sensing.heard -= 100.0
+    sensing.received_at -= 100.0
     health = sensing.joint_health()
     assert health.text == 'no joint_states with a new stamp for 9 s: nothing is known of the machine'
     sensing.arrived -= 100.0
@@ -709,7 +709,7 @@ def test_measurements_that_failed_a_test_are_not_trusted_until_it_is_acknowledge
     state(sensing, 1.0)
     state(sensing, 1.01)
     assert sensing.trustworthy
-    getattr(sensing.monitor, check).found = {name: 'it is noisy'}
+    getattr(sensing.monitor, check).detected = {name: 'it is noisy'}
     assert not sensing.trustworthy
     assert sensing.checks.faults() == {name: 'it is noisy'}
     health = sensing.joint_health() if check == 'joint_checks' else sensing.imu_health()

@@ -30,9 +30,9 @@ class Caller(Tester):
         client = self.node.create_client(kind, f'/dynamics_node/{topic}')
         request = kind.Request()
         for path, value in fields.items():
-            place, *rest = path.split('__')
-            target = request if not rest else getattr(request, place)
-            setattr(target, rest[0] if rest else place, value)
+            field, *rest = path.split('__')
+            target = request if not rest else getattr(request, field)
+            setattr(target, rest[0] if rest else field, value)
         answers: list[Any] = []
 
         def answered() -> bool:

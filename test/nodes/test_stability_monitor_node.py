@@ -49,7 +49,7 @@ def make_monitor(context):
     return make
 
 
-def stand(node, seconds=0.4, start=0.0, positions=(0.1, 0.7, -1.4)):
+def keep_still(node, seconds=0.4, start=0.0, positions=(0.1, 0.7, -1.4)):
     for k in range(round(seconds / 0.01) + 1):
         node.receive('joint_states', joint_state(start + 0.01 * k, positions))
 
@@ -59,7 +59,7 @@ def test_a_planar_machine_is_watched_as_one_in_space(make_monitor):
     for k in range(41):
         posture = joint_state(0.01 * k, (0.6, -1.4), (0.0, 0.0), (0.0, 0.0), ('boom_joint', 'stick_joint'))
         node.receive('joint_states', posture)
-    loads = {name: own.publisher.last.wrench.force.z for name, own in node.reports.reactions.items()}
+    loads = {name: report.publisher.last.wrench.force.z for name, report in node.reports.reactions.items()}
     machine = load_machine(find_resource('urdf/log_loader_planar.urdf'), find_resource('config/log_loader_planar.yaml'))
     system = System(machine)
     p = system.parameters({'payload_mass': 4000.0})
@@ -70,29 +70,29 @@ def test_a_planar_machine_is_watched_as_one_in_space(make_monitor):
         assert [loads[f'{name}_left'], loads[f'{name}_right']] == pytest.approx([carried / 2, carried / 2], rel=1e-3)
 
 
-def be_silent(node, seconds):
+def time_out(node, seconds):
     """Let nothing have come for so long, without waiting for it."""
-    node.sensing.heard = node.sensing.imu_received_at = time.monotonic() - seconds
+    node.sensing.received_at = node.sensing.imu_received_at = time.monotonic() - seconds
 
 
 def levels(node):
     node.diagnostics.last_published = None
     node.update_diagnostics()
-    found = {}
-    for what, status in statuses(node.diagnostics.publisher.last).items():
-        found[what] = status.level[0] if isinstance(status.level, bytes) else int(status.level)
-    return found
+    result = {}
+    for subject, status in statuses(node.diagnostics.publisher.last).items():
+        result[subject] = status.level[0] if isinstance(status.level, bytes) else int(status.level)
+    return result
 
 
-def said(node, what):
+def said(node, subject):
     node.diagnostics.last_published = None
     node.update_diagnostics()
-    return statuses(node.diagnostics.publisher.last)[what]
+    return statuses(node.diagnostics.publisher.last)[subject]
 
 
 def test_a_standing_machine_is_seen_as_the_simulation_settles_it(make_monitor, machine):
     node = make_monitor()
-    stand(node)
+    keep_still(node)
     assert said(node, 'stability').message.startswith('caution: zero moment point 0.282 at front')
     system = System(machine, 'effort')
     x = initial_state(system, system.parameters(), POSTURE)
@@ -108,7 +108,7 @@ def test_a_standing_machine_is_seen_as_the_simulation_settles_it(make_monitor, m
 def test_admissible_reactions_and_the_friction_use_of_every_wheel_are_published(make_monitor, machine):
     """Braked wheels at rest: what every one can spare, as of the simulated machine, and no friction in use."""
     node = make_monitor(measures=['admissible'])
-    stand(node)
+    keep_still(node)
     system = System(machine, 'effort')
     y = system.outputs(
         initial_state(system, system.parameters(), POSTURE), np.zeros(len(system.input_names)), system.parameters()
@@ -122,16 +122,16 @@ def test_admissible_reactions_and_the_friction_use_of_every_wheel_are_published(
     for publisher in node.reports.uses.values():
         assert publisher.publisher.last.data == pytest.approx(0.0, abs=1e-3)
     node.reports.withdraw()
-    assert all(np.isnan(own.publisher.last.data) for own in node.reports.uses.values())
+    assert all(np.isnan(report.publisher.last.data) for report in node.reports.uses.values())
     assert not make_monitor(measures=['zmp']).reports.uses
 
 
 def test_nothing_is_said_before_the_filters_have_settled(make_monitor):
     node = make_monitor(settling=0.3)
-    stand(node, 0.2)
+    keep_still(node, 0.2)
     assert node.reports.margins['zmp'].publisher.messages == []
     assert levels(node)['joint_states'] == WARN
-    stand(node, 0.2, start=0.21)
+    keep_still(node, 0.2, start=0.21)
     assert node.reports.margins['zmp'].publisher.messages != []
 
 
@@ -146,7 +146,7 @@ def test_nothing_is_said_before_the_filters_have_settled(make_monitor):
 )
 def test_joint_states_that_make_no_sense_are_refused_and_counted(make_monitor, names, positions, kind):
     node = make_monitor()
-    stand(node)
+    keep_still(node)
     before = node.sensing.received
     node.receive('joint_states', joint_state(0.5, positions, names=names, velocity=(), effort=()))
     assert node.sensing.received == before
@@ -173,10 +173,10 @@ def test_imu_messages_that_make_no_sense_are_refused(make_monitor, fields, kind)
 
 def test_payload_changes_the_margins_and_a_wrong_one_is_refused(make_monitor, machine):
     node = make_monitor()
-    stand(node)
+    keep_still(node)
     loaded = node.reports.margins['net_moment'].publisher.last.data
     node.receive('payload', Float64(data=0.0))
-    stand(node, 0.1, start=0.41)
+    keep_still(node, 0.1, start=0.41)
     assert node.reports.margins['net_moment'].publisher.last.data != pytest.approx(loaded, rel=0.05)
     for wrong in (-1.0, machine.payload.limit + 1.0, np.nan):
         node.receive('payload', Float64(data=wrong))
@@ -186,17 +186,17 @@ def test_payload_changes_the_margins_and_a_wrong_one_is_refused(make_monitor, ma
 
 def test_levels_follow_the_thresholds(make_monitor):
     node = make_monitor(**{'thresholds.zmp.caution': 2.0})
-    stand(node)
+    keep_still(node)
     assert levels(node)['stability'] == WARN
     assert 'net moment' not in said(node, 'stability').message
     node = make_monitor(**{'thresholds.net_moment.caution': 1e9, 'thresholds.net_moment.danger': 1e9})
-    stand(node)
+    keep_still(node)
     assert levels(node)['stability'] == ERROR
 
 
 def test_a_posture_that_overturns_is_an_error_with_its_edge(make_monitor):
     node = make_monitor(payload=6000.0)
-    stand(node, positions=(0.0, 0.0, 0.0))
+    keep_still(node, positions=(0.0, 0.0, 0.0))
     status = said(node, 'stability')
     assert levels(node)['stability'] == ERROR
     assert 'front' in status.message
@@ -208,16 +208,16 @@ def test_a_posture_that_overturns_is_an_error_with_its_edge(make_monitor):
 
 def test_silence_is_said_and_ends_the_margins(make_monitor):
     node = make_monitor(state_timeout=9.0)
-    stand(node)
+    keep_still(node)
     assert levels(node)['joint_states'] == OK
-    be_silent(node, 9.1)
+    time_out(node, 9.1)
     assert levels(node)['joint_states'] == ERROR
     assert levels(node)['stability'] == ERROR
 
 
 def test_margins_and_allowances_come_once_in_their_periods(make_monitor):
     node = make_monitor(period=0.05, allowance_period=0.2003)  # no multiple of the millisecond either
-    stand(node, 1.095)
+    keep_still(node, 1.095)
     assert len(node.reports.margins['zmp'].publisher.messages) == pytest.approx(20, abs=2)
     assert set(node.allowance_out) == {'payload', 'reach', 'swing_speed'}
     for out in node.allowance_out.values():
@@ -243,7 +243,7 @@ def test_a_prefix_is_put_before_the_topics_and_frames_are_published_only_if_aske
     assert {'/monitor/stability/allowance/payload', '/monitor/stability/zmp_degree'} <= topics
     assert '/stability/allowance/payload' not in topics
     assert '/tf' not in topics
-    stand(node)
+    keep_still(node)
     assert np.isfinite(node.reports.margins['zmp'].publisher.last.data)
 
 
@@ -252,7 +252,7 @@ def test_the_ground_below_the_base_is_a_frame_with_the_contact_frames_on_it(make
     node = make_monitor()
     assert '/stability/allowance/payload' in {publisher.topic_name for publisher in node.publishers}
     node.tf.publisher = frames = Outbox(TFMessage)
-    stand(node)
+    keep_still(node)
     ground, *contacts = frames.last.transforms
     assert (ground.header.frame_id, ground.child_frame_id) == (machine.base.link, 'base_footprint')
     assert ground.transform.translation.z < -0.1
@@ -262,17 +262,17 @@ def test_the_ground_below_the_base_is_a_frame_with_the_contact_frames_on_it(make
 
 def test_time_that_goes_back_withdraws_the_margins_at_once(make_monitor):
     node = make_monitor()
-    stand(node, start=10.0)
+    keep_still(node, start=10.0)
     margin = node.reports.margins['zmp'].publisher
     assert np.isfinite(margin.last.data)
-    stand(node, 0.05)
+    keep_still(node, 0.05)
     assert np.isnan(margin.last.data)
 
 
 def test_levels_are_published_with_the_states_that_change_them_and_values_with_their_units(make_monitor):
     node = make_monitor(payload=6000.0)
     began = time.perf_counter()
-    stand(node, positions=(0.0, 0.0, 0.0))
+    keep_still(node, positions=(0.0, 0.0, 0.0))
     elapsed = time.perf_counter() - began
     status = statuses(node.diagnostics.publisher.last)['stability']
     values = values_of(status)
@@ -284,12 +284,12 @@ def test_levels_are_published_with_the_states_that_change_them_and_values_with_t
 
 def test_a_pure_number_has_no_unit_and_a_wheel_without_load_is_named(make_monitor):
     node = make_monitor(measures=['zmp', 'load_share'], **{'thresholds.zmp.danger': 2.0, 'thresholds.zmp.caution': 2.0})
-    stand(node)
+    keep_still(node)
     where, zmp = node.balance.critical_edge('zmp'), node.balance.margins['zmp'].value
     assert said(node, 'stability').message == f'danger: zero moment point {zmp:.3g} at {where}, level 2'
     levels = {'thresholds.load_share.danger': 0.2, 'thresholds.load_share.caution': 0.3}
     node = make_monitor(measures=['zmp', 'load_share'], **levels)
-    stand(node)
+    keep_still(node)
     share = node.balance.margins['load_share'].value
     where = node.balance.critical_edge('load_share')
     assert said(node, 'stability').message == f'danger: wheel-load share {100.0 * share:.3g} % at {where}, level 20 %'
@@ -297,7 +297,7 @@ def test_a_pure_number_has_no_unit_and_a_wheel_without_load_is_named(make_monito
 
 def test_a_margin_of_too_few_feet_is_not_defined(make_monitor):
     node = make_monitor(measures=['zmp'])
-    stand(node)
+    keep_still(node)
     node.balance = replace(node.balance, polygon=node.balance.polygon[:3])
     assert float(values_of(said(node, 'stability'))['zmp']) > 0.0
     node.balance = replace(node.balance, polygon=node.balance.polygon[:2])
@@ -314,7 +314,7 @@ def test_half_a_metre_too_much_reach_is_too_much(make_monitor):
 
 def test_a_payload_beyond_the_allowance_is_a_warning_with_its_unit(make_monitor):
     node = make_monitor()
-    stand(node, positions=(0.0, 0.25, -0.9))
+    keep_still(node, positions=(0.0, 0.25, -0.9))
     assert said(node, 'allowance').message.startswith('too much: payload ')
     assert ' kg' in said(node, 'allowance').message
     assert levels(node)['allowance'] == WARN
@@ -325,10 +325,10 @@ def test_silence_withdraws_the_last_margins_once(make_monitor):
     node.check_timeouts()
     margin, payload = node.reports.margins['zmp'].publisher, node.allowance_out['payload']
     assert margin.messages == payload.messages == []  # there is nothing to withdraw
-    stand(node)
+    keep_still(node)
     assert np.isfinite([margin.last.data, payload.last.data]).all()
     count = len(margin.messages), len(payload.messages)
-    be_silent(node, 9.1)
+    time_out(node, 9.1)
     for _ in range(3):
         node.check_timeouts()
     assert np.isnan([margin.last.data, payload.last.data]).all()
@@ -341,13 +341,13 @@ def test_in_simulated_time_margins_do_not_depend_on_how_long_the_computer_takes(
     node = make_monitor(state_timeout=0.05, imu_timeout=0.05, use_sim_time=True)
     for k in range(41):
         node.receive('imu', imu_message(0.01 * k))
-        stand(node, 0.0, 0.01 * k)
+        keep_still(node, 0.0, 0.01 * k)
     margin = node.reports.margins['zmp'].publisher
-    be_silent(node, 100.0)
+    time_out(node, 100.0)
     node.check_timeouts()
     assert np.isfinite(margin.last.data)
     assert levels(node)['joint_states'] == levels(node)['imu'] == OK
-    be_silent(node, 600.0)  # a machine that has ended is silent all the same
+    time_out(node, 600.0)  # a machine that has ended is silent all the same
     node.check_timeouts()
     assert np.isnan(margin.last.data)
     assert levels(node)['joint_states'] == ERROR
@@ -364,11 +364,11 @@ def sled(tmp_path_factory):
         <joint name="rail" type="prismatic"><parent link="base"/><child link="slide"/><axis xyz="0 1 0"/>
         <limit lower="-1.5" upper="0.5" effort="1000" velocity="1"/></joint></robot>"""
     )
-    places = {'rear_right': (-1, -0.5), 'rear_left': (-1, 0.5), 'front_right': (1, -0.5), 'front_left': (0.8, 0.5)}
+    positions = {'rear_right': (-1, -0.5), 'rear_left': (-1, 0.5), 'front_right': (1, -0.5), 'front_left': (0.8, 0.5)}
     feet = [
         f'  {name}: {{link: {"slide" if name == "front_left" else "base"}, position: [{x}, {y}, -0.5], '
         'free_length: 0.1, stiffness: 1.0e+5, damping: 1.0e+4}'
-        for name, (x, y) in places.items()
+        for name, (x, y) in positions.items()
     ]
     (folder / 'sled.yaml').write_text('\n'.join(['base: {attachment: free}', 'wheels:', *feet, '']))
     return {'machine': str(folder / 'sled.urdf'), 'config': str(folder / 'sled.yaml')}
@@ -401,14 +401,14 @@ def test_wheels_whose_ground_points_cross_are_named_and_the_margins_withdrawn_un
 
 def test_a_required_imu_that_is_missing_is_an_error(make_monitor):
     node = make_monitor(imu='required')
-    stand(node)
+    keep_still(node)
     assert node.reports.margins['zmp'].publisher.messages == []
     assert levels(node)['imu'] == ERROR
 
 
 def test_a_base_whose_motion_nobody_measures_is_said_and_what_it_costs(make_monitor):
     node = make_monitor()
-    stand(node)
+    keep_still(node)
     status = said(node, 'imu')
     assert values_of(status)['base motion'] == 'not measured'
     assert 'margins are 5 % of their full scale lower while the machine moves' in status.message
@@ -431,11 +431,11 @@ def test_an_imu_whose_stamp_stands_still_is_a_warning_as_the_base_is_predicted(m
 
 def test_joint_states_wait_for_the_imu_of_their_instant(make_monitor):
     node = make_monitor(imu='required')
-    sensing, given = node.sensing, node.reports.margins['zmp'].publisher.messages
+    sensing, published = node.sensing, node.reports.margins['zmp'].publisher.messages
     for k in range(60):
         node.receive('imu', imu_message(0.01 * k))
         node.receive('joint_states', joint_state(0.01 * k, (0.1, 0.7, -1.4)))
-    before, told = sensing.received, len(given)
+    before, count = sensing.received, len(published)
     node.receive('joint_states', joint_state(0.60, (0.1, 0.7, -1.4)))
     assert sensing.received == before
     node.receive('imu', imu_message(0.60))
@@ -449,13 +449,13 @@ def test_joint_states_wait_for_the_imu_of_their_instant(make_monitor):
     assert sensing.received == before + 3
     assert sensing.monitor.time == 0.62
     assert sensing.monitor.imu_time <= 0.625
-    assert len(given) > told
+    assert len(published) > count
 
 
 def test_time_that_goes_back_starts_the_filters_again(make_monitor):
     node = make_monitor()
-    stand(node, start=10.0)
-    stand(node, 0.05)
+    keep_still(node, start=10.0)
+    keep_still(node, 0.05)
     assert node.sensing.restarts == 1
     assert not node.sensing.monitor.settled
 

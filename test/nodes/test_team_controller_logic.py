@@ -47,10 +47,10 @@ class Robots:
     def __init__(self, node: TeamControllerNode, holding: float = np.inf) -> None:
         self.node, self.tick = node, 0
         self.holders = node.carrying.carriage.holders
-        robots = [own.robot for own in self.holders]
+        robots = [holder.robot for holder in self.holders]
         load = node.carrying.carriage.formation.load
         self.team = TeamRun(robots, load, [Hold('left_end'), Hold('right_end', holding)])
-        self.state = self.team.start([RobotState(own.start, np.zeros(5)) for own in self.holders])
+        self.state = self.team.start([RobotState(holder.start, np.zeros(5)) for holder in self.holders])
         self.trace: list[Any] = []
 
     @property
@@ -60,14 +60,14 @@ class Robots:
     def tell(self, only: str = '', stamp: int | None = None) -> None:
         """Publish the states of the robots."""
         now = self.now if stamp is None else stamp
-        for link, own, state in zip(self.node.links, self.holders, self.state.robots):
+        for link, holder, state in zip(self.node.links, self.holders, self.state.robots):
             if only in ('', link.name):
-                here = own.robot.at(*state)
-                point, turn = own.robot.hand_pose(state.q)
+                here = holder.robot.at(*state)
+                point, turn = holder.robot.hand_pose(state.q)
                 hand = state_message('odom', 'hand')
                 write_state(hand, HandState(point, turn, here.rate[:3], np.zeros(3)), now)
                 self.node.receive(f'{link.name}/grasp_states/{link.holder.hand}', hand)
-                msg = JointState(name=list(own.joints), position=state.q[own.places].tolist())
+                msg = JointState(name=list(holder.joints), position=state.q[holder.places].tolist())
                 msg.velocity, msg.effort = state.u.tolist(), [0.0] * 5
                 msg.header.stamp = stamp_at(now)
                 self.node.receive(f'{link.name}/joint_states', msg)
@@ -93,12 +93,12 @@ class Robots:
 
     def speed(self) -> float:
         return max(
-            float(np.abs(own.robot.at(*state).rate).max()) for own, state in zip(self.holders, self.state.robots)
+            float(np.abs(holder.robot.at(*state).rate).max()) for holder, state in zip(self.holders, self.state.robots)
         )
 
 
-def level(node: TeamControllerNode, what: str) -> tuple[int, str]:
-    status = next(own for own in node.diagnostics.publisher.last.status if own.name.endswith(f': {what}'))
+def level(node: TeamControllerNode, subject: str) -> tuple[int, str]:
+    status = next(entry for entry in node.diagnostics.publisher.last.status if entry.name.endswith(f': {subject}'))
     return (status.level[0] if isinstance(status.level, bytes) else status.level), status.message
 
 
@@ -191,7 +191,7 @@ def test_slips_of_other_objects_and_other_events_change_nothing(make: Any) -> No
     robots.slip('right_end', 0.0, kind='lift_off')
     robots.go(0.1)
     assert not any(node.carrying.free)
-    assert not node.ended
+    assert not node.end_reason
 
 
 @pytest.mark.parametrize('waited', [0.21, 5.1])
@@ -199,12 +199,12 @@ def test_a_robot_that_is_gone_ends_the_commands_of_all(make: Any, monkeypatch: A
     node = make(mode='realtime', **LINE)
     robots = Robots(node)
     robots.go(0.3)
-    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda own: True))
+    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda link: True))
     robots.tell(only='left')
     node.stop_without_partners(0.19)
-    assert not node.ended
+    assert not node.end_reason
     node.stop_without_partners(waited)
-    assert node.ended == f'no states of right since {waited:.2f} s'
+    assert node.end_reason == f'no states of right since {waited:.2f} s'
     counts = [len(link.commands.messages) for link in node.links]
     robots.tell()
     assert [len(link.commands.messages) for link in node.links] == counts
@@ -215,17 +215,17 @@ def test_a_robot_that_is_gone_ends_the_commands_of_all(make: Any, monkeypatch: A
 def test_robots_that_all_wait_for_the_object_are_not_given_up(make: Any, monkeypatch: Any) -> None:
     node = make(mode='realtime')
     Robots(node).go(2 * PERIOD)
-    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda own: True))
+    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda link: True))
     node.stop_without_partners(60.0)
-    assert not node.ended
+    assert not node.end_reason
 
 
 def test_an_object_that_is_gone_ends_the_commands(make: Any, monkeypatch: Any) -> None:
     node = make(mode='realtime')
     Robots(node).go(2 * PERIOD)
-    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda own: False))
+    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda link: False))
     node.stop_without_partners(0.0)
-    assert node.ended == 'no wrenches of bar'
+    assert node.end_reason == 'no wrenches of bar'
 
 
 def test_a_team_that_object_node_has_stopped_gets_no_commands(make: Any) -> None:
@@ -233,7 +233,7 @@ def test_a_team_that_object_node_has_stopped_gets_no_commands(make: Any) -> None
     robots = Robots(node)
     robots.go(2 * PERIOD)
     robots.slip('', 0.0, kind='team_stopped')
-    assert node.ended.startswith('object_node has stopped the team')
+    assert node.end_reason.startswith('object_node has stopped the team')
 
 
 def test_robots_that_do_not_stand_at_their_start_get_no_commands(make: Any) -> None:
@@ -245,7 +245,7 @@ def test_robots_that_do_not_stand_at_their_start_get_no_commands(make: Any) -> N
         robots=(robots.state.robots[0], robots.state.robots[1]._replace(q=away))
     )  # fmt: skip
     robots.tell()
-    assert node.ended.startswith("robot 'right': expected it at the start of its team, found it 0.30")
+    assert node.end_reason.startswith("robot 'right': expected it at the start of its team, found it 0.30")
     assert not any(link.commands.messages for link in node.links)
 
 
@@ -303,9 +303,9 @@ def test_the_squeeze_can_be_set_at_rest(make: Any) -> None:
     node = make(**LINE)
     robots = Robots(node)
     robots.go(0.3)
-    refused = node.set_parameters([Parameter('squeeze', value=8.0)])[0]
-    assert not refused.successful
-    assert refused.reason == 'squeeze: expected a team at rest'
+    result = node.set_parameters([Parameter('squeeze', value=8.0)])[0]
+    assert not result.successful
+    assert result.reason == 'squeeze: expected a team at rest'
     node = make()
     robots = Robots(node)
     robots.go(0.3)
@@ -323,7 +323,7 @@ def test_time_that_goes_back_begins_the_path_again(make: Any) -> None:
     robots.state, robots.tick = start, 0
     robots.go(0.2)
     assert node.carrying.plan.begins == pytest.approx(0.1)
-    assert not node.ended
+    assert not node.end_reason
 
 
 def test_states_that_are_no_numbers_are_refused_and_counted(make: Any) -> None:
@@ -340,10 +340,10 @@ def test_states_that_are_no_numbers_are_refused_and_counted(make: Any) -> None:
 
 def test_the_end_of_the_run_is_no_loss_of_partners(make: Any, monkeypatch: Any) -> None:
     node = make(mode='realtime', duration=0.05)
-    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda own: False))
+    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda link: False))
     Robots(node).go(0.055)
     node.check_timeouts()
-    assert not node.ended
+    assert not node.end_reason
     node._since -= 1.0
     with pytest.raises(RunOver):
         node.check_timeouts()
@@ -371,7 +371,7 @@ def test_the_base_of_a_robot_follows_from_its_hand(make: Any) -> None:
     node = make()
     robots = Robots(node)
     robots.tell()
-    for link, own in zip(node.links, robots.holders):
-        found = link.state().q
-        assert found[:3] == pytest.approx(own.start[:3], abs=1e-12)
-        assert matrix_of_quaternion(found[3:7]) == pytest.approx(matrix_of_quaternion(own.start[3:7]), abs=1e-12)
+    for link, holder in zip(node.links, robots.holders):
+        q = link.state().q
+        assert q[:3] == pytest.approx(holder.start[:3], abs=1e-12)
+        assert matrix_of_quaternion(q[3:7]) == pytest.approx(matrix_of_quaternion(holder.start[3:7]), abs=1e-12)

@@ -96,7 +96,9 @@ WRONG = [
 
 
 def test_a_wrong_parameter_is_one_line():
-    for (status, errors), (_, text) in zip(endings('teleop_node', *(given for given, _ in WRONG)), WRONG, strict=True):
+    for (status, errors), (_, text) in zip(
+        endings('teleop_node', *(parameters for parameters, _ in WRONG)), WRONG, strict=True
+    ):
         assert status == 1
         assert text in errors
         assert len(errors.splitlines()) == 1

@@ -49,7 +49,7 @@ def make_governor(context):
 
 def test_every_setting_is_a_parameter_and_launch_files_have_the_default_reserve():
     settings, root = GovernorSettings(), Path(__file__).resolve().parents[2]
-    declared = {own.name: own.default for own in node_parameters('tip_over_governor_node')}
+    declared = {parameter.name: parameter.default for parameter in node_parameters('tip_over_governor_node')}
     assert {field.name for field in fields(settings)} - {'halvings'} <= declared.keys()
     assert declared['jerk'] == JERK
     for name in ('log_loader', 'machine'):
@@ -58,7 +58,7 @@ def test_every_setting_is_a_parameter_and_launch_files_have_the_default_reserve(
     assert f'<arg name="jerk" default="{JERK}"' in text
 
 
-def stand(node, positions, seconds=0.3, start=0.0):
+def keep_still(node, positions, seconds=0.3, start=0.0):
     for k in range(round(seconds / 0.01) + 1):
         node.receive('joint_states', joint_state(start + 0.01 * k, positions))
 
@@ -74,7 +74,7 @@ def push(node, volts, count=60):
 def watch(node, count):
     """Let the watch look every 60 ms, somewhat more than its period."""
     for _ in range(count):
-        node._given = time.monotonic() - 0.06
+        node._sent_at = time.monotonic() - 0.06
         node.check_timeouts()
 
 
@@ -93,7 +93,7 @@ def test_a_machine_whose_actuators_move_closed_loops_is_refused_in_one_line(make
 
 def test_commands_pass_where_there_is_room(make_governor):
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert list(push(node, [-3.0, -3.0, 2.0])) == pytest.approx([-3.0, -3.0, 2.0])
     assert level(node)[0] == OK
 
@@ -115,7 +115,7 @@ def test_a_planar_machine_is_governed_as_one_in_space(make_governor):
 
 def test_near_the_limit_what_leads_on_is_held_and_what_leads_back_passes(make_governor):
     node = make_governor(mass_error=0.0, payload_error=0.0, delay=0.0, reserve=0.12, least=0.03)
-    stand(node, FAR)
+    keep_still(node, FAR)
     held = push(node, OUT)
     assert abs(held[0]) < 0.3 * abs(OUT[0])
     assert level(node)[0] == WARN
@@ -124,24 +124,24 @@ def test_near_the_limit_what_leads_on_is_held_and_what_leads_back_passes(make_go
     # of a machine that never moves, whatever it gets, as much as can be stopped again
     for _ in range(40):
         push(node, BACK, 1)
-    given = [push(node, BACK, 1)[1] for _ in range(20)]  # at the border the output goes up and down
-    assert np.mean(given) > 0.15 * BACK[1]
+    outputs = [push(node, BACK, 1)[1] for _ in range(20)]  # at the border the output goes up and down
+    assert np.mean(outputs) > 0.15 * BACK[1]
 
 
 def test_where_a_wheel_has_lifted_it_moves_by_itself_only_if_asked_to_and_says_so(make_governor):
     for bring_down in (False, True):
         node = make_governor(bring_down=bring_down, payload=6000.0)
-        stand(node, [0.0, 0.6, -0.9])
-        given = np.array([push(node, [0.0, 0.0, 0.0], 1) for _ in range(20)])
+        keep_still(node, [0.0, 0.6, -0.9])
+        outputs = np.array([push(node, [0.0, 0.0, 0.0], 1) for _ in range(20)])
         assert node.stops.has_lifted
-        assert given.any() == bring_down
+        assert outputs.any() == bring_down
         status, text = level(node)
         assert (status == ERROR) == bring_down
         assert ('by itself' in text) == bring_down
     assert text.startswith('a wheel has lifted: moving ')
     assert 'stick' in text
-    assert np.abs(np.diff(given[:, 1])).max() <= 15.0 * 0.02 + 1e-9
-    value = {own.key: own.value for own in statuses(node.diagnostics.publisher.last)['governor'].values}
+    assert np.abs(np.diff(outputs[:, 1])).max() <= 15.0 * 0.02 + 1e-9
+    value = {item.key: item.value for item in statuses(node.diagnostics.publisher.last)['governor'].values}
     assert 'stick' in value['moved by itself']
     assert list(push(node, BACK, 5))[1] * BACK[1] > 0.0
     assert node.verdict.brought == ()
@@ -151,7 +151,7 @@ def test_where_a_wheel_has_lifted_it_moves_by_itself_only_if_asked_to_and_says_s
 def test_on_ground_that_is_no_ground_nothing_is_let_through_and_the_status_says_why(make_governor, tilt):
     """The plane that a broken IMU or an overturned machine leads to: above the wheels."""
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert push(node, [3.0, 3.0, 0.0])[0] == pytest.approx(3.0)
     monitor = node.sensing.monitor
     below = np.array([tilt, 0.0, -np.sqrt(1.0 - tilt**2), 2.0])
@@ -165,7 +165,7 @@ def test_on_ground_that_is_no_ground_nothing_is_let_through_and_the_status_says_
 @pytest.mark.parametrize('data', [[1.0], [1.0, np.nan, 0.0], [1.0, 0.0, 99.0]])
 def test_commands_that_make_no_sense_are_refused(make_governor, data):
     node = make_governor()
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=data))
     assert node.commands_out.messages == []
     assert sum(node.rejections.counts.values()) == 1
@@ -180,11 +180,11 @@ def test_without_joint_states_the_valves_stay_at_neutral(make_governor):
 
 def test_stale_joint_states_and_silent_levers_lead_to_neutral(make_governor):
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     node.decided_at = node.sensing.stamp / NANO - 0.1
     node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=[-3.0, 0.0, 0.0]))
     assert node.commands_out.last.data[0] < -1.0
-    node.heard = node.sensing.heard = time.monotonic() - 9.1
+    node.received_at = node.sensing.received_at = time.monotonic() - 9.1
     watch(node, 20)
     assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
     assert level(node)[0] == ERROR
@@ -193,12 +193,12 @@ def test_stale_joint_states_and_silent_levers_lead_to_neutral(make_governor):
 def test_joint_states_whose_stamp_stands_still_are_no_news_of_the_machine(make_governor):
     """A driver that repeats its last message: levers that are let go would reach no valve."""
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [-3.0, 0.0, 0.0])
     before = node.commands_out.last.data[0]
     assert before < -1.0
-    node.sensing.heard -= 9.1
-    stand(node, CLOSE, seconds=0.0, start=node.sensing.stamp / NANO)
+    node.sensing.received_at -= 9.1
+    keep_still(node, CLOSE, seconds=0.0, start=node.sensing.stamp / NANO)
     assert command(node, -3.0, 0.0, 0.0)[0] == pytest.approx(before)
     watch(node, 20)
     assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
@@ -237,37 +237,37 @@ def test_an_imu_that_goes_takes_the_slope_with_it_and_nothing_passes_until_it_is
     assert push(node, [-2.0, 0.0, 0.0])[0] == pytest.approx(-2.0)
 
 
-def silent_levers(node):
-    node.heard -= 10.0
+def stopped_levers(node):
+    node.received_at -= 10.0
     watch(node, 20)
 
 
 def stale_states(node):
-    node.sensing.heard -= 10.0
+    node.sensing.received_at -= 10.0
     watch(node, 20)
     command(node, -3.0, 0.0, 0.0)
-    stand(node, CLOSE, start=node.sensing.stamp / NANO + 0.01)
+    keep_still(node, CLOSE, start=node.sensing.stamp / NANO + 0.01)
 
 
-@pytest.mark.parametrize('gap', [silent_levers, stale_states])
+@pytest.mark.parametrize('gap', [stopped_levers, stale_states])
 def test_a_machine_does_not_begin_to_move_by_itself_after_a_gap_while_a_lever_is_out(make_governor, gap):
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
     gap(node)
     assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]
     assert level(node)[0] == WARN
-    stand(node, CLOSE, start=node.sensing.stamp / NANO + 0.1)
+    keep_still(node, CLOSE, start=node.sensing.stamp / NANO + 0.1)
     assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0], 'nor by joint states'
     command(node, 0.0, 0.0, 0.0)
     assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
     assert level(node)[0] == OK
 
 
-@pytest.mark.parametrize('gap', [silent_levers, stale_states])
+@pytest.mark.parametrize('gap', [stopped_levers, stale_states])
 def test_without_neutral_first_a_busy_computer_stops_no_task(make_governor, gap):
     node = make_governor(payload=0.0, neutral_first=False)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [-3.0, 0.0, 0.0])
     gap(node)
     assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
@@ -279,7 +279,7 @@ def test_a_lever_that_is_out_at_the_begin_waits_for_neutral(make_governor, early
     node = make_governor(fresh=True, payload=0.0)
     if early:
         assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]
     command(node, 0.0, 0.0, 0.0)
     assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
@@ -303,16 +303,16 @@ def test_joint_states_that_are_late_end_what_was_certified(make_governor, monkey
     monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
 
     def go_on(seconds, states=True, commands=True):
-        given = []
+        outputs = []
         for _ in range(round(seconds / 0.01)):
             now[0] += 0.01
             if states:
-                stand(node, CLOSE, 0.0, (node.sensing.stamp or 0) / NANO + 0.01)
+                keep_still(node, CLOSE, 0.0, (node.sensing.stamp or 0) / NANO + 0.01)
             if commands:
                 command(node, -3.0, 0.0, 0.0)
             node.check_timeouts()
-            given.append(node.commands_out.last.data[0] if node.commands_out.messages else 0.0)
-        return given
+            outputs.append(node.commands_out.last.data[0] if node.commands_out.messages else 0.0)
+        return outputs
 
     go_on(0.3, commands=False)
     command(node, 0.0, 0.0, 0.0)
@@ -352,23 +352,23 @@ class Driven:
 
     def move(self, seconds):
         """Hold the lever of the boom out, in messages that come seldom; return the outputs after each step."""
-        given = []
+        outputs = []
         for _ in range(round(seconds / 0.1)):
             command(self.node, -3.0, 0.0, 0.0)
-            given += self.go_on(0.1)
-        return given
+            outputs += self.go_on(0.1)
+        return outputs
 
-    def go_on(self, seconds, states=True, looks=True):
+    def go_on(self, seconds, states=True, watched=True):
         """Lead the clock on; return the outputs after each step."""
-        given = []
+        outputs = []
         for _ in range(round(seconds / 0.01)):
             self.now += 0.01
             if states:
                 self.measure(self.now)
-            if looks:
+            if watched:
                 self.node.check_timeouts()
-            given.append(self.node.commands_out.last.data[0] if self.node.commands_out.messages else 0.0)
-        return given
+            outputs.append(self.node.commands_out.last.data[0] if self.node.commands_out.messages else 0.0)
+        return outputs
 
     def measure(self, at):
         """Joint states of a time of the wall clock come, s."""
@@ -390,13 +390,13 @@ def test_after_late_joint_states_it_decides_at_once_on_levers_that_come_seldom(m
 
 @pytest.mark.parametrize('looks', [True, False])
 @pytest.mark.parametrize('one_by_one', [True, False])
-def test_the_time_of_late_joint_states_passes_once_in_the_prediction(make_governor, monkeypatch, one_by_one, looks):
+def test_the_time_of_late_joint_states_passes_once_in_the_prediction(make_governor, monkeypatch, one_by_one, watched):
     """Whether they are lost or come one after another; whether outputs were led on meanwhile or in the end."""
     node = make_governor(payload=0.0, lateness=0.04, command_timeout=0.3)
     driven = Driven(node, monkeypatch)
     command(node, -3.0, 0.0, 0.0)
     began, driven.passed = driven.now, 0.0
-    driven.go_on(0.09, states=False, looks=looks)
+    driven.go_on(0.09, states=False, watched=watched)
     node.check_timeouts()
     assert driven.passed == pytest.approx(0.09), 'the outputs are led to neutral'
     for k in range(1, 10 if one_by_one else 1):
@@ -421,7 +421,7 @@ def test_seldom_joint_states_are_not_late(make_governor, monkeypatch, period):
     monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
     for k in range(5):
         now[0] += period
-        stand(node, CLOSE, 0.0, period * k)
+        keep_still(node, CLOSE, 0.0, period * k)
     now[0] += period + 0.029
     assert not node.is_overdue()
     now[0] += 0.002
@@ -440,7 +440,7 @@ def test_joint_states_of_a_machine_are_late_whatever_clock_is_in_the_graph_unles
     node.create_publisher(message('rosgraph_msgs/msg/Clock'), '/clock', 10)
     for k in range(5):
         now[0] += 0.01
-        stand(node, CLOSE, 0.0, 0.01 * k)
+        keep_still(node, CLOSE, 0.0, 0.01 * k)
     now[0] += 0.045
     assert node.is_overdue() != simulated
 
@@ -448,20 +448,20 @@ def test_joint_states_of_a_machine_are_late_whatever_clock_is_in_the_graph_unles
 def test_levers_that_come_seldom_are_decided_on_by_the_joint_states(make_governor):
     """So that an output lasts no longer than its stop is certified for."""
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     command(node, -5.0, 0.0, 0.0)
-    stand(node, CLOSE, seconds=0.2, start=node.sensing.stamp / NANO + 0.01)
-    given = [msg.data[0] for msg in node.commands_out.messages]
-    assert len(given) == 11, 'every second joint states'
-    assert np.diff(given) == pytest.approx(-0.3)
-    node.heard = time.monotonic() - 9.1
-    stand(node, CLOSE, seconds=0.2, start=node.sensing.stamp / NANO + 0.01)
+    keep_still(node, CLOSE, seconds=0.2, start=node.sensing.stamp / NANO + 0.01)
+    outputs = [msg.data[0] for msg in node.commands_out.messages]
+    assert len(outputs) == 11, 'every second joint states'
+    assert np.diff(outputs) == pytest.approx(-0.3)
+    node.received_at = time.monotonic() - 9.1
+    keep_still(node, CLOSE, seconds=0.2, start=node.sensing.stamp / NANO + 0.01)
     assert len(node.commands_out.messages) == 11, 'silent levers are for the watch'
 
 
 def test_a_decision_that_fails_leads_to_neutral(make_governor, monkeypatch):
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [-3.0, 0.0, 0.0])
 
     def fail(*_):
@@ -490,7 +490,7 @@ def test_regular_joint_states_that_are_older_than_the_delay_lead_to_neutral_and_
 ):
     """Stops are certified for what is at most `delay` old where it is answered."""
     node = make_governor(payload=0.0, stamp_clock='node', delay=0.1, lateness=0.04, state_timeout=0.2)
-    now, given = [1000.0], []
+    now, outputs = [1000.0], []
     monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
     wall = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=round(now[0] * NANO) + 1_700_000_000 * NANO))
     monkeypatch.setattr(node, 'get_clock', lambda: wall)
@@ -498,20 +498,20 @@ def test_regular_joint_states_that_are_older_than_the_delay_lead_to_neutral_and_
         now[0] += 0.01
         node.receive('joint_states', joint_state(1.7e9 + now[0] - age, CLOSE))
         command(node, -3.0 if node.received > 20 else 0.0, 0.0, 0.0)
-        given.append(node.commands_out.last.data[0] if node.commands_out.messages else 0.0)
+        outputs.append(node.commands_out.last.data[0] if node.commands_out.messages else 0.0)
     if text:
-        assert not any(given)
+        assert not any(outputs)
     else:
-        assert min(given) < -1.0
-    found, said = level(node)
-    assert found == (ERROR if text else OK)
+        assert min(outputs) < -1.0
+    reported, said = level(node)
+    assert reported == (ERROR if text else OK)
     assert said.startswith(text or 'letting through')
 
 
 def test_a_payload_that_nobody_gave_is_anything_from_nothing_on_to_the_error_beyond_that_of_the_file(make_governor):
     """Also where it never comes: a machine is not taken to carry 5,100 kg because nobody said that it is empty."""
     node = make_governor()
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [0.0, 0.0, 0.0], 1)
     rated = node.machine.payload.mass
     assert node.stops.payload_bounds == (0.0, pytest.approx(1.2 * rated))
@@ -527,7 +527,7 @@ def test_a_payload_that_nobody_gave_is_anything_from_nothing_on_to_the_error_bey
 
 def test_a_declared_simulation_carries_the_payload_of_the_machine_file(make_governor):
     node = make_governor(use_sim_time=True)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [0.0, 0.0, 0.0], 1)
     assert node.stops.payload_bounds is None
 
@@ -569,7 +569,7 @@ def test_in_lockstep_commands_of_instants_after_a_reset_do_not_wait_for_those_of
 
 def test_a_required_imu_that_is_missing_keeps_the_valves_at_neutral(make_governor):
     node = make_governor(imu='required')
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert list(push(node, OUT)) == [0.0, 0.0, 0.0]
 
 
@@ -642,7 +642,7 @@ def command(node, *volts):
 
 def test_a_command_beyond_the_valves_is_held_to_their_limits(make_governor):
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     limits = node.limits
     assert push(node, [1.0, 1.5 * limits[1], -1.5 * limits[2]], 200)[1:] == pytest.approx([limits[1], -limits[2]])
 
@@ -650,7 +650,7 @@ def test_a_command_beyond_the_valves_is_held_to_their_limits(make_governor):
 def test_the_output_follows_its_rate_over_the_time_since_the_last_command(make_governor):
     node = make_governor(payload=0.0, command_period=0.02, rate=10.0)
     node.scale_out = Outbox()
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.2), 'the first step is a command period'
     node.decided_at -= 0.03
     assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.5)
@@ -666,7 +666,7 @@ def test_the_output_follows_its_rate_over_the_time_since_the_last_command(make_g
 def test_the_part_let_through_is_published_and_shown(make_governor):
     node = make_governor()
     node.scale_out = Outbox()
-    stand(node, FAR)
+    keep_still(node, FAR)
     push(node, OUT, 3)
     assert node.scale_out.last.data == node.verdict.scale < 1.0
     node.update_diagnostics()
@@ -686,7 +686,7 @@ def test_it_begins_at_neutral_and_waits_for_commands(make_governor):
     node = make_governor()
     assert not node.governor.output.any()
     assert (node.received, node.sent) == (0, 0)
-    assert not node.silent
+    assert not node.timed_out
     assert level(node) == (OK, 'no valve_commands_in yet')
     node.check_timeouts()
     assert node.commands_out.messages == []
@@ -694,9 +694,9 @@ def test_it_begins_at_neutral_and_waits_for_commands(make_governor):
 
 def test_the_way_to_neutral_keeps_the_rate_however_often_it_looks(make_governor):
     node = make_governor(payload=0.0, command_timeout=0.02, rate=10.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     node.governor.output = np.array([-3.0, 2.0, 0.05])
-    node.received, node.heard = 1, time.monotonic() - 1.0
+    node.received, node.received_at = 1, time.monotonic() - 1.0
     node.check_timeouts()
     step = 10.0 * 0.5 * 0.02
     assert list(node.commands_out.last.data) == pytest.approx([-3.0 + step, 2.0 - step, 0.0])
@@ -707,9 +707,9 @@ def test_the_way_to_neutral_keeps_the_rate_however_often_it_looks(make_governor)
 def test_after_silence_the_first_command_counts_from_the_outputs_before_it(make_governor, monkeypatch):
     node, now = make_governor(payload=0.0, command_period=0.02, neutral_first=False), [time.monotonic()]
     monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     command(node, -5.0, 0.0, 0.0)
-    node.heard -= 100.0
+    node.received_at -= 100.0
     watch(node, 5)
     assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
     now[0] += 0.01
@@ -723,7 +723,7 @@ def test_in_lockstep_the_watch_sends_nothing(make_governor):
     node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.001, command_period=0.01)
     node.receive('joint_states', joint_state(0.0, CLOSE))
     command(node, -1.0, 0.0, 0.0)
-    node.heard = node.sensing.heard = -1e9
+    node.received_at = node.sensing.received_at = -1e9
     node.check_timeouts()
     assert len(node.commands_out.messages) == 1
     assert level(node)[0] == OK
@@ -750,7 +750,7 @@ def test_in_lockstep_commands_far_ahead_are_dropped_the_oldest_first(make_govern
 
 def test_levers_come_in_the_order_of_the_joints_parameter(make_governor):
     node = make_governor(payload=0.0, joints=['swing', 'boom'])
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert node.governor.names == ('swing', 'boom')
     limits = {actuator.name: actuator.valve.voltage_limit for actuator in node.machine.actuators}
     assert node.limits.tolist() == [limits['swing'], limits['boom']]
@@ -759,7 +759,7 @@ def test_levers_come_in_the_order_of_the_joints_parameter(make_governor):
 
 def test_before_the_filters_have_settled_the_valves_stay_at_neutral(make_governor):
     node = make_governor(settling=5.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert push(node, [-3.0, 0.0, 0.0], 5) == pytest.approx([0.0, 0.0, 0.0])
     assert level(node) == (ERROR, 'nothing certain is known of the machine: valves at neutral')
 
@@ -771,8 +771,8 @@ def test_in_lockstep_what_is_held_back_is_shown_at_the_simulated_time(make_gover
         node.receive('joint_states', joint_state(0.01 * k, FAR))
     assert len(node.commands_out.messages) == 40
     assert 0.0 <= node.verdict.scale < 1.0
-    found, text = level(node)
-    assert found == WARN
+    reported, text = level(node)
+    assert reported == WARN
     assert text.startswith('holding back ')
     assert 'boom' in text
     assert node.diagnostics.publisher.last.header.stamp == stamp_of(0.39)
@@ -780,7 +780,7 @@ def test_in_lockstep_what_is_held_back_is_shown_at_the_simulated_time(make_gover
 
 def test_a_spinning_governor_goes_to_neutral_when_its_levers_are_silent(make_governor, context):
     node = make_governor(payload=0.0, state_timeout=10.0, command_timeout=0.2)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [-3.0, 0.0, 0.0])
     assert node.commands_out.last.data[0] < -1.0
     executor = SingleThreadedExecutor(context=context)
@@ -799,16 +799,16 @@ def test_in_lockstep_no_part_that_is_let_through_is_lost(make_governor, mode, hi
 
 
 def test_electric_motors_are_refused_by_name_before_anything_is_compiled(make_node):
-    with pytest.raises(ParameterError, match='expected hydraulic actuators, found front_motor, left_motor') as found:
+    with pytest.raises(ParameterError, match='expected hydraulic actuators, found front_motor, left_motor') as error:
         make_node(TipOverGovernorNode, machine='agv_omni', config='agv_omni_motors')
-    assert '\n' not in str(found.value)
+    assert '\n' not in str(error.value)
 
 
 def test_on_a_slope_less_is_left(make_governor):
     degrees = []
     for pitch in (0.0, 0.08):
         node = make_governor(slope_pitch=pitch)
-        stand(node, CLOSE)
+        keep_still(node, CLOSE)
         push(node, [-1.0, 0.0, 0.0], 3)
         degrees.append(node.verdict.degree)
     assert degrees[1] < degrees[0] - 0.02
@@ -838,7 +838,9 @@ def test_diagnostics_in_real_time_have_the_time_of_the_clock(make_governor):
 
 def test_levers_come_over_their_topic(make_governor):
     node = make_governor()
-    (incoming,) = (own for own in node.subscriptions if own.topic_name.endswith('valve_commands_in'))
+    (incoming,) = (
+        subscription for subscription in node.subscriptions if subscription.topic_name.endswith('valve_commands_in')
+    )
     incoming.callback(Float64MultiArray(data=[0.0, 0.0, 0.0]))
     assert node.received == 1
 
@@ -863,7 +865,7 @@ def weight_of(node):
 
 def test_efforts_pass_as_they_are_where_there_is_room(make_governor):
     node = make_governor(output='joint_command', payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     wanted = np.add(weight_of(node), [100.0, -200.0, 10.0])
     for _ in range(20):
         node.decided_at = (node.sensing.stamp or 0) / NANO - 0.02
@@ -875,13 +877,13 @@ def test_efforts_pass_as_they_are_where_there_is_room(make_governor):
 
 def test_efforts_that_would_tip_the_machine_are_held_back_and_the_arm_is_carried(make_governor):
     node = make_governor(output='joint_command', payload=5100.0)
-    stand(node, FAR)
+    keep_still(node, FAR)
     held = weight_of(node)
     for _ in range(60):
         node.decided_at = (node.sensing.stamp or 0) / NANO - 0.02
         node.receive(f'{node.channel.topic}_in', efforts(np.add(held, [0.0, -4e5, 1e5])))
-    given = np.array(node.commands_out.last.effort)
-    assert given[1] > 0.6 * held[1]
+    output = np.array(node.commands_out.last.effort)
+    assert output[1] > 0.6 * held[1]
     assert level(node)[0] == WARN
     assert level(node)[1].startswith('holding back ')
 
@@ -890,7 +892,7 @@ def test_efforts_wait_for_no_neutral_but_for_the_machine(make_governor):
     node = make_governor(output='joint_command', payload=0.0, fresh=True)
     node.receive(f'{node.channel.topic}_in', efforts([0.0, 1e5, 2e4]))
     assert node.commands_out.messages == [], 'nothing is known of the weight'
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     node.receive(f'{node.channel.topic}_in', efforts(weight_of(node)))
     assert len(node.commands_out.messages) >= 1
     assert not node.waits
@@ -907,7 +909,7 @@ def test_efforts_wait_for_no_neutral_but_for_the_machine(make_governor):
 )
 def test_efforts_that_make_no_sense_are_refused(make_governor, message_of, reason):
     node = make_governor(output='joint_command', payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     before = len(node.commands_out.messages)
     node.receive(f'{node.channel.topic}_in', message_of())
     assert len(node.commands_out.messages) == before
@@ -916,7 +918,7 @@ def test_efforts_that_make_no_sense_are_refused(make_governor, message_of, reaso
 
 def test_silent_efforts_are_followed_by_those_that_carry_the_weight(make_governor):
     node = make_governor(output='joint_command', payload=1000.0, command_timeout=0.05)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     held = weight_of(node)
     node.receive(f'{node.channel.topic}_in', efforts(held))
     time.sleep(0.06)
@@ -960,7 +962,7 @@ def test_an_arm_whose_controller_has_gone_is_braked_and_stays_by_what_is_measure
     arm.go(0.5)
     fast = arm.go(1.0, lambda: weight_of(node) + node.stops.inertia @ [0.4, 0.0, 0.5])
     assert fast > 0.05
-    node.heard = time.monotonic() - 99.0
+    node.received_at = time.monotonic() - 99.0
     assert arm.go(3.0) < 0.02
     assert level(node)[1].endswith('joints are braked')
     q = arm.plant.positions.copy()
@@ -970,19 +972,19 @@ def test_an_arm_whose_controller_has_gone_is_braked_and_stays_by_what_is_measure
 
 def test_efforts_end_where_nothing_is_measured_any_more_and_the_model_rests(make_governor):
     node = make_governor(output='joint_command', payload=1000.0, state_timeout=0.05)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     node.receive(f'{node.channel.topic}_in', efforts(weight_of(node)))
     time.sleep(0.06)
     watch(node, 4)
     assert level(node)[1].endswith('joints are braked')
     watch(node, 12)
-    given = len(node.commands_out.messages)
+    count = len(node.commands_out.messages)
     watch(node, 5)
-    assert len(node.commands_out.messages) == given
+    assert len(node.commands_out.messages) == count
     assert level(node)[1].endswith('no efforts, the drives hold the joints')
-    stand(node, CLOSE, start=1.0)
+    keep_still(node, CLOSE, start=1.0)
     node.receive(f'{node.channel.topic}_in', efforts(weight_of(node)))
-    assert len(node.commands_out.messages) > given
+    assert len(node.commands_out.messages) > count
 
 
 def test_in_lockstep_every_exchange_gets_its_efforts(make_governor):
@@ -1008,7 +1010,7 @@ def test_a_joint_that_is_not_driven_is_refused_by_name(make_governor):
 def test_joints_that_do_not_follow_their_valves_lead_to_neutral_until_it_is_acknowledged(make_governor):
     """A frozen encoder looks like this, and so does a function that something holds."""
     node = make_governor(payload=0.0, motion_check=True)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [-3.0, 0.0, 0.0], count=150)
     assert list(node.sensing.checks.faults()) == ['boom_joint']
     assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]

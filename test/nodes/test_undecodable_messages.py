@@ -19,13 +19,13 @@ def tester(context) -> Tester:
 
 def statuses_of(box, node):
     """Return the statuses of a node by their subject, newest last."""
-    found = {}
+    result = {}
     for array in box:
         for status in array.status:
             name, _, subject = status.name.partition(': ')
             if name == node:
-                found[subject] = status
-    return found
+                result[subject] = status
+    return result
 
 
 def test_messages_that_can_not_be_decoded_are_counted_on_diagnostics(start_node, tester):

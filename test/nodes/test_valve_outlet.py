@@ -24,7 +24,7 @@ def make(context):
         node.destroy_node()
 
 
-def stand_before_valves(node, levers='valve_commands_in'):
+def take_levers(node, levers='valve_commands_in'):
     """Offer and take what a governor does."""
     node.create_publisher(Volts, 'valve_commands', 10)
     node.create_publisher(Scale, 'governor/scale', 10)
@@ -45,7 +45,7 @@ def test_without_a_governor_volts_go_to_the_valves(make, tester):
 
 @pytest.mark.parametrize('namespace', ['', '/crane'])
 def test_with_a_governor_they_go_to_it(make, tester, namespace):
-    stand_before_valves(make('governor', namespace))
+    take_levers(make('governor', namespace))
     node = make('teleop', namespace)
     tester.until(lambda: node.count_subscribers(f'{namespace}/valve_commands_in'))
     outlet = ValveOutlet(node, ['boom'])
@@ -63,7 +63,7 @@ def test_where_a_governor_has_to_be_they_never_go_to_the_valves(make):
 
 def test_a_governor_that_listens_elsewhere_keeps_volts_from_the_valves_until_they_are_remapped(make, tester):
     taken = tester.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
-    stand_before_valves(make('governor'), 'levers')
+    take_levers(make('governor'), 'levers')
     node = make('teleop')
     outlet = ValveOutlet(node, ['boom'])
     outlet.open()
@@ -78,12 +78,12 @@ def test_a_governor_that_listens_elsewhere_keeps_volts_from_the_valves_until_the
 
 
 def test_volts_for_a_machine_in_a_namespace_go_to_its_own_governor(make, tester):
-    stand_before_valves(make('governor_of_a'))
+    take_levers(make('governor_of_a'))
     node = make('teleop', '', 'valve_commands:=/crane_b/valve_commands')
     tester.until(lambda: node.count_subscribers('/valve_commands_in'))
     outlet = ValveOutlet(node, ['boom'])
     assert outlet.topic == '/crane_b/valve_commands', 'the governor of the other machine is none of its'
     assert outlet.blocked == ''
-    stand_before_valves(make('governor_of_b', '/crane_b'))
+    take_levers(make('governor_of_b', '/crane_b'))
     tester.until(lambda: node.count_subscribers('/crane_b/valve_commands_in'))
     assert outlet.topic == '/crane_b/valve_commands_in'

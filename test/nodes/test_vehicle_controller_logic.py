@@ -257,13 +257,13 @@ class TestSilence:
         later = time.monotonic() + 10.0
         monkeypatch.setattr(time, 'monotonic', lambda: later)
         node.check_timeouts()
-        assert node.silent
+        assert node.timed_out
         assert level(health(node)['joint_states']) == 2
         node.receive('cmd_vel', twist(vx=0.3))
         assert (node.sent, node.twists) == (sent, 1)
         # back, after a jump in time: it takes up what the wheels do, and comes to rest from there
         node.receive('joint_states', state(10.0, velocity=(2.0,) * 4))
-        assert not node.silent
+        assert not node.timed_out
         assert not node.wanted.any()
         assert node.motion.drive.twist[0] == pytest.approx(0.2)
         node.receive('joint_states', state(10.05, (0.1,) * 4, velocity=(2.0,) * 4))

@@ -52,8 +52,8 @@ def test_every_instant_has_the_volts_of_its_efforts(make: Callable[..., Any]) ->
     efforts, volts = drive(make(output='effort'), 20), drive(make(output='valve_commands'), 20)
     assert len(efforts) == len(volts) == 20
     law = MotorLaw(make().machine.actuators)
-    for k, (wanted, found) in enumerate(zip(efforts, volts)):
-        assert found == pytest.approx(law.voltages(wanted, np.full(3, 0.01 * k)), abs=1e-12)
+    for k, (wanted, published) in enumerate(zip(efforts, volts)):
+        assert published == pytest.approx(law.voltages(wanted, np.full(3, 0.01 * k)), abs=1e-12)
     assert np.abs(volts[-1]).max() > 0.3
     assert np.abs(volts).max() <= 24.0
 

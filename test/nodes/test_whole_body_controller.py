@@ -65,8 +65,8 @@ class Vehicle:
     def odometry(self, time: float) -> Any:
         result = Odometry()
         result.header.stamp, result.header.frame_id = stamp_of(time), 'odom'
-        place, turn = result.pose.pose.position, result.pose.pose.orientation
-        place.x, place.y, place.z = self.q[:3].tolist()
+        position, turn = result.pose.pose.position, result.pose.pose.orientation
+        position.x, position.y, position.z = self.q[:3].tolist()
         turn.x, turn.y, turn.z, turn.w = self.q[3:7].tolist()
         return result
 

@@ -54,8 +54,8 @@ class Bench:
         self.executor = SingleThreadedExecutor()
         self.node = Node('bench')
         self.executor.add_node(self.node)
-        self.heard: Counter[str] = Counter()
-        self.known: set[str] = set()
+        self.received: Counter[str] = Counter()
+        self.subscribed: set[str] = set()
         self.answers: list[str] = []
         self.nodes: list[Node] = []
         self.others: list[str] = []
@@ -67,14 +67,16 @@ class Bench:
 
     def listen(self) -> None:
         for topic, kinds in self.node.get_topic_names_and_types():
-            if topic in self.known or topic.startswith('/rosout'):
+            if topic in self.subscribed or topic.startswith('/rosout'):
                 continue
-            self.known.add(topic)
+            self.subscribed.add(topic)
 
-            def heard(msg: object, topic: str) -> None:
-                self.heard[topic] += 1
+            def count_message(msg: object, topic: str) -> None:
+                self.received[topic] += 1
 
-            self.node.create_subscription(message(kinds[0]), topic, partial(heard, topic=topic), QoSProfile(depth=50))
+            self.node.create_subscription(
+                message(kinds[0]), topic, partial(count_message, topic=topic), QoSProfile(depth=50)
+            )
 
     def spin(self, seconds: float, done: object = None) -> bool:
         end = time.monotonic() + seconds
@@ -154,8 +156,8 @@ def run_realtime(bench: Bench) -> None:
     bench.call(SetBool, 'dynamics_node/pause', SetBool.Request(data=False))
     results = dynamics.set_parameters(parameters(slope_pitch=0.01, friction_scale=0.9))
     bench.answers += [f'set: {result.successful}' for result in results]
-    refused = dynamics.set_parameters(parameters(machine='other'))
-    bench.answers += [f'read-only: {result.successful}' for result in refused]
+    results = dynamics.set_parameters(parameters(machine='other'))
+    bench.answers += [f'read-only: {result.successful}' for result in results]
     for name in ('speed', 'mode'):
         assert dynamics.describe_parameter(name).description
     viewer.take(looked)
@@ -237,7 +239,7 @@ def run_others(bench: Bench) -> None:
     wanted = {'/governor/scale', '/stability/allowance/reach'}
     end = time.monotonic() + (120.0 if bench.others else 0.0)
     tick = 0
-    while time.monotonic() < end and not wanted <= set(bench.heard):
+    while time.monotonic() < end and not wanted <= set(bench.received):
         tick += 1
         measured.header.stamp.sec, measured.header.stamp.nanosec = tick // 100, tick % 100 * 10_000_000
         states.publish(measured)
@@ -268,7 +270,7 @@ def main() -> int:
         'answers': bench.answers,
         'others': bench.others,
     }
-    print('result', json.dumps({**result, 'heard': bench.heard}))
+    print('result', json.dumps({**result, 'received': bench.received}))
     return 0
 
 

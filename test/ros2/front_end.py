@@ -89,33 +89,33 @@ def problems(path: Path, release: str = HUMBLE) -> list[str]:
         return [f'{path.name}: {error}']
     if root.tag != 'launch':
         return [f'{path.name}: the root is <{root.tag}>, expected <launch>']
-    found: list[str] = []
-    _check(root, ELEMENTS['launch'], release, path.name, found)
-    return found
+    result: list[str] = []
+    _check(root, ELEMENTS['launch'], release, path.name, result)
+    return result
 
 
-def _check(element: ElementTree.Element, shape: Shape, release: str, where: str, found: list[str]) -> None:
-    place = f'{where}/{element.tag}'
+def _check(element: ElementTree.Element, shape: Shape, release: str, where: str, result: list[str]) -> None:
+    location = f'{where}/{element.tag}'
     name = element.attrib.get('name') or element.attrib.get('exec')
-    place += f'[{name}]' if name else ''
+    location += f'[{name}]' if name else ''
     allowed = shape.required | shape.optional | (CONDITIONS if shape.is_action else set())
     allowed |= shape.since_jazzy if release != HUMBLE else set()
-    found += [f'{place}: unexpected attribute {key!r}' for key in element.attrib if key not in allowed]
-    found += [f'{place}: attribute {key!r} is missing' for key in sorted(shape.required - set(element.attrib))]
+    result += [f'{location}: unexpected attribute {key!r}' for key in element.attrib if key not in allowed]
+    result += [f'{location}: attribute {key!r} is missing' for key in sorted(shape.required - set(element.attrib))]
     if set(element.attrib) >= CONDITIONS:
-        found.append(f"{place}: 'if' and 'unless' exclude each other")
+        result.append(f"{location}: 'if' and 'unless' exclude each other")
     for key, text in element.attrib.items():
-        found += [f'{place}: {key}: {problem}' for problem in substitution_problems(text, release)]
+        result += [f'{location}: {key}: {problem}' for problem in substitution_problems(text, release)]
     if element.tag == 'param':
-        found += [f'{place}: {problem}' for problem in _parameter_problems(element)]
+        result += [f'{location}: {problem}' for problem in _parameter_problems(element)]
     for child in element:
         part = PARTS.get((element.tag, child.tag))
         if part is None and '*' in shape.children:
             part = ELEMENTS.get(child.tag)
         if part is None or not ('*' in shape.children or child.tag in shape.children):
-            found.append(f'{place}: unexpected <{child.tag}>')
+            result.append(f'{location}: unexpected <{child.tag}>')
         else:
-            _check(child, part, release, place, found)
+            _check(child, part, release, location, result)
 
 
 def _parameter_problems(element: ElementTree.Element) -> list[str]:
@@ -139,16 +139,16 @@ def _parameter_problems(element: ElementTree.Element) -> list[str]:
 
 def substitution_problems(text: str, release: str = HUMBLE) -> list[str]:
     """Return what is wrong with the substitutions of an attribute's text."""
-    found = []
+    result = []
     for match in re.finditer(r'(?<!\\)\$\(\s*([^\s()]*)', text):
         name = match.group(1)
         if name not in SUBSTITUTIONS[release]:
-            found.append(f'unknown substitution $({name} ...)')
+            result.append(f'unknown substitution $({name} ...)')
         depth = 0
         for character in text[match.start() :]:
             depth += {'(': 1, ')': -1}.get(character, 0)
             if depth == 0 and character == ')':
                 break
         else:
-            found.append(f'$({name} is not closed')
-    return found
+            result.append(f'$({name} is not closed')
+    return result

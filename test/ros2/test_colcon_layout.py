@@ -140,11 +140,11 @@ print(json.dumps([loaded, [node.__file__ for node in nodes if not callable(node.
 """
     run = run_quietly([sys.executable, '-c', code], environment, tmp_path)
     assert run.returncode == 0, run.stderr
-    loaded, without_main, place = json.loads(run.stdout)
+    loaded, without_main, location = json.loads(run.stdout)
     assert set(loaded) == console_nodes() | {'dyn-nodes'}
     assert all(loaded.values())
     assert without_main == []
-    assert place.startswith(str(install))
+    assert location.startswith(str(install))
 
 
 def test_an_installed_program_looks_into_the_share_of_the_workspace(

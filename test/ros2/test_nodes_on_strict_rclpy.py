@@ -78,11 +78,13 @@ def test_every_node_speaks_and_listens(release: str, start_strict: Callable, tmp
     result = json.loads(text.rpartition('result ')[2])
     assert result['runtime'] == 'rclpy'
     assert result['node'] == 'strict_rclpy'
-    assert all(result['heard'].get(topic) for topic in SPOKEN if not topic.startswith('/robot_desc')), result['heard']
+    assert all(result['received'].get(topic) for topic in SPOKEN if not topic.startswith('/robot_desc')), result[
+        'received'
+    ]
     assert set(others.split(',')) - {'', 'composition_node'} == set(result['others'])
-    heard = set(result['heard'])
-    assert 'tip_over_governor_node' not in result['others'] or '/governor/scale' in heard
-    allowances = {topic for topic in heard if 'stability/allowance/' in topic}
+    received = set(result['received'])
+    assert 'tip_over_governor_node' not in result['others'] or '/governor/scale' in received
+    allowances = {topic for topic in received if 'stability/allowance/' in topic}
     assert 'stability_monitor_node' not in result['others'] or len(allowances) == 3
     steps = ['pause', 'step', 'reset', 'pause']
     assert result['answers'][:4] == [f'dynamics_node/{step}: True' for step in steps]

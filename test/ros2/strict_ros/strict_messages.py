@@ -73,8 +73,8 @@ def check(owner: str, field: str, desc: Any, value: Any) -> Any:
         AssertionError: what the generated setter asserts does not hold.
     """
     kind, detail = desc
-    found = f'{type(value).__module__}.{type(value).__name__} {value!r:.80}'
-    blame = f"{owner}: the '{field}' field must be of type {runtime._idl_label(desc)}, found {found}"
+    value_text = f'{type(value).__module__}.{type(value).__name__} {value!r:.80}'
+    blame = f"{owner}: the '{field}' field must be of type {runtime._idl_label(desc)}, found {value_text}"
     if kind in (Nodetype.BASE, Nodetype.NAME):
         assert _fits(value, desc), blame
         return value
@@ -196,12 +196,12 @@ def service(name: str) -> Any:
         runtime.service(name)
         package, folder, short = name.split('/')
 
-        def refuse(self: Any) -> None:
+        def reject(self: Any) -> None:
             raise NotImplementedError('Service classes can not be instantiated')
 
         body = {
             '__module__': f'{package}.{folder}._{short.lower()}',
-            '__init__': refuse,
+            '__init__': reject,
             '_ros_type_name': name,
             'Request': message(f'{name}_Request'),
             'Response': message(f'{name}_Response'),
