@@ -123,7 +123,7 @@ class TestHydraulicActuatorNode:
         assert all(1e5 < m.fluid_pressure < 3.6e7 for m in pressures)
         assert process.stop(signal.SIGINT)[0] == 0
 
-    def test_realtime_silence_neutral_recovery_and_reset(
+    def test_realtime_timeout_neutral_recovery_and_reset(
         self, tester: Tester, start_node: Callable[..., NodeProcess]
     ) -> None:
         valves = tester.speak('std_msgs/msg/Float64MultiArray', 'valve_commands', 10)
@@ -208,7 +208,7 @@ class TestControllerNode:
         assert [tick(k) for k in range(3)] == first[:3]  # time went back: the task again
         assert process.stop(signal.SIGINT)[0] == 0
 
-    def test_silent_joint_states_in_realtime(self, tester: Tester, start_node: Callable[..., NodeProcess]) -> None:
+    def test_timeout_of_joint_states_in_realtime(self, tester: Tester, start_node: Callable[..., NodeProcess]) -> None:
         commands = tester.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
         dynamics = FakeDynamics(tester, lockstep=False, efforts=False)
         parameters = log_loader(mode='realtime', partner='external', task='pick_and_place_recovery')

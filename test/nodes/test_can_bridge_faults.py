@@ -218,7 +218,7 @@ def test_a_fault_on_the_bus_disarms_within_its_timeout_and_is_named(setup, fault
 
 
 @pytest.mark.parametrize('asks', [False, True])
-def test_a_bus_off_that_is_over_before_the_node_looks_disarms_too(setup, asks):
+def test_a_bus_off_between_two_checks_disarms_too(setup, asks):
     node, wires = setup
     bus_off(wires)()
     wires.bus.send(resent(positions(wires)))

@@ -160,7 +160,7 @@ def test_a_stale_signal_disarms_sends_neutral_then_nothing_and_stays_so(setup, l
     assert any(lost in status.message for status in statuses(node.diagnostics.publisher.last).values())
 
 
-def test_silent_commands_give_neutral_frames_within_one_timeout(setup):
+def test_missing_commands_give_neutral_frames_within_one_timeout(setup):
     node, wires = setup
     arm_and_command(node, wires)
     assert run(node, wires, 0.2 + 0.08)[-1] == 0.0
@@ -177,7 +177,7 @@ def test_a_node_that_hangs_sends_neutral_although_its_writing_thread_lives(setup
     assert wires.volts() == 0.0
 
 
-def test_a_command_of_another_size_is_refused_and_the_last_good_one_stays(setup):
+def test_a_command_of_another_size_is_rejected_and_the_last_good_one_stays(setup):
     node, _ = setup
     node.receive('valve_commands', Volts(data=[0.0, 0.0, 0.0]))
     node.receive('valve_commands', Volts(data=[1.0, 0.0, 0.0]))
@@ -190,7 +190,7 @@ def test_a_command_of_another_size_is_refused_and_the_last_good_one_stays(setup)
     assert node._command[1][0] == 1.0
 
 
-def test_after_silence_a_machine_begins_to_move_only_from_neutral(setup):
+def test_after_a_timeout_a_machine_starts_to_move_only_from_neutral(setup):
     """A lever that is held while the network or the node stands still would move it the moment that this ends."""
     node, wires = setup
     arm_and_command(node, wires)
@@ -392,7 +392,7 @@ def line():
         os.close(end)
 
 
-def test_what_is_no_frame_on_a_serial_line_is_skipped_and_frames_after_it_are_used(line, context):
+def test_other_bytes_on_a_serial_line_are_skipped_and_frames_after_them_are_used(line, context):
     values = {'mapping': 'log_loader', 'interface': 'slcan', 'channel': line[1]}
     node = CanBridgeNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
     node.diagnostics.publisher = Outbox()

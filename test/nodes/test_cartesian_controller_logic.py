@@ -102,7 +102,7 @@ def test_a_pose_is_reached_on_a_straight_line(make):
     assert node.reference_out.last.header.frame_id == 'base_link'
 
 
-def test_a_twist_moves_the_hand_until_it_falls_silent(make):
+def test_a_twist_moves_the_hand_until_it_times_out(make):
     node = make()
     posture = follow(node, 0.0, 0.1)[-1]
     start = hand_position(node, posture)
@@ -128,7 +128,7 @@ def test_a_path_goes_through_its_corners_at_the_times_of_its_stamps(make):
     np.testing.assert_allclose(hand_positions[-1], corners[1], atol=1e-3)
 
 
-def test_beyond_reach_the_hand_stops_and_says_why(make):
+def test_beyond_reach_the_hand_stops_and_reports_the_reason(make):
     node = make()
     posture = follow(node, 0.0, 0.1, (0.0, 0.2, -0.8))[-1]
     node.receive('hand_pose', pose(9.0, -0.12, hand_position(node, posture)[2]))
@@ -236,7 +236,7 @@ def test_time_that_goes_back_holds_the_joints(make):
         ('_on_payload', Float64(data=1e9), 'payload', 'payload: expected 0 to 6000 kg'),
     ],
 )  # fmt: skip
-def test_a_target_that_makes_no_sense_is_refused_and_nothing_moves(make, callback, msg, kind, text):
+def test_an_invalid_target_is_rejected_and_nothing_moves(make, callback, msg, kind, text):
     node = make()
     posture = follow(node, 0.0, 0.1)[-1]
     getattr(node, callback)(msg)
@@ -247,7 +247,7 @@ def test_a_target_that_makes_no_sense_is_refused_and_nothing_moves(make, callbac
     assert hand_status(node).message.startswith('refused: ')
 
 
-def test_a_turn_that_is_no_quaternion_is_refused(make):
+def test_a_turn_that_is_no_quaternion_is_rejected(make):
     node = make()
     follow(node, 0.0, 0.1)
     msg = pose(5, 0, 1)
@@ -256,7 +256,7 @@ def test_a_turn_that_is_no_quaternion_is_refused(make):
     assert 'expected a quaternion of norm 1, found 1.41421' in node.rejections.last
 
 
-def test_targets_before_the_first_joint_states_are_refused(make):
+def test_targets_before_the_first_joint_states_are_rejected(make):
     node = make()
     node.receive('hand_pose', pose(5, 0, 1))
     assert node.rejections.counts == {'no joint_states': 1}
@@ -278,7 +278,7 @@ def test_targets_before_the_first_joint_states_are_refused(make):
         ({'payload': 1e5}, 'payload: expected 0 to 6000 kg'),
     ],
 )
-def test_parameters_that_do_not_fit_the_machine_are_refused_by_name(make, parameters, text):
+def test_parameters_that_do_not_fit_the_machine_are_rejected_by_name(make, parameters, text):
     with pytest.raises(ParameterError, match=text):
         make(**parameters)
 
@@ -294,7 +294,7 @@ def test_limits_and_gains_change_while_it_runs(make):
     assert node.output.loops.gains.position == 2.0
 
 
-def test_of_parameters_that_are_refused_together_none_is_used(make):
+def test_of_parameters_that_are_rejected_together_none_is_used(make):
     node = make()
     before = node.output.loops.gains.position, node.limits
     wanted = {'gains.position': 9.0, 'limits.speed': 0.01, 'motors.law': 'foo'}

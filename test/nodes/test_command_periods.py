@@ -117,12 +117,12 @@ def test_volts_from_before_a_reset_do_not_answer_its_first_instant(make):
     assert dynamics.plant.time == pytest.approx(0.005)
 
 
-def test_a_dynamics_node_refuses_a_command_period_that_is_no_multiple_of_its_exchanges(make):
+def test_a_dynamics_node_rejects_a_command_period_that_is_no_multiple_of_its_exchanges(make):
     with pytest.raises(ParameterError, match="'command_period': in lockstep expected a multiple"):
         make(DynamicsNode, 0.0075, actuation='monolithic')
 
 
-def test_motors_in_a_node_refuse_volts_of_another_period(make):
+def test_motors_in_a_node_reject_volts_of_another_period(make):
     node = make(ElectricActuatorNode, 0.01)
     volts = volts_message(['motor'])
     volts.data = [3.0]

@@ -85,7 +85,7 @@ class TestTask:
         ]
         assert np.array(sent(node)) == pytest.approx(np.array(expected), abs=1e-12)
 
-    def test_the_phase_is_told_when_it_changes(self, make: Any, task: str) -> None:
+    def test_the_phase_is_published_when_it_changes(self, make: Any, task: str) -> None:
         node = make(task=task)
         play(node, 0.0, 0.5)
         assert phases(node) == ['wait', 'reach', 'hold', 'recover', 'settle', 'done']
@@ -122,7 +122,7 @@ class TestTask:
             node.receive('joint_states', joint_state(stamp))
         assert len(sent(node)) == 4
 
-    def test_in_realtime_a_stamp_that_stands_still_is_silence(self, make: Any, task: str) -> None:
+    def test_in_realtime_a_constant_stamp_is_a_timeout(self, make: Any, task: str) -> None:
         node = make(task=task, mode='realtime', partner='external')
         node.receive('joint_states', joint_state(0.01))
         node.received_at -= 100.0
@@ -131,7 +131,7 @@ class TestTask:
         node.receive('joint_states', joint_state(0.02))
         assert not node.health.states_timed_out()
 
-    def test_a_task_of_the_package_is_found_by_its_name(self, make: Any) -> None:
+    def test_a_task_of_the_package_is_loaded_by_its_name(self, make: Any) -> None:
         assert make(task='pick_and_place_recovery').motion.profile.duration > 11.8
 
 
@@ -169,7 +169,7 @@ class TestTrajectory:
             (trajectory((0.0, 0.9, -1.7), -1.0), 'bad trajectory'),
         ],
     )
-    def test_a_bad_one_is_refused_and_the_motion_goes_on(self, make: Any, task: str, bad: Any, kind: str) -> None:
+    def test_a_bad_one_is_rejected_and_the_motion_continues(self, make: Any, task: str, bad: Any, kind: str) -> None:
         node = make(task=task)
         play(node, 0.0, 0.1)
         node.receive('joint_trajectory', bad)
@@ -197,7 +197,7 @@ class TestTrajectory:
             ),
         ],
     )
-    def test_a_step_is_refused_and_the_valves_stay_at_neutral(
+    def test_a_step_is_rejected_and_the_valves_stay_at_neutral(
         self, make: Any, goal: Any, duration: float, kind: str, text: str
     ) -> None:
         node = make()
@@ -213,7 +213,7 @@ class TestTrajectory:
         node.receive('joint_trajectory', trajectory((0.0, 0.9, -1.7)))
         assert values_of(command_status(node))['refused: no joint_states'] == '1'
 
-    def test_it_may_begin_later(self, make: Any) -> None:
+    def test_it_may_start_later(self, make: Any) -> None:
         node = make()
         play(node, 0.0, 0.1)
         node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83), 0.5, stamp=2.0))
@@ -294,13 +294,13 @@ class TestAntiSway:
         assert durations == pytest.approx([2.87, 2.66, 2.66], abs=0.01)
         assert node.rejections.counts == {'payload': 1}
 
-    def test_a_machine_from_which_nothing_hangs_is_refused(self, make: Any) -> None:
+    def test_a_machine_from_which_nothing_hangs_is_rejected(self, make: Any) -> None:
         with pytest.raises(ParameterError, match="'anti_sway': log_loader: expected passive joints that a load hangs"):
             make(anti_sway='zv')
 
 
 class TestSilence:
-    def test_silent_joint_states_bring_neutral_commands_and_an_error(
+    def test_a_timeout_of_joint_states_gives_neutral_commands_and_an_error(
         self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         node = make(task=task, mode='realtime', partner='external')
@@ -321,7 +321,7 @@ class TestSilence:
         assert statuses(node.diagnostics.publisher.last)['joint_states'].level == 0
 
     @pytest.mark.parametrize(('back', 'phase'), [(0.101, 'track'), (0.6, 'hold')])
-    def test_a_trajectory_goes_on_after_a_pause_of_time_but_not_after_lost_time(
+    def test_a_trajectory_continues_after_a_pause_of_time_but_not_after_lost_time(
         self, make: Any, monkeypatch: pytest.MonkeyPatch, back: float, phase: str
     ) -> None:
         node = make(mode='realtime', partner='external')
@@ -351,7 +351,7 @@ class TestSilence:
         play(node, 0.5, 0.55, (POSTURE[0], POSTURE[1] + 0.1, POSTURE[2]))
         assert sent(node)[-1][0] < -0.5  # back to where it was held
 
-    def test_the_task_of_a_simulation_goes_on_with_its_time_after_a_controller_that_stood_still(
+    def test_the_task_continues_with_simulated_time_after_a_pause_of_the_controller(
         self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Or a busy computer would end it; `use_sim_time` declares that it is one."""
@@ -365,7 +365,7 @@ class TestSilence:
         play(node, 6.0, 6.05)
         assert node.motion.plays_task
 
-    def test_in_lockstep_silence_is_reported_and_nothing_is_sent(
+    def test_in_lockstep_a_timeout_is_reported_and_nothing_is_sent(
         self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         node = make(task=task)
@@ -411,7 +411,7 @@ class TestPartnerAutoInRealTime:
         assert sent(node)[-1] == [0.0, 0.0, 0.0]
 
     @pytest.mark.parametrize('parameters', [{'use_sim_time': True}, {'partner': 'lockstep'}])
-    def test_a_simulation_that_stands_still_goes_on_where_it_was(
+    def test_a_paused_simulation_continues_where_it_was(
         self, tracking: Any, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, Any]
     ) -> None:
         node = tracking(**parameters)
@@ -461,7 +461,7 @@ class TestStampsThatGoBack:
     def real(self, make: Any) -> Any:
         return lambda **parameters: make(mode='realtime', partner='external', **parameters)
 
-    def test_joint_states_that_were_overtaken_are_refused_and_the_trajectory_goes_on(
+    def test_joint_states_that_were_overtaken_are_rejected_and_the_trajectory_continues(
         self, real: Any, task: str
     ) -> None:
         node = real(task=task)
@@ -511,7 +511,7 @@ class TestStampsThatGoBack:
 
 
 class TestRefusals:
-    def test_a_braked_base_refuses_cmd_vel(self, make: Any) -> None:
+    def test_a_braked_base_rejects_cmd_vel(self, make: Any) -> None:
         node = make()
         node.receive('cmd_vel', TwistStamped())
         status = command_status(node)
@@ -538,7 +538,7 @@ class TestRefusals:
             ({'mode': 'fast'}, "'mode': expected one of realtime, lockstep; found 'fast'"),
         ],
     )
-    def test_bad_parameters_are_refused_at_the_start(self, make: Any, parameters: dict[str, Any], text: str) -> None:
+    def test_bad_parameters_are_rejected_at_the_start(self, make: Any, parameters: dict[str, Any], text: str) -> None:
         with pytest.raises(ValueError, match=text):
             make(**parameters)
 

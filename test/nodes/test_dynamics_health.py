@@ -52,7 +52,7 @@ def test_a_margin_at_a_level_is_named_with_value_place_and_level(health, values,
     assert said(health, **{'static': 0.9, 'zmp': 0.5, 'load_share': 0.2, **values}) == (level, text)
 
 
-def test_what_tips_is_named_before_a_wheel_that_has_lifted(health):
+def test_tipping_is_named_before_a_lifted_wheel(health):
     level, text = said(health, zmp=0.12, load_share=0.0, static=-0.1)
     assert (level, text) == (ERROR, f'tipping: static margin over {EDGE}')
     assert said(health, zmp=0.12, load_share=0.0) == (ERROR, 'lifted: wheel-load share over rear_left')

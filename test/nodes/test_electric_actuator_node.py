@@ -108,7 +108,7 @@ def test_reports_are_current_voltage_heat_and_effort_below_motors(node: Any) -> 
 
 
 @pytest.mark.parametrize('wrong', [[float('nan')], [1.0, 2.0], [100.0], []])
-def test_a_refused_command_is_counted_and_changes_nothing(realtime: Any, wrong: list[float]) -> None:
+def test_a_rejected_command_is_counted_and_changes_nothing(realtime: Any, wrong: list[float]) -> None:
     realtime.receive('valve_commands', Float64MultiArray(data=wrong))
     assert sum(realtime.command_rejections.counts.values()) == 1
     for k in range(30):
@@ -156,7 +156,7 @@ def test_an_effort_that_no_current_holds_is_reported(node: Any) -> None:
     assert 'takes 15 A, expected at most the limit of 12 A' in reported(node, 'motors')
 
 
-def test_a_machine_without_motors_is_refused(make_node: Callable[..., Any]) -> None:
+def test_a_machine_without_motors_is_rejected(make_node: Callable[..., Any]) -> None:
     with pytest.raises(ParameterError, match="machine 'log_loader' has no electric motors"):
         make_node(ElectricActuatorNode)
 

@@ -93,7 +93,7 @@ def until(run, time):
     return range(int(np.searchsorted(run.time, time)))
 
 
-def test_the_margins_use_the_payload_that_the_pressures_tell(make_monitor, dropped):
+def test_the_margins_use_the_payload_estimated_from_pressures(make_monitor, dropped):
     node = make_monitor()
     assert node.sensing.monitor.payload == RATED
     play(node, dropped, until(dropped, 1.9))
@@ -109,7 +109,7 @@ def test_the_margins_use_the_payload_that_the_pressures_tell(make_monitor, dropp
     assert values_of(said(node))['state'] == 'observed'
 
 
-def test_a_drop_is_known_within_half_a_second(make_monitor, dropped):
+def test_a_drop_is_estimated_within_half_a_second(make_monitor, dropped):
     node = make_monitor()
     play(node, dropped, until(dropped, 2.5))
     assert node.sensing.monitor.payload == pytest.approx(0.0, abs=0.02 * LIMIT)
@@ -118,7 +118,7 @@ def test_a_drop_is_known_within_half_a_second(make_monitor, dropped):
 
 
 @pytest.mark.parametrize(('before', 'after'), [(2400.0, 0.0), (0.0, 2400.0)])
-def test_a_governor_knows_a_drop_and_a_grab_within_half_a_second(make_monitor, rig, context, before, after):
+def test_a_governor_receives_a_drop_and_a_grab_within_half_a_second(make_monitor, rig, context, before, after):
     """The monitor's intervals go to a governor that nobody tells anything; meanwhile it counts on the rated payload."""
     case = random_case(rig, np.random.default_rng(4))
     case = replace(case, payload=before, payload_after=after, step_time=2.0, offsets={}, dry=())
@@ -146,7 +146,7 @@ def test_a_governor_knows_a_drop_and_a_grab_within_half_a_second(make_monitor, r
     assert governor.sensing.monitor.payload == pytest.approx(after, abs=0.02 * LIMIT)
 
 
-def test_silent_pressures_bring_the_rated_payload_back_and_the_status_names_them(make_monitor, dropped):
+def test_a_timeout_of_pressures_restores_the_rated_payload_and_the_status_names_them(make_monitor, dropped):
     node = make_monitor()
     rows = until(dropped, 1.5)
     play(node, dropped, rows[:200])
@@ -186,7 +186,7 @@ def test_without_an_imu_the_rated_payload_holds(make_monitor, dropped):
     assert 'no imu' in said(node).message
 
 
-def test_speeds_that_are_not_measured_are_known_worse_than_measured_ones(make_monitor, standing):
+def test_unmeasured_speeds_have_a_greater_deviation_than_measured_ones(make_monitor, standing):
     """They lag behind accelerations; the interval has to hold it."""
     deviations = []
     for measured in (True, False):
@@ -218,7 +218,7 @@ def test_before_any_pressure_the_rated_payload_holds(make_monitor, dropped):
 @pytest.mark.parametrize(
     ('value', 'kind'), [(np.nan, 'not finite'), (np.inf, 'not finite'), (-1e7, 'out of range'), (4e7, 'out of range')]
 )
-def test_pressures_that_make_no_sense_are_refused_and_counted(make_monitor, dropped, value, kind):
+def test_implausible_pressures_are_rejected_and_counted(make_monitor, dropped, value, kind):
     node = make_monitor()
     play(node, dropped, until(dropped, 1.0))
     before = node.sensing.monitor.payload
@@ -229,7 +229,7 @@ def test_pressures_that_make_no_sense_are_refused_and_counted(make_monitor, drop
     assert 'hydraulics/boom/head_pressure' in status.message
 
 
-def test_pressures_in_bar_are_not_weighed_and_the_status_says_so(make_monitor, standing):
+def test_pressures_in_bar_are_not_used_and_reported(make_monitor, standing):
     node = make_monitor()
     play(node, replace(standing, pressures=1e-5 * standing.pressures), until(standing, 1.5))
     assert node.payload.interval_out.last.data[2] == 0.0
@@ -238,7 +238,7 @@ def test_pressures_in_bar_are_not_weighed_and_the_status_says_so(make_monitor, s
     assert 'pressures and motion do not fit' in said(node).message
 
 
-def test_less_than_nothing_is_not_observed_and_the_status_says_so(make_monitor, standing):
+def test_a_negative_payload_is_not_observed_and_reported(make_monitor, standing):
     node = make_monitor()
     play(node, standing, until(standing, 1.5))
     node.payload.estimator.x[0] = -1000.0  # as where the arm seems to be lighter than it is
@@ -249,7 +249,7 @@ def test_less_than_nothing_is_not_observed_and_the_status_says_so(make_monitor, 
     assert 'less than zero: pressures or units are wrong' in said(node).message
 
 
-def test_time_that_goes_back_begins_anew(make_monitor, dropped):
+def test_time_that_goes_back_starts_anew(make_monitor, dropped):
     node = make_monitor(state_timeout=0.5)
     play(node, dropped, until(dropped, 1.5))
     play(node, dropped, until(dropped, 0.4))
@@ -258,7 +258,7 @@ def test_time_that_goes_back_begins_anew(make_monitor, dropped):
     assert node.sensing.monitor.payload == pytest.approx(2400.0, abs=0.01 * LIMIT)
 
 
-def test_joint_states_that_were_overtaken_leave_what_was_weighed(make_monitor, dropped):
+def test_overtaken_joint_states_leave_the_estimate(make_monitor, dropped):
     node = make_monitor()
     play(node, dropped, until(dropped, 1.5))
     node.receive('joint_states', joint_state(1.45, dropped.positions[0], dropped.velocities[0], effort=()))
@@ -274,7 +274,7 @@ def test_a_topic_does_not_overrule_the_estimate(make_monitor):
     assert not any(name.startswith('hydraulics') for name in topics)
 
 
-def test_an_empty_implement_is_told_by_the_service(make_monitor, dropped):
+def test_the_service_tares_an_empty_implement(make_monitor, dropped):
     node = make_monitor()
     early = node.answer('~/tare', Trigger.Request())
     assert not early.success
@@ -301,8 +301,8 @@ def tare(node):
     return node.answer('~/tare', Trigger.Request())
 
 
-@pytest.mark.parametrize(('found', 'success'), [(-290.0, True), (-350.0, False)])
-def test_a_tare_is_refused_for_less_than_nothing_as_for_a_load(make_monitor, standing, residual, success):
+@pytest.mark.parametrize(('residual', 'success'), [(-290.0, True), (-350.0, False)])
+def test_a_tare_is_rejected_for_a_negative_residual_as_for_a_load(make_monitor, standing, residual, success):
     node = make_monitor()
     play(node, standing, until(standing, 1.0))
     node.payload.estimator.x[0] = residual
@@ -323,7 +323,7 @@ def test_tares_do_not_add_up_to_a_load(make_monitor, standing):
     assert '300 kg at most, found 540 kg, 270 kg of it tared before' in answers[1].message
 
 
-def test_pressures_ahead_of_the_joint_states_are_refused_and_their_silence_is_seen(make_monitor, dropped):
+def test_pressures_ahead_of_the_joint_states_are_rejected_and_time_out(make_monitor, dropped):
     """Stamps of another clock, 3 s ahead: pressures that no longer come would count as new for so long."""
     node = make_monitor()
     rows = until(dropped, 1.5)
@@ -358,7 +358,7 @@ def test_more_than_the_mount_carries_is_an_error_and_is_published_as_its_limit(m
 
 
 @pytest.mark.parametrize('name', ['log_loader_linkage', 'platform_4x4x4'])
-def test_a_machine_that_cannot_be_weighed_is_refused_with_the_reason(make_monitor, name):
+def test_a_machine_that_cannot_be_weighed_is_rejected_with_the_reason(make_monitor, name):
     with pytest.raises(ParameterError, match=r"parameter 'payload_source': estimated: .*expected"):
         make_monitor(machine=name)
 

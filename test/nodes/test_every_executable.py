@@ -84,7 +84,7 @@ def test_it_comes_up_answers_and_ends_quietly_on_an_interrupt(name, tester, tmp_
 
 
 @pytest.mark.parametrize('name', ['dynamics_node', 'can_bridge_node', 'composition_node'])
-def test_its_help_names_what_it_is_for_and_every_parameter(name):
+def test_its_help_describes_the_node_and_every_parameter(name):
     process = program(name, '--help')
     said, _ = process.communicate(timeout=patience(60.0))
     assert process.returncode == 0

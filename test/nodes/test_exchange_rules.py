@@ -125,7 +125,7 @@ def schedule() -> tuple[Wall, WallSchedule]:
     return wall, made
 
 
-def test_an_instant_is_due_at_its_own_time_on_the_wall_and_not_before() -> None:
+def test_an_instant_is_due_at_its_wall_time_and_not_before() -> None:
     wall, made = schedule()
     wall.now += 0.5
     assert made.is_due(11.0)
@@ -145,7 +145,7 @@ def test_an_instant_counts_as_missed_beyond_the_tolerance_and_delays_below_the_c
     assert not made.late
 
 
-def test_what_is_beyond_the_catch_up_is_lost_once_and_shown_for_a_while() -> None:
+def test_time_beyond_the_catch_up_is_lost_once_and_shown_for_a_while() -> None:
     wall, made = schedule()
     for k in range(1, 3):
         wall.now += 0.5 + MOST_CATCH_UP + 0.03
@@ -304,7 +304,7 @@ def test_a_node_that_is_there_and_compiles_is_waited_for_without_a_limit(clock: 
         wait.check()
 
 
-def test_a_partner_that_goes_again_starts_the_moment_anew(clock: Wall) -> None:
+def test_a_partner_that_leaves_again_restarts_the_wait(clock: Wall) -> None:
     node = Waiting()
     node.nodes, node.listeners, node.connected = {'hydraulics'}, {'/joint_states': ['hydraulics']}, 1
     wait = Readiness(node, ['hydraulics'], 30.0)

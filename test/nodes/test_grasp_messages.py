@@ -59,7 +59,7 @@ def test_a_wrench_is_taken_in_axes_of_the_world_alone():
 
 
 @pytest.mark.parametrize(('value', 'kind'), [(float('nan'), 'not finite'), (1e300, 'out of range')])
-def test_numbers_that_are_no_force_are_refused(value, kind):
+def test_wrenches_that_are_not_finite_or_too_large_are_rejected(value, kind):
     msg = WrenchStamped()
     msg.wrench.force.y = value
     with pytest.raises(RejectedError) as caught:
@@ -67,7 +67,7 @@ def test_numbers_that_are_no_force_are_refused(value, kind):
     assert caught.value.kind == kind
 
 
-def test_a_mobility_without_time_or_of_another_size_is_refused():
+def test_a_mobility_without_time_or_of_another_size_is_rejected():
     msg = mobility_message()
     write_mobility(msg, HandMobility(np.eye(3), np.zeros(3)), 1)
     msg.layout.dim[1].label = ''
@@ -79,7 +79,7 @@ def test_a_mobility_without_time_or_of_another_size_is_refused():
 
 
 @pytest.mark.parametrize('change', [(0, 1, 0.3), (2, 2, -0.5)], ids=['not symmetric', 'gives way against a force'])
-def test_a_mobility_that_no_body_has_is_refused(change):
+def test_a_mobility_that_no_body_has_is_rejected(change):
     matrix = 0.1 * np.eye(3)
     matrix[change[:2]] = change[2]
     msg = mobility_message()
@@ -88,7 +88,7 @@ def test_a_mobility_that_no_body_has_is_refused(change):
         read_mobility('left/grasp_mobility/hand', msg)
 
 
-def test_a_state_without_a_direction_is_refused():
+def test_a_state_without_a_direction_is_rejected():
     msg = state_message('odom', 'hand')
     msg.pose.pose.orientation.w = 0.0
     with pytest.raises(RejectedError, match='expected a quaternion of length 1'):

@@ -180,7 +180,7 @@ def test_a_report_changes_nothing_and_warns_of_the_same(make):
     assert values_of(status)['mode'] == 'report'
 
 
-def test_a_payload_that_is_told_later_counts(make):
+def test_a_payload_that_is_published_later_counts(make):
     light, heavy = make(**{'grip.mode': 'limit'}), make(**{'grip.mode': 'limit'})
     for node, mass in ((light, 0.0), (heavy, 8.0)):
         drive(node, 0.0, 0.05, arm=OUT)
@@ -219,7 +219,7 @@ def test_a_curve_is_no_slope_to_an_imu_without_orientation(make):
     assert node.grip.gravity() == pytest.approx([0.0, 0.0, -9.81], abs=1e-6)
 
 
-def test_a_slope_that_was_measured_stays_where_it_is_when_the_imu_is_silent_and_the_vehicle_turns(make):
+def test_a_measured_slope_is_kept_when_the_imu_times_out_and_the_vehicle_turns(make):
     node = make(**{'grip.mode': 'limit', 'grip.imu': True})
     drive(node, 0.0, 0.05)
     message_ = imu_message(0.05, (0.0, 0.0, 0.0), (-9.81 * np.sin(0.09), 0.0, 9.81 * np.cos(0.09)))
@@ -246,7 +246,7 @@ def test_a_trajectory_that_would_slide_the_wheels_is_slowed(make):
     assert '% of the speed' in status['trajectory']
 
 
-def test_a_posture_in_which_a_wheel_lifts_at_rest_is_refused(make):
+def test_a_posture_in_which_a_wheel_lifts_at_rest_is_rejected(make):
     node = make(**{'grip.mode': 'limit', 'grip.load_share': 0.9, 'payload': 8.0})
     drive(node, 0.0, 0.05)
     before = node.arm._trajectory
@@ -256,7 +256,7 @@ def test_a_posture_in_which_a_wheel_lifts_at_rest_is_refused(make):
     assert 'however slow' in node.rejections.last
 
 
-def test_a_vehicle_whose_arm_leaves_its_trajectory_is_led_to_rest_and_says_so(make):
+def test_a_vehicle_whose_arm_leaves_its_trajectory_is_led_to_rest_and_reports_it(make):
     node = make(**{'grip.mode': 'limit'})
     drive(node, 0.0, 0.3, (0.5, 0.0, 0.0))
     assert node.motion.drive.twist[0] > 0.3
@@ -284,7 +284,7 @@ def at_rest(node, posture, payload):
     return node.grip.governor.margins(forces).min() >= 0.0
 
 
-@pytest.mark.parametrize('told', [0.06, 1.0])
+@pytest.mark.parametrize('changed_at', [0.06, 1.0])
 def test_an_arm_on_its_way_is_stopped_within_the_reserve_where_a_greater_payload_comes(make, changed_at):
     node, goal = make(**{'grip.mode': 'limit'}), (0.9, 1.45, 0.0, 0.0)
     drive(node, 0.0, 0.05)
@@ -303,7 +303,7 @@ def test_an_arm_on_its_way_is_stopped_within_the_reserve_where_a_greater_payload
     assert 'the arm was stopped' not in health(node).message
 
 
-def test_an_arm_on_its_way_goes_on_with_a_payload_that_changes_little_or_holds(make):
+def test_an_arm_on_its_way_continues_with_a_payload_that_changes_little_or_holds(make):
     for mass in (0.01, 1.0):
         node, goal = make(**{'grip.mode': 'limit'}), (0.9, 0.0, 1.2, 0.5)
         drive(node, 0.0, 0.05)
@@ -348,7 +348,7 @@ def test_settings_may_change_while_it_runs(make):
     assert drive(node, 0.0, 0.3, (2.0, 0.0, 0.0)) < 0.3 * 0.9 * 9.81
 
 
-def test_fixed_tyres_on_two_axles_which_slide_in_every_turn_are_refused_by_name(make, tmp_path):
+def test_fixed_tyres_on_two_axles_which_slide_in_every_turn_are_rejected_by_name(make, tmp_path):
     shipped = machine_of('agv_mecanum_arm', '')
     urdf, config = (Path(path) for path in shipped.sources)
     values = yaml.safe_load(config.read_text())
@@ -365,7 +365,7 @@ def test_fixed_tyres_on_two_axles_which_slide_in_every_turn_are_refused_by_name(
         make(**{'grip.mode': 'limit', **files})
 
 
-def test_a_machine_whose_reactions_are_not_known_is_refused_by_name(make):
+def test_a_machine_with_unknown_reactions_is_rejected_by_name(make):
     text = "parameter 'grip.mode': excavator: expected wheels"
     with pytest.raises(ParameterError, match=text):
         make(**{'grip.mode': 'limit', 'machine': 'excavator', 'output': 'valve_commands'})

@@ -139,7 +139,7 @@ class TestLockstep:
 
     @pytest.mark.parametrize('late', [True, False])
     @pytest.mark.parametrize('first', ['joint states', 'command'])
-    def test_after_a_reset_a_stamped_command_is_for_its_own_instant(self, node: Any, late: bool, first: str) -> None:
+    def test_after_a_reset_a_stamped_command_is_for_its_instant(self, node: Any, late: bool, first: str) -> None:
         """Whether that of the instant before the reset comes or not, and whatever topic is faster."""
         node.receive('valve_commands', stamped(0.0, 0.0, 0.0, 0.0))
         go_on(node, 0, 10)  # the last one waits for its command
@@ -202,7 +202,7 @@ class TestLockstep:
 
     @pytest.mark.parametrize('instant', [0.001, 0.01])
     @pytest.mark.parametrize('how', ['time goes back', 'reset'])
-    def test_it_goes_on_after_a_divergence_at_any_instant(self, node: Any, instant: float, how: str) -> None:
+    def test_it_continues_after_a_divergence_at_any_instant(self, node: Any, instant: float, how: str) -> None:
         for k in range(round(instant * 1e3)):
             if k == 0:
                 node.receive('valve_commands', volts(0, 0, 0))
@@ -284,7 +284,7 @@ class TestRefusals:
         node.receive('joint_states', joint_state(0.0))
         assert efforts_of(node.commands_out.last) == pytest.approx(dict(zip(JOINTS, EFFORTS)), abs=1e-6)
 
-    def test_a_refusal_is_forgotten_after_five_seconds(self, node: Any) -> None:
+    def test_a_rejection_is_reported_for_five_seconds(self, node: Any) -> None:
         node.receive('valve_commands', volts(0, 0, 0))
         node.receive('joint_states', joint_state(0.0))
         node.receive('valve_commands', volts(1.0))
@@ -303,14 +303,14 @@ class TestRealtime:
         realtime.receive('joint_states', joint_state(0.004))
         assert len(realtime.commands_out.messages) == 5
 
-    def test_without_commands_the_spools_are_neutral_and_it_says_so(self, realtime: Any) -> None:
+    def test_without_commands_the_spools_are_neutral_and_this_is_reported(self, realtime: Any) -> None:
         realtime.receive('joint_states', joint_state(0.0))
         realtime.update_diagnostics()
         status = statuses(realtime.diagnostics.publisher.last)['valve_commands']
         assert status.level == 1
         assert 'spools to neutral' in status.message
 
-    def test_silent_commands_bring_the_spools_to_neutral_and_new_ones_move_them_again(
+    def test_a_timeout_of_commands_leads_the_spools_to_neutral_and_new_ones_move_them_again(
         self, realtime: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         realtime.receive('joint_states', joint_state(0.0))
@@ -343,7 +343,7 @@ class TestRealtime:
         assert realtime.exchange.system.oil[0] == 0.0
         assert efforts_of(realtime.commands_out.last)['boom_joint'] == pytest.approx(EFFORTS[1], rel=1e-3)
 
-    def test_joint_states_that_were_overtaken_are_refused_and_the_oil_goes_on(self, realtime: Any) -> None:
+    def test_joint_states_that_were_overtaken_are_rejected_and_the_oil_continues(self, realtime: Any) -> None:
         realtime.receive('valve_commands', volts(-5.0, 0.0, 0.0))
         for k in (0, 100, 110, 105, 120):
             realtime.receive('joint_states', joint_state(k * 1e-3))
@@ -359,7 +359,7 @@ class TestRealtime:
         assert (realtime.restarts, realtime.answered) == (1, 3)
         assert realtime.exchange.system.oil[0] == 0.0
 
-    def test_silent_joint_states_are_an_error(self, realtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_timeout_of_joint_states_is_an_error(self, realtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         realtime.receive('joint_states', joint_state(0.0))
         realtime.check_timeouts()
         assert statuses(realtime.diagnostics.publisher.last)['joint_states'].level == 0
@@ -392,7 +392,7 @@ class Answer:
     message = ''
 
 
-def test_reset_brings_the_oil_back_to_what_holds_the_present_efforts(node: Any) -> None:
+def test_reset_restores_the_pressures_that_hold_the_present_efforts(node: Any) -> None:
     assert not node.answer('~/reset', None).success
     for k in range(30):
         if k % 10 == 0:
@@ -416,12 +416,12 @@ def test_the_bulk_modulus_is_scaled_while_it_runs_within_its_range(node: Any) ->
     assert node.exchange.system.parameters[0] == 0.5
 
 
-def test_a_period_that_does_not_fit_is_refused_at_the_start(make_node: Callable[..., Any]) -> None:
+def test_a_period_that_does_not_fit_is_rejected_at_the_start(make_node: Callable[..., Any]) -> None:
     with pytest.raises(ParameterError, match="'command_period': in lockstep"):
         make_node(HydraulicActuatorNode, exchange_period=0.003)
 
 
-def test_reports_tell_the_oil_of_the_instant(node: Any) -> None:
+def test_reports_have_the_pressures_of_the_instant(node: Any) -> None:
     boxes = {name: Outbox.behind(publisher) for name, publisher in node.reports.publishers}
     for k in range(41):
         if k % 10 == 0:

@@ -140,7 +140,7 @@ EVENTS = st.one_of(
 
 
 @pytest.mark.parametrize('in_order', [False, True])
-def test_a_queue_gives_what_its_whole_history_says(in_order: bool) -> None:
+def test_a_queue_agrees_with_a_model_that_replays_its_history(in_order: bool) -> None:
     seen: Counter[str] = Counter()
 
     @settings(max_examples=300)
@@ -419,7 +419,7 @@ def test_commands_that_name_their_instant_are_used_for_it_in_any_order_and_whene
 
 
 @pytest.mark.parametrize('governed', [False, True])
-def test_commands_without_an_instant_are_used_in_their_order_as_long_as_time_goes_on(governed: bool) -> None:
+def test_commands_without_an_instant_are_used_in_their_order_as_long_as_time_continues(governed: bool) -> None:
     seen: Counter[str] = Counter()
 
     @settings(max_examples=100)

@@ -41,7 +41,7 @@ def command(joint, position=np.nan, velocity=np.nan):
     return positions, velocities
 
 
-def test_a_large_step_of_the_stick_stays_within_its_drive_and_says_so(plant, targets):
+def test_a_large_step_of_the_stick_stays_within_its_drive_and_reports_it(plant, targets):
     targets.command(*command(2, position=plant.positions[2] + 0.5))
     greatest = np.zeros(2)
     for _ in range(100):
@@ -56,7 +56,7 @@ def test_a_large_step_of_the_stick_stays_within_its_drive_and_says_so(plant, tar
     assert targets.saturated == ''
 
 
-def test_a_position_beyond_the_range_is_clamped_and_the_stop_is_not_pressed(plant, targets):
+def test_a_position_beyond_the_range_is_clamped_and_does_not_load_the_stop(plant, targets):
     upper = targets.limits.upper[1]
     targets.command(*command(1, position=upper + 0.4))
     assert f'boom_joint: position {upper + 0.4:.6g} is clamped to {upper:.6g}' in event_texts(plant)
@@ -98,7 +98,7 @@ def test_brakes_hold_a_load_that_is_beyond_the_drives(plant, targets):
     assert plant.positions == pytest.approx(start, abs=1e-3)
 
 
-def test_a_speed_beyond_the_limit_under_efforts_is_told_by_an_event_and_in_the_status(plant, targets):
+def test_a_speed_beyond_the_limit_under_efforts_is_an_event_and_in_the_status(plant, targets):
     plant.set_efforts(plant.efforts + np.array([0.0, 0.0, 2e5]))
     events = []
     while plant.time < 0.3:

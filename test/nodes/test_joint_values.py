@@ -35,14 +35,14 @@ def test_efforts_come_in_the_machines_order(names):
         ([], 'wrong size'),
     ],
 )
-def test_bad_efforts_are_refused_in_the_usual_order_of_joints_and_in_any_other(names, values, kind):
+def test_bad_efforts_are_rejected_in_the_usual_order_of_joints_and_in_any_other(names, values, kind):
     ordered = values if names == JOINTS else values[::-1]
     with pytest.raises(RejectedError) as error:
         joint_values(JointState(name=list(names), effort=ordered), JOINTS, LIMITS)
     assert error.value.args[0] == kind or kind in str(error.value.__dict__)
 
 
-def test_positions_beside_efforts_and_passive_joints_are_looked_at_closely():
+def test_positions_beside_efforts_and_passive_joints_are_checked():
     both = JointState(name=list(JOINTS), effort=[1.0, 1.0, 1.0], position=[0.0, np.nan, 0.0])
     with pytest.raises(RejectedError):
         joint_values(both, JOINTS, LIMITS)

@@ -45,7 +45,7 @@ def test_keys_mean_directions(node: Any, key: str, expected: tuple[float, float,
     assert last_twist(node) == pytest.approx(expected)
 
 
-def test_a_key_that_is_let_go_ends_in_rest_and_then_in_silence(node: Any) -> None:
+def test_after_a_key_is_released_commands_of_rest_follow_and_then_none(node: Any) -> None:
     node.turn('w', 10.0)
     node.turn('', 10.0 + FIRST_PRESS + 0.01)
     assert last_twist(node) == (0.0, 0.0, 0.0)
@@ -60,7 +60,7 @@ def test_quitting_leaves_the_vehicle_at_rest(node: Any) -> None:
     assert last_twist(node) == (0.0, 0.0, 0.0)
 
 
-def test_the_line_and_the_help_say_what_goes_on(node: Any) -> None:
+def test_the_line_and_the_help_show_the_levers(node: Any) -> None:
     node.turn('w', 10.0)
     assert node.line(10.0) == 'ahead +0.40   turn +0.00   sideways +0.00   throw 50 %'
     assert 'w  ahead forwards    s  ahead backwards' in node.keyboard.help()

@@ -43,14 +43,14 @@ def test_in_real_time_only_a_paused_machine_is_linearized(node):
     assert answer_of(node).success
 
 
-def test_a_state_without_a_model_is_said(node):
+def test_a_state_without_a_model_is_reported(node):
     node.plant.x[0] = float('nan')
     answer = answer_of(node)
     assert not answer.success
     assert answer.message == 'four_bar: expected a state at which dx/dt is defined'
 
 
-def test_a_system_without_derivatives_is_said(node):
+def test_a_system_without_derivatives_is_reported(node):
     node.plant.system = SimpleNamespace(machine=SimpleNamespace(name='cart'))
     answer = answer_of(node)
     assert not answer.success

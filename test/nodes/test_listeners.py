@@ -59,5 +59,5 @@ class Graph:
         'its publisher is not seen yet',
     ],
 )
-def test_every_publisher_but_the_own_ones_counts_with_its_full_name(offered, seen, others):
+def test_every_publisher_of_another_node_counts_with_its_full_name(offered, seen, others):
     assert other_publishers(Graph(COCKPIT, offered, seen), 'valve_commands') == others

@@ -67,7 +67,7 @@ def test_the_dynamics_waits_for_those_that_are_started() -> None:
     assert 'hydraulic_actuator_node' not in started
 
 
-def test_the_governor_stands_between_levers_and_valves() -> None:
+def test_the_governor_is_between_levers_and_valves() -> None:
     for governor, topic in (('false', 'valve_commands'), ('true', 'valve_commands_in')):
         started = interpret(
             find_launch_file('log_loader.launch.xml'), {'governor': governor, 'viewer': 'true'}

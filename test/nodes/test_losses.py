@@ -34,7 +34,7 @@ def recorder(tmp_path, monkeypatch):
     context.try_shutdown()
 
 
-def test_losses_are_a_warning_and_stand_in_the_log_and_the_metadata(recorder, tmp_path, monkeypatch):
+def test_losses_are_a_warning_and_written_to_the_log_and_the_metadata(recorder, tmp_path, monkeypatch):
     sent, logged = [], []
     publisher = next(item for item in recorder.publishers if item.topic_name.endswith('diagnostics'))
     monkeypatch.setattr(publisher, 'publish', sent.append)

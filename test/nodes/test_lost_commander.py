@@ -99,7 +99,7 @@ def test_commands_that_come_again_move_a_robot_with_an_object(robot: Any) -> Non
     assert left.status().level == 0
 
 
-def test_a_refused_command_is_no_sign_of_a_commander(robot: Any) -> None:
+def test_a_rejected_command_is_no_sign_of_a_commander(robot: Any) -> None:
     left = robot(mode='realtime')
     left.command()
     for _ in range(6):

@@ -59,7 +59,7 @@ def tell(node: ObjectNode, now: int, only: str = '', offset: float = 0.0) -> Non
             node.receive(f'{grip.grasp.robot}/grasp_mobility/{grip.grasp.hand}', msg)
 
 
-def test_every_hand_gets_its_wrench_when_all_hands_are_known(make: Any) -> None:
+def test_every_hand_gets_its_wrench_once_all_hands_have_published(make: Any) -> None:
     node = make()
     tell(node, 0, only='left')
     assert all(not box.messages for box in node.wrenches_out.values())
@@ -145,7 +145,7 @@ def test_in_lockstep_time_stands_still_without_a_robot(make: Any) -> None:
     assert node.instant == STEP
 
 
-def test_a_state_that_is_no_number_is_refused_and_counted(make: Any) -> None:
+def test_a_state_that_is_no_number_is_rejected_and_counted(make: Any) -> None:
     node = make()
     name, grip = next(iter(node.hands.items()))
     msg = state_message('odom', 'hand')
@@ -318,6 +318,6 @@ def test_a_wrench_on_a_hand_that_waits_for_none_acts_at_once() -> None:
     assert robot.answers == 0
 
 
-def test_a_hand_that_the_machine_does_not_have_is_refused_by_name() -> None:
+def test_a_hand_that_the_machine_does_not_have_is_rejected_by_name() -> None:
     with pytest.raises(ParameterError, match=r"expected hands of 'robot' \(left, right\), found 'claw'"):
         Robot('claw')

@@ -92,7 +92,7 @@ def test_the_band_of_a_margin_is_the_same_everywhere(name, value, at_rest, part)
         reached(case, levels.band(float(part * levels.full)) == band)
 
 
-def test_a_margin_that_is_not_known_is_in_danger_or_has_no_band_and_is_never_ok():
+def test_an_unknown_margin_is_in_danger_or_has_no_band_and_is_never_ok():
     bands = bands_of('zmp', math.nan, MEASURES['zmp'].levels(4))
     assert bands.pop('report') is None
     assert bands.pop('terminal') == bands.pop('colour of the page') == UNKNOWN

@@ -148,7 +148,7 @@ def test_a_partner_that_left_the_graph_is_given_up_soon_and_one_that_is_there_la
         assert pacer.timed_out
 
 
-def test_time_goes_on_with_the_wall_clock_while_the_partner_is_gone_and_waits_for_it_again(wall: Wall) -> None:
+def test_time_continues_with_the_wall_clock_while_the_partner_is_gone_and_waits_for_it_again(wall: Wall) -> None:
     node, pacer = start(wall)
     node.publishers = 0
     pass_time(wall, pacer, 1.0)
@@ -274,7 +274,7 @@ def test_a_pause_forgets_the_factor_and_its_time_on_the_wall_is_not_lost(wall: W
     assert (pacer.schedule.lost, pacer.schedule.missed) == (lost, missed)
 
 
-def test_an_instant_is_missed_when_it_begins_two_exchanges_late(wall: Wall) -> None:
+def test_an_instant_is_missed_when_it_starts_two_exchanges_late(wall: Wall) -> None:
     for late, missed in ((1.5, 0), (2.5, 1)):
         _, pacer = start(wall)
         wall.now += (1.0 + late) * PERIOD
@@ -301,11 +301,11 @@ def test_a_run_that_catches_up_lets_other_callbacks_in_in_real_time(wall: Wall) 
     assert node.plant.time == pytest.approx(2.0 * pacing.MOST_AT_ONCE, abs=2 * PERIOD)
 
 
-def test_the_clock_is_looked_at_in_each_exchange_of_a_vehicle_and_callbacks_get_in_before_the_watch() -> None:
+def test_the_clock_is_read_in_each_exchange_of_a_vehicle_and_callbacks_run_before_the_watch() -> None:
     assert 0.0 < pacing.PACE < 0.005 < pacing.MOST_AT_ONCE < pacing.WATCH_PERIOD <= 0.05
 
 
-def test_the_schedule_gives_up_what_is_beyond_the_catch_up() -> None:
+def test_the_schedule_gives_up_time_beyond_the_catch_up() -> None:
     wall = Wall()
     schedule = WallSchedule(2.0, 0.002, wall)
     schedule.rebase(3.0)
@@ -361,7 +361,7 @@ def test_in_lockstep_the_end_of_who_is_waited_for_ends_the_run(
         pass_time(wall, pacer, LOCKSTEP_TIMEOUT + 1.0)
 
 
-def test_time_begins_when_the_partners_are_ready_and_not_before(wall: Wall) -> None:
+def test_time_starts_when_the_partners_are_ready_and_not_before(wall: Wall) -> None:
     node = Stub('lockstep')
     node.values['wait_for'] = ['hydraulics']
     updates: list[float] = []
@@ -385,7 +385,7 @@ def test_time_begins_when_the_partners_are_ready_and_not_before(wall: Wall) -> N
 @pytest.mark.parametrize(('mode', 'names', 'at_once'), [
     ('realtime', [''], True), ('realtime', ['hydraulics'], False), ('lockstep', [''], False),
 ])  # fmt: skip
-def test_only_real_time_without_partners_begins_at_once(wall: Wall, mode: str, names: list[str], at_once: bool) -> None:
+def test_only_real_time_without_partners_starts_at_once(wall: Wall, mode: str, names: list[str], at_once: bool) -> None:
     node = Stub(mode)
     node.values['wait_for'] = names
     pacer = pacing.Pacer(node)
@@ -398,9 +398,7 @@ def test_only_real_time_without_partners_begins_at_once(wall: Wall, mode: str, n
     ('lockstep', True, [pacing.WATCH_PERIOD]), ('lockstep', False, [pacing.WATCH_PERIOD, PERIOD]),
     ('realtime', True, [pacing.WATCH_PERIOD, pacing.PACE]), ('realtime', False, [pacing.WATCH_PERIOD, PERIOD]),
 ])  # fmt: skip
-def test_the_wall_clock_is_looked_at_where_time_depends_on_it(
-    wall: Wall, mode: str, waits: bool, timers: list[float]
-) -> None:
+def test_the_wall_clock_is_read_if_time_depends_on_it(wall: Wall, mode: str, waits: bool, timers: list[float]) -> None:
     node = Stub(mode, waits=waits)
     made: list[float] = []
     node.create_timer = lambda period, callback, clock: made.append(period)  # type: ignore[method-assign]
@@ -408,7 +406,7 @@ def test_the_wall_clock_is_looked_at_where_time_depends_on_it(
     assert made == timers
 
 
-def test_as_fast_as_it_goes_without_a_partner_the_joints_are_held_from_the_start(wall: Wall) -> None:
+def test_without_a_partner_and_pacing_the_joints_are_held_from_the_start(wall: Wall) -> None:
     for mode, waits, held in (('lockstep', False, 1), ('lockstep', True, 0), ('realtime', False, 0)):
         node = Stub(mode, waits=waits)
         node.advance = lambda: False  # type: ignore[method-assign]

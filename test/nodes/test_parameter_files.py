@@ -61,7 +61,7 @@ def test_every_program_of_setup_py_has_a_file_but_the_one_that_takes_a_launch_fi
 
 
 @pytest.mark.parametrize('node', nodes_with_parameters())
-def test_a_node_declares_what_its_file_says(node: str) -> None:
+def test_a_node_declares_the_parameters_of_its_file(node: str) -> None:
     table = all_parameters(node)
     assert table
     assert len({declared.name for declared in table}) == len(table)
@@ -82,7 +82,7 @@ def test_a_group_of_a_map_is_declared_for_a_name() -> None:
     assert not any(declared.name.startswith('gains') for declared in node_parameters('controller_node'))
 
 
-def test_a_descriptor_tells_unit_range_and_choices() -> None:
+def test_a_descriptor_has_unit_range_and_choices() -> None:
     descriptors = {declared.name: declared.descriptor() for declared in node_parameters('dynamics_node')}
     period = descriptors['exchange_period']
     assert period.description == 'simulated time between two exchanges with the actuators [s]'
@@ -112,7 +112,7 @@ SETTINGS = 'dyn_nodes.governor.settings:GripSettings'
 
 
 @pytest.mark.parametrize('group', ['', 'grip'])
-def test_a_default_may_stand_at_the_field_of_a_dataclass(write: Any, group: str) -> None:
+def test_a_default_may_be_that_of_a_field_of_a_dataclass(write: Any, group: str) -> None:
     text = 'overshoot: {type: double, description: of it}'
     table = f'{{{group}: {{{text}}}}}' if group else f'{{{text}}}'
     write(f'defaults: {{{group!r}: {SETTINGS!r}}}\nsome_node: {table}\n')
@@ -142,18 +142,18 @@ def test_a_default_may_stand_at_the_field_of_a_dataclass(write: Any, group: str)
         ('other_node: {}\n', r'expected the keys include and some_node, found other_node'),
     ],
 )
-def test_a_wrong_file_is_refused_with_the_place(write: Any, text: str, said: str) -> None:
+def test_a_wrong_file_is_rejected_with_the_location(write: Any, text: str, said: str) -> None:
     write(text)
     with pytest.raises(ParameterFileError, match=said):
         node_parameters('some_node')
 
 
-def test_a_node_without_a_file_is_told_where_it_was_looked_for() -> None:
+def test_a_missing_parameter_file_is_reported_with_its_path() -> None:
     with pytest.raises(ParameterFileError, match=r'no parameters of no_node: expected .*no_node\.yaml'):
         node_parameters('no_node')
 
 
-def test_out_of_range_and_none_of_the_choices_are_refused_with_the_reason(context: Any) -> None:
+def test_out_of_range_and_none_of_the_choices_are_rejected_with_the_reason(context: Any) -> None:
     node = Node('some_node', context=context)
     table = (
         Declared('speed', 1.0, 'how fast', 0.0, 2.0, read_only=False),

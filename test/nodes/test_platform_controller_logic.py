@@ -171,7 +171,7 @@ def test_motors_get_voltages_that_hold_the_platform(make):
     assert list(node.commands_out.last.data) == [0.0] * 6
 
 
-def test_a_platform_that_lags_stops_where_it_is_and_says_so(make):
+def test_a_platform_that_lags_stops_where_it_is_and_reports_it(make):
     node = make()
     legs = follow(node, 0.0, 0.1)[-1]
     node.receive('platform_pose', pose(0.1))
@@ -230,7 +230,7 @@ def test_time_that_goes_back_holds_the_platform(make):
     assert node.state == 'holding'
 
 
-@pytest.mark.parametrize(('back', 'refused'), [(0.001, {'out of order': 1}), (5.0, {})])
+@pytest.mark.parametrize(('back', 'counts'), [(0.001, {'out of order': 1}), (5.0, {})])
 def test_on_a_real_machine_stamps_that_go_back_do_not_play_the_file_again(make, tmp_path, back, counts):
     """A message that was overtaken is refused, and a clock that was set back lets the platform be held."""
     path = tmp_path / 'path.yaml'
@@ -259,7 +259,7 @@ def test_on_a_real_machine_stamps_that_go_back_give_a_platform_that_was_given_up
     assert list(node.commands_out.last.data) == [0.0] * 6
 
 
-def test_the_motion_of_a_file_begins_at_time_0(make, tmp_path):
+def test_the_motion_of_a_file_starts_at_time_0(make, tmp_path):
     path = tmp_path / 'path.yaml'
     path.write_text('poses:\n  up: {time: 0.5, position: [0, 0, 1.85]}\n  down: {time: 1.0, position: [0, 0, 1.8]}\n')
     node = make(path=str(path))
@@ -285,7 +285,7 @@ def test_the_motion_of_a_file_begins_at_time_0(make, tmp_path):
         ('_on_trajectory', trajectory((1.0, pose(), (float('nan'), 0.0, 0.0))), 'out of range', 'velocities[0]'),
     ],
 )  # fmt: skip
-def test_a_target_that_makes_no_sense_is_refused_and_nothing_moves(make, callback, msg, kind, text):
+def test_an_invalid_target_is_rejected_and_nothing_moves(make, callback, msg, kind, text):
     node = make()
     legs = follow(node, 0.0, 0.04)[-1]
     getattr(node, callback)(msg)
@@ -295,7 +295,7 @@ def test_a_target_that_makes_no_sense_is_refused_and_nothing_moves(make, callbac
     assert platform_status(node).message.startswith('refused: ')
 
 
-def test_targets_before_the_first_joint_states_are_refused(make):
+def test_targets_before_the_first_joint_states_are_rejected(make):
     node = make()
     node.receive('platform_pose', pose())
     node.receive('platform_trajectory', trajectory((1.0, pose())))
@@ -311,7 +311,7 @@ def test_targets_before_the_first_joint_states_are_refused(make):
         ({'exchange_period': 0.003}, "parameter 'command_period': in lockstep expected a multiple"),
     ],
 )
-def test_parameters_that_do_not_fit_the_machine_are_refused_by_name(make, parameters, text):
+def test_parameters_that_do_not_fit_the_machine_are_rejected_by_name(make, parameters, text):
     with pytest.raises(ParameterError, match=text):
         make(**parameters)
 

@@ -109,7 +109,7 @@ def test_a_prepared_message_can_be_filled_again() -> None:
     assert deserialize_message(second, TYPES['WrenchStamped']) == wrench('a', NOW, 4.0, 5.0, 6.0)
 
 
-def test_a_wrong_count_of_numbers_is_refused() -> None:
+def test_a_wrong_count_of_numbers_is_rejected() -> None:
     prepared = PreparedMessage(wrench('a'), ('wrench',))
     with pytest.raises(ValueError, match='expected 6 numbers, found 5'):
         prepared.filled(packed_stamp(0), numbers_of(5))
@@ -117,7 +117,7 @@ def test_a_wrong_count_of_numbers_is_refused() -> None:
         prepared.filled(packed_stamp(0), ['no', 'numbers', 'but', 'words', 'in', 'it'])
 
 
-def test_a_field_without_numbers_is_refused() -> None:
+def test_a_field_without_numbers_is_rejected() -> None:
     with pytest.raises(ValueError, match=r'WrenchStamped: no numbers in wrench\.moment'):
         PreparedMessage(wrench('a'), ('wrench.moment',))
 

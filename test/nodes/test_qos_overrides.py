@@ -33,7 +33,7 @@ def overrides(topic: str, **policies: Any) -> list[Parameter]:
     return [Parameter(f'qos_overrides.{topic}.{name.replace("__", ".")}', value=v) for name, v in policies.items()]
 
 
-def test_a_publisher_and_a_subscription_take_what_parameters_say(context: Any) -> None:
+def test_a_publisher_and_a_subscription_use_the_overrides_of_parameters(context: Any) -> None:
     parameters = overrides('/yard/load', publisher__depth=3, publisher__reliability='best_effort') + overrides(
         '/yard/load', subscription__history='keep_all'
     )
@@ -77,7 +77,7 @@ def test_another_process_sees_the_override(context: Any, tester: Any) -> None:
         ({'publisher__reliability': 'sure'}, r'load: Unexpected QoS override for policy `reliability`: `sure`'),
     ],
 )
-def test_a_bad_override_is_refused(context: Any, policies: dict[str, Any], said: str) -> None:
+def test_a_bad_override_is_rejected(context: Any, policies: dict[str, Any], said: str) -> None:
     node = OverridableNode('weigher', context=context, parameter_overrides=overrides('/load', **policies))
     node.lockstep = True
     with pytest.raises(ParameterError, match=said):

@@ -91,7 +91,7 @@ def test_a_lost_event_is_made_up_for_by_the_load_of_the_wheel(bench):
     assert rig.node.motion.profile.started == pytest.approx(8.34 + 0.3, abs=0.021)
 
 
-def test_a_silent_machine_stops_the_reach_and_health_says_why(bench):
+def test_a_timeout_of_the_reports_stops_the_reach_and_health_has_the_reason(bench):
     rig = bench()
     rig.run(0.0, 6.0)
     volts = rig.run(6.02, 7.5, None)
@@ -134,7 +134,7 @@ def test_a_task_that_is_stopped_after_neutral_commands_stays_at_neutral(bench):
 
 
 @pytest.mark.parametrize('time', ['', 'soon', 'nan', 'inf', '-1', '1e300', '400.0'])
-def test_an_event_without_a_time_that_can_be_is_refused(bench, time):
+def test_an_event_without_a_possible_time_is_rejected(bench, time):
     rig = bench()
     rig.run(0.0, 6.0)
     rig.event('lift_off', time)
@@ -152,7 +152,7 @@ def test_a_reset_forgets_the_recovery(bench):
     assert rig.run(0.02, 6.0) == pytest.approx((-5.0, -5.5))
 
 
-def test_a_parameter_goes_over_the_task_and_the_clock_is_the_default(bench):
+def test_a_parameter_overrides_the_task_and_the_clock_is_the_default(bench):
     assert bench(task='pick_and_place_recovery').node.watch is None
     assert bench(recover_on='clock').node.watch is None
     assert bench(recovery=False).node.watch is None
@@ -164,7 +164,7 @@ def test_a_parameter_goes_over_the_task_and_the_clock_is_the_default(bench):
     assert rig.node.motion.profile.started == pytest.approx(6.3, abs=0.021)
 
 
-def test_a_parameter_that_says_nothing_is_refused(bench):
+def test_an_empty_condition_is_rejected(bench):
     with pytest.raises(ParameterError, match="parameter 'recover_on': recover_on: expected clock, lift_off or"):
         bench(recover_on='soon')
     with pytest.raises(ParameterError, match='expected segments with recovery and others, found none'):

@@ -161,7 +161,7 @@ def test_the_parameters_are_those_of_the_monitor(make):
 
 @pytest.mark.parametrize('wrong', [[0.0, 1.0], [0.0, 1.0, 2.0, 3.0], [0.0, np.nan, 0.0], [0.0, 0.0, np.inf]])
 @pytest.mark.parametrize('name', ['imu_position', 'imu_rotation'])
-def test_a_mount_that_is_no_three_numbers_is_refused(make, name, wrong):
+def test_a_mount_that_is_no_three_numbers_is_rejected(make, name, wrong):
     with pytest.raises(ParameterError, match=f'{name}.*three finite numbers'):
         make(**{name: wrong})
 
@@ -232,7 +232,7 @@ def test_time_that_goes_back_is_counted_and_later_measurements_of_the_imu_are_dr
     assert sensing.state_period == pytest.approx(0.01)
 
 
-def test_joint_states_that_were_overtaken_are_refused_and_a_clock_that_was_set_back_is_not(make):
+def test_joint_states_that_were_overtaken_are_rejected_and_a_clock_that_was_set_back_is_not(make):
     sensing = make(state_timeout=0.2)
     for at in (1.0, 1.01, 1.005, 0.82, 1.01, 1.02):
         state(sensing, at)
@@ -247,7 +247,7 @@ def test_joint_states_that_were_overtaken_are_refused_and_a_clock_that_was_set_b
     assert health.text.endswith('expected stamps that do not go back, found one 0.19 s before the last')
 
 
-def test_joint_states_that_were_overtaken_are_no_news_and_do_not_hide_silence(make, monkeypatch):
+def test_overtaken_joint_states_do_not_hide_a_timeout(make, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(rooms, 'time', SimpleNamespace(monotonic=lambda: now[0]))
     sensing = make(state_timeout=0.2)
@@ -275,7 +275,7 @@ def test_an_instant_that_comes_twice_is_no_time_that_goes_back(make, filter_peri
     assert (sensing.received, sensing.restarts) == (1 if filter_period > 1e-3 else 2, 0)
 
 
-def test_states_wait_for_the_imu_of_their_instant_and_go_on_without_one_that_is_silent(make):
+def test_states_wait_for_the_imu_of_their_instant_until_it_times_out(make):
     """The margins of joint states of now on a base of 50 ms ago would be wrong by half of their full scale."""
     sensing = make()
     for k in range(4):
@@ -392,7 +392,7 @@ def test_before_the_first_states_the_imu_is_taken_as_it_comes(make):
     assert sensing.imu_received == 1
 
 
-def test_an_imu_whose_time_goes_back_forgets_what_is_later(make):
+def test_an_imu_whose_time_goes_back_drops_later_messages(make):
     sensing = make()
     state(sensing, 0.0)
     state(sensing, 0.01)
@@ -418,7 +418,7 @@ def test_in_lockstep_an_imu_of_before_time_went_back_keeps_none_of_the_later_one
     assert sensing.waiting == []
 
 
-def test_orientation_is_passed_on_unless_the_message_says_that_it_has_none(make):
+def test_orientation_is_used_unless_the_message_marks_it_as_absent(make):
     sensing = make()
     imu(sensing, 0.0, orientation=(0.0, 0.6, 0.0, 0.8))
     imu(sensing, 0.01, orientation=None)
@@ -459,15 +459,15 @@ def test_no_more_of_the_imu_waits_than_for_ten_seconds(make):
     assert (sensing.waiting[0][0], sensing.waiting[-1][0]) == (1e-3, 20.0)
 
 
-@pytest.mark.parametrize('what', ['omega', 'force', 'orientation'])
-def test_an_imu_with_a_number_that_is_none_is_refused(make, quantity):
+@pytest.mark.parametrize('quantity', ['omega', 'force', 'orientation'])
+def test_an_imu_with_a_number_that_is_none_is_rejected(make, quantity):
     sensing = make()
     imu(sensing, 0.1, **{quantity: (0.0, np.nan, 0.0, 1.0)[: 4 if quantity == 'orientation' else 3]})
     assert sensing.rejections.counts == {'not finite': 1}
 
 
-@pytest.mark.parametrize('what', ['omega', 'force'])
-def test_an_imu_beyond_any_machine_is_refused(make, quantity):
+@pytest.mark.parametrize('quantity', ['omega', 'force'])
+def test_an_imu_beyond_any_machine_is_rejected(make, quantity):
     sensing = make()
     for value in (LARGEST_MEASURED, -LARGEST_MEASURED):
         imu(sensing, 0.1, **{quantity: (0.0, value, 0.0)})
@@ -478,8 +478,8 @@ def test_an_imu_beyond_any_machine_is_refused(make, quantity):
     assert len(sensing.node.warnings) == 2
 
 
-@pytest.mark.parametrize('what', ['angular_velocity', 'linear_acceleration'])
-def test_an_imu_that_does_not_measure_what_is_needed_is_refused(make, quantity):
+@pytest.mark.parametrize('quantity', ['angular_velocity', 'linear_acceleration'])
+def test_an_imu_without_a_needed_quantity_is_rejected(make, quantity):
     sensing, msg = make(), imu_message(0.0)
     getattr(msg, f'{quantity}_covariance')[0] = -1.0
     sensing.node.receive('imu', msg)
@@ -498,7 +498,7 @@ def test_an_orientation_is_a_unit_quaternion_within_a_hundredth(make):
 
 
 @pytest.mark.parametrize('simulated', [False, True])
-def test_silence_counts_in_wall_time_and_longer_where_time_is_simulated(make, monkeypatch, simulated):
+def test_timeouts_count_in_wall_time_and_are_longer_in_simulated_time(make, monkeypatch, simulated):
     now = [1000.0]
     monkeypatch.setattr(rooms, 'time', SimpleNamespace(monotonic=lambda: now[0]))
     sensing = make(simulated=simulated, state_timeout=0.5, imu_timeout=0.02)
@@ -587,7 +587,7 @@ def test_a_payload_that_nobody_gave_is_named_and_a_warning_on_a_real_machine(mak
     assert make(simulated=simulated, payload=0.0).payload_health().text == '0 kg'
 
 
-def test_results_are_trusted_only_of_a_settled_monitor_with_what_it_needs(make):
+def test_only_a_settled_monitor_with_its_inputs_is_trusted(make):
     sensing = make()
     state(sensing, 0.0)
     assert sensing.trustworthy

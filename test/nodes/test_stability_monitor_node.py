@@ -126,7 +126,7 @@ def test_admissible_reactions_and_the_friction_use_of_every_wheel_are_published(
     assert not make_monitor(measures=['zmp']).reports.uses
 
 
-def test_nothing_is_said_before_the_filters_have_settled(make_monitor):
+def test_nothing_is_published_before_the_filters_have_settled(make_monitor):
     node = make_monitor(settling=0.3)
     keep_still(node, 0.2)
     assert node.reports.margins['zmp'].publisher.messages == []
@@ -144,7 +144,7 @@ def test_nothing_is_said_before_the_filters_have_settled(make_monitor):
         (('swing_joint', 'boom_joint', 'boom_joint'), (0.0, 0.5, -1.0), 'wrong size'),
     ],
 )
-def test_joint_states_that_make_no_sense_are_refused_and_counted(make_monitor, names, positions, kind):
+def test_implausible_joint_states_are_rejected_and_counted(make_monitor, names, positions, kind):
     node = make_monitor()
     keep_still(node)
     before = node.sensing.received
@@ -164,14 +164,14 @@ def test_joint_states_that_make_no_sense_are_refused_and_counted(make_monitor, n
         ({'orientation': (0.0, 0.0, 0.0, 0.0)}, 'not a rotation'),
     ],
 )
-def test_imu_messages_that_make_no_sense_are_refused(make_monitor, fields, kind):
+def test_implausible_imu_messages_are_rejected(make_monitor, fields, kind):
     node = make_monitor()
     node.receive('imu', imu_message(0.0, **fields))
     assert node.sensing.rejections.counts[kind] == 1
     assert node.sensing.imu_received == 0
 
 
-def test_payload_changes_the_margins_and_a_wrong_one_is_refused(make_monitor, machine):
+def test_payload_changes_the_margins_and_a_wrong_one_is_rejected(make_monitor, machine):
     node = make_monitor()
     keep_still(node)
     loaded = node.reports.margins['net_moment'].publisher.last.data
@@ -206,7 +206,7 @@ def test_a_posture_that_overturns_is_an_error_with_its_edge(make_monitor):
     assert levels(node)['allowance'] == WARN
 
 
-def test_silence_is_said_and_ends_the_margins(make_monitor):
+def test_a_timeout_is_reported_and_ends_the_margins(make_monitor):
     node = make_monitor(state_timeout=9.0)
     keep_still(node)
     assert levels(node)['joint_states'] == OK
@@ -224,7 +224,7 @@ def test_margins_and_allowances_come_once_in_their_periods(make_monitor):
         assert len(out.messages) == pytest.approx(5, abs=1)
 
 
-def test_the_timer_reports_a_machine_that_is_silent(make_monitor, context):
+def test_the_timer_reports_a_timeout_of_the_machine(make_monitor, context):
     node = make_monitor()
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
@@ -320,7 +320,7 @@ def test_a_payload_beyond_the_allowance_is_a_warning_with_its_unit(make_monitor)
     assert levels(node)['allowance'] == WARN
 
 
-def test_silence_withdraws_the_last_margins_once(make_monitor):
+def test_a_timeout_withdraws_the_last_margins_once(make_monitor):
     node = make_monitor(state_timeout=9.0)
     node.check_timeouts()
     margin, payload = node.reports.margins['zmp'].publisher, node.allowance_out['payload']
@@ -406,7 +406,7 @@ def test_a_required_imu_that_is_missing_is_an_error(make_monitor):
     assert levels(node)['imu'] == ERROR
 
 
-def test_a_base_whose_motion_nobody_measures_is_said_and_what_it_costs(make_monitor):
+def test_a_base_without_measured_motion_is_reported_with_its_effect_on_the_margins(make_monitor):
     node = make_monitor()
     keep_still(node)
     status = said(node, 'imu')
@@ -418,7 +418,7 @@ def test_a_base_whose_motion_nobody_measures_is_said_and_what_it_costs(make_moni
     assert values_of(said(node, 'imu'))['base motion'] == 'measured'
 
 
-def test_an_imu_whose_stamp_stands_still_is_a_warning_as_the_base_is_predicted(make_monitor):
+def test_an_imu_with_a_constant_stamp_is_a_warning_as_the_base_is_predicted(make_monitor):
     node = make_monitor()
     for k in range(60):
         node.receive('imu', imu_message(min(0.01 * k, 0.3)))
@@ -460,7 +460,7 @@ def test_time_that_goes_back_starts_the_filters_again(make_monitor):
     assert not node.sensing.monitor.settled
 
 
-def test_joint_states_that_were_overtaken_are_refused_and_the_monitor_goes_on(make_monitor):
+def test_joint_states_that_were_overtaken_are_rejected_and_the_monitor_continues(make_monitor):
     node = make_monitor()
     for k in range(60):
         node.receive('imu', imu_message(0.01 * k, (0.005, 0.0, 0.0)))
@@ -481,7 +481,7 @@ def test_joint_states_that_were_overtaken_are_refused_and_the_monitor_goes_on(ma
     'wrong',
     [{'measures': ['beauty']}, {'imu_position': [0.0, 1.0]}, {'payload': 7000.0}, {'swing_joint': 'none'}],
 )
-def test_parameters_that_do_not_fit_are_refused(make_monitor, wrong):
+def test_parameters_that_do_not_fit_are_rejected(make_monitor, wrong):
     with pytest.raises((ParameterError, ValueError, KeyError)):
         make_monitor(**wrong)
 

@@ -236,7 +236,7 @@ def test_a_team_that_object_node_has_stopped_gets_no_commands(make: Any) -> None
     assert node.end_reason.startswith('object_node has stopped the team')
 
 
-def test_robots_that_do_not_stand_at_their_start_get_no_commands(make: Any) -> None:
+def test_robots_away_from_their_start_get_no_commands(make: Any) -> None:
     node = make()
     robots = Robots(node)
     away = robots.state.robots[1].q.copy()
@@ -315,7 +315,7 @@ def test_the_squeeze_can_be_set_at_rest(make: Any) -> None:
     assert (forces[0, 0] - forces[1, 0]) / 2.0 == pytest.approx(8.0, rel=1e-3)
 
 
-def test_time_that_goes_back_begins_the_path_again(make: Any) -> None:
+def test_time_that_goes_back_starts_the_path_again(make: Any) -> None:
     node = make(**LINE)
     robots = Robots(node)
     start = robots.state
@@ -326,7 +326,7 @@ def test_time_that_goes_back_begins_the_path_again(make: Any) -> None:
     assert not node.end_reason
 
 
-def test_states_that_are_no_numbers_are_refused_and_counted(make: Any) -> None:
+def test_states_that_are_no_numbers_are_rejected_and_counted(make: Any) -> None:
     node = make()
     msg = JointState(name=list(node.links[0].holder.joints), position=[float('nan')] * 5, velocity=[0.0] * 5)
     node.receive(f'{node.links[0].name}/joint_states', msg)
@@ -362,7 +362,7 @@ def test_the_end_of_the_run_is_no_loss_of_partners(make: Any, monkeypatch: Any) 
         ({'reserve.lift': 300.0, **LINE}, 'expected a posture that can be held at rest, found none'),
     ],
 )
-def test_what_cannot_be_carried_is_refused_at_the_start(make: Any, parameters: Any, text: str) -> None:
+def test_an_object_that_cannot_be_carried_is_rejected_at_the_start(make: Any, parameters: Any, text: str) -> None:
     with pytest.raises(ParameterError, match=text):
         make(**parameters)
 

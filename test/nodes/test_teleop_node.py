@@ -27,7 +27,7 @@ def volts(box) -> list[list[float]]:
     return [list(msg.data) for msg in box]
 
 
-def test_gamepad_to_valves_and_back_to_neutral_when_it_falls_silent(start_node, tester):
+def test_a_gamepad_drives_valves_and_its_timeout_leads_to_neutral(start_node, tester):
     commands = tester.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
     health = tester.listen('diagnostic_msgs/msg/DiagnosticArray', '/diagnostics')
     gamepad = tester.speak('sensor_msgs/msg/Joy', 'joy', 10)
@@ -131,7 +131,7 @@ def test_keys_in_a_terminal_move_a_valve(tester):
         os.close(terminal)
 
 
-def test_teleop_without_a_terminal_says_so():
+def test_teleop_without_a_terminal_prints_the_reason():
     import subprocess
 
     command = [sys.executable, '-m', 'dyn_nodes.cli', 'teleop']

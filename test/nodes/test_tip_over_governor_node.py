@@ -86,7 +86,7 @@ def level(node):
 
 
 @pytest.mark.parametrize('machine', ['excavator', 'log_loader_linkage'])
-def test_a_machine_whose_actuators_move_closed_loops_is_refused_in_one_line(make_governor, machine):
+def test_a_machine_whose_actuators_move_closed_loops_is_rejected_in_one_line(make_governor, machine):
     with pytest.raises(ParameterError, match=r'expected no constraints, found boom_pin, '):
         make_governor(machine=machine)
 
@@ -113,7 +113,7 @@ def test_a_planar_machine_is_governed_as_one_in_space(make_governor):
     assert np.mean([push(node, BACK[:2], 1)[1] for _ in range(20)]) > 0.15 * BACK[1]
 
 
-def test_near_the_limit_what_leads_on_is_held_and_what_leads_back_passes(make_governor):
+def test_near_the_limit_commands_towards_it_are_held_and_those_away_from_it_pass(make_governor):
     node = make_governor(mass_error=0.0, payload_error=0.0, delay=0.0, reserve=0.12, least=0.03)
     keep_still(node, FAR)
     held = push(node, OUT)
@@ -128,7 +128,7 @@ def test_near_the_limit_what_leads_on_is_held_and_what_leads_back_passes(make_go
     assert np.mean(outputs) > 0.15 * BACK[1]
 
 
-def test_where_a_wheel_has_lifted_it_moves_by_itself_only_if_asked_to_and_says_so(make_governor):
+def test_where_a_wheel_has_lifted_it_moves_by_itself_only_if_asked_to_and_reports_it(make_governor):
     for bring_down in (False, True):
         node = make_governor(bring_down=bring_down, payload=6000.0)
         keep_still(node, [0.0, 0.6, -0.9])
@@ -148,7 +148,7 @@ def test_where_a_wheel_has_lifted_it_moves_by_itself_only_if_asked_to_and_says_s
 
 
 @pytest.mark.parametrize('tilt', [0.0, 0.1])
-def test_on_ground_that_is_no_ground_nothing_is_let_through_and_the_status_says_why(make_governor, tilt):
+def test_on_impossible_ground_nothing_passes_and_the_status_has_the_reason(make_governor, tilt):
     """The plane that a broken IMU or an overturned machine leads to: above the wheels."""
     node = make_governor(payload=0.0)
     keep_still(node, CLOSE)
@@ -163,7 +163,7 @@ def test_on_ground_that_is_no_ground_nothing_is_let_through_and_the_status_says_
 
 
 @pytest.mark.parametrize('data', [[1.0], [1.0, np.nan, 0.0], [1.0, 0.0, 99.0]])
-def test_commands_that_make_no_sense_are_refused(make_governor, data):
+def test_invalid_commands_are_rejected(make_governor, data):
     node = make_governor()
     keep_still(node, CLOSE)
     node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=data))
@@ -178,7 +178,7 @@ def test_without_joint_states_the_valves_stay_at_neutral(make_governor):
     assert level(node)[0] == ERROR
 
 
-def test_stale_joint_states_and_silent_levers_lead_to_neutral(make_governor):
+def test_stale_joint_states_and_a_timeout_of_levers_lead_to_neutral(make_governor):
     node = make_governor(payload=0.0)
     keep_still(node, CLOSE)
     node.decided_at = node.sensing.stamp / NANO - 0.1
@@ -190,7 +190,7 @@ def test_stale_joint_states_and_silent_levers_lead_to_neutral(make_governor):
     assert level(node)[0] == ERROR
 
 
-def test_joint_states_whose_stamp_stands_still_are_no_news_of_the_machine(make_governor):
+def test_joint_states_with_a_constant_stamp_count_as_missing(make_governor):
     """A driver that repeats its last message: levers that are let go would reach no valve."""
     node = make_governor(payload=0.0)
     keep_still(node, CLOSE)
@@ -215,7 +215,7 @@ def imu_at(time_, pitch=0.0):
     return imu
 
 
-def test_an_imu_that_goes_takes_the_slope_with_it_and_nothing_passes_until_it_is_back(make_governor):
+def test_without_the_imu_the_slope_is_unknown_and_nothing_passes_until_it_is_back(make_governor):
     """Level ground instead of a slope of 5 degrees would certify what takes more than the whole reserve."""
     node = make_governor(payload=0.0)
 
@@ -250,7 +250,7 @@ def stale_states(node):
 
 
 @pytest.mark.parametrize('gap', [stopped_levers, stale_states])
-def test_a_machine_does_not_begin_to_move_by_itself_after_a_gap_while_a_lever_is_out(make_governor, gap):
+def test_after_a_gap_a_machine_does_not_start_to_move_while_a_lever_is_deflected(make_governor, gap):
     node = make_governor(payload=0.0)
     keep_still(node, CLOSE)
     assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
@@ -274,7 +274,7 @@ def test_without_neutral_first_a_busy_computer_stops_no_task(make_governor, gap)
 
 
 @pytest.mark.parametrize('early', [True, False])
-def test_a_lever_that_is_out_at_the_begin_waits_for_neutral(make_governor, early):
+def test_a_lever_that_is_deflected_at_the_start_waits_for_neutral(make_governor, early):
     """Whether its first command comes before the machine is known or long after."""
     node = make_governor(fresh=True, payload=0.0)
     if early:
@@ -296,7 +296,7 @@ def test_the_default_of_a_message_is_no_orientation(make_governor):
     assert node.sensing.monitor.up == pytest.approx(up, abs=1e-3)
 
 
-def test_joint_states_that_are_late_end_what_was_certified(make_governor, monkeypatch):
+def test_late_joint_states_end_the_certificate(make_governor, monkeypatch):
     """Outputs that stay for a fifth of a second while nothing is known lift a wheel in one of 200 stops."""
     node = make_governor(payload=0.0, lateness=0.04, state_timeout=0.2, command_timeout=0.2)
     now = [1000.0]
@@ -388,7 +388,7 @@ def test_after_late_joint_states_it_decides_at_once_on_levers_that_come_seldom(m
     assert driven.go_on(0.08)[-1] == pytest.approx(-3.0)
 
 
-@pytest.mark.parametrize('looks', [True, False])
+@pytest.mark.parametrize('watched', [True, False])
 @pytest.mark.parametrize('one_by_one', [True, False])
 def test_the_time_of_late_joint_states_passes_once_in_the_prediction(make_governor, monkeypatch, one_by_one, watched):
     """Whether they are lost or come one after another; whether outputs were led on meanwhile or in the end."""
@@ -532,7 +532,7 @@ def test_a_declared_simulation_carries_the_payload_of_the_machine_file(make_gove
     assert node.stops.payload_bounds is None
 
 
-def test_in_lockstep_a_command_keeps_its_instant_after_one_was_refused(make_governor):
+def test_in_lockstep_a_command_keeps_its_instant_after_one_was_rejected(make_governor):
     node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.01, command_period=0.01)
 
     def send(k, volts):
@@ -682,7 +682,7 @@ def test_the_part_let_through_is_published_and_shown(make_governor):
     assert f'({100 * node.verdict.scale:.0f} %)' in level(node)[1]
 
 
-def test_it_begins_at_neutral_and_waits_for_commands(make_governor):
+def test_it_starts_at_neutral_and_waits_for_commands(make_governor):
     node = make_governor()
     assert not node.governor.output.any()
     assert (node.received, node.sent) == (0, 0)
@@ -692,7 +692,7 @@ def test_it_begins_at_neutral_and_waits_for_commands(make_governor):
     assert node.commands_out.messages == []
 
 
-def test_the_way_to_neutral_keeps_the_rate_however_often_it_looks(make_governor):
+def test_the_way_to_neutral_keeps_the_rate_at_any_check_period(make_governor):
     node = make_governor(payload=0.0, command_timeout=0.02, rate=10.0)
     keep_still(node, CLOSE)
     node.governor.output = np.array([-3.0, 2.0, 0.05])
@@ -704,7 +704,7 @@ def test_the_way_to_neutral_keeps_the_rate_however_often_it_looks(make_governor)
     assert 'no valve_commands_in for 0.02 s' in level(node)[1]
 
 
-def test_after_silence_the_first_command_counts_from_the_outputs_before_it(make_governor, monkeypatch):
+def test_after_a_timeout_the_first_command_counts_from_the_outputs_before_it(make_governor, monkeypatch):
     node, now = make_governor(payload=0.0, command_period=0.02, neutral_first=False), [time.monotonic()]
     monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
     keep_still(node, CLOSE)
@@ -764,7 +764,7 @@ def test_before_the_filters_have_settled_the_valves_stay_at_neutral(make_governo
     assert level(node) == (ERROR, 'nothing certain is known of the machine: valves at neutral')
 
 
-def test_in_lockstep_what_is_held_back_is_shown_at_the_simulated_time(make_governor):
+def test_in_lockstep_held_commands_are_shown_at_the_simulated_time(make_governor):
     node = make_governor(mode='lockstep', exchange_period=0.01, command_period=0.01)
     for k in range(40):
         node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=OUT))
@@ -778,7 +778,7 @@ def test_in_lockstep_what_is_held_back_is_shown_at_the_simulated_time(make_gover
     assert node.diagnostics.publisher.last.header.stamp == stamp_of(0.39)
 
 
-def test_a_spinning_governor_goes_to_neutral_when_its_levers_are_silent(make_governor, context):
+def test_a_spinning_governor_goes_to_neutral_when_its_levers_time_out(make_governor, context):
     node = make_governor(payload=0.0, state_timeout=10.0, command_timeout=0.2)
     keep_still(node, CLOSE)
     push(node, [-3.0, 0.0, 0.0])
@@ -798,7 +798,7 @@ def test_in_lockstep_no_part_that_is_let_through_is_lost(make_governor, mode, hi
     assert make_governor(mode=mode).scale_out.qos_profile.history == history
 
 
-def test_electric_motors_are_refused_by_name_before_anything_is_compiled(make_node):
+def test_electric_motors_are_rejected_by_name_before_anything_is_compiled(make_node):
     with pytest.raises(ParameterError, match='expected hydraulic actuators, found front_motor, left_motor') as error:
         make_node(TipOverGovernorNode, machine='agv_omni', config='agv_omni_motors')
     assert '\n' not in str(error.value)
@@ -907,7 +907,7 @@ def test_efforts_wait_for_no_neutral_but_for_the_machine(make_governor):
         (lambda: JointState(name=ARM, position=[0.0] * 3), 'expected efforts, found positions or velocities'),
     ],
 )
-def test_efforts_that_make_no_sense_are_refused(make_governor, message_of, reason):
+def test_invalid_efforts_are_rejected(make_governor, message_of, reason):
     node = make_governor(output='joint_command', payload=0.0)
     keep_still(node, CLOSE)
     before = len(node.commands_out.messages)
@@ -916,7 +916,7 @@ def test_efforts_that_make_no_sense_are_refused(make_governor, message_of, reaso
     assert reason in node.rejections.last
 
 
-def test_silent_efforts_are_followed_by_those_that_carry_the_weight(make_governor):
+def test_after_a_timeout_efforts_carry_the_weight(make_governor):
     node = make_governor(output='joint_command', payload=1000.0, command_timeout=0.05)
     keep_still(node, CLOSE)
     held = weight_of(node)
@@ -955,7 +955,7 @@ class Arm:
         return float(np.abs(self.plant.velocities).max())
 
 
-def test_an_arm_whose_controller_has_gone_is_braked_and_stays_by_what_is_measured(make_governor):
+def test_an_arm_without_a_controller_is_braked_and_held_by_measurements(make_governor):
     """A model alone carries no weight: the arm would fall, ever faster."""
     node = make_governor(output='joint_command', payload=1000.0, neutral_first=False)
     arm = Arm(node, 1050.0)
@@ -1002,7 +1002,7 @@ def test_efforts_do_not_move_functions_by_themselves(make_governor):
         make_governor(output='joint_command', bring_down=True)
 
 
-def test_a_joint_that_is_not_driven_is_refused_by_name(make_governor):
+def test_a_joint_that_is_not_driven_is_rejected_by_name(make_governor):
     with pytest.raises(ParameterError, match="'joints': expected all of swing_joint, boom_joint, stick_joint in some"):
         make_governor(output='joint_command', joints=['boom_joint', 'elbow'])
 

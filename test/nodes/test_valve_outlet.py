@@ -77,7 +77,7 @@ def test_a_governor_that_listens_elsewhere_keeps_volts_from_the_valves_until_the
     assert (remapped.topic, remapped.blocked) == ('/levers', '')
 
 
-def test_volts_for_a_machine_in_a_namespace_go_to_its_own_governor(make, tester):
+def test_volts_for_a_machine_in_a_namespace_go_to_its_governor(make, tester):
     take_levers(make('governor_of_a'))
     node = make('teleop', '', 'valve_commands:=/crane_b/valve_commands')
     tester.until(lambda: node.count_subscribers('/valve_commands_in'))

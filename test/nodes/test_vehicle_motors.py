@@ -64,7 +64,7 @@ def test_the_wheels_of_the_controller_carry_their_rotors(make: Callable[..., Any
         assert wheel.axial_inertia - bare.axial_inertia == pytest.approx(20.0**2 * 1e-5)
 
 
-def test_a_vehicle_with_a_wheel_without_a_motor_is_refused(make: Callable[..., Any]) -> None:
+def test_a_vehicle_with_a_wheel_without_a_motor_is_rejected(make: Callable[..., Any]) -> None:
     node = make()
     node.machine = replace(node.machine, actuators=node.machine.actuators[:2])
     with pytest.raises(NoVehicleError, match='found otherwise: right_drive'):

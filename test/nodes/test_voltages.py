@@ -42,7 +42,7 @@ def test_volts_without_label_or_with_the_names_are_used(names):
     ],
     ids=['the only one is another', 'another order', 'fewer names than values', 'more names', 'a name that is empty'],
 )
-def test_volts_with_another_label_are_refused_whatever_its_number_of_names(label, names):
+def test_volts_with_another_label_are_rejected_whatever_its_number_of_names(label, names):
     with pytest.raises(RejectedError, match='expected volts of boom') as caught:
         checked(labelled(label, [1.0] * len(names)), names)
     assert caught.value.kind == 'other actuators'

@@ -107,7 +107,7 @@ def test_a_payload_that_is_no_longer_observed_is_the_rated_one_at_once(weighed):
         (-9000.0, 15000.0, RATED, 6120.0),
     ],
 )
-def test_what_was_weighed_badly_widens_what_the_rated_payload_allows_for(weighed, lower, upper, payload, most):
+def test_an_uncertain_estimate_widens_the_bounds_of_the_rated_payload(weighed, lower, upper, payload, most):
     weighed.take(interval(3.0, lower, upper, 0))
     assert updated(weighed, 3.1) == (payload, (0.0, most))
     assert not weighed.observed
@@ -127,7 +127,7 @@ def test_an_interval_counts_for_a_time_and_not_when_time_went_back(weighed, now,
         *((1.0, 2.0, np.nan), (1.0, 2.0, 0.5)),
     ],
 )
-def test_what_is_no_interval_is_refused_in_one_line(weighed, values):
+def test_malformed_intervals_are_rejected_in_one_line(weighed, values):
     weighed.take(interval(3.0, 2900.0, 3100.0, 1))
     weighed.take(interval(3.1, *values))
     assert updated(weighed, 3.1)[0] == 3000.0
@@ -135,7 +135,7 @@ def test_what_is_no_interval_is_refused_in_one_line(weighed, values):
     assert '\n' not in weighed.node.said
 
 
-def test_an_interval_of_no_instant_is_refused(weighed):
+def test_an_interval_of_no_instant_is_rejected(weighed):
     weighed.take(labelled_array(('lower', 'upper', 'observed'), (2900.0, 3100.0, 1.0)))
     assert updated(weighed, 0.0) == RATED_HOLDS
     assert 'expected the instant' in weighed.node.said

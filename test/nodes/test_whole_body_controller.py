@@ -125,7 +125,7 @@ def test_the_base_follows_a_hand_beyond_the_reach_of_its_arm(make):
     assert [len(part) for part in (node.commands_out.last.effort, node.commands_out.last.position)] == [5, 0]
 
 
-def test_a_velocity_of_the_hand_is_kept_until_it_falls_silent(make):
+def test_a_velocity_of_the_hand_is_kept_until_it_times_out(make):
     node = make()
     vehicle = Vehicle(node.machine)
     drive(node, vehicle, 0.0, 0.1)
@@ -153,7 +153,7 @@ def test_a_velocity_of_the_hand_is_kept_until_it_falls_silent(make):
         ({'machine': 'arm_a6', 'link': ''}, 'effort: expected a vehicle whose wheels roll by constraint'),
     ],
 )
-def test_efforts_are_refused_where_the_base_cannot_follow(make, parameters, said):
+def test_efforts_are_rejected_where_the_base_cannot_follow(make, parameters, said):
     with pytest.raises(ParameterError, match=said):
         make(**parameters)
 

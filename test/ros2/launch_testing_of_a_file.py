@@ -57,7 +57,7 @@ class TestWhileItRuns(unittest.TestCase):
             self.assertLess(time.monotonic(), end, text)
             self.executor.spin_once(timeout_sec=0.1)
 
-    def test_time_goes_on_and_every_node_is_there(self) -> None:
+    def test_time_continues_and_every_node_is_there(self) -> None:
         stamps: list[float] = []
         kind = message('sensor_msgs/msg/JointState')
 

@@ -147,7 +147,7 @@ print(json.dumps([loaded, [node.__file__ for node in nodes if not callable(node.
     assert location.startswith(str(install))
 
 
-def test_an_installed_program_looks_into_the_share_of_the_workspace(
+def test_an_installed_program_reads_the_share_of_the_workspace(
     install: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
     words = [str(install / 'lib/dyn_nodes/teleop_node'), '--ros-args', '-p', 'machine:=nowhere']
@@ -191,7 +191,7 @@ def test_package_xml_is_valid() -> None:
     assert version.group(1) == parsed.version
 
 
-def test_package_xml_names_what_the_code_imports() -> None:
+def test_package_xml_names_the_imports_of_the_code() -> None:
     package = pytest.importorskip('catkin_pkg.package')
     named = {depend.name for depend in package.parse_package(str(ROOT / 'package.xml')).exec_depends}
     imported: set[str] = set()
@@ -225,7 +225,7 @@ def test_package_xml_names_the_packages_of_the_launch_files() -> None:
     assert started - {'dyn_nodes'} <= named
 
 
-def test_scripts_go_where_ros2_run_looks() -> None:
+def test_scripts_are_installed_for_ros2_run() -> None:
     text = (ROOT / 'setup.cfg').read_text()
     assert 'script_dir=$base/lib/dyn_nodes' in text
     assert 'install_scripts=$base/lib/dyn_nodes' in text

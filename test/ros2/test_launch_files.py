@@ -74,7 +74,7 @@ def test_programs_of_the_file_are_installed() -> None:
         ('<robot/>', 'expected <launch>'),
     ],
 )
-def test_what_humble_would_refuse_is_found(text: str, problem: str, tmp_path: Path) -> None:
+def test_problems_on_humble_are_detected(text: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / 'a.launch.xml'
     path.write_text(text)
     assert any(problem in line for line in problems(path)), problems(path)
@@ -90,7 +90,7 @@ def test_every_argument_is_described(path: Path) -> None:
 
 
 @pytest.mark.parametrize('path', MACHINES, ids=[path.name for path in MACHINES])
-def test_show_args_tells_the_promised_arguments(path: Path) -> None:
+def test_show_args_lists_the_documented_arguments(path: Path) -> None:
     words = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', str(path), '--show-args']
     run = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, env={**os.environ})
     assert run.returncode == 0, run.stderr
@@ -109,7 +109,7 @@ def test_ros_follows_every_include_to_show_its_arguments() -> None:
         assert (ROOT / 'launch' / file.removeprefix(start)).is_file(), path.name
 
 
-def test_a_file_that_includes_another_names_only_what_is_different() -> None:
+def test_a_file_that_includes_another_has_only_the_differences() -> None:
     for path in FILES:
         root = ElementTree.parse(path).getroot()
         include = root.find('include')
@@ -185,7 +185,7 @@ def test_frames_and_clock_of_a_namespace_are_its_own(domain: int) -> None:
         context.try_shutdown()
 
 
-def test_a_bad_choice_is_refused_with_the_choices() -> None:
+def test_a_bad_choice_is_rejected_with_the_choices() -> None:
     words = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader', 'mode:=fast']
     run = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode != 0

@@ -120,7 +120,7 @@ def side(domain: int, tmp_path: Path) -> Iterator[Side]:
             process.wait(10.0)
 
 
-def test_a_trajectory_is_followed_within_the_controllers_own_constraints(side: Side) -> None:
+def test_a_trajectory_is_followed_within_the_constraints_of_the_controller(side: Side) -> None:
     manager = side.manager
     start = manager.positions
     side.for_seconds(0.4)

@@ -218,7 +218,7 @@ def test_publishers_are_reliable_and_the_latched_ones_latched(system: System) ->
             assert info.qos_profile.durability == wanted, topic
 
 
-def test_commands_are_heard_by_the_right_node(system: System) -> None:
+def test_commands_reach_the_right_node(system: System) -> None:
     for topic, node in LISTENED.items():
         system.until(lambda topic=topic, node=node: node in system.listeners(topic), f'{topic}: {node} does not listen')
 
@@ -262,7 +262,7 @@ def test_messages_are_sane(system: System) -> None:
     assert 0.0 <= received['/governor/scale'][-1].data <= 1.0
 
 
-def test_a_listener_that_takes_best_effort_hears_joint_states(system: System) -> None:
+def test_a_best_effort_subscription_receives_joint_states(system: System) -> None:
     """As robot_state_publisher does, and every display with the sensor data profile."""
     received: list[Any] = []
     qos = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)

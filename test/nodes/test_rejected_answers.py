@@ -29,7 +29,7 @@ def answer(node, effort, stamp=None):
     node.receive('joint_command', reply)
 
 
-def test_time_goes_on_with_the_joints_held_when_an_effort_is_beyond_its_limit(node):
+def test_time_continues_with_the_joints_held_when_an_effort_is_beyond_its_limit(node):
     start = node.plant.positions.copy()
     for k in range(1, 51):
         answer(node, 150.0)
@@ -42,7 +42,7 @@ def test_time_goes_on_with_the_joints_held_when_an_effort_is_beyond_its_limit(no
     assert not node.pacer.timed_out
 
 
-def test_good_efforts_drive_the_joints_again_after_refused_ones(node):
+def test_good_efforts_drive_the_joints_again_after_rejected_ones(node):
     answer(node, 150.0)
     start = node.plant.positions.copy()
     for _ in range(50):
@@ -52,7 +52,7 @@ def test_good_efforts_drive_the_joints_again_after_refused_ones(node):
 
 
 @pytest.mark.parametrize('effort', [150.0, math.nan])
-def test_a_refused_command_of_another_instant_answers_nothing(node, effort):
+def test_a_rejected_command_of_another_instant_answers_nothing(node, effort):
     answer(node, 0.0)
     for stamp in (0.5 * node.plant.time, 2.0 * node.plant.time):
         answer(node, effort, stamp)

@@ -14,13 +14,13 @@ def rejections():
     return result
 
 
-def test_a_refusal_is_recent_for_its_window(rejections):
+def test_a_rejection_is_recent_for_its_window(rejections):
     assert [rejections.recent(time) for time in (100.0, 104.9, 105.1)] == [True, True, False]
     assert not rejections.recent(101.1, window=1.0)
     assert not Rejections().recent(0.0)
 
 
-def test_after_a_reset_a_refusal_of_before_is_not_recent_and_stays_counted(rejections):
+def test_after_a_reset_an_earlier_rejection_is_not_recent_and_stays_counted(rejections):
     assert not rejections.recent(0.0)
     assert not rejections.recent(99.9)
     assert rejections.values() == {'refused: stamp': '1', 'last refusal': 'refused for its stamp'}
