@@ -1,4 +1,4 @@
-"""Diagnostics of the nodes of actuators."""
+"""Diagnostics of the actuator nodes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dyn_nodes.nodes.follower import FollowerHealth
 
 
 class CommandedNode(Protocol):
-    """The parts of a node of actuators that its statuses show; see its attributes.
+    """The parts of an actuator node that its statuses use.
 
     Attributes:
-        received_at, commanded: when joint states and valve_commands came last, steady clock, s.
+        received_at, commanded: times of the last joint states and valve_commands, steady clock, s.
     """
 
     status: ClassVar[str]
@@ -43,7 +43,7 @@ class CommandedNode(Protocol):
 
     @property
     def source_timeout(self) -> float:
-        """Wall time without the valve_commands of an instant after which their source is given up, s."""
+        """Return the wall-clock timeout of the valve_commands of an instant, s."""
         raise NotImplementedError
 
     def now(self) -> float:
@@ -52,9 +52,9 @@ class CommandedNode(Protocol):
 
 
 class ActuatorHealth(FollowerHealth):
-    """Statuses of the node.
+    """Statuses of an actuator node.
 
-    In lockstep every text is a function of simulated time, but for the reports of silence.
+    In lockstep every text is a function of simulated time, except the reports of timeouts.
     """
 
     node: CommandedNode
@@ -69,13 +69,13 @@ class ActuatorHealth(FollowerHealth):
         return {**statuses, self.node.status: self.actuators}
 
     def states_timed_out(self) -> bool:
-        """Return whether joint states have been coming, and have stopped."""
+        """Return whether joint states were received and have timed out."""
         if self.node.lockstep and self.node.waiting is not None:
-            return False  # it is our own answer that is missing
+            return False  # the dynamics waits for the answer of this node
         return super().states_timed_out()
 
     def commands_timed_out(self) -> bool:
-        """Return whether the commands have to be 0 V, or the exchange stands still for want of a command."""
+        """Return whether valve_commands have timed out: 0 V are used, or the exchange waits for them."""
         node = self.node
         if node.awaits_commands:
             waits = node.waiting is not None and not node.fault and time.monotonic() - node.received_at > self.timeout
@@ -89,7 +89,7 @@ class ActuatorHealth(FollowerHealth):
         return changed
 
     def valve_commands(self) -> Health:
-        """Voltages."""
+        """Return the status `valve_commands`."""
         node = self.node
         health = Health(text='receiving valve_commands', more=self._command_values)
         timeout = node.source_timeout if node.awaits_commands else node.values['command_timeout']
@@ -104,7 +104,7 @@ class ActuatorHealth(FollowerHealth):
         elif self.commands_timed_out():
             health.worse(WARN, f'no valve_commands for {timeout:g} s: {node.neutral}')
         if node.command_rejections.recent(node.now()):
-            rejected = f'refused: {node.command_rejections.last}'
+            rejected = f'rejected: {node.command_rejections.last}'
             health.text = f'{health.text}; {rejected}' if health.level == WARN else health.text
             health.worse(WARN, rejected)
         return health
@@ -115,7 +115,7 @@ class ActuatorHealth(FollowerHealth):
         return {**values, **node.command_rejections.values()}
 
     def actuators(self) -> Health:
-        """What moves the joints: the oil, the motors."""
+        """Return the status of the actuators."""
         node = self.node
         health = Health(more=lambda: {'restarts': str(node.restarts), 'answered': str(node.answered)})
         if node.fault:

@@ -1,4 +1,4 @@
-"""A bag as what the cockpit shows at many instants, by the callbacks with which the cockpit takes live messages."""
+"""Snapshots of the cockpit at many instants of a bag, made by the callbacks for live messages."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from dyn_nodes.viewer.connection import EVENT_SHOWN, Connection
 from dyn_nodes.viewer.snapshot import Snapshot
 
 RATE = 30.0
-"""Instants a second."""
+"""Snapshots per second."""
 MOST = 20_000
-"""Instants that are kept at most; of a longer bag fewer a second."""
+"""Greatest number of snapshots; a longer bag has fewer per second."""
 JOINTS, DESCRIPTION = 'joint_states', 'robot_description'
 EVERY = ('events', DESCRIPTION)
-"""Topics of which every message counts; of the others the newest before an instant does."""
+"""Topics of which every message is used; of the others the newest before an instant."""
 Progress = Callable[[int, int], None]
 
 
@@ -51,15 +51,15 @@ class Replay:
 
     @property
     def duration(self) -> float:
-        """From the first joint states to the last, s."""
+        """Return the time from the first joint states to the last, s."""
         return self.times[-1]
 
     def index(self, time: float) -> int:
-        """Return the place of the last instant that is not after a time, s; the first one for an earlier time."""
+        """Return the index of the last instant that is not after a time, s; 0 for an earlier time."""
         return max(bisect.bisect_right(self.times, time + 1e-9) - 1, 0)
 
     def at(self, time: float) -> Snapshot:
-        """Return what was last known at a time, s."""
+        """Return the last snapshot at a time, s."""
         return self.snapshots[self.index(time)]
 
     def event(self, time: float) -> str:
@@ -89,7 +89,7 @@ class _Topics:
 
 
 class _Recorded(Connection):
-    """Notes the events of a bag with their time."""
+    """Stores the events of a bag with their time."""
 
     def __init__(self, replay: Replay) -> None:
         super().__init__('bag')
@@ -110,13 +110,13 @@ def read_replay(
 
     Args:
         path: bag directory or file.
-        machine: for its wheels and payload; None: wheels are where /tf says that they touch the ground.
-        namespace: of the machine's topics; None: that of the only joint_states.
-        rate: instants a second.
-        progress: gets messages read, and their number.
+        machine: for its wheels and payload; None: /tf has the contact points of the wheels.
+        namespace: of the machine's topics; None: the one of the only joint_states.
+        rate: snapshots per second.
+        progress: called with the messages read and their number.
 
     Raises:
-        BagError: no bag, a damaged one, or none with joint states.
+        BagError: the bag is missing, damaged, or has no joint states.
     """
     with BagReader(path) as reader:
         kinds = {item.topic: item.msgtype for item in reader.connections}
@@ -170,9 +170,9 @@ def read_replay(
 
 
 def _complete_beginning(replay: Replay, longest: float) -> None:
-    """Give the first instant what has come with the second, where that is at most `longest` later, s.
+    """Complete the first instant by the messages of the second, if that is at most `longest` later, s.
 
-    Messages of one instant come one after the other, the joint states first.
+    The messages of one instant arrive one after another, the joint states first.
     """
     if len(replay.times) > 1 and replay.times[1] - replay.times[0] <= longest:
         first, second = replay.snapshots[:2]
@@ -180,7 +180,7 @@ def _complete_beginning(replay: Replay, longest: float) -> None:
 
 
 def _complete_levels(replay: Replay) -> None:
-    """Give the alarm levels to the instants before the first diagnostics, too."""
+    """Set the alarm levels of the instants before the first diagnostics."""
     last = {name: margin.levels for name, margin in replay.snapshots[-1].margins.items()}
     for snapshot in replay.snapshots:
         for name, margin in snapshot.margins.items():
@@ -190,7 +190,7 @@ def _complete_levels(replay: Replay) -> None:
 def _keep(replay: Replay, snapshot: Snapshot, stamp: float, period: float) -> float:
     """Add an instant; return the time at which the next one is due."""
     time = stamp - replay.start
-    if replay.times and time <= replay.times[-1]:  # it was put back: what comes is after it on the time line
+    if replay.times and time <= replay.times[-1]:  # after a reset the time line continues
         time = replay.times[-1] + period
         replay.start = stamp - time
     replay.times.append(time)
@@ -202,7 +202,7 @@ def _keep(replay: Replay, snapshot: Snapshot, stamp: float, period: float) -> fl
 
 
 def stamp_of(data: bytes) -> float:
-    """Return the stamp of a CDR message that begins with a header, s."""
+    """Return the stamp, s, of a CDR message that starts with a header."""
     order = '<' if len(data) > 1 and data[1] & 1 else '>'
     try:
         seconds, nanoseconds = struct.unpack_from(f'{order}iI', data, 4)

@@ -27,15 +27,15 @@ def names_of(frames: Iterable[Frame], kind: str) -> tuple[str, ...]:
 
 
 class MeasurementTopics:
-    """Publishers of what a machine on a bus measures.
+    """Publishers of the measurements of a machine on a bus.
 
     `joint_states` and `imu` are published when each of their signals has a new value, the others with their frame.
 
     Args:
         node: the node.
         mapping: of the bus.
-        receiver: has the values.
-        checks: of the joints, which get what is published, if any.
+        receiver: of the values.
+        checks: receive the published joint states; None: no checks.
     """
 
     def __init__(self, node: Any, mapping: CanMapping, receiver: Receiver, checks: JointChecks | None = None) -> None:
@@ -71,7 +71,7 @@ class MeasurementTopics:
         return {channel.key: (node.create_publisher(kind, topic, qos), kind)}
 
     def take(self, frame: Frame, at: float, stamp: int) -> None:
-        """Publish what a frame has completed, received at a steady time, s; `stamp` of the messages, ns."""
+        """Publish the messages that a frame completes, received at a steady time, s; `stamp` of the messages, ns."""
         new = {channel.key for channel in frame.channels if self.receiver.heard.get(channel.key) == at}
         for wanted, have, publish in self._groups:
             have |= new & wanted
@@ -111,12 +111,12 @@ class MeasurementTopics:
 
 
 class SimulatedMeasurements:
-    """Subscriptions of what a simulated machine publishes.
+    """Subscriptions to the measurements of a simulated machine.
 
     Args:
         node: the node.
         frames: that carry the measurements.
-        timeout: after which a quantity is unknown, s.
+        timeout: of a quantity, s.
     """
 
     def __init__(self, node: Any, frames: Iterable[Frame], timeout: float) -> None:
@@ -139,7 +139,7 @@ class SimulatedMeasurements:
             node.create_subscription(Float64, 'payload', take, QoSProfile(depth=10))
 
     def fresh_values(self, now: float) -> dict[Key, float]:
-        """Return the quantities of the last `timeout`; any thread may ask."""
+        """Return the quantities that have not timed out; any thread may call this."""
         return {
             key: value for key, (value, received_at) in list(self._values.items()) if now - received_at <= self.timeout
         }

@@ -1,9 +1,9 @@
-"""Control of the hand as a ROS node: poses, velocities and paths of the hand in; volts, joint positions or efforts out.
+"""Cartesian controller of a hand: poses, velocities and paths of the hand in; volts, joint positions or efforts out.
 
     dyn-nodes run cartesian_controller_node --ros-args -p machine:=log_loader
 
-Without a target the joints are held. Near singular postures, at the greatest speeds of joints and behind a machine that
-lags the hand is slowed, which `hand_state` and the diagnostics report.
+Without a target the joints are held. The hand is slowed near singular postures, at the speed limits of joints and if
+the machine lags; `hand_state` and the diagnostics report it.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ PARAMETERS = node_parameters('cartesian_controller_node')
 
 
 class CartesianControllerNode(CommandingNode):
-    """Leads a link of a machine by its joints.
+    """Moves a link of a machine along targets by its joints.
 
     Attributes:
-        targets: poses, paths and twists taken.
-        timeouts: timeouts of hand_twist while the hand moved.
+        targets: number of accepted poses, paths and twists.
+        timeouts: number of timeouts of hand_twist while the hand moved.
     """
 
     timeout_action = 'neutral commands'
@@ -89,7 +89,7 @@ class CartesianControllerNode(CommandingNode):
         self.base_received_at, self._lost_base = -math.inf, False
         self._twist_at: float | None = None
         self._published_state = ''
-        self._open = False  # loops of the machine did not close at the last joint states: the target is given up
+        self._open = False  # loops did not close at the last joint states: the target is dropped
         self._create_topics()
         self.health = FollowerHealth(self, ('no command is due', 'neutral commands'))
         self.diagnostics = DiagnosticsPublisher(
@@ -176,7 +176,7 @@ class CartesianControllerNode(CommandingNode):
         self._publish_neutral()
 
     def _read_further(self, msg: Any, stamp: int) -> tuple[bool, Any]:
-        """Return whether a command is due, and measured efforts where valves need them."""
+        """Return whether a command is due, and the measured efforts if valves need them."""
         due = self._due.at(stamp) if self.lockstep else self._due.passed(stamp)
         return due, self.reader.efforts(msg) if due and self.output.takes_efforts else None
 
@@ -193,13 +193,13 @@ class CartesianControllerNode(CommandingNode):
         self._twist_at = None
 
     def _resume(self, further: Any, gap: float) -> None:
-        """After a silence the machine may be anywhere: a target is not taken up again."""
+        """Hold the joints after a timeout; a target is not resumed, as the machine may be anywhere."""
         if self.follower.reference.moving:
-            self.get_logger().warn('joint_states are back: the target is given up, the joints are held')
+            self.get_logger().warn('joint_states are received again: the target is dropped, the joints are held')
         self._hold()
 
     def _check_base(self) -> None:
-        """Hold the joints where nothing says any more where the base is in the world, in which the hand is led."""
+        """Hold the joints if the pose of the base in the world has timed out."""
         if not self.in_world or not self.live or self._base is None:
             return
         if time.monotonic() - self.base_received_at > self.health.timeout:
@@ -208,7 +208,7 @@ class CartesianControllerNode(CommandingNode):
             self._hold()
 
     def _repeat(self) -> None:
-        """The same instant once more. Each period takes exactly one command of volts, and the last one is kept."""
+        """Publish the last command again, except volts, of which each period takes exactly one."""
         if self.lockstep and self.output.every_exchange and self.sent:
             self.commands_out.publish(self.output.message)
 
@@ -227,7 +227,7 @@ class CartesianControllerNode(CommandingNode):
             self._report()
 
     def _command(self, efforts: Any) -> None:
-        """Publish the command of this instant; 0 V where the loops of the machine do not close at measured joints."""
+        """Publish the command of this instant; 0 V if the loops of the machine do not close at measured joints."""
         assert self._state is not None
         try:
             self.output.fill(self.stamp or 0, self.time, self._state, efforts)
@@ -239,7 +239,7 @@ class CartesianControllerNode(CommandingNode):
         self._publish()
 
     def _check_timeout(self) -> None:
-        """Come to rest where no hand_twist has come for too long."""
+        """Stop the hand after a timeout of hand_twist."""
         if self._twist_at is None or self.time - self._twist_at <= self.values['twist_timeout']:
             return
         self._twist_at = None
@@ -253,7 +253,7 @@ class CartesianControllerNode(CommandingNode):
         self.sent += 1
 
     def _publish_neutral(self) -> None:
-        """0 V; or the joints where they were last."""
+        """Publish 0 V, or the last measured positions of the joints."""
         if self.output.fill_neutral(self.stamp or 0, self._state):
             self._publish()
 
@@ -274,7 +274,7 @@ class CartesianControllerNode(CommandingNode):
     # -- targets -----------------------------------------------------------------------------------------------------
 
     def _demand_ready(self, topic: str) -> None:
-        """Raise RejectedError while nothing is known of the machine."""
+        """Raise RejectedError while joint states or the pose of the base are missing."""
         if self._state is None or self.timed_out:
             raise commands.RejectedError('no joint_states', f'{topic}: no joint_states')
         if self._base is None:
@@ -312,7 +312,7 @@ class CartesianControllerNode(CommandingNode):
         self._foresee(topic, end)
 
     def _foresee(self, topic: str, end: HandPose) -> None:
-        """Say at once where the end is out of reach; the hand goes as far as it can. A base that follows reaches it."""
+        """Warn if the end of a path is out of reach for the hand, which then moves as far as possible."""
         reference = self.follower.reference
         if not isinstance(reference, HandReference):
             return
@@ -357,15 +357,15 @@ class CartesianControllerNode(CommandingNode):
     # -- health ------------------------------------------------------------------------------------------------------
 
     def _hand_health(self) -> Health:
-        """The status `hand`: what it does, what slows it, rejected targets."""
+        """Return the status `hand`: its state, the reason of a slowdown, rejected targets."""
         reference = self.follower.reference
         health = Health(text=reference.state, more=self._hand_values)
         if reference.state in (SLOWED, STOPPED):
             health.worse(WARN, f'{reference.state}: {reference.reason}')
         if self.rejections.recent(self.now()):
-            health.worse(WARN, f'refused: {self.rejections.last}')
+            health.worse(WARN, f'rejected: {self.rejections.last}')
         if self._lost_base:
-            health.worse(ERROR, 'no odom: where the base is in the world is not known, the joints are held')
+            health.worse(ERROR, 'no odom: the pose of the base in the world is unknown, the joints are held')
         return health
 
     def _hand_values(self) -> dict[str, str]:

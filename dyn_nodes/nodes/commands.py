@@ -1,4 +1,4 @@
-"""Commands that come in over topics: checked before anything moves, refused with a reason, counted."""
+"""Checks of commands that are received over topics; rejected ones are counted with their reason."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from dyn_nodes.nodes.diagnostics import one_line
 from dyn_nodes.nodes.stamps import NANO
 
 NEUTRAL = 1e-9
-"""Volts within which a valve is at neutral."""
+"""Greatest magnitude of a neutral command, V."""
 
 
 def are_neutral(volts: Array) -> bool:
-    """Return whether all volts (m,) are those of valves at neutral."""
+    """Return whether all volts (m,) are neutral."""
     return bool(np.abs(volts).max(initial=0.0) <= NEUTRAL)
 
 
 class RejectedError(UserError, ValueError):
-    """A command that must not be used; `kind` is what is counted."""
+    """A command that must not be used; `kind` is the category for counting."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(one_line(text))
@@ -32,10 +32,10 @@ class RejectedError(UserError, ValueError):
 
 
 def check_order(before: int, stamp: int, timeout: float) -> None:
-    """Check joint states of a real machine, whose stamp follows that of those before, ns.
+    """Check the order of joint states of a real machine by their stamps and the previous ones, ns.
 
     Raises:
-        RejectedError: they were overtaken on the way, by `timeout` s at most; a clock that was set back goes further.
+        RejectedError: they are older by at most `timeout` s; a greater difference is a clock that was set back.
     """
     late = (before - stamp) / NANO
     if 0.0 < late <= timeout:
@@ -44,10 +44,10 @@ def check_order(before: int, stamp: int, timeout: float) -> None:
 
 
 class Rejections:
-    """How many commands were refused, by kind, and the last reason.
+    """Counts of rejected commands by kind, and the last reason.
 
     Attributes:
-        counts: by kind.  last: text.  last_time: s, None where nothing was refused yet.
+        counts: by kind.  last: text.  last_time: s, None before the first.
     """
 
     def __init__(self) -> None:
@@ -56,16 +56,16 @@ class Rejections:
         self.last_time: float | None = None
 
     def add(self, error: RejectedError, time: float) -> None:
-        """Count a refusal at a time, s."""
+        """Count a rejection at a time, s."""
         self.counts[error.kind] += 1
         self.last, self.last_time = str(error), time
 
     def recent(self, time: float, window: float = 5.0) -> bool:
-        """Return whether something was refused in the last seconds; what is of later was before time went back."""
+        """Return whether a command was rejected within `window` s before a time, s; later ones precede a reset."""
         return self.last_time is not None and 0.0 <= time - self.last_time < window
 
     def values(self) -> dict[str, str]:
-        """Return counts and last reason for diagnostics."""
+        """Return counts and last reason as values of diagnostics."""
         result = {f'refused: {kind}': str(count) for kind, count in sorted(self.counts.items())}
         if self.last:
             result['last refusal'] = self.last
@@ -82,7 +82,7 @@ def _finite(topic: str, quantity: str, names: Sequence[str], values: Array) -> N
 
 
 def _plain_efforts(message: Any, joints: Sequence[str], limits: Array) -> Array | None:
-    """Return the efforts of the usual command: of all joints, in their order, and good. None: look closer."""
+    """Return the efforts of a valid command of all joints in their order; None if it needs further checks."""
     if len(message.position) or len(message.velocity) or tuple(message.name) != tuple(joints):
         return None
     efforts = np.array(message.effort, dtype=np.float64)
@@ -106,12 +106,12 @@ def joint_values(
     Args:
         message: sensor_msgs/JointState with efforts, or with positions and/or velocities.
         joints: names of the machine's joints.
-        limits: (n,) greatest effort of each, inf where none.
+        limits: (n,) greatest effort of each, inf for none.
         topic: for messages.
-        passive: class by name of the joints that nothing drives; they get no command.
+        passive: class by name of the joints without a drive, which get no command.
 
     Returns:
-        ('effort', efforts, nothing) or ('position', positions or NaN, velocities or NaN), each (n,); the efforts of
+        ('effort', efforts, empty) or ('position', positions or NaN, velocities or NaN), each (n,); the efforts of
         passive joints are zero.
 
     Raises:
@@ -165,8 +165,8 @@ def joint_values(
 def voltages(message: Any, actuators: Sequence[str], limits: Array, topic: str = 'valve_commands') -> Array:
     """Check a Float64MultiArray of volts and return it (n,).
 
-    Where the first dimension has a label it has to be the names, comma-separated. Raises RejectedError: wrong size,
-    another label, not finite, or beyond twice a valve's voltage limit (within that it saturates).
+    A label of the first dimension must be the names, comma-separated. Raises RejectedError: wrong size, another label,
+    not finite, or beyond twice a valve's voltage limit (within that it saturates).
     """
     values = np.asarray(message.data, dtype=np.float64)
     if values.shape != (len(actuators),):
@@ -176,7 +176,7 @@ def voltages(message: Any, actuators: Sequence[str], limits: Array, topic: str =
     label = message.layout.dim[0].label if message.layout.dim else ''
     if label and label != ','.join(actuators):
         expected, received = ', '.join(actuators), label.replace(',', ', ')
-        raise RejectedError('other actuators', f'{topic}: expected volts of {expected}, found those of {received}')
+        raise RejectedError('other actuators', f'{topic}: expected volts of {expected}, found volts of {received}')
     if all(
         math.isfinite(value) and abs(value) <= 2.0 * limit for value, limit in zip(values.tolist(), limits.tolist())
     ):

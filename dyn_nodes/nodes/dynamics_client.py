@@ -1,4 +1,4 @@
-"""Requests of the viewer to the dynamics node: pause, step, reset, parameters. Never waits for an answer."""
+"""Asynchronous requests of the viewer to the dynamics node: pause, step, reset, parameters."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ WATCHED = ('slope_roll', 'slope_pitch', 'speed', 'mode')
 
 
 class DynamicsClient:
-    """Asks the dynamics node.
+    """Sends requests to the dynamics node.
 
     Args:
-        node: who asks.
-        target: name of the dynamics node, relative to the asking node's namespace.
-        say: called with a text when something was refused.
+        node: the requesting node.
+        target: name of the dynamics node, relative to the namespace of `node`.
+        say: called with a text when a request was rejected.
 
     Attributes:
-        parameters: as last received.
+        parameters: last received values by name.
     """
 
     def __init__(self, node: Node, target: str, say: Callable[[str], None]) -> None:
@@ -39,11 +39,11 @@ class DynamicsClient:
 
     @property
     def is_there(self) -> bool:
-        """True where the dynamics node offers to be paused."""
+        """Return whether the pause service of the dynamics node is available."""
         return bool(self._pause.service_is_ready())
 
     def run(self, action: str, done: Callable[[], None]) -> None:
-        """Pause, play, step or reset; `done` is called when it has been done."""
+        """Request `pause`, `play`, `step` or `reset`; `done` is called after success."""
         if action in ('pause', 'play'):
             self._call(self._pause, SetBool.Request(data=action == 'pause'), done)
         elif action == 'step':
@@ -53,7 +53,7 @@ class DynamicsClient:
 
     def _call(self, client: Any, request: Any, done: Callable[[], None]) -> None:
         if not client.service_is_ready():
-            self.say(f'{self.target} offers no service {client.srv_name} here')
+            self.say(f'{self.target} offers no service {client.srv_name}')
             return
 
         def answered(future: Any) -> None:
@@ -77,13 +77,13 @@ class DynamicsClient:
         def answered(future: Any) -> None:
             for result in future.result().results if future.result() else ():
                 if not result.successful:
-                    self.say(result.reason or f'{", ".join(values)}: refused')
+                    self.say(result.reason or f'{", ".join(values)}: rejected')
 
         self._set.call_async(SetParameters.Request(parameters=parameters)).add_done_callback(answered)
         self.parameters.update(values)
 
     def ask(self) -> None:
-        """Ask for the parameters, unless an answer is still awaited."""
+        """Request the parameters, unless a response is pending."""
         if not self._get.service_is_ready():
             self._asked = None
             return

@@ -17,7 +17,7 @@ from dyn_nodes.simulation.guards.checks import GREATEST_GAP
 from dyn_nodes.stability.balance import Balance
 
 CONSTRAINTS_PERIOD = 0.5
-"""Simulated time after which the constraints are looked at anew, s."""
+"""Period of the check of constraints in simulated time, s."""
 GREATEST_CONDITION = 1e6
 
 
@@ -30,7 +30,7 @@ class DynamicsHealth:
         levels: alarm levels by measure.
 
     Attributes:
-        fault: text of a fault that ended the run, or ''.
+        fault: text of the fault that ended the run, or ''.
     """
 
     def __init__(self, pacer: Pacer, rejections: Rejections, levels: Mapping[str, Levels]) -> None:
@@ -48,13 +48,13 @@ class DynamicsHealth:
         return statuses | {'constraints': self.constraints} if self.node.plant.constraints is not None else statuses
 
     def timeout_changed(self) -> bool:
-        """Return whether the partner has stopped or resumed its answers or commands since the last call."""
+        """Return whether a timeout of answers or commands has started or ended since the last call."""
         timed_out = self.pacer.timed_out, self.pacer.uncommanded
         changed, self._were_timed_out = timed_out != self._were_timed_out, timed_out
         return changed
 
     def simulation(self) -> Health:
-        """Time and numerical health."""
+        """Return the status `simulation`: time and numerical accuracy."""
         node, pacer = self.node, self.pacer
         health = Health(more=self._simulation_values)
         if not pacer.started:
@@ -92,7 +92,7 @@ class DynamicsHealth:
         return values
 
     def commands(self) -> Health:
-        """Commands used and rejected; a partner that does not answer."""
+        """Return the status `commands`: used and rejected commands, timeouts of the partner."""
         pacer, rejections = self.pacer, self.rejections
         text = 'receiving commands' if self.node.commands else 'no command yet'
         health = Health(text=text, more=rejections.values)
@@ -104,11 +104,11 @@ class DynamicsHealth:
         if pacer.uncommanded:
             health.worse(ERROR, f'no command for {self.node.values["command_timeout"]:g} s: holding the joints')
         if rejections.recent(pacer.now()):
-            health.worse(WARN, f'refused: {rejections.last}')
+            health.worse(WARN, f'rejected: {rejections.last}')
         return health
 
     def constraints(self) -> Health:
-        """Rank, mobility, drift, and whose forces are not unique."""
+        """Return the status `constraints`: rank, mobility, drift, constraints whose forces are not unique."""
         plant = self.node.plant
         assert plant.constraints is not None
         if not 0.0 <= plant.time - self._constraints_at < CONSTRAINTS_PERIOD:
@@ -126,7 +126,7 @@ class DynamicsHealth:
         }
         text = 'all constraint forces are unique'
         if state.indeterminate:
-            text = 'some constraint forces are not unique: those of least norm are reported'
+            text = 'some constraint forces are not unique: the forces of least norm are reported'
         health = Health(text=text, values=values)
         if state.condition > GREATEST_CONDITION:
             health.worse(WARN, 'near a position in which constraints depend on each other: forces grow without bound')
@@ -135,7 +135,7 @@ class DynamicsHealth:
         return health
 
     def stability(self) -> Health:
-        """Every margin against its alarm levels."""
+        """Return the status `stability`: every margin with its alarm levels."""
         balance: Balance | None = self.node.plant.balance()
         if balance is None:
             return Health(text='no wheels to stand on')

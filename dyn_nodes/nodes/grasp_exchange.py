@@ -1,4 +1,4 @@
-"""The hands of the dynamics node: their states and mobility go out, wrenches of what they hold come in."""
+"""Topics of the hands of the dynamics node: states and mobility out, wrenches of the held objects in."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from dyn_nodes.simulation.plant import Plant
 class GraspExchange:
     """Topics of the hands of a machine.
 
-    An instant is answered when there is a wrench for every hand that holds an object in lockstep (`held`). Wrenches on
-    other hands act from the moment they come until the next one, as a force of a person or of a spring would.
+    An instant is answered when the wrenches on all hands that hold an object in lockstep (`held`) were received.
+    Wrenches on other hands act from their receipt until the next one.
 
     Args:
         node: the node.
         plant: the machine.
         held: names of the hands that wait for the wrench of every instant.
         world: frame of the ground plane.
-        answered: called when every wrench of the present instant is here.
-        fixed: names of those that hold the orientation of what they hold, and answer torques, too.
+        answered: called when all wrenches of the present instant were received.
+        fixed: names of the hands with a fixed grasp, which transmit torques.
 
     Raises:
         ParameterError: the machine has no such hand.
@@ -72,19 +72,19 @@ class GraspExchange:
         self._waiting: set[str] = set()
 
     def start_instant(self) -> None:
-        """Publish how the hands move now; wrenches of this instant are waited for from here on."""
+        """Publish the present motion of the hands and wait for the wrenches of this instant."""
         self._waiting = set(self.held)
         self.publish_states()
 
     def publish_states(self) -> None:
-        """Publish how the hands move now."""
+        """Publish the present motion of the hands."""
         now = nanoseconds_of(self.plant.time)
         for name, publisher in self._states.items():
             write_state(self._messages[name], self.plant.hands.state(name), now)
             publisher.publish(self._messages[name])
 
     def publish_mobility(self) -> None:
-        """Publish how the hands answer forces under the efforts of this instant."""
+        """Publish the mobility of the hands under the efforts of this instant."""
         now = nanoseconds_of(self.plant.time)
         for name, publisher in self._mobilities.items():
             if name in self.held or publisher.get_subscription_count():
@@ -113,7 +113,7 @@ class GraspExchange:
         return read
 
     def _is_of_now(self, topic: str, msg: Any) -> bool:
-        """Return whether a wrench answers the present instant. Raises RejectedError: it is of an instant to come."""
+        """Return whether a wrench answers the present instant. Raises RejectedError for a later instant."""
         stamp, now = nanoseconds_of_stamp(msg.header.stamp), nanoseconds_of(self.plant.time)
         if stamp > now:
             text = f'{topic}: expected the stamp of grasp_states, {now / NANO:.6f} s, found {stamp / NANO:.6f} s'

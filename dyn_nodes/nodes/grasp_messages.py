@@ -1,4 +1,4 @@
-"""Hands and what they hold as messages: state and mobility of a hand, the wrench on it."""
+"""Messages of hands: state and mobility of a hand, wrench on it."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ Odometry = message('nav_msgs/msg/Odometry')
 WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
 
 SYMMETRIC = 1e-6
-"""A mobility may be less symmetric or less than positive semidefinite by this part of its greatest number."""
+"""Tolerance of symmetry and positive semidefiniteness of a mobility, relative to its greatest element."""
 PARTS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
-"""Of accelerations, linear above angular, and of wrenches, force above torque."""
+"""Components of accelerations, linear above angular, and of wrenches, force above torque."""
 GREATEST = 1e9
-"""Of a number of a wrench, a position, a velocity or a mobility that is believed, in SI units."""
+"""Greatest accepted number of a wrench, a position, a velocity or a mobility, SI units."""
 
 
 def state_message(world: str, link: str) -> Any:
@@ -36,7 +36,7 @@ def state_message(world: str, link: str) -> Any:
 
 
 def write_state(msg: Any, state: HandState, nanoseconds: int) -> None:
-    """Write a hand's motion at a time into a `state_message`; the twist is in axes of the link, as its type wants."""
+    """Write a hand's motion at a time, ns, into a `state_message`; the twist is in axes of the link."""
     set_stamp(msg, nanoseconds)
     set_vector(msg.pose.pose.position, state.position)
     set_quaternion(msg.pose.pose.orientation, quaternion_of_matrix(state.rotation))
@@ -45,14 +45,14 @@ def write_state(msg: Any, state: HandState, nanoseconds: int) -> None:
 
 
 def mobility_names(size: int) -> tuple[str, ...]:
-    """Return the names of the numbers of a mobility: for `size` 3 of a force alone, for 6 of a wrench."""
+    """Return the names of the elements of a mobility: for a force with `size` 3, for a wrench with 6."""
     parts = PARTS[:size]
     matrix = (f'mobility_{row}{column}' for row in parts for column in parts)
     return (*matrix, *(f'acceleration_{part}' for part in parts))
 
 
 def mobility_message(size: int = 3) -> Any:
-    """Return a Float64MultiArray for a mobility, with the names of its numbers and room for the time."""
+    """Return a Float64MultiArray for a mobility and its time, with the names of its elements."""
     return volts_message(mobility_names(size))
 
 
@@ -74,7 +74,7 @@ def read_mobility(topic: str, msg: Any, size: int = 3) -> tuple[int, HandMobilit
 
 
 def _check_mobility(topic: str, matrix: Array) -> None:
-    """Refuse a hand that would give way against a force, or across it more on one side than on the other."""
+    """Raise RejectedError for a matrix that is not symmetric and positive semidefinite."""
     allowed = SYMMETRIC * float(np.abs(matrix).max(initial=0.0))
     if np.abs(matrix - matrix.T).max(initial=0.0) > allowed or np.linalg.eigvalsh(matrix)[0] < -allowed:
         rows = ', '.join(str([float(f'{value:.4g}') for value in row]) for row in matrix)
@@ -82,7 +82,7 @@ def _check_mobility(topic: str, matrix: Array) -> None:
 
 
 def read_state(topic: str, msg: Any) -> HandState:
-    """Return how a hand moves in the world. Raises RejectedError."""
+    """Return the motion of a hand in the world. Raises RejectedError."""
     p, q, v = msg.pose.pose.position, msg.pose.pose.orientation, msg.twist.twist.linear
     w = msg.twist.twist.angular
     turn = _numbers(topic, (q.x, q.y, q.z, q.w), 4)

@@ -1,4 +1,4 @@
-"""Targets of the hand that come over topics: checked before anything moves."""
+"""Targets of the hand from messages, with their checks."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 PathMaker = Callable[[HandPose], HandPath]
 MOST_POSES = 1000
 SAME = 1e-9
-"""Difference of two poses, m or rad, that is none."""
+"""Difference below which two poses are equal, m or rad."""
 NORM = 1e-3
-"""Difference of a quaternion's norm from 1 that is taken for round-off."""
+"""Tolerance of the norm of a quaternion."""
 
 
 def check_frame(topic: str, frame: str, expected: str) -> None:
-    """Raise RejectedError where a message is in another frame; an empty name is the expected one."""
+    """Raise RejectedError if a message is in another frame; an empty name stands for the expected frame."""
     if frame not in ('', expected):
         raise RejectedError(
             'wrong frame', f'{topic}: header.frame_id: expected {expected!r} or nothing, found {frame!r}'
@@ -33,10 +33,10 @@ def check_frame(topic: str, frame: str, expected: str) -> None:
 
 
 def pose_of(pose: Any, topic: str, field: str = 'pose') -> HandPose:
-    """Return a geometry_msgs/Pose. An orientation of zeros only is no turn, as in a message that was never filled.
+    """Return the pose of a geometry_msgs/Pose. An orientation of zeros, as in an empty message, is the identity.
 
     Raises:
-        RejectedError: a number that is not finite or beyond any machine, a quaternion that is not of norm 1.
+        RejectedError: a number not finite or out of range, a quaternion whose norm is not 1.
     """
     position = np.array([pose.position.x, pose.position.y, pose.position.z], dtype=np.float64)
     turn = pose.orientation
@@ -60,10 +60,10 @@ def pose_of(pose: Any, topic: str, field: str = 'pose') -> HandPose:
 
 
 def twist_of(msg: Any, topic: str, now: float, timeout: float) -> Array:
-    """Return (6,) linear and angular velocity of a geometry_msgs/TwistStamped; a stamp of 0 means now.
+    """Return linear and angular velocity (6,) of a geometry_msgs/TwistStamped; a stamp of 0 means now.
 
     Raises:
-        RejectedError: a number that is not finite or beyond any machine, a stamp that is too old.
+        RejectedError: a number not finite or out of range, a stamp that is too old.
     """
     parts = [getattr(vector, axis) for vector in (msg.twist.linear, msg.twist.angular) for axis in 'xyz']
     if not all(math.isfinite(value) for value in parts):
@@ -81,7 +81,7 @@ def twist_of(msg: Any, topic: str, now: float, timeout: float) -> Array:
 
 
 def within_limits(twist: Array, limits: HandLimits) -> Array:
-    """Return a twist (6,) slowed so that neither its translation nor its turn is faster than the limits."""
+    """Return a twist (6,) scaled so that translation and rotation are within the limits."""
     share = max(
         float(np.linalg.norm(twist[:3])), float(np.linalg.norm(twist[3:])) * limits.per_radian
     ) / limits.speed  # fmt: skip
@@ -89,13 +89,13 @@ def within_limits(twist: Array, limits: HandLimits) -> Array:
 
 
 def path_of(msg: Any, topic: str, frame: str, limits: HandLimits, smooth: bool) -> tuple[PathMaker, HandPose]:
-    """Return what makes the path of a nav_msgs/Path from the pose at its start, and its last pose.
+    """Return a function that makes the path of a nav_msgs/Path from the pose at its start, and its last pose.
 
-    The stamps of its poses give when the hand is there, counted from the stamp of the message; all of them 0: as fast
-    as the limits allow. The way to the first pose takes as long as it needs.
+    The stamps of the poses, relative to the stamp of the message, are their times; if all are 0, the path is as fast as
+    the limits allow. The way to the first pose takes as long as the limits require.
 
     Raises:
-        RejectedError: no poses or too many, another frame, bad numbers, times that do not ascend or are too short.
+        RejectedError: no poses or too many, another frame, invalid numbers, times that do not ascend or are too short.
     """
     check_frame(topic, msg.header.frame_id, frame)
     if not 1 <= len(msg.poses) <= MOST_POSES:

@@ -1,4 +1,4 @@
-"""Measured joint states, sorted and checked, cheaply enough for a thousand a second."""
+"""Reader of measured joint states: sorted by name and checked, fast enough for 1000 messages per second."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ TOPIC = 'joint_states'
 
 
 class JointStateReader:
-    """Takes the joints that a node cares for out of JointState messages, by name, in any order.
+    """Extracts the joints of a node from JointState messages by name, in any order.
 
     Args:
-        joints: n names, in the order of the results. Other joints in a message are passed over.
-        bounds: of these joints; a message beyond them is refused. None: any finite number is taken.
+        joints: n names, in the order of the results. Other joints of a message are ignored.
+        bounds: of these joints; a message beyond them is rejected. None: any finite number is accepted.
     """
 
     def __init__(self, joints: Sequence[str], bounds: Bounds | None = None) -> None:
@@ -34,7 +34,7 @@ class JointStateReader:
         """Return positions and velocities, (n,) each.
 
         Raises:
-            RejectedError: a joint is missing or named twice, a wrong size, a number that is not finite or out of bounds.
+            RejectedError: a joint is missing or named twice, a wrong size, a number not finite or out of bounds.
         """
         if message.name != self._names:
             self._learn(message.name)
@@ -54,7 +54,7 @@ class JointStateReader:
         return self.bounds.low.tolist(), self.bounds.high.tolist()
 
     def _are_plausible(self, positions: Array, velocities: Array) -> bool:
-        """Return whether nothing is to be refused. Of few numbers, a loop is faster than arrays."""
+        """Return whether all values are within the bounds. For few numbers a loop is faster than arrays."""
         for value, low, high in zip(positions.tolist(), self._low, self._high):
             if not low <= value <= high:
                 return False
@@ -62,7 +62,7 @@ class JointStateReader:
         return all(-fastest <= value <= fastest for value in velocities.tolist())
 
     def read_measured(self, message: Any) -> tuple[Array, Array | None]:
-        """Return positions (n,) and, where the message holds them, velocities (n,); a real machine may not measure any.
+        """Return positions (n,) and velocities (n,), the latter None if the message has none.
 
         Raises:
             RejectedError: as `read`.
@@ -78,7 +78,7 @@ class JointStateReader:
         return positions, None
 
     def efforts(self, message: Any) -> Array | None:
-        """Return the measured efforts (n,) of a message that `read` has accepted; None where it holds none.
+        """Return the measured efforts (n,) of a message that `read` has accepted; None if it has none.
 
         Raises:
             RejectedError: a wrong size, a number that is not finite or out of bounds.
@@ -92,7 +92,7 @@ class JointStateReader:
         return efforts
 
     def _learn(self, names: Sequence[str]) -> None:
-        """Find the joints in a new order of names; the next messages will have the same one."""
+        """Store the indices of the joints for a new order of names."""
         self._names = None
         indices = {name: k for k, name in enumerate(names)}
         if len(indices) != len(names):

@@ -20,11 +20,11 @@ def machine_of(urdf: str, config: str) -> Machine:
 
     Args:
         urdf: path of a URDF, or the name of a machine of this package.
-        config: path of the machine YAML, or the name of one of this package; empty: that of the machine's name, or
-            none for a path.
+        config: path of the machine YAML, or the name of one of this package; empty: the name of the machine, or no file
+            for a path.
 
     Raises:
-        ValueError (MachineError among them): with what is wrong, in one line a problem.
+        ValueError (MachineError included): with the faults, one per line.
     """
     if _shared is None:
         return _loaded(urdf, config)
@@ -34,12 +34,12 @@ def machine_of(urdf: str, config: str) -> Machine:
 
 
 _shared: dict[tuple[str, str], Machine] | None = None
-"""Machines of the nodes that are being made in one process; None: each node loads its own."""
+"""Machines of the nodes that are created in one process; None: each node loads its machine."""
 
 
 @contextmanager
 def shared_machines() -> Iterator[None]:
-    """Load each machine once: for nodes that are made together."""
+    """Load each machine once, for nodes that are created together."""
     global _shared
     before, _shared = _shared, {}
     try:
@@ -63,7 +63,7 @@ def _loaded(urdf: str, config: str) -> Machine:
 
 
 def _resource(parameter: str, name: str) -> Path:
-    """Return a file of the package. Raises ValueError that names the parameter."""
+    """Return a file of the package. Raises ValueError with the parameter."""
     try:
         return find_resource(name)
     except FileNotFoundError as error:
@@ -71,13 +71,13 @@ def _resource(parameter: str, name: str) -> Path:
 
 
 def robot_of_team(team: str, robot: str) -> tuple[Machine, tuple[str, ...], tuple[str, ...]]:
-    """Return the machine of a robot at its place in a team, the hands that hold something, and the fixed among these.
+    """Return the machine of a robot at its pose in a team, its hands that hold an object, and the fixed ones of these.
 
     Raises:
         ParameterError: no such robot.
-        ValueError (MachineError among them): with what is wrong in the file of the team.
+        ValueError (MachineError included): with the faults of the file of the team.
     """
-    from dyn_nodes.teams import load_team  # much to import for the few that need it
+    from dyn_nodes.teams import load_team  # a large import that few machines need
 
     loaded = load_team(team)
     if robot not in loaded.robots:
@@ -89,10 +89,10 @@ def robot_of_team(team: str, robot: str) -> tuple[Machine, tuple[str, ...], tupl
 
 
 def payload_mount(machine: Machine) -> Payload:
-    """Return where a machine carries its payload.
+    """Return the payload mount of a machine.
 
     Raises:
-        ParameterError: nowhere.
+        ParameterError: the machine has none.
     """
     if machine.payload is None:
         raise ParameterError(f'payload: machine {machine.name!r} has no payload mount')
@@ -100,10 +100,10 @@ def payload_mount(machine: Machine) -> Payload:
 
 
 def checked_payload(machine: Machine, mass: float) -> float:
-    """Return a payload's mass if the machine can carry it, kg.
+    """Return a payload, kg, if the machine can carry it.
 
     Raises:
-        ParameterError: no payload mount, or a mass that is not finite, negative or beyond the limit.
+        ParameterError: no payload mount, or a mass not finite, negative or beyond the limit.
     """
     limit = payload_mount(machine).limit
     if not 0.0 <= mass <= limit:  # false for NaN too
@@ -112,10 +112,10 @@ def checked_payload(machine: Machine, mass: float) -> float:
 
 
 def joint_positions(text: str, machine: Machine) -> dict[str, float]:
-    """Return the positions by joint of a text such as `boom_joint=0.17,stick_joint=-0.96`.
+    """Return the positions by joint from a text such as `boom_joint=0.17,stick_joint=-0.96`.
 
     Raises:
-        ParameterError: another form, a joint that does not exist or is named twice, a position beyond its limits.
+        ParameterError: another form, an unknown or repeated joint, a position beyond its limits.
     """
     positions = _by_joint('initial_positions', text, machine, 'position, rad or m')
     for name, value in positions.items():
@@ -127,17 +127,17 @@ def joint_positions(text: str, machine: Machine) -> dict[str, float]:
 
 
 def moving(machine: Machine, velocities: str, twist: str) -> Machine:
-    """Return a machine that starts with velocities over those of its file.
+    """Return a machine with other initial velocities than those of its file.
 
     Args:
         machine: the machine.
         velocities: by joint, such as `left_drive=8,right_drive=8`, rad/s or m/s.
-        twist: of the base link in its own axes: x, y, z in m/s, then x, y, z in rad/s, such as `0.4,0,0,0,0,0.2`;
-            empty: that of the file.
+        twist: of the base link in its axes: x, y, z in m/s, then x, y, z in rad/s, such as `0.4,0,0,0,0,0.2`;
+        empty: the twist of the file.
 
     Raises:
-        ParameterError: another form, a joint that does not exist or is named twice, a velocity beyond its limit, a
-            twist that the base can not have.
+        ParameterError: another form, an unknown or repeated joint, a velocity beyond its limit, a twist that the base
+            cannot have.
     """
     specified = _by_joint('initial_velocities', velocities, machine, 'velocity, rad/s or m/s')
     for name, value in specified.items():
@@ -168,7 +168,7 @@ def _twist(machine: Machine, text: str) -> InitialTwist:
 
 
 def _by_joint(parameter: str, text: str, machine: Machine, expected: str) -> dict[str, float]:
-    """Return the numbers by joint of a text such as `boom_joint=0.17,stick_joint=-0.96`. Raises ParameterError."""
+    """Return numbers by joint from a text such as `boom_joint=0.17,stick_joint=-0.96`. Raises ParameterError."""
     joints = [joint.name for joint in machine.movable_joints]
     values: dict[str, float] = {}
     for part in filter(None, (part.strip() for part in text.split(','))):

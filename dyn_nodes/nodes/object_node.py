@@ -1,8 +1,8 @@
-"""An object that several machines hold, as a ROS node: motion and mobility of their hands in, wrenches on these out.
+"""Simulation of an object that several machines hold: motion and mobility of the hands in, wrenches on them out.
 
     dyn-nodes run object_node --ros-args -p team:=team_bar
 
-It is the clock of its team.
+It publishes the clock of its team.
 """
 
 from __future__ import annotations
@@ -49,17 +49,17 @@ PARAMETERS = node_parameters('object_node')
 
 
 DYNAMICS = 'dynamics_node'
-"""Name of the node of each robot, in the namespace of its name."""
+"""Name of the dynamics node in the namespace of each robot."""
 MOTION, MOBILITY = 'motion', 'mobility'
-"""What a hand gives of an instant."""
+"""Parts of the state of a hand at an instant."""
 
 
 class GraspInput:
-    """What is known of a hand.
+    """Newest state of a hand.
 
     Attributes:
         grasp: of the team.
-        size: of its wrenches: 3 of a ball, 6 of a fixed grasp.
+        size: of its wrenches: 3 for a ball, 6 for a fixed grasp.
         state, mobility: newest motion and mobility.
     """
 
@@ -70,16 +70,16 @@ class GraspInput:
 
     @property
     def hand(self) -> HeldHand:
-        """The hand at their time."""
+        """Return the hand with the newest state and mobility."""
         now = self.state
         return HeldHand(now.position, now.velocity, *self.mobility, now.rotation, now.angular_velocity)
 
 
 class ObjectNode(OverridableNode):
-    """Moves the objects of a team with the hands that hold them; it is the clock of the team.
+    """Simulates the objects of a team with the hands that hold them; publishes the clock of the team.
 
-    Every instant is answered when all hands have given their motion and their mobility. A robot that is gone stops the
-    team: the wrenches are no longer published, so that every other robot takes its safe state after its own timeout.
+    An instant is answered when motion and mobility of all hands were received. A lost robot stops the team: wrenches
+    are no longer published, so that every other robot enters its safe state after its timeout.
 
     Attributes:
         wrenches_out: publishers by grasp.
@@ -149,14 +149,14 @@ class ObjectNode(OverridableNode):
 
     def _reject(self, error: commands.RejectedError) -> None:
         self.rejections.add(error, self.instant / NANO)
-        self.get_logger().warn(f'refused: {error}', throttle_duration_sec=1.0)
+        self.get_logger().warn(f'rejected: {error}', throttle_duration_sec=1.0)
 
     def _answer_if_all_are_here(self) -> None:
         now = self.meeting.instant
         if self.stopped or self._over_at is not None or now == -1:
             return
         if now == self.instant:
-            self._publish_wrenches()  # of an instant that was repeated
+            self._publish_wrenches()  # of a repeated instant
             return
         if now != self.instant + self.period:
             if self.instant >= 0 and now > self.instant:
@@ -168,12 +168,12 @@ class ObjectNode(OverridableNode):
         self._advance(now)
 
     def _start(self) -> bool:
-        """Put the objects into their hands; False where hands are where no object can be."""
+        """Start the objects in their hands; return False if the poses of the hands fit no object."""
         for name, item in self.objects.items():
             try:
                 item.begin([self.hands[grasp.name].hand for grasp in self.team.grasps_on(name)])
             except np.linalg.LinAlgError:
-                self._stop(f'{name}: no object fits between its hands where they are')
+                self._stop(f'{name}: the poses of its hands fit no object')
                 return False
         return True
 
@@ -197,7 +197,7 @@ class ObjectNode(OverridableNode):
                 self._stop(f'{name}: {error}')
                 return
             except np.linalg.LinAlgError:
-                self._stop(f'{name}: no object fits between its hands where they are')
+                self._stop(f'{name}: the poses of its hands fit no object')
                 return
             self._pulls |= {grasp.name: wrench for grasp, wrench in zip(grasps, wrenches)}
             for k in sorted(item.released - released):
@@ -222,10 +222,10 @@ class ObjectNode(OverridableNode):
         ticks = max(1, round(self.values[period] * NANO / self.period))
         return round(self.instant / self.period) % ticks == 0
 
-    # -- robots that are gone ----------------------------------------------------------------------------------------
+    # -- lost robots -------------------------------------------------------------------------------------------------
 
     def check_timeouts(self) -> None:
-        """Report robots that have gone; end the run where its time is over."""
+        """Report lost robots; end the run after its duration."""
         if self._over_at is not None and time.monotonic() - self._over_at > FLUSH_TIME:
             raise RunOver
         if self.instant < 0:
@@ -235,16 +235,18 @@ class ObjectNode(OverridableNode):
         self.update_diagnostics()
 
     def _check_robots(self) -> None:
-        """Raise RunFailed where a robot that is waited for has ended before the first instant."""
+        """Raise RunFailed if an awaited robot has ended before the first instant."""
         for node, how in ended_nodes().items():
             *space, name = node.split('/')
-            if name == DYNAMICS and space and space[-1] in self.team.robots:  # not its cockpit, say
+            if (
+                name == DYNAMICS and space and space[-1] in self.team.robots
+            ):  # not another node of the robot, such as its cockpit
                 raise RunFailed(f'{node.lstrip("/")}, which is waited for, has ended: {how}')
 
     def stop_without_robots(self, waited: float) -> None:
-        """Stop the team, in real time, where motions of robots are missing for longer than `command_timeout`, s."""
+        """Stop the team, in real time, if motions of robots are missing for longer than `command_timeout`, s."""
         if self._over_at is not None or not self.paced or waited <= self.values['command_timeout']:
-            return  # in lockstep simulated time stands still
+            return  # in lockstep simulated time waits
         late = self._late()
         gone = [name for name in late if not self._is_there(name)]
         if gone or (late and waited > LOCKSTEP_TIMEOUT):
@@ -271,7 +273,7 @@ class ObjectNode(OverridableNode):
     # -- diagnostics -------------------------------------------------------------------------------------------------
 
     def update_diagnostics(self) -> None:
-        """Publish /diagnostics where they are due or have changed."""
+        """Publish /diagnostics if due or changed."""
         self.diagnostics.update(time.monotonic(), max(self.instant, 0) / NANO)
 
     def _health(self) -> Health:
@@ -308,7 +310,7 @@ def _held_object(team: Team, name: str) -> HeldObject:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal comes or its run is over; exit status 1 where a robot has not started."""
+    """Run the node until a signal or the end of the run; return exit status 1 if a robot has not started."""
     return run_node('object_node', ObjectNode, args)
 
 

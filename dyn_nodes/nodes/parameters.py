@@ -1,9 +1,9 @@
-"""The nodes' parameters, read from one YAML each in `parameter_files/`.
+"""Parameters of the nodes, read from one YAML file each in `parameter_files/`.
 
-The files are in the manner of generate_parameter_library: `type`, `default_value`, `description`, `read_only`,
-`validation` (`bounds<>`, `gt_eq<>`, `one_of<>`); and `unit`. `include` takes groups of `shared.yaml`. A group named
-`__map_<parameter>` is declared once for every name that the node makes of that parameter. `defaults` has a dataclass,
-`module:name`, by the group of parameters whose `default_value` stands at its fields ('' for the node itself).
+The files follow generate_parameter_library: `type`, `default_value`, `description`, `read_only`, `validation`
+(`bounds<>`, `gt_eq<>`, `one_of<>`); and `unit`. `include` adds groups of `shared.yaml`. A group named
+`__map_<parameter>` is declared once for every name in that parameter. `defaults` maps groups of parameters ('' for the
+node itself) to the dataclasses, `module:name`, whose fields have the `default_value`.
 
     PARAMETERS = node_parameters('teleop_node')
     values = declare(node, PARAMETERS)
@@ -27,7 +27,7 @@ from dyn_nodes.common.printing import near
 from dyn_nodes.middleware import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 
 LOADER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-"""Of the files of this package; six times as fast where libyaml is there."""
+"""YAML loader of the files of this package; libyaml is six times as fast."""
 FOLDER = Path(__file__).resolve().parent / 'parameter_files'
 SHARED = 'shared'
 MAP = '__map_'
@@ -47,7 +47,7 @@ GREATEST = {int: 2**63 - 1, float: math.inf}
 
 
 class ParameterError(UserError, ValueError):
-    """A parameter value that the node cannot start with."""
+    """A parameter value with which the node cannot start."""
 
 
 class ParameterFileError(UserError, ValueError):
@@ -62,9 +62,9 @@ class Declared:
         name, default, description: as declared.
         low, high: inclusive range of a number, or None.
         read_only: fixed after the start.
-        choices: the texts accepted, or empty for any.
+        choices: the accepted texts, or empty for any.
         unit: SI, or empty.
-        type: as in the file; empty: that of the default.
+        type: as in the file; empty: type of the default.
     """
 
     name: str
@@ -94,11 +94,11 @@ class Declared:
 
     @property
     def shown_name(self) -> str:
-        """The name for people: what is declared once for every joint is of `<joint>`."""
+        """Return the displayed name: `<joint>` stands for the names of a map."""
         return re.sub(rf'{MAP}(\w+)s', r'<\1>', self.name)
 
     def default_text(self, quote: str = '') -> str:
-        """Return the default for people, texts between quotes; 'empty' and 'none' where there is nothing in it."""
+        """Return the displayed default, texts between quotes; 'empty' for an empty text, 'none' for an empty list."""
         if isinstance(self.default, list):
             return ', '.join(f'{quote}{item}{quote}' for item in self.default if item != '') or 'none'
         if isinstance(self.default, bool):
@@ -108,7 +108,7 @@ class Declared:
         return f'{self.default:g}'
 
     def accepted(self, quote: str = '') -> str:
-        """Return the choices, between quotes, or the range; '' where any value is accepted."""
+        """Return the choices, between quotes, or the range; '' if any value is accepted."""
         if self.choices:
             return ', '.join(f'{quote}{choice}{quote}' for choice in self.choices)
         if self.low is None or self.high is None:
@@ -118,7 +118,7 @@ class Declared:
         return f'{self.low:g} to {self.high:g}'
 
     def problem(self, value: Any) -> str:
-        """Return why a value is none of the choices, or ''. Types and ranges are ROS's to check."""
+        """Return an error text for a value that is not a choice, or ''. ROS checks types and ranges."""
         if not self.choices or value in self.choices:
             return ''
         hint = near(str(value), self.choices)
@@ -126,7 +126,7 @@ class Declared:
 
 
 def declare(node: Any, table: Sequence[Declared]) -> dict[str, Any]:
-    """Declare the parameters and return their values. Raises ParameterError for a text that is none of its choices."""
+    """Declare the parameters and return their values. Raises ParameterError for a text that is not a choice."""
     values = {}
     for declared in table:
         value = node.declare_parameter(declared.name, declared.default, declared.descriptor()).value
@@ -144,9 +144,9 @@ def declare(node: Any, table: Sequence[Declared]) -> dict[str, Any]:
 
 
 def problem_of_choices(table: Iterable[Declared], parameters: Iterable[Any]) -> str:
-    """Return why new values are none of the choices, or ''. ROS knows ranges of numbers only.
+    """Return an error text for new values that are not choices, or ''. ROS checks only ranges of numbers.
 
-    A node that uses parameters in its own callback asks first: that callback comes before the one of `declare`.
+    A node that sets parameters in a callback calls this first: its callback precedes the one of `declare`.
     """
     declared = {entry.name: entry for entry in table}
     problems = [declared[item.name].problem(item.value) for item in parameters if item.name in declared]
@@ -157,7 +157,7 @@ def problem_of_choices(table: Iterable[Declared], parameters: Iterable[Any]) -> 
 
 
 def group(values: Mapping[str, Any], name: str, kind: Any) -> Any:
-    """Return the dataclass that a group of parameters fills. Raises ParameterError."""
+    """Return a dataclass with the values of a group of parameters. Raises ParameterError."""
     prefix = f'{name}.'
     arguments = {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
     try:
@@ -167,27 +167,27 @@ def group(values: Mapping[str, Any], name: str, kind: Any) -> Any:
 
 
 def node_parameters(node: str) -> tuple[Declared, ...]:
-    """Return a node's parameters, without those of `__map_` groups.
+    """Return the parameters of a node without `__map_` groups.
 
     Raises:
-        ParameterFileError: there is no such file, or it is wrong.
+        ParameterFileError: the file is missing or wrong.
     """
     return tuple(declared for declared in _read(node) if MAP not in declared.name)
 
 
 def mapped_parameters(node: str, source: str, name: str) -> tuple[Declared, ...]:
-    """Return a node's parameters of the groups `__map_<source>`, for one name of the map."""
+    """Return the parameters of a node's groups `__map_<source>` for one name of the map."""
     key = f'{MAP}{source}.'
     return tuple(replace(d, name=d.name.replace(key, f'{name}.')) for d in _read(node) if key in d.name)
 
 
 def all_parameters(node: str) -> tuple[Declared, ...]:
-    """Return a node's parameters, with `__map_<source>` in the names of those of a map."""
+    """Return all parameters of a node, with `__map_<source>` in the names of maps."""
     return _read(node)
 
 
 def nodes_with_parameters() -> list[str]:
-    """Return the nodes that have a file."""
+    """Return the nodes with a parameter file."""
     return sorted(path.stem for path in FOLDER.glob('*.yaml') if path.stem != SHARED)
 
 
@@ -217,12 +217,12 @@ def _read(node: str) -> tuple[Declared, ...]:
 
 
 def _with_defaults(file: str, table: dict[str, Any], classes: dict[str, str]) -> dict[str, Any]:
-    """Return the parameters of a node; those that a dataclass has get the default of its field."""
+    """Return the parameters of a node with the defaults of dataclasses."""
     for group, name in classes.items():
         parameters = dict(table[group] if group else table)
         for field in fields(resolve_name(name)):
             if 'default_value' in parameters.get(field.name, {}):
-                raise ParameterFileError(f'{file}: {field.name}: default_value stands at {name} already')
+                raise ParameterFileError(f'{file}: {field.name}: default_value is already a field of {name}')
             if field.name in parameters:
                 parameters[field.name] = {**parameters[field.name], 'default_value': field.default}
         table = {**table, group: parameters} if group else parameters

@@ -1,9 +1,9 @@
-"""Control of a platform on six driven legs as a ROS node: poses and 6-D trajectories in, motor voltages out.
+"""Controller of a platform on six driven legs: poses and 6-D trajectories in, motor voltages out.
 
     dyn-nodes run platform_controller_node --ros-args -p machine:=stewart_platform
 
-Without a target the platform is held. It goes to a pose with limited speed and acceleration; poses and trajectories
-that the legs cannot give are refused with the name of the leg. Only the legs need be measured.
+Without a target the platform is held. It moves to a pose with limited speed and acceleration; poses and trajectories
+beyond the reach of a leg are rejected with its name. Only the legs must be measured.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ MultiDOFJointTrajectory = message('trajectory_msgs/msg/MultiDOFJointTrajectory')
 
 PARAMETERS = node_parameters('platform_controller_node')
 MOST_STOPS, STOPS_WITHIN = 3, 1.0
-"""Stops of a platform that has left its reference, within a time, s, after which the motors go to 0 V."""
+"""Number of stops of a platform that leaves its reference, and time within which they occur, s: motors to 0 V."""
 
 
 class PlatformControllerNode(CommandingNode):
-    """Leads the platform of a parallel machine by its legs.
+    """Moves the platform of a parallel machine by its legs.
 
     Attributes:
-        targets: poses and trajectories taken.
+        targets: number of accepted poses and trajectories.
         stopped: why the platform stopped before its target, or ''.
-        fault: why no command is given but 0 V, or ''.
-        given_up: the fault lasts until a simulation is reset, or the node starts again.
+        fault: why the command is 0 V, or ''.
+        given_up: whether the fault lasts until a reset of the simulation or a restart of the node.
     """
 
     timeout_action = 'neutral commands'
@@ -94,7 +94,7 @@ class PlatformControllerNode(CommandingNode):
     # -- set-up ------------------------------------------------------------------------------------------------------
 
     def _make_loop(self) -> MotorLoop:
-        """Return the loops of the legs, its posture found once so that the first answer is prompt."""
+        """Return the loops of the legs; one command is computed to load the machine code."""
         machine, legs, values = self.machine, self.follower.legs.joints, self.values
         motors = {motor.joint: motor for motor in electric_motors(machine.actuators)}
         left = [joint for joint in legs if joint not in motors]
@@ -172,7 +172,7 @@ class PlatformControllerNode(CommandingNode):
             self._fail(str(error))
 
     def _play(self) -> None:
-        """Begin the motion of the file."""
+        """Start the motion of the file."""
         here = self.follower.reference.motion
         try:
             times, poses = (
@@ -184,15 +184,15 @@ class PlatformControllerNode(CommandingNode):
             self._reject(self.rejections, commands.RejectedError('bad trajectory', f"parameter 'path': {error}"))
 
     def _resume(self, further: Any, gap: float) -> None:
-        """After a silence the machine may be anywhere: a target is not taken up again."""
+        """Hold the platform after a timeout; a target is not resumed, as the machine may be anywhere."""
         if self.given_up:
             return
         if self.follower.reference.state != 'holding':
-            self.get_logger().warn('joint_states are back: the target is given up, the platform is held')
+            self.get_logger().warn('joint_states are received again: the target is dropped, the platform is held')
         self._hold()
 
     def _repeat(self) -> None:
-        """The same instant once more. Each period takes exactly one command of volts, and the last one is kept."""
+        """Publish the last command again, except volts, of which each period takes exactly one."""
         if self.lockstep and not self.motors and self.sent:
             self.commands_out.publish(self._out)
 
@@ -208,7 +208,7 @@ class PlatformControllerNode(CommandingNode):
             self._report()
 
     def _follow(self) -> None:
-        """Bring the reference to this instant, and measure the platform."""
+        """Advance the reference to this instant, and measure the platform."""
         assert self._state is not None
         assert self.stamp is not None
         if self.fault:
@@ -233,7 +233,7 @@ class PlatformControllerNode(CommandingNode):
             self._count_stop()
 
     def _count_stop(self) -> None:
-        """Give up a platform that leaves its reference again and again: its loops are not stable, or it is driven."""
+        """Set a permanent fault if the platform leaves its reference repeatedly: unstable loops or external forces."""
         self._stops = [time for time in self._stops if abs(self.time - time) < STOPS_WITHIN] + [self.time]
         if len(self._stops) >= MOST_STOPS:
             self.given_up = True
@@ -278,7 +278,7 @@ class PlatformControllerNode(CommandingNode):
         self.sent += 1
 
     def _publish_neutral(self) -> None:
-        """0 V; or the legs where they were last."""
+        """Publish 0 V, or the last measured lengths of the legs."""
         if self.motors:
             self._send_voltages(np.zeros(len(self._order)))
         elif self._state is not None:
@@ -304,7 +304,7 @@ class PlatformControllerNode(CommandingNode):
 
     @property
     def state(self) -> str:
-        """What the platform does, and why it stopped."""
+        """Return the state of the platform, with the reason of a stop or fault."""
         if self.fault:
             return f'fault: {self.fault}'
         return f'stopped: {self.stopped}' if self.stopped else self.follower.reference.state
@@ -312,7 +312,7 @@ class PlatformControllerNode(CommandingNode):
     # -- targets -----------------------------------------------------------------------------------------------------
 
     def _demand_ready(self, topic: str) -> None:
-        """Raise RejectedError while nothing is known of the machine."""
+        """Raise RejectedError while joint states are missing, or with a fault."""
         if self._state is None or self.timed_out:
             raise commands.RejectedError('no joint_states', f'{topic}: no joint_states')
         if self.fault:
@@ -339,7 +339,7 @@ class PlatformControllerNode(CommandingNode):
         self.get_logger().info(f'platform_trajectory: {trajectory.duration:.2f} s')
 
     def _take(self, topic: str, start: Any) -> None:
-        """Begin a motion. Raises RejectedError where the legs cannot give it; the present one goes on."""
+        """Start a motion. Raises RejectedError if it is out of reach; the present motion continues."""
         try:
             start()
         except ReachError as error:
@@ -350,14 +350,14 @@ class PlatformControllerNode(CommandingNode):
     # -- health ------------------------------------------------------------------------------------------------------
 
     def _platform_health(self) -> Health:
-        """The status `platform`: what it does, faults, rejected targets."""
+        """Return the status `platform`: state, faults, rejected targets."""
         health = Health(text=self.state, more=self._platform_values)
         if self.fault:
             health.worse(ERROR, f'{self.fault}: {"motors at 0 V" if self.motors else "the legs are held"}')
         if self.stopped:
             health.worse(WARN, f'stopped: {self.stopped}')
         if self.rejections.recent(self.now()):
-            health.worse(WARN, f'refused: {self.rejections.last}')
+            health.worse(WARN, f'rejected: {self.rejections.last}')
         return health
 
     def _platform_values(self) -> dict[str, str]:

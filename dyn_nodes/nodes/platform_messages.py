@@ -1,4 +1,4 @@
-"""Trajectories of a platform in six freedoms that come over a topic: checked before anything moves."""
+"""Trajectories of a platform in six degrees of freedom from messages, with their checks."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 
 TOPIC = 'platform_trajectory'
 BEGINNING = (1e-3, 2e-3)
-"""Distance, m, and angle, rad, of a first pose at time 0 from the platform that are none."""
+"""Tolerances of a first pose at time 0: distance, m, and angle, rad, from the platform."""
 
 
 def trajectory_of(message: Any, platform: str, frame: str, now: float, start: BodyMotion) -> PoseTrajectory:
-    """Return the trajectory of a trajectory_msgs/MultiDOFJointTrajectory, from the motion at its start on.
+    """Return the trajectory of a trajectory_msgs/MultiDOFJointTrajectory from the present motion on.
 
-    It begins now; its stamp is 0 or lies within a second of now. Where every point has a velocity, these are met;
-    accelerations of points are not used.
+    It starts now; its stamp is 0 or within a second of now. Velocities are used if every point has one; accelerations
+    are not used.
 
     Args:
         message: the message.
-        platform: the one joint that it must name.
+        platform: name of its only joint.
         frame: of its poses.
         now: s.
         start: of the platform's reference.
 
     Raises:
-        RejectedError: names, sizes, numbers, times, a beginning elsewhere; names the point.
+        RejectedError: names, sizes, numbers, times, another start; with the point.
     """
     check_frame(TOPIC, message.header.frame_id, frame)
     if list(message.joint_names) != [platform]:

@@ -1,7 +1,7 @@
-"""Bounds of what joints can do: a number beyond them is a broken sensor or program, and is rejected.
+"""Plausibility bounds of joints: a number beyond them is due to a broken sensor or program, and is rejected.
 
-A position may leave the joint's limits by the whole range between them: stops give way, sensors have offsets. Joints
-without limits may turn for long. No machine comes near the other bounds.
+A position may exceed the joint's limits by the whole range between them: stops yield, sensors have offsets. Joints
+without limits may turn many times. The other bounds are far beyond any machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LEAST_RANGE = 0.1  # rad or m
 
 
 class Bounds(NamedTuple):
-    """Of n joints.
+    """Plausibility bounds of n joints.
 
     Attributes:
         joints: names.
@@ -35,7 +35,7 @@ class Bounds(NamedTuple):
 
     @classmethod
     def of(cls, machine: Machine, joints: Sequence[str]) -> Bounds:
-        """Return the bounds of joints of a machine."""
+        """Return the bounds of some joints of a machine."""
         entries = [machine.joint(name) for name in joints]
         low, high = np.array([j.lower for j in entries]), np.array([j.upper for j in entries])
         span = np.maximum(high - low, LEAST_RANGE)
@@ -45,7 +45,7 @@ class Bounds(NamedTuple):
         return cls(tuple(joints), low, high)
 
     def check_positions(self, topic: str, values: Array) -> None:
-        """Check positions (n,), NaN where none is given. Raises RejectedError."""
+        """Check positions (n,), NaN for none. Raises RejectedError."""
         if ((values < self.low) | (values > self.high)).any():
             k = int(np.flatnonzero((values < self.low) | (values > self.high))[0])
             expected = f'{self.low[k]:g} to {self.high[k]:g}'
@@ -54,7 +54,7 @@ class Bounds(NamedTuple):
             )
 
     def check_velocities(self, topic: str, values: Array) -> None:
-        """Check velocities (n,), NaN where none is given. Raises RejectedError."""
+        """Check velocities (n,), NaN for none. Raises RejectedError."""
         self._check(topic, 'velocity', values, LARGEST_VELOCITY)
 
     def check_efforts(self, topic: str, values: Array) -> None:

@@ -1,4 +1,4 @@
-"""Subscriptions of a node that recovers a task by events and margins: what they show goes to a `SupervisedTask`."""
+"""Subscriptions to events and margins that trigger the recovery of a `SupervisedTask`."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
 Float64 = message('std_msgs/msg/Float64')
 AHEAD = 0.5
-"""Time by which an event may be ahead of the joint states, s: one that is farther ahead is of another run."""
+"""Greatest time by which an event may be ahead of the joint states, s; a later one belongs to another run."""
 
 
 class RecoveryWatch:
-    """Feeds a supervised task.
+    """Passes events and margins to a supervised task.
 
     Args:
-        node: the node; its `time` is that of the joint states, its `motion` plays the task.
+        node: the node, with the `time` of the joint states and the `motion` of the task.
         task: the task.
-        reject: called with what could not be used.
+        reject: called with the error of a rejected message.
         qos: of the reports.
 
     Attributes:
-        reports, events: received.
+        reports, events: numbers of received messages.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class RecoveryWatch:
         return at
 
     def report(self) -> None:
-        """Log once that the recovery begins, or that the task is stopped."""
+        """Log once the start of the recovery or the stop of the task."""
         if not self.node.motion.plays_task:
             return
         task, log = self.task, self.node.get_logger()
@@ -85,12 +85,12 @@ class RecoveryWatch:
         return f'no {topic} for {self.task.on.timeout:g} s' if self.reports else f'no {topic}'
 
     def health(self) -> Health:
-        """The status `recovery`."""
+        """Return the status `recovery`."""
         task = self.task
         values = {'waits for': str(task.on), 'delay': f'{task.on.delay:g}', 'reports': str(self.reports)}
         values |= {'events': str(self.events), 'cause': task.cause}
         if not self.node.motion.plays_task:
-            return Health(WARN, 'the task is left: no recovery begins', values)
+            return Health(WARN, 'the task was left: no recovery follows', values)
         if task.started is not None:
             text = f'recovery from t = {task.started:.3f} s: {task.cause}'
             return Health(WARN, text, values)

@@ -1,10 +1,10 @@
-"""Control of a team as a ROS node: robots that hold one object carry it along a path; efforts of all of them out.
+"""Controller of a team: robots that hold one object carry it along a path; efforts of all robots out.
 
     dyn-nodes run team_controller_node --ros-args -p team:=team_bar -p path.kind:=line -p path.bearing:=1.57
 
-The speed is planned so that no wheel of any robot slips or lifts. Where a hand slips off, or is too far from its
-reference, the team brakes along its path. Where a robot or the object is gone, nothing is published any longer, and
-every robot holds its joints after its own timeout.
+The speed is planned so that no wheel of any robot slips or lifts. If a hand slips off, or is too far from its
+reference, the team brakes along its path. If a robot or the object is lost, commands end, and every robot holds its
+joints after its timeout.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ Trigger = service('std_srvs/srv/Trigger')
 
 PARAMETERS = node_parameters('team_controller_node')
 REACTION = 0.02
-"""Time from a slip to its effect, s: longer than its message takes, so that every run in lockstep is the same."""
+"""Time from a slip to its effect, s: longer than the delay of its message, so that lockstep runs are reproducible."""
 
 FORESIGHT = 1.0
-"""Of an event whose time is further from now the time is not believed, s."""
+"""Greatest plausible difference of an event's time from the present time, s."""
 
 
 class TeamControllerNode(FollowerNode):
-    """Carries the object of a team; answers every instant at which the states of all its robots are known.
+    """Carries the object of a team; answers every instant for which the states of all robots were received.
 
     Attributes:
-        end_reason: why no commands are given any longer, or ''.
-        goals: taken.
+        end_reason: why commands have ended, or ''.
+        goals: number of accepted goals.
     """
 
     lockstep = True
@@ -131,7 +131,7 @@ class TeamControllerNode(FollowerNode):
         if self.end_reason:
             return
         if link.instant >= 0 and link.instant == link.answered == self.stamp:
-            link.repeat()  # of an instant that came again
+            link.repeat()  # of a repeated instant
             return
         if self.meeting.instant not in (-1, self.stamp):
             self._answer(self.meeting.instant)
@@ -162,7 +162,7 @@ class TeamControllerNode(FollowerNode):
 
     def _start(self, before: int | None, states: Any) -> None:
         if before is not None:
-            self.get_logger().info('time went back: the path begins again')
+            self.get_logger().info('time went back: the path starts again')
         self._slips.clear()
         self.reports.restart()
         self.carrying.restart(self.time)
@@ -180,7 +180,7 @@ class TeamControllerNode(FollowerNode):
         """Publish health if due."""
         self.diagnostics.update(self.now(), self.time)
 
-    # -- what ends or slows the carrying -----------------------------------------------------------------------------
+    # -- end and braking ---------------------------------------------------------------------------------------------
 
     def _on_event(self, msg: Any) -> None:
         kind = msg.name.rpartition(': ')[2]
@@ -195,7 +195,7 @@ class TeamControllerNode(FollowerNode):
             self._slips.append((happened, grasps.index(values['grasp']), msg.message))
 
     def _instant_of(self, text: str) -> int:
-        """Return the time of an event, ns; now where it has none that can be."""
+        """Return the time of an event, ns; the present time for an implausible one."""
         now = self.stamp or 0
         try:
             happened = round(float(text) * NANO)
@@ -211,7 +211,7 @@ class TeamControllerNode(FollowerNode):
             self.get_logger().error(f'{slip[2]}: the team brakes')
 
     def check_timeouts(self) -> None:
-        """Notice robots and objects that have gone, and the end of the run."""
+        """Detect lost robots and objects, and the end of the run."""
         if 0.0 < self.values['duration'] <= self.time + 1e-9:
             if time.monotonic() - self._since > FLUSH_TIME:
                 raise RunOver
@@ -221,7 +221,7 @@ class TeamControllerNode(FollowerNode):
         self.update_diagnostics()
 
     def stop_without_partners(self, waited: float) -> None:
-        """End the task where robots or the object have gone; they were last there `waited` s ago."""
+        """End the task if robots or the object are lost; they were last received `waited` s ago."""
         if not any(link.is_held for link in self.links):
             self._end(f'no wrenches of {self.item}')
             return
@@ -233,16 +233,16 @@ class TeamControllerNode(FollowerNode):
             self._end(f'no states of {", ".join(gone or [link.name for link in late])} since {waited:.2f} s')
 
     def late(self) -> list[RobotLink]:
-        """Return the robots whose states of the newest instant are not here."""
+        """Return the robots without states of the newest instant."""
         late = self.meeting.late()
         return [link for link in self.links if link.name in late]
 
     def _end(self, why: str) -> None:
-        """Give no commands any longer: every robot holds its joints after its own timeout."""
+        """End the commands: every robot holds its joints after its timeout."""
         if self.end_reason:
             return
         self.end_reason = why
-        self.get_logger().error(f'{why}: no commands any longer, every robot holds its joints')
+        self.get_logger().error(f'{why}: commands end, every robot holds its joints')
         for link in self.links:
             link.close()
         self.reports.tell(f'ended: {why}')
@@ -256,7 +256,7 @@ class TeamControllerNode(FollowerNode):
     # -- goals -------------------------------------------------------------------------------------------------------
 
     def reject(self, error: commands.RejectedError) -> None:
-        """Count and report states that are not used."""
+        """Count and report rejected states."""
         self._reject(self.state_rejections, error)
 
     def _on_goal(self, msg: Any) -> None:
@@ -290,7 +290,7 @@ class TeamControllerNode(FollowerNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal comes or its run is over."""
+    """Run the node until a signal or the end of the run."""
     return run_node('team_controller_node', TeamControllerNode, args)
 
 

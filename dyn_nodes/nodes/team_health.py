@@ -1,4 +1,4 @@
-"""Health of the control of a team: states of its robots, and what carries or brakes."""
+"""Health of the controller of a team: states of its robots, state of the task."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ class TeamHealth:
         return {'robots': self.robots, 'carrying': self.carrying}
 
     def robots(self) -> Health:
-        """The status `robots`: whose states come."""
+        """Return the status `robots`: reception of their states."""
         node = self.node
         health = Health(text='receiving states of all robots', values=node.state_rejections.values())
         if node.stamp is None:
             health.worse(WARN, f'waiting for {", ".join(link.name for link in node.late())}')
         if node.state_rejections.recent(node.now()):
-            health.worse(WARN, f'refused: {node.state_rejections.last}')
+            health.worse(WARN, f'rejected: {node.state_rejections.last}')
         if node.end_reason:
             health.worse(ERROR, f'ended: {node.end_reason}')
         return health
 
     def carrying(self) -> Health:
-        """The status `carrying`: what the team does, and why it brakes."""
+        """Return the status `carrying`: state of the task, and reason of braking."""
         node, carrying = self.node, self.node.carrying
         health = Health(text=carrying.state, more=self._values)
         if carrying.reason:
             health.worse(ERROR if any(carrying.free) else WARN, f'{carrying.state}: {carrying.reason}')
         if node.rejections.recent(node.now()):
-            health.worse(WARN, f'refused: {node.rejections.last}')
+            health.worse(WARN, f'rejected: {node.rejections.last}')
         return health
 
     def _values(self) -> dict[str, str]:

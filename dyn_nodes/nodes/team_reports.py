@@ -1,4 +1,4 @@
-"""Reports of the control of a team: its state, the reference of the object, and how far the hands are from theirs."""
+"""Reports of the controller of a team: state, reference of the object, deviation of the hands."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ class TeamReports:
         self._pose.header.frame_id = world
 
     def restart(self) -> None:
-        """Report at the next instant, whatever its time."""
+        """Report at the next instant, at any time."""
         self._last = -1
 
     def tell(self, state: str) -> None:
-        """Publish a state where it is another one."""
+        """Publish a state if it has changed."""
         if state != self._published_state:
             self._published_state = state
             self.state.publish(String(data=state))
 
     def publish(self, now: int, carrying: Carrying) -> bool:
-        """Publish what is due at a time, ns; return whether more than the state was."""
+        """Publish the reports that are due at a time, ns; return whether reference and deviation were published."""
         self.tell(f'{carrying.state}: {carrying.reason}' if carrying.reason else carrying.state)
         if now // self._period == self._last:
             return False

@@ -1,9 +1,9 @@
-"""A ROS node between levers and valves: lets through what does not tip the machine.
+"""Tip-over governor between levers and valves: passes commands that do not tip the machine.
 
     dyn-nodes run tip_over_governor_node --ros-args -p machine:=log_loader
 
-What moves the levers publishes on `valve_commands_in`; `valve_commands` go to the valves. Gamepad, keyboard and cockpit
-find the topic by its name. With `output:=joint_command` it is efforts of joints, from `joint_command_in`.
+Inputs are on `valve_commands_in`, outputs on `valve_commands`. Gamepad, keyboard and cockpit find the topic by name.
+With `output:=joint_command` it governs efforts of joints, from `joint_command_in`.
 """
 
 from __future__ import annotations
@@ -44,35 +44,35 @@ Float64 = message('std_msgs/msg/Float64')
 
 PARAMETERS = node_parameters('tip_over_governor_node')
 AGAIN = 0.015
-"""Joint states that come so long after the last outputs, s, decide anew on the levers as they were."""
+"""Time after the last outputs, s, from which joint states cause a new decision on the last levers."""
 CHECK_PERIOD = 0.01
-"""Between two looks at whether commands and joint states still come, s: what is late is noticed so much earlier."""
+"""Period of the check of timeouts, s; lateness is detected earlier by this time."""
 BEHIND = 0.2
-"""Joint states that were late may be so much behind the wall clock, s; where they are more, they have another clock."""
+"""Greatest lag of late joint states behind the wall clock, s; beyond it they have another clock."""
 
 
 class TipOverGovernorNode(OverridableNode):
     """Answers every `valve_commands_in` with one `valve_commands`, or every `joint_command_in` with a `joint_command`.
 
-    In lockstep a command waits for the joint states of its instant. The commands of a person (`command_source`
-    asynchronous) are answered at once, and again by the joint states where they come seldom, so that no output lasts
-    longer than its stop is certified for. From joint states that are `lateness` late on the outputs are led to neutral,
-    and go on where they come again. When they, commands or the IMU stop for longer, the outputs go to neutral, and stay
-    there until all are back and, with `neutral_first`, the levers have been neutral since: a machine does not begin to
-    move by itself.
+    In lockstep a command waits for the joint states of its instant. Asynchronous commands (`command_source`) are
+    answered at once, and again with joint states if they are rare, so that no output lasts longer than its stop is
+    certified for. If joint states are late by `lateness`, the outputs are led to neutral, and continue when they are
+    received again. After a timeout of joint states, commands or the IMU the outputs go to neutral, and stay there until
+    all are received again and, with `neutral_first`, the levers have returned to neutral: the machine does not start by
+    itself.
 
     Attributes:
-        sensing: what is measured.
+        sensing: measurements.
         channel: of the commands.
-        weighed: the payload that a monitor estimates; None where it is given.
+        weighed: payload estimated by a monitor; None for a specified payload.
         governor: the law.
         verdict: the last one.
-        waits: for levers at neutral.
-        received, sent: commands taken, outputs given.
+        waits: whether outputs wait for levers at neutral.
+        received, sent: numbers of accepted commands and of outputs.
         rejections: of commands.
         limits: (l,) of the outputs, V; N m or N of efforts.
         decided_at: time of the last decision, s; None before the first.
-        instants: lockstep: which commands belong to which joint states.
+        instants: lockstep: assigns commands to joint states.
     """
 
     is_sole = watches_ages = True
@@ -140,7 +140,7 @@ class TipOverGovernorNode(OverridableNode):
         self.create_subscription(kind, f'{topic}_in', self._on_command, incoming)
 
     def _warm_up(self, _: np.ndarray) -> None:
-        """Do once all that is done with a command."""
+        """Run the processing of a command once to load its machine code."""
         self.governor.govern(np.ones(len(self.limits)), 0.01)
         self.governor.reset()
 
@@ -158,10 +158,10 @@ class TipOverGovernorNode(OverridableNode):
         self._answer_commands()
 
     def _decide_again(self) -> None:
-        """Decide on the levers as they were, until they are silent.
+        """Decide again on the last levers, until their timeout.
 
-        Where no command has come for a while, and at once after outputs were led to neutral: they are not certified.
-        Then what goes to neutral by measurements does so at each of them.
+        This happens without a recent command, and at once after outputs were led to neutral, which are not certified.
+        Outputs that go to neutral by measurements are updated with each of them.
         """
         timed_out = self.timed_out
         if self._wanted is None or (timed_out and not self.channel.follows_measurements):
@@ -171,7 +171,7 @@ class TipOverGovernorNode(OverridableNode):
             self._answer(self._wanted, now)
 
     def _answer_commands(self) -> None:
-        """Lockstep: answer all commands whose instants are here."""
+        """Answer all commands of present instants in lockstep."""
         while taken := self.instants.take():
             stamp, volts = taken
             self._answer(volts, (self.sensing.stamp or 0) / NANO, stamp)
@@ -183,7 +183,7 @@ class TipOverGovernorNode(OverridableNode):
             self._command_due.check_answered(f'{self.channel.topic}_in', stamp)
         except commands.RejectedError as error:
             self.rejections.add(error, time.monotonic())
-            self.get_logger().warn(f'refused: {error}', throttle_duration_sec=1.0)
+            self.get_logger().warn(f'rejected: {error}', throttle_duration_sec=1.0)
             self.update_diagnostics()
             return
         self.received += 1
@@ -208,7 +208,7 @@ class TipOverGovernorNode(OverridableNode):
         try:
             self._bound_payload()
             self.verdict = self.governor.govern(np.clip(volts, -self.limits, self.limits), step)
-        except Exception:  # whatever it is: no output stays where it was
+        except Exception:  # after any error the outputs go to neutral
             self._publish(self.governor.neutral(step), stamp)
             raise
         self._publish(self.verdict.volts, stamp)
@@ -217,10 +217,10 @@ class TipOverGovernorNode(OverridableNode):
             self.update_diagnostics()
 
     def _step_to(self, now: float) -> float:
-        """Return the time since outputs were given last, s, at a decision at `now` by `_time`.
+        """Return the time since the last outputs, s, at a decision at `now` by `_time`.
 
-        What the wall clock has led outputs on since the last decision is not counted again, also where joint states
-        that were late come one after another.
+        Time for which the wall clock has advanced outputs since the last decision is not counted again, also if several
+        late joint states follow.
         """
         last, self.decided_at = self.decided_at, now
         led, self._led = self._led, 0.0
@@ -235,18 +235,18 @@ class TipOverGovernorNode(OverridableNode):
         return max(step, 0.0)
 
     def is_overdue(self) -> bool:
-        """Return whether nothing new of the machine has come for so long that no stop is certified any more."""
+        """Return whether joint states are so late that no stop is certified any more."""
         return not self.lockstep and self.sensing.overdue(self.values['lateness'] - CHECK_PERIOD, self._oldest)
 
     @property
     def _oldest(self) -> float:
-        """Return the greatest age of joint states for which stops are certified, s: with a delay of 0, `lateness`."""
+        """Return the greatest age of joint states with certified stops, s: the delay, at least `lateness`."""
         return float(max(self.values['delay'], self.values['lateness']))
 
     def _lead_to_neutral(self) -> None:
-        """Realtime: lead the outputs on, by the time of the wall, which that of a simulation has nothing to do with.
+        """Lead the outputs to neutral in real time by the wall clock.
 
-        First from when what was certified with them ends, however late this is noticed: they go on as certified.
+        They follow the certified stop, which starts at the end of the last certificate even if this is detected late.
         """
         step, lasted = CHECK_PERIOD, 0.0
         if self._sent_at is not None:
@@ -258,7 +258,7 @@ class TipOverGovernorNode(OverridableNode):
         self._publish(self.governor.neutral(step - lasted))
 
     def _stays(self, volts: np.ndarray) -> bool:
-        """Return whether the outputs stay at neutral, whatever the levers (m,), V, want."""
+        """Return whether the outputs stay at neutral for any levers (m,), V."""
         unknown = not self._may_move()
         if self.lockstep:
             return unknown
@@ -269,13 +269,13 @@ class TipOverGovernorNode(OverridableNode):
         return self.waits or unknown or self.timed_out
 
     def _wait(self) -> None:
-        """Move nothing until the levers have been neutral."""
+        """Keep the outputs at neutral until the levers have been neutral."""
         self.waits = self.values['neutral_first']
 
     def _bound_payload(self) -> None:
-        """Set the bounds of the payload: as weighed; its error about one that is given; from 0 on where none was given.
+        """Set the bounds of the payload: estimated; its error about a specified payload; or from 0 on without one.
 
-        A simulation carries that of the machine file.
+        A simulation carries the payload of the machine file.
         """
         if self.weighed is None:
             is_open = self.sensing.assumes_payload and not self.sensing.is_simulated
@@ -286,11 +286,11 @@ class TipOverGovernorNode(OverridableNode):
             self.stops.payload_bounds = self.weighed.bounds
 
     def _time(self) -> float:
-        """Time of the newest joint states, s, which a slow simulation slows down; the wall clock's before the first."""
+        """Return the time of the newest joint states, s; the time of the wall clock before the first."""
         return time.monotonic() if self.sensing.stamp is None else self.sensing.stamp / NANO
 
     def _may_move(self) -> bool:
-        """Return whether enough is known. A lockstep run begins at rest, before the filters could settle."""
+        """Return whether the measurements suffice. A lockstep run starts at rest, before the filters have settled."""
         sensing = self.sensing
         measured = sensing.monitor.footing is not None if self.lockstep else sensing.trustworthy
         return measured and sensing.checks.are_sound and not sensing.lost_imu
@@ -305,13 +305,13 @@ class TipOverGovernorNode(OverridableNode):
 
     @property
     def timed_out(self) -> bool:
-        """Return whether commands have been coming, and have stopped."""
+        """Return whether commands were received and have timed out."""
         return (
             bool(np.isfinite(self.received_at)) and time.monotonic() - self.received_at > self.values['command_timeout']
         )
 
     def check_timeouts(self) -> None:
-        """Realtime: neutral while commands or joint states are silent or late."""
+        """Lead to neutral in real time while commands or joint states are late or have timed out."""
         if not self.lockstep and self.received:
             blind = self.sensing.stale or self.is_overdue()
             if self.timed_out or self.sensing.stale:
@@ -325,13 +325,13 @@ class TipOverGovernorNode(OverridableNode):
     # -- health ------------------------------------------------------------------------------------------------------
 
     def update_diagnostics(self) -> None:
-        """Publish /diagnostics where they are due or have changed."""
+        """Publish /diagnostics if due or changed."""
         now = (self.sensing.stamp or 0) / NANO if self.lockstep else time.monotonic()
         stamp = now if self.lockstep else self.get_clock().now().nanoseconds / NANO
         self.diagnostics.update(now, stamp)
 
     def _governor_health(self) -> Health:
-        """The status of the governor: commands that are held back, and why."""
+        """Return the status `governor`: limited commands, and the reason."""
         verdict, neutral = self.verdict, self._neutral
         values = {
             'received': str(self.received),
@@ -357,28 +357,29 @@ class TipOverGovernorNode(OverridableNode):
         if self.received and (old := self.sensing.fault_of_age(self._oldest)):
             health.worse(ERROR, f'{old}: {neutral}')
         elif self.received and not self._may_move():
-            why = 'the IMU has gone' if self.sensing.lost_imu else 'nothing certain is known of the machine'
+            why = 'the IMU is lost' if self.sensing.lost_imu else 'the state of the machine is unknown'
             why = '; '.join(f'{name}: {text}' for name, text in self.sensing.checks.faults().items()) or why
             health.worse(ERROR, f'{why}: {neutral}')
         elif self.timed_out:
             timeout = f'{self.values["command_timeout"]:g} s'
             health.worse(WARN, f'no {self.channel.topic}_in for {timeout}: {neutral}')
         elif self.waits:
-            health.worse(WARN, 'waiting for levers at neutral: they were out when commands or measurements came back')
+            text = 'waiting for all levers to return to neutral after an interruption of commands or measurements'
+            health.worse(WARN, text)
         else:
             self._tell_held(health)
         if self.rejections.recent(time.monotonic()):
-            health.worse(WARN, f'refused: {self.rejections.last}')
+            health.worse(WARN, f'rejected: {self.rejections.last}')
         return health
 
     @property
     def _neutral(self) -> str:
-        """What is done at neutral now, in words."""
+        """Return a text for the present neutral output."""
         return self.channel.neutral_of(self.stops)
 
     def _tell_held(self, health: Health) -> None:
         if self.verdict.held and not np.isfinite(self.verdict.degree):
-            fault = self.stops.ground.fault(self.sensing.monitor.q) or 'the machine does not press on the ground'
+            fault = self.stops.ground.fault(self.sensing.monitor.q) or 'no contact force on the ground'
             health.worse(ERROR, f'no stability degree, {self._neutral}: {fault}')
         elif self.verdict.brought:
             names = ', '.join(self.verdict.brought)

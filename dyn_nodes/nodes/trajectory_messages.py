@@ -1,4 +1,4 @@
-"""Joint trajectories that come over a topic: checked before anything moves."""
+"""Joint trajectories from messages, with their checks."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 
 TOPIC = 'joint_trajectory'
 LARGEST_ACCELERATION = 1e6
-"""Of a point, rad/s2 or m/s2."""
+"""Greatest acceleration of a point, rad/s2 or m/s2."""
 LAG, LAG_OF_SLIDES = 0.05, 0.02
-"""Way that a point may lie from where a joint is when its time comes, as joints lag: rad, and m where they slide."""
+"""Greatest distance of a point at time 0 from a joint, which may lag: rad, and m for a prismatic joint."""
 SPEED_MARGIN = 1.05
-"""Part of a joint's greatest speed that a curve may reach: of a planner's points at the limit, it goes a bit beyond."""
+"""Greatest speed of a curve over the joint's limit: it slightly exceeds the points of a planner at the limit."""
 MOST_AHEAD = 60.0
-"""A trajectory that is to start later than this is taken for one with the wrong clock, s."""
+"""Greatest delay of a trajectory's start, s; a later one is due to another clock."""
 
 
 def trajectory_of(
@@ -30,18 +30,18 @@ def trajectory_of(
 ) -> JointTrajectory:
     """Return the trajectory of a trajectory_msgs/JointTrajectory, its times counted from now.
 
-    A stamp of 0 means now. Points that lie in the past are left out, as joint_trajectory_controller does.
+    A stamp of 0 means now. Points in the past are left out, as in joint_trajectory_controller.
 
     Args:
         message: the message.
-        joints: the joints that it must name, all of them, in any order.
+        joints: its joints, all of them, in any order.
         machine: for the limits.
         now: s.
-        start: positions and velocities of `joints` now, where the curve begins.
+        start: present positions and velocities of `joints`, the start of the curve.
 
     Raises:
-        RejectedError: names, sizes, numbers, times, positions or speeds outside the limits, a beginning elsewhere; names
-            point and joint.
+        RejectedError: names, sizes, numbers, times, positions or speeds outside the limits, another start; with point
+            and joint.
     """
     names = list(message.joint_names)
     _check_names(names, joints)
@@ -95,7 +95,7 @@ def _check_limits(trajectory: JointTrajectory, machine: Machine) -> None:
 
 
 def _check_beginning(trajectory: JointTrajectory, machine: Machine, here: Array) -> None:
-    """Check that a point at time 0 is where the joints are (n,). Raises RejectedError."""
+    """Check that a point at time 0 is at the present positions (n,). Raises RejectedError."""
     if trajectory.times[0] > 0.0:
         return
     first = trajectory.positions[0]
@@ -113,12 +113,12 @@ def _check_speeds(curve: JointTrajectory, machine: Machine, rates: Array | None)
     Args:
         curve: of n joints.
         machine: for the limits.
-        rates: (n,) with which it leaves the place where the joints are; None: its own first point is there.
+        rates: (n,) at the present positions; None: its first point is at time 0.
     """
     limits = np.array([machine.joint(name).velocity_limit or np.inf for name in curve.joint_names])
     speeds = curve.speeds()
     allowed = np.tile(SPEED_MARGIN * limits, (len(speeds), 1))
-    if rates is not None:  # the way to the first point makes up for the lag
+    if rates is not None:  # the way to the first point compensates the lag
         allowed[0] = np.maximum(allowed[0], np.abs(rates)) + _lags(curve.joint_names, machine) / curve.times[1]
     for segment, column in np.argwhere(speeds > allowed):
         raise RejectedError(
@@ -129,13 +129,13 @@ def _check_speeds(curve: JointTrajectory, machine: Machine, rates: Array | None)
 
 
 def _lags(names: Sequence[str], machine: Machine) -> Array:
-    """Return how far joints may be from their points (n,), rad or m."""
+    """Return the greatest distances of joints from their points (n,), rad or m."""
     slide = np.array([machine.joint(name).type == 'prismatic' for name in names])
     return np.where(slide, LAG_OF_SLIDES, LAG)
 
 
 def _check_curve(trajectory: JointTrajectory, machine: Machine) -> None:
-    """Check rates, and where the curve between the points goes. Raises RejectedError."""
+    """Check rates, and the range of the curve between the points. Raises RejectedError."""
     names = trajectory.joint_names
     for quantity, table, largest in (
         ('velocities', trajectory.velocities, LARGEST_VELOCITY),

@@ -1,9 +1,9 @@
-"""Vehicles on wheels or tracks as a ROS node: cmd_vel in, commands and odometry out; an arm on joint_trajectory.
+"""Controller of vehicles on wheels or tracks: cmd_vel in, commands and odometry out; an arm on joint_trajectory.
 
     dyn-nodes run vehicle_controller_node --ros-args -p machine:=agv_mecanum
 
-Commands answer joint states, one each. Without cmd_vel the vehicle holds its place, on a slope too. Without joint
-states it sends nothing: who moves the joints notices the silence and holds them.
+Every joint state is answered by one command. Without cmd_vel the vehicle holds its position, also on a slope. Without
+joint states it sends nothing, and the actuator nodes hold the joints after their timeout.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ Odometry = message('nav_msgs/msg/Odometry')
 Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
 
 PARAMETERS = node_parameters('vehicle_controller_node')
-DRIVING, HOLDING, STOPPING = 'driving', 'holding', 'stopping: cmd_vel is silent'
+DRIVING, HOLDING, STOPPING = 'driving', 'holding', 'stopping: cmd_vel timed out'
 
 
 class VehicleControllerNode(CommandingNode):
     """Publishes a command for every joint state.
 
     Attributes:
-        twists, timeouts, trajectories: cmd_vel taken, its timeouts while the vehicle drove, trajectories accepted.
-        wanted: (3,) twist that is followed.
+        twists, timeouts, trajectories: numbers of accepted cmd_vel, its timeouts in motion, accepted trajectories.
+        wanted: (3,) reference twist.
         state: driving, holding, or stopping.
     """
 
@@ -92,7 +92,7 @@ class VehicleControllerNode(CommandingNode):
         self.state = HOLDING
         self._twist_at: float | None = None
         self._create_topics()
-        self.health = FollowerHealth(self, ('no command is due', 'no commands, the joints are left to who moves them'))
+        self.health = FollowerHealth(self, ('no command is due', 'no commands, the actuator nodes hold the joints'))
         self.wheel_health = WheelHealth(self.motion, values)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses())
         self.add_on_set_parameters_callback(self._on_parameters)
@@ -112,7 +112,7 @@ class VehicleControllerNode(CommandingNode):
         return WheelMotion(WheelBase.of(machine), values['exchange_period'], limits, gains, noise)
 
     def _warm_up(self) -> None:
-        """Load or compile now all machine code that a first cmd_vel needs: it must not wait until it is old."""
+        """Load or compile the machine code of the first cmd_vel, so that it does not time out meanwhile."""
         motion, still = self._make_motion(), np.zeros(len(self.motion.joints))
         motion.restart(JointValues(still, still, still))
         for _ in range(2):
@@ -123,7 +123,7 @@ class VehicleControllerNode(CommandingNode):
             self.servo.efforts(rest, rest, np.zeros(3), motion.reference.acceleration, self.arm.sample(0.0))
 
     def _make_arm(self) -> None:
-        """Joints that are driven, but neither wheels nor steering, follow joint_trajectory; with valves the levers."""
+        """Create the control of driven joints other than wheels and steering, which follow joint_trajectory."""
         wheel_joints = set(self.motion.commanded)
         names = (
             ()
@@ -143,7 +143,7 @@ class VehicleControllerNode(CommandingNode):
         self._out = JointState(name=[*self.motion.commanded, *names])
 
     def _reject_closed_loops(self, names: tuple[str, ...]) -> None:
-        """Raise ParameterError where efforts of an arm's joints would need the loops that its linkages close."""
+        """Raise ParameterError if efforts of an arm's joints would need the closed loops of its linkages."""
         loops = [linkage.name for linkage in self.machine.linkages]
         if loops:
             raise ParameterError(
@@ -175,26 +175,26 @@ class VehicleControllerNode(CommandingNode):
         if base.slip is not None:
             factor = base.slip.gauge_factor(0.0, 1.0)
             log.info(
-                f'tracks slip in a turn: on the spot as with {factor:.2f} times their gauge; the odometry knows it'
+                f'tracks slip in a turn: on the spot as with {factor:.2f} times their gauge; the odometry includes it'
             )
         if base.drags:
             log.warn(
-                f'in a turn {", ".join(base.fixed)} drag sideways: they share no axle; the odometry does not see it'
+                f'in a turn {", ".join(base.fixed)} drag sideways: they share no axle; the odometry does not include it'
             )
         if not self.motion.odometry.slip_dimensions():
-            log.info('no more wheels than the motion needs: slip cannot be seen')
+            log.info('no more wheels than the motion needs: slip cannot be detected')
 
     # -- joint states ------------------------------------------------------------------------------------------------
 
     def _read_further(self, msg: Any, stamp: int) -> Any:
-        """Return the measured efforts where the loops take them over; else None."""
+        """Return the measured efforts if the loops start from them; else None."""
         continues = (
             self.stamp is not None and 0 <= stamp - self.stamp <= self.health.timeout * NANO and not self.timed_out
         )
         return None if continues and not self.valves else self.reader.efforts(msg)
 
     def _repeat(self) -> None:
-        """The same instant once more. Each period takes exactly one command of volts."""
+        """Publish the last command again, except volts, of which each period takes exactly one."""
         if self.lockstep and self.sent and not (self.valves or self.motors):
             self.commands_out.publish(self._out)
 
@@ -223,12 +223,12 @@ class VehicleControllerNode(CommandingNode):
             self.grip.restart()
 
     def _resume(self, efforts: Any, gap: float) -> None:
-        """After a silence the machine may be anywhere: neither a twist nor a trajectory is taken up again."""
+        """Hold the vehicle after a timeout; neither a twist nor a trajectory is resumed, as it may be anywhere."""
         assert self._state is not None
         self.motion.resume(self._wheel_state(efforts), gap)
         self._rest()
         if self.arm is not None and self.arm.interrupt(self.time, self._state[0][self._arm_indices]):
-            self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
+            self.get_logger().warn('joint_states are received again: the trajectory is dropped, the joints are held')
 
     def _set_back(self, efforts: Any, back: float) -> None:
         self.wheel_health.restart()
@@ -260,7 +260,7 @@ class VehicleControllerNode(CommandingNode):
             self._report()
 
     def _check_timeout(self) -> None:
-        """Come to rest where no cmd_vel has come for too long."""
+        """Stop the vehicle after a timeout of cmd_vel."""
         if self._twist_at is not None and self.time - self._twist_at > self.values['cmd_vel_timeout']:
             if self.wanted.any():
                 self.timeouts += 1
@@ -345,7 +345,7 @@ class VehicleControllerNode(CommandingNode):
         self.get_logger().info(f'trajectory of {trajectory.duration:.2f} s, {len(trajectory.times)} points')
 
     def _on_payload(self, msg: Any) -> None:
-        """The arm holds what it carries; what that adds to the vehicle's mass is left to the speed loop."""
+        """Set the payload of the arm; the speed loop compensates its effect on the vehicle's mass."""
         try:
             mass = checked_payload(self.machine, float(msg.data))
         except ParameterError as error:
@@ -357,7 +357,7 @@ class VehicleControllerNode(CommandingNode):
             self.grip.payload = mass
 
     def reject(self, error: commands.RejectedError) -> None:
-        """Count and report a command that was refused."""
+        """Count and report a rejected command."""
         self._reject(self.rejections, error)
 
     def _statuses(self) -> dict[str, Callable[[], Health]]:
@@ -369,7 +369,7 @@ class VehicleControllerNode(CommandingNode):
         }
 
     def _cmd_vel_health(self) -> Health:
-        """The status `cmd_vel`: the twist that is followed, demands that cannot be, rejected commands."""
+        """Return the status `cmd_vel`: reference twist, infeasible demands, rejected commands."""
         vx, vy, wz = self.wanted
         values = {
             'wanted': f'{vx:.3f} m/s, {vy:.3f} m/s, {wz:.3f} rad/s',
@@ -384,7 +384,7 @@ class VehicleControllerNode(CommandingNode):
         health = Health(text=self.state, values=values)
         self.wheel_health.warn_of_demand(health, self.time)
         if self.rejections.recent(self.now()):
-            health.worse(WARN, f'refused: {self.rejections.last}')
+            health.worse(WARN, f'rejected: {self.rejections.last}')
         return health
 
     def _on_parameters(self, parameters: list[Any]) -> Any:

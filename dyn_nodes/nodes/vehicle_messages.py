@@ -1,4 +1,4 @@
-"""Messages of a driven base: twists that come in, odometry and slip that go out."""
+"""Messages of a driven base: twists in, odometry out."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ PLANAR = (0, 1, 5)
 
 
 def twist_of(msg: Any, stamped: bool, now: float, timeout: float) -> Array:
-    """Return (vx, vy, wz) of a Twist or TwistStamped; the other components cannot be driven and are left out.
+    """Return (vx, vy, wz) of a Twist or TwistStamped; the other components are ignored.
 
     Args:
         msg: the message.
-        stamped: it is a TwistStamped; a stamp of 0 means now.
+        stamped: whether it is a TwistStamped; a stamp of 0 means now.
         now: s.
-        timeout: age from which on a stamped twist is none any more, s.
+        timeout: greatest age of a stamped twist, s.
 
     Raises:
-        RejectedError: a number that is not finite or beyond any vehicle, too old.
+        RejectedError: a number not finite or out of range, a stamp that is too old.
     """
     twist = msg.twist if stamped else msg
     parts = [getattr(vector, axis) for vector in (twist.linear, twist.angular) for axis in 'xyz']
@@ -52,7 +52,7 @@ def twist_of(msg: Any, stamped: bool, now: float, timeout: float) -> Array:
 
 
 def odometry_message(world: str, base: str, height: float) -> Any:
-    """Return an Odometry whose frames, height and constant variances are set; it is used again and again."""
+    """Return a reusable Odometry with frames, height and constant variances."""
     result = Odometry()
     result.header.frame_id, result.child_frame_id = world, base
     result.pose.pose.position.z = float(height)
@@ -80,7 +80,7 @@ def _covariance(planar: Array) -> Array:
 
 
 def frame_of(msg: Any) -> Frame:
-    """Return the frame that an Odometry holds."""
+    """Return the frame of an Odometry."""
     position, turn = msg.pose.pose.position, msg.pose.pose.orientation
     return (
         msg.header.frame_id,

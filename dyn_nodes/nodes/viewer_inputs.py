@@ -1,4 +1,4 @@
-"""Subscriptions of the viewer: topics into a snapshot of the newest of each, so that a slow viewer is never behind."""
+"""Subscriptions of the viewer: a snapshot of the newest message of each topic, so that a slow viewer does not lag."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ CONTACT_SUFFIX = '_contact'
 SKIPPED_CHAMBERS = ('supply_pressure',)
 ODOM_TIMEOUT = 1.0
 PRESSURE_AGE = 0.5
-"""Wall time after which a pressure without a new message is not known any more, s."""
+"""Wall-clock timeout of a pressure, s."""
 WARN = 1
 
 WEIGHED = ('payload/interval', 'monitor/payload/interval')
-"""Topics of a payload that is estimated: on a machine, and beside a simulation."""
+"""Topics of an estimated payload: of a machine, and beside a simulation."""
 
 
 class ViewerInputs:
@@ -50,15 +50,15 @@ class ViewerInputs:
 
     Args:
         node: the node.
-        machine: what its files say, or None: then wheels are drawn where /tf says they touch the ground.
+        machine: the machine, or None: then /tf has the contact points of the wheels.
         on_description: called with the text of a robot description.
-        connection: notes every joint state.
+        connection: receives every joint state.
 
     Attributes:
-        snapshot: the newest of everything.
-        handled: how many messages were taken so far.
-        reset: True since time went back; for the user to clear.
-        commanded: wall time of the last valve command of anybody, s.
+        snapshot: newest values of all topics.
+        handled: number of received messages.
+        reset: whether time went back; cleared by the user.
+        commanded: wall time of the last valve command of any node, s.
     """
 
     def __init__(
@@ -95,11 +95,11 @@ class ViewerInputs:
 
     @property
     def count(self) -> int:
-        """Number of topics that messages come from."""
+        """Return the number of subscribed topics."""
         return len(self._subscribed)
 
     def subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any = NEWEST) -> None:
-        """Subscribe to a topic; its messages are counted."""
+        """Subscribe to a topic and count its messages."""
 
         def taken(msg: Any) -> None:
             self.handled += 1
@@ -109,7 +109,7 @@ class ViewerInputs:
         self.node.create_subscription(kind, topic, taken, qos)
 
     def discover(self) -> bool:
-        """Subscribe to the wheels, margins and chambers that have appeared since; False where there are none."""
+        """Subscribe to new wheels, margins and chambers; return whether there are any."""
         before = len(self._subscribed)
         names = ('ground_reactions', 'friction_use', 'stability', 'hydraulics')
         wheels, uses, margins, oil = (self.node.resolve_topic_name(f'{name}/x')[:-1] for name in names)
@@ -173,7 +173,7 @@ class ViewerInputs:
                 self._set_base(shift, item.transform.rotation)
 
     def _guess_contacts(self) -> None:
-        """Place wheels and tracks without a contact frame below their attachment, in the plane of the world."""
+        """Set the contact points of wheels and tracks without a frame below their attachment in the ground plane."""
         if self.machine is None or self.robot is None or not self._guess_contacts_needed:
             return
         base = rotation_of(self.snapshot.base_quaternion)
@@ -229,7 +229,7 @@ class ViewerInputs:
         return take
 
     def forget_old(self, now: float) -> None:
-        """Take pressures that have not come lately out of the snapshot, at a wall time, s: levers depend on them."""
+        """Remove pressures that have timed out at a wall time, s, from the snapshot: levers depend on them."""
         for name, at in list(self._pressure_at.items()):
             if now - at > PRESSURE_AGE:
                 del self._pressure_at[name]
@@ -255,14 +255,14 @@ class ViewerInputs:
     def _command(self, msg: Any) -> None:
         self.commanded = time.monotonic()
 
-    # -- what the others say -----------------------------------------------------------------------------------------
+    # -- events and diagnostics --------------------------------------------------------------------------------------
 
     def _event(self, msg: Any) -> None:
         text = f'{msg.name.rpartition(": ")[2]}: {msg.message}'
         self.connection.happened(text.replace('_', ' '), time.monotonic())
 
     def _take_levels(self, status: Any, node: str) -> None:
-        """Take the alarm levels of the margins: those of the node that is watched, or of another while it has none."""
+        """Store the alarm levels of the margins: of the connected node, or of another one while it has none."""
         watched = node == self.connection.source.rpartition('/')[2]
         for name, levels in levels_of_values((pair.key, pair.value) for pair in status.values).items():
             topic = measure_of(name).topic

@@ -1,7 +1,7 @@
-"""The team around a machine in the cockpit: other robots and objects, found by their topics.
+"""The team around a machine in the cockpit: other robots and objects, detected by their topics.
 
-A viewer in the namespace of a robot (`/left`) whose parent namespace has `object_markers` draws these, and every
-other robot there: namespaces beside its own with a `robot_description`.
+A viewer in the namespace of a robot (`/left`) whose parent namespace has `object_markers` draws these and every other
+robot there: sibling namespaces with a `robot_description`.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ MarkerArray = message('visualization_msgs/msg/MarkerArray')
 Marker = message('visualization_msgs/msg/Marker')
 SHAPES = (Marker.TRIANGLE_LIST, Marker.LINE_LIST)
 AROUND = 1.2
-"""Size of what the eye shall see over that of the team: panels cover the edges of the picture."""
+"""Size of the view over the size of the team: panels cover the edges of the view."""
 GREEN = (0.0, 1.0, 0.0)
 
 
 class OtherRobot:
-    """Another robot as its topics say.
+    """Newest data of another robot.
 
     Attributes:
         text: its robot description.
-        position, quaternion: of its base; None: not known yet.
-        joints: by name.
-        drawn: as it is on the page.
+        position, quaternion: of its base; None: unknown.
+        joints: positions by name.
+        drawn: its shape on the page.
     """
 
     def __init__(self) -> None:
@@ -46,15 +46,15 @@ class OtherRobot:
         self.drawn: Companion | None = None
 
     def take_description(self, msg: Any) -> None:
-        """Take a robot description."""
+        """Store a robot description."""
         self.text = msg.data
 
     def take_joints(self, msg: Any) -> None:
-        """Take joint states."""
+        """Store joint states."""
         self.joints.update((name, float(value)) for name, value in zip(msg.name, msg.position) if np.isfinite(value))
 
     def take_odometry(self, msg: Any) -> None:
-        """Take the pose of the base."""
+        """Store the pose of the base."""
         p, q = msg.pose.pose.position, msg.pose.pose.orientation
         position, turn = (p.x, p.y, p.z), (q.x, q.y, q.z, q.w)
         if np.isfinite(position).all() and np.isfinite(turn).all():
@@ -66,9 +66,9 @@ class ViewerTeam:
 
     Args:
         node: the viewer.
-        inputs: of it, which subscribe.
+        inputs: of the viewer, for subscriptions.
         cockpit: the page.
-        load: returns the shape of a robot description; None: it can't be shown, which was reported.
+        load: returns the shape of a robot description, or None after a reported error.
     """
 
     def __init__(self, node: Node, inputs: ViewerInputs, cockpit: Cockpit, load: Callable[[str], Robot | None]) -> None:
@@ -81,7 +81,7 @@ class ViewerTeam:
         self._has_team = False
 
     def discover(self) -> bool:
-        """Subscribe to the objects and robots that have appeared since; False where there are none."""
+        """Subscribe to new objects and robots; return whether there are any."""
         if not self.name:
             return False
         topics = dict(self.node.get_topic_names_and_types())
@@ -112,7 +112,7 @@ class ViewerTeam:
         self._markers = msg
 
     def frame(self) -> None:
-        """Show the newest."""
+        """Show the newest data."""
         if not self._has_team:
             return
         for name, robot in self.robots.items():
@@ -127,7 +127,7 @@ class ViewerTeam:
 
     def _show_robot(self, name: str, other: OtherRobot) -> None:
         if other.position is None:
-            return  # the eye shall see where it is
+            return  # the view needs its position
         other.shown = other.text
         robot = self.load(other.text)
         if robot is None:
@@ -138,7 +138,7 @@ class ViewerTeam:
         self._fit_view()
 
     def _fit_view(self) -> None:
-        """Let the eye see all robots, from the base of this one."""
+        """Fit the view to all robots, from the base of this one."""
         first, snapshot = self.inputs.robot, self.inputs.snapshot
         if first is None:
             return
@@ -157,7 +157,7 @@ class ViewerTeam:
 
 
 def picture_of(marker: Any) -> tuple[str, BodyPicture] | None:
-    """Return name and picture of an object's marker; None for one of another kind, or whose numbers are not finite."""
+    """Return name and picture of an object's marker; None for another kind or numbers that are not finite."""
     if marker.type not in SHAPES or not marker.points:
         return None
     points = np.array([(p.x, p.y, p.z) for p in marker.points], dtype=np.float64)
