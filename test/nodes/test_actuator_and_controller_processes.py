@@ -110,7 +110,7 @@ class TestHydraulicActuatorNode:
         assert len(dynamics.replies) == count
         status = dynamics.status('valve_commands', 1)
         assert {'refused: wrong size', 'refused: not finite'} & set(values_of(status))
-        assert dynamics.status('joint_states', 1).message.startswith('refused: joint_states: ')
+        assert dynamics.status('joint_states', 1).message.startswith('rejected: joint_states: ')
         valves.publish(volts(0.0, 0.0, 0.0))
         tester.until(lambda: len(dynamics.replies) > count)
 

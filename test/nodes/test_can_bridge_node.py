@@ -218,7 +218,7 @@ def test_between_two_commands_of_a_slow_source_nothing_can_be_armed(setup, conte
         third = other.create_publisher(Volts, 'valve_commands', 10)
         wait_for(lambda: node.count_publishers(node.resolve_topic_name('valve_commands')) == 3)
         run(node, wires, 0.1, command=0.0)
-        assert 'several nodes offer valve_commands: /other, /source, /source' in ask(node, 'arm').message
+        assert 'several nodes publish valve_commands: /other, /source, /source' in ask(node, 'arm').message
         other.destroy_publisher(third)
         other.destroy_node()
         source.destroy_publisher(second)
@@ -256,7 +256,7 @@ def test_a_second_source_of_commands_disarms_an_armed_bridge_and_is_named(setup,
             wait_for_sources(node, 2)
             assert run(node, wires, GRAPH_PERIOD + 0.05, command=1.0)[-1] == 0.0
             assert node.state_out.last.data == (
-                'shadow: several nodes offer valve_commands: /controller_node, /teleop_node'
+                'shadow: several nodes publish valve_commands: /controller_node, /teleop_node'
             )
         wait_for_sources(node, 1)
         run(node, wires, 0.2, command=0.0)
@@ -268,7 +268,7 @@ def test_two_sources_of_one_name_are_two(setup, context):
     with offering(context, 'teleop_node', 'teleop_node'):
         wait_for_sources(node, 2)
         run(node, wires, 0.25, command=0.0)
-        assert 'several nodes offer valve_commands: /teleop_node, /teleop_node' in ask(node, 'arm').message
+        assert 'several nodes publish valve_commands: /teleop_node, /teleop_node' in ask(node, 'arm').message
 
 
 def test_a_bus_that_took_no_frames_gets_neutral_ones_when_it_does_again_and_can_be_armed(setup, monkeypatch):

@@ -244,7 +244,7 @@ def test_an_invalid_target_is_rejected_and_nothing_moves(make, callback, msg, ki
     assert re.search(text, node.rejections.last)
     follow(node, 0.1, 0.3, posture)
     assert not np.any([m.data for m in node.commands_out.messages])
-    assert hand_status(node).message.startswith('refused: ')
+    assert hand_status(node).message.startswith('rejected: ')
 
 
 def test_a_turn_that_is_no_quaternion_is_rejected(make):

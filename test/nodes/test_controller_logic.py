@@ -448,7 +448,7 @@ class TestPartnerAutoInRealTime:
         assert (health is None) == simulated
         if health is not None:
             assert health.level == 1
-            assert health.text.startswith('/clock is published, and time counts as that of a real machine: ')
+            assert health.text.startswith('/clock is published, and time counts as real: ')
 
     def test_an_external_partner_is_no_simulation(self, tracking: Any) -> None:
         assert tracking(partner='external', use_sim_time=True).live

@@ -114,7 +114,7 @@ def test_a_rejected_command_is_counted_and_changes_nothing(realtime: Any, wrong:
     for k in range(30):
         realtime.receive('joint_states', hinge(k * PERIOD, effort=0.0))
     assert realtime.exchange.system.oil[0] == pytest.approx(0.0, abs=1e-12)
-    assert 'refused' in reported(realtime, 'valve_commands')
+    assert 'rejected' in reported(realtime, 'valve_commands')
 
 
 def test_a_late_command_leaves_the_motor_at_zero_volts(realtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -238,16 +238,16 @@ def test_time_starts_a_moment_after_all_partners_are_there_and_connected(clock: 
     steps = (
         (lambda: None, 'no node hydraulics, controller yet'),
         (lambda: node.nodes.update({'hydraulics', 'other'}), 'no node controller yet'),
-        (lambda: node.nodes.add('controller'), 'hydraulics, controller does not listen to joint_states yet'),
+        (lambda: node.nodes.add('controller'), 'hydraulics, controller has not subscribed to joint_states yet'),
         (
             lambda: node.listeners.update({'/joint_states': ['hydraulics', 'viewer']}),
-            'controller does not listen to joint_states yet',
+            'controller has not subscribed to joint_states yet',
         ),
         (
             lambda: node.listeners['/joint_states'].append('controller'),
-            'joint_states is not yet connected to all of its listeners',
+            'joint_states is not yet connected to all of its subscriptions',
         ),
-        (lambda: setattr(node, 'connected', 1), 'joint_states is not yet connected to all of its listeners'),
+        (lambda: setattr(node, 'connected', 1), 'joint_states is not yet connected to all of its subscriptions'),
     )
     for step, missing in steps:
         step()
@@ -326,11 +326,11 @@ def test_the_recorder_has_to_listen_to_all_that_is_published_and_to_be_connected
     node.nodes = {'recorder_node'}
     wait = Readiness(node, ['recorder_node'], 30.0)
     assert not wait.check()
-    assert wait.missing == 'joint_states is not yet connected to all of its listeners'
+    assert wait.missing == 'joint_states is not yet connected to all of its subscriptions'
     node.connected = 1
     for topic in ('/joint_states', '/odom'):
         assert not wait.check()
-        assert wait.missing == f'the recorder does not listen to {topic} yet'
+        assert wait.missing == f'the recorder has not subscribed to {topic} yet'
         node.listeners[topic] = ['recorder_node']
     assert not wait.check()
     assert wait.missing == ''

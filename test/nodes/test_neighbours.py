@@ -251,7 +251,7 @@ def test_a_running_simulation_reports_a_second_source_by_its_name(context, other
     driver = Node('driver', context=other)
     driver.create_publisher(JointState, 'joint_states', QoSProfile(depth=10))
     until(lambda: node.neighbours.is_mixed and '/driver' in node.neighbours.problem, node)
-    assert node.neighbours.health().text.startswith('/driver publishes /joint_states, too: ')
+    assert node.neighbours.health().text.startswith('/driver also publishes /joint_states: ')
     for one in (node, driver):
         one.destroy_node()
 

@@ -137,7 +137,7 @@ def test_a_default_may_be_that_of_a_field_of_a_dataclass(write: Any, group: str)
         ('include: [wheels]\nsome_node: {}\n', r"include: no group 'wheels' in shared\.yaml"),
         (
             f'defaults: {{"": {SETTINGS!r}}}\nsome_node: {{overshoot: {{type: double, default_value: 1.0}}}}\n',
-            r'some_node\.yaml: overshoot: default_value stands at dyn_nodes\.governor\.settings:GripSettings already',
+            r'some_node\.yaml: overshoot: default_value is already a field of dyn_nodes\.governor\.settings:GripSettings',
         ),
         ('other_node: {}\n', r'expected the keys include and some_node, found other_node'),
     ],

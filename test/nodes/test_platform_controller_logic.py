@@ -292,7 +292,7 @@ def test_an_invalid_target_is_rejected_and_nothing_moves(make, callback, msg, ki
     assert node.rejections.counts == {kind: 1}
     assert text in node.rejections.last
     assert np.ptp(follow(node, 0.04, 0.08, legs), axis=0).max() < 1e-9
-    assert platform_status(node).message.startswith('refused: ')
+    assert platform_status(node).message.startswith('rejected: ')
 
 
 def test_targets_before_the_first_joint_states_are_rejected(make):

@@ -121,7 +121,7 @@ def test_after_lost_joint_states_a_supervised_task_steps_to_no_volts_and_nothing
     assert rig.sent[count:] == [[0.0, 0.0, 0.0]] * (len(rig.sent) - count)
     assert rig.node.phase == 'hold'
     health = rig.health()
-    assert (health.level, health.text) == (1, 'the task is left: no recovery begins')
+    assert (health.level, health.text) == (1, 'the task was left: no recovery follows')
 
 
 def test_a_task_that_is_stopped_after_neutral_commands_stays_at_neutral(bench):

@@ -542,7 +542,7 @@ def aged(sensing, age, imu_age=None):
         (0.0, ''),
         (0.19, ''),
         (-0.01, ''),
-        (0.21, 'joint_states: 0.21 s old: expected 0.2 s at most: nothing is known of the machine'),
+        (0.21, 'joint_states: 0.21 s old: expected 0.2 s at most: the state of the machine is unknown'),
         (-0.03, 'joint_states: stamps are 0.03 s ahead of the clock of this node: expected stamps of its clock'),
         (-500.0, 'joint_states: stamps are 500.00 s ahead of the clock of this node: expected stamps of its clock'),
         (1.7e9, 'joint_states: stamps are 1700000000.00 s behind the clock of this node: expected stamps of its clock'),
@@ -618,16 +618,16 @@ def test_health_of_the_joint_states(make):
     assert sensing.joint_health().level == WARN
     sensing.received_at -= 100.0
     health = sensing.joint_health()
-    assert health.text == 'no joint_states with a new stamp for 9 s: nothing is known of the machine'
+    assert health.text == 'no joint_states with a new stamp for 9 s: the state of the machine is unknown'
     sensing.arrived -= 100.0
     health = sensing.joint_health()
-    assert (health.level, health.text) == (ERROR, 'no joint_states for 9 s: nothing is known of the machine')
+    assert (health.level, health.text) == (ERROR, 'no joint_states for 9 s: the state of the machine is unknown')
     sensing.lockstep = sensing.monitor.settled = True
     assert sensing.joint_health().level == OK
     state(sensing, 0.1, positions=(np.nan, 0.0, 0.0))
     health = sensing.joint_health()
     assert health.level == WARN
-    assert health.text.startswith('refused: joint_states: position of ')
+    assert health.text.startswith('rejected: joint_states: position of ')
     assert health.values['refused: not finite'] == '1'
 
 

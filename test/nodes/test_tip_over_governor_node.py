@@ -229,10 +229,10 @@ def test_without_the_imu_the_slope_is_unknown_and_nothing_passes_until_it_is_bac
     assert push(node, [-2.0, 0.0, 0.0])[0] == pytest.approx(-2.0)
     live(0.5, 0.3, False)
     assert push(node, [-2.0, 0.0, 0.0])[0] == 0.0
-    assert level(node) == (ERROR, 'the IMU has gone: valves at neutral')
+    assert level(node) == (ERROR, 'the IMU is lost: valves at neutral')
     live(0.8, 0.3, True)
     assert push(node, [-2.0, 0.0, 0.0])[0] == 0.0
-    assert level(node)[1].startswith('waiting for levers at neutral')
+    assert level(node)[1].startswith('waiting for all levers to return to neutral')
     command(node, 0.0, 0.0, 0.0)
     assert push(node, [-2.0, 0.0, 0.0])[0] == pytest.approx(-2.0)
 
@@ -761,7 +761,7 @@ def test_before_the_filters_have_settled_the_valves_stay_at_neutral(make_governo
     node = make_governor(settling=5.0)
     keep_still(node, CLOSE)
     assert push(node, [-3.0, 0.0, 0.0], 5) == pytest.approx([0.0, 0.0, 0.0])
-    assert level(node) == (ERROR, 'nothing certain is known of the machine: valves at neutral')
+    assert level(node) == (ERROR, 'the state of the machine is unknown: valves at neutral')
 
 
 def test_in_lockstep_held_commands_are_shown_at_the_simulated_time(make_governor):

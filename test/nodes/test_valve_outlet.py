@@ -68,7 +68,7 @@ def test_a_governor_that_listens_elsewhere_keeps_volts_from_the_valves_until_the
     outlet = ValveOutlet(node, ['boom'])
     outlet.open()
     tester.until(lambda: node.count_publishers('governor/scale') and node.count_subscribers('valve_commands'))
-    assert outlet.blocked.startswith('a governor runs that does not listen on valve_commands_in')
+    assert outlet.blocked.startswith('a governor without a subscription to valve_commands_in')
     for _ in range(5):
         outlet.publish([2.0])
         tester.for_seconds(0.05)

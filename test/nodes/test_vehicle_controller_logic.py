@@ -187,7 +187,7 @@ class TestOdometry:
 
     def test_a_vehicle_without_a_spare_wheel_reports_that_slip_cannot_be_detected(self, make: Any) -> None:
         node = make(machine='agv_omni')
-        assert health(node)['wheels'].message == 'rolling; slip cannot be seen'
+        assert health(node)['wheels'].message == 'rolling; slip cannot be detected'
         assert health(make())['wheels'].message == 'rolling'
 
 
