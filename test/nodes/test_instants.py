@@ -148,8 +148,8 @@ def test_a_queue_agrees_with_a_model_that_replays_its_history(in_order: bool) ->
     def check(events: list[tuple[str, int | None]]) -> None:
         queue: InstantQueue[int] = InstantQueue(LASTS, in_order)
         history, kinds = History(in_order), {'examples'}
-        for name, (event, which) in enumerate(events):
-            kinds |= happen(queue, history, name, event, which)
+        for name, (kind, which) in enumerate(events):
+            kinds |= happen(queue, history, name, kind, which)
             assert queue.present == history.present
             assert queue.lost == history.lost
             assert queue.waits == (history.owed > 0 and not history.lost)
