@@ -35,7 +35,7 @@ class Outbox:
 
     @classmethod
     def behind(cls, prepared: Any) -> Outbox:
-        """Return one that gets, decoded, what a publisher of serialized messages publishes."""
+        """Return a publisher that decodes the serialized messages of another one."""
         prepared.publisher = cls(prepared.publisher.msg_type)
         return prepared.publisher
 
@@ -70,7 +70,7 @@ def imu_message(
     force: Any = (0.0, 0.0, 9.81),
     orientation: Any = (0.0, 0.0, 0.0, 1.0),
 ) -> Any:
-    """Return an IMU message; `orientation` None: the message says that it has none."""
+    """Return an IMU message; `orientation` None: marked as absent."""
     msg = Imu()
     msg.header.stamp = stamp_of(at)
     for target, values in ((msg.angular_velocity, omega), (msg.linear_acceleration, force)):

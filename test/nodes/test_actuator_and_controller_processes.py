@@ -151,7 +151,7 @@ class TestHydraulicActuatorNode:
         go_until(lambda: len(spool) > 0 and spool[-1].data < -4.5e-3, volts(-5.0, 0.0, 0.0))
         go_until(lambda: is_reported('valve_commands', 0), volts(-5.0, 0.0, 0.0))
         dynamics.health.clear()
-        go_until(lambda: abs(spool[-1].data) < 1e-4)  # silent: neutral
+        go_until(lambda: abs(spool[-1].data) < 1e-4)  # neutral after the timeout
         assert 'spools to neutral' in dynamics.status('valve_commands', 1).message
         go_until(lambda: spool[-1].data < -4.5e-3, volts(-5.0, 0.0, 0.0))
         go_until(lambda: abs(spool[-1].data) < 1e-4)

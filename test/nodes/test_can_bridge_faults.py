@@ -92,7 +92,7 @@ def babbling_about_positions(wires):
 
 
 def babbling_above_all(wires):
-    """Identifier 0 wins every arbitration: nobody else is heard."""
+    """Identifier 0 wins every arbitration: no other frame is received."""
 
     def send():
         for _ in range(150):
@@ -102,7 +102,7 @@ def babbling_above_all(wires):
 
 
 def swapped_bytes(wires):
-    """In some frames: what is swapped in all of them is a value that keeps still."""
+    """In some frames: bytes swapped in all of them are a constant value."""
     turns = itertools.count(40)
 
     def send():
@@ -115,7 +115,7 @@ def swapped_bytes(wires):
 
 
 def jump(wires):
-    """To and fro: one jump alone looks like a new place after a timeout."""
+    """To and fro: a single jump is like a new position after a timeout."""
     start, turns = wires.values[SWING], itertools.count(40)
 
     def send():
@@ -126,7 +126,7 @@ def jump(wires):
 
 
 def doubled(*skipped):
-    """Return a fault: messages that a second unit sends, too, with a count of its own and a right checksum."""
+    """Return a fault: a second unit sends the same messages, with another counter and a correct checksum."""
 
     def fault(wires):
         second = Sender(wires.mapping.measurements)
@@ -149,7 +149,7 @@ second_positions, second_imu = doubled('JointPositions'), doubled('ImuRates')
 
 
 def second_controller(wires):
-    """It begins to send the commands that the bridge sends; its counter stands still."""
+    """Another unit starts to send the commands of the bridge; its counter is constant."""
     (frame,) = wires.mapping.commands
     command = Sender((frame,)).encode(frame, {channel.key: 0.0 for channel in frame.channels})
 
@@ -210,7 +210,7 @@ def test_a_fault_on_the_bus_disarms_within_its_timeout_and_is_named(setup, fault
         wires.time.pass_by(TURN, node)
         node.run_cycle()
         said = [statuses(array)[subject].message for array in messages[before:]]
-    assert node.arming._left - node.receiver.heard[SWING] <= TIMEOUT + 1.01 * TURN, 'no later than the node could look'
+    assert node.arming._left - node.receiver.heard[SWING] <= TIMEOUT + 1.01 * TURN, 'within one run of the node'
     assert statuses(messages[-1])['state'].message.startswith('shadow: ')
     wires.volts()
     wires.time.pass_by(0.1, node)

@@ -311,7 +311,7 @@ def test_a_writing_thread_that_is_held_up_is_a_fault(setup):
 
 
 def test_a_bridge_that_ends_leaves_neutral_behind(context, request, tmp_path):
-    """With its threads: the last frame that the machine gets is not that of a deflected lever."""
+    """With its threads: the last frame to the machine is not a deflected lever."""
     mapping = mapping_in(tmp_path, timeout='9.0')
     wires, node = Wires(request.node.name, HeldTime(), mapping), bridge_on(context, request.node.name, mapping)
     node.values['command_timeout'] = 60.0
@@ -370,7 +370,7 @@ def test_frames_of_anything_end_nothing(setup):
 
 @pytest.fixture
 def line():
-    """Two serial ports joined by a wire: what is written at one end is read at the other."""
+    """Two connected serial ports: bytes written at one end are read at the other."""
     masters, slaves = zip(*(pty.openpty() for _ in range(2)))
     for master, slave in zip(masters, slaves):
         tty.setraw(slave)
@@ -380,7 +380,7 @@ def line():
     def relay():
         while not closed.is_set():
             for ready in select.select(masters, [], [], 0.05)[0]:
-                with contextlib.suppress(BlockingIOError):  # nobody reads at the other end: what is sent is lost
+                with contextlib.suppress(BlockingIOError):  # without a reader at the other end the bytes are lost
                     os.write(masters[1 - masters.index(ready)], os.read(ready, 4096))
 
     thread = threading.Thread(target=relay)
@@ -442,7 +442,7 @@ def pair(line):
 
 
 class Simulation:
-    """Publishes what a simulated log-loader would."""
+    """Publishes the topics of a simulated log-loader."""
 
     def __init__(self, tester) -> None:
         self.joints = tester.speak('sensor_msgs/msg/JointState', '/machine/joint_states', 10)

@@ -1,4 +1,4 @@
-"""What the cartesian controller node decides, callback by callback."""
+"""The cartesian controller node, callback by callback."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def path(*poses, stamp=0.0):
 
 
 def follow(node, start, end, posture=POSTURE):
-    """A machine that does exactly as the reference says; returns its postures."""
+    """Simulate a machine that follows the reference exactly; return its postures."""
     postures = [np.array(posture)]
     for k in range(round(start / PERIOD), round(end / PERIOD)):
         node.receive('joint_states', joint_state(k * PERIOD, postures[-1]))
@@ -155,7 +155,7 @@ def test_in_the_world_the_pose_of_the_base_is_taken_off(make):
 
 
 def test_a_hand_in_the_world_is_held_where_the_pose_of_the_base_is_lost(make):
-    """A vehicle that goes on would take a hand that is led by its last pose anywhere."""
+    """A moving vehicle would take a hand that is controlled by its last pose anywhere."""
     node = make(target_frame='world', mode='realtime', partner='external', command_timeout=60.0)
     odom = Odometry()
     odom.pose.pose.position.z, odom.pose.pose.orientation.w = 1.5, 1.0

@@ -1,4 +1,4 @@
-"""What the controller node decides, callback by callback; and what its motions give."""
+"""The controller node, callback by callback, and its motions."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ class TestSilence:
         node.check_timeouts()
         monkeypatch.undo()
         count = len(sent(node))
-        play(node, 0.35, 0.5)  # the recovery of the task's times would have begun before
+        play(node, 0.35, 0.5)  # the recovery by the times of the task would have started before
         assert sent(node)[count:] == [[0.0, 0.0, 0.0]] * 15
         assert phases(node)[-1] == 'hold'
         play(node, 0.5, 0.55, (POSTURE[0], POSTURE[1] + 0.1, POSTURE[2]))

@@ -1,4 +1,4 @@
-"""controller_node on electric motors by feedback of the state: voltages, trajectories, refusals, live parameters."""
+"""controller_node on electric motors by state feedback: voltages, trajectories, rejections, live parameters."""
 
 from __future__ import annotations
 

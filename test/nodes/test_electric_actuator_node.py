@@ -1,4 +1,4 @@
-"""The electric actuator node, callback by callback: efforts, voltages, limits, silence, refusals, reports."""
+"""The electric actuator node, callback by callback: efforts, voltages, limits, timeouts, rejections, reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""stability_monitor_node with the payload from pressures: what it takes, publishes, and says."""
+"""stability_monitor_node with the payload from pressures: inputs, topics and statuses."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_drop_is_estimated_within_half_a_second(make_monitor, dropped):
 
 @pytest.mark.parametrize(('before', 'after'), [(2400.0, 0.0), (0.0, 2400.0)])
 def test_a_governor_receives_a_drop_and_a_grab_within_half_a_second(make_monitor, rig, context, before, after):
-    """The monitor's intervals go to a governor that nobody tells anything; meanwhile it counts on the rated payload."""
+    """The monitor's intervals are the only payload of a governor; before, it uses the rated payload."""
     case = random_case(rig, np.random.default_rng(4))
     case = replace(case, payload=before, payload_after=after, step_time=2.0, offsets={}, dry=())
     run = measure_case(rig, case)
@@ -140,7 +140,7 @@ def test_a_governor_receives_a_drop_and_a_grab_within_half_a_second(make_monitor
     least, most = bounds_at[max(bounds_at)]
     assert least - 30.0 < after < most + 30.0
     assert most - least < 600.0
-    # from the step until it is weighed anew: what was before, then anything up to the rated payload
+    # from the step to the next estimate: the previous bounds, then 0 to the rated payload
     between = {bounds for time, bounds in bounds_at.items() if 2.0 < time < 2.49}
     assert (0.0, 1.2 * RATED) in between
     assert governor.sensing.monitor.payload == pytest.approx(after, abs=0.02 * LIMIT)
@@ -159,7 +159,7 @@ def test_a_timeout_of_pressures_restores_the_rated_payload_and_the_status_names_
 
 
 def test_joint_states_that_are_too_rare_bring_the_rated_payload_back(make_monitor, dropped):
-    """At 8 a second no block is complete: what was weighed before would stay, whatever is taken up."""
+    """At 8 per second no block is complete: the previous estimate would remain with any load."""
     node = make_monitor()
     rows = until(dropped, 1.9)
     play(node, dropped, rows[:240])
@@ -286,7 +286,7 @@ def test_the_service_tares_an_empty_implement(make_monitor, dropped):
 
 
 def test_a_load_is_no_empty_implement(make_monitor, dropped):
-    """A tare with a load would take it off every estimate to come, and off what the governor allows for."""
+    """A tare with a load would reduce every following estimate and the bounds of the governor."""
     node = make_monitor()
     play(node, dropped, until(dropped, 1.9))
     before = node.payload.estimate

@@ -149,7 +149,7 @@ def test_time_beyond_the_catch_up_is_lost_once_and_shown_for_a_while() -> None:
     wall, made = schedule()
     for k in range(1, 3):
         wall.now += 0.5 + MOST_CATCH_UP + 0.03
-        made.start(11.0 if k == 1 else 12.0 + SPEED * (MOST_CATCH_UP))  # it begins behind and has caught up nothing
+        made.start(11.0 if k == 1 else 12.0 + SPEED * (MOST_CATCH_UP))  # it starts late and has caught up nothing
     assert made.lost == pytest.approx(0.06)
     assert made.missed == 2
     assert made.late
@@ -291,7 +291,7 @@ def test_a_node_that_is_there_and_compiles_is_waited_for_without_a_limit(clock: 
     assert not wait.check()
     node.nodes = {'controller'}
     clock.now += 29.0
-    assert not wait.check()  # it has appeared: the time to the deadline counts anew
+    assert not wait.check()  # it has appeared: the timeout restarts
     node.nodes = {'controller', 'hydraulics'}
     for _ in range(100):
         clock.now += 29.0

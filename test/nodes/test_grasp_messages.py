@@ -1,4 +1,4 @@
-"""Messages of hands: what is written is read again, and what no hand can say is refused."""
+"""Messages of hands: written values are read back, impossible ones are rejected."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def test_the_slope_is_that_of_the_parameters_turned_with_the_heading_or_that_of_
 
 
 def test_a_curve_is_no_slope_to_an_imu_without_orientation(make):
-    """What pushes to the outside of a steady circle would be taken for ground that falls to it, by 8.7 degrees here."""
+    """The centrifugal force of a steady circle would be mistaken for a slope, of 8.7 degrees here."""
     node = make(**{'grip.mode': 'limit', 'grip.imu': True})
     drive(node, 0.0, 0.05)
     node.motion.odometry.twist = np.array([1.0, 0.0, 1.5])

@@ -1,4 +1,4 @@
-"""What the hydraulic actuator node decides, callback by callback."""
+"""The hydraulic actuator node, callback by callback."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class TestLockstep:
         for k in range(10):
             node.receive('joint_states', joint_state(k * 1e-3))
         node.receive('joint_states', joint_state(0.01))  # waits for its command
-        node.receive('joint_states', joint_state(0.0))  # the dynamics was reset meanwhile
+        node.receive('joint_states', joint_state(0.0))  # the dynamics was reset
         node.receive('valve_commands', volts(7.0, 7.0, 7.0))  # of t = 0.01
         assert node.waiting is not None
         node.receive('valve_commands', volts(-5.0, 0.0, 0.0))
@@ -140,7 +140,7 @@ class TestLockstep:
     @pytest.mark.parametrize('late', [True, False])
     @pytest.mark.parametrize('first', ['joint states', 'command'])
     def test_after_a_reset_a_stamped_command_is_for_its_instant(self, node: Any, late: bool, first: str) -> None:
-        """Whether that of the instant before the reset comes or not, and whatever topic is faster."""
+        """With or without the command of the instant before the reset, for any order of the topics."""
         node.receive('valve_commands', stamped(0.0, 0.0, 0.0, 0.0))
         go_on(node, 0, 10)  # the last one waits for its command
         if late and first == 'command':
@@ -438,7 +438,7 @@ def test_reports_have_the_pressures_of_the_instant(node: Any) -> None:
 
 
 class TestPacedLockstep:
-    """Real time: every joint state is answered from its own instant, whatever the wall clock says."""
+    """Real time: every joint state is answered for its instant, at any wall time."""
 
     @pytest.fixture
     def paced(self, make_node: Callable[..., Any]) -> Any:
@@ -500,7 +500,7 @@ class TestPacedLockstep:
         paced.receive('valve_commands', volts(-5.0, 0.0, 0.0))  # of an instant that has its answer
         for k in range(21, 31):
             paced.receive('joint_states', joint_state(k * 1e-3))
-        assert len(paced.commands_out.messages) == 30  # that of 0.03 s waits for its command again
+        assert len(paced.commands_out.messages) == 30  # the one of 0.03 s waits for its command again
         paced.receive('valve_commands', volts(-5.0, 0.0, 0.0))
         assert len(paced.commands_out.messages) == 31
         assert not paced.source_lost
@@ -520,10 +520,10 @@ class TestPacedLockstep:
         assert not paced.exchange.system.oil[::3].any(), 'commands of periods that are over'
         paced.receive('valve_commands', stamped(0.04, -4.0, 0.0, 0.0))
         go_on(paced, 47, 49)
-        assert paced.exchange.system.oil[0] < 0.0, 'that of this period holds for the rest of it'
+        assert paced.exchange.system.oil[0] < 0.0, 'the command of this period holds for its rest'
         for k in range(50, 80, 10):
             paced.receive('joint_states', joint_state(k * 1e-3))
-            assert paced.answered == k, 'every instant waits for its own command again'
+            assert paced.answered == k, 'every instant waits for its command again'
             paced.receive('valve_commands', stamped(k * 1e-3, 0.1 * k, 0.0, 0.0))
             assert paced.answered == k + 1
             assert paced._volts[0] == pytest.approx(0.1 * k)

@@ -1,4 +1,4 @@
-"""Every instant gets its own command, whatever happens to messages between the nodes on their way."""
+"""Every instant gets its command for any faults of the messages between the nodes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_shares(seen: Counter[str], kinds: Iterable[str]) -> None:
 
 
 class History:
-    """Says what a queue has to give, by a search through all that has happened to it."""
+    """Model of a queue that derives its state from all past events."""
 
     def __init__(self, in_order: bool) -> None:
         self.in_order = in_order
@@ -463,7 +463,7 @@ def fail(chain: Chain, fault: str, way: str) -> bool:
         chain.start_governor()
         chain.announce()
         return True
-    if fault == 'second sender':  # it computes for the instant that it has heard of
+    if fault == 'second sender':  # it computes for the instant that it has received
         chain.command((chain.at_controller or 0) // TICKS * TICKS, (-1, (chain.at_controller or 0) // TICKS * TICKS))
         return True
     if fault == 'given up' and chain.actuators.waits and chain.open is not None:

@@ -1,4 +1,4 @@
-"""What the dynamics node says of the reactions at the joints that the machine YAML names."""
+"""Topics of the dynamics node for the reactions at the joints of the machine YAML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Joints led by positions and velocities: what is clamped or limited is told."""
+"""Joints with position and velocity targets: clamped and limited values are reported."""
 
 from __future__ import annotations
 

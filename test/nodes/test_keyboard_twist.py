@@ -40,7 +40,7 @@ def last_twist(node: Any) -> tuple[float, float, float]:
 )
 def test_keys_mean_directions(node: Any, key: str, expected: tuple[float, float, float]) -> None:
     assert node.turn(key, 10.0)
-    assert last_twist(node) == (0.0, 0.0, 0.0), 'what is sent first is rest'
+    assert last_twist(node) == (0.0, 0.0, 0.0), 'the first command is rest'
     assert node.turn('', 10.05)
     assert last_twist(node) == pytest.approx(expected)
 

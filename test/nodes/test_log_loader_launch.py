@@ -1,4 +1,4 @@
-"""The launch file against what the nodes declare."""
+"""The launch file against the declared parameters of the nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A robot whose hand holds an object of others: its own commander may stop while the object goes on answering."""
+"""A robot that holds an object of another node: its controller may stop while the object continues to answer."""
 
 from __future__ import annotations
 

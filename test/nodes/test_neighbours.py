@@ -1,4 +1,4 @@
-"""Two machines in one domain: a node notices a second source of its joint states or another machine, and refuses."""
+"""Two machines in one domain: a node detects a second source of its joint states or another machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REAL_DISCOVERY = neighbours.DISCOVERY
 
 @pytest.fixture
 def other() -> Iterator[Context]:
-    """Another process in the domain of the test, as far as DDS knows."""
+    """Another participant in the domain of the test, which counts as another process."""
     made = Context()
     init(args=['other'], context=made)
     yield made
@@ -43,13 +43,13 @@ def _short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def of_others() -> None:
-    """Take the nodes made so far for those of another process."""
+    """Treat the nodes created so far as nodes of another process."""
     neighbours._made.clear()
     neighbours._first = None
 
 
 def until(condition: Callable[[], Any], *nodes: Any) -> None:
-    """Wait for what discovery brings, spinning nodes meanwhile."""
+    """Spin nodes until a condition is true, which discovery delays."""
     end = time.monotonic() + patience(10)
     executors = []
     for node in nodes:
@@ -224,7 +224,7 @@ def test_a_measurement_of_two_sources_is_reported_and_not_taken_until_one_is_gon
     for other_topic in (topic, 'joint_states'):
         node._unless_mixed(other_topic, taken.append)(other_topic)
     assert taken == ['joint_states']
-    two = f'/{topic} has 2 publishers (/driver, /sim): '  # those of an earlier test may take a while to go
+    two = f'/{topic} has 2 publishers (/driver, /sim): '  # publishers of an earlier test may remain for a while
     until(lambda: (status := node.neighbours.health()) and status.text.startswith(two), node)
     sources[0].destroy_node()
     until(lambda: not node.neighbours.problem, node)

@@ -47,7 +47,7 @@ def make(context: Any) -> Any:
 
 
 def tell(node: ObjectNode, now: int, only: str = '', offset: float = 0.0) -> None:
-    """Give motion and mobility of the hands at a time, ns: at rest, and as unmoved by what they hold as a wall."""
+    """Send motion and mobility of the hands at a time, ns: at rest, with a mobility of zero."""
     for grip in node.hands.values():
         if only in ('', grip.grasp.robot):
             msg = state_message('odom', 'hand')

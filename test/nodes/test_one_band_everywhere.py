@@ -53,7 +53,7 @@ def balance_of(name: str, value: float) -> Balance:
 
 
 def bands_of(name: str, value: float, levels: Levels) -> dict[str, str]:
-    """Return the band in every place, each by what the diagnostics carry of the levels."""
+    """Return the band by every program, each from the levels of the diagnostics."""
     balance = balance_of(name, value)
     health = Health(text='stable')
     judge(health, balance, {name: levels}, [name])

@@ -18,7 +18,7 @@ PERIOD = 0.001
 
 
 class Wall:
-    """A wall clock that goes on when it is told to."""
+    """A wall clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -93,7 +93,7 @@ def start(wall: Wall, mode: str = 'realtime', **options: Any) -> tuple[Stub, pac
 
 
 def pass_time(wall: Wall, pacer: pacing.Pacer, seconds: float, step: float = 0.005) -> None:
-    """Let the wall clock go on, with the looks that timers would take."""
+    """Advance the wall clock, with the checks of timers."""
     for _ in range(round(seconds / step)):
         wall.now += step
         pacer.advance_due()
@@ -265,7 +265,7 @@ def test_a_pause_forgets_the_factor_and_its_time_on_the_wall_is_not_lost(wall: W
     assert pacer.factor.value == pytest.approx(0.1)
     pacer.pause(True)
     assert pacer.factor.value != pacer.factor.value
-    wall.now += 60.0  # and no timer looks at it
+    wall.now += 60.0  # without a call of a timer
     lost, missed = pacer.schedule.lost, pacer.schedule.missed
     pacer.commanded()
     pacer.pause(False)
@@ -344,7 +344,7 @@ def test_marks_that_are_far_apart_give_the_factor_of_the_last_two() -> None:
 def test_in_lockstep_the_end_of_who_is_waited_for_ends_the_run(
     wall: Wall, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: str
 ) -> None:
-    """In real time the joints are held, and time goes on to its end."""
+    """In real time the joints are held, and time continues to its end."""
     monkeypatch.setenv(ended.VARIABLE, str(tmp_path / 'ended'))
     node = Stub(mode)
     node.values['wait_for'] = ['hydraulics']
@@ -524,7 +524,7 @@ def test_a_missing_command_is_reported_once_with_its_instant(wall: Wall) -> None
         assert len(lines) == 1
         lines.clear()
     node, pacer = start(wall, 'realtime', waits=False)
-    node.commands = 0  # nobody has ever commanded an external machine: no news
+    node.commands = 0  # an external machine was never commanded: no report
     node.get_logger = lambda: SimpleNamespace(error=lines.append)  # type: ignore[method-assign]
     pass_time(wall, pacer, 1.0)
     assert lines == []

@@ -1,4 +1,4 @@
-"""The files of the nodes' parameters: what they may say, and what nodes make of them."""
+"""Parameter files of the nodes: valid contents, declared parameters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Write a parameter file of a node `some_node` beside the shared one, and forget what was read before."""
+    """Write a parameter file of a node `some_node` beside the shared one, and clear the caches."""
     (tmp_path / 'shared.yaml').write_text((parameters.FOLDER / 'shared.yaml').read_text())
     monkeypatch.setattr(parameters, 'FOLDER', tmp_path)
 
@@ -137,7 +137,7 @@ def test_a_default_may_be_that_of_a_field_of_a_dataclass(write: Any, group: str)
         ('include: [wheels]\nsome_node: {}\n', r"include: no group 'wheels' in shared\.yaml"),
         (
             f'defaults: {{"": {SETTINGS!r}}}\nsome_node: {{overshoot: {{type: double, default_value: 1.0}}}}\n',
-            r'some_node\.yaml: overshoot: default_value is already a field of dyn_nodes\.governor\.settings:GripSettings',
+            r'some_node\.yaml: overshoot: default_value is already a field of dyn_nodes\.governor\.settings:Grip',
         ),
         ('other_node: {}\n', r'expected the keys include and some_node, found other_node'),
     ],

@@ -1,4 +1,4 @@
-"""A node in real time that waits for a simulation says how to serve a real machine."""
+"""A node in real time that waits for a simulation logs how to serve a real machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the platform controller node decides, callback by callback."""
+"""The platform controller node, callback by callback."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ def test_time_that_goes_back_holds_the_platform(make):
 
 @pytest.mark.parametrize(('back', 'counts'), [(0.001, {'out of order': 1}), (5.0, {})])
 def test_on_a_real_machine_stamps_that_go_back_do_not_play_the_file_again(make, tmp_path, back, counts):
-    """A message that was overtaken is refused, and a clock that was set back lets the platform be held."""
+    """A message out of order is rejected; after its clock was set back the platform is held."""
     path = tmp_path / 'path.yaml'
     path.write_text('poses:\n  up: {time: 0.5, position: [0, 0, 1.85]}\n')
     node = make(path=str(path), mode='realtime', partner='external')

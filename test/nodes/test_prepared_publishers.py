@@ -1,4 +1,4 @@
-"""Messages that are filled in rather than made are those that the runtime's own serialization gives."""
+"""Preserialized messages equal those of the runtime's serialization."""
 
 from __future__ import annotations
 

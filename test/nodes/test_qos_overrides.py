@@ -1,4 +1,4 @@
-"""QoS of the nodes' topics by parameters: taken, described, and refused where it would break a lockstep exchange."""
+"""QoS of the nodes' topics by parameters: used, described, and rejected if it would break a lockstep exchange."""
 
 from __future__ import annotations
 

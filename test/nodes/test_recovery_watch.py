@@ -18,7 +18,7 @@ START = {'swing_joint': 0.0, 'boom_joint': 0.17, 'stick_joint': -0.96}
 
 
 class Bench:
-    """A controller that gets its messages by hand, and what it sent last."""
+    """A controller with messages from the test, and its last commands."""
 
     def __init__(self, context: Context, **parameters) -> None:
         init(args=['bench'], context=context)
@@ -29,7 +29,7 @@ class Bench:
         self.node.commands_out.publish = lambda msg: self.sent.append(list(msg.data))
 
     def reach(self, time: float, share: float | None = 0.1) -> tuple[float, float]:
-        """Let time go on to an instant, with a report where there is a share of the load; volts of boom and stick."""
+        """Advance time to an instant, with a report if a load share is given; return the volts of boom and stick."""
         if share is not None:
             self.node.receive(f'stability/{MEASURES[self.node.watch.task.on.watched].topic}', Float64(data=share))
         msg = JointState(name=list(START), position=list(START.values()), velocity=[0.0] * 3, effort=[0.0] * 3)
@@ -55,7 +55,7 @@ class Bench:
 @pytest.fixture
 def bench(monkeypatch):
     monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
-    contexts = []  # kept before a node is made: one that is refused leaves its context, too
+    contexts = []  # kept before a node is created: a rejected one also leaves its context
 
     def make(**parameters) -> Bench:
         contexts.append(Context())

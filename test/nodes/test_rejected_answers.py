@@ -1,4 +1,4 @@
-"""An answer that is refused, such as an effort beyond its joint's limit at an end stop, does not stop lockstep."""
+"""A rejected answer, such as an effort beyond its joint's limit at an end stop, does not stop lockstep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refusals are recent for some seconds, of a time that may go back."""
+"""Rejections are recent for some seconds of a time that may go back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An instant that was repeated is answered more than once; only answers without a stamp are refused."""
+"""A repeated instant is answered more than once; only answers without a stamp are rejected."""
 
 from __future__ import annotations
 

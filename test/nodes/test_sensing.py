@@ -1,4 +1,4 @@
-"""Measurements on their way to a monitor: which are used, in which order, and what is reported about them."""
+"""Measurements of a monitor: which are used, in which order, and their reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VALUES = {
 
 
 class Check:
-    """A test of measurements that finds what it is told to find."""
+    """A check of measurements with the faults that a test sets."""
 
     def __init__(self):
         self.detected = {}
@@ -45,7 +45,7 @@ class Check:
 
 
 class Monitor:
-    """Notes what it is given."""
+    """Stores the measurements that it receives."""
 
     def __init__(self, *arguments):
         self.arguments = arguments
@@ -73,7 +73,7 @@ class Monitor:
 
     @property
     def order(self):
-        """What was given after the warm-up, without details."""
+        """Return the measurements after the warm-up, without details."""
         return [entry[:2] for entry in self.received]
 
 
@@ -156,7 +156,7 @@ def test_the_parameters_are_those_of_the_monitor(make):
     assert (observer.time_constant, slope) == (0.7, (0.1, -0.2))
     assert sensing.monitor.payload == 0.0
     assert make(payload=2000.0).monitor.payload == 2000.0
-    assert make().monitor.payload == 1000.0  # that of the machine file
+    assert make().monitor.payload == 1000.0  # of the machine file
 
 
 @pytest.mark.parametrize('wrong', [[0.0, 1.0], [0.0, 1.0, 2.0, 3.0], [0.0, np.nan, 0.0], [0.0, 0.0, np.inf]])
@@ -288,14 +288,14 @@ def test_states_wait_for_the_imu_of_their_instant_until_it_times_out(make):
     assert sensing.received == 5
     assert sensing.monitor.order[-2:] == [('imu', 0.04), ('joints', 0.04)]
     assert sensing.used[-1] == 40_000_000
-    for at in (0.05, 0.06, 0.06, 0.07):  # an old message again is no other
+    for at in (0.05, 0.06, 0.06, 0.07):  # a repeated message
         state(sensing, at)
     assert sensing.received == 5
     imu(sensing, 0.05)
     imu(sensing, 0.06)
     expected = [('imu', 0.05), ('joints', 0.05), ('imu', 0.06), ('joints', 0.06)]
     assert sensing.monitor.order[-4:] == expected
-    state(sensing, 0.17)  # 0.11 s after the IMU: it is silent, and what waited for it is passed over
+    state(sensing, 0.17)  # 0.11 s after the IMU, its timeout: states that waited for it are dropped
     assert sensing.monitor.order[-2:] == [('joints', 0.06), ('joints', 0.17)]
 
 
@@ -668,11 +668,11 @@ def test_an_imu_that_comes_without_being_used_is_a_warning_and_an_error_where_it
 
 
 def test_an_imu_that_sends_and_is_not_used_counts_as_lost(make):
-    """Its stamps are far from those of the joint states: level ground would be assumed on a slope."""
+    """Its stamps differ far from the joint states: level ground would be assumed on a slope."""
     sensing = make()
     sensing.monitor.settled, sensing.monitor.has_imu = True, False
     state(sensing, 0.0)
-    assert not sensing.lost_imu, 'there is none'
+    assert not sensing.lost_imu, 'without an IMU'
     imu(sensing, 0.0)
     state(sensing, 0.01)
     assert sensing.lost_imu

@@ -36,7 +36,7 @@ class Caller(Tester):
         answers: list[Any] = []
 
         def answered() -> bool:
-            # a node that the test before has killed is still known for a while: what it is asked is lost
+            # a node killed by the previous test remains in the graph for a while: its requests are lost
             if client.service_is_ready() and (
                 not answers or (name.startswith('Get') and asked[0] < time.monotonic() - 6)
             ):

@@ -1,4 +1,4 @@
-"""The monitor's node: what it takes, refuses, publishes and says; on real processes too."""
+"""The stability monitor node: inputs, rejections, topics and statuses; also as a process."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_standing_machine_is_seen_as_the_simulation_settles_it(make_monitor, m
     y = system.outputs(x, np.zeros(len(system.input_names)), system.parameters())
     truth = BalanceObserver(system, node.sensing.monitor.measures).observe(y, system.parameters()[:3])
     for name, margin in truth.margins.items():
-        # 3 us of filtered stillness and the plane's own rounding: far below what matters
+        # 3 us of filtered rest and the rounding of the plane: negligible
         assert node.reports.margins[name].publisher.last.data == pytest.approx(margin.value, rel=2e-5), name
     for wheel, force in zip(truth.wheels, truth.forces):
         assert node.reports.reactions[wheel].publisher.last.wrench.force.z == pytest.approx(force[2], rel=2e-5)
@@ -347,7 +347,7 @@ def test_in_simulated_time_margins_do_not_depend_on_how_long_the_computer_takes(
     node.check_timeouts()
     assert np.isfinite(margin.last.data)
     assert levels(node)['joint_states'] == levels(node)['imu'] == OK
-    time_out(node, 600.0)  # a machine that has ended is silent all the same
+    time_out(node, 600.0)  # a machine that has ended times out all the same
     node.check_timeouts()
     assert np.isnan(margin.last.data)
     assert levels(node)['joint_states'] == ERROR
@@ -487,7 +487,7 @@ def test_parameters_that_do_not_fit_are_rejected(make_monitor, wrong):
 
 
 def test_a_measured_machine_is_watched_by_a_process(start_node, tester, machine):
-    """Two seconds of noisy joint states and IMU in real time; what comes back is near the truth."""
+    """Two seconds of noisy joint states and IMU in real time; the results are near the true values."""
     run = measure(machine, work_cycle(machine), 3000.0, SensorModel(rate=100.0))
     process = start_node('stability_monitor_node', machine='log_loader', payload=3000.0, stamp_clock='other')
     degree = tester.listen('std_msgs/msg/Float64', 'stability/zmp_degree')

@@ -1,4 +1,4 @@
-"""Time stamps where the clock of the computer is beyond what they can hold."""
+"""Time stamps with a clock of the computer beyond their range."""
 
 from __future__ import annotations
 

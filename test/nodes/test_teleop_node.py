@@ -1,4 +1,4 @@
-"""The gamepad's node in a process of its own, and the keyboard's in a terminal."""
+"""The gamepad node as a process, and the keyboard node in a terminal."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_a_gamepad_drives_valves_and_its_timeout_leads_to_neutral(start_node, te
     tester.for_seconds(0.8)
     count = len(commands)
     tester.for_seconds(0.4)
-    assert len(commands) == count, 'after neutral it is silent'
+    assert len(commands) == count, 'after neutral it sends nothing'
     tester.until(lambda: any('no joy message' in status.message for array in health for status in array.status))
     status, errors = process.stop()
     assert status == 0

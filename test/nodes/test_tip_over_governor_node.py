@@ -1,4 +1,4 @@
-"""The governor's node: what it lets through, when it goes to neutral, and how commands pair with states in lockstep."""
+"""The tip-over governor node: passed commands, neutral outputs, pairing of commands and states in lockstep."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_governor(context):
         values |= parameters
         overrides = [Parameter(name, value=value) for name, value in values.items()]
         node = TipOverGovernorNode(context=context, parameter_overrides=overrides)
-        if 'lateness' not in parameters:  # tests without a clock of their own give joint states at once
+        if 'lateness' not in parameters:  # tests without a clock send joint states at once
             node.sensing.overdue = lambda *_: False
         node.waits = node.waits and fresh  # else as after levers at neutral
         node.commands_out, node.diagnostics.publisher = Outbox(), Outbox()
@@ -72,7 +72,7 @@ def push(node, volts, count=60):
 
 
 def watch(node, count):
-    """Let the watch look every 60 ms, somewhat more than its period."""
+    """Call the check of timeouts every 60 ms, somewhat more than its period."""
     for _ in range(count):
         node._sent_at = time.monotonic() - 0.06
         node.check_timeouts()
@@ -275,7 +275,7 @@ def test_without_neutral_first_a_busy_computer_stops_no_task(make_governor, gap)
 
 @pytest.mark.parametrize('early', [True, False])
 def test_a_lever_that_is_deflected_at_the_start_waits_for_neutral(make_governor, early):
-    """Whether its first command comes before the machine is known or long after."""
+    """With a first command before the first measurements or long after."""
     node = make_governor(fresh=True, payload=0.0)
     if early:
         assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]
@@ -286,7 +286,7 @@ def test_a_lever_that_is_deflected_at_the_start_waits_for_neutral(make_governor,
 
 
 def test_the_default_of_a_message_is_no_orientation(make_governor):
-    """A driver that fills rates and accelerations alone would say level on any slope."""
+    """A driver that fills rates and accelerations alone would report level ground on any slope."""
     node, up = make_governor(payload=0.0), (np.sin(-0.08), 0.0, np.cos(0.08))
     for k in range(400):
         imu = imu_at(0.01 * k, 0.08)
@@ -297,7 +297,7 @@ def test_the_default_of_a_message_is_no_orientation(make_governor):
 
 
 def test_late_joint_states_end_the_certificate(make_governor, monkeypatch):
-    """Outputs that stay for a fifth of a second while nothing is known lift a wheel in one of 200 stops."""
+    """Outputs kept for a fifth of a second without measurements lift a wheel in one of 200 stops."""
     node = make_governor(payload=0.0, lateness=0.04, state_timeout=0.2, command_timeout=0.2)
     now = [1000.0]
     monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
@@ -321,7 +321,7 @@ def test_late_joint_states_end_the_certificate(make_governor, monkeypatch):
         late = go_on(0.1, states=False, commands=commands)
         assert late[3] == pytest.approx(-3.0), 'not late yet'
         assert np.diff(late[4:]) == pytest.approx(0.15), 'at the rate of the outputs'
-        assert go_on(0.3)[-1] == pytest.approx(-3.0), 'and it goes on by itself'
+        assert go_on(0.3)[-1] == pytest.approx(-3.0), 'and it continues by itself'
     go_on(0.3, states=False)
     assert go_on(0.3)[-1] == 0.0, 'after a gap the levers have to be neutral'
 
@@ -391,7 +391,7 @@ def test_after_late_joint_states_it_decides_at_once_on_levers_that_come_seldom(m
 @pytest.mark.parametrize('watched', [True, False])
 @pytest.mark.parametrize('one_by_one', [True, False])
 def test_the_time_of_late_joint_states_passes_once_in_the_prediction(make_governor, monkeypatch, one_by_one, watched):
-    """Whether they are lost or come one after another; whether outputs were led on meanwhile or in the end."""
+    """With lost or consecutive joint states; with outputs advanced before or at the end."""
     node = make_governor(payload=0.0, lateness=0.04, command_timeout=0.3)
     driven = Driven(node, monkeypatch)
     command(node, -3.0, 0.0, 0.0)
@@ -456,7 +456,7 @@ def test_levers_that_come_seldom_are_decided_on_by_the_joint_states(make_governo
     assert np.diff(outputs) == pytest.approx(-0.3)
     node.received_at = time.monotonic() - 9.1
     keep_still(node, CLOSE, seconds=0.2, start=node.sensing.stamp / NANO + 0.01)
-    assert len(node.commands_out.messages) == 11, 'silent levers are for the watch'
+    assert len(node.commands_out.messages) == 11, 'the check of timeouts handles missing levers'
 
 
 def test_a_decision_that_fails_leads_to_neutral(make_governor, monkeypatch):
@@ -488,7 +488,7 @@ def test_a_decision_that_fails_leads_to_neutral(make_governor, monkeypatch):
 def test_regular_joint_states_that_are_older_than_the_delay_lead_to_neutral_and_their_age_is_named(
     make_governor, monkeypatch, age, text
 ):
-    """Stops are certified for what is at most `delay` old where it is answered."""
+    """Stops are certified for joint states that are at most `delay` old when they are used."""
     node = make_governor(payload=0.0, stamp_clock='node', delay=0.1, lateness=0.04, state_timeout=0.2)
     now, outputs = [1000.0], []
     monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
@@ -509,7 +509,7 @@ def test_regular_joint_states_that_are_older_than_the_delay_lead_to_neutral_and_
 
 
 def test_a_payload_that_nobody_gave_is_anything_from_nothing_on_to_the_error_beyond_that_of_the_file(make_governor):
-    """Also where it never comes: a machine is not taken to carry 5,100 kg because nobody said that it is empty."""
+    """Also without any message: a machine is not assumed to carry 5,100 kg because its payload is unknown."""
     node = make_governor()
     keep_still(node, CLOSE)
     push(node, [0.0, 0.0, 0.0], 1)
@@ -658,7 +658,7 @@ def test_the_output_follows_its_rate_over_the_time_since_the_last_command(make_g
     node.decided_at += 1.0
     assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.5), 'time went back'
     node.decided_at -= 100.0
-    assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.5 - 10.0 * LONGEST_STEP), 'a gap is no leave to jump'
+    assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.5 - 10.0 * LONGEST_STEP), 'no jump after a gap'
     assert [msg.data for msg in node.scale_out.messages] == [1.0] * 5
     assert node.sent == node.received == 5
 
@@ -891,7 +891,7 @@ def test_efforts_that_would_tip_the_machine_are_held_back_and_the_arm_is_carried
 def test_efforts_wait_for_no_neutral_but_for_the_machine(make_governor):
     node = make_governor(output='joint_command', payload=0.0, fresh=True)
     node.receive(f'{node.channel.topic}_in', efforts([0.0, 1e5, 2e4]))
-    assert node.commands_out.messages == [], 'nothing is known of the weight'
+    assert node.commands_out.messages == [], 'the weight is unknown'
     keep_still(node, CLOSE)
     node.receive(f'{node.channel.topic}_in', efforts(weight_of(node)))
     assert len(node.commands_out.messages) >= 1
@@ -1008,7 +1008,7 @@ def test_a_joint_that_is_not_driven_is_rejected_by_name(make_governor):
 
 
 def test_joints_that_do_not_follow_their_valves_lead_to_neutral_until_it_is_acknowledged(make_governor):
-    """A frozen encoder looks like this, and so does a function that something holds."""
+    """A frozen encoder has this effect, and also a blocked function."""
     node = make_governor(payload=0.0, motion_check=True)
     keep_still(node, CLOSE)
     push(node, [-3.0, 0.0, 0.0], count=150)

@@ -1,4 +1,4 @@
-"""Where the volts of a person go: to the valves, or to a governor, also under other names and in namespaces."""
+"""Topic of manual volts: the valves or a governor, also with other names and in namespaces."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make(context):
 
 
 def take_levers(node, levers='valve_commands_in'):
-    """Offer and take what a governor does."""
+    """Create the publishers and subscriptions of a governor."""
     node.create_publisher(Volts, 'valve_commands', 10)
     node.create_publisher(Scale, 'governor/scale', 10)
     node.create_subscription(Volts, levers, print, 10)
@@ -82,7 +82,7 @@ def test_volts_for_a_machine_in_a_namespace_go_to_its_governor(make, tester):
     node = make('teleop', '', 'valve_commands:=/crane_b/valve_commands')
     tester.until(lambda: node.count_subscribers('/valve_commands_in'))
     outlet = ValveOutlet(node, ['boom'])
-    assert outlet.topic == '/crane_b/valve_commands', 'the governor of the other machine is none of its'
+    assert outlet.topic == '/crane_b/valve_commands', 'not the governor of the other machine'
     assert outlet.blocked == ''
     take_levers(make('governor_of_b', '/crane_b'))
     tester.until(lambda: node.count_subscribers('/crane_b/valve_commands_in'))

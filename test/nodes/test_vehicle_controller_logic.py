@@ -1,4 +1,4 @@
-"""What the vehicle controller decides, callback by callback."""
+"""The vehicle controller, callback by callback."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def play(node: Any, start: float, end: float, speed: float = 0.0) -> None:
 
 
 def roll(node: Any, start: float, end: float) -> None:
-    """Feed joint states of wheels that do at once as they are told."""
+    """Send joint states of wheels that follow their commands at once."""
     if start == 0.0:
         node.receive('joint_states', state(0.0))
     for k in range(max(1, round(start / PERIOD)), round(end / PERIOD)):
@@ -261,7 +261,7 @@ class TestSilence:
         assert level(health(node)['joint_states']) == 2
         node.receive('cmd_vel', twist(vx=0.3))
         assert (node.sent, node.twists) == (sent, 1)
-        # back, after a jump in time: it takes up what the wheels do, and comes to rest from there
+        # received again after a jump in time: it starts from the motion of the wheels and stops
         node.receive('joint_states', state(10.0, velocity=(2.0,) * 4))
         assert not node.timed_out
         assert not node.wanted.any()

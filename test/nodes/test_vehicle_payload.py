@@ -1,4 +1,4 @@
-"""What the vehicle controller does with what the hand carries."""
+"""The payload of the vehicle controller."""
 
 from __future__ import annotations
 

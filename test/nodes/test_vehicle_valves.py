@@ -118,7 +118,7 @@ def test_levers_held_while_cmd_vel_drove_act_only_after_they_have_been_neutral(n
     node.receive('valve_commands_in', levers())
     node.receive('cmd_vel', twist(0.3, stamp=0.1))
     held, end = {'boom': 2.0, 'left_travel': 6.0, 'right_travel': 6.0}, 40
-    for k in range(2, end):  # cmd_vel falls silent, the vehicle comes to rest
+    for k in range(2, end):  # cmd_vel times out, the vehicle stops
         drawn(node, 0.05 * k, **held)
     assert node.state == HOLDING
     assert drawn(node, 0.05 * end, **held) == (0.0, 0.0)

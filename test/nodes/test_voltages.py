@@ -1,4 +1,4 @@
-"""Volts of actuators, checked: by a label they say whose they are."""
+"""Checks of the volts of actuators: the label names the actuators."""
 
 from __future__ import annotations
 

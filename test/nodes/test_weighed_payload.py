@@ -1,4 +1,4 @@
-"""The payload that a monitor has weighed, as the governor takes it: bounds, age, what is refused."""
+"""The payload of a monitor as the governor uses it: bounds, age, rejections."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_payload_that_is_no_longer_observed_is_the_rated_one_at_once(weighed):
 @pytest.mark.parametrize(
     ('lower', 'upper', 'payload', 'most'),
     [
-        (5500.0, 7500.0, 5500.0, 7500.0),  # not known well, but surely more than the rated one may be
+        (5500.0, 7500.0, 5500.0, 7500.0),  # uncertain, but certainly more than the bounds of the rated payload
         (5500.0, 9500.0, 5500.0, LIMIT),
         (1000.0, 6500.0, RATED, 6500.0),
         (1000.0, 4000.0, RATED, 6120.0),

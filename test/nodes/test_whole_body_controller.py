@@ -26,7 +26,7 @@ PERIOD = 0.01
 
 
 class Vehicle:
-    """RM-1 by all coordinates and multipliers: other equations than those of the controller."""
+    """RM-1 by all coordinates and multipliers: other equations than in the controller."""
 
     def __init__(self, machine: Any) -> None:
         start = constrained_machine(machine)

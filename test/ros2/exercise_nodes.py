@@ -1,4 +1,4 @@
-"""Runs every node in one process on the strict stand-in for rclpy; prints what was heard as JSON.
+"""Runs every node in one process on the strict stand-in for rclpy; prints the received topics as JSON.
 
 Started by test_nodes_on_strict_rclpy.py with strict_ros/ on the path. A field of the wrong type, an attribute that
 rclpy lacks, a name that Node needs: each raises here.
@@ -40,7 +40,7 @@ OTHER_MACHINES = {
     'team_controller_node': {'team': 'team_bar'},
     **{key: {**MACHINE, 'stamp_clock': 'other'} for key in ('stability_monitor_node', 'tip_over_governor_node')},
 }
-"""Of nodes for which that machine is none, or that judge ages: the stamps of the bench count from 0."""
+"""Parameters of nodes that need another machine, or check ages: the stamps of the bench count from 0."""
 
 
 def parameters(**values: object) -> list[Parameter]:
@@ -164,7 +164,7 @@ def run_realtime(bench: Bench) -> None:
     viewer.frame()
     teleop.health.update(time.monotonic(), 0.0)
     bench.spin(0.2)
-    assert dynamics.rejections.counts, 'a command of a wrong size was not refused'
+    assert dynamics.rejections.counts, 'a command of a wrong size was not rejected'
     looked.remove_node(viewer)
     bench.nodes.remove(viewer)
     viewer.destroy_node()
@@ -172,7 +172,7 @@ def run_realtime(bench: Bench) -> None:
 
 
 def run_positions(bench: Bench) -> None:
-    """The controller's other output, and a refused joint_command."""
+    """The controller's other output, and a rejected joint_command."""
     shared = {**MACHINE, 'mode': 'realtime', 'exchange_period': 0.01}
     dynamics = bench.add(DynamicsNode(parameter_overrides=parameters(**shared)))
     controller = bench.add(ControllerNode(parameter_overrides=parameters(**shared, output='joint_command')))
@@ -207,7 +207,7 @@ def run_vehicle(bench: Bench, output: str) -> None:
 
 
 def run_recorder(bench: Bench, directory: Path) -> None:
-    """The recorder, whose callbacks take a MessageInfo where there is one."""
+    """The recorder, whose callbacks receive a MessageInfo if available."""
     recorder = RecorderNode()
     bench.nodes.append(recorder)
     bench.executor.add_node(recorder)

@@ -1,7 +1,7 @@
-"""What the XML front end of ROS 2's launch and launch_ros accepts in a file, release by release.
+"""Contents of launch files that the XML front end of ROS 2's launch and launch_ros accepts, by release.
 
 Written from the `parse` methods of the actions and the `expose_substitution` names of the releases Humble and Jazzy.
-`ros2 launch` refuses every attribute and child that no action has asked for; so does this.
+`ros2 launch` rejects every attribute and child that no action has requested; so does this.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TYPES = {'int', 'float', 'bool', 'str', *(f'list_of_{name}' for name in ('int', 
 
 @dataclass(frozen=True)
 class Shape:
-    """What an element may and must have."""
+    """Permitted and required contents of an element."""
 
     required: set[str] = field(default_factory=set)
     optional: set[str] = field(default_factory=set)
@@ -66,7 +66,7 @@ ELEMENTS = {
     'timer': Shape({'period'}, {'cancel_on_shutdown'}, ANY_ACTION),
     'ros_timer': Shape({'period'}, children=ANY_ACTION),
 }
-#: Children that are no actions of their own, by the element that they are in.
+#: Children that are not actions, by their parent element.
 PARTS = {
     ('arg', 'choice'): Shape({'value'}, is_action=False),
     ('include', 'arg'): Shape({'name', 'value'}, is_action=False),
@@ -82,7 +82,7 @@ PARTS = {
 
 
 def problems(path: Path, release: str = HUMBLE) -> list[str]:
-    """Return what the front end of a release would refuse in a launch file; empty where it would take it."""
+    """Return the contents of a launch file that the front end of a release would reject."""
     try:
         root = ElementTree.parse(path).getroot()
     except ElementTree.ParseError as error:
@@ -138,7 +138,7 @@ def _parameter_problems(element: ElementTree.Element) -> list[str]:
 
 
 def substitution_problems(text: str, release: str = HUMBLE) -> list[str]:
-    """Return what is wrong with the substitutions of an attribute's text."""
+    """Return the faults of the substitutions in an attribute's text."""
     result = []
     for match in re.finditer(r'(?<!\\)\$\(\s*([^\s()]*)', text):
         name = match.group(1)

@@ -66,7 +66,7 @@ class TestWhileItRuns(unittest.TestCase):
 
         topic = os.environ.get('DYN_NODES_JOINT_STATES', 'joint_states')
         subscription = self.node.create_subscription(kind, topic, on_message, QoSProfile(depth=10))
-        self.until(lambda: len(stamps) > 20 and stamps[-1] > stamps[0], 'no joint_states that go on')
+        self.until(lambda: len(stamps) > 20 and stamps[-1] > stamps[0], 'no advancing joint_states')
         expected = set(os.environ['DYN_NODES_EXPECTED_NODES'].split())
         self.until(lambda: expected <= set(self.node.get_node_names()), f'expected the nodes {expected}')
         self.node.destroy_subscription(subscription)

@@ -2,7 +2,7 @@
 
 Written from the plug-in's source (topic_based_hardware_interfaces 1.1.0) and the controllers' documentation:
 - the hardware's topics, joints and interfaces come from the <ros2_control> block of the latched robot_description;
-- joint states are heard best effort; a value that is not finite leaves the state as it was;
+- joint states are received best effort; a value that is not finite leaves the state unchanged;
 - commands are NaN until a controller is active, and are sent like that;
 - nothing is sent while the sum of |state - command| over all command interfaces is at most the threshold
   (1e-5 by default; a NaN in the sum is not at most anything, so it is sent);
@@ -34,7 +34,7 @@ PLUGIN = 'joint_state_topic_hardware_interface/JointStateTopicSystem'
 
 
 class Hardware:
-    """What the block of a description says, and the values behind the interfaces."""
+    """Contents of the block of a description, and the values of the interfaces."""
 
     def __init__(self, description: str) -> None:
         block = ElementTree.fromstring(description).find('ros2_control')

@@ -93,7 +93,7 @@ def test_every_node_speaks_and_listens(release: str, start_strict: Callable, tmp
 
 @pytest.mark.parametrize('number', [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_a_signal_ends_a_node_in_the_middle_of_its_work(number: int, start_strict: Callable, tmp_path: Path) -> None:
-    """After a signal rcl refuses to publish; a node that is busy all the time meets that in a callback."""
+    """After a signal rcl raises when publishing; a busy node encounters this in a callback."""
     words = '-m dyn_nodes.nodes.dynamics_node --ros-args -p machine:=log_loader -p actuation:=monolithic'
     process = start_strict('dynamics', *words.split(), '-p', 'exchange_period:=0.002')
     log = tmp_path / 'dynamics.log'

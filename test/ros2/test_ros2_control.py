@@ -47,7 +47,7 @@ def test_the_block_fits_machine_controllers_and_launch_file() -> None:
         f'{joint}/{name}' for joint in hardware.joints for name in ('position', 'velocity')
     }
     assert not set(JTC['constraints']) - {'stopped_velocity_tolerance', 'goal_time', *hardware.joints}
-    assert hardware.threshold < 0, 'silence would be taken for a dead controller'
+    assert hardware.threshold < 0, 'a timeout would count as a dead controller'
     start = machine.initial.joint_positions
     assert {name: hardware.state[f'{name}/position'] for name in hardware.joints} == dict(start)
     launch = ElementTree.parse(ROOT / 'launch' / 'log_loader_ros2_control.launch.xml').getroot()
@@ -65,7 +65,7 @@ def test_the_block_fits_machine_controllers_and_launch_file() -> None:
 
 
 class Side:
-    """The other side of the topics: nodes of the test and what they have heard of the machine's health."""
+    """The other side of the topics: nodes of the test and the received health of the machine."""
 
     def __init__(self) -> None:
         self.context = Context()
@@ -124,7 +124,7 @@ def test_a_trajectory_is_followed_within_the_constraints_of_the_controller(side:
     manager = side.manager
     start = manager.positions
     side.for_seconds(0.4)
-    # no controller is active: the commands are NaN, and refused; the machine stands
+    # without an active controller the commands are NaN and rejected; the machine stands
     side.until(lambda: manager.sent > 10, 'no commands')
     side.until(lambda: int(side.values.get('refused: not finite', 0)) > 10, 'NaN was not rejected')
     assert np.abs(manager.positions - start).max() < 2e-3
@@ -142,7 +142,7 @@ def test_a_trajectory_is_followed_within_the_constraints_of_the_controller(side:
     # the habit of the plug-in's default threshold: nothing is sent while the joints are where they should be
     assert manager.hardware is not None
     manager.hardware.threshold, manager.sent = 0.05, 0
-    side.until(lambda: manager.kept > 0 and 'no command for' in side.health['commands'], 'the silence is not reported')
+    side.until(lambda: manager.kept > 0 and 'no command for' in side.health['commands'], 'the timeout is not reported')
     side.for_seconds(0.5)
     errors = dict(zip(JTC['joints'], np.abs(manager.positions - goal)))
     assert all(error < JTC['constraints'][joint]['goal'] for joint, error in errors.items()), errors

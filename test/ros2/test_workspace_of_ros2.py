@@ -1,8 +1,7 @@
 """The package in a real ROS 2: `colcon build`, source the workspace, then `python3 -m pytest -m ros2`.
 
-What needs no command of ROS runs here too, on the embedded runtime with `dyn-nodes launch` in the place of `ros2
-launch`: what is asked of the real nodes has then been answered before. Where pytest is too new
-for the distribution's plugins, add `-p no:launch_testing -p no:launch_ros`.
+Tests without commands of ROS also run on the embedded runtime, with `dyn-nodes launch` instead of `ros2 launch`. If
+pytest is too new for the distribution's plugins, add `-p no:launch_testing -p no:launch_ros`.
 """
 
 from __future__ import annotations
@@ -197,7 +196,7 @@ def installed(package: str) -> bool:
     return any((Path(entry) / marker).is_file() for entry in entries if entry)
 
 
-# -- what it says ----------------------------------------------------------------------------------------------------
+# -- topics ----------------------------------------------------------------------------------------------------------
 
 
 def test_every_topic_has_its_type(system: System) -> None:
@@ -355,7 +354,7 @@ def test_pause_step_and_reset(system: System) -> None:
     assert stamp() - still == 2_000_000
     assert system.call(trigger, 'dynamics_node/reset', trigger.Request()).success
     assert system.call(switch, 'dynamics_node/pause', switch.Request(data=False)).success
-    system.until(lambda: 0 < stamp() < still, 'a reset did not begin again')
+    system.until(lambda: 0 < stamp() < still, 'a reset did not restart time')
 
 
 # -- the commands of ROS ---------------------------------------------------------------------------------------------
@@ -416,7 +415,7 @@ def test_a_bag_of_ros_is_recorded_and_read_back(system: System, tmp_path: Path) 
 
 
 def read_bag(bag: Path) -> dict[str, int]:
-    """Return how many messages of each topic ROS's own reader finds, each deserialized."""
+    """Return the number of messages of each topic that ROS's reader finds, all deserialized."""
     rosbag2_py = pytest.importorskip('rosbag2_py')
     from rclpy.serialization import deserialize_message
     from rosidl_runtime_py.utilities import get_message
@@ -460,7 +459,7 @@ def test_ctrl_c_ends_everything_and_the_bag_is_whole(system: System) -> None:
 
 @pytest.mark.ros2
 def test_ros2_launch_ends_with_the_run(domain: int, tmp_path: Path) -> None:
-    """`on_exit="shutdown"`: Humble knows it since launch 1.0.10."""
+    """`on_exit="shutdown"`: available in Humble since launch 1.0.10."""
     if shutil.which('ros2') is None or not installed('dyn_nodes'):
         pytest.skip('no ros2 command, or the workspace is not built and sourced')
     words = ['duration:=0.5', 'monolithic:=true', 'drive:=true', 'record:=true', f'bag:={tmp_path / "bag"}']

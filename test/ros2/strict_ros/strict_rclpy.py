@@ -1,8 +1,8 @@
 """rclpy's documented interface and nothing else, carried by the embedded runtime.
 
-Every object here is a wrapper that has only what rclpy documents, with rclpy's keyword arguments; messages are the
-strict classes. What a node does with an attribute or argument that rclpy lacks fails here as it would there.
-STRICT_ROS_RELEASE=humble leaves out what came later.
+Every object is a wrapper with only the documented attributes and keyword arguments of rclpy; messages are the strict
+classes. The use of an attribute or argument that rclpy lacks fails as it would there. STRICT_ROS_RELEASE=humble
+leaves out later additions.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _logger_service _on_set_parameters_callbacks _parameter_event_publisher _paramet
 _parameters _parameters_callbacks _post_set_parameters_callbacks _pre_set_parameters_callbacks _publishers
 _rate_group _services _subscriptions _time_source _timers _type_description_service
 """
-#: What rclpy.node.Node (Humble to Rolling) calls its own; a subclass that takes such a name breaks the node.
+#: Attributes of rclpy.node.Node (Humble to Rolling), which a subclass must not override.
 NODE_NAMES = frozenset(NAMES_OF_NODE.split())
-#: Methods that are overridden on purpose and hand on to rclpy's own.
+#: Methods that are overridden on purpose and call those of rclpy.
 MEANT = {
     'GuardedNode': {'add_on_set_parameters_callback', 'create_service', 'create_subscription', 'create_timer'},
     'OverridableNode': {'create_publisher', 'create_subscription'},
@@ -57,7 +57,7 @@ MEANT = {
 
 
 class RCLError(RuntimeError):
-    """What rcl refuses."""
+    """An error of rcl."""
 
 
 class RCLInvalidROSArgsError(RCLError):
@@ -200,7 +200,7 @@ def get_logger(name: str) -> Logger:
 
 
 class Parameter(values.Parameter):
-    """rclpy.parameter.Parameter: messages are strict, NumPy integers are no parameters."""
+    """rclpy.parameter.Parameter: messages are strict, NumPy integers are not accepted."""
 
     def __init__(self, name: str, type_: Any = None, value: Any = None) -> None:
         items = value if isinstance(value, (list, tuple)) else [value]
@@ -257,7 +257,7 @@ class Publisher:
     def publish(self, msg: Any) -> None:
         if not isinstance(msg, bytes):
             reject_message(msg, self.msg_type)
-        if not self._context.ok():  # after a signal rcl refuses; the embedded runtime still would
+        if not self._context.ok():  # after a signal rcl raises; the embedded runtime does not
             raise RCLError("Failed to publish: publisher's context is invalid")
         self._inner.publish(msg if isinstance(msg, bytes) else strict_messages.to_runtime(msg))
 
