@@ -17,7 +17,7 @@ export PYTHONDONTWRITEBYTECODE :=
 DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false,$(RECOVERY)),--no-recovery)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow nightly test-ros test-oldest test-newest test-python lock bench zoo mechanisms faults soak mutants lint style format docs docs-images docs-site clean
+.PHONY: help demo test test-slow nightly test-ros test-oldest test-newest test-python lock bench zoo mechanisms faults soak mutants release-check lint style format docs docs-images docs-site clean
 
 help:
 	@echo 'make demo        a log-loader reaches out, tips and recovers; then a bag, plots and a report in runs/'
@@ -25,18 +25,19 @@ help:
 	@echo 'make test        the tests, a quarter of an hour on two cores'
 	@echo '                   TESTS=test/model a part       ARGS="-k demo" for pytest'
 	@echo 'make test-slow   the long ones too'
-	@echo 'make nightly     all of them, in an order drawn by a seed; their results in docs/nightly.md (hours)'
+	@echo 'make nightly     all of them, in an order drawn by a seed; their results in docs/verification/nightly.md (hours)'
 	@echo 'make test-ros    node, system and middleware tests on real rclpy (CPython 3.11)'
 	@echo 'make test-oldest node tests with the oldest versions that setup.py promises'
 	@echo 'make test-newest a part of the tests with the newest versions that setup.py allows, not locked'
 	@echo 'make test-python a part of the tests with PYTHON=..., in an environment of that version'
 	@echo 'make lock        lock/*.txt with what setup.py declares    ARGS=--upgrade newest versions of everything'
 	@echo 'make bench       speeds against Pinocchio, into build/bench.json'
-	@echo 'make zoo         published robots through init, check and a node, into docs/zoo.md (hours)'
-	@echo 'make mechanisms  published loops and mimic joints for a minute each, into docs/mechanisms.md (hours)'
-	@echo 'make faults      damaged files, absurd messages, dying nodes, a failing computer; the table of docs/faults.md'
+	@echo 'make zoo         published robots through init, check and a node, into docs/verification/zoo.md (hours)'
+	@echo 'make mechanisms  published loops and mimic joints for a minute each, into docs/verification/mechanisms.md (hours)'
+	@echo 'make faults      damaged files, absurd messages, dying nodes, a failing computer; the table of docs/verification/faults.md'
 	@echo 'make soak        simulated hours: memory, descriptors and threads must not grow'
-	@echo 'make mutants     small changes of the source that some test has to notice, into docs/mutants.md (hours)'
+	@echo 'make mutants     small changes of the source that some test has to notice, into docs/verification/mutants.md (hours)'
+	@echo 'make release-check  versions, changelog, tests, bench, docs, wheel, demo from the wheel    ARGS="--skip tests"'
 	@echo 'make lint        ruff, mypy and docs-site        make format lets ruff change the files'
 	@echo 'make docs-site   the documentation as a site, build/site/index.html'
 	@echo 'make docs        the picture of the report in the README (needs a run in runs/ and Chromium)'
@@ -134,7 +135,7 @@ test-slow: $(VENV)/.installed-dev
 
 # ARGS="--seed 5 test/can" repeats a run, or a part
 nightly: $(VENV)/.installed-dev
-	$(BIN)/python test/nightly.py --jobs $(JOBS) --out docs/nightly.md $(ARGS)
+	$(BIN)/python test/nightly.py --jobs $(JOBS) --out docs/verification/nightly.md $(ARGS)
 
 # the wheels have no launch, launch_ros, ros2cli or rosbag2: tests that need them are skipped
 ROS_TESTS ?= test/nodes test/system test/middleware test/ros2
@@ -173,7 +174,7 @@ mechanisms: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.zoo --mechanisms $(ARGS)
 
 faults: $(VENV)/.installed-dev
-	$(BIN)/python -m faults --out docs/faults.md $(ARGS)
+	$(BIN)/python -m faults --out docs/verification/faults.md $(ARGS)
 
 soak: $(VENV)/.installed-dev
 	$(BIN)/python -m faults.soak $(ARGS)
@@ -183,6 +184,9 @@ mutants: $(VENV)/.installed-dev
 	$(BIN)/pip install --disable-pip-version-check -q -e '.[mutants]'
 	$(BIN)/python -m mutants run $(ARGS)
 	$(BIN)/python -m mutants report
+
+release-check: $(VENV)/.installed-dev
+	$(BIN)/python test/release_check.py $(ARGS)
 
 lint: style docs-site
 

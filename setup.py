@@ -1,10 +1,13 @@
 """The package for ament_python (colcon) and for plain pip: one source, one list of files."""
 
+import xml.etree.ElementTree as ElementTree
 from glob import glob
+from pathlib import Path
 
 from setuptools import find_packages, setup
 
 PACKAGE = 'dyn_nodes'
+MANIFEST = ElementTree.parse(Path(__file__).resolve().parent / 'package.xml').getroot()
 NODES = (
     'dynamics_node',
     'hydraulic_actuator_node',
@@ -26,7 +29,7 @@ NODES = (
 
 setup(
     name=PACKAGE,
-    version='0.1.0',
+    version=MANIFEST.findtext('version'),
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*', 'roslite', 'roslite.*']),
     data_files=[
         ('share/ament_index/resource_index/packages', [f'resource/{PACKAGE}']),
@@ -144,10 +147,10 @@ setup(
         # mutation tests: `make mutants`
         'mutants': ['cosmic-ray>=8.3,<9', 'coverage>=7', 'pytest>=7', 'pytest-timeout', 'hypothesis>=6', 'mcap'],
     },
-    maintainer='the dyn_nodes developers',
-    maintainer_email='maintainers@dyn-nodes.invalid',
-    description='Dynamics, hydraulics, ground reactions and tip-over stability of mobile manipulators',
-    license='Apache-2.0',
+    maintainer=MANIFEST.findtext('maintainer'),
+    maintainer_email=MANIFEST.find('maintainer').get('email'),
+    description=MANIFEST.findtext('description'),
+    license=MANIFEST.findtext('license'),
     entry_points={
         'console_scripts': [
             f'dyn-nodes = {PACKAGE}.entry:command',

@@ -1,6 +1,6 @@
 """Error of runs over step and tolerance, with the order that shows, as a page and a picture.
 
-    python -m benchmarks.convergence              # writes docs/accuracy.md and docs/images/convergence.png
+    python -m benchmarks.convergence              # writes docs/verification/accuracy.md and docs/images/convergence.png
     python -m benchmarks.convergence --cases arm  # prints one table, writes nothing
 
 Every error is that of a whole run against the same machine with a step a good deal smaller (with its method of solution
@@ -26,7 +26,7 @@ from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 
 Array = NDArray[np.float64]
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, PICTURE = ROOT / 'docs' / 'accuracy.md', ROOT / 'docs' / 'images' / 'convergence.png'
+PAGE, PICTURE = ROOT / 'docs' / 'verification' / 'accuracy.md', ROOT / 'docs' / 'images' / 'convergence.png'
 STEPS = (10.0, 5.0, 4.0, 2.5, 2.0, 1.25, 1.0, 0.5, 0.25, 0.125)
 """ms; each goes into the 0.1 s between two rows."""
 FINEST = 1e-5
@@ -253,7 +253,7 @@ steps of {1e6 * FINEST:g} us, rad. The order is the slope of a line through the 
 as long a step; it solves for pressures, too.
 Processor times are the least of three runs on a computer that may be busy: they compare methods, not computers.
 
-![Error over step and over processor time](images/convergence.png)
+![Error over step and over processor time](../images/convergence.png)
 
 """
 

@@ -1,6 +1,6 @@
 """How the cost of a machine grows with its joints, wheels, drives, closed loops, and with the number of runs.
 
-    python -m benchmarks.cost_model                  # writes docs/cost.md and docs/images/cost.png
+    python -m benchmarks.cost_model                  # writes docs/verification/cost.md and docs/images/cost.png
     python -m benchmarks.cost_model --parts wheels   # prints one table, writes nothing
 
 Machines are made for it, so that one number grows and all others stay. A step is one of rk4, four evaluations of the
@@ -26,7 +26,7 @@ from dyn_nodes.simulation import Inputs, Settings, System, initial_state
 from dyn_nodes.simulation.batches.runs import run_batch
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE, PICTURE = ROOT / 'docs' / 'cost.md', ROOT / 'docs' / 'images' / 'cost.png'
+PAGE, PICTURE = ROOT / 'docs' / 'verification' / 'cost.md', ROOT / 'docs' / 'images' / 'cost.png'
 STEP = 1e-3
 STEPS = 500
 ROUNDS = 60
@@ -298,7 +298,7 @@ A step is one of rk4, four evaluations of the rates; its time is the processor t
 on one core, the least of {ROUNDS} runs, on a computer that may be busy. Powers of n are slopes of the logarithms over
 the last three rows.
 
-![Time of a step over joints, wheels, drives and closed loops](images/cost.png)
+![Time of a step over joints, wheels, drives and closed loops](../images/cost.png)
 
 """
 

@@ -2,8 +2,8 @@
 
 `--mechanisms`: those with loops or mimic joints, each a minute in which its drives move. Each machine is tried in its
 own process, with guard zones around the arrays of compiled kernels. The results go into build/zoo.json or
-mechanisms.json, from where an interrupted run goes on, and into docs/zoo.md or mechanisms.md. Exit status 1 where fewer
-than 25 machines of others, or 30 mechanisms, pass.
+mechanisms.json, from which an interrupted run continues, and into docs/verification/zoo.md or mechanisms.md. Exit
+status 1 if fewer than 25 third-party machines, or 30 mechanisms, pass.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Collection(NamedTuple):
     @property
     def page(self) -> Path:
         """Page that is written."""
-        return ROOT / 'docs' / f'{self.name}.md'
+        return ROOT / 'docs' / 'verification' / f'{self.name}.md'
 
 
 ZOO = Collection('zoo', 'benchmarks.zoo_trial', SECONDS, 25)
@@ -124,7 +124,7 @@ def try_one(urdf: Path, collection: Collection = ZOO) -> dict[str, Any]:
 
 
 def page(results: list[dict[str, Any]], absent: list[str]) -> str:
-    """Return the text of docs/zoo.md."""
+    """Return the text of docs/verification/zoo.md."""
     passed = [result for result in results if not result['refused']]
     missing = f'Not tried: {", ".join(absent)}.' if absent else ''
     others = sum(result['maker'] != 'dyn_nodes' for result in passed)
@@ -134,7 +134,7 @@ def page(results: list[dict[str, Any]], absent: list[str]) -> str:
 
 
 def mechanisms_page(results: list[dict[str, Any]], absent: list[str]) -> str:
-    """Return the text of docs/mechanisms.md."""
+    """Return the text of docs/verification/mechanisms.md."""
     values = {
         'seconds': mechanism_trial.SECONDS,
         'step': mechanism_trial.STEP,

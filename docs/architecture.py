@@ -38,7 +38,7 @@ def layers() -> list[list[str]]:
 
 def words() -> dict[str, str]:
     """Return what contributing.md says of every room."""
-    text = (ROOT / 'docs' / 'contributing.md').read_text()
+    text = (ROOT / 'docs' / 'contributing' / 'index.md').read_text()
     return {room: line.replace('`', '') for room, line in re.findall(r'^  ([\w/]+)/ +(.+)$', text, re.MULTILINE)}
 
 

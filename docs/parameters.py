@@ -6,15 +6,13 @@ from dyn_nodes.nodes.parameters import Declared, all_parameters, nodes_with_para
 
 HEAD = """# Parameters of the nodes
 
-Generated from `dyn_nodes/nodes/parameter_files/` when the site is built. The running node says the same:
-`dyn-nodes param describe /dynamics_node speed`, or `ros2 param describe`. A value outside of its
-range is refused, at the start and later. Those marked *live* can be set while the node runs; the others are fixed when
-it starts.
+This page is generated from `dyn_nodes/nodes/parameter_files/`. A running node describes its parameters, too:
+`dyn-nodes param describe /dynamics_node speed`, or `ros2 param describe`. A node rejects a value outside of its range.
+Parameters marked *live* can be set while the node runs; the others are fixed when it starts.
 
-Every node has `use_sim_time` too (take the time from `/clock`), and for its topics the parameters of
+Every node also has `use_sim_time` (take the time from `/clock`) and, for its topics, the parameters of
 [QoS overrides](middleware.md#qos-overrides).
 """
-COLUMNS = ('parameter', 'type', 'default', 'unit', 'range', 'live', 'meaning')
 
 
 def text() -> str:
@@ -23,16 +21,15 @@ def text() -> str:
 
 
 def _section(node: str) -> str:
-    table = [_row(COLUMNS), _row(['---'] * len(COLUMNS))]
-    table += [_row(_cells(declared)) for declared in all_parameters(node)]
-    return '\n'.join([f'## {node}', '', *table, ''])
+    return '\n'.join([f'## {node}', '', *(_definition(declared) for declared in all_parameters(node))])
 
 
-def _row(cells: object) -> str:
-    return '| ' + ' | '.join(cells) + ' |'  # type: ignore[call-overload]
-
-
-def _cells(declared: Declared) -> list[str]:
-    live = '' if declared.read_only else 'live'
-    default, accepted = declared.default_text('`'), declared.accepted('`')
-    return [f'`{declared.shown_name}`', declared.type, default, declared.unit, accepted, live, declared.description]
+def _definition(declared: Declared) -> str:
+    """Return the entry of a parameter: its name, then a line of facts, then its description."""
+    unit = f' {declared.unit}' if declared.unit else ''
+    facts = [declared.type, f'default {declared.default_text("`")}{unit}']
+    if declared.accepted('`'):
+        facts.append(f'range {declared.accepted("`")}')
+    if not declared.read_only:
+        facts.append('*live*')
+    return f'`{declared.shown_name}`\n:   {", ".join(facts)}  \n    {declared.description}\n'

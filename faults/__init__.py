@@ -1,5 +1,5 @@
 """Fault campaign of dyn_nodes: damaged files, absurd messages, processes that die, a computer that fails.
 
-`python -m faults` runs it and writes docs/faults.md; `python -m faults.soak` runs the nodes for hours and looks for
-growth.
+`python -m faults` runs it and writes docs/verification/faults.md; `python -m faults.soak` runs the nodes for
+hours and measures growth.
 """

@@ -123,7 +123,9 @@ def arguments(words: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument('--seed', type=SEED, default=1, help='of chance (1)')
     parser.add_argument('--resume', action='store_true', help='continue where the last campaign stopped')
-    parser.add_argument('--out', type=Path, metavar='FILE', help='write the report, such as docs/faults.md')
+    parser.add_argument(
+        '--out', type=Path, metavar='FILE', help='write the report, such as docs/verification/faults.md'
+    )
     return parser.parse_args(words)
 
 

@@ -137,7 +137,7 @@ def main() -> int:
     run.add_argument('--verbose', action='store_true', help='show the killed ones, too')
     run.set_defaults(do=_run)
     table = commands.add_parser('report', help='write the table and list what survived')
-    table.add_argument('--out', type=Path, default=ROOT / 'docs' / 'mutants.md', metavar='FILE')
+    table.add_argument('--out', type=Path, default=ROOT / 'docs' / 'verification' / 'mutants.md', metavar='FILE')
     table.set_defaults(do=_report)
     args = parser.parse_args()
     return int(args.do(args))

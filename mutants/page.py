@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / 'docs' / 'mutants.md'
+PAGE = ROOT / 'docs' / 'verification' / 'mutants.md'
 STALE = 'stale'
 
 

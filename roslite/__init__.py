@@ -9,5 +9,5 @@ This package imports no other package of this repository.
 
 from __future__ import annotations
 
-__version__ = '0.1.0'
+__version__ = '0.2.0'
 __all__ = ['bags', 'launching', 'runtime']

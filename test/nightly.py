@@ -66,7 +66,7 @@ def main(words: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog='python test/nightly.py', description=__doc__)
     parser.add_argument('--seed', type=int, default=random.SystemRandom().randrange(10**6), help='of order and draws')
     parser.add_argument('--jobs', default='3', help='workers of pytest (3)')
-    parser.add_argument('--out', type=Path, metavar='FILE', help='write the page, such as docs/nightly.md')
+    parser.add_argument('--out', type=Path, metavar='FILE', help='write the page, such as docs/verification/nightly.md')
     parser.add_argument('tests', nargs='*', default=['test'], help='a part of the tests (test)')
     args = parser.parse_args(words)
     seeds = [f'--shuffle={args.seed}', f'--hypothesis-seed={args.seed}']

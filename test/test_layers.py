@@ -259,7 +259,7 @@ def test_imports_are_found_in_every_spelling(monkeypatch, tmp_path, text, expect
 def test_simulation_stays_small():
     """It became the place of whatever needs a compiled machine once: other rooms have their own."""
     lines = [len(path.read_text().splitlines()) for path in (PACKAGE / 'simulation').glob('*.py')]
-    assert sum(lines) <= 5500, 'simplify, or see which room the newcomer belongs to (docs/contributing.md)'
+    assert sum(lines) <= 5500, 'simplify, or see which room the newcomer belongs to (docs/contributing/index.md)'
 
 
 def test_tests_lie_in_the_room_of_what_they_test():

@@ -1,4 +1,4 @@
-"""Additions to MkDocs: generated pages, equations as MathML, identifiers in tables, links out of docs/, stale lines."""
+"""Additions to MkDocs: generated pages, MathML, identifiers in tables, links out of docs/, stale lines, search."""
 
 from __future__ import annotations
 
@@ -27,6 +27,8 @@ LINK = re.compile(r'(?<!!)\[([^\]]+)\]\(((?:\.\./)+[^)\s]+)\)')
 UNKNOWN = re.compile(r'\\[A-Za-z]+')
 TABLE = re.compile(r'<table>.*?</table>', re.DOTALL)
 WORD = re.compile(r'<code>([^\s<]{1,48})</code>')
+UNSEARCHED = ('verification/', 'contributing/decisions')
+"""Beginnings of the pages that the search of the site leaves out: records of quality, not answers to users."""
 MATH_FONT = 'fonts/STIXTwoMath-Regular.ttf'
 """In ziamath, an extra of the documentation: browsers draw roots, braces and sums only with a font made for them."""
 
@@ -50,15 +52,17 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
 def generated_pages() -> dict[str, str]:
     """Return the pages that are not in `docs/`, by name."""
     tables = {
-        f'reference_numbers_{source.replace("-", "_")}.md': reference_numbers.table(source)
+        f'verification/reference_numbers_{source.replace("-", "_")}.md': reference_numbers.table(source)
         for source in reference_numbers.SOURCES
     }
-    return {'parameters.md': parameters.text(), 'witnesses.md': witnesses.text(), **tables}
+    return {'reference/parameters.md': parameters.text(), 'verification/witnesses.md': witnesses.text(), **tables}
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Show a link to a file of the repository that is no page as the file's name; mark what is stale."""
-    if page.file.src_uri == 'mutants.md':
+    if page.file.src_uri.startswith(UNSEARCHED):
+        page.meta['search'] = {'exclude': True}
+    if page.file.src_uri == 'verification/mutants.md':
         markdown = marked(markdown)
     folder = posixpath.dirname(page.file.src_uri)
 

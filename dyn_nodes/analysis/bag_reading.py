@@ -194,8 +194,8 @@ class _Collector:
         return name if self.data.types[topic] == kind else f'{name} ({kind})'
 
     def collect(self, progress: Progress | None) -> BagData:
-        known_types = [c for c in self.reader.connections if c.msgtype in _READERS]
-        wanted = [c for c in known_types if self._relative(c.topic) not in _SKIPPED]
+        readable = [c for c in self.reader.connections if c.msgtype in _READERS]
+        wanted = [c for c in readable if self._relative(c.topic) not in _SKIPPED]
         total = sum(connection.msgcount for connection in wanted)
         if not total:
             topics = ', '.join(sorted(self.data.counts)) or 'no topics'

@@ -107,7 +107,7 @@ def _in_link(tree: Tree, link: str, parameters: Array) -> tuple[float, Array, Ar
 
 
 def offset_lines(fit: MachineFit) -> str:
-    """Return the identified joint offsets, for `joint_offset` in the mapping (docs/can.md); empty without any."""
+    """Return the identified offsets of joints, for `joint_offset` in a mapping (docs/how_to/can.md); or nothing."""
     if fit.mechanics is None:
         return ''
     lines = []

@@ -98,10 +98,10 @@ class LoadLimits:
         return wrench, wrench_per_kg, effort, effort_per_kg
 
     def _forces(self, payload: float) -> tuple[Array, Array]:
-        q, nothing = self._postures, np.zeros(3)
+        q, still = self._postures, np.zeros(3)
         forces = [self.statics.forces(q, pull, None, None, payload) for pull in np.eye(3)]
-        forces += [self.statics.forces(q, nothing, None, acceleration, payload) for acceleration in self._accelerations]
-        forces.append(self.statics.forces(q, nothing, self._rate, None, payload))
+        forces += [self.statics.forces(q, still, None, acceleration, payload) for acceleration in self._accelerations]
+        forces.append(self.statics.forces(q, still, self._rate, None, payload))
         return tuple(np.ascontiguousarray(np.stack(parts, axis=1)) for parts in zip(*forces))  # type: ignore[return-value]
 
     @cached_property

@@ -115,7 +115,7 @@ def _read(root: Entry, reader: SchemaReader, machine_of: Callable[[str, str], Ma
     payload = values['payload']
     if payload is not None and (machine.payload is None or payload > machine.payload.limit):
         limit = 'a machine with a payload' if machine.payload is None else f'at most {machine.payload.limit:g} kg'
-        reader.report.add(reader.places['payload'].line, 'payload', limit, f'{payload:g}')
+        reader.report.add(reader.entries['payload'].line, 'payload', limit, f'{payload:g}')
     if reader.report.failed:
         return None
     default = 0.0 if machine.payload is None else machine.payload.mass
@@ -133,7 +133,7 @@ def _machine(
     except MachineError:
         raise
     except ValueError as error:
-        reader.report.add(reader.places['machine'].line, 'machine', 'a machine that can be loaded', str(error))
+        reader.report.add(reader.entries['machine'].line, 'machine', 'a machine that can be loaded', str(error))
         return None
 
 

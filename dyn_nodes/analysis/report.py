@@ -138,8 +138,8 @@ def _story(summary: Mapping[str, Any]) -> str:
     sentences = []
     for phase in summary['phases']:
         if phase['name'] in ('reach', 'recover'):
-            what = 'reaches out' if phase['name'] == 'reach' else 'is pulled back to recover'
-            sentences.append(f'From {phase["start_s"]:.1f} to {phase["end_s"]:.1f} s the arm {what}.')
+            action = 'reaches out' if phase['name'] == 'reach' else 'is pulled back to recover'
+            sentences.append(f'From {phase["start_s"]:.1f} to {phase["end_s"]:.1f} s the arm {action}.')
     lift, down = summary['lift_off_time_s'], summary['touch_down_time_s']
     if lift is None:
         sentences.append('No wheel leaves the ground.')

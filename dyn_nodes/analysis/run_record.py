@@ -263,8 +263,8 @@ def _levels(data: BagData) -> dict[str, Levels]:
     """Return alarm levels by topic of the margin, preferably from the diagnostics of the dynamics node."""
     result: dict[str, Levels] = {}
     for _, status in reversed(data.statuses.get('diagnostics', [])):
-        node, _, what = status.name.partition(': ')
-        if what == 'stability' and (recorded := levels_of_values(status.values.items())):
+        node, _, title = status.name.partition(': ')
+        if title == 'stability' and (recorded := levels_of_values(status.values.items())):
             result = {measure_of(name).topic: levels for name, levels in recorded.items()}
             if node.rpartition('/')[2] == 'dynamics_node':
                 return result

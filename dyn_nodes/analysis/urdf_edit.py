@@ -56,7 +56,7 @@ def with_elements(urdf: str, lines: str) -> str:
     return data.decode()
 
 
-def _elements(data: bytes, what: str) -> dict[Key, Elements]:
+def _elements(data: bytes, name: str) -> dict[Key, Elements]:
     parser = expat.ParserCreate()
     elements: dict[Key, Elements] = {}
     stack: list[tuple[str, int]] = []
@@ -80,13 +80,13 @@ def _elements(data: bytes, what: str) -> dict[Key, Elements]:
             owner.clear()
 
     def reject(*_: object) -> None:
-        raise EditError(f'{what}: expected no DTD, found one')
+        raise EditError(f'{name}: expected no DTD, found one')
 
     parser.StartElementHandler, parser.EndElementHandler, parser.StartDoctypeDeclHandler = start, end, reject
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
-        raise EditError(f'{what}, line {error.lineno}: expected well-formed XML, found {error}') from None
+        raise EditError(f'{name}, line {error.lineno}: expected well-formed XML, found {error}') from None
     return elements
 
 

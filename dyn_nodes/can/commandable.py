@@ -50,7 +50,7 @@ def _unmeasured(mapping: CanMapping, frame: Frame) -> list[Obstacle]:
 def _unaddressed(frame: Frame) -> list[Obstacle]:
     addresses = {'source': source(frame.message.frame_id), 'destination': destination(frame.message.frame_id)}
     return [
-        Obstacle(frame.channels[0].name, f'the {what} address of one control unit in {frame.name}', f'0x{address:02X}')
-        for what, address in addresses.items()
+        Obstacle(frame.channels[0].name, f'the {role} address of one control unit in {frame.name}', f'0x{address:02X}')
+        for role, address in addresses.items()
         if address is not None and address in NO_UNIT
     ]

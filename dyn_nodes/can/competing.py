@@ -41,19 +41,19 @@ class CompetingSenders:
 
     def take(self, identifier: int, extended: bool, now: float) -> None:
         """Check a frame received at a time, s, that is not a measurement of the machine."""
-        frame, what = self._exact.get((identifier, extended)), ''
+        frame, activity = self._exact.get((identifier, extended)), ''
         if frame is not None:
-            what = f'sends {frame.name}'
+            activity = f'sends {frame.name}'
         elif extended:
             group, sender = parameter_group(identifier), source(identifier)
             if (frame := self._groups.get((group, destination(identifier)))) is not None:
-                what = f'sends {frame.name} from source address 0x{sender:02X}'
+                activity = f'sends {frame.name} from source address 0x{sender:02X}'
             elif group == ADDRESS_CLAIMED and (frame := self._claims.get(sender)) is not None:
-                what = f'claims source address 0x{sender:02X} of {frame.name}'
+                activity = f'claims source address 0x{sender:02X} of {frame.name}'
         if frame is not None:
-            self._until[what] = now + frame.timeout
+            self._until[activity] = now + frame.timeout
 
     def found(self, now: float) -> str:
         """Return a line about competing frames within the timeouts of their messages, or ''."""
-        recent = [what for what, until in self._until.items() if now <= until]
+        recent = [activity for activity, until in self._until.items() if now <= until]
         return f'another control unit {", ".join(recent)}' if recent else ''

@@ -92,9 +92,9 @@ class _Sizes:
         where = f'message {name}'
         if size > MOST_BYTES:
             self.report.add(line, where, f'at most {MOST_BYTES} bytes', size)
-        for lines, key, what in ((self.names, name, 'name'), (self.identifiers, identifier, 'identifier')):
+        for lines, key, noun in ((self.names, name, 'name'), (self.identifiers, identifier, 'identifier')):
             if key in lines:
-                expected = f'a message with a unique {what} (line {lines[key]} has it)'
+                expected = f'a message with a unique {noun} (line {lines[key]} has it)'
                 self.report.add(line, where, expected, key)
             lines.setdefault(key, line)
 

@@ -125,7 +125,7 @@ class LogQuality:
         return self.end
 
     def _lost(self) -> int:
-        return sum(count for what, count in self.receiver.rejected.items() if what.endswith(': lost frames'))
+        return sum(count for reason, count in self.receiver.rejected.items() if reason.endswith(': lost frames'))
 
     def _judge_pause(self, frame: Frame, now: float) -> None:
         """Distinguish a clock jump from a bus without frames by the first alive counter after the pause."""
@@ -215,9 +215,9 @@ class LogQuality:
         if moved > least:
             self._frozen.setdefault(channel.key, _Worst()).add(stretch.start, length)
 
-    def _rejected(self, what: str, count: int) -> str:
-        example = self.receiver.examples.get(what)
-        return f'{what}: {count}{f", such as {example}" if example else ""}'
+    def _rejected(self, reason: str, count: int) -> str:
+        example = self.receiver.examples.get(reason)
+        return f'{reason}: {count}{f", such as {example}" if example else ""}'
 
     def _lowest(self, channel: Channel) -> float:
         """Return the number for quantity 0, such as a lifted wheel or an unpressurized chamber; -inf for an IMU."""
@@ -246,15 +246,15 @@ class LogQuality:
         railed = 'numbers at an end of its range, the longest for'
         findings += [_finding('saturated', signals[key], worst, railed) for key, worst in self._railed.items()]
         findings += [
-            Finding('rejected', what.partition(':')[0], count, 0.0, 0.0, self._rejected(what, count))
-            for what, count in sorted(self.receiver.rejected.items())
+            Finding('rejected', reason.partition(':')[0], count, 0.0, 0.0, self._rejected(reason, count))
+            for reason, count in sorted(self.receiver.rejected.items())
         ]
         return tuple(findings)
 
 
-def _finding(kind: str, what: str, worst: _Worst, words: str) -> Finding:
-    text = f'{what}: {worst.count} {words} {worst.length:.4g} s from {worst.start:.6g} s on'
-    return Finding(kind, what, worst.count, worst.start, worst.length, text)
+def _finding(kind: str, name: str, worst: _Worst, words: str) -> Finding:
+    text = f'{name}: {worst.count} {words} {worst.length:.4g} s from {worst.start:.6g} s on'
+    return Finding(kind, name, worst.count, worst.start, worst.length, text)
 
 
 def _ends(frame: Frame, channel: Channel) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from dyn_nodes.model import Machine
 
 Kind = Literal['position', 'velocity', 'imu', 'pressure', 'payload', 'wheel_load', 'command']
 Key = tuple[Kind, str]
-IMU_AXES = tuple(f'{what}_{axis}' for what in ('angular_velocity', 'linear_acceleration') for axis in 'xyz')
+IMU_AXES = tuple(f'{quantity}_{axis}' for quantity in ('angular_velocity', 'linear_acceleration') for axis in 'xyz')
 NOT_AVAILABLE = 0xFB
 """First value of the most significant byte that is not a measurement in SAE J1939-71: reserved, error, not available.
 With fewer than 8 bits, the last two values are error and not available."""

@@ -115,9 +115,9 @@ class Receiver:
         try:
             use()
         except RejectedError as error:
-            what = f'{frame.name}: {error.kind}'
-            self.rejected[what] += 1
-            self.examples.setdefault(what, str(error))
+            reason = f'{frame.name}: {error.kind}'
+            self.rejected[reason] += 1
+            self.examples.setdefault(reason, str(error))
             self.last[frame.name] = str(error)
             return None
         self.taken += 1

@@ -62,7 +62,8 @@ def joined_config(platform: Path | None, arm: Path | None, name: str, prefix: st
             result['initial'] = initial
     sources = ' and '.join(path.name for path in (platform, arm) if path is not None)
     head = (
-        f'# Written by `dyn-nodes attach` from {printable(sources)}. Keys and their meaning: docs/machine_yaml.md.\n\n'
+        f'# Written by `dyn-nodes attach` from {printable(sources)}. '
+        'Keys and their meaning: docs/reference/machine_yaml.md.\n\n'
     )
     return head + yaml.dump(
         result, Dumper=_Dumper, default_flow_style=None, sort_keys=False, width=120, allow_unicode=True

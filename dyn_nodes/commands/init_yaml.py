@@ -18,7 +18,7 @@ HEAD = """\
 #
 # Wherever it says "guess:", a value was guessed from the URDF, and how. Put in what you know, or your own reason in
 # place of "guess: ...". `dyn-nodes check {urdf} --config THIS_FILE --assumed` lists what is left.
-# SI units, radians, frames after REP 103. All keys are explained in docs/machine_yaml.md.
+# SI units, radians, frames after REP 103. All keys are explained in docs/reference/machine_yaml.md.
 
 name: {name}
 """

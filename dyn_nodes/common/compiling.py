@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 LIKELY = 20
-"""Order of magnitude of a first start, s, for the log-loader; docs/nodes.md has the command that measures it."""
+"""Order of magnitude of a first start, s, for the log-loader; docs/reference/nodes.md has the measuring command."""
 COMPILING, COMPILED = 'compiling', 'compiled in'
 """Starts of the two lines."""
 _EVENT = 'numba:compile'
@@ -60,7 +60,7 @@ class CompilationNotice:
     def __enter__(self) -> CompilationNotice:
         global notice, waited
         self._saved = notice, waited
-        notice, waited = self._begin, self._end_of_wait
+        notice, waited = self._start, self._end_of_wait
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -70,7 +70,7 @@ class CompilationNotice:
             _events().unregister(_EVENT, self)
             self._report(f'{COMPILED} {max(1.0, self._seconds):.0f} s')
 
-    def _begin(self, name: str) -> None:
+    def _start(self, name: str) -> None:
         machine = name.rpartition(': ')[0] or name
         if math.isnan(self._since):
             self._since = time.monotonic()  # equations are traced first

@@ -8,9 +8,9 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 
-def json_text(found: Any, indent: int | None = 2) -> str:
+def json_text(result: Any, indent: int | None = 2) -> str:
     """Return JSON: dataclasses are objects, arrays are lists, numbers that are not finite are null."""
-    return json.dumps(_finite(found), indent=indent, default=_plain, allow_nan=False)
+    return json.dumps(_finite(result), indent=indent, default=_plain, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
@@ -21,7 +21,7 @@ def _plain(value: Any) -> Any:
 
 def _finite(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _finite(own) for name, own in value.items()}
+        return {name: _finite(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(own) for own in value]
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

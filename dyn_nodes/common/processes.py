@@ -32,9 +32,9 @@ class ProcessesLostError(UserError, RuntimeError, Generic[Key]):
         lost: pieces of the last loss, in order.
     """
 
-    def __init__(self, lost: Sequence[Key], what: str = '') -> None:
+    def __init__(self, lost: Sequence[Key], description: str = '') -> None:
         self.lost = tuple(lost)
-        shown = what or ', '.join(map(str, self.lost[:SHOWN]))
+        shown = description or ', '.join(map(str, self.lost[:SHOWN]))
         super().__init__(
             f'expected processes that last, found {MOST_LOSSES + 1} losses in a row while they had {shown}: '
             'is there enough memory? fewer jobs need less'

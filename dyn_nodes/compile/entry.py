@@ -151,9 +151,9 @@ def _text(count: int) -> str:
     status = builder.call(builder.inttoptr(_field(builder, record, 0, _WORD), target), vectors)
     builder.cbranch(builder.icmp_signed('==', status, ir.Constant(_WORD, 0)), done, careful)
     builder.position_at_end(done)
-    nothing = builder.inttoptr(ir.Constant(_WORD, id(None)), _POINTER)
-    _call(builder, 'Py_IncRef', ir.VoidType(), [nothing])
-    builder.ret(nothing)
+    none = builder.inttoptr(ir.Constant(_WORD, id(None)), _POINTER)
+    _call(builder, 'Py_IncRef', ir.VoidType(), [none])
+    builder.ret(none)
     for block, handed in ((wrong, []), (careful, objects)):
         builder.position_at_end(block)
         values = [_field(builder, record, 8, _POINTER), *handed, ir.Constant(_POINTER, None)]

@@ -35,8 +35,8 @@ class LengthError(ValueError):
     """
 
     def __str__(self) -> str:
-        kernel, argument, which, expected, found = self.args
-        return f'compiled kernel {kernel!r}, argument {argument}: expected ' + _EXPECTED[which].format(expected, found)
+        kernel, argument, kind, expected, actual = self.args
+        return f'compiled kernel {kernel!r}, argument {argument}: expected ' + _EXPECTED[kind].format(expected, actual)
 
 
 class GuardError(RuntimeError):

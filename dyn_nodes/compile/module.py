@@ -395,8 +395,8 @@ def _kernel_text(number: int, name: str, tape: Tape, batch: bool, lanes: int = 1
     return text
 
 
-def _check(kernel: int, argument: int, which: int, expected: str, actual: str) -> str:
-    return f'    if {actual} != {expected}:\n        _reject({kernel}, {argument}, {which}, {expected}, {actual})'
+def _check(kernel: int, argument: int, kind: int, expected: str, actual: str) -> str:
+    return f'    if {actual} != {expected}:\n        _reject({kernel}, {argument}, {kind}, {expected}, {actual})'
 
 
 def _zoned_body(name: str, tape: Tape) -> str:

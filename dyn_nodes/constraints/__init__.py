@@ -1,8 +1,8 @@
-"""What holds bodies: loops, grasps, locks, couplings, prescribed motion, impact; and how such systems are solved.
+"""Constraints on bodies (loops, grasps, locks, couplings, prescribed motion, impact) and solvers of such systems.
 
-A constraint gives its rows (`Rows`), `ConstraintBlocks` traces a tree with its constraints and forces,
-`constrained_dynamics` solves it, `analyse` counts it, `assemble` and `projected_velocity` make initial states.
-`kane` has the wrench between an arm and its vehicle. Other formulations are in `studies`.
+A constraint returns its rows (`Rows`), `ConstraintBlocks` traces a tree with its constraints and forces,
+`constrained_dynamics` solves it, `analyse` counts it, `assemble` and `projected_velocity` compute initial states.
+`kane` computes the wrench between an arm and its vehicle. Other formulations are in `studies`.
 """
 
 from dyn_nodes.constraints.analysis import Analysis, analyse, arm_class

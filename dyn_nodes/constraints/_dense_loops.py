@@ -1,8 +1,8 @@
 """Constrained accelerations as compiled loops over small dense arrays, for use inside a compiled step.
 
-Two of the ways of `solve.py`: the operator form (Cholesky of M and of J M^-1 J^T) for independent rows and a regular
+Two of the methods of `solve.py`: the operator form (Cholesky of M and of J M^-1 J^T) for independent rows and a regular
 mass matrix, and the reduced form (orthogonal complement by a rank-revealing factorization) for everything else. Both
-return the rank, so that a run notices when it changes.
+return the rank, so that a run detects a change of rank.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from dyn_nodes.common import cholesky as dense
 from dyn_nodes.common.loops import parts_of
 
-# sums may be reordered, so that they run on vector registers; NaN and infinity keep their meaning
+# sums may be reordered for vector registers; NaN and infinity keep their meaning
 FLAGS = {'contract', 'nsz', 'reassoc'}
 part = parts_of(__file__, fastmath=FLAGS)
 OPERATOR, REDUCED = 0, 1
 SINGULAR, CONTRADICTORY = -1, -2
 """Results of `accelerate` in place of a rank: a motion without mass; CONTRADICTORY less the rank: dependent rows that
-ask for different motions."""
+require different motions."""
 PIVOT = 1e-13
 AGREEMENT = 1e-6
 cholesky, forward, backward = part(dense.factorize), part(dense.forward), part(dense.backward)
@@ -47,7 +47,7 @@ def factorize_rows(B: Any, V: Any, order: Any, tolerance: float) -> int:
         pivot = k
         for i in range(k, m):
             if norms[i] < 1e-8 * first[i]:
-                # what is left of a row after many subtractions is measured anew
+                # recompute the remainder of a row after many subtractions
                 total = 0.0
                 for j in range(k, n):
                     total += B[i, j] * B[i, j]
@@ -125,19 +125,19 @@ def least_multipliers(L: Any, order: Any, rank: int, g: Any, multipliers: Any) -
         for k in range(rank):
             T[k, i] = L[i, k] if k <= i else 0.0
     W, turn = np.empty((rank, m)), np.empty(rank, np.int64)
-    found = factorize_rows(T, W, turn, 1e-14)
+    inner_rank = factorize_rows(T, W, turn, 1e-14)
     w = np.zeros(m)
-    for k in range(found):
+    for k in range(inner_rank):
         w[k] = g[turn[k]]
-    forward(T, w, found)
-    reflect(W, found, w)
+    forward(T, w, inner_rank)
+    reflect(W, inner_rank, w)
     for i in range(m):
         multipliers[order[i]] = w[i]
 
 
 @part
 def coordinates(L: Any, order: Any, rank: int, gamma: Any, y: Any) -> None:
-    """Write y (n,) with L y = gamma[order] for the first `rank` rows, zero behind."""
+    """Write y (n,) with L y = gamma[order] for the first `rank` rows, zeros after them."""
     y[:] = 0.0
     for i in range(rank):
         total = gamma[order[i]]
@@ -148,7 +148,7 @@ def coordinates(L: Any, order: Any, rank: int, gamma: Any, y: Any) -> None:
 
 @part
 def motions(M: Any, V: Any, rank: int, N: Any, MN: Any, inertia: Any) -> bool:
-    """Write the motions N (n - rank, n) that the rows allow, M N, and the factor of N M N^T; False: it has none."""
+    """Write the allowed motions N (n - rank, n), M N, and the factor of N M N^T; return False if it does not exist."""
     n, free = M.shape[0], N.shape[0]
     for f in range(free):
         for i in range(n):
@@ -171,7 +171,7 @@ def motions(M: Any, V: Any, rank: int, N: Any, MN: Any, inertia: Any) -> bool:
 
 @part
 def respond(M: Any, N: Any, MN: Any, inertia: Any, load: Any, a: Any, rest: Any, c: Any) -> None:
-    """Add to a (n,), which the rows ask for, the motion under a load (n,); `rest` is load - M a then."""
+    """Add to a (n,), required by the rows, the motion under a load (n,); `rest` becomes load - M a."""
     n, free = M.shape[0], N.shape[0]
     for i in range(n):
         rest[i] = load[i]
@@ -192,7 +192,7 @@ def respond(M: Any, N: Any, MN: Any, inertia: Any, load: Any, a: Any, rest: Any,
 
 @part
 def reduced(M: Any, load: Any, J: Any, gamma: Any, tolerance: float, want: bool, a: Any, multipliers: Any) -> int:
-    """Write accelerations (and multipliers) by the orthogonal complement of J; return the rank or an error's number."""
+    """Write accelerations (and multipliers) by the orthogonal complement of J; return the rank or an error code."""
     m, n = J.shape
     B, V, order = J.copy(), np.empty((min(m, n), n)), np.empty(m, np.int64)
     rank = factorize_rows(B, V, order, tolerance)
@@ -228,11 +228,11 @@ def reduced(M: Any, load: Any, J: Any, gamma: Any, tolerance: float, want: bool,
 def accelerate(
     M: Any, load: Any, J: Any, gamma: Any, method: int, tolerance: float, want: bool, a: Any, multipliers: Any
 ) -> int:
-    """Write the accelerations a (n,) and, where wanted, the multipliers (m,); return the rank or an error's number.
+    """Write the accelerations a (n,) and, if wanted, the multipliers (m,); return the rank or an error code.
 
-    M a = load + J^T lambda, J a = gamma. `method` is OPERATOR or REDUCED; the operator form hands over to the reduced
-    one where it does not apply, and has the multipliers even where they are not wanted. `tolerance` is that of the
-    rank, relative to the longest row.
+    M a = load + J^T lambda, J a = gamma. `method` is OPERATOR or REDUCED; the operator form falls back to the reduced
+    one if it does not apply, and always writes the multipliers. `tolerance` is the tolerance of the rank, relative to
+    the longest row.
     """
     m, n = J.shape
     if method == OPERATOR:
@@ -260,7 +260,7 @@ def accelerate(
                     for k in range(n):
                         w[k] += multipliers[i] * Z[i, k]
                 backward(L, w, n)
-                for i in range(w.shape[0]):  # a slice would compile the text of an error about shapes
+                for i in range(w.shape[0]):  # a slice would compile an error message about shapes
                     a[i] = w[i]
                 return m
     return reduced(M, load, J, gamma, tolerance, want, a, multipliers)

@@ -1,4 +1,4 @@
-"""What a set of constraints does at a position: rank, mobility, underactuation, redundancy (yesiloglu-2007, C1)."""
+"""Rank, mobility, underactuation and redundancy of a set of constraints at a position (yesiloglu-2007, C1)."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ class Analysis:
     """Counts of a constrained system at one position.
 
     Attributes:
-        velocities: nv. rows: m. rank: of J.
+        velocities: nv.  rows: m.  rank: rank of J.
         mobility: nv - rank, instantaneous degrees of freedom.
-        mass_rank: of M; below nv where bodies without mass end a branch.
-        actuators: that are independent, given the constraints.
+        mass_rank: rank of M; below nv if bodies without mass end a branch.
+        actuators: number of actuators that are independent under the constraints.
         underactuation: mobility - actuators.
-        redundant: rows that can go without a change of the motion, by name; only their number is fixed.
-        dependencies: each a combination of rows that vanishes, coefficients by row name, greatest is 1.
-        forces_unique: per row name, whether its multiplier is determined.
-        condition: of the independent rows of J.
+        redundant: rows whose removal does not change the motion, by name; only their number is unique.
+        dependencies: combinations of rows that vanish, coefficients by row name, greatest is 1.
+        forces_unique: by row name, whether its multiplier is determined.
+        condition: condition number of the independent rows of J.
         topology: `serial`, `tree`, `closed` or `complex`.
-        holonomic: no row is a condition on velocities alone.
+        holonomic: no row constrains only velocities.
     """
 
     velocities: int
@@ -48,7 +48,7 @@ class Analysis:
     holonomic: bool
 
     def text(self) -> str:
-        """Return the counts for people, a line each."""
+        """Return the counts as text, one line each."""
         lines = [
             f'topology         {self.topology}, {"holonomic" if self.holonomic else "nonholonomic"}',
             f'velocities       {self.velocities}',
@@ -75,13 +75,13 @@ def analyse(
     """Return the counts at a position.
 
     Args:
-        system: of the tree and its constraints.
+        system: blocks of the tree and its constraints.
         q: (nq,) positions.
         p: parameters, see `ConstraintBlocks.numbers`.
-        actuated: names of the velocities with an actuator each.
+        actuated: names of the velocities with an actuator.
 
     Raises:
-        KeyError: an actuated velocity that the tree does not have.
+        KeyError: the tree has no such actuated velocity.
     """
     blocks = system.at(q, None, p)
     nv = system.tree.nv
@@ -113,15 +113,15 @@ def analyse(
 def arm_class(
     system: ConstraintBlocks, q: ArrayLike, constraint: str, joints: Sequence[str]
 ) -> Literal['redundant', 'full', 'deficient']:
-    """Return whether an arm's joints can move its tip along every row of the constraint there.
+    """Return whether an arm's joints can move its tip along every row of a constraint.
 
-    `deficient`: along some they can't, always or at a singularity of the moment; `full`: along all, each in one way;
-    `redundant`: in more than one.
+    `deficient`: not along all rows, generally or at a present singularity; `full`: along all rows, each in one way;
+    `redundant`: in several ways.
 
     Args:
-        system: of the tree and its constraints.
+        system: blocks of the tree and its constraints.
         q: (nq,) positions.
-        constraint: name of the one at the tip.
+        constraint: name of the constraint at the tip.
         joints: names of the arm's velocities.
 
     Raises:
@@ -153,7 +153,7 @@ def topology(system: ConstraintBlocks) -> str:
 
 
 def _loop_groups(system: ConstraintBlocks) -> list[set[int]]:
-    """Bodies of every group of loops: those between the ends of a loop, groups that share a body joined."""
+    """Return the bodies of every group of loops, from end to end; groups that share a body are joined."""
     bodies = system.tree.bodies
     groups: list[set[int]] = []
     for constraint in system.constraints:
@@ -177,13 +177,13 @@ def _loop_groups(system: ConstraintBlocks) -> list[set[int]]:
 
 
 def _removable(null: Array) -> list[int]:
-    """Rows that can go together: one for every dependency, those with the greatest part in it first."""
+    """Return rows that can be removed together: one for every dependency, greatest part in it first."""
     rest = null.copy()
     chosen: list[int] = []
     while rest.shape[1]:
         row = int(np.argmax(np.linalg.norm(rest, axis=1)))
         chosen.append(row)
-        # drop the direction that this row takes up, keep an orthonormal basis of what is left
+        # remove the direction of this row, keep an orthonormal basis of the remainder
         direction = rest[row] / np.linalg.norm(rest[row])
         basis = np.linalg.svd(direction[None, :])[2][1:]
         rest = rest @ basis.T
@@ -191,7 +191,7 @@ def _removable(null: Array) -> list[int]:
 
 
 def _relations(null: Array, names: Sequence[str]) -> list[dict[str, float]]:
-    """Dependencies in reduced echelon form, which shows few rows each."""
+    """Return dependencies in reduced echelon form, with few rows each."""
     rest = null.copy()
     for column, row in enumerate(_pivots(rest)):
         rest[:, column] /= rest[row, column]

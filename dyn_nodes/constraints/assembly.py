@@ -1,4 +1,4 @@
-"""Initial states: loops closed from a rough guess, velocities projected onto what the constraints allow."""
+"""Initial states: positions that close loops from a rough guess, velocities projected onto the allowed ones."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from dyn_nodes.multibody import Tree
 CLOSED = 1e-12
 """Residual at which a loop counts as closed, m or rad, relative to 1 plus the size of the position."""
 ITERATIONS = 200
-"""Of the steps that close loops, at most."""
+"""Greatest number of steps to close loops."""
 OVERRUN = 1e-7
-"""How far beyond a limit a joint counts as at it, rad or m."""
+"""Distance beyond a limit within which a joint counts as at the limit, rad or m."""
 
 
 def moved(tree: Tree, q: ArrayLike, step: ArrayLike) -> Array:
@@ -52,17 +52,17 @@ def assemble(
 ) -> Array:
     """Return a position (nq,) near a guess that closes every loop.
 
-    Levenberg-Marquardt on the residuals of the holonomic rows; the step is the least one, so what need not move stays.
+    Levenberg-Marquardt on the residuals of the holonomic rows, with least steps: joints that need not move stay.
 
     Args:
-        system: of the tree and its constraints.
+        system: blocks of the tree and its constraints.
         guess: (nq,) rough position.
         p: parameters, see `ConstraintBlocks.numbers`.
         held: names of velocities whose coordinates stay as they are.
-        iterations: at most.
+        iterations: greatest number of steps.
 
     Raises:
-        AssemblyError: loops stay open; says which, and how far apart.
+        AssemblyError: loops stay open; names them and their gaps.
     """
     return _closed(system, guess, p, held, iterations)
 
@@ -75,7 +75,7 @@ def _closed(
     iterations: int,
     limits: Mapping[str, tuple[float, float]] | None = None,
 ) -> Array:
-    """Return what `assemble` does; with limits of joints by velocity name, each step ends within them."""
+    """Return the position of `assemble`; with limits of joints by velocity name, each step ends within them."""
     q = np.array(guess, dtype=np.float64)
     movable = np.array([name not in held for name in system.tree.velocity_names])
     for name in held:
@@ -90,12 +90,15 @@ def _closed(
         J = blocks.J[np.ix_(holonomic, movable)]
         step, weight = np.zeros(system.tree.nv), max(damping * np.linalg.norm(error), np.finfo(float).tiny)
         if limits is None:
-            # least-norm step of the damped problem: it stays defined where rows depend on each other, or can't move
+            # least-norm step of the damped problem: also defined if rows depend on each other or cannot move
             U, values, Vt = np.linalg.svd(J, full_matrices=False)
             step[movable] = -Vt.T @ (values / (values**2 + weight) * (U.T @ error))
         else:
-            rows, ways = np.vstack([J, np.sqrt(weight) * np.eye(J.shape[1])]), _ways(system.tree, q, limits)[:, movable]
-            step[movable] = lsq_linear(rows, -np.append(error, np.zeros(J.shape[1])), ways, method='bvls').x
+            rows, bounds = (
+                np.vstack([J, np.sqrt(weight) * np.eye(J.shape[1])]),
+                _step_bounds(system.tree, q, limits)[:, movable],
+            )
+            step[movable] = lsq_linear(rows, -np.append(error, np.zeros(J.shape[1])), bounds, method='bvls').x
         trial = moved(system.tree, q, step)
         tried = system.at(trial, None, p)
         new = tried.residual[holonomic]
@@ -109,11 +112,11 @@ def _closed(
     if not open_loops:
         return q
     listed = ', '.join(f'{name} by {gap:.4g}' for name, gap in sorted(open_loops.items(), key=lambda item: -item[1]))
-    raise AssemblyError(f'can not be closed from the given position; still open (m or rad): {listed}', open_loops)
+    raise AssemblyError(f'cannot be closed from this position; still open (m or rad): {listed}', open_loops)
 
 
-def _ways(tree: Tree, q: Array, limits: Mapping[str, tuple[float, float]]) -> Array:
-    """Return how far (2, nv) every velocity may move a position down and up: to the limits, else without end."""
+def _step_bounds(tree: Tree, q: Array, limits: Mapping[str, tuple[float, float]]) -> Array:
+    """Return lower and upper bounds (2, nv) of a step along every velocity: to the limits, or infinite."""
     result = np.tile([[-np.inf], [np.inf]], tree.nv)
     for name, bounds in limits.items():
         if name in tree.velocity_names:
@@ -131,14 +134,14 @@ def assemble_within(
 ) -> Array:
     """Return a position (nq,) near a guess that closes every loop with joints within their limits.
 
-    A joint that leaves its limits is held at the limit and the others take over, one after the other. Where that closes
-    no loop, all joints move together, within their limits. Joints that are held at the guess stay there, whatever their
-    limits.
+    Joints that leave their limits are held at the limit, one after the other, and the others move. If that does not
+    close the loops, all joints move together within their limits. Joints held at the guess stay there, even beyond
+    their limits.
 
     Args:
-        system: of the tree and its constraints.
+        system: blocks of the tree and its constraints.
         guess: (nq,) rough position.
-        limits: lower and upper one of joints by name, rad or m.
+        limits: lower and upper limit of joints by name, rad or m.
         p: parameters, see `ConstraintBlocks.numbers`.
         held: names of velocities whose coordinates stay as they are.
 
@@ -148,7 +151,7 @@ def assemble_within(
     """
     names, start = system.tree.position_names, np.array(guess, dtype=np.float64)
     joints = [name for name in limits if name in names and name not in held]
-    places = [names.index(name) for name in joints]
+    indices = [names.index(name) for name in joints]
     least, most = np.array([limits[name] for name in joints]).reshape(-1, 2).T
     kept = list(held)
     first: BeyondLimitsError | None = None
@@ -159,14 +162,14 @@ def assemble_within(
             if first is None:
                 raise
             return _between(system, guess, {name: limits[name] for name in joints}, p, held, first)
-        excess = np.maximum(least - q[places], q[places] - most)
+        excess = np.maximum(least - q[indices], q[indices] - most)
         if excess.max(initial=0.0) <= OVERRUN:
             return q
         worst = int(np.argmax(excess))
-        first = first or BeyondLimitsError(joints[worst], q[places[worst]], least[worst], most[worst])
+        first = first or BeyondLimitsError(joints[worst], q[indices[worst]], least[worst], most[worst])
         kept.append(joints[worst])
         start = q.copy()
-        start[places[worst]] = np.clip(q[places[worst]], least[worst], most[worst])
+        start[indices[worst]] = np.clip(q[indices[worst]], least[worst], most[worst])
 
 
 def _between(
@@ -194,19 +197,19 @@ def projected_velocity(
     p: ArrayLike | Mapping[str, float] | None = None,
     held: Sequence[str] = (),
 ) -> Array:
-    """Return the velocity (nv,) that meets J v = sigma and is nearest to `v` in kinetic energy.
+    """Return the velocity (nv,) that satisfies J v = sigma and is nearest to `v` in kinetic energy.
 
-    It is what is left of a motion after the constraints have acted at once, without restitution.
+    It is the velocity after the constraints have acted instantaneously, without restitution.
 
     Args:
-        system: of the tree and its constraints.
+        system: blocks of the tree and its constraints.
         q: (nq,) positions.
         v: (nv,) wanted velocities.
         p: parameters, see `ConstraintBlocks.numbers`.
-        held: names of velocities to be met exactly.
+        held: names of velocities that are kept exactly.
 
     Raises:
-        ContradictoryConstraintsError: no velocity meets the rows (and the held ones).
+        ContradictoryConstraintsError: no velocity satisfies the rows (and the held velocities).
         SingularMotionError: a motion that moves no mass.
     """
     wanted = np.asarray(v, dtype=np.float64)
@@ -219,6 +222,6 @@ def projected_velocity(
     missed = np.abs(J @ particular - sigma).max(initial=0.0)
     if missed > 1e-9 * max(1.0, float(np.abs(sigma).max(initial=0.0))):
         worst = (*system.row_names, *held)[int(np.argmax(np.abs(J @ particular - sigma)))]
-        raise ContradictoryConstraintsError(f'no velocity meets the constraints: {worst} is missed by {missed:.3g}')
+        raise ContradictoryConstraintsError(f'no velocity satisfies the constraints: {worst} is missed by {missed:.3g}')
     inertia = motion_mass(system, blocks.M, N)
     return np.asarray(particular + N @ np.linalg.solve(inertia, N.T @ blocks.M @ (wanted - particular)))

@@ -1,6 +1,6 @@
 """The blocks of a constrained system, traced once: M a + h = tau + J^T lambda, J a = gamma, J v = sigma.
 
-`ConstraintBlocks` is what every solver, the analysis, the assembly and the compiled simulation work on.
+Solvers, analysis, assembly and the compiled simulation all use `ConstraintBlocks`.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class Blocks:
 
 
 class ConstraintBlocks:
-    """A tree, what holds it and what pushes it.
+    """Blocks of a tree with constraints and forces.
 
     Args:
         tree: bodies.
-        constraints: each with another name.
+        constraints: constraints with unique names.
         forces: elements: springs, dampers, friction, wheels on springs, actuators; their states are
-            `parameters.states`, their inputs have places among the parameters, too.
+            `parameters.states`, their inputs are parameters, too.
         gravity: (3,) in the world, m/s2; parameters `gravity_x`, `gravity_y`, `gravity_z`.
         payload: mass at the tree's payload point, kg; parameter `payload_mass`.
 
     Attributes:
-        row_names, holonomic: of all rows.
+        row_names, holonomic: names and kinds of all rows.
         slices: rows of a constraint by its name.
         inputs: names of the inputs of the elements.
         element_states: states of the elements, in the order of `parameters.states`.
@@ -82,7 +82,7 @@ class ConstraintBlocks:
         names = [part.name for part in constraints]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise ValueError(f'expected a name of its own for every constraint, found twice: {", ".join(twice)}')
+            raise ValueError(f'expected a unique name for every constraint, found twice: {", ".join(twice)}')
         x, y, z = (float(part) for part in gravity)
         self.tree, self.constraints, self.forces = tree, tuple(constraints), tuple(forces)
         self.parameters = Parameters((x, y, z))
@@ -94,7 +94,7 @@ class ConstraintBlocks:
         self.row_names, self.holonomic = self.rows.names, np.array(self.rows.holonomic, dtype=bool)
         ends = np.cumsum([0, *(len(part.names) for part in parts)])
         self.slices = {name: slice(int(a), int(b)) for name, a, b in zip(names, ends[:-1], ends[1:])}
-        self.element_states = tuple(own for force in self.forces for own in force.states)
+        self.element_states = tuple(state for force in self.forces for state in force.states)
         self._declare_elements()
 
     def _declare_elements(self) -> None:
@@ -109,7 +109,7 @@ class ConstraintBlocks:
 
     @cached_property
     def applied(self) -> Expression:
-        """(nv,) efforts of the elements along the velocities, their point forces included."""
+        """Return (nv,) efforts of the elements along the velocities, point forces included."""
         return self._summed(total_force)
 
     def _summed(self, effort: Callable[[ForceElement, TreeState, Parameters], Expression]) -> Expression:
@@ -118,51 +118,51 @@ class ConstraintBlocks:
 
     @property
     def discrete(self) -> NDArray[np.bool_]:
-        """(nz,) which states of the elements are discrete."""
-        return np.array([own.discrete for own in self.element_states], dtype=bool)
+        """Return (nz,) whether each state of the elements is discrete."""
+        return np.array([state.discrete for state in self.element_states], dtype=bool)
 
     @cached_property
     def element_rates(self) -> Expression:
-        """(nz,) rates of the elements' states, in the order of `parameters.states`; of discrete ones zero."""
+        """Return (nz,) rates of the elements' states, in the order of `parameters.states`; zero for discrete ones."""
         rates = [rate for force in self.forces for rate in force.rates(self.state, self.parameters)]
         return ca.densify(ca.vertcat(*rates, ca.SX(0, 1)))
 
     @cached_property
     def switched(self) -> dict[str, Expression]:
-        """Next values of the discrete states, by name."""
-        found = (force.after_step(self.state, self.parameters) for force in self.forces)
-        return {name: value for own in found for name, value in own.items()}
+        """Return the next values of the discrete states, by name."""
+        updates = (force.after_step(self.state, self.parameters) for force in self.forces)
+        return {name: value for update in updates for name, value in update.items()}
 
     @cached_property
     def ground_points(self) -> tuple[GroundPoint, ...]:
-        """Points where elements stand on the ground."""
+        """Return the contact points of elements on the ground."""
         contacts = (force for force in self.forces if isinstance(force, ContactElement))
-        return tuple(point for own in contacts for point in own.ground_points(self.state, self.parameters))
+        return tuple(point for contact in contacts for point in contact.ground_points(self.state, self.parameters))
 
     @cached_property
     def surfaces(self) -> tuple[Surface, ...]:
-        """Values of the elements whose signs are watched for events."""
+        """Return the event surfaces of the elements."""
         return tuple(surface for force in self.forces for surface in force.surfaces(self.state, self.parameters))
 
     @property
     def m(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return len(self.row_names)
 
     @cached_property
     def mass_matrix(self) -> Expression:
-        """(nv, nv)."""
+        """Return the mass matrix (nv, nv)."""
         return mass_matrix(self.state)
 
     @cached_property
     def bias(self) -> Expression:
-        """(nv,) h: velocity terms and gravity less the forces of the elements."""
+        """Return (nv,) h: velocity terms and gravity less the forces of the elements."""
         at_points = external_forces(self.forces, self.state, self.parameters)
         efforts = self._summed(lambda force, state, symbols: force.generalized_force(state, symbols))
         return ca.densify(bias_force(self.state, self.parameters.gravity, at_points) - efforts)
 
     def residuals(self, a: Expression, multipliers: Expression) -> tuple[Expression, Expression]:
-        """Return J^T lambda - M a - h (nv,) and gamma - J a (m,): zero at a solution but for the efforts."""
+        """Return J^T lambda - M a - h (nv,) and gamma - J a (m,): zero at a solution without efforts."""
         at_points = external_forces(self.forces, self.state, self.parameters)
         needed = inverse_dynamics(self.state, a, self.parameters.gravity, at_points)
         efforts = self._summed(lambda force, state, symbols: force.generalized_force(state, symbols))
@@ -171,18 +171,18 @@ class ConstraintBlocks:
 
     @cached_property
     def potential_energy(self) -> Expression:
-        """Of gravity and of the elements, J."""
-        own = (force.potential_energy(self.state, self.parameters) for force in self.forces)
-        return sum(own, self.state.potential_energy(self.parameters.gravity))
+        """Return the potential energy of gravity and the elements, J."""
+        energies = (force.potential_energy(self.state, self.parameters) for force in self.forces)
+        return sum(energies, self.state.potential_energy(self.parameters.gravity))
 
     @cached_property
     def dissipated_power(self) -> Expression:
-        """Of the elements, W."""
+        """Return the power that the elements dissipate, W."""
         return sum((force.dissipated_power(self.state, self.parameters) for force in self.forces), ca.SX(0))
 
     @cached_property
     def supplied_power(self) -> Expression:
-        """Power that flows into the elements from their sources, W."""
+        """Return the power that sources supply to the elements, W."""
         return sum((force.supplied_power(self.state, self.parameters) for force in self.forces), ca.SX(0))
 
     @cached_property
@@ -193,7 +193,7 @@ class ConstraintBlocks:
 
     @cached_property
     def _response(self) -> ca.Function:
-        """M^-1 f by articulated bodies at rest: order n."""
+        """Return the function M^-1 f by articulated bodies at rest: order n."""
         force = ca.SX.sym('force', self.tree.nv)
         still = TreeState(self.tree, self.q, ca.SX(self.tree.nv, 1), self.state.payload_mass)
         outputs = [forward_dynamics(still, force, ca.SX(3, 1))]
@@ -216,7 +216,7 @@ class ConstraintBlocks:
         Args:
             q: (nq,) positions.
             v: (nv,) velocities; None: zero.
-            p: (n,) parameters, or those that differ from their default by name.
+            p: (n,) parameters, or by name those that differ from their default.
 
         Raises:
             ValueError: a vector of another length.
@@ -236,14 +236,14 @@ class ConstraintBlocks:
         return float(kinetic), float(potential)
 
     def numbers(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
-        """Return the parameter vector: as given, or the defaults with some changed by name."""
+        """Return the parameter vector `p`, or the defaults with some changed by name."""
         if p is None or isinstance(p, Mapping):
             return self.parameters.values(p)
         return self._vector('p', p, len(self.parameters.names))
 
     @staticmethod
-    def _vector(what: str, values: ArrayLike, size: int) -> Array:
+    def _vector(name: str, values: ArrayLike, size: int) -> Array:
         vector = np.asarray(values, dtype=np.float64)
         if vector.shape != (size,):
-            raise ValueError(f'expected {what} of {size} numbers, found shape {vector.shape}')
+            raise ValueError(f'expected {name} of {size} numbers, found shape {vector.shape}')
         return vector

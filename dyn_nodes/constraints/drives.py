@@ -1,4 +1,4 @@
-"""Do the driven joints of a machine with closed loops determine its motion?"""
+"""Check whether the driven joints of a machine with closed loops determine its motion."""
 
 from __future__ import annotations
 
@@ -13,44 +13,44 @@ from dyn_nodes.constraints.errors import AssemblyError
 from dyn_nodes.constraints.linear import Subspaces
 
 SINGULAR = 1e-9
-"""Least singular value of the driven rates by the motions, over the greatest, of drives that determine the motion."""
+"""Least ratio of singular values of the driven rates by the motions, if drives determine the motion."""
 SHARE = 1e-3
-"""Of the greatest coefficient: drives with less have no part in a dependency."""
+"""Share of the greatest coefficient below which a drive is not part of a dependency."""
 STEPS = (0.02, -0.05, 0.1)
-"""Displacements along the loops at which the drives are looked at again, rad or m."""
+"""Displacements along the loops at which the drives are checked again, rad or m."""
 
 
 def dependent_drives(blocks: ConstraintBlocks, q: Array, driven: Sequence[str]) -> tuple[str, ...]:
-    """Return the driven joints whose rates depend on each other here and at other positions; none where they do not.
+    """Return the driven joints whose rates depend on each other here and at nearby positions; empty if independent.
 
-    At a dead centre they depend on each other in one position only. Drives that are fewer or more than the freedoms
-    depend on each other by design; no joint is returned for them.
+    At a dead centre they depend on each other in one position only. The result is also empty if the number of drives
+    differs from the number of freedoms.
 
     Args:
-        blocks: of the machine.
-        q: (nq,) position that meets the constraints.
+        blocks: blocks of the machine.
+        q: (nq,) position that satisfies the constraints.
         driven: names of the driven joints.
     """
     motions = Subspaces(blocks.at(q).J).motions
     if not driven or motions.shape[1] != len(driven):
         return ()
-    found = _dependency(blocks, motions, driven)
-    if not found or any(not _dependent_at(blocks, q, motions, step, driven) for step in STEPS):
+    dependent = _dependency(blocks, motions, driven)
+    if not dependent or any(not _dependent_at(blocks, q, motions, step, driven) for step in STEPS):
         return ()
-    return found
+    return dependent
 
 
 def _dependency(blocks: ConstraintBlocks, motions: Array, driven: Sequence[str]) -> tuple[str, ...]:
     rates = motions[[blocks.tree.velocity_index(name) for name in driven]]
-    left, values, _ = np.linalg.svd(rates)
+    vectors, values, _ = np.linalg.svd(rates)
     if values[-1] > SINGULAR * max(values[0], 1e-300) and values[0] > SINGULAR:
         return ()
-    parts = np.abs(left[:, values <= max(SINGULAR * values[0], SINGULAR)]).max(axis=1)
+    parts = np.abs(vectors[:, values <= max(SINGULAR * values[0], SINGULAR)]).max(axis=1)
     return tuple(name for name, part in zip(driven, parts) if part > SHARE * parts.max())
 
 
 def _dependent_at(blocks: ConstraintBlocks, q: Array, motions: Array, step: float, driven: Sequence[str]) -> bool:
-    """Return whether the drives depend on each other a step along the loops from a position, too."""
+    """Return whether the drives also depend on each other a step along the loops from a position."""
     along = motions @ np.cos(np.arange(1.0, motions.shape[1] + 1.0))
     try:
         near = assemble(blocks, moved(blocks.tree, q, step * along / np.abs(along).max()))

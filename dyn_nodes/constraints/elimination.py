@@ -1,12 +1,12 @@
 """Minimal equations of a constrained system as straight-line code: a natural orthogonal complement.
 
 The rows J a = gamma are solved for as many accelerations as they determine, a_D = g - G a_I; then N = [1; -G] spans the
-motions that they allow, and N^T M N a_I = N^T (load - M a_0) is all that is left (saha-1991, 3.29; yesiloglu-2007, G9).
-Which entry is eliminated by which row is chosen once, from numbers at a few positions, with few others touched; the
-elimination itself is traced, so that every structural zero of J and M is saved.
+motions that they allow, and N^T M N a_I = N^T (load - M a_0) remains (saha-1991, 3.29; yesiloglu-2007, G9). The pivots
+are chosen once, from numbers at a few positions, with little fill-in; the elimination itself is traced, so that every
+structural zero of J and M is exploited.
 
-A choice made beforehand can go wrong where the motion leads: a pivot may vanish, and rows that were dependent may
-become independent. `soundness` falls below zero there.
+A fixed choice can fail along a motion: a pivot may vanish, and dependent rows may become independent. `soundness` is
+negative there.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from dyn_nodes.constraints.errors import MethodError
 from dyn_nodes.multibody.spatial import Expression, solve_symmetric
 
 VANISHED = 1e-3
-"""Part of its size at the first position to which a pivot may fall."""
+"""Least allowed size of a pivot, as a share of its size at the first position."""
 DEPENDENT = 1e-7
 """Greatest entry of a row that counts as dependent, after elimination."""
 NEAR = 0.1
-"""Part of the greatest entry that a pivot must have when it is chosen."""
+"""Least size of a chosen pivot, as a share of the greatest entry."""
 
 
 @dataclass(frozen=True, eq=False)
 class Elimination:
-    """What the rows determine.
+    """Pivots, independent velocities and dependent rows of an elimination.
 
     Attributes:
         pivots: (row, velocity) in the order of elimination.
-        sizes: of the pivots at the first position.
+        sizes: sizes of the pivots at the first position.
         independent: velocities that remain, in order.
-        dependent: rows that add nothing.
+        dependent: rows that depend on the others.
     """
 
     pivots: tuple[tuple[int, int], ...]
@@ -54,16 +54,16 @@ def choose(
     p: ArrayLike | None = None,
     independent: Sequence[int] = (),
 ) -> Elimination:
-    """Choose which velocity is eliminated by which row.
+    """Return the pivots of an elimination.
 
     Args:
-        system: traced.
-        positions: (nq,) each, meeting the constraints; a pivot must be sizeable at all of them.
+        system: traced system.
+        positions: (nq,) each, satisfying the constraints; a pivot must be large enough at all of them.
         p: parameters.
-        independent: places of velocities that must remain.
+        independent: indices of velocities that must remain.
 
     Raises:
-        MethodError: the rank differs between the positions: no choice serves them all.
+        MethodError: the rank differs between the positions: no choice is valid for all.
     """
     matrices = [system.at(q, p=p).J.copy() for q in positions]
     scale = max(float(np.abs(matrices[0]).max(initial=0.0)), 1e-300)
@@ -78,7 +78,7 @@ def choose(
             break
         candidates = [(i, j) for i in rows for j in columns if least[i, j] >= NEAR * greatest]
 
-        # as few other entries touched as possible (Markowitz), and of those the greatest
+        # least fill-in (Markowitz), then the greatest entry
         below = {j: sum(bool(structure[k, j]) for k in rows) - 1 for j in columns}
         beside = {i: sum(bool(structure[i, k]) for k in columns) - 1 for i in rows}
         _, _, i, j = min((below[j] * beside[i], -float(least[i, j]), i, j) for i, j in candidates)
@@ -94,18 +94,18 @@ def choose(
                 structure[k] |= structure[i]
         rows.discard(i)
         columns.discard(j)
-    left = max((float(np.abs(J[list(rows)]).max(initial=0.0)) for J in matrices), default=0.0)
-    if left > DEPENDENT * scale:
+    remainder = max((float(np.abs(J[list(rows)]).max(initial=0.0)) for J in matrices), default=0.0)
+    if remainder > DEPENDENT * scale:
         raise MethodError(
             f'elimination: the rank of the rows differs between the positions ({len(pivots)} at all of them); '
-            'no choice of independent velocities serves them all'
+            'no choice of independent velocities is valid for all'
         )
     remaining = columns | set(independent)
     return Elimination(tuple(pivots), tuple(sizes), tuple(sorted(remaining)), tuple(sorted(rows)))
 
 
 def _pattern(system: ConstraintBlocks) -> Array:
-    """Structural non-zeros of J (m, nv)."""
+    """Return the structural non-zeros of J (m, nv)."""
     return np.array(ca.DM(ca.sparsify(system.rows.jacobian).sparsity(), 1.0).full())
 
 
@@ -115,12 +115,12 @@ def traced_acceleration(
     """Return the accelerations (nv,) and the soundness of the choice, as expressions.
 
     Args:
-        system: traced.
-        elimination: chosen for it.
+        system: traced system.
+        elimination: elimination of the system.
         load: (nv,) tau - h.
 
-    The soundness is the least of the pivots over VANISHED of their size at first, less one, and of the entries that
-    are left in dependent rows, DEPENDENT less their size.
+    The soundness is the least of two kinds of checks: each pivot over VANISHED times its first size, less one, and
+    DEPENDENT less the size of each remaining entry of the dependent rows.
     """
     N, particular, checks = traced_complement(system, elimination)
     M = ca.sparsify(system.mass_matrix)
@@ -136,11 +136,11 @@ def traced_acceleration(
 def traced_complement(
     system: ConstraintBlocks, elimination: Elimination
 ) -> tuple[Expression, Expression, list[Expression]]:
-    """Return N (nv, n), the accelerations (nv,) at zero independent ones, and what must stay above zero.
+    """Return N (nv, n), the accelerations (nv,) at zero independent ones, and checks that must stay above zero.
 
     Args:
-        system: traced.
-        elimination: chosen for it.
+        system: traced system.
+        elimination: elimination of the system.
     """
     n = system.tree.nv
     rows = [dict(row) for row in _entries(system)]
@@ -163,19 +163,19 @@ def traced_complement(
     for i in elimination.dependent:
         checks += [DEPENDENT - ca.fabs(value) for value in rows[i].values()]
     dependent = {j: i for i, j in elimination.pivots}
-    place = {j: k for k, j in enumerate(elimination.independent)}
-    N, particular = ca.SX(n, len(place)), ca.SX(n, 1)
-    for j, k in place.items():
+    index = {j: k for k, j in enumerate(elimination.independent)}
+    N, particular = ca.SX(n, len(index)), ca.SX(n, 1)
+    for j, k in index.items():
         N[j, k] = 1
     for j, i in dependent.items():
         particular[j] = gamma[i]
         for column, value in rows[i].items():
-            N[j, place[column]] = -value
+            N[j, index[column]] = -value
     return N, particular, checks
 
 
 def _entries(system: ConstraintBlocks) -> list[dict[int, Expression]]:
-    """Structural non-zeros of J by row."""
+    """Return the structural non-zeros of J by row."""
     J = ca.sparsify(system.rows.jacobian)
     rows: list[dict[int, Expression]] = [{} for _ in range(system.m)]
     for i, j in zip(*J.sparsity().get_triplet()):

@@ -7,7 +7,7 @@ from dyn_nodes.multibody import Frame, Tree
 
 
 def frame_of(tree: Tree, end: End) -> Frame:
-    """Return the frame of an end in its body. Raises KeyError for a link that the tree does not have."""
+    """Return the frame of an end in its body. Raises KeyError for an unknown link."""
     if end.link == WORLD:
         return Frame(-1, end.rotation, end.position)
     link = tree.frame(end.link)
@@ -15,5 +15,5 @@ def frame_of(tree: Tree, end: End) -> Frame:
 
 
 def end_frames(tree: Tree, loop: LoopRecord) -> tuple[Frame, Frame]:
-    """Return the frames of both ends. Raises KeyError for a link that the tree does not have."""
+    """Return the frames of both ends. Raises KeyError for an unknown link."""
     return frame_of(tree, loop.first), frame_of(tree, loop.second)

@@ -1,4 +1,4 @@
-"""What can be wrong with constraints, each with the reason in words."""
+"""Errors of constraints."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dyn_nodes.common.errors import UserError
 
 
 class ConstraintError(UserError, ValueError):
-    """A constraint, or a set of them, that can't be met."""
+    """A constraint, or a set of constraints, that cannot be satisfied."""
 
 
 class AssemblyError(ConstraintError):
-    """Loops that no position closes, or none near the guess.
+    """Loops that cannot be closed, or not from the guess.
 
     Attributes:
         gaps: greatest residual of each constraint that stays open, by name; m or rad.
@@ -34,7 +34,7 @@ class BeyondLimitsError(ConstraintError):
 
 
 class ContradictoryConstraintsError(ConstraintError):
-    """Dependent rows that ask for different motions."""
+    """Dependent rows that require different motions."""
 
 
 class SingularMotionError(ConstraintError):

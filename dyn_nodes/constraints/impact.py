@@ -1,4 +1,4 @@
-"""Plastic impact: a contact that closes at once and stays closed."""
+"""Plastic impact: a contact that closes instantaneously and stays closed."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dyn_nodes.common.arrays import Array
 
 
 class Impact(NamedTuple):
-    """What an impact does; the positions stay.
+    """Result of an impact; the positions are unchanged.
 
     Attributes:
-        velocity: (n,) generalized velocities after it.
-        impulse: (m,) of the contact on the machine, along the rows of the Jacobian, N s or N m s.
-        energy_before, energy_after: kinetic, J.
+        velocity: (n,) generalized velocities after the impact.
+        impulse: (m,) impulse of the contact on the machine, along the rows of the Jacobian, N s or N m s.
+        energy_before, energy_after: kinetic energy, J.
     """
 
     velocity: Array
@@ -26,9 +26,9 @@ class Impact(NamedTuple):
 
 
 def plastic_impact(mass_matrix: ArrayLike, jacobian: ArrayLike, velocity: ArrayLike) -> Impact:
-    r"""Return the motion after contact points have been brought to rest at once (abo-shanab-2003, eqs 4.2 to 4.5, A13).
+    r"""Return the motion after contact points have been stopped instantaneously (abo-shanab-2003, eqs 4.2 to 4.5, A13).
 
-    With the contacts' velocity J v to become zero and every finite force without effect in no time,
+    The contacts' velocity J v becomes zero, and finite forces have no effect:
 
         Lambda = -(J M^-1 J^T)^-1 J v,    v+ = v + M^-1 J^T Lambda.
 
@@ -36,11 +36,11 @@ def plastic_impact(mass_matrix: ArrayLike, jacobian: ArrayLike, velocity: ArrayL
 
     Args:
         mass_matrix: M (n, n).
-        jacobian: J (m, n) of the points that come to rest, in the directions in which they do; full row rank.
-        velocity: v (n,) before.
+        jacobian: J (m, n) of the stopped points in the stopped directions; full row rank.
+        velocity: v (n,) before the impact.
 
     Raises:
-        ValueError: the shapes don't fit.
+        ValueError: the shapes do not match.
         numpy.linalg.LinAlgError: the rows of J depend on each other.
     """
     M, J, v = (np.asarray(part, dtype=np.float64) for part in (mass_matrix, jacobian, velocity))

@@ -1,7 +1,7 @@
-"""Which joint rates are independent: mobility from the rank, a well-conditioned choice by pivoting (saha-1991, 3.3).
+"""Choice of independent joint rates: mobility from the rank, good conditioning by pivoting (saha-1991, 3.3).
 
 The dependent rates follow from J_D v_D = sigma - J_I v_I, so J_D must be far from singular. Columns of J have units;
-they are compared per unit of kinetic energy, sqrt(M_jj), where a joint moves mass.
+they are compared per unit of kinetic energy, sqrt(M_jj), if the joint moves mass.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Partition:
     """Independent and dependent joint rates.
 
     Attributes:
-        independent, dependent: places of velocities, rising; n and rank of them.
-        rows: of J that determine the dependent ones, rank of them.
+        independent, dependent: indices of velocities, ascending; n and rank of them.
+        rows: rows of J that determine the dependent ones, rank of them.
         J_D: (rank, rank) of these rows and columns, columns per unit of kinetic energy and rows of length one.
     """
 
@@ -38,7 +38,7 @@ class Partition:
 
     @cached_property
     def condition(self) -> float:
-        """Condition number of J_D: how well the independent rates determine the others."""
+        """Return the condition number of J_D: how well the independent rates determine the others."""
         return float(np.linalg.cond(self.J_D)) if self.J_D.size else 1.0
 
 
@@ -54,21 +54,21 @@ def scaled_rows(J: Array, scale: Array) -> Array:
     """Return J per unit of kinetic energy, every row of length one; rows of round-off only become zero."""
     scaled = J * scale
     lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
-    says = lengths > RANK_TOLERANCE * lengths.max(initial=0.0)
-    return np.asarray(np.where(says, scaled, 0.0) / np.where(says, lengths, 1.0))
+    significant = lengths > RANK_TOLERANCE * lengths.max(initial=0.0)
+    return np.asarray(np.where(significant, scaled, 0.0) / np.where(significant, lengths, 1.0))
 
 
 def choose_independent(J: Array, M: Array, prefer: Sequence[int] = (), tolerance: float = RANK_TOLERANCE) -> Partition:
-    """Choose the independent rates by pivoting.
+    """Return a partition with independent rates chosen by pivoting.
 
-    The greatest columns that are left become dependent ones, one after the other (QR with column pivoting), so that J_D
-    is well conditioned. Preferred rates are only made dependent where the others do not reach the rank.
+    The greatest remaining columns become dependent, one after the other (QR with column pivoting), so that J_D is well
+    conditioned. Preferred rates become dependent only if the others do not reach the rank.
 
     Args:
         J: (m, nv) constraint rows.
         M: (nv, nv) mass matrix, for the scale of the columns.
-        prefer: places of rates to keep independent, such as the actuated ones.
-        tolerance: relative to the greatest pivot, of the rank.
+        prefer: indices of rates to keep independent, such as the actuated ones.
+        tolerance: tolerance of the rank, relative to the greatest pivot.
     """
     scaled = scaled_rows(J, scales(M))
     rank = _rank(scaled, tolerance)
@@ -84,22 +84,24 @@ def named_independent(J: Array, M: Array, independent: Sequence[int], names: Seq
     """Return the partition with these independent rates.
 
     Raises:
-        MethodError: their number is not the mobility, or they do not determine the others here; says which are free.
+        MethodError: their number is not the mobility, or they do not determine the others here; names the free ones.
     """
     scaled = scaled_rows(J, scales(M))
     rank = _rank(scaled, RANK_TOLERANCE)
     mobility = J.shape[1] - rank
-    said = ', '.join(names[k] for k in independent) or 'none'
+    listed = ', '.join(names[k] for k in independent) or 'none'
     if len(set(independent)) != len(independent) or len(independent) != mobility:
         raise MethodError(
-            f'expected {mobility} independent velocities, as many as the mobility, found {said or "none"}'
+            f'expected {mobility} independent velocities, as many as the mobility, found {listed or "none"}'
         )
     dependent = [k for k in range(J.shape[1]) if k not in set(independent)]
     values = np.linalg.svd(scaled[:, dependent], compute_uv=False)[:rank] if rank else np.ones(1)
     if values[-1] * WORST_CONDITION < values[0]:
         free = np.abs(np.linalg.svd(scaled[:, dependent])[2][-1])
-        left = [names[dependent[k]] for k in np.argsort(-free) if free[k] > 0.1 * free.max()]
-        raise MethodError(f'velocities {said} do not determine the others here: {", ".join(left[:6])} can still move')
+        movable = [names[dependent[k]] for k in np.argsort(-free) if free[k] > 0.1 * free.max()]
+        raise MethodError(
+            f'velocities {listed} do not determine the others here: {", ".join(movable[:6])} can still move'
+        )
     return _partition(scaled, dependent, rank)
 
 
@@ -109,7 +111,7 @@ def _rank(scaled: Array, tolerance: float) -> int:
 
 
 def _pivots(matrix: Array, columns: Sequence[int], most: int, tolerance: float) -> list[int]:
-    """At most so many of these columns that are independent, the greatest remainders first."""
+    """Return at most `most` independent ones of these columns, greatest remainders first."""
     if not columns or not most:
         return []
     R, order = qr(matrix[:, columns], mode='r', pivoting=True)
@@ -118,9 +120,9 @@ def _pivots(matrix: Array, columns: Sequence[int], most: int, tolerance: float) 
     return [columns[k] for k in order[: min(count, most)]]
 
 
-def _more(matrix: Array, taken: list[int], columns: Sequence[int], count: int) -> list[int]:
-    """Further columns, by what they add to those taken."""
-    basis = np.linalg.qr(matrix[:, taken])[0] if taken else np.zeros((len(matrix), 0))
+def _more(matrix: Array, chosen: list[int], columns: Sequence[int], count: int) -> list[int]:
+    """Return further columns, greatest remainders beside the chosen ones first."""
+    basis = np.linalg.qr(matrix[:, chosen])[0] if chosen else np.zeros((len(matrix), 0))
     rest = matrix - basis @ (basis.T @ matrix)
     return _pivots(rest, columns, count, 0.0)
 

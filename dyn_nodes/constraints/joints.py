@@ -1,4 +1,4 @@
-"""Constraints on joints: locks, gears and linkages, motion prescribed as a function of time."""
+"""Constraints on joints: locks, gears and linkages, motions prescribed as functions of time."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ class Lock:
         held = parameters.add(f'{self.name}/position', self.position)
         coupling = Coupling(self.name, {self.joint: 1.0}).rows(state, parameters)
         return Rows.still(
-            [f'{self.name}/position'], coupling.jacobian, coupling.gamma, state.q[_place(state, self.joint)[0]] - held
+            [f'{self.name}/position'],
+            coupling.jacobian,
+            coupling.gamma,
+            state.q[_joint_indices(state, self.joint)[0]] - held,
         )
 
 
@@ -55,7 +58,7 @@ class Coupling:
         jacobian = ca.SX(1, state.width)
         residual: Expression = -parameters.add(f'{self.name}/offset', self.offset)
         for joint, factor in self.coefficients.items():
-            q, v = _place(state, joint)
+            q, v = _joint_indices(state, joint)
             jacobian[0, v] = factor
             residual = residual + factor * state.q[q]
         return Rows.still([f'{self.name}/coupling'], jacobian, ca.SX(1, 1), residual)
@@ -63,7 +66,7 @@ class Coupling:
 
 @dataclass(frozen=True, eq=False)
 class Prescribed:
-    """Any constraint whose residual follows a motion instead of staying zero.
+    """Constraint whose residual follows a motion instead of staying zero.
 
     `Prescribed(Lock('drive', 'hip'), motion)` drives a joint, `Prescribed(Loop.on_plane(...), motion)` moves the
     ground under a point.
@@ -71,9 +74,9 @@ class Prescribed:
     Attributes:
         of: the constraint; all its rows follow the same motion.
         motion: displacement as an expression of the time, m or rad, differentiated exactly; None: parameters
-            `<name>/displacement`, `<name>/rate`, `<name>/acceleration`, given from outside.
-        numbers: of the motion that can change between runs, with their defaults: parameters `<name>/<key>`, which the
-            motion gets as keyword arguments.
+            `<name>/displacement`, `<name>/rate`, `<name>/acceleration`.
+        numbers: defaults of the motion's parameters `<name>/<key>`, which can change between runs; the motion gets them
+            as keyword arguments.
     """
 
     joint_effort: ClassVar[str] = 'drive'
@@ -84,7 +87,7 @@ class Prescribed:
 
     @property
     def name(self) -> str:
-        """Name of the constraint that is moved."""
+        """Return the name of the moved constraint."""
         return self.of.name
 
     def rows(self, state: TreeState, parameters: Parameters) -> Rows:
@@ -92,7 +95,7 @@ class Prescribed:
         still = self.of.rows(state, parameters)
         if self.motion is None:
             displacement, rate, acceleration = (
-                parameters.add(f'{self.name}/{what}', 0.0) for what in ('displacement', 'rate', 'acceleration')
+                parameters.add(f'{self.name}/{quantity}', 0.0) for quantity in ('displacement', 'rate', 'acceleration')
             )
         else:
             numbers = {key: parameters.add(f'{self.name}/{key}', value) for key, value in self.numbers.items()}
@@ -110,7 +113,7 @@ class Prescribed:
         )
 
 
-def _place(state: TreeState, joint: str) -> tuple[int, int]:
+def _joint_indices(state: TreeState, joint: str) -> tuple[int, int]:
     body = state.tree.bodies[state.tree.body(joint)]
     if body.kind == 'free':
         raise ValueError(f'{joint}: expected a joint of one degree of freedom, found a free body')

@@ -1,4 +1,4 @@
-"""Rank decisions and subspaces of a constraint Jacobian (yesiloglu-2007, G9), as numbers."""
+"""Numerical rank and subspaces of a constraint Jacobian (yesiloglu-2007, G9)."""
 
 from __future__ import annotations
 
@@ -44,46 +44,46 @@ class Subspaces:
 
     @property
     def rank(self) -> int:
-        """Number of independent rows."""
+        """Return the number of independent rows."""
         return self._svd[3]
 
     @property
     def singular_values(self) -> Array:
-        """All of them, falling."""
+        """Return all singular values, descending."""
         return self._svd[1]
 
     @property
     def condition(self) -> float:
-        """Greatest over least singular value of the independent rows; 1 without rows."""
+        """Return the greatest over the least singular value of the independent rows; 1 without rows."""
         _, s, _, rank = self._svd
         return float(s[0] / s[rank - 1]) if rank else 1.0
 
     @property
     def weakest_row(self) -> int:
-        """Number of the row with the greatest part in the least independent combination of the rows."""
+        """Return the index of the row with the greatest part in the least independent combination of rows."""
         U, _, _, rank = self._svd
         return int(np.argmax(np.abs(U[:, max(rank, 1) - 1])))
 
     @property
     def row_basis(self) -> Array:
-        """(m, r) orthonormal combinations of the rows that are independent."""
+        """Return (m, r) orthonormal independent combinations of the rows."""
         U, _, _, rank = self._svd
         return U[:, :rank]
 
     @property
     def dependencies(self) -> Array:
-        """(m, m - r) orthonormal combinations of the rows that vanish: null space of J^T."""
+        """Return (m, m - r) orthonormal combinations of the rows that vanish: null space of J^T."""
         U, _, _, rank = self._svd
         return U[:, rank:]
 
     @property
     def motions(self) -> Array:
-        """(n, n - r) orthonormal basis of the velocities that J allows: the orthogonal complement."""
+        """Return (n, n - r) orthonormal basis of the velocities that J allows: the orthogonal complement."""
         _, _, Vt, rank = self._svd
         return Vt[rank:].T
 
     @property
     def pseudo_inverse(self) -> Array:
-        """(n, m) J+, singular values below the threshold left out."""
+        """Return (n, m) J+, without singular values below the threshold."""
         U, s, Vt, rank = self._svd
         return Vt[:rank].T @ ((U[:, :rank] / s[:rank]).T)

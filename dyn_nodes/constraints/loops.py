@@ -27,7 +27,7 @@ def world_frame(p: ArrayLike = (0.0, 0.0, 0.0), R: ArrayLike | None = None) -> F
 
 
 def axes_along(normal: ArrayLike) -> np.ndarray:
-    """Return a (3, 3) rotation whose z axis is the given direction. Raises ValueError for a vector of length zero."""
+    """Return a (3, 3) rotation with its z axis along a direction. Raises ValueError for a vector of length zero."""
     z = np.asarray(normal, dtype=float)
     length = float(np.linalg.norm(z))
     if length == 0.0:
@@ -40,22 +40,22 @@ def axes_along(normal: ArrayLike) -> np.ndarray:
 
 
 def turned(frame: Frame, R: np.ndarray) -> Frame:
-    """Return the frame with its axes turned by R in itself."""
+    """Return the frame with its axes turned by R about its origin."""
     return Frame(frame.body, frame.R @ R, frame.p)
 
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """Two frames whose relative motion is stopped along some of six directions.
+    """Two frames without relative motion along some of six directions.
 
     The multipliers are the wrench [moment; force] that the second body applies on the first, along the kept
-    directions; where all three linear rows are kept, at the common point.
+    directions; if all three linear rows are kept, at the common point.
 
     Attributes:
-        name: of the constraint.
+        name: name of the constraint.
         first, second: frames; a body of -1 is the world.
-        keep: which of `rx ry rz x y z` are rows, in this order.
-        axes: the directions are those of the world, or of the second frame, which turn with it.
+        keep: rows among `rx ry rz x y z`, in this order.
+        axes: directions of the world, or of the second frame, which turn with it.
     """
 
     name: str
@@ -81,7 +81,7 @@ class Loop:
 
     @classmethod
     def hinge(cls, name: str, first: Frame, second: Frame, axis: ArrayLike = (0.0, 0.0, 1.0)) -> Loop:
-        """Return a revolute joint about `axis` (3,), which has these components in both frames: 5 rows."""
+        """Return a revolute joint about `axis` (3,), with the same components in both frames: 5 rows."""
         R = axes_along(axis)
         return cls(name, turned(first, R), turned(second, R), ('rx', 'ry', 'x', 'y', 'z'), 'second')
 
@@ -98,12 +98,12 @@ class Loop:
 
     @classmethod
     def on_line(cls, name: str, first: Frame, second: Frame, direction: ArrayLike = (0.0, 0.0, 1.0)) -> Loop:
-        """Return a point of the first body that stays on a line of the second: 2 rows."""
+        """Return a connection that keeps a point of the first body on a line of the second: 2 rows."""
         return cls(name, first, turned(second, axes_along(direction)), ('x', 'y'), 'second')
 
     @classmethod
     def on_plane(cls, name: str, first: Frame, second: Frame, normal: ArrayLike = (0.0, 0.0, 1.0)) -> Loop:
-        """Return a point of the first body that stays in a plane of the second (sliding contact): 1 row."""
+        """Return a sliding contact, which keeps a point of the first body in a plane of the second: 1 row."""
         return cls(name, first, turned(second, axes_along(normal)), ('z',), 'second')
 
     def rows(self, state: TreeState, parameters: Parameters) -> Rows:
@@ -125,7 +125,7 @@ class Loop:
         return Rows.still(names, jacobian[kept, :], gamma[kept], residual[kept])
 
     def _bias(self, state: TreeState, gap: Expression) -> tuple[Expression, Expression]:
-        """Relative acceleration, angular and linear, at zero generalized acceleration, seen from the axes."""
+        """Return the relative acceleration, angular and linear, at zero generalized acceleration, in the axes."""
         bias = state.jacobian_rate_times_velocity(self.first) - state.jacobian_rate_times_velocity(self.second)
         if self.axes == 'world':
             return bias[0:3], bias[3:6]
@@ -137,7 +137,7 @@ class Loop:
         return bias[0:3] - cross(two.w, relative.w), linear
 
     def _turn_residual(self, first: Pose, second: Pose) -> Expression:
-        """(3,) relative rotation: exact to first order along the kept directions, and zero only where they agree."""
+        """Return (3,) relative rotation: exact to first order along the kept directions, zero only if they agree."""
         R = ca.mtimes(first.R, second.R.T) if self.axes == 'world' else ca.mtimes(second.R.T, first.R)
         kept = [k for k in range(3) if ROW_NAMES[k] in self.keep]
         sine = ca.vertcat(R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1])
@@ -157,7 +157,7 @@ class Loop:
 
 @dataclass(frozen=True, eq=False)
 class Distance:
-    """A rod without mass between two points: their distance stays `length` (parameter `<name>/length`, m).
+    """A massless rod between two points at distance `length` (parameter `<name>/length`, m).
 
     The multiplier is the force that pushes the points apart, N.
     """

@@ -1,8 +1,8 @@
-"""All forces inside a constrained system, from its motion: the integrated force observer (yesiloglu-2007, C19).
+"""Internal forces of a constrained system from its motion: the integrated force observer (yesiloglu-2007, C19).
 
-What every joint transmits, what every constraint puts on every body, and two checks: the momentum of each body,
-differentiated exactly along the motion, against all wrenches on it; and what each joint transmits along its axis
-against the effort that acts there.
+It computes the wrench of every joint and of the constraints on every body, and two checks: the momentum of each body,
+differentiated exactly along the motion, against all wrenches on it; and the transmitted effort of each joint along its
+axis against the applied effort.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Forces:
 
     Attributes:
         bodies: names.
-        joint: (..., nb, 6) wrench that the carrying body (or what stands for it, on a free body) applies on each body.
+        joint: (..., nb, 6) wrench of the carrying body (its equivalent for a free body) on each body.
         contact: (..., nb, 6) wrench of all constraints and force elements on each body.
-        body_residual: (..., nb, 6) rate of momentum about the world's origin less that of all wrenches.
-        joint_residual: (..., nv) what a joint transmits along its freedom less the effort that acts there.
-        axes: (..., nb, 3, 3) of each body in the world, columns x, y, z.
-        mounts: (..., k, 6) wrench of what carries an arm on the arm, at the origin of each mount in world axes.
+        body_residual: (..., nb, 6) rate of momentum about the world's origin less all wrenches.
+        joint_residual: (..., nv) transmitted effort along a joint's freedom less the applied effort.
+        axes: (..., nb, 3, 3) axes of each body in the world, columns x, y, z.
+        mounts: (..., k, 6) wrench of the carrying body on an arm, at the origin of each mount in world axes.
     """
 
     bodies: tuple[str, ...]
@@ -48,24 +48,24 @@ class Forces:
     mounts: Array
 
     def wrench(self, body: str) -> Array:
-        """Return (..., 6) what the joint of that name transmits. Raises KeyError that lists the known ones."""
+        """Return the wrench (..., 6) of a joint. Raises KeyError that lists the joints."""
         if body not in self.bodies:
             raise KeyError(f'unknown joint {body!r}; known: {", ".join(self.bodies)}')
         return self.joint[..., self.bodies.index(body), :]
 
     @property
     def residual(self) -> float:
-        """Greatest entry of both checks, N or N m."""
+        """Return the greatest entry of both checks, N or N m."""
         return float(max(np.abs(self.body_residual).max(initial=0.0), np.abs(self.joint_residual).max(initial=0.0)))
 
 
 class ForceObserver:
-    """Traces the forces of a system once; `forces` gives numbers.
+    """Observer that traces the forces of a system once and evaluates them in `forces`.
 
     Args:
-        system: its constraints and force elements build their Jacobians from `state.jacobian`, see `Constraint`.
-        mounts: fixed joints at which wrenches are wanted; nothing may hold or push the links that the tree counts as
-            parts of the carrying body.
+        system: system whose constraints and elements build Jacobians from `state.jacobian`, see `Constraint`.
+        mounts: fixed joints at which wrenches are wanted; no constraint or element may act on links that are part of
+            the carrying body in the tree.
     """
 
     def __init__(self, system: ConstraintBlocks, mounts: Sequence[Mount] = ()) -> None:
@@ -87,7 +87,7 @@ class ForceObserver:
             q: (..., nq) positions.
             v: (..., nv) velocities.
             a: (..., nv) accelerations.
-            multipliers: (..., m).
+            multipliers: (..., m) constraint forces.
             tau: (..., nv) generalized forces of actuators.
             p: parameters, see `ConstraintBlocks.numbers`.
             times: (...) replaces the parameter `time`.
@@ -117,12 +117,12 @@ class ForceObserver:
         for force in system.forces:
             pull = pull + total_force(force, state, system.parameters)
         efforts, contact = tau + pull[:nv], ca.reshape(pull[nv:], 6, -1)
-        joint, own = self._transmitted(a, contact)
+        joint, along = self._transmitted(a, contact)
         outputs = [
             ca.vec(ca.horzcat(*joint)),
             ca.vec(contact),
             ca.vec(self._momentum_check(a, joint, contact)),
-            own - efforts,
+            along - efforts,
             ca.vertcat(*(ca.vec(ca.SX(pose.R).T) for pose in system.state.poses)),
             ca.vertcat(ca.SX(0, 1), *(self._mounted(mount, a, joint) for mount in self.mounts)),
         ]
@@ -130,7 +130,7 @@ class ForceObserver:
         return ca.Function('observer', inputs, [ca.densify(part) for part in outputs])
 
     def _transmitted(self, a: Expression, contact: Expression) -> tuple[list[Expression], Expression]:
-        """Wrenches of the joints, world axes, at each body's origin; their part along every freedom (nv,)."""
+        """Return the joints' wrenches, world axes, at each body's origin, and their part along each freedom (nv,)."""
         state = self.system.state
         bodies, poses = self.system.tree.bodies, state.poses
         wrenches: list[Expression] = []
@@ -154,24 +154,24 @@ class ForceObserver:
         return wrenches, along
 
     def _mounted(self, mount: Mount, a: Expression, joint: list[Expression]) -> Expression:
-        """(6,) wrench [moment; force] on an arm at the origin of its mount, from the wrenches of its first joints."""
+        """Return the wrench (6,) [moment; force] on an arm at its mount, from the wrenches of its first joints."""
         state, tree, carrier = self.system.state, self.system.tree, mount.frame.body
         point = state.frame_pose(mount.frame).p
         moment, force = ca.SX(3, 1), ca.SX(3, 1)
         for index in (k for k in sorted(mount.bodies) if tree.bodies[k].parent not in mount.bodies):
             moment = moment + joint[index][0:3] + cross(state.poses[index].p - point, joint[index][3:6])
             force = force + joint[index][3:6]
-        masses = [(ca.SX(own.mass), ca.SX(own.com), ca.SX(own.inertia)) for own in mount.fixed]
+        masses = [(ca.SX(link.mass), ca.SX(link.com), ca.SX(link.inertia)) for link in mount.fixed]
         if mount.payload and tree.payload is not None:
             masses.append((ca.SX(state.payload_mass), ca.SX(tree.payload.p), ca.SX(3, 3)))
-        for own in masses:
-            torque, push = self._inertial(Inertia.rigid(*own), carrier, a)
+        for mass in masses:
+            torque, push = self._inertial(Inertia.rigid(*mass), carrier, a)
             arm = (state.poses[carrier].p if carrier >= 0 else ca.SX(3, 1)) - point
             moment, force = moment + torque + cross(arm, push), force + push
         return ca.vertcat(moment, force)
 
     def _inertial(self, inertia: Inertia, body: int, a: Expression) -> tuple[Expression, Expression]:
-        """Moment at a body's origin and force, world axes, that move and carry a mass which is fixed in the body."""
+        """Return the moment at a body's origin and the force, world axes, that move and carry a mass fixed in it."""
         state, gravity = self.system.state, self.system.parameters.gravity
         if body < 0:
             still = inertia @ Motion(ca.SX(3, 1), -gravity)
@@ -181,7 +181,7 @@ class ForceObserver:
         return ca.mtimes(R, rate.n), ca.mtimes(R, rate.f)
 
     def _momentum_check(self, a: Expression, joint: list[Expression], contact: Expression) -> Expression:
-        """(6, nb) rate of each body's momentum about the world's origin, by differentiation, less all moments on it."""
+        """Return (6, nb) the differentiated momentum of each body about the world's origin, less all wrenches on it."""
         state, gravity = self.system.state, self.system.parameters.gravity
         bodies, poses = self.system.tree.bodies, state.poses
         columns = []

@@ -3,9 +3,9 @@
     space = operational_space(kane.at(q, v), tree.frame('hand'))
     space.inertia, space.force(efforts), space.null_efforts(efforts)
 
-The Jacobian is the constrained one, p' = J u with the independent speeds u: with that of all coordinates a vehicle
-would seem able to slide sideways. There may be more speeds than directions; the motions that are left over do not move
-the point and are followed by `KaneEquations.speed_rates`.
+The Jacobian is the constrained one, p' = J u with the independent speeds u: with the Jacobian of all coordinates, a
+vehicle could slide sideways. There may be more speeds than directions; the remaining motions do not move the point and
+follow from `KaneEquations.speed_rates`.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ class SpeedEquations(Protocol):
 
     @property
     def inertia(self) -> Array:
-        """(n, n) M."""
+        """Return M (n, n)."""
 
     @property
     def convective(self) -> Array:
-        """(n,) C."""
+        """Return C (n,)."""
 
     @property
     def gravity(self) -> Array:
-        """(n,) G."""
+        """Return G (n,)."""
 
     @property
     def elements(self) -> Array:
-        """(n,) efforts of springs and actuators."""
+        """Return the efforts (n,) of springs and actuators."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +52,13 @@ class OperationalSpace:
     """Dynamics at a point at one state; k directions in the world, n independent speeds.
 
     Attributes:
-        equations: of the machine.
-        jacobian: (k, n) J, p' = J u; of a pose, below the position, of the angular velocity.
+        equations: equations of the machine.
+        jacobian: (k, n) J, p' = J u; for a pose, position rows above angular velocity rows.
         bias: (k,) h, p'' = J du/dt + h.
         inertia: (k, k) Lambda, kg and kg m2.
         inverse: (n, k) right inverse of J of least kinetic energy, M^-1 J^T Lambda.
-        velocity_term: (k,) mu, centrifugal and Coriolis.
-        gravity_term: (k,) nu.
+        velocity_term: (k,) mu, centrifugal and Coriolis forces.
+        gravity_term: (k,) nu, gravity.
     """
 
     equations: SpeedEquations
@@ -70,7 +70,7 @@ class OperationalSpace:
     gravity_term: Array
 
     def force(self, efforts: ArrayLike) -> Array:
-        """Return F (k,), N and N m, of generalized efforts (n,) and of the machine's springs and actuators."""
+        """Return F (k,), N and N m, of generalized efforts (n,) and the machine's springs and actuators."""
         return np.asarray(self.inverse.T @ (np.asarray(efforts, float) + self.equations.elements))
 
     def acceleration(self, efforts: ArrayLike, load: ArrayLike | None = None) -> Array:
@@ -85,47 +85,47 @@ class OperationalSpace:
         return np.asarray(self.jacobian.T @ (wanted - self.inverse.T @ self.equations.elements))
 
     def null_speeds(self, u: ArrayLike) -> Array:
-        """Return what of speeds u (n,) does not move the point."""
-        own = np.asarray(u, float)
-        return np.asarray(own - self.inverse @ (self.jacobian @ own))
+        """Return the part (n,) of speeds u (n,) that does not move the point."""
+        speeds = np.asarray(u, float)
+        return np.asarray(speeds - self.inverse @ (self.jacobian @ speeds))
 
     def null_efforts(self, efforts: ArrayLike) -> Array:
-        """Return what of generalized efforts (n,) does not accelerate the point."""
-        own = np.asarray(efforts, float)
-        return np.asarray(own - self.jacobian.T @ (self.inverse.T @ own))
+        """Return the part (n,) of generalized efforts (n,) that does not accelerate the point."""
+        generalized = np.asarray(efforts, float)
+        return np.asarray(generalized - self.jacobian.T @ (self.inverse.T @ generalized))
 
     def efforts_along(self, acceleration: ArrayLike, spare: ArrayLike) -> Array:
-        """Return generalized efforts (n,) for an acceleration (k,) of the point and spare ones in its null space.
+        """Return generalized efforts (n,) for an acceleration (k,) of the point and speed rates in its null space.
 
         Args:
-            acceleration: of the point.
-            spare: (n,) wanted rates of the speeds; what of them does not move the point takes place.
+            acceleration: acceleration of the point, m/s2.
+            spare: (n,) wanted rates of the speeds; their part in the null space is applied.
         """
-        own = self.equations
+        equations = self.equations
         wanted = np.asarray(spare, float)
         rates = wanted + self.inverse @ (np.asarray(acceleration, float) - self.bias - self.jacobian @ wanted)
-        return np.asarray(own.inertia @ rates + own.convective + own.gravity - own.elements)
+        return np.asarray(equations.inertia @ rates + equations.convective + equations.gravity - equations.elements)
 
 
 def operational_space(equations: KaneEquations, frame: Frame, task: Task = 'position') -> OperationalSpace:
     """Return the dynamics at a frame's origin, or at its pose.
 
     Args:
-        equations: of a machine at a state.
-        frame: fixed in a body.
+        equations: equations of a machine at a state.
+        frame: frame fixed in a body.
         task: `position`, three directions; `pose`, six.
 
     Raises:
-        MethodError: the speeds do not move the point in all directions here; says which direction is lost.
+        MethodError: the speeds do not move the point in all directions here; names the lost direction.
     """
-    place = equations.places[frame.body]
-    point = place.p + place.R @ frame.p
+    placement = equations.placements[frame.body]
+    point = placement.p + placement.R @ frame.p
     turning, moving = equations.partial_velocities(frame)
-    bias = place.moving_at(point) @ equations.bias + place.acceleration_at(point)
+    bias = placement.moving_at(point) @ equations.bias + placement.acceleration_at(point)
     J, h = moving, bias
     if task == 'pose':
         J = np.vstack([moving, turning])
-        h = np.concatenate([bias, place.turning @ equations.bias + place.alpha])
+        h = np.concatenate([bias, placement.turning @ equations.bias + placement.alpha])
     return projected(equations, J, h)
 
 
@@ -133,24 +133,24 @@ def projected(equations: SpeedEquations, jacobian: Array, bias: Array) -> Operat
     """Return the dynamics along the rows of a Jacobian.
 
     Args:
-        equations: at a state.
+        equations: equations at a state.
         jacobian: (k, n) J.
         bias: (k,) h, p'' = J du/dt + h.
 
     Raises:
-        MethodError: as `operational_space`.
+        MethodError: as in `operational_space`.
     """
     flow = np.linalg.solve(equations.inertia, jacobian.T)
-    _refuse_singular(jacobian @ flow)
+    _reject_singular(jacobian @ flow)
     inertia = np.asarray(np.linalg.inv(jacobian @ flow))
     inverse = flow @ inertia
     velocity_term = inverse.T @ equations.convective - inertia @ bias
     return OperationalSpace(equations, jacobian, bias, inertia, inverse, velocity_term, inverse.T @ equations.gravity)
 
 
-def _refuse_singular(mobility: Array) -> None:
+def _reject_singular(mobility: Array) -> None:
     values, vectors = np.linalg.eigh(mobility)
     if values[0] * WORST_CONDITION < values[-1]:
         lost = vectors[:, 0]
-        said = ', '.join(f'{lost[k]:.3g} {DIRECTIONS[k]}' for k in np.flatnonzero(np.abs(lost) > 0.1))
-        raise MethodError(f'the point does not move along {said} here: its inertia there has no bound')
+        directions = ', '.join(f'{lost[k]:.3g} {DIRECTIONS[k]}' for k in np.flatnonzero(np.abs(lost) > 0.1))
+        raise MethodError(f'the point does not move along {directions} here: its inertia there has no bound')

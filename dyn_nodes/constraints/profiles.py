@@ -1,4 +1,4 @@
-"""Motions over the time that a machine YAML prescribes, as expressions that are differentiated exactly."""
+"""Prescribed motions of a machine YAML as exactly differentiable expressions of time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AT_REST = [(1, 0.0), (2, 0.0)]
 
 
 def motion_of(profile: Profile) -> Motion:
-    """Return the motion as a function of the time, s; its second derivative has no jump."""
+    """Return the motion as a function of time, s; its second derivative is continuous."""
     if profile.kind == 'sine':
         turn = 2 * np.pi * profile.frequency
         return lambda t: profile.offset + profile.amplitude * ca.sin(turn * t + profile.phase)
@@ -36,10 +36,10 @@ def _bump(profile: Profile) -> Motion:
 
 
 def _through_points(profile: Profile) -> Motion:
-    """A spline of the fifth degree, whose first and second derivative vanish at both ends."""
+    """Return a spline of degree five whose first and second derivatives vanish at both ends."""
     spline = make_interp_spline(profile.times, profile.values, k=5, bc_type=(AT_REST, AT_REST))
     pieces = PPoly.from_spline(spline)
-    # the ends of a spline's knots are repeated: pieces without length
+    # the end knots of a spline are repeated: pieces without length
     kept = np.flatnonzero(np.diff(pieces.x) > 0)
     starts, coefficients = pieces.x[kept], pieces.c[::-1, kept]
 
@@ -54,7 +54,7 @@ def _through_points(profile: Profile) -> Motion:
 
 
 def _polynomial(coefficients: Iterable[float], t: Expression) -> Expression:
-    """Sum of coefficients[k] t^k."""
+    """Return the sum of coefficients[k] t^k."""
     value: Any = 0.0
     for coefficient in reversed([float(part) for part in coefficients]):
         value = value * t + coefficient

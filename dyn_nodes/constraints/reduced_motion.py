@@ -1,11 +1,11 @@
-"""A constrained system in the rates of a few of its velocities, traced: v = N u, and what follows of forces and points.
+"""Traced dynamics of a constrained system in the rates of a few of its velocities, v = N u.
 
     motion = ReducedMotion.of(blocks, ['left_drive', 'right_drive', 'arm_joint_1'], [q])
     motion.inertia, motion.along(load), motion.point(frame).jacobian
 
 The rows of the constraints are solved for all other velocities once, symbolically (`elimination`). Generalized forces
-along u are efforts of these velocities. With v in the expressions they hold for any v that meets the constraints;
-`in_rates` puts N u in its place.
+along u are efforts of these velocities. The expressions contain v and hold for any v that satisfies the constraints;
+`in_rates` replaces v by N u.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class PointMotion(NamedTuple):
     Attributes:
         position, velocity: (3,) m and m/s.
         jacobian: (3, n) velocity per rate.
-        drift: (3,) acceleration while the rates do not change, m/s2.
+        drift: (3,) acceleration at constant rates, m/s2.
     """
 
     position: Expression
@@ -41,52 +41,52 @@ class PointMotion(NamedTuple):
 
 
 class ReducedMotion:
-    """The motions that the constraints of a system leave, as expressions in q, v and the parameters of its blocks.
+    """The allowed motions of a constrained system, as expressions in q, v and the parameters of its blocks.
 
     Args:
-        blocks: of the system.
-        elimination: chosen for it.
-        order: places of its independent velocities in the order of the rates; empty: that of the tree.
+        blocks: blocks of the system.
+        elimination: elimination of the system.
+        order: indices of its independent velocities in the order of the rates; empty: tree order.
 
     Attributes:
-        blocks, elimination: as given.
-        places: of the rates among the velocities (nv,).
+        blocks, elimination: the arguments.
+        indices: indices of the rates in the velocities (nv,).
         rates: (n,) symbols u.
         complement: (nv, n) N.
-        start: (nv,) accelerations while the rates do not change.
-        checks: expressions that are above zero where the elimination holds.
+        start: (nv,) accelerations at constant rates.
+        checks: expressions that are above zero if the elimination is valid.
     """
 
     def __init__(self, blocks: ConstraintBlocks, elimination: Elimination, order: Sequence[int] = ()) -> None:
         self.blocks, self.elimination = blocks, elimination
-        self.places = tuple(order) or elimination.independent
+        self.indices = tuple(order) or elimination.independent
         N, self.start, self.checks = traced_complement(blocks, elimination)
-        self.complement: Expression = N[:, [elimination.independent.index(place) for place in self.places]]
-        self.rates: Expression = ca.SX.sym('u', len(self.places))
+        self.complement: Expression = N[:, [elimination.independent.index(index) for index in self.indices]]
+        self.rates: Expression = ca.SX.sym('u', len(self.indices))
 
     @classmethod
     def of(cls, blocks: ConstraintBlocks, names: Sequence[str], positions: Sequence[ArrayLike]) -> ReducedMotion:
-        """Return the motions in the rates of named velocities, in their order.
+        """Return the motions in the rates of the named velocities, in this order.
 
         Args:
-            blocks: of the system.
-            names: of velocities that determine all others.
-            positions: (nq,) each, meeting the constraints, for which the elimination is chosen.
+            blocks: blocks of the system.
+            names: names of velocities that determine all others.
+            positions: (nq,) each, satisfying the constraints, for which the elimination is chosen.
 
         Raises:
-            MethodError: they leave velocities open, or the rank of the rows differs between the positions.
+            MethodError: they do not determine all velocities, or the rank of the rows differs between positions.
         """
-        places = [blocks.tree.velocity_index(name) for name in names]
-        elimination = choose(blocks, [np.asarray(q, dtype=float) for q in positions], independent=places)
-        if sorted(places) != list(elimination.independent):
-            left = sorted(set(elimination.independent) - set(places))
-            found = ', '.join(blocks.tree.velocity_names[k] for k in left)
-            raise MethodError(f'expected drives that determine the motion, found none for {found}')
-        return cls(blocks, elimination, places)
+        indices = [blocks.tree.velocity_index(name) for name in names]
+        elimination = choose(blocks, [np.asarray(q, dtype=float) for q in positions], independent=indices)
+        if sorted(indices) != list(elimination.independent):
+            missing = sorted(set(elimination.independent) - set(indices))
+            listed = ', '.join(blocks.tree.velocity_names[k] for k in missing)
+            raise MethodError(f'expected drives that determine the motion, found none for {listed}')
+        return cls(blocks, elimination, indices)
 
     @property
     def velocity(self) -> Expression:
-        """(nv,) N u."""
+        """Return N u (nv,)."""
         return ca.mtimes(self.complement, self.rates)
 
     @cached_property
@@ -95,7 +95,7 @@ class ReducedMotion:
 
     @cached_property
     def inertia(self) -> Expression:
-        """(n, n) mass matrix along the rates."""
+        """Return the mass matrix (n, n) along the rates."""
         return ca.mtimes(self.complement.T, ca.mtimes(self._mass, self.complement))
 
     def along(self, load: Expression) -> Expression:
@@ -103,7 +103,7 @@ class ReducedMotion:
         return ca.mtimes(self.complement.T, load)
 
     def free(self, load: Expression) -> Expression:
-        """Return what is left (n,) of generalized forces (nv,) to change the rates: inertia du/dt."""
+        """Return the part (n,) of generalized forces (nv,) that changes the rates: inertia du/dt."""
         return self.along(load - ca.mtimes(self._mass, self.start))
 
     def point(self, frame: Frame) -> PointMotion:
@@ -115,5 +115,5 @@ class ReducedMotion:
         return PointMotion(position, velocity, ca.mtimes(J, self.complement), drift)
 
     def in_rates(self, expression: Expression) -> Expression:
-        """Return an expression with N u in the place of v."""
+        """Return an expression with v replaced by N u."""
         return ca.substitute(expression, self.blocks.v, ca.densify(self.velocity))

@@ -1,9 +1,9 @@
-"""Wheels that roll without slip, in two forms that agree (yesiloglu-2007, C13 to C15).
+"""Wheels that roll without slip, in two equivalent forms (yesiloglu-2007, C13 to C15).
 
-`RollingWheel` is a disc on the ground: its lowest point is at rest on it. Three rows, no helping bodies.
+`RollingWheel` is a disc whose lowest point is at rest on the ground: three rows, no auxiliary bodies.
 `RollingArm` is the source's form: a massless leg from the wheel's centre to the ground, then hinges for lean and pivot;
-the terminal body must have the velocity of the ground. Six rows, all of them (spec F28: with the lateral one left out
-the wheel slides); the massless links make the mass matrix singular.
+the terminal body must have the velocity of the ground. All six rows are needed (spec F28: without the lateral row the
+wheel slides); the massless links make the mass matrix singular.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dyn_nodes.multibody.spatial import Expression, cross, dot
 
 UP = (0.0, 0.0, 1.0)
 GroundHeight = Callable[[Expression], Expression] | Literal['parameters'] | None
-"""Height of the ground, m: as an expression of the time, given from outside, or zero."""
+"""Height of the ground, m: an expression of time, parameters, or zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,17 +32,17 @@ class RollingWheel:
 
     The multipliers are the force of the ground on the wheel, N: along its travel direction (axle x normal), along the
     axle's horizontal, along the normal. The travel rows are nonholonomic; the normal one has the gap as residual.
-    A frictionless wheel, as which tanner-1998 counts a castor, has the normal row alone.
+    A frictionless wheel, such as a castor in tanner-1998, has only the normal row.
 
-    Parameters: `<name>/radius`, m; where `ground` asks for it `<name>/ground_height`, m, with `_rate`, `_acceleration`.
+    Parameters: `<name>/radius`, m; with `ground` `parameters`, `<name>/ground_height`, m, `_rate`, `_acceleration`.
 
     Attributes:
-        name: of the constraint.
+        name: name of the constraint.
         centre: frame at the wheel's centre, fixed in the wheel.
-        axle: (3,) axle in the axes of that frame; forward is axle x up.
+        axle: (3,) axle in the axes of the frame; forward is axle x up.
         radius: m.
-        ground: height as an expression of the time, m, differentiated exactly; `parameters`; None: level and at rest.
-        frictionless: True for a wheel that the ground holds along its normal only.
+        ground: height as an expression of time, m, differentiated exactly; `parameters`; None: level and at rest.
+        frictionless: True for a wheel held only along the ground's normal.
     """
 
     name: str
@@ -61,7 +61,7 @@ class RollingWheel:
             raise ValueError(f'{self.name}: expected a wheel on a moving body, found one fixed in the world')
 
     def rows(self, state: TreeState, parameters: Parameters) -> Rows:
-        """Return three rows: `travel`, `lateral`, `normal`; of a frictionless wheel the last."""
+        """Return three rows: `travel`, `lateral`, `normal`; only `normal` for a frictionless wheel."""
         radius = parameters.add(f'{self.name}/radius', self.radius)
         height, climb, climb_rate = _ground(self.name, self.ground, parameters)
         axes, rates = self._directions(state)
@@ -86,12 +86,12 @@ class RollingWheel:
         )
 
     def on_ground(self, state: TreeState, radius: Expression) -> tuple[Expression, Expression, Expression]:
-        """Return the ground point (3,), m, and the unit vectors (3,) of travel and to its left in the ground, world."""
+        """Return the ground point (3,), m, and the unit vectors (3,) of travel and to its left, world axes."""
         (travel, lateral, _, up), _ = self._directions(state)
         return state.frame_pose(self.centre).p - radius * up, travel, lateral
 
     def _directions(self, state: TreeState) -> tuple[list[Expression], list[Expression]]:
-        """Travel, lateral, normal, and the direction from the ground point to the centre; and their rates."""
+        """Return travel, lateral, normal, and the direction from ground point to centre; and their rates."""
         n = ca.SX(np.array(UP))
         e = ca.mtimes(state.frame_pose(self.centre).R, ca.SX(np.asarray(self.axle, dtype=float)))
         e_rate = cross(state.frame_velocity(self.centre).w, e)
@@ -108,16 +108,16 @@ class RollingWheel:
 
 @dataclass(frozen=True, eq=False)
 class RollingArm:
-    """The source's rolling condition at the tip of a leg: terminal velocity = [0; (axis x leg) times the leg's rate].
+    """Rolling condition of the source at the tip of a leg: terminal velocity = [0; (axis x leg) times the leg's rate].
 
     The chain is wheel, leg (hinge about the axle at the wheel's centre), lean and pivot hinges at the ground. The leg
-    does not spin with the wheel; while it turns against it, the contact moves on by the arc that has rolled off.
+    does not spin with the wheel; as they turn relative to each other, the contact moves by the rolled arc.
 
     The multipliers are the wrench [moment; force] of the ground on the terminal body at the contact, world axes. The
     ground may move up and down, see `RollingWheel`.
 
     Attributes:
-        name: of the constraint.
+        name: name of the constraint.
         tip: frame at the contact, fixed in the terminal body.
         leg: joint of the leg, about the axle at the wheel's centre. Joints beyond it may change the leg's length.
         ground: see `RollingWheel`.
@@ -129,7 +129,7 @@ class RollingArm:
     ground: GroundHeight = None
 
     def rows(self, state: TreeState, parameters: Parameters) -> Rows:
-        """Return six rows: the terminal body neither turns nor leaves the ground, and moves on as the wheel rolls."""
+        """Return six rows: the terminal body does not turn or leave the ground, and moves as the wheel rolls."""
         body = state.tree.body(self.leg)
         hinge = state.tree.bodies[body]
         if hinge.kind != 'revolute':
@@ -139,7 +139,7 @@ class RollingArm:
         reach, reach_rate = self._reach(state, body)
         jacobian, gamma = held.jacobian, held.gamma
         sigma, residual = ca.SX(6, 1), held.residual
-        # the two travel rows roll; the normal one and the three turns are those of a held frame
+        # the two travel rows roll; the normal row and the three rotations are as for a held frame
         jacobian[3:5, hinge.v] = jacobian[3:5, hinge.v] - reach[0:2]
         gamma[3:5] = gamma[3:5] + reach_rate[0:2] * state.v[hinge.v]
         residual[3:5] = 0
@@ -147,7 +147,7 @@ class RollingArm:
         return Rows(held.names, jacobian, gamma, sigma, residual, (True, True, True, False, False, True))
 
     def _reach(self, state: TreeState, body: int) -> tuple[Expression, Expression]:
-        """Travel of the contact per turn of the leg, axis x leg, and its rate."""
+        """Return the travel of the contact per turn of the leg, axis x leg, and its rate."""
         axis = ca.mtimes(state.poses[body].R, ca.SX(state.tree.bodies[body].axis))
         leg = state.frame_velocity(Frame(body, np.eye(3), np.zeros(3)))
         arm = state.frame_pose(self.tip).p - state.poses[body].p
@@ -156,7 +156,7 @@ class RollingArm:
 
 
 def _ground(name: str, motion: GroundHeight, parameters: Parameters) -> tuple[Expression, Expression, Expression]:
-    """Height of the ground under a wheel with its first and second derivative by time."""
+    """Return the height of the ground under a wheel with its first and second time derivatives."""
     if motion is None:
         return ca.SX(0), ca.SX(0), ca.SX(0)
     if motion != 'parameters':

@@ -21,7 +21,7 @@ RowCoefficients = Callable[[TreePosition, Array], Coefficients]
 def row_coefficients(system: ConstraintBlocks) -> RowCoefficients:
     """Return G and H of all rows as a function of position and parameters.
 
-    Loops in world axes are differences of the coefficients of two frames, from nests of cross products. Rows of other
+    Loops in world axes are differences of the coefficients of two frames, from nested cross products. Rows of other
     constraints (axes of a body, distances, rolling, gears) are differentiated exactly.
     """
     parts = [_row(system, constraint) for constraint in system.constraints]
@@ -48,12 +48,12 @@ def _loop_rows(loop: Loop, position: TreePosition, _: Array) -> Coefficients:
 
 
 def _traced_rows(system: ConstraintBlocks, constraint: Constraint) -> RowCoefficients:
-    place = system.slices[constraint.name]
-    names, J, nv = system.row_names[place], system.rows.jacobian[place, :], system.tree.nv
+    rows = system.slices[constraint.name]
+    names, J, nv = system.row_names[rows], system.rows.jacobian[rows, :], system.tree.nv
     state: TreeState = system.state
     slopes = ca.jacobian(ca.vec(J), state.q)
-    given = [state.q, state.v, system.parameters.vector]
-    evaluate = ca.Function('rows', given, [J, slopes])
+    arguments = [state.q, state.v, system.parameters.vector]
+    evaluate = ca.Function('rows', arguments, [J, slopes])
     still = np.zeros(nv)
 
     def at(position: TreePosition, p: Array) -> Coefficients:

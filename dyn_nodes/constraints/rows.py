@@ -18,13 +18,13 @@ from dyn_nodes.multibody.spatial import Expression
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows of one constraint or of several.
+    """Rows of one or several constraints.
 
     Attributes:
-        names: (m) of the rows, such as `grasp/x`.
+        names: (m) names of the rows, such as `grasp/x`.
         jacobian: J (m, width), width = nv but for `ExplodedState`.
         gamma: (m,) J a = gamma.
-        sigma: (m,) J v = sigma; zero for a constraint that does not move by itself.
+        sigma: (m,) J v = sigma; zero for a constraint without prescribed motion.
         residual: (m,) error at position level, m or rad, whose rate is J v - sigma; zero for a nonholonomic row.
         holonomic: (m) True for a row with a residual.
     """
@@ -63,16 +63,16 @@ class Rows:
 
 
 class Constraint(Protocol):
-    """What holds a tree. An implementation is a frozen dataclass.
+    """Constraint on a tree. An implementation is a frozen dataclass.
 
     It builds its Jacobian from `state.jacobian(frame)` and from columns of joints, `state.width` wide, so that the same
-    text also has the bodies on which it pulls (`multibody.kinematics.ExplodedState`). A constraint on joints says by
-    its attribute `joint_effort` whether its efforts on them are those of a `drive` or `transmitted` from other joints.
+    code also returns the forces on bodies (`multibody.kinematics.ExplodedState`). The attribute `joint_effort` of a
+    constraint on joints states whether its efforts come from a `drive` or are `transmitted` from other joints.
     """
 
     @property
     def name(self) -> str:
-        """Name, unique in its system; its rows are `<name>/<row>`."""
+        """Return the name, unique in its system; its rows are `<name>/<row>`."""
 
     def rows(self, state: TreeState, parameters: Parameters) -> Rows:
         """Return the traced rows."""

@@ -1,16 +1,16 @@
-"""Constrained forward dynamics behind one call: M a + h = tau + J^T lambda, J a = gamma.
+"""Constrained forward dynamics: M a + h = tau + J^T lambda, J a = gamma.
 
-Five ways, which give the same accelerations wherever each applies, and the same multipliers where those are unique:
+Five methods with the same accelerations where they apply, and the same multipliers where these are unique:
 
 * `operator`: Lambda = J M^-1 J^T, M^-1 by recursion along the tree (yesiloglu-2007, eqs 2.52, 3.38); needs M > 0 and
   independent rows.
-* `saddle`: the whole system with M and J, J reduced to independent combinations of its rows first. The reference.
+** `saddle`: the full system with M and J, J reduced to independent combinations of its rows first. The reference.
 * `reduced`: motions along an orthogonal complement N of J, N^T M N; the only inverse is one of independent motions.
-* `pseudo_inverse`: Lambda^+; among the multipliers that do the same, those of least weighted norm; needs M > 0.
-* `compliant`: the multipliers that rows of finite stiffness share among them, in the limit of stiff rows.
+** `pseudo_inverse`: Lambda^+; the multipliers of least weighted norm among equivalent ones; needs M > 0.
+** `compliant`: the multipliers of rows of finite stiffness, in the limit of stiff rows.
 
-`auto` is `operator` where that applies, else `saddle`. With dependent rows the multipliers of `saddle` and `reduced`
-are those of least norm. A norm that mixes N and N m depends on units and reference points; accelerations do not.
+`auto` is `operator` if it applies, else `saddle`. With dependent rows the multipliers of `saddle` and `reduced`
+have the least norm. A norm that mixes N and N m depends on units and reference points; accelerations do not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dyn_nodes.constraints.linear import Subspaces
 Method = Literal['auto', 'operator', 'saddle', 'reduced', 'pseudo_inverse', 'compliant']
 METHODS: tuple[Method, ...] = ('operator', 'saddle', 'reduced', 'pseudo_inverse', 'compliant')
 SINGULAR_MASS = 1e-13
-"""Eigenvalue of a scaled mass matrix, relative to the greatest, at which a motion counts as one without mass."""
+"""Eigenvalue of a scaled mass matrix, relative to the greatest, at which a motion counts as massless."""
 CONTRADICTION = 1e-6
 """Accelerations, relative to gamma, by which dependent rows may differ before they count as contradictory."""
 UNIQUE = 1e-8
@@ -43,11 +43,11 @@ class Solution:
     Attributes:
         acceleration: (nv,).
         multipliers: (m,) lambda.
-        method: that was used.
-        rank: of J.
-        unique: (m,) whether a multiplier is determined; where not, it is the one of least norm.
+        method: method used.
+        rank: rank of J.
+        unique: (m,) whether a multiplier is determined; if not, it has the least norm.
         closure: greatest entry of J a - gamma.
-        slices: rows by name of the constraint.
+        slices: rows by constraint name.
     """
 
     acceleration: Array
@@ -59,14 +59,14 @@ class Solution:
     slices: Mapping[str, slice]
 
     def force(self, constraint: str) -> Array:
-        """Return the multipliers of a constraint. Raises KeyError that lists the known ones."""
+        """Return the multipliers of a constraint. Raises KeyError that lists the constraints."""
         if constraint not in self.slices:
             raise KeyError(f'unknown constraint {constraint!r}; known: {", ".join(self.slices)}')
         return self.multipliers[self.slices[constraint]]
 
     @property
     def forces(self) -> dict[str, Array]:
-        """Multipliers by constraint."""
+        """Return the multipliers by constraint."""
         return {name: self.force(name) for name in self.slices}
 
 
@@ -84,20 +84,20 @@ def constrained_dynamics(
     """Return accelerations and multipliers.
 
     Args:
-        system: of the tree and its constraints.
+        system: blocks of the tree and its constraints.
         q: (nq,) positions.
         v: (nv,) velocities.
         tau: (nv,) generalized forces of actuators.
         p: parameters, see `ConstraintBlocks.numbers`.
-        method: see the module's text.
-        weights: (m,) of `pseudo_inverse`: sum w lambda^2 is least; None: 1.
-        stiffness: (m,) of `compliant`, N/m or N m/rad; None: 1.
-        baumgarte: damping ratio and frequency, 1/s, of the return to the constraint; None: none.
+        method: see the module docstring.
+        weights: (m,) weights w of `pseudo_inverse`, which minimizes sum w lambda^2; None: 1.
+        stiffness: (m,) stiffness for `compliant`, N/m or N m/rad; None: 1.
+        baumgarte: damping ratio and frequency, 1/s, of the stabilization; None: none.
 
     Raises:
         MethodError: the method does not apply here, with the reason.
         SingularMotionError: a motion that moves no mass.
-        ContradictoryConstraintsError: dependent rows ask for different accelerations.
+        ContradictoryConstraintsError: dependent rows require different accelerations.
     """
     blocks = system.at(q, v, p)
     gamma = blocks.gamma if baumgarte is None else stabilized(blocks, np.asarray(v, float), system.holonomic, baumgarte)
@@ -105,7 +105,7 @@ def constrained_dynamics(
     if load.shape != (system.tree.nv,):
         raise ValueError(f'expected tau of {system.tree.nv} numbers, found shape {np.shape(tau)}')
     subspaces = Subspaces(blocks.J)
-    refuse_contradictions(system, subspaces, gamma)
+    reject_contradictions(system, subspaces, gamma)
     chosen = method
     if method == 'auto':
         chosen = 'operator' if subspaces.rank == system.m and definite(blocks.M) else 'saddle'
@@ -132,7 +132,7 @@ def free_acceleration(system: ConstraintBlocks, q: ArrayLike, v: ArrayLike, tau:
     """Return M^-1 (tau - h) (nv,): the accelerations with every constraint cut (yesiloglu-2007, C7)."""
     blocks = system.at(q, v)
     if not definite(blocks.M):
-        raise MethodError('free accelerations need a regular mass matrix; here bodies without mass stand at an end')
+        raise MethodError('free accelerations need a regular mass matrix; here bodies without mass end a branch')
     return np.asarray(np.linalg.solve(blocks.M, np.asarray(tau, dtype=np.float64) - blocks.h))
 
 
@@ -144,7 +144,7 @@ def stabilized(blocks: Blocks, v: Array, holonomic: NDArray[np.bool_], baumgarte
 
 
 def definite(M: Array) -> bool:
-    """Return whether a mass matrix can be inverted: no motion without mass."""
+    """Return whether a mass matrix is positive definite: no motion is massless."""
     diagonal = np.diag(M)
     if len(M) == 0 or np.any(diagonal <= 0):
         return False
@@ -153,8 +153,8 @@ def definite(M: Array) -> bool:
     return bool(values[0] > SINGULAR_MASS * values[-1])
 
 
-def refuse_contradictions(system: ConstraintBlocks, subspaces: Subspaces, gamma: Array) -> None:
-    """Raise ContradictoryConstraintsError where dependent rows ask for different accelerations."""
+def reject_contradictions(system: ConstraintBlocks, subspaces: Subspaces, gamma: Array) -> None:
+    """Raise ContradictoryConstraintsError if dependent rows require different accelerations."""
     dependencies = subspaces.dependencies
     if not dependencies.shape[1]:
         return
@@ -163,7 +163,7 @@ def refuse_contradictions(system: ConstraintBlocks, subspaces: Subspaces, gamma:
         worst = dependencies @ difference
         rows = [system.row_names[k] for k in np.argsort(-np.abs(worst)) if abs(worst[k]) > 0.1 * np.abs(worst).max()]
         raise ContradictoryConstraintsError(
-            f'rows {", ".join(rows)} depend on each other and ask for accelerations that differ by '
+            f'rows {", ".join(rows)} depend on each other and require accelerations that differ by '
             f'{np.abs(difference).max():.3g}'
         )
 
@@ -179,9 +179,9 @@ def refuse_massless(inertia: Array, N: Array, names: Sequence[str]) -> None:
     """Raise a SingularMotionError that names the velocities of a motion without mass.
 
     Args:
-        inertia: (k, k) in independent speeds.
-        N: (nv, k) velocities by these.
-        names: of the velocities.
+        inertia: (k, k) mass matrix of independent speeds.
+        N: (nv, k) velocities per speed.
+        names: names of the velocities.
     """
     if not inertia.size:
         return
@@ -235,7 +235,7 @@ def _least_norm(blocks: Blocks, load: Array, gamma: Array, weights: Array) -> tu
     J = scale[:, None] * blocks.J
     spread = np.linalg.solve(blocks.M, J.T)
     free = np.linalg.solve(blocks.M, load)
-    # the rank is that of J, so that Lambda, which squares the singular values, needs no threshold of its own
+    # the rank of J is used: Lambda squares the singular values and would need another threshold
     U = Subspaces(J).row_basis
     Lambda = U.T @ J @ spread @ U
     scaled = U @ np.linalg.solve(Lambda, U.T @ (scale * gamma - J @ free)) if U.size else np.zeros(len(weights))
@@ -243,15 +243,15 @@ def _least_norm(blocks: Blocks, load: Array, gamma: Array, weights: Array) -> tu
 
 
 def _shared(J: Array, force: Array, compliance: Array) -> Array:
-    """Return the multipliers with J^T lambda = force that store the least energy sum c lambda^2 / 2."""
+    """Return the multipliers with J^T lambda = force and the least energy sum c lambda^2 / 2."""
     scale = 1 / np.sqrt(compliance)
     return scale * (Subspaces(scale[:, None] * J).pseudo_inverse.T @ force)
 
 
-def _positive(what: str, values: ArrayLike | None, m: int) -> Array:
+def _positive(name: str, values: ArrayLike | None, m: int) -> Array:
     if values is None:
         return np.ones(m)
     vector = np.asarray(values, dtype=np.float64)
     if vector.shape != (m,) or not np.all(vector > 0):
-        raise ValueError(f'expected {m} {what} above zero, found {vector.tolist()}')
+        raise ValueError(f'expected {m} {name} above zero, found {vector.tolist()}')
     return vector

@@ -14,18 +14,18 @@ from dyn_nodes.multibody import Frame, Parameters, Tree, TreeState
 
 @dataclass(frozen=True, eq=False)
 class HeadingSteering:
-    """A joint about the vertical whose angle goes with the heading of a level vehicle.
+    """A vertical joint whose angle follows the heading of a level vehicle.
 
-    The heading is the angle of the frame's x axis about the world's z axis. Of the residuals of all full turns the one
-    nearest to zero counts, so that a vehicle may turn on. The multiplier is the effort on the joint, N m.
+    The heading is the angle of the frame's x axis about the world's z axis. The residual is taken modulo full turns, so
+    that a vehicle may turn without limit. The multiplier is the effort on the joint, N m.
 
     Parameters: `<name>/ratio`, `<name>/offset`, rad.
 
     Attributes:
-        name: of the constraint.
-        joint: that steers.
-        vehicle: frame whose heading counts.
-        ratio: d phi / d theta; -1 would keep the direction of the wheel in the world.
+        name: name of the constraint.
+        joint: steering joint.
+        vehicle: frame that defines the heading.
+        ratio: d phi / d theta; -1 keeps the direction of the wheel in the world.
         offset: phi at heading 0, rad.
     """
 
@@ -43,7 +43,7 @@ class HeadingSteering:
 
     @classmethod
     def on(cls, tree: Tree, name: str, joint: str, ratio: float, offset: float = 0.0) -> HeadingSteering:
-        """Return the steering of a joint by the heading of the body that carries it. Raises KeyError for no joint."""
+        """Return the steering of a joint by the heading of its carrying body. Raises KeyError for an unknown joint."""
         carrier = tree.bodies[tree.body(joint)].parent
         return cls(name, joint, Frame(carrier, np.eye(3), np.zeros(3)), ratio, offset)
 

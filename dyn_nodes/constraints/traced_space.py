@@ -1,11 +1,11 @@
-"""Operational-space dynamics in the speeds of driven joints, as one traced function: for controllers.
+"""Operational-space dynamics in the speeds of driven joints as one traced function, for controllers.
 
     space = TracedSpace(blocks, frame, ['left_drive', 'right_drive', 'arm_joint_1', ...], [q])
-    here, place = space.at(q, rates)
-    here.efforts_along(acceleration, spare)
+    dynamics, position = space.at(q, rates)
+    dynamics.efforts_along(acceleration, spare)
 
-On a vehicle that rolls the rates of its driven wheels and of its arm determine all velocities, that of the base, too.
-In these speeds generalized efforts are the efforts of the drives.
+On a rolling vehicle, the rates of its driven wheels and its arm determine all velocities, including the base's. In
+these speeds, generalized efforts are the efforts of the drives.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class DriveEquations:
 
 
 class TracedSpace:
-    """The dynamics at the origin of a frame, three directions in the world, in the speeds of driven joints.
+    """Dynamics at the origin of a frame along the world's axes, in the speeds of driven joints.
 
     Args:
-        blocks: of the machine.
-        frame: fixed in a body.
+        blocks: blocks of the machine.
+        frame: frame fixed in a body.
         joints: n names; their velocities determine all others.
-        positions: (nq,) each, meeting the constraints.
-        payload: kg at the payload point of the tree, where it has one.
+        positions: (nq,) each, satisfying the constraints.
+        payload: mass at the payload point of the tree, kg; 0 without one.
 
     Raises:
         MethodError: the joints do not determine the motion.
@@ -59,7 +59,7 @@ class TracedSpace:
 
     @property
     def payload(self) -> float:
-        """Mass at the payload point of the tree, kg; 0 where it has none."""
+        """Return the mass at the payload point of the tree, kg; 0 without payload point."""
         names = self.blocks.parameters.names
         return float(self.numbers[names.index('payload_mass')]) if 'payload_mass' in names else 0.0
 
@@ -83,18 +83,18 @@ class TracedSpace:
         return ca.Function('space', [blocks.q, motion.rates, blocks.parameters.vector], [flat])
 
     def at(self, q: ArrayLike, rates: ArrayLike) -> tuple[OperationalSpace, Array]:
-        """Return the dynamics at a state, and where the point is (3,), m.
+        """Return the dynamics at a state, and the position (3,) of the point, m.
 
         Args:
             q: (nq,) positions.
-            rates: (n,) of the driven joints, in their order.
+            rates: (n,) rates of the driven joints, in their order.
 
         Raises:
             MethodError: the drives do not move the point in all directions here.
         """
         n = len(self.joints)
         shapes = ((n, n), (n,), (n,), (n,), (3, n), (3,), (3,))
-        found = self._evaluate(np.asarray(q, float), np.asarray(rates, float), self.numbers).full().ravel()
-        parts = np.split(found, np.cumsum([np.prod(shape) for shape in shapes])[:-1])
-        M, C, G, E, J, h, place = map(np.reshape, parts, shapes)
-        return projected(DriveEquations(M, C, G, E), J, h), place
+        values = self._evaluate(np.asarray(q, float), np.asarray(rates, float), self.numbers).full().ravel()
+        parts = np.split(values, np.cumsum([np.prod(shape) for shape in shapes])[:-1])
+        M, C, G, E, J, h, position = map(np.reshape, parts, shapes)
+        return projected(DriveEquations(M, C, G, E), J, h), position

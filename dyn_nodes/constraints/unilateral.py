@@ -1,13 +1,13 @@
-"""Contacts that push and never pull: which of them carry, which come off, and what a plastic impact does.
+"""Contacts that push and never pull: which carry, which separate, and plastic impacts on them.
 
-A contact has a few rows of a Jacobian, its normal one last. While it is closed all of its rows hold (it sticks, or
-rolls); its normal multiplier is not negative. By Gauss's principle the closed contacts either push (lambda_n >= 0) or
-come off (a_n >= 0), and in an impact likewise with impulses and velocities.
+A contact has a few rows of a Jacobian, its normal row last. While it is closed, all its rows hold (it sticks or rolls)
+and its normal multiplier is not negative. By Gauss's principle the closed contacts either push (lambda_n >= 0) or
+separate (a_n >= 0); in an impact the same holds for impulses and velocities.
 
-Where more contacts are closed than a body needs, as four feet of one body, the rows depend on each other and the
-multipliers are not unique. Whether *some* share without a pull exists does not depend on a choice: the admissible
-multipliers are a cone, and `ClosedContacts.facets` are its faces. For feet of one body on a plane these are the edges
-of the support polygon, and the value of a facet is the moment about its edge over the distance of the opposite feet.
+If more contacts are closed than a body needs, such as four feet of one body, the rows depend on each other and the
+multipliers are not unique. Whether *some* distribution without a pull exists does not depend on a choice: the
+admissible multipliers form a cone with the faces `ClosedContacts.facets`. For feet of one body on a plane these are the
+edges of the support polygon, and a facet's value is the moment about its edge over the distance of the opposite feet.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from dyn_nodes.constraints.errors import ConstraintError
 from dyn_nodes.constraints.impact import Impact, plastic_impact
 
 DEPENDENT = 1e-9
-"""Length of what is left of a row, relative to the longest one, at which it counts as dependent on the others."""
+"""Length of a row's remainder, relative to the longest row, at which the row counts as dependent."""
 NO_PULL = 1e-9
-"""Pull, relative to the greatest force of the problem, that round-off may show where there is none."""
+"""Pull that counts as round-off, relative to the greatest force of the problem."""
 LEAST_ACCELERATION = 1e-6
-"""Acceleration into the ground, m/s2, that round-off may show where there is none."""
+"""Acceleration into the ground that counts as round-off, m/s2."""
 LEAST_SPEED = 1e-9
-"""Speed into the ground, m/s, that round-off may show where there is none."""
+"""Speed into the ground that counts as round-off, m/s."""
 
 
 class NoContactStateError(ConstraintError):
-    """No set of contacts pushes without a pull while the others come off."""
+    """No set of contacts pushes without a pull while the others separate."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,11 +43,11 @@ class ClosedContacts:
     """Contacts that are closed together, at one state.
 
     Attributes:
-        contacts: their indices.
-        rows: (r,) independent rows among theirs; their multipliers are unique.
-        facets: (f, r) these times the multipliers of `rows` are not negative where some share pushes everywhere.
-        leaving: by facet, the contacts that carry nothing where it is zero, and come off beyond.
-        share: (m, r) from the multipliers of `rows` to those of all rows that do the same with the least norm.
+        contacts: indices of the contacts.
+        rows: (r,) independent rows of the contacts; their multipliers are unique.
+        facets: (f, r); facets times multipliers of `rows` is not negative if some distribution only pushes.
+        leaving: by facet, the contacts without load at value zero, which separate beyond.
+        share: (m, r) maps the multipliers of `rows` to equivalent multipliers of all rows with least norm.
     """
 
     contacts: tuple[int, ...]
@@ -59,43 +59,43 @@ class ClosedContacts:
 
 @dataclass(frozen=True, eq=False)
 class ContactProblem:
-    """A machine that may stand on contacts, at one state: M a = load + J^T lambda.
+    """A machine on contacts at one state: M a = load + J^T lambda.
 
     Attributes:
         M: (nv, nv) mass matrix.
         load: (nv,) generalized forces less velocity terms.
-        J, gamma: (m, nv), (m,) rows of all contacts, J a = gamma while they are closed.
-        places: by contact, its rows; the normal one last.
+        J, gamma: (m, nv), (m,) rows of all contacts, J a = gamma for closed ones.
+        row_indices: by contact, indices of its rows; the normal one last.
     """
 
     M: Array
     load: Array
     J: Array
     gamma: Array
-    places: Sequence[Indices]
+    row_indices: Sequence[Indices]
 
     def closed(self, contacts: Iterable[int]) -> ClosedContacts:
         """Return the rows and facets of contacts that are closed together."""
         chosen = tuple(contacts)
         if not chosen:
             return ClosedContacts((), np.zeros(0, np.intp), np.zeros((0, 0)), (), np.zeros((len(self.J), 0)))
-        every = np.concatenate([self.places[k] for k in chosen])
+        every = np.concatenate([self.row_indices[k] for k in chosen])
         L = np.linalg.cholesky(self.M)
         spread = solve_triangular(L, self.J[every].T, lower=True)  # lengths in the metric of the masses
         _, R, order = qr(spread, mode='economic', pivoting=True)
         diagonal = np.abs(np.diag(R))
         rank = int(np.count_nonzero(diagonal > DEPENDENT * diagonal[0]))
         rows = np.sort(every[order[:rank]])
-        normals = np.array([self.places[k][-1] for k in chosen])
+        normals = np.array([self.row_indices[k][-1] for k in chosen])
         weights = _cone_faces(_null_space(spread, rank)[np.searchsorted(every, normals)])
         facets = np.zeros((len(weights), len(rows)))
-        for place, row in enumerate(rows):
-            facets[:, place] = weights[:, normals == row].sum(axis=1)
+        for column, row in enumerate(rows):
+            facets[:, column] = weights[:, normals == row].sum(axis=1)
         leaving = tuple(tuple(k for k, share in zip(chosen, face) if share > 0.0) for face in weights)
         return ClosedContacts(chosen, rows, facets, leaving, self._share(every, rows, spread))
 
     def _share(self, every: Indices, rows: Indices, spread: Array) -> Array:
-        """Every row is a combination of the independent ones, J = C J_r, so that lambda = C (C^T C)^-1 lambda_r."""
+        """Return C (C^T C)^-1, where J = C J_r expresses all rows by the independent ones."""
         share = np.zeros((len(self.J), len(rows)))
         combined = np.linalg.lstsq(spread[:, np.searchsorted(every, rows)], spread, rcond=None)[0].T
         share[every] = combined @ np.linalg.inv(combined.T @ combined)
@@ -109,39 +109,39 @@ class ContactProblem:
         multipliers = np.linalg.solve(J @ spread, self.gamma[state.rows] - J @ free)
         return free + spread @ multipliers, multipliers
 
-    def goes_on(self, kept: Iterable[int], closed: Iterable[int]) -> bool:
-        """Return whether contacts `kept` push, and the others of `closed` come off."""
+    def is_consistent(self, kept: Iterable[int], closed: Iterable[int]) -> bool:
+        """Return whether contacts `kept` push and the others of `closed` separate."""
         state = self.closed(kept)
         a, multipliers = self.accelerations(state)
         scale = max(1.0, float(np.abs(self.load).max(initial=0.0)))
         if (state.facets @ multipliers < -NO_PULL * scale).any():
             return False
-        left = [int(self.places[k][-1]) for k in closed if k not in state.contacts]
-        return bool((self.J[left] @ a - self.gamma[left] >= -LEAST_ACCELERATION).all())
+        normals = [int(self.row_indices[k][-1]) for k in closed if k not in state.contacts]
+        return bool((self.J[normals] @ a - self.gamma[normals] >= -LEAST_ACCELERATION).all())
 
     def carrying(self, closed: Sequence[int], leaving: Iterable[int] = ()) -> tuple[int, ...]:
-        """Return those of the closed contacts that stay closed.
+        """Return the closed contacts that stay closed.
 
         Args:
             closed: contacts without speed towards or from the ground.
-            leaving: contacts of the facets that have just been reached, tried first.
+            leaving: contacts of facets that have just been reached, tried first.
 
         Raises:
-            NoContactStateError: no set of contacts pushes without a pull while the others come off.
+            NoContactStateError: no set of contacts pushes without a pull while the others separate.
         """
-        gone = set(leaving)
-        first = tuple(k for k in closed if k not in gone)
-        if gone and self.goes_on(first, closed):
+        released = set(leaving)
+        first = tuple(k for k in closed if k not in released)
+        if released and self.is_consistent(first, closed):
             return first
         for kept in _subsets(closed, largest_first=True):
-            if (not gone or len(kept) < len(closed)) and self.goes_on(kept, closed):
+            if (not released or len(kept) < len(closed)) and self.is_consistent(kept, closed):
                 return kept
-        raise NoContactStateError('no set of contacts pushes without a pull while the others come off')
+        raise NoContactStateError('no set of contacts pushes without a pull while the others separate')
 
     def shared(self, state: ClosedContacts, multipliers: Array) -> Array:
-        """Return multipliers (m,) of all rows that do the same: those of least norm among which no normal one pulls.
+        """Return equivalent multipliers (m,) of all rows: the least norm among those without a pull.
 
-        Where every share pulls somewhere, or the greedy choice of contacts without load fails, the least norm alone.
+        If every distribution pulls, or the greedy choice of contacts without load fails, they have the least norm.
 
         Args:
             state: closed contacts.
@@ -154,40 +154,40 @@ class ContactProblem:
         carrying = list(state.contacts)
         least = result.copy()
         while carrying:
-            every = np.concatenate([self.places[k] for k in carrying])
-            found = np.linalg.lstsq(self.J[every].T, effort, rcond=DEPENDENT)[0]
-            missed = np.abs(self.J[every].T @ found - effort).max(initial=0.0)
+            every = np.concatenate([self.row_indices[k] for k in carrying])
+            solution = np.linalg.lstsq(self.J[every].T, effort, rcond=DEPENDENT)[0]
+            missed = np.abs(self.J[every].T @ solution - effort).max(initial=0.0)
             if missed > 1e-6 * max(1.0, float(np.abs(effort).max(initial=0.0))):
                 break
             result[:] = 0.0
-            result[every] = found
+            result[every] = solution
             if self.pushes(carrying, result):
                 return result
-            del carrying[int(np.argmin(result[[self.places[k][-1] for k in carrying]]))]
+            del carrying[int(np.argmin(result[[self.row_indices[k][-1] for k in carrying]]))]
         return least
 
     def pushes(self, contacts: Sequence[int], multipliers: Array) -> bool:
-        """Return whether no contact pulls, given the multipliers (m,) of all rows."""
-        normals = multipliers[[int(self.places[k][-1]) for k in contacts]]
+        """Return whether no contact pulls at multipliers (m,) of all rows."""
+        normals = multipliers[[int(self.row_indices[k][-1]) for k in contacts]]
         return bool(normals.min(initial=0.0) >= -NO_PULL * max(1.0, float(np.abs(multipliers).max(initial=0.0))))
 
     def impact(self, closed: Sequence[int], struck: Sequence[int], v: Array, rest: float) -> ContactImpact:
-        """Return what happens when contacts strike the ground without restitution: Gauss's principle in velocities.
+        """Return the impact of contacts on the ground without restitution: Gauss's principle in velocities.
 
-        The fewest contacts take an impulse that brings them to rest: those that strike, and of the closed ones those
-        that would otherwise move into the ground. The others separate. Every finite force is without effect.
+        The fewest contacts get an impulse that stops them: the striking ones, and closed ones that would otherwise move
+        into the ground. The others separate. Finite forces have no effect.
 
         Args:
-            closed: contacts on the ground so far.
+            closed: contacts on the ground before.
             struck: contacts that reach the ground now.
             v: (nv,) velocities before.
-            rest: speed, m/s; contacts that would leave the ground more slowly stay on it.
+            rest: speed below which contacts that leave the ground stay on it, m/s.
 
-        Contacts that stick may leave no such choice (Painleve). Then the points of all contacts stop along the ground,
-        and of the normal velocities the nearest ones, in the metric of the masses, that do not enter it are taken.
+        With sticking contacts no such choice may exist (Painleve). Then the points of all contacts stop along the
+        ground, and the normal velocities are the nearest ones, in the mass metric, that do not enter the ground.
         """
         touched = tuple(sorted({*closed, *struck}))
-        normals = np.array([self.places[k][-1] for k in touched])
+        normals = np.array([self.row_indices[k][-1] for k in touched])
         for kept in (*_subsets(touched, within=struck), *_subsets(touched, among=struck)):
             state = self.closed(kept)
             hit = plastic_impact(self.M, self.J[state.rows], v)
@@ -204,14 +204,14 @@ class ContactProblem:
         return self._all_held(touched, v)
 
     def _all_held(self, touched: Sequence[int], v: Array) -> ContactImpact:
-        """Return the velocity nearest to v with J_t v = 0 and J_n v >= 0: a projection on a cone, so energy falls."""
-        normals = np.array([self.places[k][-1] for k in touched])
-        along = np.concatenate([self.places[k][:-1] for k in touched])
+        """Return the velocity nearest to v with J_t v = 0 and J_n v >= 0, a projection that reduces the energy."""
+        normals = np.array([self.row_indices[k][-1] for k in touched])
+        along = np.concatenate([self.row_indices[k][:-1] for k in touched])
         L = np.linalg.cholesky(self.M)
         spread = solve_triangular(L, np.vstack([self.J[normals], self.J[along], -self.J[along]]).T, lower=True)
-        found, _ = nnls(spread, -L.T @ v)
-        after = v + solve_triangular(L.T, spread @ found, lower=False)
-        push, forth, back = np.split(found, [len(normals), len(normals) + len(along)])
+        solution, _ = nnls(spread, -L.T @ v)
+        after = v + solve_triangular(L.T, spread @ solution, lower=False)
+        push, forth, back = np.split(solution, [len(normals), len(normals) + len(along)])
         kept = tuple(k for k, speed in zip(touched, self.J[normals] @ after) if speed <= LEAST_SPEED)
         impulse = np.concatenate([push, forth - back])
         energies = 0.5 * v @ self.M @ v, 0.5 * after @ self.M @ after
@@ -221,13 +221,13 @@ class ContactProblem:
 
 @dataclass(frozen=True, eq=False)
 class ContactImpact:
-    """What a plastic impact does.
+    """Result of a plastic impact on contacts.
 
     Attributes:
-        kept: contacts that are at rest on the ground after it; the others separate.
-        rows: (r,) along which `hit.impulse` acts.
+        kept: contacts at rest on the ground after the impact; the others separate.
+        rows: (r,) rows along which `hit.impulse` acts.
         hit: velocities, impulses and kinetic energies.
-        double: contacts that were closed would have moved into the ground, and took an impulse, too.
+        double: closed contacts would have moved into the ground and got an impulse, too.
     """
 
     kept: tuple[int, ...]
@@ -237,7 +237,7 @@ class ContactImpact:
 
 
 def _null_space(matrix: Array, rank: int) -> Array:
-    """Return an orthonormal basis (m, m - rank) of the vectors that a matrix (n, m) of known rank makes zero."""
+    """Return an orthonormal basis (m, m - rank) of the null space of a matrix (n, m)."""
     _, _, Vt = np.linalg.svd(matrix, full_matrices=True)
     return np.asarray(Vt[rank:].T)
 
@@ -248,7 +248,7 @@ def _cone_faces(dependencies: Array) -> Array:
     These are the vertices of {w >= 0, sum w = 1, w . n = 0 for every dependency n}.
 
     Args:
-        dependencies: (k, d) normal parts of the multipliers that do nothing.
+        dependencies: (k, d) normal parts of multipliers without effect.
     """
     count = len(dependencies)
     if not dependencies.size:
@@ -263,14 +263,14 @@ def _cone_faces(dependencies: Array) -> Array:
         part = basis[list(chosen)]  # (size + 1, size)
         _, lengths, Vt = np.linalg.svd(part.T)
         if lengths[-1] <= DEPENDENT:
-            continue  # a vertex with fewer positive weights, which another choice gives
+            continue  # a vertex with fewer positive weights, which another choice yields
         weight = Vt[-1] * np.sign(Vt[-1][np.argmax(np.abs(Vt[-1]))])
         if weight.min() < -DEPENDENT:
             continue
         face = np.zeros(count)
         face[list(chosen)] = np.where(weight > DEPENDENT, weight, 0.0)
         face /= face.sum()
-        if not any(np.abs(face - known).max() < 1e-6 for known in faces):
+        if not any(np.abs(face - other).max() < 1e-6 for other in faces):
             faces.append(face)
     return np.array(faces).reshape(-1, count)
 
@@ -278,7 +278,7 @@ def _cone_faces(dependencies: Array) -> Array:
 def _subsets(
     of: Sequence[int], largest_first: bool = False, within: Sequence[int] = (), among: Sequence[int] = ()
 ) -> Iterator[tuple[int, ...]]:
-    """Yield subsets, by size: with all of `within`, or with some but not all of `among`."""
+    """Yield subsets by size: with all of `within`, or with some but not all of `among`."""
     sizes = range(len(of), -1, -1) if largest_first else range(len(of) + 1)
     for size in sizes:
         for subset in combinations(of, size):

@@ -1,7 +1,7 @@
-"""How many directions the wheels of a vehicle hold: the rank of their lateral rows (tanner-1998, C1).
+"""Rank of the lateral rows of a vehicle's wheels (tanner-1998, C1).
 
-Rank 1 is the vehicle of the source, which turns about any point of its axle's line; rank 2 turns about one point or
-goes straight; rank 3 does not move. A wheel on a fork that trails turns with the motion and holds nothing.
+A vehicle of rank 1, as in the source, turns about any point of its axle's line; a vehicle of rank 2 turns about one
+point or goes straight; a vehicle of rank 3 does not move. A trailing wheel on a fork does not restrict the motion.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ TOLERANCE = 1e-9
 
 
 def wheel_rank(blocks: ConstraintBlocks, q: Array, vehicle: Frame, wheels: Sequence[str]) -> int:
-    """Return the rank, 0 to 3, of the lateral rows of some wheels on the vehicle's motion in the plane.
+    """Return the rank, 0 to 3, of the lateral rows of some wheels for the vehicle's motion in the plane.
 
     Args:
-        blocks: of the vehicle.
-        q: (nq,) position that meets the constraints.
-        vehicle: frame that moves by six velocities of its base.
-        wheels: names of rolling wheels; those that hold nothing sideways do not count.
+        blocks: blocks of the vehicle.
+        q: (nq,) position that satisfies the constraints.
+        vehicle: frame moved by the six velocities of its base.
+        wheels: names of rolling wheels; wheels without a lateral row are ignored.
     """
-    own = set(blocks.row_names)
-    names = [f'{wheel}/lateral' for wheel in wheels if f'{wheel}/lateral' in own]
+    row_names = set(blocks.row_names)
+    names = [f'{wheel}/lateral' for wheel in wheels if f'{wheel}/lateral' in row_names]
     rows = blocks.at(q).J[[blocks.row_names.index(name) for name in names]]
-    place = poses(blocks.tree, q)[vehicle.body]
-    motion = np.vstack([place.turning, place.moving])
+    pose = poses(blocks.tree, q)[vehicle.body]
+    motion = np.vstack([pose.turning, pose.moving])
     base = np.flatnonzero(np.abs(motion).max(axis=0) > 0.0)
     joints = np.setdiff1d(np.arange(blocks.tree.nv), base)
     planar = np.linalg.solve(motion[:, base], np.eye(6)[:, [3, 4, 2]])
@@ -39,6 +39,6 @@ def wheel_rank(blocks: ConstraintBlocks, q: Array, vehicle: Frame, wheels: Seque
 
 
 def _rank(rows: Array) -> int:
-    """The lateral rows have lengths near one: what is below the tolerance is round-off."""
+    """Return the rank of rows with lengths near one; values below the tolerance are round-off."""
     values = np.linalg.svd(rows, compute_uv=False) if rows.size else np.zeros(0)
     return int(np.count_nonzero(values > TOLERANCE))

@@ -1,4 +1,4 @@
-"""Elements of machines: one file for each kind, which holds its states, forces, outputs, events and rest."""
+"""Elements of machines: one file for each kind, with its states, forces, outputs, events and states at rest."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Dead time of valves: what was commanded takes effect later, exactly.
+"""Exact dead time of valves.
 
-A dead time is no part of the compiled plant, whose states are finitely many; approximations by lags (Pade, a chain of
-first-order elements) would smooth and overshoot. It acts on the inputs alone, which are functions of time: a table of
-inputs is shifted (`Inputs.aligned`), held commands go through a line that remembers them (`CommandDelay`).
+The compiled plant has no dead time: it has a finite number of states, and lags (Pade, a chain of first-order elements)
+would smooth and overshoot. The dead time delays the inputs: tables of inputs are shifted (`Inputs.aligned`), held
+commands pass a delay line (`CommandDelay`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from dyn_nodes.elements import actuator_elements
 from dyn_nodes.model.machine import Machine
 
 History = tuple[tuple[float, Array], ...]
-ROUND_OFF = 1e-9  # of a period; a change of a command so close to an instant happens there
+ROUND_OFF = 1e-9  # share of a period; a change of a command this close to an instant counts as at that instant
 
 
 def input_delays(machine: Machine, inputs: Sequence[str]) -> Array | None:
-    """Return the dead time of each input (n,), s; None where no actuator has any."""
+    """Return the dead time of each input (n,), s; None if no actuator has a dead time."""
     commands = (command for actuator in actuator_elements(machine) for command in actuator.inputs)
     delays = {command.name: command.dead_time for command in commands}
     values = np.array([delays.get(name, 0.0) for name in inputs])
@@ -28,10 +28,10 @@ def input_delays(machine: Machine, inputs: Sequence[str]) -> Array | None:
 
 
 class CommandDelay:
-    """Held commands on their way to the valves. Before the first command the valves are at neutral.
+    """Delay line of held commands. Before the first command the valves are at neutral.
 
     Attributes:
-        history: (time, values) of every change of the commands that may still matter; assign an earlier one to go back.
+        history: (time, values) of every change of the commands still in use; assign an earlier history to go back.
     """
 
     def __init__(self, delays: Array) -> None:
@@ -39,13 +39,13 @@ class CommandDelay:
         self.history: History = ()
 
     def clear(self) -> None:
-        """Forget all commands."""
+        """Remove all commands."""
         self.history = ()
 
     def table(self, start: float, end: float, values: Array) -> tuple[Array, Array]:
-        """Hold `values` (n,) from `start` on; return what arrives from `start` to `end` as knots (k,) and table (k, n).
+        """Hold `values` (n,) from `start` on; return the delayed values until `end`: knots (k,), table (k, n).
 
-        The table is piecewise constant, each step as two rows with one time. Times must not go back.
+        The table is piecewise constant, each step as two rows with one time. Times must not decrease.
         """
         near = ROUND_OFF * (end - start)
         kept = [(time, held) for time, held in self.history if time < start - near]
@@ -61,7 +61,7 @@ class CommandDelay:
         return np.array(knots), np.array(rows)
 
     def _arriving(self, time: float) -> Array:
-        """What acts right at a time, (n,)."""
+        """Return the delayed values (n,) at a time."""
         values = np.zeros(len(self.delays))
         for k, delay in enumerate(self.delays):
             for changed, held in reversed(self.history):

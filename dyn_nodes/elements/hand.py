@@ -1,4 +1,4 @@
-"""Hands: what a machine holds acts on a point of a link with a wrench."""
+"""Hands: wrench of a held object on a point of a link."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def hand_frame(tree: Tree, hand: Hand) -> Frame:
 
 
 class HeldWrench(ForceElement):
-    """The wrench with which an object, or whatever else a hand holds, acts on the machine.
+    """Wrench of a held object on the machine.
 
-    It is a set of parameters, constant over an exchange period, so that it counts wherever forces do: in the motion,
-    in efforts that hold the machine, in reactions at its joints and on the ground.
+    It is a set of parameters, constant over an exchange period, and enters the motion, the efforts that hold the
+    machine, and the reactions at its joints and on the ground.
 
     Args:
-        hand: of the machine.
+        hand: hand of the machine.
     """
 
     def __init__(self, hand: Hand) -> None:
@@ -42,12 +42,12 @@ class HeldWrench(ForceElement):
 
     @property
     def name(self) -> str:
-        """Name of the hand."""
+        """Return the name of the hand."""
         return self.hand.name
 
     @property
     def parameters(self) -> Mapping[str, float]:
-        """Force and torque; zero while the hand is empty."""
+        """Return force and torque; zero for an empty hand."""
         return dict.fromkeys(wrench_names(self.name), 0.0)
 
     def _wrench(self, symbols: Symbols) -> tuple[Expression, Expression]:
@@ -55,7 +55,7 @@ class HeldWrench(ForceElement):
         return ca.vertcat(*parts[:3]), ca.vertcat(*parts[3:])
 
     def point_forces(self, state: TreeState, symbols: Symbols) -> Sequence[PointForce]:
-        """Return force and torque at the hand; nothing on a link that cannot move."""
+        """Return force and torque at the hand; empty on a fixed link."""
         frame = hand_frame(state.tree, self.hand)
         if frame.body < 0:
             return ()

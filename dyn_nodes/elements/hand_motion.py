@@ -1,4 +1,4 @@
-"""The motion of a hand of a running machine, and how it answers a force there."""
+"""Motion and mobility of the hands of a running machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class HandState(NamedTuple):
     """A hand in the world.
 
     Attributes:
-        position: (3,) m. rotation: (3, 3) axes of its link.
+        position: (3,) m.  rotation: (3, 3) axes of its link.
         velocity, angular_velocity: (3,) m/s and rad/s.
     """
 
@@ -36,8 +36,8 @@ class HandState(NamedTuple):
 class HandMobility(NamedTuple):
     """Acceleration of a hand under a wrench on it: acceleration + matrix @ wrench, in the world.
 
-    Efforts of the joints, and the wrenches on other hands, are those of the instant. With d = 3 the wrench is a force,
-    with d = 6 force above torque, and the acceleration linear above angular.
+    Efforts of the joints and wrenches on other hands are held constant. With d = 3 the wrench is a force,
+    with d = 6 force and torque, and the acceleration linear and angular.
 
     Attributes:
         matrix: (d, d) apparent mobility, the inverse of the apparent mass, 1/kg.
@@ -53,47 +53,47 @@ class HandMotion:
 
     Args:
         machine: the machine.
-        hand: of it.
-        system: that runs, whose states begin with the positions and velocities of the machine's tree.
+        hand: hand of the machine.
+        system: simulated system; its first states are the positions and velocities of the machine's tree.
     """
 
     def __init__(self, machine: Machine, hand: Hand, system: Any) -> None:
         self.hand, self.nq, self.nv = hand, system.nq, system.nv
-        self._places = [system.index('parameter', name) for name in wrench_names(hand.name)]
+        self._parameter_indices = [system.index('parameter', name) for name in wrench_names(hand.name)]
         tree = build_tree(machine)
         q, v = ca.SX.sym('q', self.nq), ca.SX.sym('v', self.nv)
         state, frame = TreeState(tree, q, v), hand_frame(tree, hand)
         pose, motion = state.frame_pose(frame), state.frame_velocity(frame)
         moving = [pose.p, pose.R, motion.v, motion.w]
         self._state = ca.Function('hand', [q, v], [ca.densify(part) for part in moving])
-        order = [3, 4, 5, 0, 1, 2]  # linear above angular
+        order = [3, 4, 5, 0, 1, 2]  # linear before angular
         slopes = [state.jacobian(frame)[order, :], state.jacobian_rate_times_velocity(frame)[order]]
         self._slopes = ca.Function('slopes', [q, v], [ca.densify(part) for part in slopes])
 
     def state(self, x: Array) -> HandState:
-        """Return how the hand moves at a state of the system."""
+        """Return pose and velocity of the hand at a state of the system."""
         position, rotation, velocity, turning = (np.array(part) for part in self._state(*self._split(x)))
         return HandState(position.ravel(), rotation, velocity.ravel(), turning.ravel())
 
     def mobility(self, x: Array, u: Array, p: Array, rates: Rates, size: int = 3) -> HandMobility:
-        """Return how the hand answers a wrench.
+        """Return the acceleration of the hand as a function of the wrench on it.
 
         Args:
             x: state of the system.
             u: its inputs.
-            p: its parameters; the wrench on this hand does not matter.
-            rates: dx/dt of these.
-            size: 3 for forces alone; 6.
+            p: its parameters; the wrench on this hand is ignored.
+            rates: function of x, u and p that returns dx/dt.
+            size: 3 for forces, 6 for wrenches.
         """
         jacobian, bias = (np.array(part)[:size] for part in self._slopes(*self._split(x)))
-        changed, own = p.copy(), slice(self.nq, self.nq + self.nv)
-        changed[self._places] = 0.0
-        free = rates(x, u, changed)[own]
+        changed, velocity_slice = p.copy(), slice(self.nq, self.nq + self.nv)
+        changed[self._parameter_indices] = 0.0
+        free = rates(x, u, changed)[velocity_slice]
         matrix = np.empty((size, size))
-        for k, place in enumerate(self._places[:size]):
-            changed[place] = 1.0
-            matrix[:, k] = jacobian @ (rates(x, u, changed)[own] - free)
-            changed[place] = 0.0
+        for k, index in enumerate(self._parameter_indices[:size]):
+            changed[index] = 1.0
+            matrix[:, k] = jacobian @ (rates(x, u, changed)[velocity_slice] - free)
+            changed[index] = 0.0
         return HandMobility(matrix, jacobian @ free + bias.ravel())
 
     def _split(self, x: Array) -> tuple[Array, Array]:
@@ -104,7 +104,7 @@ class Hands:
     """The hands of a running machine.
 
     Args:
-        plant: that runs.
+        plant: plant of the machine.
     """
 
     def __init__(self, plant: Any) -> None:
@@ -118,20 +118,20 @@ class Hands:
         return self._motions[name]
 
     def state(self, name: str) -> HandState:
-        """Return how a hand moves now. Raises KeyError."""
+        """Return the present pose and velocity of a hand. Raises KeyError."""
         return self._motion(name).state(self._plant.x)
 
     def mobility(self, name: str, size: int = 3) -> HandMobility:
-        """Return how a hand answers a force (`size` 3), or a wrench (6), under the present inputs. Raises KeyError."""
+        """Return the mobility of a hand for forces (`size` 3) or wrenches (6) at present. Raises KeyError."""
         plant = self._plant
         return self._motion(name).mobility(plant.x, plant.u, plant.p, plant.ground.rhs, size)
 
     def set_wrench(self, name: str, wrench: Array) -> None:
-        """Set the wrench (6,) on a hand, N and N m in the world; it acts until it is set again. Raises KeyError."""
-        for own, value in zip(wrench_names(self._plant.machine.grasp(name).name), wrench):
-            self._plant.set_parameter(own, value)
+        """Set the wrench (6,) on a hand, N and N m, world frame; it acts until it is set again. Raises KeyError."""
+        for parameter, value in zip(wrench_names(self._plant.machine.grasp(name).name), wrench):
+            self._plant.set_parameter(parameter, value)
 
     def empty(self) -> None:
-        """Let all hands hold nothing."""
+        """Set the wrenches on all hands to zero."""
         for hand in self._plant.machine.grasps:
             self.set_wrench(hand.name, EMPTY)

@@ -1,4 +1,4 @@
-"""Common part of the hydraulic actuators: a valve with its spool, its pump and its reliefs, and two lines."""
+"""Common part of hydraulic actuators: valve with spool, pump, reliefs and two lines."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from dyn_nodes.multibody.elements import Command, ElementState, Surface, Symbols
 from dyn_nodes.multibody.spatial import Expression
 
 OIL_SCALE = 'bulk_modulus_scale'
-"""Parameter that all hydraulic actuators share: a factor of the bulk modulus of the oil."""
+"""Parameter that all hydraulic actuators share: factor of the oil's bulk modulus."""
 RELIEF_ROUND_OFF = 1e-4
-"""A pump's relief counts as open from this share below its set pressure on; open, it holds the gallery there."""
+"""Relative tolerance of the set pressure above which a pump's relief counts as open."""
 
 Record = TypeVar('Record', bound=HydraulicRecord)
 
 
 class Feed(NamedTuple):
-    """Oil that a valve gets from its pump.
+    """Flows of a valve from its pump.
 
     Attributes:
         ports: flows of the valve.
-        reliefs: surface of the pump's relief, at the valve next to the pump; else empty.
+        reliefs: surface of the pump's relief for the valve next to the pump; empty for the others.
     """
 
     ports: PortFlows
@@ -37,9 +37,9 @@ class OilTerms(NamedTuple):
     """Oil and motion of an actuator at one state, first line first.
 
     Attributes:
-        flows: all oil entering each line, m3/s.  pressure_rates: Pa/s.
+        flows: total flow into each line, m3/s.  pressure_rates: Pa/s.
         effort: on the joint, N m or N.
-        outputs: by quantity, beside those that every hydraulic actuator has.
+        outputs: additional outputs of the kind, by quantity.
         supplied_power, stored_energy, dissipated_power: see `ActuatorTerms`; the oil enters at the lines.
     """
 
@@ -56,7 +56,7 @@ class HydraulicActuator(ActuatorElement, Generic[Record]):
     """An actuator between two lines. States: spool (m) and the pressures of the lines (Pa); input: voltage (V).
 
     Args:
-        record: its numbers.
+        record: parameters.
     """
 
     topic = 'hydraulics'
@@ -66,23 +66,23 @@ class HydraulicActuator(ActuatorElement, Generic[Record]):
 
     @property
     def states(self) -> tuple[ElementState, ...]:
-        """Spool and the two line pressures."""
+        """Return the spool and the two line pressures."""
         lines = (ElementState(f'{self.name}/{line}', scale=1e6, stiff=True) for line in self.record.lines)
         return (ElementState(f'{self.name}/spool', scale=1e-3), *lines)
 
     @property
     def inputs(self) -> tuple[Command, ...]:
-        """Voltage of the valve."""
+        """Return the voltage of the valve."""
         return (Command(f'{self.name}/voltage', self.record.valve.dead_time),)
 
     @property
     def parameters(self) -> Mapping[str, float]:
-        """The factor of the bulk modulus."""
+        """Return the factor of the bulk modulus."""
         return {OIL_SCALE: 1.0}
 
     @property
     def reported(self) -> tuple[Quantity, ...]:
-        """Pressures, spool, flows and effort."""
+        """Return pressures, spool, flows and effort."""
         pressures = (*self.record.lines, 'supply_pressure')
         flows = (Quantity('flow_a', 'm3/s'), Quantity('flow_b', 'm3/s'))
         return (*(Quantity(name, 'Pa') for name in pressures), Quantity('spool', 'm'), *flows, Quantity('effort', ''))
@@ -90,9 +90,9 @@ class HydraulicActuator(ActuatorElement, Generic[Record]):
     def terms(
         self, position: Expression, rate: Expression, symbols: Symbols, feed: Feed | None = None
     ) -> ActuatorTerms:
-        """Evaluate the actuator; `feed` is what a shared pump gives (`shared_feeds`)."""
+        """Evaluate the actuator; `feed` holds the flows from a shared pump (`shared_feeds`)."""
         spool, first, second = (symbols[state.name] for state in self.states)
-        ports, reliefs = feed or self._own_feed(spool, first, second)
+        ports, reliefs = feed or self._dedicated_feed(spool, first, second)
         supply = self.record.supply
         supply = symbolic(supply, bulk_modulus=supply.bulk_modulus * symbols[OIL_SCALE])
         oil = self.oil(symbolic(self.record, supply=supply), (first, second), spool, (position, rate), ports)
@@ -116,14 +116,14 @@ class HydraulicActuator(ActuatorElement, Generic[Record]):
             dissipated_power=oil.dissipated_power,
         )
 
-    def _own_feed(self, spool: Expression, first: Expression, second: Expression) -> Feed:
+    def _dedicated_feed(self, spool: Expression, first: Expression, second: Expression) -> Feed:
         ports = valve_flows(self.record.valve, self.record.supply, spool, first, second)
         pressure = ports.supply_pressure
         excess = pressure - self.record.supply.relief_pressure * (1.0 - RELIEF_ROUND_OFF)
         return Feed(ports, (self.relief('pump', excess, pressure),))
 
     def relief(self, name: str, excess: Expression, pressure: Expression) -> Surface:
-        """Return the surface of a relief valve: its excess over the set pressure, and the pressure, Pa."""
+        """Return the event surface of a relief valve: excess over the set pressure, and pressure, Pa."""
         return relief_surface({'actuator': self.name, 'joint': self.joint, 'relief': name}, excess, pressure)
 
     def at_rest(self, position: float, effort: float) -> tuple[float, ...]:
@@ -131,7 +131,7 @@ class HydraulicActuator(ActuatorElement, Generic[Record]):
         return (0.0, *self.pressures_at_rest(position, effort))
 
     def summary(self, lower: float, upper: float, start: float) -> dict[str, Any]:
-        """Flow and reliefs of a pump that feeds no other."""
+        """Return flow and relief pressures of the actuator's pump."""
         supply = self.record.supply
         return {
             'flow': supply.flow,
@@ -141,15 +141,15 @@ class HydraulicActuator(ActuatorElement, Generic[Record]):
 
     @abstractmethod
     def lever(self, position: Any) -> Any:
-        """Return the travel that `areas` refer to per travel of the joint."""
+        """Return the actuator's travel per travel of the joint."""
 
     @abstractmethod
     def pressures_at_rest(self, position: float, effort: float) -> tuple[float, float]:
-        """Return the line pressures that hold an effort, Pa; the side with less pressure idles (spec G5)."""
+        """Return the line pressures that hold an effort, Pa; the unloaded side is at idle pressure (spec G5)."""
 
     @abstractmethod
     def relieved(self, first: Expression, second: Expression) -> dict[str, Expression]:
-        """Return the pressures (Pa) at which the line reliefs open, by the name of the relief."""
+        """Return the pressures on the line reliefs, Pa, by the name of the relief."""
 
     @abstractmethod
     def oil(
@@ -163,21 +163,21 @@ class HydraulicActuator(ActuatorElement, Generic[Record]):
         """Evaluate oil and effort.
 
         Args:
-            record: its numbers, those of the oil as the parameters have them.
-            pressures: of the lines, Pa.
-            spool: m.
+            record: parameters of the actuator, bulk modulus scaled.
+            pressures: line pressures, Pa.
+            spool: displacement, m.
             motion: position and rate of the joint.
             ports: flows of the valve.
         """
 
 
 def relief_surface(subject: Mapping[str, str], excess: Expression, pressure: Expression) -> Surface:
-    """Return the surface of a relief valve that is open where the excess is positive, Pa."""
+    """Return the event surface of a relief valve that is open if the excess is positive, Pa."""
     return Surface(Watch('relief_open', 'relief_closed', 'pressure', subject), excess, pressure)
 
 
 def shared_feeds(machine: Machine, actuators: Iterable[ActuatorElement], symbols: Symbols) -> dict[str, Feed]:
-    """Return what the shared pumps of a machine give, by the name of the actuator; those on one pump together."""
+    """Return the flows from a machine's shared pumps, by the name of the actuator."""
     present = {actuator.name: actuator for actuator in actuators}
     feeds: dict[str, Feed] = {}
     for pump in machine.pumps:
@@ -185,11 +185,13 @@ def shared_feeds(machine: Machine, actuators: Iterable[ActuatorElement], symbols
         if not fed:
             continue
         row = [
-            SeriesMember(own.record.valve, own.record.supply, *(symbols[state.name] for state in own.states))
-            for own in fed
+            SeriesMember(
+                actuator.record.valve, actuator.record.supply, *(symbols[state.name] for state in actuator.states)
+            )
+            for actuator in fed
         ]
         flows = series_flows(row, pump.flow, pump.relief_pressure)
-        feeds |= {own.name: Feed(ports) for own, ports in zip(fed, flows)}
+        feeds |= {actuator.name: Feed(ports) for actuator, ports in zip(fed, flows)}
         pressure = flows[0].supply_pressure
         excess = pressure - pump.relief_pressure * (1.0 - RELIEF_ROUND_OFF)
         feeds[fed[0].name] = Feed(flows[0], (relief_surface({'pump': pump.name, 'relief': 'pump'}, excess, pressure),))

@@ -1,4 +1,4 @@
-"""The angle at which a machine counts as overturned, watched as an event."""
+"""Event of a machine that overturns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dyn_nodes.multibody.elements import ForceElement, Surface, Symbols, Watch
 
 
 class Overturning(ForceElement):
-    """Event `overturned`: the base tilts beyond an angle against the normal of the ground. It has no force.
+    """Event `overturned`: the base tilts beyond an angle from the normal of the ground. It has no force.
 
     Args:
         base: name of the base link.
@@ -24,11 +24,11 @@ class Overturning(ForceElement):
 
     @property
     def name(self) -> str:
-        """Name of the element."""
+        """Return the name of the element."""
         return f'{self.base}/overturning'
 
     def surfaces(self, state: TreeState, symbols: Symbols) -> Sequence[Surface]:
-        """Return the cosine of the tilt above that of the angle."""
+        """Return the cosine of the tilt minus the cosine of the angle."""
         upright = state.frame_pose(state.tree.frame(self.base)).R[2, 2]
         tilt = ca.acos(ca.fmin(ca.fmax(upright, -1.0), 1.0))
         return [Surface(Watch('', 'overturned', 'tilt', {'base': self.base}), upright - math.cos(self.angle), tilt)]

@@ -1,6 +1,6 @@
 """Wheels and feet on springs: unilateral suspension, friction, ground reaction, lift-off and touch-down.
 
-The laws are in `dyn_nodes.elements.forces`; here are the names, states, outputs, events and energy of a wheel on any
+The laws are in `dyn_nodes.elements.forces`; this module adds names, states, outputs, events and energy for any
 system. World frame: the plane of the ground, z its normal.
 """
 
@@ -34,7 +34,7 @@ DIRECTIONS = ('longitudinal', 'lateral')
 ROLLER = ('roller',)
 DEFLECTION_SCALE = 1e-2
 STIFFNESS_SCALE, DAMPING_SCALE, FRICTION_SCALE = 'wheel_stiffness_scale', 'wheel_damping_scale', 'friction_scale'
-"""Parameters that all wheels share: factors of their numbers."""
+"""Parameters that all wheels share: factors of stiffness, damping and friction."""
 
 
 def axis_names(wheel: str) -> list[str]:
@@ -45,13 +45,13 @@ def axis_names(wheel: str) -> list[str]:
 class SprungWheel(ContactElement):
     """A wheel or foot on a unilateral spring and damper along the normal of the ground, with friction.
 
-    Its deflections are those of its friction law, m. Their energy counts as
-    dissipated: `dissipated_power` is negative for a moment where deflections give way.
+    Its deflections are states of its friction law, m. Their energy counts as dissipated: `dissipated_power` is
+    negative for a moment while deflections relax.
 
     Args:
         wheel: parameters.
-        base: name of the base link, whose heading is that of a wheel without a rolling direction.
-        planar: the machine moves in the vertical plane, so that friction acts along it alone.
+        base: name of the base link; its heading is the longitudinal axis of a wheel without rolling direction.
+        planar: the machine moves in the vertical plane; friction acts in it only.
     """
 
     def __init__(self, wheel: Wheel, base: str, planar: bool = False) -> None:
@@ -60,46 +60,52 @@ class SprungWheel(ContactElement):
 
     @property
     def name(self) -> str:
-        """Name of the element: that of the wheel."""
+        """Return the name of the element: the wheel's name."""
         return self.wheel.name
 
     @property
     def height(self) -> str:
-        """Parameter: height of the ground below the wheel, m."""
+        """Return the name of the parameter: height of the ground below the wheel, m."""
         return f'{self.name}/ground_height'
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """Directions with a deflection each; none without friction."""
+        """Return the directions with a deflection each; none without friction."""
         if self.wheel.friction is None:
             return ()
         return DIRECTIONS[:1] if self.planar else DIRECTIONS
 
     @property
     def deflections(self) -> tuple[str, ...]:
-        """Names of the deflections."""
+        """Return the names of the deflections."""
         law = self.wheel.friction
-        return () if law is None else tuple(f'{self.name}/{law.deflection}_{own}' for own in self.directions)
+        return (
+            () if law is None else tuple(f'{self.name}/{law.deflection}_{direction}' for direction in self.directions)
+        )
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """Names of the stick flags: 1 where the foot sticks."""
+        """Return the names of the stick flags: 1 if the foot sticks."""
         law = self.wheel.friction
-        return tuple(f'{self.name}/stick_{own}' for own in self.directions) if law is not None and law.sticks else ()
+        return (
+            tuple(f'{self.name}/stick_{direction}' for direction in self.directions)
+            if law is not None and law.sticks
+            else ()
+        )
 
     @property
     def states(self) -> tuple[ElementState, ...]:
-        """Deflections, then stick flags."""
+        """Return deflections, then stick flags."""
         deflections = (ElementState(name, DEFLECTION_SCALE, balances=True) for name in self.deflections)
         return (*deflections, *(ElementState(name, start=1.0, discrete=True) for name in self.flags))
 
     @property
     def parameters(self) -> Mapping[str, float]:
-        """Factors that all wheels share, and the height of the ground."""
+        """Return the factors that all wheels share, and the height of the ground."""
         return {STIFFNESS_SCALE: 1.0, DAMPING_SCALE: 1.0, FRICTION_SCALE: 1.0, self.height: 0.0}
 
     def scaled(self, symbols: Symbols) -> Wheel:
-        """Return the wheel with the factors of the parameters in its numbers."""
+        """Return the wheel with its stiffness, damping and friction scaled by the parameters."""
         wheel, friction = self.wheel, self.wheel.friction
         if friction is not None:
             scale = symbols[FRICTION_SCALE]
@@ -113,7 +119,7 @@ class SprungWheel(ContactElement):
         return scaled
 
     def contact(self, state: TreeState, symbols: Symbols) -> WheelContact:
-        """Return the force of the ground on the wheel, and its geometry; traced once for each state."""
+        """Return force and geometry of the wheel's contact, traced once for each state."""
         if self._traced is None or self._traced[0] is not state:
             self._traced = state, self._evaluate(state, symbols)
         return self._traced[1]
@@ -123,7 +129,7 @@ class SprungWheel(ContactElement):
         """Evaluate the law of the wheel."""
 
     def _motion(self, state: TreeState) -> tuple[Expression, Expression, Expression]:
-        """Position and velocity of the attachment, angular velocity of its body, (3,) each, world frame."""
+        """Return position and velocity of the attachment, angular velocity of its body, (3,) each, world frame."""
         frame = state.tree.frame(self.wheel.link)
         point = ca.SX(frame.p + frame.R @ self.wheel.position)
         velocity = state.point_velocity(frame.body, point)
@@ -131,19 +137,19 @@ class SprungWheel(ContactElement):
 
     @staticmethod
     def _pair(names: Sequence[str], absent: float, symbols: Symbols) -> Expression:
-        """Return (2,) states by direction; a planar machine has the longitudinal one alone."""
-        own = ca.vertcat(*(symbols[name] for name in names), ca.SX(0, 1))
-        return ca.vertcat(own, absent * ca.SX.ones(2 - len(names)))
+        """Return (2,) states by direction; a planar machine has the longitudinal one only."""
+        values = ca.vertcat(*(symbols[name] for name in names), ca.SX(0, 1))
+        return ca.vertcat(values, absent * ca.SX.ones(2 - len(names)))
 
     def ground_points(self, state: TreeState, symbols: Symbols) -> Sequence[GroundPoint]:
-        """Return the one point below the wheel."""
-        found, body = self.contact(state, symbols), state.tree.frame(self.wheel.link).body
-        longitudinal, normal = (ca.SX(ca.vertcat(*axis)) for axis in (found.axes.longitudinal, found.axes.normal))
-        point, at = found.ground_point, found.application_point
-        return [GroundPoint(self.name, body, point, at, found.force, longitudinal, normal)]
+        """Return the ground point below the wheel."""
+        contact, body = self.contact(state, symbols), state.tree.frame(self.wheel.link).body
+        longitudinal, normal = (ca.SX(ca.vertcat(*axis)) for axis in (contact.axes.longitudinal, contact.axes.normal))
+        point, at = contact.ground_point, contact.application_point
+        return [GroundPoint(self.name, body, point, at, contact.force, longitudinal, normal)]
 
     def rates(self, state: TreeState, symbols: Symbols) -> Sequence[Expression]:
-        """Return the rates of the deflections; flags have none."""
+        """Return the rates of the deflections; flags have no rate."""
         moving = entries(self.contact(state, symbols).bristle_rate, slice(0, len(self.deflections)))
         return [moving, ca.SX(len(self.flags), 1)]
 
@@ -158,48 +164,48 @@ class SprungWheel(ContactElement):
 
     def dissipated_power(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return the power of damper and friction, W."""
-        found = self.contact(state, symbols)
-        return suspension_dissipation(self.scaled(symbols), found) - friction_power(found)
+        contact = self.contact(state, symbols)
+        return suspension_dissipation(self.scaled(symbols), contact) - friction_power(contact)
 
     def work_accounts(self, state: TreeState, symbols: Symbols) -> Mapping[str, Expression]:
-        """Return the power of the suspension and that of friction on the machine, W."""
-        found = self.contact(state, symbols)
-        return {'suspension': found.normal_force * found.height_rate, 'friction': friction_power(found)}
+        """Return the power of suspension and friction on the machine, W."""
+        contact = self.contact(state, symbols)
+        return {'suspension': contact.normal_force * contact.height_rate, 'friction': friction_power(contact)}
 
     def friction_use(self, state: TreeState, symbols: Symbols) -> Mapping[str, Expression]:
-        """Return friction over the greatest static friction, of every deflection, for a machine at rest."""
+        """Return friction as a share of the greatest static friction, by deflection, for a machine at rest."""
         if self.wheel.friction is None:
             return {}
-        found = self.contact(state, symbols)
-        greatest = self.wheel.friction.static * symbols[FRICTION_SCALE] * found.normal_force
-        used = self._friction_of_deflections(found) / ca.fmax(greatest, 1e-9)
+        contact = self.contact(state, symbols)
+        greatest = self.wheel.friction.static * symbols[FRICTION_SCALE] * contact.normal_force
+        used = self._friction_of_deflections(contact) / ca.fmax(greatest, 1e-9)
         return {name: used[k] for k, name in enumerate(self.deflections)}
 
-    def _friction_of_deflections(self, found: WheelContact) -> Expression:
-        return ca.fabs(found.friction[: len(self.deflections)])
+    def _friction_of_deflections(self, contact: WheelContact) -> Expression:
+        return ca.fabs(contact.friction[: len(self.deflections)])
 
     def outputs(self, state: TreeState, symbols: Symbols) -> Mapping[str, Expression]:
         """Return height, forces, slip, ground point and axes of the contact."""
-        found, name = self.contact(state, symbols), self.name
-        values = {'height': found.height, 'normal_force': found.normal_force}
-        values |= {f'friction_{axis}': found.friction[k] for k, axis in enumerate(DIRECTIONS)}
-        values |= {f'slip_{axis}': found.slip[k] for k, axis in enumerate(DIRECTIONS)}
-        values |= {f'point_{axis}': found.ground_point[k] for k, axis in enumerate(XYZ)}
+        contact, name = self.contact(state, symbols), self.name
+        values = {'height': contact.height, 'normal_force': contact.normal_force}
+        values |= {f'friction_{axis}': contact.friction[k] for k, axis in enumerate(DIRECTIONS)}
+        values |= {f'slip_{axis}': contact.slip[k] for k, axis in enumerate(DIRECTIONS)}
+        values |= {f'point_{axis}': contact.ground_point[k] for k, axis in enumerate(XYZ)}
         result = {f'{name}/{quantity}': ca.SX(value) for quantity, value in values.items()}
-        axes = (*found.axes.longitudinal, *found.axes.normal)
-        return result | {own: ca.SX(part) for own, part in zip(axis_names(name), axes)}
+        axes = (*contact.axes.longitudinal, *contact.axes.normal)
+        return result | {output: ca.SX(part) for output, part in zip(axis_names(name), axes)}
 
     def surfaces(self, state: TreeState, symbols: Symbols) -> Sequence[Surface]:
-        """Return the load of the wheel: `lift_off` where it vanishes, `touch_down` where it comes back.
+        """Return the load of the wheel: `lift_off` if it vanishes, `touch_down` when it returns.
 
-        The value is positive exactly where the ground pushes (kelvin_voigt) and has no jump, unlike the push itself: a
-        damper that touches with some speed pushes at once.
+        The value is positive exactly if the ground pushes (kelvin_voigt). It is continuous, unlike the push itself: a
+        damper pushes at once if it touches with some speed.
         """
-        found, wheel = self.contact(state, symbols), self.scaled(symbols)
-        spring = wheel.stiffness * (wheel.free_length - found.height)
-        push = spring - wheel.damping * found.height_rate
+        contact, wheel = self.contact(state, symbols), self.scaled(symbols)
+        spring = wheel.stiffness * (wheel.free_length - contact.height)
+        push = spring - wheel.damping * contact.height_rate
         watch = Watch('touch_down', 'lift_off', 'height_rate', {'wheel': self.name})
-        return [Surface(watch, ca.fmin(spring, push), found.height_rate)]
+        return [Surface(watch, ca.fmin(spring, push), contact.height_rate)]
 
 
 class StandingWheel(SprungWheel):
@@ -213,13 +219,13 @@ class StandingWheel(SprungWheel):
 
 
 class RollingWheel(SprungWheel):
-    """A tyre, or a wheel with rollers, on the plane and on what rises from it.
+    """A tyre, or a wheel with rollers, on the plane and the terrain on it.
 
     Args:
         wheel: parameters, with `rolling`.
         base: name of the base link.
         planar: the machine moves in the vertical plane.
-        terrain: what rises from the plane.
+        terrain: rises of the terrain above the plane.
     """
 
     def __init__(self, wheel: Wheel, base: str, planar: bool = False, terrain: tuple[Rise, ...] = ()) -> None:
@@ -229,7 +235,7 @@ class RollingWheel(SprungWheel):
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """Directions with a deflection each: of a roller wheel the axis of its rollers."""
+        """Return the directions with a deflection each: for a roller wheel, the axis of its rollers."""
         return super().directions if self.rolling.roller_angle is None else ROLLER
 
     def _evaluate(self, state: TreeState, symbols: Symbols) -> WheelContact:
@@ -244,8 +250,8 @@ class RollingWheel(SprungWheel):
         bristles = self._pair(self.deflections, 0.0, symbols)
         return rolling_contact(self.scaled(symbols), normal, axle, center, velocity, turning, bristles, height)
 
-    def _friction_of_deflections(self, found: WheelContact) -> Expression:
-        return ca.norm_2(found.friction) * ca.SX.ones(len(self.deflections))
+    def _friction_of_deflections(self, contact: WheelContact) -> Expression:
+        return ca.norm_2(contact.friction) * ca.SX.ones(len(self.deflections))
 
 
 def sprung_wheels(

@@ -22,12 +22,12 @@ Drive = Values | Callable[[float, Array], Values] | EllipsisType
 """Numbers or `(times, values)` by name, an array in order, or a function of t and x that returns them; `...`: none."""
 
 
-def table_of(owner: str, what: str, drive: Values, inputs: Mapping[str, str], held: Mapping[str, float]) -> Inputs:
+def table_of(owner: str, quantity: str, drive: Values, inputs: Mapping[str, str], held: Mapping[str, float]) -> Inputs:
     """Return inputs over time.
 
     Args:
         owner: name of the machine.
-        what: `voltage` or `torque`.
+        quantity: `voltage` or `torque`.
         drive: numbers or tables by name, or numbers in the order of `inputs`.
         inputs: names of the inputs of the system, by actuator or joint.
         held: default values of the inputs, by input name.
@@ -37,14 +37,14 @@ def table_of(owner: str, what: str, drive: Values, inputs: Mapping[str, str], he
         ValueError: numbers that are not finite, times that are not ascending.
     """
     if not isinstance(drive, Mapping):
-        numbers = rows_of(owner, what, drive, tuple(inputs))
+        numbers = rows_of(owner, quantity, drive, tuple(inputs))
         if numbers.ndim != 1:
-            raise ValueError(f'{owner}: {what}: expected shape ({len(inputs)},); found {numbers.shape}')
+            raise ValueError(f'{owner}: {quantity}: expected shape ({len(inputs)},); found {numbers.shape}')
         drive = dict(zip(inputs, numbers))
     columns = {}
     for name, value in drive.items():
-        checked_name(owner, _kind(what), name, tuple(inputs))
-        columns[inputs[name]] = _column(owner, f'{what}[{name!r}]', value)
+        checked_name(owner, _kind(quantity), name, tuple(inputs))
+        columns[inputs[name]] = _column(owner, f'{quantity}[{name!r}]', value)
     knots = np.unique(np.concatenate([np.zeros(1), *(times for times, _ in columns.values())]))
     sides = {
         name: [_side(knots, times, column, side) for side in ('left', 'right')]
@@ -164,16 +164,16 @@ def task_profile(owner: str, task: str | Path | VoltageProfile, actuators: Seque
     return profile
 
 
-def values_at(owner: str, what: str, returned: Any, inputs: Mapping[str, str]) -> dict[str, float]:
+def values_at(owner: str, quantity: str, returned: Any, inputs: Mapping[str, str]) -> dict[str, float]:
     """Return the values returned by a function of t and x by input name. Raises KeyError and ValueError."""
     if isinstance(returned, Mapping):
-        numbers = by_name(owner, what, returned, tuple(inputs), _kind(what))
+        numbers = by_name(owner, quantity, returned, tuple(inputs), _kind(quantity))
         return {inputs[name]: value for name, value in numbers.items()}
-    values = rows_of(owner, f'{what}(t, x)', [returned] if np.ndim(returned) == 0 else returned, tuple(inputs))
+    values = rows_of(owner, f'{quantity}(t, x)', [returned] if np.ndim(returned) == 0 else returned, tuple(inputs))
     if values.ndim != 1:
-        raise ValueError(f'{owner}: {what}(t, x): expected shape ({len(inputs)},); found {values.shape}')
+        raise ValueError(f'{owner}: {quantity}(t, x): expected shape ({len(inputs)},); found {values.shape}')
     return dict(zip(inputs.values(), values.tolist()))
 
 
-def _kind(what: str) -> str:
-    return 'actuator' if what == 'voltage' else 'driven joint'
+def _kind(quantity: str) -> str:
+    return 'actuator' if quantity == 'voltage' else 'driven joint'

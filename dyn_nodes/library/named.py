@@ -46,9 +46,9 @@ def load(
             machine cannot carry. `MachineError`, a ValueError: invalid files; it lists all faults with file, line, key.
     """
     urdf, yaml = machine_files(machine, config)
-    for what, path in (('machine', urdf), ('config', yaml)):
+    for kind, path in (('machine', urdf), ('config', yaml)):
         if path is not None and not path.is_file():
-            raise ValueError(f'{what}: no such file: {path}')
+            raise ValueError(f'{kind}: no such file: {path}')
     if changes and yaml is None:
         raise ValueError('changes: expected a machine YAML to change, found none')
     with shown('files'):

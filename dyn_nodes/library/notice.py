@@ -16,7 +16,7 @@ def shown(part: str) -> AbstractContextManager[Any]:
         part: compiled part of the machine, such as `dynamics`.
     """
 
-    def say(line: str) -> None:
+    def report(line: str) -> None:
         if line.startswith(COMPILED):
             print(f' ...{line.removeprefix(COMPILED)}', file=sys.stderr, flush=True)
             return
@@ -29,4 +29,4 @@ def shown(part: str) -> AbstractContextManager[Any]:
         notices.append(True)
         return f'dyn_nodes: {COMPILING}' if len(notices) == 1 else ','
 
-    return CompilationNotice(say)
+    return CompilationNotice(report)

@@ -39,7 +39,7 @@ class Reaction:
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with one row per state and six columns. Raises ImportError without pandas."""
-        names = [f'{what}_{axis}' for what in ('force', 'torque') for axis in 'xyz']
+        names = [f'{vector}_{axis}' for vector in ('force', 'torque') for axis in 'xyz']
         values = np.atleast_2d(np.concatenate([self.force, self.torque], axis=-1))
         return pandas().DataFrame(values, columns=names)
 

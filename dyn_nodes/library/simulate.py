@@ -52,8 +52,8 @@ class Request:
     @property
     def drive(self) -> tuple[str, Values | Callable[[float, Array], Values] | None]:
         """Kind (`torque` or `voltage`) and values of the driving inputs."""
-        what, drive = ('torque', self.torque) if self.torque is not None else ('voltage', self.voltage)
-        return what, {} if isinstance(drive, EllipsisType) else drive
+        quantity, drive = ('torque', self.torque) if self.torque is not None else ('voltage', self.voltage)
+        return quantity, {} if isinstance(drive, EllipsisType) else drive
 
 
 def simulate(machine: Loaded, asked: Request) -> Run:
@@ -72,12 +72,12 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     conditions = machine.conditions_for(asked.payload, asked.slope, asked.x0)
     payload, slope, _ = conditions
     plant = machine.plant(asked.torque is not None, asked.joints, payload, slope, asked.period, asked.step)
-    what, drive = asked.drive
+    quantity, drive = asked.drive
     if callable(drive):
         if asked.x0 is not None:
             raise ValueError(f'{owner}: x0: expected inputs as numbers or tables, found a function')
         saturation = Saturation(_limits(machine))
-        raw = _stepped(owner, plant, times, what, drive, _inputs_of(machine, plant.system, what), saturation)
+        raw = _stepped(owner, plant, times, quantity, drive, _inputs_of(machine, plant.system, quantity), saturation)
         return Run(machine, _with_events(machine, raw, []), conditions)
     system: Any = plant.system
     if asked.x0 is not None:
@@ -90,13 +90,13 @@ def simulate(machine: Loaded, asked: Request) -> Run:
         knots = profile.knot_times
         volts = profile.evaluate(knots, profile.actuators)
         drive = {name: (knots, column) for name, column in zip(profile.actuators, np.asarray(volts).T)}
-    input_names = _inputs_of(machine, system, what)
+    input_names = _inputs_of(machine, system, quantity)
     drive = {} if drive is None else drive
     drives = [
         input_names[name] for name in (drive if isinstance(drive, Mapping) else input_names) if name in input_names
     ]
     limits = {name: limit for name, limit in _limits(machine).items() if name in drives}
-    inputs, cut = within(table_of(owner, what, drive, input_names, held), limits)
+    inputs, cut = within(table_of(owner, quantity, drive, input_names, held), limits)
     settings = Settings(step=plant.period / plant.substeps, watch=True)
     with shown('runs'):
         raw = system.run(plant.x, times, inputs, plant.p, settings)
@@ -149,14 +149,14 @@ def _times(owner: str, asked: Request, profile: VoltageProfile | None) -> Array:
     return times if seconds - times[-1] < 1e-9 else np.append(times, seconds)
 
 
-def _inputs_of(machine: Loaded, system: System, what: str) -> dict[str, str]:
+def _inputs_of(machine: Loaded, system: System, quantity: str) -> dict[str, str]:
     """Return the names of the inputs that can be driven, by actuator or joint."""
-    ending = '/voltage' if what == 'voltage' else '/effort'
+    ending = '/voltage' if quantity == 'voltage' else '/effort'
     return {name.removesuffix(ending): name for name in system.input_names if name.endswith(ending)}
 
 
 def _stepped(
-    owner: str, plant: Plant, times: Array, what: str, drive: Any, inputs: dict[str, str], saturation: Saturation
+    owner: str, plant: Plant, times: Array, quantity: str, drive: Any, inputs: dict[str, str], saturation: Saturation
 ) -> SystemRun:
     """Advance a plant; the function is evaluated at the start of every period."""
     states, values, events = [plant.x.copy()], [], []
@@ -164,7 +164,7 @@ def _stepped(
     system: Any = plant.system
     with shown('runs'):
         for time in times[:-1][np.diff(times) > plant.period * (1.0 - 1e-6)]:
-            requested = values_at(owner, what, drive(float(time), plant.x.copy()), inputs)
+            requested = values_at(owner, quantity, drive(float(time), plant.x.copy()), inputs)
             applied, cut = saturation.cut(requested, float(time))
             events += cut
             plant.set_inputs(applied)

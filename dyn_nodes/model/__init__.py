@@ -1,4 +1,4 @@
-"""What a machine is: links, joints, wheels, actuators, payload. Files in, one validated `Machine` out."""
+"""Machine data: links, joints, wheels, actuators and payload, read from files into one validated `Machine`."""
 
 from dyn_nodes.model.load import LoadReport, load_machine, load_machine_report
 from dyn_nodes.model.machine import (

@@ -1,4 +1,4 @@
-"""Conditions that a result takes from the machine file because none was given, to be named with the result."""
+"""Conditions that a result takes from the machine file because none was specified; they are listed with the result."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dyn_nodes.model.posture import initial_positions
 
 
 class Assumption(NamedTuple):
-    """A condition that no option and no topic gives.
+    """A condition that no option and no topic specifies.
 
     Attributes:
         quantity: `payload`, `slope`, `friction` or `posture`.
-        value: assumed value in `unit`; of a posture the positions by joint, rad or m.
-        source: where the value comes from, and what is missing.
+        value: assumed value in `unit`; for a posture the positions by joint, rad or m.
+        source: origin of the value, and the missing option or topic.
     """
 
     quantity: str
@@ -28,9 +28,9 @@ class Assumption(NamedTuple):
     def __str__(self) -> str:
         value, unit = self.value, f' {self.unit}' if self.unit else ''
         if isinstance(value, dict):
-            shown = ', '.join(f'{name} {own:.4g}' for name, own in value.items())
+            shown = ', '.join(f'{name} {item:.4g}' for name, item in value.items())
         else:
-            shown = ', '.join(f'{own:.6g}' for own in np.atleast_1d(value))
+            shown = ', '.join(f'{item:.6g}' for item in np.atleast_1d(value))
         return f'{self.quantity} {shown}{unit} ({self.source})'
 
 
@@ -39,7 +39,7 @@ def payload_of(machine: Machine, missing: str) -> tuple[Assumption, ...]:
 
     Args:
         machine: the machine.
-        missing: option or topic that would give it.
+        missing: option or topic that would specify it.
     """
     if machine.payload is None:
         return ()
@@ -47,24 +47,24 @@ def payload_of(machine: Machine, missing: str) -> tuple[Assumption, ...]:
 
 
 def slope_of(machine: Machine, missing: str) -> tuple[Assumption, ...]:
-    """Return the slope of the machine file, roll and pitch, as an assumption; `missing` would give it."""
+    """Return the slope of the machine file, roll and pitch, as an assumption; `missing` would specify it."""
     source = f'roll and pitch, slope of the machine file; no {missing}'
     return (Assumption('slope', [float(angle) for angle in machine.slope], 'rad', source),)
 
 
 def friction_of(machine: Machine, missing: str) -> tuple[Assumption, ...]:
-    """Return the static coefficients of the wheels as an assumption, least and greatest; `missing` would give them."""
-    models: list[Any] = [getattr(own, 'friction', None) for own in machine.ground_contacts]
-    known = [float(own.static) for own in models if own is not None]
-    if not known:
+    """Return the least and greatest static friction coefficient of the wheels as an assumption (see `payload_of`)."""
+    models: list[Any] = [getattr(contact, 'friction', None) for contact in machine.ground_contacts]
+    coefficients = [float(model.static) for model in models if model is not None]
+    if not coefficients:
         return ()
-    values = sorted({min(known), max(known)})
+    values = sorted({min(coefficients), max(coefficients)})
     return (Assumption('friction', values, '', f'friction.static of the machine file; no {missing}'),)
 
 
-def posture_of(machine: Machine, missing: str, given: Collection[str] = ()) -> tuple[Assumption, ...]:
-    """Return the initial positions of the joints that are not given as an assumption; `missing` would give them."""
-    positions = {name: value for name, value in initial_positions(machine).items() if name not in given}
+def posture_of(machine: Machine, missing: str, specified: Collection[str] = ()) -> tuple[Assumption, ...]:
+    """Return the initial positions of the unspecified joints as an assumption; `missing` would specify them."""
+    positions = {name: value for name, value in initial_positions(machine).items() if name not in specified}
     if not positions:
         return ()
     source = f'rad or m, initial.joint_positions of the machine file; no {missing}'
@@ -73,9 +73,12 @@ def posture_of(machine: Machine, missing: str, given: Collection[str] = ()) -> t
 
 def plain(assumptions: Iterable[Assumption]) -> list[dict[str, Any]]:
     """Return assumptions as plain data for JSON."""
-    return [own._asdict() for own in assumptions]
+    return [assumption._asdict() for assumption in assumptions]
 
 
 def lines(assumptions: Iterable[Assumption | dict[str, Any]]) -> list[str]:
     """Return a line of text for every assumption, or for its plain data."""
-    return [f'assumed: {own if isinstance(own, Assumption) else Assumption(**own)}' for own in assumptions]
+    return [
+        f'assumed: {assumption if isinstance(assumption, Assumption) else Assumption(**assumption)}'
+        for assumption in assumptions
+    ]

@@ -1,4 +1,4 @@
-"""Links and joints of a machine, as its URDF has them. Data only."""
+"""Links and joints of a URDF. Data only."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Joint:
     Attributes:
         origin: (4, 4) pose of the joint frame (= child link frame at zero position) in the parent link frame.
         axis: (3,) unit axis in the joint frame.
-        lower, upper: position limits, rad or m; infinite where there is none, as for `continuous`.
-        velocity_limit, effort_limit: rad/s or m/s, N m or N; inf where none is given, effort 0: passive.
+        lower, upper: position limits, rad or m; infinite if there is none, as for `continuous`.
+        velocity_limit, effort_limit: rad/s or m/s, N m or N; inf without a limit; effort 0: passive.
         damping: viscous, N m s/rad or N s/m.
         friction: dry (URDF `friction`), N m or N.
     """
@@ -57,5 +57,5 @@ class Joint:
 
     @property
     def movable(self) -> bool:
-        """True where the joint has a degree of freedom."""
+        """True if the joint has a degree of freedom."""
         return self.type != 'fixed'

@@ -1,4 +1,4 @@
-"""Values laid over a machine YAML by dotted key, as a sweep over its numbers needs them."""
+"""Replacement of numbers of a machine YAML by dotted key, as sweeps need it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dyn_nodes.model.yaml_source import Entry
 
 
 def changed(root: Entry, changes: Mapping[str, float]) -> Entry:
-    """Return the root mapping with other numbers; a key that the file lacks is added, and checked as one of the file.
+    """Return the root mapping with other numbers; missing keys are added and checked like keys of the file.
 
     Args:
         root: of a machine YAML.

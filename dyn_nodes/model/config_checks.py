@@ -1,4 +1,4 @@
-"""Do the YAML and the URDF of a machine fit each other?"""
+"""Checks of the machine YAML against the URDF."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def check_config(config: Config, urdf: Urdf, report: Report) -> None:
         if wheel.rolling is not None:
             check_rolling(wheel.name, wheel, joints, config, report)
     for contact in config.contacts:
-        contact.check(links, joints, config.places, report)
+        contact.check(links, joints, config.source_map, report)
     _check_names_of_contacts(config, report)
     movers: dict[str, str] = {}
     for actuator in config.actuators:
         _check_actuator(actuator, joints, movers, config, report)
     _check_moved_joints(config, movers, report)
-    check_pumps(config.pumps, config.actuators, config.places, report)
+    check_pumps(config.pumps, config.actuators, config.source_map, report)
     _check_reactions(config, joints, report)
-    check_hands(config.grasps, links, config.places, report)
+    check_hands(config.grasps, links, config.source_map, report)
     _check_terrain(config, report)
     held = (config.constraints, config.loads, config.joint_classes)
     check_constraints(*held, links, joints, config.locked, report)
@@ -70,8 +70,10 @@ def _check_base(config: Config, urdf: Urdf, report: Report) -> None:
 def _check_terrain(config: Config, report: Report) -> None:
     braked = [wheel.name for wheel in config.wheels if wheel.rolling is None]
     if config.terrain and (braked or not config.supports):
-        found = f'{braked[0]!r}, which has none' if braked else 'no wheels'
-        report.add(config.line('terrain'), 'terrain', 'wheels with `rolling`: braked ones stand on a plane', found)
+        actual = f'{braked[0]!r}, which has none' if braked else 'no wheels'
+        report.add(
+            config.line('terrain'), 'terrain', 'wheels with `rolling`, because braked wheels need a plane', actual
+        )
 
 
 def _check_names_of_contacts(config: Config, report: Report) -> None:
@@ -102,8 +104,8 @@ def _check_initial(config: Config, joints: Mapping[str, Joint], report: Report) 
         line = config.line(where)
         joint = movable.get(name)
         if joint is None:
-            found = f'{name!r}, which is fixed' if name in joints else did_you_mean(name, movable)
-            report.add(line, where, 'a movable joint of the URDF', found)
+            actual = f'{name!r}, which is fixed' if name in joints else did_you_mean(name, movable)
+            report.add(line, where, 'a movable joint of the URDF', actual)
             continue
         remark = length_remark(value) if joint.type == 'prismatic' else angle_remark(value)
         if remark and (joint.type != 'continuous' or abs(value) > MANY_TURNS):
@@ -124,8 +126,8 @@ def _check_velocities(config: Config, joints: Mapping[str, Joint], report: Repor
         joint = joints.get(name)
         if joint is None or not joint.movable:
             movable = {other.name: other for other in joints.values() if other.movable}
-            found = f'{name!r}, which is fixed' if joint is not None else did_you_mean(name, movable)
-            report.add(config.line(where), where, 'a movable joint of the URDF', found)
+            actual = f'{name!r}, which is fixed' if joint is not None else did_you_mean(name, movable)
+            report.add(config.line(where), where, 'a movable joint of the URDF', actual)
         elif name in config.locked and value != 0.0:
             report.add(config.line(where), where, 'no velocity of a locked joint', number(value))
         elif abs(value) > joint.velocity_limit:
@@ -144,8 +146,8 @@ def _check_payload(config: Config, links: Mapping[str, Link], report: Report) ->
     if payload is None:
         return
     if payload.link not in links:
-        found = did_you_mean(payload.link, links)
-        report.add(config.line('payload.link'), 'payload.link', 'a link of the URDF', found)
+        actual = did_you_mean(payload.link, links)
+        report.add(config.line('payload.link'), 'payload.link', 'a link of the URDF', actual)
     if payload.mass > payload.limit:
         expected = f'at most the limit, {number(payload.limit)} kg'
         report.add(config.line('payload.mass'), 'payload.mass', expected, f'{number(payload.mass)} kg')
@@ -168,7 +170,7 @@ def _check_actuator(
     joint = joints.get(actuator.joint)
     line = config.line(f'{where}.joint')
     if joint is None:
-        movable = [name for name, known in joints.items() if known.movable]
+        movable = [name for name, other in joints.items() if other.movable]
         report.add(line, f'{where}.joint', 'a joint of the URDF', did_you_mean(actuator.joint, movable))
         return
     if not joint.movable:
@@ -178,11 +180,11 @@ def _check_actuator(
         expected = f'one actuator on joint {joint.name} (actuators.{movers[joint.name]} is one)'
         report.add(line, f'{where}.joint', expected, 'a second one')
     movers.setdefault(joint.name, actuator.name)
-    actuator.check(joint, config.places, report)
+    actuator.check(joint, config.source_map, report)
 
 
 def _check_moved_joints(config: Config, movers: Mapping[str, str], report: Report) -> None:
-    """Report joints with an actuator whose class, or whose prescribed motion, lets nothing drive them.
+    """Report joints with an actuator whose class or prescribed motion excludes a drive.
 
     Args:
         config: of the machine; locked joints have another check.
@@ -193,10 +195,10 @@ def _check_moved_joints(config: Config, movers: Mapping[str, str], report: Repor
         if entry.joint in movers and entry.kind not in ('actuated', 'locked'):
             expected = f'class actuated of a joint that actuators.{movers[entry.joint]} moves'
             report.add(entry.line, f'joints.{entry.joint}', expected, repr(entry.kind))
-    for own in config.constraints:
-        if own.moved_joint in movers:
-            found = f'{own.moved_joint!r}, which actuators.{movers[own.moved_joint]} moves'
-            report.add(own.line, f'constraints.{own.name}.joint', 'a joint without actuator', found)
+    for constraint in config.constraints:
+        if constraint.moved_joint in movers:
+            actual = f'{constraint.moved_joint!r}, which actuators.{movers[constraint.moved_joint]} moves'
+            report.add(constraint.line, f'constraints.{constraint.name}.joint', 'a joint without actuator', actual)
 
 
 def _check_support(config: Config, urdf: Urdf, report: Report) -> None:
@@ -210,9 +212,9 @@ def _check_support(config: Config, urdf: Urdf, report: Report) -> None:
     if not wheels and (config.gravity == 0 or rolling):
         return
     if not wheels:
-        report.warn(config.line('base.attachment'), 'wheels', f'at least {least}', 'none: nothing holds the machine up')
+        report.warn(config.line('base.attachment'), 'wheels', f'at least {least}', 'none: the machine has no support')
         return
-    standing = [(own.link, own.position) for own in wheels] + [(own.link, own.position) for own in rolling]
+    standing = [(mount.link, mount.position) for mount in wheels] + [(mount.link, mount.position) for mount in rolling]
     if len(standing) < least:
         report.add(line, 'wheels', f'at least {least} for a {attachment} base', str(len(standing)))
         return
@@ -236,5 +238,5 @@ def _check_posture(config: Config, points: np.ndarray, center: np.ndarray, weigh
         report.warn(config.line(above[0]), f'{above[0]}.position', expected, 'one above it')
     carried = sum(support.stiffness * support.free_length for support in config.supports)
     if carried < weight:
-        expected = f'wheels that carry the weight, {number(weight)} N, before their struts are used up'
+        expected = f'wheels that carry the weight, {number(weight)} N, before their struts are fully compressed'
         report.warn(config.line('wheels'), 'wheels', expected, f'{number(carried)} N (stiffness times free length)')

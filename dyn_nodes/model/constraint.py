@@ -1,4 +1,4 @@
-"""What holds a machine beside its joints: constraints, loads held by several arms, classes of joints. Data only.
+"""Constraints, loads held by several arms, and classes of joints. Data only.
 
 Every key of the machine YAML is declared at its field.
 """
@@ -50,7 +50,7 @@ class End:
 
 @dataclass(frozen=True)
 class Profile:
-    """A motion that is prescribed over the time t, s: a joint's position or a height, rad or m.
+    """A prescribed motion over the time t, s: the position of a joint or a height, rad or m.
 
     `sine`: offset + amplitude sin(2 pi frequency t + phase); `polynomial`: the sum of coefficients[k] t^k;
     `points`: through `values` at `times`, smooth to the fourth derivative, at rest before and after;
@@ -71,12 +71,12 @@ class Profile:
         tuple[float, ...], collection('numbers', 'at these times, at rest before and after', needed=('points',))
     ] = ()
     height: Annotated[float, number('greatest', needed=('bump',))] = 0.0
-    start: Annotated[float, number('when it begins', 's', allowed=('bump',))] = 0.0
+    start: Annotated[float, number('start time', 's', allowed=('bump',))] = 0.0
     duration: Annotated[float, number('from its start to its end', 's', 'positive', needed=('bump',))] = 0.0
 
 
 class Parts(NamedTuple):
-    """The parts of a machine that a constraint may name.
+    """Names of a machine that a constraint may refer to.
 
     Attributes:
         links: of the URDF, loads and `world`.
@@ -92,8 +92,8 @@ class Parts(NamedTuple):
         """Report a joint that does not exist or does not move."""
         movable = {key: joint for key, joint in self.joints.items() if joint.movable and key not in self.locked}
         if name not in movable:
-            found = f'{name!r}, which is fixed' if name in self.joints else did_you_mean(name, movable)
-            report.add(line, where, 'a movable joint of the URDF', found)
+            actual = f'{name!r}, which is fixed' if name in self.joints else did_you_mean(name, movable)
+            report.add(line, where, 'a movable joint of the URDF', actual)
 
 
 class JointSum(NamedTuple):
@@ -105,7 +105,7 @@ class JointSum(NamedTuple):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConstraintRecord:
-    """A constraint of the machine YAML. Every kind is a subclass in a file of `dyn_nodes.constraints.kinds`.
+    """A constraint of the machine YAML. Each kind is a subclass in a file of `dyn_nodes.constraints.kinds`.
 
     Attributes:
         kind: `kind` in the machine YAML.
@@ -119,50 +119,50 @@ class ConstraintRecord:
 
     @property
     def ends(self) -> tuple[End, ...]:
-        """The frames in links that it holds."""
+        """The frames in links that the constraint holds."""
         return ()
 
     @property
     def held_joint(self) -> str:
-        """Joint whose position it determines; empty: none."""
+        """Joint whose position the constraint determines; empty: none."""
         return ''
 
     @property
     def moved_joint(self) -> str:
-        """Joint that it moves as a function of time; empty: none."""
+        """Joint that the constraint moves as a function of time; empty: none."""
         return ''
 
     @property
     def locked_position(self) -> float | None:
-        """Position at which it locks its joint, rad or m; None: it locks none."""
+        """Position of the locked joint, rad or m; None: no joint is locked."""
         return None
 
     @property
     def joint_sum(self) -> JointSum | None:
-        """The sum of joint positions that it keeps; None: none."""
+        """The constant sum of joint positions; None: none."""
         return None
 
     @property
     def coupled_joints(self) -> tuple[str, ...]:
-        """Joints of its sum of joint positions."""
+        """Joints of the constant sum of joint positions."""
         return () if self.joint_sum is None else tuple(joint for joint, _ in self.joint_sum.coefficients)
 
     @property
     def motion(self) -> tuple[str, Profile] | None:
-        """Key and profile of the motion that it prescribes; None: it does not move by itself."""
+        """Key and profile of the prescribed motion; None: none."""
         return None
 
     @property
     def fault(self) -> tuple[str, str, str] | None:
-        """Key, expected and found of values that exclude each other; None: there are none."""
+        """Key, expected and actual value as texts if values exclude each other; None otherwise."""
         return None
 
     def beside_locked(self, positions: Mapping[str, float], report: Report) -> 'ConstraintRecord | None':
-        """Return the constraint of the joints that move; None: locked joints leave nothing of it.
+        """Return the constraint of the joints that move; None if all its joints are locked.
 
         Args:
             positions: of the locked joints by name, rad or m.
-            report: gets a constraint that the locked joints do not meet.
+            report: receives a constraint that the locked joints violate.
         """
         return self
 
@@ -170,7 +170,7 @@ class ConstraintRecord:
         """Report links and joints that do not exist or do not fit."""
 
     def miss(self, gap: float, above: float) -> tuple[str, str]:
-        """Return what is expected and what was found at a start that the constraint does not allow.
+        """Return the expected and the actual start as texts if the constraint does not allow it.
 
         Args:
             gap: to the nearest start that the other constraints allow, m or rad.
@@ -208,10 +208,10 @@ class JointRecord(ConstraintRecord):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LoopRecord(ConstraintRecord):
-    """A constraint between two ends; its rows have them as the frames `first` and `second`.
+    """A constraint between two ends: the frames `first` and `second` of its rows.
 
     Attributes:
-        directions: of `rx ry rz x y z`, in the axes of the second end, that an equilibrium holds; empty: the search of
+        directions: of `rx ry rz x y z`, in the axes of the second end, that hold an equilibrium; empty: the search of
             equilibria rejects the constraint.
     """
 
@@ -227,16 +227,16 @@ class LoopRecord(ConstraintRecord):
 
     @property
     def along(self) -> tuple[float, float, float] | None:
-        """The z axis of its directions, in both ends; None: that of the ends."""
+        """The z axis of the directions, in both ends; None: the z axis of the ends."""
         return None
 
     @property
     def rod(self) -> float:
-        """Distance of the ends that it keeps, m; 0: none."""
+        """Constant distance of the ends, m; 0: none."""
         return 0.0
 
     def check(self, parts: Parts, report: Report) -> None:
-        """Report links that do not exist, and an end on the other one's link."""
+        """Report links that do not exist, and two ends on one link."""
         where = f'constraints.{self.name}'
         for key, end in (('first', self.first), ('second', self.second)):
             _check_link(end, self.line, f'{where}.{key}.link', parts, report)
@@ -244,13 +244,13 @@ class LoopRecord(ConstraintRecord):
             report.add(self.line, where, 'two different links', f'{self.first.link!r} twice')
 
     def miss(self, gap: float, above: float) -> tuple[str, str]:
-        """Return how far the ends stay apart."""
+        """Return the remaining distance of the ends, as texts."""
         return 'a loop that closes', f'ends that stay {gap:.4g} m (or rad) apart'
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class AxisLoopRecord(LoopRecord):
-    """A constraint between two ends along an axis that both have."""
+    """A constraint between two ends along a common axis."""
 
     axis: Annotated[
         tuple[float, float, float],
@@ -264,7 +264,7 @@ class AxisLoopRecord(LoopRecord):
 
     @property
     def fault(self) -> tuple[str, str, str] | None:
-        """An axis without a direction."""
+        """Texts for an axis without a direction."""
         return None if any(self.axis) else NO_DIRECTION
 
 
@@ -286,7 +286,7 @@ class RollingRecord(ConstraintRecord):
     friction: Annotated[
         float | None,
         number(
-            'static coefficient of the wheel on the ground, by which measures and controllers judge; absent: unknown',
+            'static coefficient of the wheel on the ground, for measures and controllers; absent: unknown',
             '',
             'positive',
         ),
@@ -304,7 +304,7 @@ class RollingRecord(ConstraintRecord):
 
     @property
     def fault(self) -> tuple[str, str, str] | None:
-        """Friction of a frictionless wheel, or an axle without a direction."""
+        """Texts for friction of a frictionless wheel, or an axle without a direction."""
         if self.friction is not None and self.frictionless:
             return 'friction', 'no friction of a wheel that is frictionless', f'{self.friction:g}'
         return None if any(self.axis) else NO_DIRECTION
@@ -317,7 +317,7 @@ class RollingRecord(ConstraintRecord):
             report.add(self.line, where, 'a link that moves', 'world')
 
     def miss(self, gap: float, above: float) -> tuple[str, str]:
-        """Return how far the wheel is above or below the ground."""
+        """Return the height of the wheel above or below the ground, as texts."""
         side = 'above' if above > 0 else 'below'
         return 'a wheel on the ground', f'one {abs(above):.4g} m {side} it; nearest the others allow: {gap:.4g} m'
 
@@ -346,7 +346,7 @@ class Inertia(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """A rigid body that belongs to no joint. Inertia and rotation are (3, 3), in axes of the load.
+    """A rigid body without a joint. Inertia and rotation are (3, 3), in axes of the load.
 
     Attributes:
         line: in the YAML.
@@ -357,7 +357,7 @@ class Load:
     com: Annotated[Array, vector('centre of mass in the axes of the load', 'm', ORIGIN, read=frozen_vector)]
     inertia: Annotated[Array, table('about the centre of mass', Inertia, read=lambda inertia: inertia.matrix)]
     position: Annotated[
-        Array, vector('at the start; rough where constraints hold the load', 'm', ORIGIN, read=frozen_vector)
+        Array, vector('at the start; approximate if constraints hold the load', 'm', ORIGIN, read=frozen_vector)
     ]
     rotation: Annotated[Array, vector('roll, pitch, yaw at the start', 'rad', ORIGIN, read=rotation_of)]
     motion: Annotated[LoadMotion, choice('`free` in space, or `planar`: x, z and pitch', get_args(LoadMotion))] = 'free'
@@ -366,10 +366,10 @@ class Load:
 
 @dataclass(frozen=True)
 class JointClass:
-    """What moves a joint.
+    """Class of a joint.
 
     Attributes:
-        kind: `actuated`; `free`: nothing; `flexible`: spring and damper; `locked`: held by a row, its effort is a
+        kind: `actuated`; `free`: not driven; `flexible`: spring and damper; `locked`: held by a row, its effort is a
             multiplier; `pseudo`: the same, for the internal force along a joint that the machine does not have.
         line: in the YAML.
     """
@@ -377,7 +377,7 @@ class JointClass:
     joint: str
     kind: Annotated[
         JointKind,
-        choice('what moves the joint; joints not named are actuated', get_args(JointKind), name='class'),
+        choice('drive of the joint; joints not named are actuated', get_args(JointKind), name='class'),
     ]
     stiffness: Annotated[float, number('class flexible', 'N m/rad or N/m', 'non-negative')] = 0.0
     damping: Annotated[float, number('class flexible', 'N m s/rad or N s/m', 'non-negative')] = 0.0
@@ -386,5 +386,5 @@ class JointClass:
 
     @property
     def held(self) -> bool:
-        """True where a row of constraints holds the joint."""
+        """True if a row of constraints holds the joint."""
         return self.kind in ('locked', 'pseudo')

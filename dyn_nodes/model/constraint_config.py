@@ -1,4 +1,4 @@
-"""Machine YAML -> constraints, loads and classes of joints; and do they fit the URDF and each other?"""
+"""Readers of constraints, loads and joint classes of the machine YAML, and their checks against URDF and each other."""
 
 from __future__ import annotations
 
@@ -18,50 +18,50 @@ from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import Entry
 
 
-def read_constraint(reader: SchemaReader, name: str, own: Entry) -> ConstraintRecord | None:
-    """Return a sound constraint; None where it has faults, which are reported."""
-    values = reader.table(own, constraint_keys())
+def read_constraint(reader: SchemaReader, name: str, entry: Entry) -> ConstraintRecord | None:
+    """Return a valid constraint; report faults and return None otherwise."""
+    values = reader.table(entry, constraint_keys())
     kind = values.get('kind')
-    if kind is None or not _fits_kind(constraint_keys(), kind, own, reader.report):
+    if kind is None or not _fits_kind(constraint_keys(), kind, entry, reader.report):
         return None
     record = constraint_kinds()[kind]
     keys = keys_of(record)  # type: ignore[arg-type]
-    absent = {key.name: key.default for key in keys if not _is_present(key.name, own)}
-    result: ConstraintRecord | None = build(record, {**values, **absent}, name=name, line=own.line)
+    absent = {key.name: key.default for key in keys if not _is_present(key.name, entry)}
+    result: ConstraintRecord | None = build(record, {**values, **absent}, name=name, line=entry.line)
     if result is None:
         return None
     profiles = {key.name: getattr(result, key.field) for key in keys if key.record is Profile}
-    if not all(_sound_profile(own.mapping.get(key), profile, reader.report) for key, profile in profiles.items()):
+    if not all(_sound_profile(entry.mapping.get(key), profile, reader.report) for key, profile in profiles.items()):
         return None
     if result.fault is not None:
-        key, expected, found = result.fault
-        reader.report.add(own.mapping[key].line, f'{own.path}.{key}', expected, found)
+        key, expected, actual = result.fault
+        reader.report.add(entry.mapping[key].line, f'{entry.path}.{key}', expected, actual)
         return None
     return result
 
 
-def _is_present(key: str, own: Entry) -> bool:
-    return key in own.mapping and own.mapping[key].kind != 'null'
+def _is_present(key: str, entry: Entry) -> bool:
+    return key in entry.mapping and entry.mapping[key].kind != 'null'
 
 
-def _fits_kind(keys: Sequence[Key], kind: str, own: Entry, report: Report) -> bool:
-    """Report keys that this kind of a mapping needs, and those that it may not have."""
+def _fits_kind(keys: Sequence[Key], kind: str, entry: Entry, report: Report) -> bool:
+    """Report missing and forbidden keys of a kind; return True if there are none."""
     limited, sound = [key for key in keys if key.needed or key.allowed], True
     fitting = {'kind', *(key.name for key in limited if kind in (*key.needed, *key.allowed))}
     for key in limited:
-        if kind in key.needed and not _is_present(key.name, own):
-            report.add(own.line, f'{own.path}.{key.name}', f'a value, which kind {kind} needs', 'nothing')
+        if kind in key.needed and not _is_present(key.name, entry):
+            report.add(entry.line, f'{entry.path}.{key.name}', f'a value, which kind {kind} needs', 'nothing')
             sound = False
     for key in limited:
-        if key.name in own.mapping and key.name not in fitting:
-            child = own.mapping[key.name]
+        if key.name in entry.mapping and key.name not in fitting:
+            child = entry.mapping[key.name]
             report.add(child.line, child.path, f'keys of kind {kind}: {", ".join(sorted(fitting))}', repr(key.name))
             sound = False
     return sound
 
 
 def _sound_profile(entry: Entry | None, profile: Profile | None, report: Report) -> bool:
-    """Report what makes no motion of a profile; True where there is none."""
+    """Report invalid values of a profile; return True if there are none."""
     if entry is None or profile is None:
         return True
     if not _fits_kind(keys_of(Profile), profile.kind, entry, report):
@@ -74,40 +74,40 @@ def _sound_profile(entry: Entry | None, profile: Profile | None, report: Report)
     if not times or not heights:
         return False
     if len(times) < 2 or any(after <= before for before, after in pairwise(times)):
-        found = ', '.join(number(time) for time in times)
-        report.add(entry.mapping['times'].line, f'{entry.path}.times', 'at least two times that rise', found)
+        actual = ', '.join(number(time) for time in times)
+        report.add(entry.mapping['times'].line, f'{entry.path}.times', 'at least two rising times', actual)
         return False
     if len(heights) != len(times):
-        found = f'{len(heights)} values for {len(times)} times'
-        report.add(entry.mapping['values'].line, f'{entry.path}.values', 'a value for every time', found)
+        actual = f'{len(heights)} values for {len(times)} times'
+        report.add(entry.mapping['values'].line, f'{entry.path}.values', 'a value for every time', actual)
         return False
     return True
 
 
-def read_load(reader: SchemaReader, name: str, own: Entry) -> Load | None:
-    """Return a sound load; None where it has faults, which are reported."""
-    result = build(Load, reader.table(own, keys_of(Load)), name=name, line=own.line)
+def read_load(reader: SchemaReader, name: str, entry: Entry) -> Load | None:
+    """Return a valid load; report faults and return None otherwise."""
+    result = build(Load, reader.table(entry, keys_of(Load)), name=name, line=entry.line)
     if result is None:
         return None
     moments = np.linalg.eigvalsh(result.inertia)
     if moments[0] > 0 and moments[2] <= (moments[0] + moments[1]) * (1 + 1e-9):
         return result
-    found = f'principal moments {", ".join(f"{moment:.4g}" for moment in moments)} kg m2'
+    actual = f'principal moments {", ".join(f"{moment:.4g}" for moment in moments)} kg m2'
     expected = 'an inertia of a body: all moments above zero, none above the sum of the others'
-    reader.report.add(own.mapping['inertia'].line, f'{own.path}.inertia', expected, found)
+    reader.report.add(entry.mapping['inertia'].line, f'{entry.path}.inertia', expected, actual)
     return None
 
 
-def read_joint_class(reader: SchemaReader, name: str, own: Entry) -> JointClass | None:
-    """Return a sound entry of `joints`; None where it has faults, which are reported."""
-    result = build(JointClass, reader.table(own, keys_of(JointClass)), joint=name, line=own.line)
+def read_joint_class(reader: SchemaReader, name: str, entry: Entry) -> JointClass | None:
+    """Return a valid entry of `joints`; report faults and return None otherwise."""
+    result = build(JointClass, reader.table(entry, keys_of(JointClass)), joint=name, line=entry.line)
     if result is None:
         return None
     spring = result.stiffness > 0 or result.damping > 0
     if spring == (result.kind == 'flexible'):
         return result
-    found = 'neither' if not spring else f'class {result.kind} with a spring or damper'
-    reader.report.add(own.line, own.path, 'stiffness or damping with class flexible, and with no other', found)
+    actual = 'neither' if not spring else f'class {result.kind} with a spring or damper'
+    reader.report.add(entry.line, entry.path, 'stiffness or damping with class flexible, and with no other', actual)
     return None
 
 
@@ -120,7 +120,7 @@ def check_constraints(
     locked: tuple[str, ...],
     report: Report,
 ) -> None:
-    """Check names and contradictions; whether loops close is a matter of `dyn_nodes.simulation.constrained_machine`."""
+    """Check names and contradictions; `dyn_nodes.simulation.constrained_machine` checks whether loops close."""
     parts = Parts((*links, *(load.name for load in loads), WORLD), joints, locked)
     for load in loads:
         if load.name in links or load.name in joints or load.name == WORLD:
@@ -136,7 +136,7 @@ def check_constraints(
 
 
 def _check_locks(constraints: tuple[ConstraintRecord, ...], classes: tuple[JointClass, ...], report: Report) -> None:
-    """Two locks or prescribed motions of one joint, or one of a joint of class locked or pseudo, are refused."""
+    """Report several locks or prescribed motions of one joint; the classes locked and pseudo are locks, too."""
     held: dict[str, str] = {}
     for entry in classes:
         if entry.held:
@@ -149,6 +149,6 @@ def _check_locks(constraints: tuple[ConstraintRecord, ...], classes: tuple[Joint
             continue
         where, at = f'constraints.{constraint.name}', '' if position is None else number(position)
         if joint in held:
-            found, expected = ('a motion', 'one motion') if moved else (at, 'one lock')
-            report.add(constraint.line, where, f'{expected} of joint {joint}', f'{found}, while {held[joint]}')
+            actual, expected = ('a motion', 'one motion') if moved else (at, 'one lock')
+            report.add(constraint.line, where, f'{expected} of joint {joint}', f'{actual}, while {held[joint]}')
         held[joint] = f'{where} {"moves it" if moved else f"holds it at {at}"}'

@@ -1,6 +1,6 @@
-"""Kinds of constraints in a machine YAML, by `kind`: every file of `dyn_nodes.constraints.kinds` is one.
+"""Kinds of constraints in a machine YAML, by `kind`: each file of `dyn_nodes.constraints.kinds` contains one kind.
 
-They are imported with the first machine that has constraints: their rows need CasADi, which other machines do not load.
+The first machine with constraints imports them, because their rows need CasADi.
 """
 
 from __future__ import annotations
@@ -24,6 +24,6 @@ def constraint_kinds() -> Mapping[str, type[ConstraintRecord]]:
 
 @cache
 def constraint_keys() -> tuple[Key, ...]:
-    """Return the keys of a constraint; those that not all kinds have name theirs."""
+    """Return the keys of a constraint; keys of some kinds name these kinds."""
     kinds = constraint_kinds()
-    return (choice('what is held; see below', tuple(kinds), REQUIRED, 'kind'), *keys_of_kinds(kinds))
+    return (choice('kind of the constraint; see below', tuple(kinds), REQUIRED, 'kind'), *keys_of_kinds(kinds))

@@ -1,4 +1,4 @@
-"""Records of contacts beside wheels: one file a kind, with its keys and checks. `contacts` lists the kinds."""
+"""Base class of contact records other than wheels, each with keys and checks. `contacts` has one file per kind."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,22 +6,22 @@ from typing import Annotated, ClassVar, NamedTuple
 
 from dyn_nodes.model.bodies import Array, Joint, Link
 from dyn_nodes.model.magnitudes.relation import Relation
-from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.schema import text
+from dyn_nodes.model.source_map import SourceMap
 
 
 class Support(NamedTuple):
-    """A spring on which a machine stands: a wheel, a foot, or one of the ground points of a contact.
+    """A spring that supports a machine: a wheel, a foot, or a ground point of a contact.
 
     Attributes:
-        name: that of the wheel, or `<contact>/<point>`.
+        name: name of the wheel, or `<contact>/<point>`.
         contact: name of the wheel or contact.
         key: of the contact in the machine YAML.
-        link: that it is attached to.
+        link: to which the spring is attached.
         position: (3,) of the attachment in the frame of the link, m.
         stiffness: N/m.  damping: N s/m.  free_length: m.
-        corner: it may be a corner of the support polygon.
+        corner: whether the point can be a corner of the support polygon.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Support(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ContactRecord:
-    """A contact with one or more ground points, as the machine YAML has it.
+    """A contact with one or more ground points in the machine YAML.
 
     Attributes:
         kind: `type` in the machine YAML.
@@ -50,15 +50,17 @@ class ContactRecord:
 
     @property
     def supports(self) -> tuple[Support, ...]:
-        """The springs on which it stands."""
+        """The springs of the contact."""
         raise NotImplementedError
 
     def relations(self, extent: float) -> Iterator[Relation]:
-        """Yield the relations of the numbers of its kind to each other and to the size of the machine, m."""
+        """Yield the relations of the contact's numbers to each other and to the size of the machine, m."""
         yield from ()
 
-    def check(self, links: Mapping[str, Link], joints: Mapping[str, Joint], places: Places, report: Report) -> None:
-        """Report a link that does not exist, and what a kind adds to this."""
+    def check(
+        self, links: Mapping[str, Link], joints: Mapping[str, Joint], source_map: SourceMap, report: Report
+    ) -> None:
+        """Report a link that does not exist; kinds add checks."""
         if self.link not in links:
             where = f'contacts.{self.name}.link'
-            report.add(places.line(where), where, 'a link of the URDF', did_you_mean(self.link, links))
+            report.add(source_map.line(where), where, 'a link of the URDF', did_you_mean(self.link, links))

@@ -1,4 +1,4 @@
-"""Kinds that are found by the files of a package: a file there is a kind, and no list names it."""
+"""Discovery of kinds by the files of a package: each file contains one kind; there is no list."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ Kind = TypeVar('Kind')
 
 
 def kinds_of(package: ModuleType, base: type[Kind]) -> dict[str, type[Kind]]:
-    """Return the classes of a package that extend `base` and have a `kind`, by that name, in the order of their files.
+    """Return the classes of a package that extend `base` and have a `kind`, by kind, in the order of their files.
 
     Raises:
         ValueError: two classes of one kind.
     """
-    found: dict[str, type[Kind]] = {}
+    kinds: dict[str, type[Kind]] = {}
     for module in sorted(iter_modules(package.__path__), key=lambda module: module.name):
-        own = import_module(f'{package.__name__}.{module.name}')
-        for value in vars(own).values():
-            if not isinstance(value, type) or not issubclass(value, base) or value.__module__ != own.__name__:
+        imported = import_module(f'{package.__name__}.{module.name}')
+        for value in vars(imported).values():
+            if not isinstance(value, type) or not issubclass(value, base) or value.__module__ != imported.__name__:
                 continue
             kind = vars(value).get('kind')
             if kind is None:
                 continue
-            if kind in found:
+            if kind in kinds:
                 raise ValueError(f'{package.__name__}: two classes of kind {kind!r}')
-            found[kind] = value
-    return found
+            kinds[kind] = value
+    return kinds
 
 
 def records_of(package: ModuleType, acting: str, base: type[Kind]) -> dict[str, type[Kind]]:
-    """Return the records of a package, and those that stand beside their elements in the files of another one.
+    """Return the records of a package, and the records in the files of their elements in another package.
 
-    The other package needs CasADi. It is imported only where it has a file that the first one does not have.
+    The other package needs CasADi. It is imported only if it has a file that the first one does not have.
 
     Args:
         package: of records.

@@ -1,4 +1,4 @@
-"""Electric motors as their controllers see them."""
+"""Base class of the records of electric motors."""
 
 from dyn_nodes.model.actuator import ActuatorRecord
 
@@ -6,7 +6,7 @@ from dyn_nodes.model.actuator import ActuatorRecord
 class ElectricRecord(ActuatorRecord):
     """An electric motor: L di/dt = V - R i - g w, effort = g i - B w, with the rate w of the joint.
 
-    A subclass declares its keys, `effort_per_current` and `viscous`; with them the motor is simulated and controlled.
+    A subclass declares its keys, `effort_per_current` and `viscous`, which simulation and control use.
 
     Attributes:
         resistance: R, ohm.  inductance: L, H.

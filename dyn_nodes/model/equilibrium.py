@@ -1,4 +1,4 @@
-"""Where a machine stands at rest on its wheels: exact geometry, unilateral springs, plain numpy."""
+"""Pose and wheel loads of a machine at rest on unilateral springs, with exact geometry, in NumPy."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from dyn_nodes.model.posture import (
     rotation_about,
 )
 
-LEAST_GRAVITY = 1e-6  # m/s2; without weight nothing stands
+LEAST_GRAVITY = 1e-6  # m/s2; below it, no machine rests on the ground
 INCLINED = 0.2
-"""Roll and pitch from which a search for rest starts where the level posture leads to none, rad."""
+"""Roll and pitch, rad, at which a search for rest starts if the level posture leads to no rest."""
 X, Y, Z = np.eye(3)
 
 
 class NoEquilibriumError(UserError, ValueError):
-    """The machine cannot stand still in the wanted posture."""
+    """The machine cannot rest in the requested posture."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +71,13 @@ def standing_guesses(
 ) -> Iterator[Posture]:
     """Yield postures from which a search for rest starts, the initial one first.
 
-    Level; then with the joints that give way at zero and at their limits; then inclined. The springs that touch carry
-    the load; others have no part in it.
+    Level; then with the yielding joints at zero and at their limits; then inclined. The springs in contact carry the
+    load.
 
     Args:
         machine: with wheels or other contacts.
         positions: of the joints by name, rad or m.
-        yielding: names of joints that give way.
+        yielding: names of the yielding joints.
         load: of the machine along the normal of the ground, N.
         scale: factor of the stiffness of the springs.
     """
@@ -85,18 +85,20 @@ def standing_guesses(
     for roll, pitch, joints in _inclinations(machine, positions, yielding):
         upwards = (rotation_about(Y, pitch) @ rotation_about(X, roll))[2]
         poses = link_poses(machine.links, machine.joints, {**positions, **joints})
-        places = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
-        touching = np.array([own.free_length for own in machine.supports]) - np.array(places) @ upwards
+        attachments = [
+            poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in machine.supports
+        ]
+        touching = np.array([support.free_length for support in machine.supports]) - np.array(attachments) @ upwards
         yield Posture(_height_under(load, stiffness, touching), roll, pitch, joints)
 
 
 def _inclinations(
     machine: Machine, positions: Mapping[str, float], yielding: Sequence[str]
 ) -> Iterator[tuple[float, float, dict[str, float]]]:
-    """Yield roll, pitch and positions of the joints that give way."""
+    """Yield roll, pitch and positions of the yielding joints."""
     yield 0.0, 0.0, {}
     limits = {name: (machine.joint(name).lower, machine.joint(name).upper) for name in yielding}
-    bounded = {name: own for name, own in limits.items() if np.isfinite(own).all()}
+    bounded = {name: bounds for name, bounds in limits.items() if np.isfinite(bounds).all()}
     for joints in (
         dict.fromkeys(bounded, 0.0),
         {name: lower for name, (lower, _) in bounded.items()},
@@ -115,7 +117,7 @@ def _height_under(load: float, stiffness: Array, touching: Array) -> float:
     Args:
         load: N.
         stiffness: (n,) N/m.
-        touching: (n,) height at which each begins to carry, m.
+        touching: (n,) height at which each spring makes contact, m.
     """
     order = np.argsort(-touching)
     sums = np.cumsum(stiffness[order])
@@ -125,12 +127,14 @@ def _height_under(load: float, stiffness: Array, touching: Array) -> float:
 
 
 def stance_at(machine: Machine, positions: Mapping[str, float], height: float, roll: float, pitch: float) -> Stance:
-    """Return how a machine stands on a plane in a posture; arguments as for `stands`."""
+    """Return the stance of a machine on a plane in a posture; arguments as for `stands`."""
     poses = link_poses(machine.links, machine.joints, positions)
     rotation, lift = rotation_about(Y, pitch) @ rotation_about(X, roll), np.array([0.0, 0.0, height])
-    attachments = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
+    attachments = [
+        poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in machine.supports
+    ]
     points = np.array(attachments) @ rotation.T + lift
-    stiffness, free_length = np.array([(own.stiffness, own.free_length) for own in machine.supports]).T
+    stiffness, free_length = np.array([(support.stiffness, support.free_length) for support in machine.supports]).T
     center = rotation @ center_of_mass(machine.links, poses, machine.payload)[1] + lift
     gravity = gravity_in_ground(machine)
     loads = stiffness * np.maximum(0.0, free_length - points[:, 2])
@@ -144,15 +148,21 @@ def carrying(
     """Return the supports that carry load on a plane; arguments as for `stands`."""
     upwards = (rotation_about(Y, pitch) @ rotation_about(X, roll))[2]
     poses = link_poses(machine.links, machine.joints, positions)
-    places = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in machine.supports]
-    return [own for own, place in zip(machine.supports, places) if height + float(upwards @ place) < own.free_length]
+    attachments = [
+        poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in machine.supports
+    ]
+    return [
+        support
+        for support, attachment in zip(machine.supports, attachments)
+        if height + float(upwards @ attachment) < support.free_length
+    ]
 
 
 def stands(machine: Machine, positions: Mapping[str, float], height: float, roll: float, pitch: float) -> bool:
-    """Return whether enough supports carry for a machine to stand: three, two of a planar one, or all of fewer.
+    """Return whether enough supports carry load: three (planar machine: two), or all if there are fewer.
 
-    A machine that balances on one axle, steeply inclined, is at rest, too. What rises from the ground is not known
-    here: there every rest counts.
+    This excludes a machine that balances on one axle, steeply inclined. Rises of the terrain are not considered; with
+    terrain the result is always True.
 
     Args:
         machine: with wheels or other contacts.

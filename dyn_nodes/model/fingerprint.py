@@ -1,4 +1,4 @@
-"""A machine as a string: equal strings mean equal machine code. And the package itself as one."""
+"""Hashes of a machine (equal hashes mean equal machine code) and of the package."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TEXT_ONLY = {'urdf', 'sources', 'assumed', 'reactions', 'locked'}
 
 @cache
 def code_fingerprint() -> str:
-    """Return a hash of all Python files of this package: results that are kept are those of one version of it."""
+    """Return a hash of all Python files of this package, so that stored results belong to one version."""
     root, state = Path(__file__).resolve().parents[1], hashlib.sha256()
     for path in sorted(root.rglob('*.py')):
         state.update(f'{path.relative_to(root)}\0'.encode() + path.read_bytes())
@@ -27,7 +27,7 @@ def code_fingerprint() -> str:
 
 
 def machine_fingerprint(machine: Machine) -> str:
-    """Return a hash of everything in a machine that its dynamics depend on."""
+    """Return a hash of all data of a machine on which its dynamics depend."""
     content = {
         field.name: _plain(getattr(machine, field.name))
         for field in dataclasses.fields(machine)

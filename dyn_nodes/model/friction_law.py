@@ -1,4 +1,4 @@
-"""Records of friction laws: one file a law, with its keys, its expressions and its checks. `friction` lists them."""
+"""Base class of friction laws, each with keys, expressions and checks. `friction` has one file per law."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ class Friction(NamedTuple):
     Attributes:
         force: on the body, N.
         deflection_rate: of the mean bristle, or of the wheel against its foot, m/s.
-        stick: flag after this instant, 1 where the foot sticks, 0 where it slips; 1 of a law without flags.
+        stick: flag after this instant, 1: the foot sticks, 0: it slips; 1 for a law without flags.
     """
 
     force: Scalar
@@ -26,12 +26,12 @@ class Friction(NamedTuple):
 
 @dataclass(frozen=True)
 class FrictionLaw:
-    """Friction of a wheel or foot on the ground, one deflection a direction.
+    """Friction of a wheel or foot on the ground, with one deflection per direction.
 
     Attributes:
         kind: `model` in the machine YAML.
-        deflection: first part of the name of its states.
-        sticks: it has a stick flag for each direction, which stays within a step and is replaced between steps.
+        deflection: prefix of the names of the states.
+        sticks: whether each direction has a stick flag, constant within a step and updated between steps.
     """
 
     kind: ClassVar[str]
@@ -42,7 +42,7 @@ class FrictionLaw:
     kinetic: Annotated[float, number('friction coefficient while sliding fast, mu_c <= mu_s', '', 'positive')] = 0.5
 
     def on_wheel(self, stiffness: float, damping: float) -> 'FrictionLaw':
-        """Return the law with the stiffness, N/m, and damping, N s/m, of its wheel for numbers that are absent."""
+        """Return the law with the stiffness, N/m, and damping, N s/m, of the wheel for absent ones."""
         return self
 
     def friction(self, slip_speed: Scalar, deflection: Scalar, stick: Scalar, normal: Scalar) -> Friction:
@@ -57,12 +57,12 @@ class FrictionLaw:
         raise NotImplementedError
 
     def relations(self, key: str, free_length: Quantity, load: float, gravity: float) -> Iterator[Relation]:
-        """Yield the relations of the numbers of the law to each other and to its wheel.
+        """Yield the relations of the numbers of the law to each other and to the wheel.
 
         Args:
             key: dotted key of the law.
             free_length: of the wheel, m.
-            load: normal force at rest, N; 0 where the wheel carries none.
+            load: normal force at rest, N; 0 without load.
             gravity: m/s2.
         """
         yield from ()

@@ -1,4 +1,4 @@
-"""Valves, pumps and oil. Data only, and their checks."""
+"""Records of valves, pumps and oil, and their checks."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,21 +8,21 @@ from dyn_nodes.model.actuator import ActuatorRecord, Drive
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.limits import LEAST_BULK_MODULUS, unit_remark
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
-from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.problems import number as shown
 from dyn_nodes.model.schema import collection, number
+from dyn_nodes.model.source_map import SourceMap
 
 
 def modulus_remark(value: float, unit: str) -> str | None:
-    """Return what a bulk modulus looks like where it can't be in Pa, else None."""
+    """Return a remark on a bulk modulus that cannot be in Pa, else None."""
     if value < LEAST_BULK_MODULUS:
         return f'{value:.6g} Pa, which looks like MPa or bar (oil has about 1e9 Pa)'
     return unit_remark(value, unit)
 
 
 def no_remark(value: float, unit: str) -> None:
-    """A number that may have any size."""
+    """Accept a number of any size."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,7 @@ class Valve:
     gain: Annotated[float, number('spool displacement per volt', 'm/V', 'positive')]
     voltage_limit: Annotated[float, number('greater commands are clipped', 'V', 'positive')]
     spool_limit: Annotated[float, number('mechanical stop of the spool', 'm', 'positive')]
-    dead_time: Annotated[
-        float, number('from a voltage to the moment the spool begins to follow it', 's', 'non-negative')
-    ] = 0.0
+    dead_time: Annotated[float, number('delay from a voltage to the motion of the spool', 's', 'non-negative')] = 0.0
 
 
 @dataclass(frozen=True)
@@ -68,21 +66,21 @@ class Supply:
 class SharedPump:
     """One pump for several functions: the open centre of each valve feeds the next valve, the last one's goes to tank.
 
-    A function that works takes oil from those behind it, which therefore have to wait; all outlets go to tank. The
-    members' own `supply.flow` and `supply.relief_pressure` play no part.
+    A working function takes oil from the functions behind it, which slow down; all outlets go to tank.
+    `supply.flow` and `supply.relief_pressure` of the actuators are not used.
     """
 
     name: str
     actuators: Annotated[tuple[str, ...], collection('names', 'that it feeds, the one nearest to the pump first')]
-    flow: Annotated[float, number("constant flow; takes the place of the members' own", 'm3/s', 'positive')]
-    relief_pressure: Annotated[float, number("takes the place of the members' own", 'Pa', 'positive')]
+    flow: Annotated[float, number('constant flow; replaces `supply.flow` of the actuators', 'm3/s', 'positive')]
+    relief_pressure: Annotated[float, number('replaces `supply.relief_pressure` of the actuators', 'Pa', 'positive')]
 
 
 class HydraulicRecord(ActuatorRecord):
-    """An actuator between two lines behind a valve. A subclass declares its keys, with them those named here.
+    """An actuator between two lines behind a valve. A subclass declares its keys, including the fields below.
 
     Attributes:
-        lines: names of the pressures of its two lines.
+        lines: names of the pressures of the two lines.
         leakage: from line to line, m3/(s Pa).
         viscous: friction at the joint or the piston, N m s/rad or N s/m.
         idle_pressure: of the lines without load, Pa.
@@ -98,7 +96,7 @@ class HydraulicRecord(ActuatorRecord):
 
     @property
     def areas(self) -> tuple[float, float]:
-        """Oil that each line takes up per travel of the piston, m2, or per angle of the joint, m3/rad."""
+        """Oil volume of each line per travel of the piston, m2, or per angle of the joint, m3/rad."""
         raise NotImplementedError
 
     @property
@@ -108,7 +106,7 @@ class HydraulicRecord(ActuatorRecord):
 
     @property
     def source_limit(self) -> float:
-        """Relief pressure of a pump that feeds no other, Pa."""
+        """Relief pressure of the pump if it is not shared, Pa."""
         return self.supply.relief_pressure
 
     def relations(self, drive: Drive) -> Iterator[Relation]:
@@ -118,31 +116,31 @@ class HydraulicRecord(ActuatorRecord):
         yield from self._valve_relations(flow, relief)
 
     def source(self, drive: Drive) -> tuple[Quantity, Quantity]:
-        """Return flow, m3/s, and relief pressure, Pa, of the pump that feeds it."""
-        own = f'actuators.{self.name}.supply'
-        flow = drive.flow or Quantity(f'{own}.flow', self.supply.flow, 'm3/s')
-        return flow, drive.relief or Quantity(f'{own}.relief_pressure', self.supply.relief_pressure, 'Pa')
+        """Return flow, m3/s, and relief pressure, Pa, of the pump that feeds the actuator."""
+        where = f'actuators.{self.name}.supply'
+        flow = drive.flow or Quantity(f'{where}.flow', self.supply.flow, 'm3/s')
+        return flow, drive.relief or Quantity(f'{where}.relief_pressure', self.supply.relief_pressure, 'Pa')
 
     def _supply_relations(self, flow: Quantity, relief: Quantity) -> Iterator[Relation]:
-        supply, own = self.supply, f'actuators.{self.name}.supply'
+        supply, where = self.supply, f'actuators.{self.name}.supply'
 
         def pressure(key: str) -> Quantity:
-            return Quantity(f'{own}.{key}', getattr(supply, key), 'Pa')
+            return Quantity(f'{where}.{key}', getattr(supply, key), 'Pa')
 
-        coefficient = Quantity(f'{own}.orifice_coefficient', supply.orifice_coefficient, 'm^(3/2)/kg^(1/2)')
+        coefficient = Quantity(f'{where}.orifice_coefficient', supply.orifice_coefficient, 'm^(3/2)/kg^(1/2)')
         line, tank = pressure('line_relief_pressure'), pressure('tank_pressure')
         yield from relation('a relief pressure', 'Pa', 2e6, 1e8, (relief, 1.0))
         yield from relation('a relief pressure of the lines', 'Pa', 2e6, 1e8, (line, 1.0))
-        yield from relation('a line relief over that of the pump', '', 0.3, 3.0, (line, 1.0), (relief, -1.0))
+        yield from relation('a line relief over the relief of the pump', '', 0.3, 3.0, (line, 1.0), (relief, -1.0))
         yield from relation('a tank pressure', 'Pa', 1e3, 3e6, (tank, 1.0))
         yield from relation('a tank pressure over the relief', '', 1e-4, 0.3, (tank, 1.0), (relief, -1.0))
         yield from relation('a bulk modulus', 'Pa', 1e8, 3e9, (pressure('bulk_modulus'), 1.0))
         yield from relation('a coefficient of an orifice', 'm^(3/2)/kg^(1/2)', 0.01, 0.08, (coefficient, 1.0))
         yield from relation('a smoothing over the relief', '', 1e-7, 0.02, (pressure('smoothing'), 1.0), (relief, -1.0))
         for key in ('line_relief_area', 'makeup_area'):
-            area = Quantity(f'{own}.{key}', getattr(supply, key), 'm2')
+            area = Quantity(f'{where}.{key}', getattr(supply, key), 'm2')
             yield from relation(
-                'a flow at the relief pressure over that of the pump',
+                'a flow at the relief pressure over the flow of the pump',
                 '',
                 0.05,
                 300.0,
@@ -166,10 +164,10 @@ class HydraulicRecord(ActuatorRecord):
             yield from relation('a pressure over the relief of the lines', '', 1e-3, 2.0, (idle, 1.0), (line, -1.0))
 
     def _valve_relations(self, flow: Quantity, relief: Quantity) -> Iterator[Relation]:
-        valve, own = self.valve, f'actuators.{self.name}.valve'
+        valve, where = self.valve, f'actuators.{self.name}.valve'
 
         def value(key: str, unit: str = 'm') -> Quantity:
-            return Quantity(f'{own}.{key}', getattr(valve, key), unit)
+            return Quantity(f'{where}.{key}', getattr(valve, key), unit)
 
         coefficient = Quantity(
             f'actuators.{self.name}.supply.orifice_coefficient', self.supply.orifice_coefficient, 'm^(3/2)/kg^(1/2)'
@@ -217,30 +215,30 @@ class HydraulicRecord(ActuatorRecord):
         yield from relation('a time constant of the spool', 's', 2e-4, 3.0, (value('time_constant', 's'), 1.0))
         yield from relation('a dead time', 's', 1e-5, 3.0, (value('dead_time', 's'), 1.0))
 
-    def check(self, joint: Joint, places: Places, report: Report) -> None:
-        """Report a spool that opens nothing, and reliefs below the tank pressure."""
+    def check(self, joint: Joint, source_map: SourceMap, report: Report) -> None:
+        """Report a spool that does not open the valve, and relief pressures below the tank pressure."""
         valve, supply, where = self.valve, self.supply, f'actuators.{self.name}.valve.dead_zone'
         travel = min(valve.spool_limit, valve.gain * valve.voltage_limit)
         if travel <= valve.dead_zone:
             expected = f'a dead zone below the travel of the spool, {shown(travel)} m'
-            report.add(places.line(where), places.written(where), expected, shown(valve.dead_zone))
+            report.add(source_map.line(where), source_map.written(where), expected, shown(valve.dead_zone))
         reliefs = {'relief_pressure': supply.relief_pressure, 'line_relief_pressure': supply.line_relief_pressure}
         for key, pressure in reliefs.items():
             where = f'actuators.{self.name}.supply.{key}'
             if pressure <= supply.tank_pressure:
                 expected = f'more than the tank pressure, {shown(supply.tank_pressure)} Pa'
-                report.add(places.line(where), places.written(where), expected, shown(pressure))
+                report.add(source_map.line(where), source_map.written(where), expected, shown(pressure))
 
 
 def check_pumps(
-    pumps: Sequence[SharedPump], actuators: Sequence[ActuatorRecord], places: Places, report: Report
+    pumps: Sequence[SharedPump], actuators: Sequence[ActuatorRecord], source_map: SourceMap, report: Report
 ) -> None:
-    """Report pumps that feed nothing, what takes no oil, or what another one feeds."""
+    """Report pumps without actuators, with electric actuators, or with actuators of another pump."""
     takes_oil = {actuator.name: isinstance(actuator, HydraulicRecord) for actuator in actuators}
     fed: dict[str, str] = {}
     for pump in pumps:
         where = f'pumps.{pump.name}.actuators'
-        line = places.line(where)
+        line = source_map.line(where)
         if not pump.actuators:
             report.add(line, where, 'at least one actuator', 'an empty list')
         for name in pump.actuators:
@@ -249,6 +247,6 @@ def check_pumps(
             elif not takes_oil[name]:
                 report.add(line, where, 'hydraulic actuators', f'{name!r}, which takes no oil')
             elif name in fed:
-                found = f'{name!r} twice' if fed[name] == pump.name else f'{name!r}, which pump {fed[name]!r} feeds'
-                report.add(line, where, 'every actuator at one pump', found)
+                actual = f'{name!r} twice' if fed[name] == pump.name else f'{name!r}, which pump {fed[name]!r} feeds'
+                report.add(line, where, 'every actuator at one pump', actual)
             fed[name] = pump.name

@@ -1,4 +1,4 @@
-"""Can a rigid body have this inertia?"""
+"""Checks of inertia tensors: can a rigid body have them?"""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def check_inertia(
 
     Problems: a principal moment below zero, a size that looks like kg mm2. Warnings: the triangle inequality
     (each principal moment is at most the sum of the others), no inertia with a mass, inertia without mass.
-    A link that `rides_on_another`, held by a fixed joint, counts with it as one body: below zero is a warning there.
+    For a link that `rides_on_another`, held by a fixed joint, a moment below zero is a warning: both are one body.
     """
     where = f'{where}, inertia'
     largest = float(np.max(np.abs(tensor)))
@@ -43,8 +43,8 @@ def check_inertia(
     elif mass > 0 and moments[0] <= _rounding(largest):
         report.warn(line, where, 'a positive definite tensor', f'principal moments {_list(moments)}, a thin rod')
     elif mass > 0 and moments[2] > (moments[0] + moments[1]) * (1.0 + TRIANGLE_TOLERANCE):
-        expected = 'principal moments that keep to the triangle inequality'
-        report.warn(line, where, expected, f'{_list(moments)}, of no rigid body')
+        expected = 'principal moments that satisfy the triangle inequality'
+        report.warn(line, where, expected, f'{_list(moments)}, which no rigid body has')
 
 
 def _rounding(largest: float) -> float:
@@ -62,22 +62,22 @@ def check_moved_inertia(
     report: Report,
     ends: Collection[str] = (),
 ) -> None:
-    """Check that every joint moves inertia: else the mass matrix is singular and the joint has no motion.
+    """Check that every joint moves inertia; otherwise the mass matrix is singular.
 
-    A massless link is legal where something further out has mass, or where a constraint makes it move other links; a
-    warning says so. The links between the joints of a universal or ball joint have none.
+    A massless link is legal if a link further out has mass, or if a constraint makes it move other links; it causes a
+    warning. The links between the joints of a universal or ball joint cause none.
 
     Args:
         links: of the machine.
         joints: of the machine.
         lines: of the joints in the URDF, by name.
         report: of the URDF.
-        ends: links that a constraint holds to others.
+        ends: links connected to others by a constraint.
     """
     poses = link_poses(links, joints, {})
     by_name = {link.name: link for link in links}
     subtree: dict[str, list[Link]] = {link.name: [link] for link in links}
-    rigid = {link.name: [link] for link in links}  # a link and what is fixed to it
+    rigid = {link.name: [link] for link in links}  # a link and the links fixed to it
     for joint in reversed(joints):
         subtree[joint.parent] += subtree[joint.child]
         if not joint.movable:
@@ -94,14 +94,14 @@ def check_moved_inertia(
             report.warn(lines.get(joint.name), where, mass, '0 kg; only links that constraints move with it have mass')
         elif moved <= 0.0:
             unit = 'mass' if joint.type == 'prismatic' else 'inertia about the axis'
-            expected = f'inertia on what joint {joint.name} moves'
+            expected = f'inertia on the links that joint {joint.name} moves'
             report.add(lines.get(joint.name), where, expected, f'no {unit} (a missing <inertial>?)')
         elif sum(link.mass for link in rigid[joint.child]) <= 0.0 and not _compound(joint.child, joints):
             report.warn(lines.get(joint.name), where, mass, '0 kg; only links further out have mass')
 
 
 def _compound(link: str, joints: Sequence[Joint]) -> bool:
-    """Return whether a link joins the axes of a universal or ball joint: what it carries turns at its origin."""
+    """Return whether a link is inside a universal or ball joint: the joints on it are at its origin."""
     carried = [joint for joint in joints if joint.parent == link]
     return bool(carried) and all(joint.movable and not joint.origin[:3, 3].any() for joint in carried)
 
@@ -114,9 +114,9 @@ def _check_composite(
     lines: Mapping[str, int],
     report: Report,
 ) -> None:
-    """Check the body that a fixed joint makes, where the fixed link alone has an impossible inertia."""
-    own = by_name[joint.child].inertia
-    if np.linalg.eigvalsh(own)[0] >= -_rounding(float(np.max(np.abs(own)))):
+    """Check the body that consists of fixed links if the link alone has an impossible inertia."""
+    tensor = by_name[joint.child].inertia
+    if np.linalg.eigvalsh(tensor)[0] >= -_rounding(float(np.max(np.abs(tensor)))):
         return
     bodies = rigid[joint.parent]
     masses = np.array([link.mass for link in bodies])
@@ -130,5 +130,5 @@ def _check_composite(
     moments = np.linalg.eigvalsh(total)
     if moments[0] < -_rounding(float(np.max(np.abs(total)))):
         where = f'link {joint.child}, inertia'
-        expected = f'a positive definite tensor of {joint.parent} with what is fixed to it'
+        expected = f'a positive definite tensor of {joint.parent} with the links fixed to it'
         report.add(lines.get(joint.name), where, expected, f'principal moments {_list(moments)}')

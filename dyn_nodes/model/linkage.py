@@ -1,4 +1,4 @@
-"""How a cylinder acts on its joint: through two pins, or as a prismatic joint. Data only."""
+"""Linkages of a cylinder: two pins at a revolute joint, or a prismatic joint. Data only."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class PinTriangle:
     a: Annotated[float, number('distance of one pin from the joint axis', 'm', 'positive')]
     b: Annotated[float, number('distance of the other pin from the joint axis', 'm', 'positive')]
     angle: Annotated[float, number('angle between the pins, seen from the axis, at joint position 0', 'rad')]
-    direction: Annotated[float, number('1 where extension increases the joint position, -1 where it decreases it')]
+    direction: Annotated[float, number('1 if extension increases the joint position, -1 if it decreases it')]
     retracted_length: Annotated[float, number('pin to pin, fully retracted', 'm', 'positive')]
     stroke: Annotated[float, number('greatest extension', 'm', 'positive')]
 
@@ -28,9 +28,7 @@ class SlidingRod:
 
     stroke: Annotated[float, number('greatest extension', 'm', 'positive')]
     retracted_position: Annotated[float, number('joint position, fully retracted', 'm')] = 0.0
-    direction: Annotated[float, number('1 where extension increases the joint position, -1 where it decreases it')] = (
-        1.0
-    )
+    direction: Annotated[float, number('1 if extension increases the joint position, -1 if it decreases it')] = 1.0
 
 
 Linkage = PinTriangle | SlidingRod

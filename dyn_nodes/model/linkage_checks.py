@@ -1,4 +1,4 @@
-"""Can a cylinder reach the whole range of its joint?"""
+"""Checks of linkages: can a cylinder reach the whole range of its joint?"""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def check_linkage(linkage: PinTriangle, joint: Joint, where: str, line: int, rep
     """Check that the pins allow every position of the joint.
 
     The pins and the joint axis form a triangle that the cylinder closes. Over the whole range of the joint its
-    length must stay within the stroke and its lever arm dX/dq must keep the sign that `direction` gives.
+    length must stay within the stroke and its lever arm dX/dq must keep the sign of `direction`.
     """
     if not _check_direction(linkage, where, line, report):
         return
@@ -23,8 +23,8 @@ def check_linkage(linkage: PinTriangle, joint: Joint, where: str, line: int, rep
     extended = linkage.retracted_length + linkage.stroke
     if extended < shortest or linkage.retracted_length > longest:
         expected = f'a cylinder that closes the triangle of a and b: {number(shortest)} to {number(longest)} m'
-        found = f'{number(linkage.retracted_length)} to {number(extended)} m'
-        report.add(line, where, expected, found)
+        actual = f'{number(linkage.retracted_length)} to {number(extended)} m'
+        report.add(line, where, expected, actual)
         return
     if _check_lever_arm(linkage, joint, where, line, report):
         _check_stroke(linkage, joint, where, line, report)
@@ -62,8 +62,8 @@ def _check_lever_arm(linkage: PinTriangle, joint: Joint, where: str, line: int, 
         return False
     if math.sin(0.5 * (ends[0] + ends[1])) < 0:
         expected = f'direction {number(linkage.direction)}: extension that moves {joint.name} this way'
-        found = 'pins whose extension moves it the other way (is the sign of angle or direction wrong?)'
-        report.add(line, where, expected, found)
+        actual = 'pins whose extension moves it the other way (is the sign of angle or direction wrong?)'
+        report.add(line, where, expected, actual)
         return False
     return True
 

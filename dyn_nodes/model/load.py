@@ -1,4 +1,4 @@
-"""Load a machine from its files."""
+"""Loading of a machine from its files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dyn_nodes.model.yaml_source import read_yaml
 
 
 class LoadReport(NamedTuple):
-    """What came of loading: a machine, or problems; warnings in either case, each sorted by file and line."""
+    """Result of loading: a machine or problems, and warnings; sorted by file and line."""
 
     machine: Machine | None
     problems: tuple[Problem, ...]
@@ -39,17 +39,17 @@ class LoadReport(NamedTuple):
 def load_machine(
     urdf: str | Path, config: str | Path | None = None, changes: Mapping[str, float] | None = None
 ) -> Machine:
-    """Return the machine of a URDF (or xacro) file and, for what a URDF can't say, a machine YAML.
+    """Return the machine of a URDF (or xacro) file and a machine YAML for data that a URDF cannot hold.
 
     Without a YAML the base is fixed and there are no wheels, actuators or payload.
 
     Args:
         urdf: path.
-        config: path of the YAML; None: there is none.
-        changes: numbers over those of the YAML, by dotted key.
+        config: path of the YAML; None: no YAML.
+        changes: replacements of numbers of the YAML, by dotted key.
 
     Raises:
-        MachineError: the files have faults; all of them are in its `problems`, with file and line.
+        MachineError: the files have faults; `problems` lists all of them with file and line.
     """
     machine, problems, warnings = load_machine_report(urdf, config, changes=changes)
     if machine is None:
@@ -65,8 +65,8 @@ def load_machine_report(
 ) -> LoadReport:
     """Return the machine or None, every problem, and every warning. Raises nothing for a faulty file.
 
-    Joints that move no inertia are a problem unless `massless_joints`: nothing can be simulated with them. `changes`
-    are those of `load_machine`.
+    Joints that move no inertia are a problem unless `massless_joints`, because they cannot be simulated. `changes` as
+    for `load_machine`.
     """
     report = Report(str(urdf))
     text = read_urdf_text(Path(urdf), report)
@@ -82,7 +82,7 @@ def load_machine_report(
     if parsed is not None and not (report.failed and settings.locked):
         parsed = lock_joints(parsed, locked_positions(settings, parsed))
         if not massless_joints:
-            ends = {end.link for own in settings.constraints for end in own.ends}
+            ends = {end.link for constraint in settings.constraints for end in constraint.ends}
             check_moved_inertia(parsed.links, parsed.joints, parsed.outline.joints, report, ends)
     if not report.failed and parsed is not None and text is not None:
         sources = (str(urdf), *([] if config is None else [str(config)]))
@@ -93,7 +93,7 @@ def load_machine_report(
 def _read_settings(
     config: str | Path, parsed: Urdf | None, report: Report, changes: Mapping[str, float]
 ) -> tuple[Config, Urdf | None]:
-    """Return the checked YAML, and the URDF with the limits that the YAML leaves to it."""
+    """Return the checked YAML, and the URDF without placeholder limits of driven joints."""
     yaml_report = report.for_file(str(config))
     root = read_yaml(Path(config), yaml_report)
     if root is None:
@@ -115,8 +115,8 @@ def _without_placeholders(parsed: Urdf, settings: Config, report: Report) -> Urd
     for k, joint in enumerate(joints):
         zero = [name for name in ('effort', 'velocity') if getattr(joint, f'{name}_limit') == 0.0]
         if joint.name in keys and zero:
-            where, found = keys[joint.name], f'{" and ".join(zero)} 0, taken for no limit'
-            report.warn(settings.line(where), where, 'limits of a driven joint in the URDF', found)
+            where, actual = keys[joint.name], f'{" and ".join(zero)} 0, interpreted as no limit'
+            report.warn(settings.line(where), where, 'limits of a driven joint in the URDF', actual)
             joints[k] = replace(
                 joint,
                 effort_limit=joint.effort_limit or math.inf,

@@ -1,7 +1,7 @@
-"""Locked joints: fixed joints from loading on, at their initial position.
+"""Locked joints, which loading makes fixed at their initial position.
 
-`locked` in the machine YAML is the one list of them. `class: locked` in `joints` and constraints of kind `lock` are put
-into it, with a remark. Only a joint whose reaction is published, on a machine with constraints, is held by a row.
+`locked` in the machine YAML lists them. `class: locked` in `joints` and constraints of kind `lock` are added to the
+list, with a warning. A row holds a locked joint only if its reaction is published on a machine with constraints.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Lock:
     Attributes:
         joint: name.
         where: dotted key that locks it.
-        line: of it.
-        position: where it is held, rad or m; None: where it starts.
+        line: of the key.
+        position: locked position, rad or m; None: initial position.
     """
 
     joint: str
@@ -39,7 +39,7 @@ class Lock:
 
 
 def locks_of(config: Config) -> tuple[Lock, ...]:
-    """Return the locked joints, however the YAML locks them."""
+    """Return the locked joints of all ways to lock a joint."""
     listed = (Lock(name, 'locked', config.line(f'locked.{name}')) for name in config.locked)
     classes = (
         Lock(entry.joint, f'joints.{entry.joint}', entry.line, entry.rest)
@@ -55,30 +55,30 @@ def locks_of(config: Config) -> tuple[Lock, ...]:
 
 
 def check_locked(config: Config, urdf: Urdf, report: Report) -> None:
-    """Check that every locked joint is a movable joint of the URDF that nothing else in the YAML drives."""
+    """Check that every locked joint is a movable joint of the URDF without actuator."""
     movable = [joint.name for joint in urdf.joints if joint.movable]
     driven = {actuator.joint: actuator.name for actuator in config.actuators}
     for k, name in enumerate(config.locked):
         line = config.line(f'locked.{name}')
         if name not in movable:
-            found = f'{name!r}, which is fixed' if name in urdf.outline.joints else did_you_mean(name, movable)
-            report.add(line, 'locked', 'movable joints of the URDF', found)
+            actual = f'{name!r}, which is fixed' if name in urdf.outline.joints else did_you_mean(name, movable)
+            report.add(line, 'locked', 'movable joints of the URDF', actual)
         elif name in config.locked[:k]:
             report.add(line, 'locked', 'every joint once', f'{name!r} twice')
     for lock in locks_of(config):
         if lock.joint in driven and lock.joint in movable:
-            found = f'{lock.joint!r}, which actuator {driven[lock.joint]!r} moves'
-            report.add(lock.line, lock.where, 'joints without actuator', found)
+            actual = f'{lock.joint!r}, which actuator {driven[lock.joint]!r} moves'
+            report.add(lock.line, lock.where, 'joints without actuator', actual)
 
 
 def gather_locks(config: Config, report: Report) -> Config:
-    """Return a sound configuration whose locked joints are in `locked` alone, at their initial positions.
+    """Return a valid configuration with all locked joints in `locked`, at their initial positions.
 
-    The other ways to lock a joint become remarks. Couplings with locked joints keep the joints that move.
+    Other ways to lock a joint cause warnings. Couplings with locked joints keep the joints that move.
 
     Args:
-        config: that was checked without faults.
-        report: of the YAML; gets couplings that locked joints do not meet.
+        config: checked, without faults.
+        report: of the YAML; receives couplings that locked joints violate.
     """
     locks = locks_of(config)
     if not locks:
@@ -86,8 +86,8 @@ def gather_locks(config: Config, report: Report) -> Config:
     held = {lock.joint for lock in locks}
     for lock in locks:
         if lock.where != 'locked':
-            found = f'{lock.joint!r} locked in another way, which does the same'
-            report.warn(lock.line, lock.where, 'locked joints in the list `locked`', found)
+            actual = f'{lock.joint!r} locked in another way, which does the same'
+            report.warn(lock.line, lock.where, 'locked joints in the list `locked`', actual)
     positions = {lock.joint: lock.position for lock in locks if lock.position is not None}
     initial = replace(config.initial, joint_positions={**config.initial.joint_positions, **positions})
     constraints = _beside_locked(config, {name: initial.joint_positions.get(name, 0.0) for name in held}, report)
@@ -106,13 +106,13 @@ def gather_locks(config: Config, report: Report) -> Config:
 
 
 def _beside_locked(config: Config, positions: Mapping[str, float], report: Report) -> tuple[ConstraintRecord, ...]:
-    """Return the constraints without locks, and couplings without the joints that are held."""
+    """Return the constraints without locks, and couplings without the locked joints."""
     kept = (entry.beside_locked(positions, report) for entry in config.constraints)
     return tuple(entry for entry in kept if entry is not None)
 
 
 def warn_of_idle_friction(config: Config, urdf: Urdf, report: Report) -> None:
-    """Warn of dry friction in joints that the YAML holds: there it has no effect.
+    """Warn of dry friction in joints that the YAML holds, where it has no effect.
 
     Args:
         config: of the YAML.
@@ -125,12 +125,12 @@ def warn_of_idle_friction(config: Config, urdf: Urdf, report: Report) -> None:
         if joint.friction > 0.0 and joint.name in held:
             where, line = held[joint.name]
             where = f'locked.{joint.name}' if where == 'locked' else where
-            found = f'friction of {joint.friction:g} in the URDF, which has no effect in a joint that is held'
-            report.warn(line, where, 'a joint without friction', found)
+            actual = f'friction of {joint.friction:g} in the URDF, which has no effect in a joint that is held'
+            report.warn(line, where, 'a joint without friction', actual)
 
 
 def locked_positions(config: Config, urdf: Urdf) -> dict[str, float]:
-    """Return the position of every locked joint, rad or m: initial, or where its leader puts a mimic joint."""
+    """Return the position of every locked joint, rad or m: the initial one, or as a mimic joint's leader defines."""
     initial, mimics = config.initial.joint_positions, urdf.outline.mimic
     positions = {}
     for name in config.locked:
@@ -144,7 +144,7 @@ def locked_positions(config: Config, urdf: Urdf) -> dict[str, float]:
 
 
 def warn_of_mimics(config: Config, urdf: Urdf, report: Report) -> None:
-    """Warn of mimic joints that the YAML neither couples nor locks: nothing moves them with their leader.
+    """Warn of mimic joints that the YAML neither couples nor locks: they do not follow their leader.
 
     Args:
         config: of the YAML.
@@ -174,7 +174,7 @@ def _locked(joint: Joint, position: float) -> Joint:
 
 
 def lock_in_text(text: str, urdf: Urdf, locked: tuple[str, ...]) -> str:
-    """Return the text of a URDF in which locked joints are fixed ones: what RViz and others then show is the machine.
+    """Return the text of a URDF with locked joints as fixed ones, so that RViz shows the machine.
 
     Args:
         text: the URDF.
@@ -183,7 +183,7 @@ def lock_in_text(text: str, urdf: Urdf, locked: tuple[str, ...]) -> str:
     """
     if not locked:
         return text
-    from scipy.spatial.transform import Rotation  # takes longer than reading a machine, which seldom has such joints
+    from scipy.spatial.transform import Rotation  # slow import, rarely needed
 
     root = etree.fromstring(text.encode('utf-8'))
     origins = {joint.name: joint.origin for joint in urdf.joints if joint.name in locked}
@@ -195,7 +195,7 @@ def lock_in_text(text: str, urdf: Urdf, locked: tuple[str, ...]) -> str:
             for child in element.findall(tag):
                 element.remove(child)
         element.set('type', 'fixed')
-        matrix = np.array(pose[:3, :3])  # SciPy before 1.13 refuses read-only arrays
+        matrix = np.array(pose[:3, :3])  # SciPy before 1.13 rejects read-only arrays
         rpy = Rotation.from_matrix(matrix).as_euler('xyz')
         xyz, turn = (' '.join(f'{value + 0.0:.15g}' for value in values) for values in (pose[:3, 3], rpy))
         etree.SubElement(element, 'origin', {'xyz': xyz, 'rpy': turn})

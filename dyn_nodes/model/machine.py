@@ -1,8 +1,7 @@
-"""What a machine is: links, joints, wheels, actuators, payload. Data only, immutable.
+"""The machine: links, joints, wheels, actuators, payload. Data only, immutable.
 
-Every quantity is in SI units, every frame follows REP-103. A `Machine` is made by
-:func:`dyn_nodes.model.load_machine` and is never changed afterwards: what may change while
-a machine runs (payload, friction, slope, ...) is a *parameter* of the compiled system.
+Quantities are in SI units, frames follow REP-103. :func:`dyn_nodes.model.load_machine` returns a `Machine`.
+Values that change during a run (payload, friction, slope, ...) are *parameters* of the compiled system.
 Every key of the machine YAML is declared at its field (`dyn_nodes.model.schema`).
 """
 
@@ -89,7 +88,7 @@ class Payload:
 
 @dataclass(frozen=True)
 class Base:
-    """How the root link is attached to the world.
+    """Attachment of the root link to the world.
 
     `fixed`: at the world origin. `planar`: x, z and pitch (rotation about y) of the vertical plane. `free`: six
     degrees of freedom, a quaternion in the running machine.
@@ -103,15 +102,15 @@ class Base:
 
 @dataclass(frozen=True)
 class InitialTwist:
-    """How the base link moves when a run begins, in its own axes; absent: at rest, or as constraints make it move."""
+    """Initial velocity of the base link in its axes; absent: at rest, or as constraints move it."""
 
-    linear: Annotated[Vector | None, vector('velocity of its origin in its own axes', 'm/s')] = None
-    angular: Annotated[Vector | None, vector('angular velocity in its own axes', 'rad/s')] = None
+    linear: Annotated[Vector | None, vector('velocity of the origin in axes of the link', 'm/s')] = None
+    angular: Annotated[Vector | None, vector('angular velocity in axes of the link', 'rad/s')] = None
 
 
 @dataclass(frozen=True)
 class InitialState:
-    """Where a run begins.
+    """Initial state of a run.
 
     Attributes:
         line: of the velocities in the YAML.
@@ -121,11 +120,11 @@ class InitialState:
         dict[str, float], collection('positions', 'by joint name; joints not named start at 0', 'rad or m')
     ] = field(default_factory=dict)
     base_position: Annotated[
-        tuple[float, float, float], vector('of the base link; z is replaced where `settle` is true', 'm')
+        tuple[float, float, float], vector('of the base link; z is computed if `settle` is true', 'm')
     ] = (0.0, 0.0, 0.0)
     base_yaw: Annotated[float, number('heading', 'rad')] = 0.0
-    base_pitch: Annotated[float, number('of the base link, before its yaw; found where `settle` is true', 'rad')] = 0.0
-    base_roll: Annotated[float, number('of the base link, before its pitch; found where `settle` is true', 'rad')] = 0.0
+    base_pitch: Annotated[float, number('of the base link, before its yaw; computed if `settle` is true', 'rad')] = 0.0
+    base_roll: Annotated[float, number('of the base link, before its pitch; computed if `settle` is true', 'rad')] = 0.0
     settle: Annotated[bool, flag('start in static equilibrium on the wheels')] = True
     joint_velocities: Annotated[
         dict[str, float],
@@ -133,7 +132,7 @@ class InitialState:
             'positions', 'by joint name; joints not named start at rest, or as constraints move them', 'rad/s or m/s'
         ),
     ] = field(default_factory=dict)
-    base_twist: Annotated[InitialTwist, table('how the base link moves at the start', InitialTwist)] = InitialTwist()
+    base_twist: Annotated[InitialTwist, table('velocity of the base link at the start', InitialTwist)] = InitialTwist()
     line: int = 0
 
     @property
@@ -143,9 +142,9 @@ class InitialState:
 
     @property
     def moves(self) -> bool:
-        """True where a velocity is given that is not zero."""
-        given = [*self.joint_velocities.values(), *(self.base_twist.linear or ()), *(self.base_twist.angular or ())]
-        return any(value != 0.0 for value in given)
+        """True if an initial velocity is not zero."""
+        values = [*self.joint_velocities.values(), *(self.base_twist.linear or ()), *(self.base_twist.angular or ())]
+        return any(value != 0.0 for value in values)
 
 
 class Slope(NamedTuple):
@@ -160,7 +159,7 @@ LEVEL = Slope()
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MachineFile:
-    """A machine YAML: every key of the file."""
+    """Values of a machine YAML: one field per key."""
 
     name: Annotated[str, text('of the machine; absent: the name of the URDF')] = ''
     gravity: Annotated[float, number('along -z of the level world', 'm/s2', 'non-negative')] = 9.81
@@ -168,8 +167,10 @@ class MachineFile:
     overturn_angle: Annotated[float, number('tilt of the base that counts as overturned', 'rad', 'positive')] = (
         math.radians(75)
     )
-    base: Annotated[Base, table('how the machine is attached to the world', Base)] = Base('')
-    initial: Annotated[InitialState, table('where a run begins', InitialState)] = field(default_factory=InitialState)
+    base: Annotated[Base, table('attachment of the machine to the world', Base)] = Base('')
+    initial: Annotated[InitialState, table('initial state of a run', InitialState)] = field(
+        default_factory=InitialState
+    )
     payload: Annotated[Payload | None, table('a point mass in the implement', Payload)] = None
     wheels: Annotated[tuple[Wheel, ...], named('wheels and feet, by name', Wheel)] = ()
     contacts: Annotated[
@@ -179,7 +180,7 @@ class MachineFile:
     pumps: Annotated[
         tuple[SharedPump, ...], named('pumps that feed several actuators in series, by name', SharedPump)
     ] = ()
-    constraints: Annotated[tuple[ConstraintRecord, ...], named('what holds links beside the joints, by name')] = ()
+    constraints: Annotated[tuple[ConstraintRecord, ...], named('constraints between links and on joints, by name')] = ()
     loads: Annotated[
         tuple[Load, ...], named('rigid bodies without a joint, such as a load held by several arms', Load)
     ] = ()
@@ -188,17 +189,13 @@ class MachineFile:
     ] = ()
     locked: Annotated[
         tuple[str, ...],
-        collection('names', 'joints fixed at their initial position: they cost no time and need no inertia'),
+        collection('names', 'joints fixed at their initial position: they need no computation and no inertia'),
     ] = ()
-    terrain: Annotated[
-        tuple[Rise, ...], named('what rises from the ground plane under rolling wheels, by name', Rise)
-    ] = ()
+    terrain: Annotated[tuple[Rise, ...], named('rises of the ground plane under rolling wheels, by name', Rise)] = ()
     reactions: Annotated[
         tuple[str, ...], collection('names', 'joints whose reaction is published, on `joint_reactions/<joint>`')
     ] = ()
-    grasps: Annotated[
-        tuple[Hand, ...], named('points of links with which the machine holds something, by name', Hand)
-    ] = ()
+    grasps: Annotated[tuple[Hand, ...], named('points of links at which the machine holds objects, by name', Hand)] = ()
 
     @property
     def ground_contacts(self) -> tuple[Wheel | ContactRecord, ...]:
@@ -207,30 +204,30 @@ class MachineFile:
 
     @property
     def rigid_wheels(self) -> tuple[RollingRecord, ...]:
-        """Wheels that roll by constraint."""
+        """Wheels that roll by a constraint."""
         return tuple(entry for entry in self.constraints if isinstance(entry, RollingRecord))
 
     @property
     def linkages(self) -> tuple[ConstraintRecord, ...]:
-        """Constraints but wheels."""
+        """Constraints except wheels."""
         return tuple(entry for entry in self.constraints if not isinstance(entry, RollingRecord))
 
     @property
     def loops(self) -> tuple[LoopRecord, ...]:
-        """Constraints with a reaction between two ends: all but wheels and those on joints."""
+        """Constraints with a reaction between two ends: all except wheels and constraints on joints."""
         return tuple(entry for entry in self.constraints if isinstance(entry, LoopRecord))
 
     @property
     def supports(self) -> tuple[Support, ...]:
-        """The springs on which the machine stands: wheels and feet first, then the ground points of contacts."""
-        return tuple(support for own in self.ground_contacts for support in own.supports)
+        """The springs that support the machine: wheels and feet first, then the ground points of contacts."""
+        return tuple(support for contact in self.ground_contacts for support in contact.supports)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Machine(MachineFile):
-    """A validated machine: the one source of truth of every layer above `model`.
+    """A validated machine, used by all packages above `model`.
 
-    Its YAML, and
+    The values of the YAML, and
 
     Attributes:
         links: every link of the URDF, root first, parents before children.
@@ -250,14 +247,14 @@ class Machine(MachineFile):
 
     def armature(self, joint: str) -> float:
         """Return the reflected inertia of the rotors that drive a joint, kg m2 or kg."""
-        return float(sum(own.reflected_inertia for own in self.actuators if own.joint == joint))
+        return float(sum(actuator.reflected_inertia for actuator in self.actuators if actuator.joint == joint))
 
     def pump_of(self, actuator: str) -> SharedPump | None:
-        """Return the shared pump that feeds an actuator; None where it has its own."""
+        """Return the shared pump of an actuator; None if its pump is not shared."""
         return next((pump for pump in self.pumps if actuator in pump.actuators), None)
 
     def source_limit(self, actuator: str) -> float:
-        """Return the limit of the source of an actuator: the relief pressure of its pump, Pa; inf where it has none."""
+        """Return the limit of the source of an actuator (relief pressure of its pump, Pa); inf without limit."""
         pump = self.pump_of(actuator)
         return self.actuator(actuator).source_limit if pump is None else pump.relief_pressure
 
@@ -268,15 +265,15 @@ class Machine(MachineFile):
 
     @property
     def actuated_joints(self) -> tuple[Joint, ...]:
-        """The movable joints that something drives: all but the idle ones."""
+        """The driven movable joints: all except the idle ones."""
         idle = self.idle_joints
         return tuple(joint for joint in self.movable_joints if joint.name not in idle)
 
     @property
     def idle_joints(self) -> dict[str, str]:
-        """What the joints that take no command are, by name: their class, or `moved as prescribed`.
+        """Class of each joint that takes no command, or `moved as prescribed`, by name.
 
-        A joint whose effort limit is 0 is passive, unless an actuator moves it or its class is another one.
+        A joint with effort limit 0 is passive unless it has an actuator or another class.
         """
         driven = {actuator.joint for actuator in self.actuators}
         idle = {joint.name: 'passive' for joint in self.movable_joints if joint.effort_limit == 0.0}
@@ -287,7 +284,7 @@ class Machine(MachineFile):
 
     @property
     def needs_constraints(self) -> bool:
-        """True where constraints, loads or held joints take more than the dynamics of a tree."""
+        """True if constraints, loads or held joints need more than the dynamics of a tree."""
         held = any(entry.held for entry in self.joint_classes)
         return bool(self.constraints or self.loads or held)
 
@@ -297,19 +294,19 @@ class Machine(MachineFile):
         return float(sum(link.mass for link in self.links))
 
     def link(self, name: str) -> Link:
-        """Return the link of that name. Raises KeyError that lists the known names."""
+        """Return the link of that name. Raises KeyError with the existing names."""
         return _named(self.links, name, 'link')
 
     def joint(self, name: str) -> Joint:
-        """Return the joint of that name. Raises KeyError that lists the known names."""
+        """Return the joint of that name. Raises KeyError with the existing names."""
         return _named(self.joints, name, 'joint')
 
     def grasp(self, name: str) -> Hand:
-        """Return the hand of that name. Raises KeyError that lists the known names."""
+        """Return the hand of that name. Raises KeyError with the existing names."""
         return _named(self.grasps, name, 'grasp')
 
     def actuator(self, name: str) -> Actuator:
-        """Return the actuator of that name. Raises KeyError that lists the known names."""
+        """Return the actuator of that name. Raises KeyError with the existing names."""
         return _named(self.actuators, name, 'actuator')
 
 
@@ -317,5 +314,5 @@ def _named(items, name: str, kind: str):  # type: ignore[no-untyped-def]
     for item in items:
         if item.name == name:
             return item
-    known = [item.name for item in items]
-    raise KeyError(f'unknown {kind} {name!r}; known: {", ".join(known) or "none"}{near(name, known)}')
+    names = [item.name for item in items]
+    raise KeyError(f'unknown {kind} {name!r}; known: {", ".join(names) or "none"}{near(name, names)}')

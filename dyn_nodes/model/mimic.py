@@ -20,7 +20,7 @@ class Mimic(NamedTuple):
 
 
 def read_mimics(urdf: str) -> dict[str, Mimic]:
-    """Return the mimic joints of a sound URDF by name."""
+    """Return the mimic joints of a valid URDF by name."""
     result = {}
     for joint in etree.fromstring(urdf.encode('utf-8')).findall('joint'):
         mimic = joint.find('mimic')
@@ -32,7 +32,7 @@ def read_mimics(urdf: str) -> dict[str, Mimic]:
 
 
 def resolved(mimics: Mapping[str, Mimic]) -> dict[str, Mimic]:
-    """Return the mimic joints with the joint at the end of the chain as leader; without those of a ring."""
+    """Return the mimic joints with the joint at the end of the chain as leader, without joints of a ring."""
     result = {}
     for joint, mimic in mimics.items():
         leader, multiplier, offset, line = mimic

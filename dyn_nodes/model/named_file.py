@@ -1,4 +1,4 @@
-"""A YAML file as one thing, such as a team or a task, or as one mapping of names, such as the motors of a catalogue."""
+"""Loading of a YAML file with one object, such as a team, or a mapping of names, such as a motor catalogue."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,27 +12,27 @@ from dyn_nodes.model.yaml_source import Entry, read_yaml
 Whole = TypeVar('Whole')
 Part = TypeVar('Part')
 Make = Callable[[SchemaReader, str, Entry], Part | None]
-"""Makes a part of its name and its entry; None where the reader's report says why it cannot be made."""
+"""Returns a part from its name and its entry; None if the reader reported faults."""
 
 
 def load_file(
-    path: str | Path, make: Callable[[Entry, Report], Whole | None], refused: type[MachineError] = MachineError
+    path: str | Path, make: Callable[[Entry, Report], Whole | None], error_type: type[MachineError] = MachineError
 ) -> Whole:
-    """Return what a file describes.
+    """Return the object that a file describes.
 
     Args:
         path: of the YAML file.
-        make: makes it of the file's top; what it reports as wrong, or None, refuses the file.
-        refused: the error to raise.
+        make: returns the object from the root of the file; reported faults or None reject the file.
+        error_type: error to raise.
 
     Raises:
-        MachineError: `refused`, with file, line, key, what was expected and what was found, for every fault.
+        MachineError: `error_type`, with file, line, key, expected and actual value of every fault.
     """
     report = Report(str(path))
     root = read_yaml(Path(path), report)
     made = make(root, report) if root is not None else None
     if report.failed or made is None:
-        raise refused(report.sorted_problems(), report.sorted_warnings())
+        raise error_type(report.sorted_problems(), report.sorted_warnings())
     return made
 
 
@@ -41,13 +41,13 @@ def load_named(path: str | Path, keys: Sequence[Key], key: str, expected: str, m
 
     Args:
         path: of the YAML file.
-        keys: that may stand at its top.
-        key: the one among them that lists the parts.
-        expected: what is missing where none is listed, such as 'a motor at least'.
-        make: makes one part.
+        keys: of the root mapping.
+        key: the key that lists the parts.
+        expected: text for an empty list, such as 'a motor at least'.
+        make: returns one part.
 
     Raises:
-        MachineError: with file, line, key, what was expected and what was found, for every fault.
+        MachineError: with file, line, key, expected and actual value of every fault.
     """
 
     def parts_of(root: Entry, report: Report) -> tuple[Part, ...]:

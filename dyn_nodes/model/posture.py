@@ -1,4 +1,4 @@
-"""Where the links are: plain forward kinematics of a Machine in one posture."""
+"""Forward kinematics, masses and inertias of a Machine in one posture."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from dyn_nodes.common.printing import near
 from dyn_nodes.model.machine import Array, Joint, Link, Machine, Payload
 
 LEAST_RISE = 0.05
-"""Sine of the angle to the plane of the ground at which a contact moves up or down with a joint."""
+"""Least sine of the angle to the ground plane at which a contact moves up or down with a joint."""
 LEAST_ARM = 1e-6
-"""Lever of a contact about a joint that counts, m."""
+"""Least lever of a contact about a joint, m."""
 
 
 def rotation_about(axis: Array, angle: float) -> Array:
@@ -34,7 +34,7 @@ def joint_transform(joint: Joint, position: float) -> Array:
 def link_poses(
     links: Sequence[Link], joints: Sequence[Joint], positions: Mapping[str, float], root_pose: Array | None = None
 ) -> dict[str, Array]:
-    """Return the (4, 4) pose of every link in the frame of `root_pose` (of the root link where None).
+    """Return the (4, 4) pose of every link in the frame of `root_pose` (None: of the root link).
 
     Args:
         links: root first.
@@ -63,12 +63,12 @@ def center_of_mass(links: Sequence[Link], poses: Mapping[str, Array], payload: P
 
 
 def initial_positions(machine: Machine) -> dict[str, float]:
-    """Return the position of every movable joint at the start, rad or m, by name."""
+    """Return the initial position of every movable joint, rad or m, by name."""
     return {joint.name: machine.initial.joint_positions.get(joint.name, 0.0) for joint in machine.movable_joints}
 
 
 def joint_vector(machine: Machine, joints: Mapping[str, float] | None = None) -> Array:
-    """Return the positions (n,) of the movable joints in order: those at the start, changed by name.
+    """Return the positions (n,) of the movable joints in order: initial ones, replaced by `joints`.
 
     Raises KeyError for a joint that the machine does not have.
     """
@@ -80,7 +80,7 @@ def joint_vector(machine: Machine, joints: Mapping[str, float] | None = None) ->
 
 
 def carrying_links(machine: Machine) -> set[str]:
-    """Return the names of the links on which the machine stands, and of those that they carry up to the base."""
+    """Return the names of the links with supports, and of the links between them and the base."""
     carrying = {support.link for support in machine.supports}
     for joint in reversed(machine.joints):
         if joint.child in carrying:
@@ -89,7 +89,7 @@ def carrying_links(machine: Machine) -> set[str]:
 
 
 def moved_inertia(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> float:
-    """Return what a joint moves, payload included: the inertia about its axis, kg m2; of a prismatic one the mass, kg.
+    """Return the inertia that a joint moves about its axis, kg m2 (prismatic: the mass, kg), payload included.
 
     Args:
         machine: the machine.
@@ -107,7 +107,7 @@ def moved_mass(machine: Machine, joint: Joint) -> float:
 
 
 def carrying_inertia(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> float:
-    """Return the inertia of the links that a joint does not move, in the terms of `moved_inertia`."""
+    """Return the inertia of the links that a joint does not move; see `moved_inertia`."""
     return _inertia_of(machine, joint, {link.name for link in machine.links} - moved_links(machine, joint), poses)
 
 
@@ -119,7 +119,7 @@ def _inertia_of(machine: Machine, joint: Joint, moved: set[str], poses: Mapping[
 def inertia_along(
     joint: Joint, moved: Sequence[Link], poses: Mapping[str, Array], payload: Payload | None = None
 ) -> float:
-    """Return the inertia of links and a payload about a joint's axis, kg m2; of a prismatic one their mass, kg."""
+    """Return the inertia of links and a payload about a joint's axis, kg m2 (prismatic: their mass, kg)."""
     bodies = [(link.mass, link.com, link.inertia, poses[link.name]) for link in moved]
     if payload is not None:
         bodies.append((payload.mass, payload.position, np.zeros((3, 3)), poses[payload.link]))
@@ -127,17 +127,17 @@ def inertia_along(
         return float(sum(mass for mass, *_ in bodies))
     axis, origin = poses[joint.child][:3, :3] @ joint.axis, poses[joint.child][:3, 3]
     masses, coms, inertias, frames = (np.array(part) for part in zip(*bodies))
-    places = np.einsum('kij,kj->ki', frames[:, :3, :3], coms) + frames[:, :3, 3]
-    arms = np.cross(axis, places - origin)
+    centres = np.einsum('kij,kj->ki', frames[:, :3, :3], coms) + frames[:, :3, 3]
+    arms = np.cross(axis, centres - origin)
     turned = axis @ frames[:, :3, :3]
     return float(masses @ np.einsum('ki,ki->k', arms, arms) + np.einsum('ki,kij,kj->', turned, inertias, turned))
 
 
 def yielding_joints(machine: Machine, positions: Mapping[str, float]) -> list[str]:
-    """Return the passive joints that weight, springs and ground move until the machine is at rest.
+    """Return the passive joints that move under weight, springs and ground until the machine rests.
 
-    Flexible joints, joints that raise or lower a contact when they move, and joints without contacts beyond them that
-    no dry friction holds. Others keep their position: a castor's vertical axis, the axle of a wheel.
+    These are flexible joints, joints that raise or lower a contact, and joints without dry friction and without
+    contacts beyond them. Others keep their position: a castor's vertical axis, the axle of a wheel.
 
     Args:
         machine: the machine.
@@ -148,14 +148,14 @@ def yielding_joints(machine: Machine, positions: Mapping[str, float]) -> list[st
         return []
     sprung = {entry.joint for entry in machine.joint_classes if entry.kind == 'flexible' and entry.stiffness > 0.0}
     poses = link_poses(machine.links, machine.joints, positions)
-    found = []
+    yielding = []
     for joint in idle:
         moved = moved_links(machine, joint)
-        supports = [own for own in machine.supports if own.link in moved]
-        points = [poses[own.link][:3, :3] @ own.position + poses[own.link][:3, 3] for own in supports]
+        supports = [support for support in machine.supports if support.link in moved]
+        points = [poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in supports]
         if joint.name in sprung or (_raises(joint, poses, points) if points else joint.friction == 0.0):
-            found.append(joint.name)
-    return found
+            yielding.append(joint.name)
+    return yielding
 
 
 def moved_links(machine: Machine, joint: Joint) -> set[str]:
@@ -168,7 +168,7 @@ def moved_links(machine: Machine, joint: Joint) -> set[str]:
 
 
 def _raises(joint: Joint, poses: Mapping[str, Array], points: Sequence[Array]) -> bool:
-    """Return whether a joint moves a point up or down, not only about an upright axis or about the point itself."""
+    """Return whether a joint moves a point up or down: not if its axis is upright or passes through the point."""
     axis = poses[joint.child][:3, :3] @ joint.axis
     if joint.type == 'prismatic':
         return bool(abs(axis[2]) > LEAST_RISE)
@@ -178,9 +178,9 @@ def _raises(joint: Joint, poses: Mapping[str, Array], points: Sequence[Array]) -
 
 
 def hanging_joints(machine: Machine) -> list[str]:
-    """Return the joints that a URDF makes passive (effort 0), without friction and without wheels beyond: hooks.
+    """Return the hanging joints, such as hooks: passive in the URDF (effort 0), without friction and without wheels.
 
-    A joint whose class the machine YAML gives starts where the YAML puts it.
+    Joints with a class in the machine YAML start at their initial position instead.
     """
     carrying = carrying_links(machine)
     classes, idle = {entry.joint for entry in machine.joint_classes}, machine.idle_joints

@@ -1,4 +1,4 @@
-"""What is wrong with a machine's files: collected, sorted by line, reported together."""
+"""Problems of a machine's files: collected, sorted by line, reported together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dyn_nodes.common.errors import UserError
 
 LONGEST_SHOWN = 60
 PRINTABLE = 'printable characters'
-"""Expected of names: no line breaks, no control or direction marks."""
+"""Expected characters of names: no line breaks, no control or direction marks."""
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,9 @@ class Problem:
 
     Attributes:
         file: path as the user gave it.
-        line: 1-based line, 0 where the fault belongs to the file as a whole.
-        where: the thing: `link boom_link, mass`, `wheels.front_left.stiffness`.
-        expected, found: what the place should hold, and what it holds.
+        line: 1-based line; 0: the whole file.
+        where: element or key: `link boom_link, mass`, `wheels.front_left.stiffness`.
+        expected, found: expected and actual value.
     """
 
     file: str
@@ -31,16 +31,16 @@ class Problem:
     found: str
 
     def __str__(self) -> str:
-        place = f'{self.file}:{self.line}' if self.line else self.file
-        return f'{place}: {self.where}: expected {self.expected}, found {self.found}'
+        location = f'{self.file}:{self.line}' if self.line else self.file
+        return f'{location}: {self.where}: expected {self.expected}, found {self.found}'
 
 
 class MachineError(UserError, ValueError):
-    """A machine's files have faults. `problems` holds all of them, `str()` one line for each.
+    """A machine's files have faults. `problems` holds all of them, `str()` has one line for each.
 
     Attributes:
         problems: sorted by file and line.
-        warnings: suspicious but legal things that were seen before the fault.
+        warnings: suspicious but legal values.
     """
 
     def __init__(self, problems: Iterable[Problem], warnings: Iterable[Problem] = ()) -> None:
@@ -55,31 +55,31 @@ class ContactModelError(UserError, ValueError):
 
 @dataclass
 class Report:
-    """Collects the problems and warnings of one machine.
+    """Collection of the problems and warnings of one machine.
 
     Attributes:
-        file: the file that is being read; its path goes into every entry.
+        file: path of the file for new entries.
     """
 
     file: str
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
 
-    def add(self, line: int | None, where: str, expected: str, found: object) -> None:
+    def add(self, line: int | None, where: str, expected: str, actual: object) -> None:
         """Record a fault."""
-        self.problems.append(Problem(self.file, line or 0, _one_line(where), expected, _one_line(found)))
+        self.problems.append(Problem(self.file, line or 0, _one_line(where), expected, _one_line(actual)))
 
-    def warn(self, line: int | None, where: str, expected: str, found: object) -> None:
-        """Record something suspicious that is legal."""
-        self.warnings.append(Problem(self.file, line or 0, _one_line(where), expected, _one_line(found)))
+    def warn(self, line: int | None, where: str, expected: str, actual: object) -> None:
+        """Record a warning: suspicious but legal."""
+        self.warnings.append(Problem(self.file, line or 0, _one_line(where), expected, _one_line(actual)))
 
     def for_file(self, file: str) -> Report:
-        """Return a report of another file that shares this one's lists."""
+        """Return a report of another file with the same lists."""
         return Report(file, self.problems, self.warnings)
 
     @property
     def failed(self) -> bool:
-        """True where at least one fault was recorded."""
+        """True if at least one fault was recorded."""
         return bool(self.problems)
 
     def sorted_problems(self) -> tuple[Problem, ...]:
@@ -91,9 +91,9 @@ class Report:
         return _in_order(self.warnings)
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return `'word' (did you mean 'x'?)`, or `'word' (known: ...)` where nothing is near."""
-    names = list(known)
+def did_you_mean(word: str, candidates: Iterable[str]) -> str:
+    """Return `'word' (did you mean 'x'?)`, or `'word' (known: ...)` if none is near."""
+    names = list(candidates)
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     if near:
         return f'{shorten(word)!r} (did you mean {near[0]!r}?)'
@@ -102,22 +102,22 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def is_printable(name: str) -> bool:
-    """Return whether a name can stand in a message, a comment of a file and a picture."""
+    """Return whether a name is printable in messages, comments and pictures."""
     return name.isprintable()
 
 
 def shorten(text: str) -> str:
-    """Return the text, cut where it is too long for a message."""
+    """Return the text, shortened to the length of a message."""
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + '...'
 
 
 def number(value: float) -> str:
-    """Return a number as a message shows it."""
+    """Return a number as text for messages."""
     return f'{value:.6g}'
 
 
-def _one_line(found: object) -> str:
-    return ''.join(c if c.isprintable() else c.encode('unicode_escape').decode() for c in ' '.join(str(found).split()))
+def _one_line(value: object) -> str:
+    return ''.join(c if c.isprintable() else c.encode('unicode_escape').decode() for c in ' '.join(str(value).split()))
 
 
 def _in_order(entries: list[Problem]) -> tuple[Problem, ...]:

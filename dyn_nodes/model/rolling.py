@@ -1,4 +1,4 @@
-"""How a wheel rolls: about its axle, on a tyre or on rollers. Data only, and its checks."""
+"""Rolling of a wheel about its axle, on a tyre or on rollers: record and checks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from dyn_nodes.model.problems import Report
 from dyn_nodes.model.schema import number, unit_tuple, vector
 
 PARALLEL = 1e-6
-"""Sine of the angle between an axle and the axis of its joint that is still round-off of the files."""
+"""Greatest sine of the angle between an axle and the axis of its joint (round-off of files); also of an offset, m."""
 
 
 @dataclass(frozen=True)
 class Rolling:
-    """A wheel that turns with its link; forward, along axle x up, when it turns by the right hand about the axle."""
+    """A wheel that turns with its link; a positive turn about the axle moves it forward, along axle x up."""
 
     axis: Annotated[
         tuple[float, float, float],
@@ -36,7 +36,7 @@ class Rolling:
 
 
 def check_rolling(name: str, wheel: Any, joints: Mapping[str, Any], config: Any, report: Report) -> None:
-    """Check a rolling wheel: its link turns about its axle, through its centre; bristles, not Karnopp's foot."""
+    """Check that the link of a rolling wheel turns about its axle and that its friction law is LuGre."""
     where = f'wheels.{name}.rolling'
     line, written = config.line(where), config.written(where)
     if not isinstance(wheel.friction, LuGre):
@@ -46,10 +46,10 @@ def check_rolling(name: str, wheel: Any, joints: Mapping[str, Any], config: Any,
         report.add(config.line(where), config.written(where), 'ground for a wheel that rolls', wheel.friction_point)
     joint = next((joint for joint in joints.values() if joint.child == wheel.link), None)
     if joint is None or joint.type not in ('continuous', 'revolute'):
-        found = f'link {wheel.link!r}, which none moves'
+        actual = f'link {wheel.link!r}, which no joint moves'
         if joint is not None:
-            found = f'link {wheel.link!r}, which the {joint.type} joint {joint.name!r} moves'
-        report.add(config.line(f'wheels.{name}.link'), written, 'a link that a continuous joint turns', found)
+            actual = f'link {wheel.link!r}, which the {joint.type} joint {joint.name!r} moves'
+        report.add(config.line(f'wheels.{name}.link'), written, 'a link that a continuous joint turns', actual)
         return
     axle = np.asarray(wheel.rolling.axis)
     if np.linalg.norm(np.cross(joint.axis, axle)) > PARALLEL or not axle.any():

@@ -1,7 +1,6 @@
-"""Rotations of single bodies as numbers: quaternions x, y, z, w of norm one, as in ROS messages.
+"""Rotations of single bodies: quaternions x, y, z, w of norm one, as in ROS messages.
 
-SciPy's `Rotation` does all of this and more; importing it takes longer than reading a machine, and every node starts
-with these few functions.
+Every node uses these functions, because the import of SciPy's `Rotation` takes longer than reading a machine.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ Numbers = Sequence[float] | Array
 
 
 def _floats(numbers: Numbers) -> Sequence[float]:
-    """Return numbers (n,) as Python's, which are several times faster one by one than those of an array."""
+    """Return numbers (n,) as Python floats, which are several times faster to access than array elements."""
     return numbers.tolist() if isinstance(numbers, np.ndarray) else numbers
 
 
@@ -34,7 +33,7 @@ def matrix_of_rpy(angles: Numbers) -> Array:
 
 
 def unit_quaternion(numbers: Numbers) -> tuple[float, float, float, float]:
-    """Return a quaternion of norm one along numbers (4,); NaN where these are zero."""
+    """Return numbers (4,) scaled to a quaternion of norm one; NaN if all are zero."""
     x, y, z, w = _floats(numbers)
     size = math.sqrt(x * x + y * y + z * z + w * w) or math.nan
     return x / size, y / size, z / size, w / size
@@ -64,7 +63,7 @@ def turned_back(quaternion: Numbers, vector: Numbers) -> Array:
 def quaternion_of_matrix(matrix: Array) -> Array:
     """Return the quaternion (4,) of a rotation matrix.
 
-    Of the four squares of its components the largest is taken for the root, so that nothing is divided by little.
+    The root is taken of the largest of the four squared components, to avoid division by small numbers.
     """
     m = matrix.tolist()
     trace = m[0][0] + m[1][1] + m[2][2]
@@ -88,7 +87,7 @@ def quaternion_about(axis: Numbers, angle: float) -> Array:
 
 
 def product(first: Numbers, second: Numbers) -> Array:
-    """Return the quaternion (4,) of `second`, then `first`: of a frame within a frame."""
+    """Return the quaternion product (4,): rotation by `second`, then by `first`."""
     ax, ay, az, aw = _floats(first)
     bx, by, bz, bw = _floats(second)
     return np.array(
@@ -102,20 +101,20 @@ def product(first: Numbers, second: Numbers) -> Array:
 
 
 def cross(a: Array, b: Array) -> Array:
-    """Return a x b of two vectors (3,): twenty times faster than NumPy's, which is made for many."""
+    """Return a x b of two vectors (3,), twenty times faster than NumPy's general function."""
     (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
     return np.array((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))
 
 
 def length(vector: Array) -> float:
-    """Return the Euclidean norm of a vector (n,): five times faster than NumPy's, which is made for any shape."""
+    """Return the Euclidean norm of a vector (n,), five times faster than NumPy's general function."""
     return math.sqrt(vector @ vector)
 
 
 def shortest(start: Array, end: Array) -> Array:
-    """Return the quaternion (4,) of the shortest turn from one direction (3,) to another, each of any length but zero.
+    """Return the quaternion (4,) of the shortest turn from one nonzero vector (3,) to another.
 
-    Of opposite directions one of the half turns.
+    For opposite directions it is one of the half turns.
     """
     a, b = start / length(start), end / length(end)
     if a @ b < -1.0 + 1e-12:

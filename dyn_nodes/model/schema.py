@@ -4,10 +4,10 @@
     class Payload:
         mass: Annotated[float, number('at the start', 'kg', 'non-negative')]
 
-`keys_of(Payload)` are its keys. The reader with its errors, the record and docs/machine_yaml.md follow from them. The
-default of a field is that of its key; a field without a declaration is no key.
+`keys_of(Payload)` are its keys. The reader with its errors, the record and docs/reference/machine_yaml.md follow from
+them. The default of a field is that of its key; a field without a declaration is no key.
 
-Modules with such records evaluate their annotations: they do without `from __future__ import annotations`.
+Modules with such records must evaluate their annotations: no `from __future__ import annotations`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Kind = Literal[
 Sign = Literal['any', 'positive', 'non-negative']
 Remark = Callable[[float, str], 'str | None']
 MOST_KINDS_SHOWN = 4
-"""Kinds that a key is listed for in its meaning."""
+"""Greatest number of kinds that the meaning of a key lists."""
 
 
 class _Required:
-    """The default of a key that has none."""
+    """Marker of keys without a default."""
 
     def __repr__(self) -> str:
         return 'required'
@@ -40,7 +40,7 @@ class _Required:
 
 REQUIRED = _Required()
 _OF_THE_FIELD = _Required()
-"""The default of a key is that of its field."""
+"""Marker: the key has the default of its field."""
 
 
 class Key(NamedTuple):
@@ -51,15 +51,15 @@ class Key(NamedTuple):
             `table` is a mapping with the keys of `table`, `partial` one that may lack any of them;
             `named` is a mapping from names to such mappings;
             `positions` a mapping from joint names to numbers; `names` a list of texts; `numbers` a list of numbers.
-        unit: SI unit; the sizes that look like another unit are refused by it.
-        default: value where the key is absent, `REQUIRED` where it must be present.
-        records: of the value of a `table` or `named` key; with several, the key `chooser` of the mapping names one.
-        field: of the record, where the value goes.
-        read: turns the value into that of the field.
-        remark: returns what a number of this unit looks like where it can't be in it, else None.
-        needed, allowed: kinds of the mapping that must, and that may have the key; both empty: all may.
-        shared: an entry of `defaults` with the name of the key lies under the value.
-        kinds: returns the records, where these are not known at the declaration.
+        unit: SI unit; values of an implausible size for it are rejected.
+        default: value of an absent key; `REQUIRED`: the key must be present.
+        records: of the value of a `table` or `named` key; with several, the key `chooser` of the mapping selects one.
+        field: of the record that stores the value.
+        read: converts the value for the field.
+        remark: returns a remark on a number that cannot be in this unit, else None.
+        needed, allowed: kinds of the mapping that must and that may have the key; both empty: all may.
+        shared: whether an entry of `defaults` with the name of the key supplies defaults of the value.
+        kinds: returns the records if they are not available at the declaration.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Key(NamedTuple):
 
     @property
     def record(self) -> type | None:
-        """The one record of the value; None where it has none or several."""
+        """The only record of the value; None with no or several records."""
         return self.records[0][1] if len(self.records) == 1 else None
 
 
@@ -95,7 +95,7 @@ def number(
 
 
 def vector(meaning: str, unit: str = '', default: Any = _OF_THE_FIELD, **limits: Any) -> Key:
-    """Declare [x, y, z] as a tuple, or as what `read` makes of it."""
+    """Declare [x, y, z], stored as a tuple or converted by `read`."""
     return Key('', 'vector', meaning, unit, default, **limits)
 
 
@@ -120,9 +120,9 @@ def table(meaning: str, record: type, name: str = '', default: Any = _OF_THE_FIE
 
 
 def one_table_of(meaning: str, chooser: Key, records: Callable[[], Mapping[str, type]]) -> Key:
-    """Declare a mapping with the keys of several records, one of which it is for: the key `chooser` names it.
+    """Declare a mapping for one of several records, selected by the key `chooser`.
 
-    `records` is called when the keys are first asked for: by then all kinds of a package are there.
+    `records` is called at the first use of the keys, when all kinds of a package are imported.
     """
     return Key('', 'table', meaning, '', _OF_THE_FIELD, chooser=chooser.name, table=(chooser,), kinds=records)
 
@@ -139,7 +139,7 @@ def collection(kind: Kind, meaning: str, unit: str = '', **limits: Any) -> Key:
 
 
 def frozen_array(values: object, shape: tuple[int, ...]) -> NDArray[np.float64]:
-    """Return a read-only float array of the wanted shape. Raises ValueError on another shape."""
+    """Return a read-only float array of a shape. Raises ValueError for another shape."""
     array = np.array(values, dtype=np.float64)
     if array.shape != shape:
         raise ValueError(f'expected an array of shape {shape}, found {array.shape}')
@@ -153,7 +153,7 @@ def frozen_vector(values: object) -> NDArray[np.float64]:
 
 
 def unit_tuple(vector: Any) -> tuple[float, float, float]:
-    """Return a vector of norm one; one of length zero as it is."""
+    """Return a vector scaled to norm one; a zero vector is unchanged."""
     length = float(np.linalg.norm(vector))
     x, y, z = (float(part) / length if length > 0.0 else float(part) for part in vector)
     return x, y, z
@@ -163,16 +163,16 @@ def unit_tuple(vector: Any) -> tuple[float, float, float]:
 def keys_of(record: type) -> tuple[Key, ...]:
     """Return the keys that a dataclass or NamedTuple declares, in the order of its fields.
 
-    Raises TypeError where the module of the record does not evaluate its annotations.
+    Raises TypeError if the module of the record does not evaluate its annotations.
     """
     defaults = _defaults(record)
-    found: list[Key] = []
+    keys: list[Key] = []
     for field, annotation in _annotations(record).items():
         if isinstance(annotation, str) and 'Annotated[' in annotation:
             raise TypeError(f'{record.__name__}.{field}: expected an evaluated annotation, found {annotation}')
-        own = (entry for entry in getattr(annotation, '__metadata__', ()) if isinstance(entry, Key))
-        found += [_completed(key, field, defaults.get(field, REQUIRED)) for key in own]
-    return tuple(found)
+        declared = (entry for entry in getattr(annotation, '__metadata__', ()) if isinstance(entry, Key))
+        keys += [_completed(key, field, defaults.get(field, REQUIRED)) for key in declared]
+    return tuple(keys)
 
 
 def _annotations(record: type) -> dict[str, Any]:
@@ -184,14 +184,14 @@ def _annotations(record: type) -> dict[str, Any]:
 def _defaults(record: type) -> dict[str, Any]:
     if not dataclasses.is_dataclass(record):
         return dict(record._field_defaults)  # type: ignore[attr-defined]
-    found = {field.name: field.default for field in dataclasses.fields(record)}
+    defaults = {field.name: field.default for field in dataclasses.fields(record)}
     made = {f.name: f.default_factory for f in dataclasses.fields(record)}
-    found = {name: value for name, value in found.items() if value is not dataclasses.MISSING}
-    return found | {name: make() for name, make in made.items() if make is not dataclasses.MISSING}  # type: ignore[misc]
+    defaults = {name: value for name, value in defaults.items() if value is not dataclasses.MISSING}
+    return defaults | {name: make() for name, make in made.items() if make is not dataclasses.MISSING}  # type: ignore[misc]
 
 
 def _completed(key: Key, field: str, default: Any) -> Key:
-    """Return a declared key with what its field and the records of its value say."""
+    """Return a declared key completed by its field and the records of its value."""
     default = default if key.default is _OF_THE_FIELD else key.default
     if key.kinds is not None:
         records = key.kinds()
@@ -202,7 +202,7 @@ def _completed(key: Key, field: str, default: Any) -> Key:
 
 
 def _naming_kinds(key: Key) -> Key:
-    """Return a key whose meaning names the kinds of the mapping that have it, where these are few."""
+    """Return the key; its meaning lists the kinds of the mapping that have it, if they are few."""
     kinds = (*key.needed, *key.allowed)
     if not 0 < len(kinds) <= MOST_KINDS_SHOWN:
         return key
@@ -210,7 +210,7 @@ def _naming_kinds(key: Key) -> Key:
 
 
 def keys_of_kinds(records: Mapping[str, type]) -> tuple[Key, ...]:
-    """Return the keys of a mapping that is of one of several kinds, with the kinds that need and that may have each.
+    """Return the keys of a mapping of one of several kinds, each with the kinds that need or allow it.
 
     Args:
         records: record of every kind.
@@ -241,28 +241,28 @@ def _key_of_kinds(by_kind: Mapping[str, Key]) -> Key:
 
 
 def _keys_of_records(key: Key) -> list[Key]:
-    """Return the keys of a mapping; what belongs to some of several records says so."""
+    """Return the keys of a mapping; the meaning of a key that not all records have names its record."""
     having: dict[str, list[str]] = {}
     for name, record in key.records:
-        for own in keys_of(record):
-            having.setdefault(own.name, []).append(name)
+        for inner in keys_of(record):
+            having.setdefault(inner.name, []).append(name)
     result: dict[str, Key] = {}
     for name, record in key.records:
-        for own in keys_of(record):
-            shared = len(having[own.name]) == len(key.records)
-            meaning = own.meaning if shared else f'{own.meaning}; of {name} only'
-            result.setdefault(own.name, own._replace(meaning=meaning))
+        for inner in keys_of(record):
+            shared = len(having[inner.name]) == len(key.records)
+            meaning = inner.meaning if shared else f'{inner.meaning}; of {name} only'
+            result.setdefault(inner.name, inner._replace(meaning=meaning))
     return list(result.values())
 
 
 def build(record: type, values: Mapping[str, Any], tolerant: bool = False, **others: Any) -> Any:
-    """Return the record of a mapping's values; None where one is missing, because it has a fault.
+    """Return the record of a mapping's values; None if a value is missing because of a fault.
 
     Args:
         record: to make.
         values: by key; mappings of values where the key has a record.
-        tolerant: the default takes the place of a value with a fault, where there is one.
-        **others: fields that are no keys.
+        tolerant: replace values with faults by their defaults, if any.
+        **others: fields that are not keys.
     """
     arguments = dict(others)
     for key in keys_of(record):
@@ -273,13 +273,13 @@ def build(record: type, values: Mapping[str, Any], tolerant: bool = False, **oth
             if not tolerant or key.default is REQUIRED:
                 return None
             value = key.default
-        if arguments.get(key.field) is None:  # of several keys for one field, the one that is given
+        if arguments.get(key.field) is None:  # of several keys for one field, the present one
             arguments[key.field] = value if key.read is None or value is None else key.read(value)
     return record(**arguments)
 
 
 def _build_table(key: Key, values: Mapping[str, Any], tolerant: bool) -> Any:
-    if not tolerant and any(own.name not in values for own in key.table):
+    if not tolerant and any(inner.name not in values for inner in key.table):
         return REQUIRED
     record = key.record or dict(key.records)[values[key.chooser]]
     made = build(record, values, tolerant)

@@ -1,4 +1,4 @@
-"""Write the key tables of docs/machine_yaml.md: `python -m dyn_nodes.model.schema_doc`."""
+"""Write the key tables of docs/reference/machine_yaml.md: `python -m dyn_nodes.model.schema_doc`."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ OF_KINDS: dict[str, Callable[[], Mapping[str, tuple[Key, ...]]]] = {
     'contacts': lambda: {f' of type `{kind}`': contact_keys(kind) for kind in CONTACTS},
     'constraints': lambda: {'': constraint_keys()},
 }
-"""Keys whose entries are of kinds: the keys of the kinds that have a table in the document."""
+"""Keys of named entries of several kinds: keys by kind, each with a table in the document."""
 
 
 @dataclass
 class Section:
-    """A table of the document: places in the file that have the same keys."""
+    """A table of the document: titles of mappings with the same keys."""
 
-    places: list[str]
+    titles: list[str]
     keys: tuple[Key, ...]
 
 
 def sections() -> list[Section]:
-    """Return the tables of the document: the file, then every mapping in it, those with the same keys as one."""
-    found: list[Section] = []
-    for place, keys in (('The file', machine_keys()), *_below('', machine_keys())):
-        same = next((section for section in found if section.keys == keys), None)
+    """Return the tables of the document: the file, then its mappings; mappings with the same keys share a table."""
+    tables: list[Section] = []
+    for title, keys in (('The file', machine_keys()), *_below('', machine_keys())):
+        same = next((section for section in tables if section.keys == keys), None)
         if same is None:
-            found.append(Section([place], keys))
-        elif place not in same.places:
-            same.places.append(place)
-    return found
+            tables.append(Section([title], keys))
+        elif title not in same.titles:
+            same.titles.append(title)
+    return tables
 
 
 def _below(path: str, keys: tuple[Key, ...]) -> Iterator[tuple[str, tuple[Key, ...]]]:
-    """Yield the mappings below keys: their place, as written in the document, and their keys."""
+    """Yield title and keys of the mappings below keys."""
     for key in keys:
         at = f'{path}{key.name}'
         if key.name in OF_KINDS and not path:
-            for kind, own in OF_KINDS[key.name]().items():
-                yield f'`{at}.<name>`{kind}', own
-                yield from _below(f'{at}.<name>.', own)
+            for kind, kind_keys in OF_KINDS[key.name]().items():
+                yield f'`{at}.<name>`{kind}', kind_keys
+                yield from _below(f'{at}.<name>.', kind_keys)
         elif key.table:
             at += '.<name>' if key.kind == 'named' else ''
             yield f'`{at}`', key.table
@@ -68,7 +68,7 @@ def _below(path: str, keys: tuple[Key, ...]) -> Iterator[tuple[str, tuple[Key, .
 
 def key_tables() -> str:
     """Return every key of a machine YAML as Markdown tables."""
-    return '\n'.join(_table(' and '.join(section.places), section.keys) for section in sections())
+    return '\n'.join(_table(' and '.join(section.titles), section.keys) for section in sections())
 
 
 def _table(title: str, keys: tuple[Key, ...]) -> str:

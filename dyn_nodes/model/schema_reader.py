@@ -1,4 +1,4 @@
-"""Read YAML entries by the schema: unknown, missing, wrong and doubtful values become problems with a line."""
+"""Reader of YAML entries by the schema; unknown keys and missing or invalid values are reported with lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Values = dict[str, Any]
 SPECIAL = {'.inf': 'inf', '+.inf': 'inf', '-.inf': '-inf', '.nan': 'nan'}  # YAML's spelling
 DEGREES = re.compile(r'deg\((.+)\)')
 MOST_SHOWN = 50
-"""Unknown keys of one mapping that get a line each."""
+"""Greatest number of reported unknown keys of one mapping."""
 
 
 def is_marked(entry: Entry) -> bool:
@@ -25,7 +25,7 @@ def is_marked(entry: Entry) -> bool:
 
 
 def overlay(*layers: Entry | None) -> Entry | None:
-    """Lay mappings over one another, key by key, the last on top; None where there is none."""
+    """Merge mappings key by key, later ones over earlier ones; None without mappings."""
     present = [layer for layer in layers if layer is not None]
     if not present:
         return None
@@ -45,46 +45,46 @@ def overlay(*layers: Entry | None) -> Entry | None:
 
 
 class SchemaReader:
-    """Reads mappings by their keys.
+    """Reader of mappings by their keys.
 
     Attributes:
         assumed: dotted key -> reason of every value that is marked as assumed.
-        places: dotted key, as if nothing came from `defaults` -> the entry that holds the value.
+        entries: entry by dotted key of its value; keys are those of the element, also for `defaults`.
     """
 
     def __init__(self, report: Report) -> None:
         self.report = report
         self.assumed: dict[str, str] = {}
-        self.places: dict[str, Entry] = {}
+        self.entries: dict[str, Entry] = {}
 
     def table(self, entry: Entry, keys: Sequence[Key], partial: bool = False, where: str | None = None) -> Values:
         """Return the values of a mapping by key. A value with a fault is absent from the result.
 
         Args:
             entry: a mapping.
-            keys: what it may hold.
-            partial: absent keys are no fault (`defaults`), and nothing stands in for them.
-            where: dotted key of the mapping, where not that of the entry (which may come from `defaults`).
+            keys: of the mapping.
+            partial: absent keys are no faults (`defaults`) and get no default.
+            where: dotted key of the mapping; None: key of the entry (which may come from `defaults`).
         """
         if entry.kind != 'map':
             self.report.add(entry.line, entry.path, 'a mapping', entry.describe())
             return {}
         where = entry.path if where is None else where
-        self.places[where] = entry
-        known = {key.name: key for key in keys}
+        self.entries[where] = entry
+        by_name = {key.name: key for key in keys}
         values: Values = {}
-        unknown = [(name, child) for name, child in entry.mapping.items() if name not in known]
+        unknown = [(name, child) for name, child in entry.mapping.items() if name not in by_name]
         for name, child in unknown[:MOST_SHOWN]:
-            self.report.add(child.line, child.path, 'a key of this mapping', did_you_mean(name, known))
+            self.report.add(child.line, child.path, 'a key of this mapping', did_you_mean(name, by_name))
         if len(unknown) > MOST_SHOWN:
-            counted = f'{len(unknown)} unknown ones, of which {MOST_SHOWN} are listed'
+            counted = f'{len(unknown)} unknown keys, {MOST_SHOWN} of them listed'
             self.report.add(unknown[MOST_SHOWN][1].line, where or 'document', 'keys of this mapping', counted)
         for key in keys:
-            found = entry.mapping.get(key.name)
-            if found is None:
+            value = entry.mapping.get(key.name)
+            if value is None:
                 self._absent(key, entry, values, partial, f'{where}.{key.name}' if where else key.name)
             else:
-                self._present(key, found, values, partial, f'{where}.{key.name}' if where else key.name)
+                self._present(key, value, values, partial, f'{where}.{key.name}' if where else key.name)
         return values
 
     def _absent(self, key: Key, entry: Entry, values: Values, partial: bool, where: str) -> None:
@@ -97,7 +97,7 @@ class SchemaReader:
             values[key.name] = key.default
 
     def _present(self, key: Key, entry: Entry, values: Values, partial: bool, where: str) -> None:
-        self.places[where] = entry
+        self.entries[where] = entry
         if entry.kind == 'null' and key.default is not REQUIRED:
             values[key.name] = key.default
             return
@@ -129,8 +129,8 @@ class SchemaReader:
                 self.report.add(child.line, child.path, 'value and assumed', did_you_mean(name, ('value', 'assumed')))
         reason = entry.mapping.get('assumed')
         if reason is None or reason.kind not in ('text', 'quoted') or not reason.text.strip():
-            found = 'nothing' if reason is None else reason.describe()
-            self.report.add(entry.line, f'{entry.path}.assumed', 'the reason for the value, as text', found)
+            actual = 'nothing' if reason is None else reason.describe()
+            self.report.add(entry.line, f'{entry.path}.assumed', 'the reason for the value, as text', actual)
         else:
             self.assumed[entry.path] = reason.text.strip()
         inner = entry.mapping['value']
@@ -159,9 +159,9 @@ class SchemaReader:
         return entry.text
 
     def number(self, entry: Entry, unit: str = '', sign: str = 'any', remark_on: Remark = unit_remark) -> float | None:
-        """Return a finite number of the wanted sign and of a size that fits its unit, None after a fault.
+        """Return a finite number of valid sign and plausible size; report a fault and return None otherwise.
 
-        An angle may be written in degrees, as in parameter files of ROS: `deg(45)`.
+        An angle may be in degrees, as in parameter files of ROS: `deg(45)`.
         """
         expected = f'a number{f" in {unit}" if unit else ""}'
         degrees = DEGREES.fullmatch(entry.text) if unit == 'rad' else None
@@ -192,8 +192,8 @@ class SchemaReader:
             self.report.add(entry.line, entry.path, 'a list of numbers', entry.describe())
             return ()
         plain = [self._unmarked(item) for item in entry.items]
-        found = [self.number(item, unit) for item in plain if item is not None]
-        numbers = tuple(value for value in found if value is not None)
+        parsed = [self.number(item, unit) for item in plain if item is not None]
+        numbers = tuple(value for value in parsed if value is not None)
         return numbers if len(numbers) == len(entry.items) else ()
 
     def _vector(self, entry: Entry, unit: str, axes: str = 'xyz') -> tuple[float, ...] | None:
@@ -210,7 +210,7 @@ class SchemaReader:
         return tuple(numbers) if len(numbers) == len(axes) else None
 
     def _positions(self, entry: Entry, where: str) -> dict[str, float]:
-        """Return joint name -> position, or another number."""
+        """Return the numbers of a mapping by joint name."""
         if entry.kind != 'map':
             self.report.add(entry.line, entry.path, 'a mapping of joint names to numbers', entry.describe())
             return {}
@@ -220,7 +220,7 @@ class SchemaReader:
             value = self.number(plain) if plain is not None else None
             if value is not None:
                 positions[name] = value
-                self.places[f'{where}.{name}'] = child
+                self.entries[f'{where}.{name}'] = child
         return positions
 
     def _names(self, entry: Entry, where: str) -> tuple[str, ...]:
@@ -234,11 +234,11 @@ class SchemaReader:
                 self.report.add(item.line, item.path, 'a name', item.describe())
                 continue
             names.append(item.text)
-            self.places[f'{where}.{item.text}'] = item
+            self.entries[f'{where}.{item.text}'] = item
         return tuple(names)
 
     def named(self, entry: Entry | None) -> Mapping[str, Entry]:
-        """Return name -> mapping of a `named` key."""
+        """Return the mappings of a `named` key by name."""
         if entry is None or entry.kind == 'null':
             return {}
         if entry.kind != 'map':

@@ -1,4 +1,4 @@
-"""Where the shapes of links reach: corner points of their collision (or visual) geometry, meshes included."""
+"""Corner points of the collision (or visual) geometry of links, meshes included."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from dyn_nodes.model.rotations import matrix_of_rpy
 BOX = np.array(np.meshgrid([-0.5, 0.5], [-0.5, 0.5], [-0.5, 0.5])).reshape(3, -1).T
 """Corners (8, 3) of a cube of side 1."""
 NOT_FOUND = ('a file', 'none')
-"""Expected and found of a mesh that is not there."""
+"""Expected and actual text for a missing mesh."""
 RIM = 24
-"""Points on each end of a cylinder."""
+"""Number of points on each end of a cylinder."""
 
 
 class Shapes:
-    """Points of every link, read when they are first asked for: meshes are slow.
+    """Points of every link, computed at the first use, because meshes are slow.
 
     Attributes:
-        faults: meshes that were not found or can't be read: link, name, what was expected and what was found.
+        faults: expected and actual text of meshes that are missing or cannot be read, by link and name.
     """
 
     def __init__(self, urdf: str, directories: Sequence[str | Path] = ()) -> None:
         root = etree.fromstring(urdf.encode('utf-8'))
         self._links = {(link.get('name') or '').strip(): link for link in root.findall('link')}
         self._directories = directories
-        self._known: dict[str, tuple[Array, Array]] = {}
+        self._cached_points: dict[str, tuple[Array, Array]] = {}
         self._meshes: dict[str, Array] = {}
         self.faults: dict[tuple[str, str], tuple[str, str]] = {}
 
     @property
     def warnings(self) -> list[str]:
-        """The faults as lines."""
+        """The faults, one line each."""
         return [
             f'link {link}: mesh not found: {name}'
-            if (expected, found) == NOT_FOUND
-            else f'link {link}: {Path(name).name}: expected {expected}, found {found}'
-            for (link, name), (expected, found) in self.faults.items()
+            if (expected, actual) == NOT_FOUND
+            else f'link {link}: {Path(name).name}: expected {expected}, found {actual}'
+            for (link, name), (expected, actual) in self.faults.items()
         ]
 
     def read_meshes(self) -> None:
-        """Read every mesh of the URDF, those of visuals too, so that `faults` are those of all."""
+        """Read every mesh of the URDF, including visual ones, to complete `faults`."""
         for link, element in self._links.items():
             for kind in ('collision', 'visual'):
                 for shape in element.findall(f'{kind}/geometry/mesh'):
@@ -57,33 +57,33 @@ class Shapes:
     def points(self, link: str) -> tuple[Array, Array]:
         """Return points (n, 3), m, in the frame of a link and the radius (n,) of the ball around each, m.
 
-        The convex hull of the balls is that of the shapes: the radii are those of spheres, 0 elsewhere.
+        The convex hull of the balls is the convex hull of the shapes; only points of spheres have radii above 0.
         """
-        if link not in self._known:
+        if link not in self._cached_points:
             element = self._links[link]
-            found = [self._points(shape, link) for shape in element.findall('collision')]
-            found = [pair for pair in found if len(pair[0])]
-            if not found:
-                found = [self._points(shape, link) for shape in element.findall('visual')]
+            parts = [self._points(shape, link) for shape in element.findall('collision')]
+            parts = [pair for pair in parts if len(pair[0])]
+            if not parts:
+                parts = [self._points(shape, link) for shape in element.findall('visual')]
             none = (np.zeros((0, 3)), np.zeros(0))
-            points, radii = zip(*found) if found else ((none[0],), (none[1],))
-            self._known[link] = (np.concatenate(points), np.concatenate(radii))
-        return self._known[link]
+            points, radii = zip(*parts) if parts else ((none[0],), (none[1],))
+            self._cached_points[link] = (np.concatenate(points), np.concatenate(radii))
+        return self._cached_points[link]
 
     def drawn(self, link: str) -> Array:
-        """Return points (n, 3), m, of the visual shapes of a link that are no meshes, in its frame; balls as points."""
+        """Return points (n, 3), m, of the visual shapes of a link without meshes, in its frame; spheres as centres."""
         visuals = self._links[link].findall('visual')
-        found = [self._points(own, link)[0] for own in visuals if own.find('geometry/mesh') is None]
-        return np.concatenate([np.zeros((0, 3)), *found])
+        parts = [self._points(visual, link)[0] for visual in visuals if visual.find('geometry/mesh') is None]
+        return np.concatenate([np.zeros((0, 3)), *parts])
 
     def _points(self, element: Any, link: str) -> tuple[Array, Array]:
-        points, radii = self._own_points(element.find('geometry'), link)
+        points, radii = self._geometry_points(element.find('geometry'), link)
         origin = element.find('origin')
         if origin is not None and len(points):
             points = points @ matrix_of_rpy(_numbers(origin.get('rpy'))).T + _numbers(origin.get('xyz'))
         return points, radii
 
-    def _own_points(self, geometry: Any, link: str) -> tuple[Array, Array]:
+    def _geometry_points(self, geometry: Any, link: str) -> tuple[Array, Array]:
         for shape in geometry if geometry is not None else ():
             if shape.tag == 'box':
                 return BOX * _numbers(shape.get('size')), np.zeros(8)
@@ -113,8 +113,8 @@ def _vertices(name: str, directories: Sequence[str | Path]) -> Array:
     path = find_mesh(name, directories)
     if path is None:
         raise MeshError(*NOT_FOUND)
-    found = [np.asarray(getattr(part, 'vertices', []), np.float64).reshape(-1, 3) for part in mesh_parts(path)]
-    return np.concatenate(found)
+    vertices = [np.asarray(getattr(part, 'vertices', []), np.float64).reshape(-1, 3) for part in mesh_parts(path)]
+    return np.concatenate(vertices)
 
 
 def _cylinder(radius: float, length: float) -> tuple[Array, Array]:
@@ -125,7 +125,7 @@ def _cylinder(radius: float, length: float) -> tuple[Array, Array]:
 
 
 def _corners(points: Array) -> Array:
-    """Return the corners of the convex hull; all points where they are flat."""
+    """Return the corners of the convex hull; all points if they are in a plane."""
     try:
         return np.asarray(points[ConvexHull(points).vertices])
     except (QhullError, ValueError):

@@ -1,4 +1,4 @@
-"""Keys of the YAML of a sweep, each declared at the field of its record. Data only."""
+"""Keys of a sweep YAML, each declared at the field of its record. Data only."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,34 +9,33 @@ from dyn_nodes.model.schema import choice, collection, flag, named, number, tabl
 DesignKind = Literal['grid', 'latin_hypercube', 'sobol', 'saltelli', 'monte_carlo']
 Spacing = Literal['linear', 'logarithmic']
 TARGETS = ('parameter', 'machine', 'volts', 'volts_scale', 'pace', 'timing', 'joint', 'lever')
-"""Keys of a factor that say what it is."""
+"""Keys of a factor that select the varied quantity."""
 NAME = re.compile(r'\w[\w .()+-]{0,99}')
-"""Of a sweep: part of the paths of its results."""
+"""Valid names of a sweep, part of the paths of its results."""
 COLUMN = re.compile(r'[^\W\d][\w ./:%()+*-]{0,99}')
-"""Of a factor or an expression: a column of the results, and a word of the files that repeat a run."""
+"""Valid names of a factor or an expression, a column of the results and a word in files that repeat a run."""
 NAME_FORM = 'a letter, then letters, digits, spaces or any of _ . ( ) + -'
 COLUMN_FORM = f'{NAME_FORM} / : % *'
 
 
 @dataclass(frozen=True, kw_only=True)
 class FactorEntry:
-    """What varies: exactly one of `TARGETS`; and over what: `values`, `from` and `to`, or `mean` and `deviation`."""
+    """A factor: exactly one of `TARGETS`, and its range: `values`, `from` and `to`, or `mean` and `deviation`."""
 
     parameter: Annotated[str, text('parameter of the compiled machine, such as payload_mass or friction_scale')] = ''
     machine: Annotated[
-        str, text('key of the machine YAML, such as slope.pitch; compiles once a value unless it is a parameter, too')
+        str, text('key of the machine YAML, such as slope.pitch; compiles once per value unless it is also a parameter')
     ] = ''
     volts: Annotated[str, text("plateau of one segment of the task, V: the segment's name/actuator")] = ''
-    volts_scale: Annotated[str, text('all voltages of this actuator in the task are multiplied')] = ''
-    pace: Annotated[
-        str, text('`task`: its segments are this many times as fast, times divided and voltages multiplied')
-    ] = ''
+    volts_scale: Annotated[str, text('factor of all voltages of this actuator in the task')] = ''
+    pace: Annotated[str, text('`task`: factor of its speed; times are divided by it, voltages multiplied')] = ''
     timing: Annotated[
-        str, text("of one segment of the task, s: the segment's name/wait, /length or /ramp; later segments move along")
+        str,
+        text("of one segment of the task, s: the segment's name/wait, /length or /ramp; later segments are shifted"),
     ] = ''
-    joint: Annotated[str, text('position of a joint at the start, rad or m')] = ''
-    lever: Annotated[str, text('voltage of an actuator that is held for the whole run, V')] = ''
-    values: Annotated[tuple[float, ...], collection('numbers', 'levels, each as likely as the others')] = ()
+    joint: Annotated[str, text('initial position of a joint, rad or m')] = ''
+    lever: Annotated[str, text('constant voltage of an actuator for the whole run, V')] = ''
+    values: Annotated[tuple[float, ...], collection('numbers', 'equally probable levels')] = ()
     least: Annotated[float | None, number('least value')._replace(name='from')] = None
     most: Annotated[float | None, number('greatest value')._replace(name='to')] = None
     count: Annotated[float | None, number('levels between `from` and `to`, of a grid', '', 'positive')] = None
@@ -47,7 +46,7 @@ class FactorEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class AngleFactorEntry(FactorEntry):
-    """The same for angles, which may be written `deg(5)`."""
+    """A factor for angles, which may be written `deg(5)`."""
 
     values: Annotated[tuple[float, ...], collection('numbers', 'levels', 'rad')] = ()
     least: Annotated[float | None, number('least value', 'rad')._replace(name='from')] = None
@@ -58,53 +57,51 @@ class AngleFactorEntry(FactorEntry):
 
 @dataclass(frozen=True, kw_only=True)
 class DesignEntry:
-    """How values are chosen."""
+    """Design of the experiment."""
 
     kind: Annotated[
-        DesignKind, choice('every combination of levels, or points drawn from the factors', get_args(DesignKind))
+        DesignKind, choice('every combination of levels, or points sampled from the factors', get_args(DesignKind))
     ] = 'grid'
     runs: Annotated[
-        float | None, number('number of drawn points; a grid has as many runs as combinations', '', 'positive')
+        float | None, number('number of sampled points; a grid has one run per combination', '', 'positive')
     ] = None
     varied: Annotated[
         tuple[str, ...],
-        collection(
-            'names', 'factors with `values`, of which each point is run with the first, then with each other one'
-        ),
+        collection('names', 'factors with `values`: each point is run with the first value, then with each other one'),
     ] = ()
     seed: Annotated[float, number('of the random numbers, a whole number', '', 'non-negative')] = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class SweepEntries:
-    """The file."""
+    """Keys of the file."""
 
-    name: Annotated[str | None, text('of the sweep; absent: that of the file')] = None
+    name: Annotated[str | None, text('of the sweep; absent: name of the file')] = None
     description: Annotated[str, text('one sentence')] = ''
     machine: Annotated[str, text('name of a machine of this package, or path of a URDF from this file')]
-    config: Annotated[str, text("name of a machine YAML, or path from this file; absent: the named machine's own")] = ''
-    task: Annotated[
-        str, text('name of a task of this package, or path of its YAML from this file; absent: the levers alone act')
+    config: Annotated[
+        str, text('name of a machine YAML, or path from this file; absent: YAML of the named machine')
     ] = ''
-    recovery: Annotated[bool, flag("the task's segments of recovery are played")] = True
+    task: Annotated[
+        str, text('name of a task of this package, or path of its YAML from this file; absent: only the levers')
+    ] = ''
+    recovery: Annotated[bool, flag('include the recovery segments of the task')] = True
     levers: Annotated[
-        dict[str, float], collection('positions', 'voltages by actuator that are held for the whole run', 'V')
+        dict[str, float], collection('positions', 'constant voltages by actuator for the whole run', 'V')
     ] = field(default_factory=dict)
     joint_positions: Annotated[
-        dict[str, float], collection('positions', "at the start, over the machine's own", 'rad or m')
+        dict[str, float], collection('positions', "initial positions, over the machine's", 'rad or m')
     ] = field(default_factory=dict)
-    duration: Annotated[float | None, number('s; absent: that of the task, at its own pace', 's', 'positive')] = None
+    duration: Annotated[float | None, number('s; absent: duration of the task, at its pace', 's', 'positive')] = None
     step: Annotated[float, number('of the integrator', 's', 'positive')] = 1e-3
-    sample_period: Annotated[float, number('between the instants that outcomes see', 's', 'positive')] = 0.01
+    sample_period: Annotated[float, number('sample period of the outcomes', 's', 'positive')] = 0.01
     record_period: Annotated[
         float | None,
-        number('between the rows of the dataset, a multiple of `sample_period`; absent: none', 's', 'positive'),
+        number('period of the dataset rows, a multiple of `sample_period`; absent: no dataset', 's', 'positive'),
     ] = None
-    design: Annotated[DesignEntry, table('how the values are chosen', DesignEntry)] = field(default_factory=DesignEntry)
-    factors: Annotated[Any, named('what varies, by the names of their columns', FactorEntry)]
-    outcomes: Annotated[tuple[str, ...], collection('names', 'of the outcomes that this package knows')] = (
-        'overturned',
-    )
+    design: Annotated[DesignEntry, table('design of the experiment', DesignEntry)] = field(default_factory=DesignEntry)
+    factors: Annotated[Any, named('varied quantities, by the names of their columns', FactorEntry)]
+    outcomes: Annotated[tuple[str, ...], collection('names', 'of outcomes of this package')] = ('overturned',)
     measures: Annotated[tuple[str, ...], collection('names', 'stability measures of `least_margin`')] = ('zmp',)
     expressions: Annotated[
         dict[str, str] | None, named('further outcomes by the names of their columns: expressions over signals')

@@ -1,4 +1,4 @@
-"""Keys of the YAML of a team, each declared at the field of its record. Data only."""
+"""Keys of a team YAML, each declared at the field of its record. Data only."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args
@@ -12,13 +12,13 @@ GraspKind = Literal['ball', 'fixed']
 
 @dataclass(frozen=True, kw_only=True)
 class RobotEntry:
-    """A machine of the team. Its name is the namespace of its nodes, and stands before its frames and its signals."""
+    """A machine of the team. Its name is the namespace of its nodes and the prefix of its frames and signals."""
 
     machine: Annotated[str, text('name of a machine of this package, or path of a URDF from this file')]
     config: Annotated[
-        str, text('name of its machine YAML, or path from this file; absent: as a node with `machine` alone finds it')
+        str, text('name of its machine YAML, or path from this file; absent: as for a node with `machine` alone')
     ] = ''
-    pose: Annotated[Vector, vector('x and y, m, and heading, rad, of the frame in which its `initial` stands')] = (
+    pose: Annotated[Vector, vector('x and y, m, and heading, rad, of the frame of its `initial`')] = (
         0.0,
         0.0,
         0.0,
@@ -30,7 +30,7 @@ class RobotEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectPose:
-    """Where the axes of the object's mesh are at the start."""
+    """Initial pose of the axes of the object's mesh."""
 
     position: Annotated[Vector, vector('of the origin', 'm')]
     orientation: Annotated[Vector, vector('roll, pitch, yaw', 'rad')] = (0.0, 0.0, 0.0)
@@ -38,11 +38,11 @@ class ObjectPose:
 
 @dataclass(frozen=True, kw_only=True)
 class ObjectEntry:
-    """What the robots hold."""
+    """An object held by the robots."""
 
     object: Annotated[str, text('name of an object of this package, or path of its YAML from this file')]
     pose: Annotated[
-        ObjectPose | None, table('at the start; absent: where the hands have their patches', ObjectPose)
+        ObjectPose | None, table('at the start; absent: the pose at which the hands hold the patches', ObjectPose)
     ] = None
     model: Annotated[
         ObjectModel, choice('rods between the grasps, or finite elements reduced to them', get_args(ObjectModel))
@@ -54,25 +54,26 @@ class GraspEntry:
     """A hand on a patch."""
 
     robot: Annotated[str, text('of this team')]
-    hand: Annotated[str, text("one of the machine's `grasps`; `payload`: where its payload is, which it does without")]
+    hand: Annotated[
+        str, text("one of the machine's `grasps`; `payload`: position of its payload, which is then omitted")
+    ]
     object: Annotated[str, text('of this team')]
     patch: Annotated[str, text("one of the object's `grasps`")]
-    kind: Annotated[GraspKind, choice('a ball passes force alone, a fixed one torque, too', get_args(GraspKind))] = (
-        'ball'
-    )
+    kind: Annotated[GraspKind, choice('`ball` transmits a force, `fixed` also a torque', get_args(GraspKind))] = 'ball'
     holding_force: Annotated[
-        float | None, number('beyond which the hand slips off; absent: it never does', 'N', 'positive')
+        float | None, number('greatest force before the hand slips off; absent: unlimited', 'N', 'positive')
     ] = None
     holding_torque: Annotated[
-        float | None, number('the same of a fixed grasp, about the middle of its patch', 'N m', 'positive')
+        float | None,
+        number('greatest torque of a fixed grasp, about the middle of its patch; absent: unlimited', 'N m', 'positive'),
     ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class TeamEntries:
-    """The file."""
+    """Keys of the file."""
 
-    name: Annotated[str | None, text('of the team; absent: that of the file')] = None
+    name: Annotated[str | None, text('of the team; absent: name of the file')] = None
     robots: Annotated[tuple[RobotEntry, ...], named('machines, by name', RobotEntry)]
-    objects: Annotated[tuple[ObjectEntry, ...], named('what they hold, by name', ObjectEntry)]
-    grasps: Annotated[tuple[GraspEntry, ...], named('which hand holds what, by name', GraspEntry)]
+    objects: Annotated[tuple[ObjectEntry, ...], named('held objects, by name', ObjectEntry)]
+    grasps: Annotated[tuple[GraspEntry, ...], named('hands on patches of objects, by name', GraspEntry)]

@@ -1,4 +1,4 @@
-"""Is a URDF a tree? The order of its links, and what is wrong where it is none."""
+"""Order of the links of a URDF, with problems if it is not a tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dyn_nodes.model.urdf_checks import Outline
 def order_tree(outline: Outline, report: Report) -> tuple[list[str], list[str]] | None:
     """Return the links, root first and parents before children, and the joints that move links[1:].
 
-    Depth first, children in the order of the file. Records a fault and returns None where the graph is no tree:
+    Depth first, children in the order of the file. Reports a fault and returns None if the graph is not a tree:
     unknown links, a link with two parents (a closed loop), no root, several roots.
     """
     before = len(report.problems)
@@ -19,8 +19,8 @@ def order_tree(outline: Outline, report: Report) -> tuple[list[str], list[str]] 
         parent, child = outline.parent.get(joint), outline.child.get(joint)
         for end, link in (('parent', parent), ('child', child)):
             if link is not None and link not in outline.links:
-                found = did_you_mean(link, outline.links)
-                report.add(line, f'joint {joint}, {end}', 'a link of this URDF', found)
+                actual = did_you_mean(link, outline.links)
+                report.add(line, f'joint {joint}, {end}', 'a link of this URDF', actual)
         if parent is None or child is None:
             continue
         if parent == child:

@@ -1,7 +1,7 @@
-"""URDF text -> links and joints.
+"""Reader of a URDF: text -> links and joints.
 
-The checks have looked at every element before, so that what is here is sound. What is drawn, yourdfpy reads
-(`dyn_nodes.viewer.robot`); numbers alone need neither meshes nor a scene.
+The elements are checked before. yourdfpy reads the shapes for pictures (`dyn_nodes.viewer.robot`); numbers need
+neither meshes nor a scene.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dyn_nodes.model.machine import Array, Joint, Link, frozen_array
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.model.tree import order_tree
-from dyn_nodes.model.urdf_checks import NONE_GIVEN, Outline, check_elements, leave_out_free_root
+from dyn_nodes.model.urdf_checks import UNSPECIFIED_LIMIT, Outline, check_elements, leave_out_free_root
 from dyn_nodes.model.xml_source import Element, parse_xml
 
 
 @dataclass(frozen=True)
 class Urdf:
-    """What a URDF says of a machine: links root first, joint i moves links[i + 1]; `text` is the URDF itself."""
+    """Data of a URDF: links root first, joint i moves links[i + 1]; `text` is the URDF itself."""
 
     name: str
     links: tuple[Link, ...]
@@ -33,7 +33,7 @@ class Urdf:
 
 
 def read_urdf(text: str, report: Report) -> Urdf | None:
-    """Return the links and joints of a URDF, or None after recording every fault."""
+    """Return the links and joints of a URDF; None with faults, which are all reported."""
     before = len(report.warnings)
     root = parse_xml(text, report)
     if root is None:
@@ -72,7 +72,7 @@ def _joint(element: Element) -> Joint:
     ends = {end: (element.find(end).get('link') or '').strip() for end in ('parent', 'child')}  # type: ignore[union-attr]
     return Joint(
         name=(element.get('name') or '').strip(),
-        type=kind,  # type: ignore[arg-type]  # the checks know the four
+        type=kind,  # type: ignore[arg-type]  # the checks accept these four
         parent=ends['parent'],
         child=ends['child'],
         origin=frozen_array(_origin(element), (4, 4)),
@@ -87,7 +87,7 @@ def _joint(element: Element) -> Joint:
 
 
 def _origin(element: Element) -> Array:
-    """Return the pose (4, 4) of an element's origin in its parent; none: the same frame."""
+    """Return the pose (4, 4) of an element's origin in its parent; identity without origin."""
     origin, pose = element.find('origin'), np.eye(4)
     pose[:3, :3] = matrix_of_rpy(_vector(origin, 'rpy', (0.0, 0.0, 0.0)))
     pose[:3, 3] = _vector(origin, 'xyz', (0.0, 0.0, 0.0))
@@ -106,7 +106,7 @@ def _number(element: Element | None, key: str, default: float) -> float:
 
 def _greatest(limit: Element | None, key: str) -> float:
     value = _number(limit, key, math.inf)
-    return math.inf if value == NONE_GIVEN else value
+    return math.inf if value == UNSPECIFIED_LIMIT else value
 
 
 def _symmetric(matrix: Array) -> Array:

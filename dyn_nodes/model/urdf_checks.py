@@ -1,4 +1,4 @@
-"""Check the elements of a URDF, one by one, before anything is built from them."""
+"""Checks of the elements of a URDF, before the machine is built."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ UNSUPPORTED = {
 }
 LINK_CHILDREN = ('inertial', 'visual', 'collision')
 JOINT_CHILDREN = ('parent', 'child', 'origin', 'axis', 'limit', 'dynamics', 'mimic', 'calibration', 'safety_controller')
-FAR = 100.0  # m; a centre of mass further from its link frame is doubtful
-NONE_GIVEN = -1.0  # as a limit of effort or velocity
-SURELY_UNLIMITED = 1e5  # m; a prismatic limit beyond is nothing in millimetres
-OFFSET_TOLERANCE = 1e-3  # of the length of an axis; less is rounding in the file
+FAR = 100.0  # m; a centre of mass further from its link frame is suspicious
+UNSPECIFIED_LIMIT = -1.0  # as a limit of effort or velocity
+SURELY_UNLIMITED = 1e5  # m; a larger prismatic limit is not in millimetres
+OFFSET_TOLERANCE = 1e-3  # of the length of an axis; smaller ones are rounding in the file
 
 
 @dataclass
 class Outline:
-    """What the checks learned of a URDF: where things stand, by name.
+    """Names and lines of the elements of a URDF.
 
     Attributes:
         links, joints: line of each.
         parent, child: link names of each joint.
-        fixed_to_another: links that a fixed joint holds.
-        mimic: of each mimic joint.
-        torn: a link or joint could not be entered, so that what is missing in the tree is not another fault.
+        fixed_to_another: links held by a fixed joint.
+        mimic: by mimic joint.
+        torn: a link or joint is missing because of a fault: the tree is not checked.
     """
 
     links: dict[str, int] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Outline:
 
 
 def check_elements(root: Element, report: Report) -> Outline:
-    """Check every link and joint by itself; return the outline that the tree is checked with."""
+    """Check every link and joint separately; return the outline for the check of the tree."""
     outline = Outline()
     if root.tag != 'robot':
         report.add(root.sourceline, 'document', 'a <robot> element', f'<{shorten(str(root.tag))}>')
@@ -86,10 +86,9 @@ def check_elements(root: Element, report: Report) -> Outline:
 
 
 def leave_out_free_root(root: Element, report: Report) -> bool:
-    """Remove a massless `world` link that a floating or planar joint ties the machine to.
+    """Remove a massless `world` link above a floating or planar joint. Return True if one was removed.
 
-    It says what `base.attachment` of the machine YAML says; elsewhere in the tree such a joint is a fault.
-    Returns True where there was one.
+    `base.attachment` of the machine YAML replaces it; elsewhere in the tree such a joint is a fault.
     """
     joints = root.findall('joint')
     held = {(child.get('link') or '').strip() for joint in joints for child in joint.findall('child')}
@@ -100,7 +99,7 @@ def leave_out_free_root(root: Element, report: Report) -> bool:
         world = [link for link in root.findall('link') if (link.get('name') or '').strip() == parents[0]]
         others = [o for o in joints if o is not joint and any(p.get('link') == parents[0] for p in o.findall('parent'))]
         if len(world) == 1 and not others and len(world[0]) == 0:
-            expected = '`base: {attachment: ...}` of the machine YAML to say how the base moves'
+            expected = '`base: {attachment: ...}` of the machine YAML to define the motion of the base'
             report.warn(
                 joint.sourceline, f'joint {joint.get("name")}, type', expected, f'{joint.get("type")}: left out'
             )
@@ -149,8 +148,8 @@ def _check_inertial(element: Element, where: str, report: Report, rides_on_anoth
         if mass is not None and mass < 0:
             report.add(mass_element.sourceline, f'{where}, mass', 'a mass >= 0 kg', f'{mass:.6g}')
         if mass is not None and mass > LARGEST_MASS:
-            found = f'{mass:.6g} kg, which looks like grams'
-            report.add(mass_element.sourceline, f'{where}, mass', f'at most {LARGEST_MASS:.0e} kg', found)
+            actual = f'{mass:.6g} kg, which looks like grams'
+            report.add(mass_element.sourceline, f'{where}, mass', f'at most {LARGEST_MASS:.0e} kg', actual)
     inertia_element = element.find('inertia')
     if inertia_element is None:
         report.add(element.sourceline, f'{where}, inertial', 'an <inertia>', 'none')
@@ -186,8 +185,8 @@ def _check_geometry(element: Element, where: str, report: Report) -> None:
         if shape.get('scale') is not None:
             read_vector(shape, 'scale', 3, f'{where}, mesh', report, required=True)
     else:
-        found = did_you_mean(str(shape.tag), ('box', 'cylinder', 'sphere', 'mesh'))
-        report.warn(shape.sourceline, where, 'a box, cylinder, sphere or mesh', found)
+        actual = did_you_mean(str(shape.tag), ('box', 'cylinder', 'sphere', 'mesh'))
+        report.warn(shape.sourceline, where, 'a box, cylinder, sphere or mesh', actual)
     if any(size < 0 for size in sizes):
         report.add(shape.sourceline, f'{where}, {shape.tag}', 'sizes >= 0 m', shorten(_attributes(shape)))
 
@@ -239,8 +238,8 @@ def _check_axis(element: Element, where: str, report: Report) -> None:
     if length == 0:
         report.add(axis.sourceline, f'{where}, axis', 'a unit vector', 'a zero vector')
     elif abs(length - 1.0) > OFFSET_TOLERANCE:
-        found = f'{axis.get("xyz")} of length {length:.6g}, which is normalized'
-        report.warn(axis.sourceline, f'{where}, axis', 'a unit vector', found)
+        actual = f'{axis.get("xyz")} of length {length:.6g}, which is normalized'
+        report.warn(axis.sourceline, f'{where}, axis', 'a unit vector', actual)
 
 
 def _check_limit(element: Element, kind: str, where: str, report: Report) -> None:
@@ -258,13 +257,13 @@ def _check_limit(element: Element, kind: str, where: str, report: Report) -> Non
         _check_range(limit, lower, upper, kind, where, report)
     for key in ('effort', 'velocity'):
         value = read_number(limit, key, where, report)
-        if value == NONE_GIVEN or limit.get(key) is None:
+        if value == UNSPECIFIED_LIMIT or limit.get(key) is None:
             report.warn(limit.sourceline, where, f'a limit of {key}', 'none')
         elif value is not None and value < 0:
             report.add(limit.sourceline, where, f'{key} >= 0, or -1 for none', f'{value:.6g}')
         elif value == 0:
             means = (
-                'a passive joint unless the machine YAML drives it' if key == 'effort' else 'which lets nothing move'
+                'a passive joint unless the machine YAML drives it' if key == 'effort' else 'which prevents any motion'
             )
             report.warn(limit.sourceline, where, f'{key} > 0', f'0, {means}')
 
@@ -273,12 +272,12 @@ def _check_range(
     limit: Element, lower: float | None, upper: float | None, kind: str, where: str, report: Report
 ) -> None:
     for key, value in (('lower', lower), ('upper', upper)):
-        found = limit_remark(value, kind == 'revolute') if value is not None else None
-        if found:
-            report.add(limit.sourceline, where, f'{key} in rad', found)
+        actual = limit_remark(value, kind == 'revolute') if value is not None else None
+        if actual:
+            report.add(limit.sourceline, where, f'{key} in rad', actual)
         elif value is not None and kind == 'prismatic' and UNLIMITED_LENGTH < abs(value) < SURELY_UNLIMITED:
-            found = f'{value:.6g} m, which is taken for no limit (in millimetres it would be {value / 1000:.4g} m)'
-            report.warn(limit.sourceline, where, f'{key} in m', found)
+            actual = f'{value:.6g} m, interpreted as no limit (in millimetres it would be {value / 1000:.4g} m)'
+            report.warn(limit.sourceline, where, f'{key} in m', actual)
     if lower is None and upper is None and limit.get('lower') is None and limit.get('upper') is None:
         report.warn(limit.sourceline, where, 'lower and upper', 'neither, so both are 0')
     elif (lower or 0.0) > (upper or 0.0):
@@ -297,9 +296,9 @@ def _check_dynamics(element: Element, where: str, report: Report) -> None:
 
 def _check_idle_dynamics(element: Element, where: str, report: Report) -> None:
     dynamics = element.find('dynamics')
-    given = [] if dynamics is None else [key for key in ('damping', 'friction') if _moves(dynamics.get(key))]
-    if dynamics is not None and given:
-        report.warn(dynamics.sourceline, f'{where}, dynamics', 'a joint that moves', f'{given[0]} of a fixed joint')
+    nonzero = [] if dynamics is None else [key for key in ('damping', 'friction') if _moves(dynamics.get(key))]
+    if dynamics is not None and nonzero:
+        report.warn(dynamics.sourceline, f'{where}, dynamics', 'a joint that moves', f'{nonzero[0]} of a fixed joint')
 
 
 def _moves(text: str | None) -> bool:
@@ -325,27 +324,27 @@ def _link_of(element: Element, end: str, where: str, report: Report) -> str | No
 
 
 def check_origin(element: Element, where: str, report: Report) -> tuple[float, ...] | None:
-    """Check the <origin> of an element; return its xyz (zeros where there is none), None after a fault."""
+    """Check the <origin> of an element; return its xyz (zeros without one), None after a fault."""
     origin = element.find('origin')
     if origin is None:
         return (0.0, 0.0, 0.0)
     xyz = read_vector(origin, 'xyz', 3, f'{where}, origin', report)
     rpy = read_vector(origin, 'rpy', 3, f'{where}, origin', report)
     for axis, value in zip('xyz', xyz or ()):
-        found = length_remark(value)
-        if found:
-            report.add(origin.sourceline, f'{where}, origin', f'{axis} in m', found)
+        actual = length_remark(value)
+        if actual:
+            report.add(origin.sourceline, f'{where}, origin', f'{axis} in m', actual)
     for axis, value in zip(('roll', 'pitch', 'yaw'), rpy or ()):
-        found = angle_remark(value)
-        if found:
-            report.add(origin.sourceline, f'{where}, origin', f'{axis} in rad', found)
+        actual = angle_remark(value)
+        if actual:
+            report.add(origin.sourceline, f'{where}, origin', f'{axis} in rad', actual)
     return xyz
 
 
 def read_vector(
     element: Element, key: str, size: int, where: str, report: Report, required: bool = False
 ) -> tuple[float, ...] | None:
-    """Return an attribute of `size` finite numbers; zeros where it is absent and not required; None after a fault."""
+    """Return an attribute of `size` finite numbers; zeros if absent and not required; None after a fault."""
     text = element.get(key)
     if text is None:
         if required:
@@ -364,7 +363,7 @@ def read_vector(
 
 
 def read_number(element: Element, key: str, where: str, report: Report, required: bool = False) -> float | None:
-    """Return a finite number; None where it is absent or after a fault."""
+    """Return a finite number; None if absent or after a fault."""
     if element.get(key) is None and not required:
         return None
     values = read_vector(element, key, 1, where, report, required=True)
@@ -380,7 +379,7 @@ def _name_of(element: Element, kind: str, lines: dict[str, int], outline: Outlin
         report.add(element.sourceline, f'{kind}, name', PRINTABLE, ascii(name))
         outline.torn = True
     elif name in lines:
-        expected = f'a name of its own (line {lines[name]} has it)'
+        expected = f'a unique name (line {lines[name]} has it)'
         report.add(element.sourceline, f'{kind} {name}', expected, 'a duplicate')
     else:
         lines[name] = int(element.sourceline or 0)
@@ -388,7 +387,7 @@ def _name_of(element: Element, kind: str, lines: dict[str, int], outline: Outlin
 
 
 def _check_children(
-    element: Element, where: str, known: tuple[str, ...], once: tuple[str, ...], report: Report
+    element: Element, where: str, allowed: tuple[str, ...], once: tuple[str, ...], report: Report
 ) -> None:
     seen: set[str] = set()
     for child in element:
@@ -397,8 +396,8 @@ def _check_children(
             continue
         if tag in once and tag in seen:
             report.add(child.sourceline, where, f'one <{tag}>', 'a second one')
-        elif tag not in known and 'did you mean' in did_you_mean(tag, known):
-            report.warn(child.sourceline, where, 'an element that URDF knows', did_you_mean(tag, known))
+        elif tag not in allowed and 'did you mean' in did_you_mean(tag, allowed):
+            report.warn(child.sourceline, where, 'an element of URDF', did_you_mean(tag, allowed))
         seen.add(tag)
 
 

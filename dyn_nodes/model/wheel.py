@@ -1,4 +1,4 @@
-"""Wheels and feet: suspension, friction, rolling. Data only; every key of the machine YAML is declared at its field."""
+"""Wheels and feet: suspension, friction, rolling. Data only."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
@@ -17,14 +17,14 @@ FrictionPoint = Literal['ground', 'attachment']
 class Wheel:
     """A wheel or foot: a unilateral Kelvin-Voigt element along the ground normal, and friction.
 
-    Braked, or rolling about its axle. Its topic is `ground_reactions/<name>`. The position is r_w of abo-shanab-2003,
-    section 7.2; of a rolling wheel it is the centre, and the free length is the unloaded radius. Both friction points
-    are power-consistent (spec 2.23, 2.24); chapter 6 of the source has the attachment.
+    It is braked or rolls about its axle. The topic is `ground_reactions/<name>`. The position is r_w of
+    abo-shanab-2003, section 7.2; for a rolling wheel it is the centre, and the free length is the unloaded radius.
+    Both friction points are power-consistent (spec 2.23, 2.24); chapter 6 of the source uses the attachment.
     """
 
     name: str
     link: Annotated[str, text('the link that carries it; absent: the root link', default=None)]
-    position: Annotated[Array, vector('where the strut is attached, in the frame of the link', 'm', read=frozen_vector)]
+    position: Annotated[Array, vector('attachment of the strut, in the frame of the link', 'm', read=frozen_vector)]
     stiffness: Annotated[float, number('of suspension and tyre together', 'N/m', 'positive')]
     damping: Annotated[float, number('of suspension and tyre together', 'N s/m', 'non-negative')]
     free_length: Annotated[
@@ -37,14 +37,14 @@ class Wheel:
     friction_point: Annotated[
         FrictionPoint,
         choice(
-            'where friction acts and sees the speed: `ground`, the point below the wheel, or `attachment`',
+            'point of the friction force and its speed: `ground`, below the wheel, or `attachment`',
             get_args(FrictionPoint),
         ),
     ] = 'ground'
-    rolling: Annotated[Rolling | None, table('how it rolls; absent: its link is braked', Rolling)] = None
+    rolling: Annotated[Rolling | None, table('rolling about the axle; absent: the link is braked', Rolling)] = None
 
     @property
     def supports(self) -> tuple[Support, ...]:
-        """The one spring that it is."""
+        """The spring of the wheel."""
         name, key = self.name, f'wheels.{self.name}'
         return (Support(name, name, key, self.link, self.position, self.stiffness, self.damping, self.free_length),)

@@ -1,4 +1,4 @@
-"""Read an untrusted XML file: no DTD, no entities, no surprises of size or encoding."""
+"""Reader of untrusted XML files: no DTD, no entities, limited size, UTF-8 only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ENCODINGS = {'utf-8', 'utf8', 'ascii', 'us-ascii'}
 
 
 def read_text(path: Path, report: Report, largest: int) -> str | None:
-    """Return the UTF-8 text of a file, or None after recording why it can't be read."""
+    """Return the UTF-8 text of a file; report a fault and return None if it cannot be read."""
     try:
         return textfile.read_text(path, largest)
     except textfile.TextFileError as error:
@@ -36,7 +36,7 @@ def read_text(path: Path, report: Report, largest: int) -> str | None:
 
 
 def read_urdf_text(path: Path, report: Report) -> str | None:
-    """Return the text of a URDF; a xacro file is expanded where the `xacro` module can be imported."""
+    """Return the text of a URDF; a xacro file is expanded if the `xacro` module can be imported."""
     text = read_text(path, report, LARGEST_URDF)
     if text is None:
         return None
@@ -47,16 +47,16 @@ def read_urdf_text(path: Path, report: Report) -> str | None:
 
 
 def parse_xml(text: str, report: Report) -> Element | None:
-    """Return the root element, or None after recording why the text is refused.
+    """Return the root element; report a fault and return None if the text is rejected.
 
-    A DTD is refused before a parser sees it: entity bombs and external entities need one.
+    A DTD is rejected before parsing, because entity bombs and external entities need one.
     """
     outside_comments = _COMMENT.sub(lambda match: '\n' * match.group().count('\n'), text)
     for mark in ('<!DOCTYPE', '<!ENTITY'):
-        place = outside_comments.find(mark)
-        if place >= 0:
-            line = outside_comments.count('\n', 0, place) + 1
-            report.add(line, 'document', 'no DTD and no entity declarations (they are refused)', mark)
+        position = outside_comments.find(mark)
+        if position >= 0:
+            line = outside_comments.count('\n', 0, position) + 1
+            report.add(line, 'document', 'no DTD and no entity declarations (they are rejected)', mark)
             return None
     declared = _DECLARED_ENCODING.match(text)
     if declared and declared.group(1).lower() not in _ENCODINGS:
@@ -64,13 +64,13 @@ def parse_xml(text: str, report: Report) -> Element | None:
         return None
     root = _parsed(text, report)
     if root is not None and root.getroottree().docinfo.internalDTD is not None:
-        report.add(1, 'document', 'no DTD and no entity declarations (they are refused)', 'a DTD')
+        report.add(1, 'document', 'no DTD and no entity declarations (they are rejected)', 'a DTD')
         return None
     return root
 
 
 def _parsed(text: str, report: Report) -> Element | None:
-    """Return the root element, without what has undeclared prefixes; None after recording a fault."""
+    """Return the root element without undeclared prefixes; report a fault and return None if it is not XML."""
     data = text.encode('utf-8')
     parser = etree.XMLParser(**SAFE)
     try:
@@ -87,8 +87,8 @@ def _parsed(text: str, report: Report) -> Element | None:
 
 
 def _leave_out_undeclared(root: Element, report: Report) -> None:
-    """Remove elements and attributes whose prefix no xmlns declares: they extend URDF, which has no prefixes."""
-    found: dict[str, list[int]] = {}
+    """Remove elements and attributes with undeclared prefixes, which extend URDF."""
+    undeclared: dict[str, list[int]] = {}
     for element in list(root.iter(etree.Element)):
         tag, parent = str(element.tag), element.getparent()
         names = [str(key) for key in element.attrib if _has_prefix(str(key))]
@@ -99,21 +99,21 @@ def _leave_out_undeclared(root: Element, report: Report) -> None:
             if parent is not None:
                 parent.remove(element)
         for name in names:
-            found.setdefault(name.split(':')[0], []).append(int(element.sourceline or 0))
-    for prefix, lines in found.items():
+            undeclared.setdefault(name.split(':')[0], []).append(int(element.sourceline or 0))
+    for prefix, lines in undeclared.items():
         more = '' if len(lines) == 1 else f', {len(lines)} times'
         report.warn(lines[0], 'document', 'a prefix that an xmlns declares', f'{shorten(prefix)}:{more}, left out')
 
 
 def _has_prefix(name: str) -> bool:
-    """Return whether a name of lxml still holds a prefix: a declared one has become `{namespace}`."""
+    """Return whether a name of lxml has an undeclared prefix; declared ones are `{namespace}`."""
     return ':' in name and not name.startswith('{')
 
 
 def _expand_xacro(path: Path, text: str, report: Report) -> str | None:
     if '<!DOCTYPE' in text or '<!ENTITY' in text:
         line = text.count('\n', 0, max(text.find('<!DOCTYPE'), text.find('<!ENTITY'))) + 1
-        report.add(line, 'document', 'no DTD and no entity declarations (they are refused)', '<!DOCTYPE')
+        report.add(line, 'document', 'no DTD and no entity declarations (they are rejected)', '<!DOCTYPE')
         return None
     if '<xacro:' not in text and '${' not in text and '$(' not in text:
         return text  # a plain URDF under another name
@@ -135,7 +135,7 @@ def _expand_xacro(path: Path, text: str, report: Report) -> str | None:
 
 
 class UrdfLines:
-    """Lines of the elements of a URDF file; none where it can't be read."""
+    """Lines of the elements of a URDF file; empty if it cannot be read."""
 
     _PARTS: ClassVar[dict[str, tuple[str, ...]]] = {
         'mass': ('inertial/mass',),
@@ -154,10 +154,10 @@ class UrdfLines:
         """Return the lines of the elements of a tag (`link`, `joint`) by name."""
         if self._root is None:
             return {}
-        return {(own.get('name') or '').strip(): int(own.sourceline or 0) for own in self._root.iter(tag)}
+        return {(element.get('name') or '').strip(): int(element.sourceline or 0) for element in self._root.iter(tag)}
 
     def of(self, where: str) -> int:
-        """Return the line of a place such as `link base_link, mass` or `joint boom_joint, limit effort`; 0: none."""
+        """Return the line of an element such as `link base_link, mass` or `joint boom_joint, limit effort`; 0: none."""
         thing, _, part = where.partition(', ')
         tag, _, name = thing.partition(' ')
         for element in self._root.iter(tag) if self._root is not None else ():
@@ -165,6 +165,6 @@ class UrdfLines:
                 continue
             word = part.partition(' ')[0]
             inner = (element.find(path) for path in self._PARTS.get(word, (word,)))
-            found = next((own for own in inner if own is not None), element)
-            return int(found.sourceline or 0)
+            target = next((candidate for candidate in inner if candidate is not None), element)
+            return int(target.sourceline or 0)
         return 0

@@ -1,4 +1,4 @@
-"""Read a YAML file into a plain tree that still knows its lines; no tags, no alias bombs."""
+"""Reader of YAML files: a plain tree with line numbers; no tags, no alias bombs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from dyn_nodes.model.problems import PRINTABLE, Report, is_printable, shorten
 from dyn_nodes.model.xml_source import read_text
 
 _PREFIX = 'tag:yaml.org,2002:'
-_KNOWN_TAGS = {_PREFIX + word for word in ('null', 'bool', 'int', 'float', 'str', 'timestamp', 'seq', 'map', 'value')}
+_SUPPORTED_TAGS = {
+    _PREFIX + word for word in ('null', 'bool', 'int', 'float', 'str', 'timestamp', 'seq', 'map', 'value')
+}
 _MERGE = _PREFIX + 'merge'
 _LAYOUT = str.maketrans('\n\t', '  ')
 
@@ -25,8 +27,8 @@ class Entry:
     Attributes:
         kind: `text` (also an unquoted number), `quoted`, `bool`, `null`, `list` or `map`.
         value: str; list of entries; dict of entries by key.
-        line: 1-based line of the key, of the value where there is no key.
-        path: dotted keys from the root as written in the file: `wheels.front_left.position`.
+        line: 1-based line of the key, or of the value without key.
+        path: dotted keys from the root of the file: `wheels.front_left.position`.
     """
 
     kind: str
@@ -50,7 +52,7 @@ class Entry:
         return self.value if isinstance(self.value, str) else ''
 
     def describe(self) -> str:
-        """Return what a message calls this value."""
+        """Return a description of the value for messages."""
         if self.kind in ('list', 'map'):
             return f'a {"list" if self.kind == "list" else "mapping"} of {len(self.items) + len(self.mapping)}'
         return 'nothing' if self.kind == 'null' else f'{shorten(self.text)!r}'
@@ -58,16 +60,16 @@ class Entry:
 
 @lru_cache(maxsize=8)
 def _composed(text: str) -> yaml.Node | None:
-    """Return the nodes of a document: a machine is read several times, by its checks and by what computes with it."""
+    """Return the nodes of a document; cached, because checks and computations read the same file."""
     return yaml.compose(text, Loader=yaml.SafeLoader)
 
 
 class _TooLargeError(Exception):
-    """The expansion of the document has no end, or a far one."""
+    """The expanded document is too large or infinite."""
 
 
 def read_yaml(path: Path, report: Report) -> Entry | None:
-    """Return the root mapping of a YAML file, or None after recording why there is none."""
+    """Return the root mapping of a YAML file; report a fault and return None otherwise."""
     text = read_text(path, report, LARGEST_YAML)
     if text is None:
         return None
@@ -92,7 +94,7 @@ def read_yaml(path: Path, report: Report) -> Entry | None:
 
 
 class _Converter:
-    """Turns nodes into entries and counts them."""
+    """Converter of nodes into entries, with a limit of their number."""
 
     def __init__(self, report: Report) -> None:
         self.report = report
@@ -102,7 +104,7 @@ class _Converter:
         self.entries += 1
         if self.entries > MOST_ENTRIES or depth > DEEPEST:
             raise _TooLargeError
-        if node.tag not in _KNOWN_TAGS:
+        if node.tag not in _SUPPORTED_TAGS:
             self.report.add(node.start_mark.line + 1, path or 'document', 'a value without a tag', f'tag {node.tag!r}')
         if isinstance(node, yaml.MappingNode):
             return Entry('map', self._map(node, path, depth), line, path)
@@ -135,7 +137,7 @@ class _Converter:
                 self.report.add(line, path or 'document', f'a key of {PRINTABLE}', ascii(key))
                 continue
             if key in entries:
-                expected = f'a key of its own (line {entries[key].line} has it)'
+                expected = f'a unique key (line {entries[key].line} has it)'
                 self.report.add(line, where, expected, 'a duplicate')
                 continue
             entries[key] = self.convert(value_node, where, line, depth + 1)

@@ -106,9 +106,9 @@ class LoadModel:
         no_gravity = ca.SX(3, 1)
         wrench = inverse_dynamics(state, acceleration, no_gravity)[:6]
         wheels, axles = [], []
-        own_axles = axles_of(self.machine)
+        axles_by_contact = axles_of(self.machine)
         for spring in self.machine.supports:
-            frame, axle = tree.frame(spring.link), own_axles[spring.contact]
+            frame, axle = tree.frame(spring.link), axles_by_contact[spring.contact]
             wheels.append(state.poses[frame.body].point(ca.SX(frame.p + frame.R @ spring.position)))
             axles.append(ca.SX(LEFT) if axle is None else ca.mtimes(state.poses[frame.body].R, ca.SX(frame.R @ axle)))
         point, load = self._payload(state, body_accelerations(state, acceleration, no_gravity))

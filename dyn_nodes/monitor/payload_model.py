@@ -156,20 +156,20 @@ class PayloadModel:
         rows = [int(index) for index in self.indices]
         momentum, push = (ca.gradient(lagrangian, x)[rows] for x in (v, q))
         linear = (ca.densify(ca.jacobian(value, parts)) for value in (momentum, push))
-        nothing = ca.SX.zeros(len(self.body_columns))
-        bare = [ca.substitute(value, parts, nothing) for value in (momentum, push)]
+        zeros = ca.SX.zeros(len(self.body_columns))
+        bare = [ca.substitute(value, parts, zeros) for value in (momentum, push)]
         held = ca.vertcat(mass, ca.SX.zeros(len(self.body_columns) - 1))
         speeds = ca.substitute(ca.jacobian(momentum, ca.vertcat(v, omega)), parts, held)
         by_specific_force = ca.substitute(ca.jacobian(push, specific_force), parts, held)
-        effort, own_columns, room = self._efforts(q[rows], v[rows], pressures)
+        effort, effort_columns, room = self._efforts(q[rows], v[rows], pressures)
         momentum_columns, force_columns = linear
         values = (
             bare[0],
             momentum_columns,
             bare[1] + effort,
             force_columns,
-            ca.horzcat(own_columns, by_specific_force),
-            ca.mtimes(own_columns[:, len(rows) :], pressures),
+            ca.horzcat(effort_columns, by_specific_force),
+            ca.mtimes(effort_columns[:, len(rows) :], pressures),
             speeds,
             room,
         )
@@ -211,8 +211,8 @@ class PayloadModel:
             rooms.append(ca.SX(np.inf) if piston is None else ca.fmin(piston, record.linkage.stroke - piston))
         effort = ca.vertcat(*efforts)
         columns = ca.jacobian(effort, ca.vertcat(factors, pressures))
-        nothing = ca.SX.zeros(len(self._rows))
-        return ca.substitute(effort, factors, nothing), ca.substitute(columns, factors, nothing), ca.vertcat(*rooms)
+        zeros = ca.SX.zeros(len(self._rows))
+        return ca.substitute(effort, factors, zeros), ca.substitute(columns, factors, zeros), ca.vertcat(*rooms)
 
     # -- numbers -----------------------------------------------------------------------------------------------------
 

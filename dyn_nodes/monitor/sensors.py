@@ -19,7 +19,7 @@ class SensorNoise:
         gyroscope: rad/s.  accelerometer: m/s2.
         jerk_density: of a joint's jerk, rad2/s5.
         turn_density: of the rate of the base's angular acceleration, rad2/s3.
-        felt_density: of the second derivative of the specific force, (m/s2)2/s3.
+        specific_force_density: of the second derivative of the specific force, (m/s2)2/s3.
     """
 
     position: float = 3e-5
@@ -28,7 +28,7 @@ class SensorNoise:
     accelerometer: float = 0.01
     jerk_density: float = 0.1
     turn_density: float = 0.1
-    felt_density: float = 30.0
+    specific_force_density: float = 30.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -139,7 +139,7 @@ class StabilityMonitor:
             2, noise.turn_density, (noise.gyroscope,), (1.0, 0.05), gap=0.2, gate=TURN_GATE
         )
         self._accelerometer = DerivativeFilter(
-            2, noise.felt_density, (noise.accelerometer,), (1.0, 1.0), gap=0.2, gate=FORCE_GATE
+            2, noise.specific_force_density, (noise.accelerometer,), (1.0, 1.0), gap=0.2, gate=FORCE_GATE
         )
         for derivative, count in ((self._joints, len(self.model.joints)), (self._turning, 3), (self._accelerometer, 3)):
             derivative.prepare(count)

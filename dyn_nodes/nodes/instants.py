@@ -47,7 +47,7 @@ class InstantQueue(Generic[Command]):
 
     The present instant *waits* after `start`, if it needs a command, until `take` returns its command, or `answer` or
     `pass_by` is called. A source that was given up (`give_up`) is not waited for until its next command (`offer`,
-    `answer`, `regain`). docs/nodes.md has a diagram of these states.
+    `answer`, `regain`). docs/reference/nodes.md has a diagram of these states.
 
     Args:
         period: time for which a command holds after its instant, ns, less a margin for rounded stamps. 0: for the

@@ -1,4 +1,4 @@
-"""A machine with its elements becomes a system that runs."""
+"""Systems made from machines: dynamics, initial states, integration and results of runs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import the rigid ground where it is asked for: constraints and SciPy come with it."""
+    """Import the rigid ground at its first use, because it imports constraints and SciPy."""
     if name == 'RigidGroundModel':
         from dyn_nodes.simulation.rigid_ground import RigidGroundModel
 

@@ -1,7 +1,7 @@
-"""A machine with its elements, traced: states, inputs, parameters and outputs as named expressions.
+"""Symbolic dynamics of a machine with its elements: states, inputs, parameters and outputs as named expressions.
 
-World frame: the plane of the ground, z its normal. A slope turns gravity, not the ground (spec 2.16), so that heights,
-poses and friction are those of the plane.
+World frame: the plane of the ground, z its normal. A slope turns gravity, not the ground (spec 2.16): heights, poses
+and friction refer to the plane.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ COMMON_PARAMETERS = (
     'joint_stop_scale',
 )
 AUDITED = ('suspension', 'friction')
-"""Accounts of the work that elements do at points of bodies."""
+"""Names of the work accounts of elements that act at points of bodies."""
 AUDIT_STATES = ('work_actuators', *(f'work_{account}' for account in AUDITED))
 
 
 def gravity_vector(gravity: float, slope: tuple[float, float]) -> tuple[float, float, float]:
-    """Return gravity (3,) in the frame of a ground plane turned by (roll, pitch) about x, then y, m/s2.
+    """Return gravity (3,) in the frame of a ground plane rotated by (roll, pitch) about x, then y, m/s2.
 
     Positive pitch: the front is downhill, so that gravity pulls forward.
     """
@@ -69,29 +69,29 @@ def gravity_vector(gravity: float, slope: tuple[float, float]) -> tuple[float, f
 
 @dataclass
 class Names:
-    """Names of a vector's elements, and their place."""
+    """Names of the elements of a vector."""
 
     names: list[str] = field(default_factory=list)
 
     def add(self, *names: str) -> slice:
-        """Append names; return their place."""
+        """Append names; return their slice."""
         self.names.extend(names)
         return slice(len(self.names) - len(names), len(self.names))
 
 
 class Assembly:
-    """The traced plant.
+    """Symbolic plant.
 
     Attributes:
         states, inputs, parameters: names in order.
         x, u, p: the symbols.
         wheels: on springs.
-        contacts_on_ground: wheels, and what else stands on the ground.
+        contacts_on_ground: wheels and other supports.
         joint_elements: springs, damping, friction and stops of the joints.
-        actuators: those that are part of this plant.
-        elements: wheels, joint elements, actuators, what watches the tilt of a machine on wheels, hands.
-        element_states: theirs, in order.
-        actuator_kinds: element of every kind of actuator.
+        actuators: that are part of this plant.
+        elements: wheels, joint elements, actuators, tilt monitor of a machine on wheels, hands.
+        element_states: states of the elements, in order.
+        actuator_kinds: element class of every kind of actuator.
     """
 
     actuator_kinds: ClassVar[Kinds] = KINDS
@@ -105,7 +105,7 @@ class Assembly:
         books: bool = False,
     ) -> None:
         self.machine, self.actuation, self.base, self.audit, self.books = machine, actuation, base, audit, books
-        self.standing = machine  # whose supports a balance reads
+        self.standing = machine  # its supports are used by stability measures
         self.tree: Tree = build_tree(machine, base)
         self.wheels = self._sprung_wheels()
         self.contacts_on_ground: tuple[ContactElement, ...] = (*self.wheels, *other_contacts(machine))
@@ -130,33 +130,33 @@ class Assembly:
 
     def _name_everything(self) -> None:
         self.states, self.inputs, self.parameters = Names(), Names(), Names()
-        self.q_place = self.states.add(*self.tree.position_names)
-        self.v_place = self.states.add(*(f'{name}_rate' for name in self.tree.velocity_names))
-        self.element_states = tuple(own for element in self.elements for own in element.states)
-        self.element_place = self.states.add(*(own.name for own in self.element_states))
-        self.book_place = self.states.add(*(BOOKS if self.books else ()))
-        self.audit_place = self.states.add(*(AUDIT_STATES if self.audit else ()))
-        self.command_place = self.inputs.add(*(command.name for command in self.actuators.inputs))
-        moved = {own.joint for own in self.actuators.actuators}
+        self.q_slice = self.states.add(*self.tree.position_names)
+        self.v_slice = self.states.add(*(f'{name}_rate' for name in self.tree.velocity_names))
+        self.element_states = tuple(state for element in self.elements for state in element.states)
+        self.element_slice = self.states.add(*(state.name for state in self.element_states))
+        self.book_slice = self.states.add(*(BOOKS if self.books else ()))
+        self.audit_slice = self.states.add(*(AUDIT_STATES if self.audit else ()))
+        self.command_slice = self.inputs.add(*(command.name for command in self.actuators.inputs))
+        moved = {actuator.joint for actuator in self.actuators.actuators}
         self.efforts = {
             joint.name: self.inputs.add(f'{joint.name}/effort')
             for joint in self.machine.actuated_joints
             if joint.name not in moved
         }
         self.parameters.add(*COMMON_PARAMETERS)
-        own = {name: value for element in self.elements for name, value in element.parameters.items()}
-        self.element_parameters = {name: value for name, value in own.items() if name not in COMMON_PARAMETERS}
+        values = {name: value for element in self.elements for name, value in element.parameters.items()}
+        self.element_parameters = {name: value for name, value in values.items() if name not in COMMON_PARAMETERS}
         self.parameters.add(*self.element_parameters)
 
     def default_parameters(self) -> np.ndarray:
-        """Return the machine's own parameter values."""
+        """Return the parameter values of the machine."""
         machine = self.machine
         payload = machine.payload.mass if machine.payload else 0.0
         common = [*gravity_vector(machine.gravity, machine.slope), payload, 1.0, 1.0, 1.0, 1.0, default_scale(machine)]
         return np.array([*common, *self.element_parameters.values()])
 
     def parameter(self, name: str) -> Expression:
-        """Return a parameter's symbol."""
+        """Return the symbol of a parameter."""
         return self.p[self.parameters.names.index(name)]
 
     @cached_property
@@ -167,23 +167,23 @@ class Assembly:
     @cached_property
     def state(self) -> TreeState:
         """Kinematics of the tree."""
-        return TreeState(self.tree, self.x[self.q_place], self.x[self.v_place], self.parameter('payload_mass'))
+        return TreeState(self.tree, self.x[self.q_slice], self.x[self.v_slice], self.parameter('payload_mass'))
 
     @property
     def contacts(self) -> dict[str, WheelContact]:
-        """Force of the ground on each wheel, by name."""
+        """Contact force of the ground on each wheel, by name."""
         return {wheel.name: wheel.contact(self.state, self.symbols) for wheel in self.wheels}
 
     @cached_property
     def external_forces(self) -> dict[int, Force]:
-        """Spatial force on each body of the elements that act at points of bodies."""
+        """Spatial force on each body by elements that act at points of bodies."""
         return external_forces(self.elements, self.state, self.symbols)
 
     @cached_property
     def ground_points(self) -> tuple[GroundPoint, ...]:
-        """Points where the machine stands on the ground."""
+        """Contact points of the machine with the ground."""
         standing = self.contacts_on_ground
-        return tuple(point for own in standing for point in own.ground_points(self.state, self.symbols))
+        return tuple(point for contact in standing for point in contact.ground_points(self.state, self.symbols))
 
     @cached_property
     def ground_wrench(self) -> tuple[Expression, Expression]:
@@ -194,8 +194,8 @@ class Assembly:
     def drive_forces(self) -> Expression:
         """(nv,) efforts of drives and of the springs of flexible joints."""
         tau = ca.SX.zeros(self.tree.nv)
-        for name, place in self.efforts.items():
-            tau[self.tree.velocity_index(name)] = self.u[place]
+        for name, index in self.efforts.items():
+            tau[self.tree.velocity_index(name)] = self.u[index]
         for element in self.elements:
             if element.drives:
                 tau = tau + element.generalized_force(self.state, self.symbols)
@@ -203,12 +203,12 @@ class Assembly:
 
     @cached_property
     def joint_efforts(self) -> dict[str, Expression]:
-        """Effort of every movable joint, before damping, friction and stops: of its drive and of its spring."""
+        """Effort of the drive and the spring of every movable joint, without damping, friction and stops."""
         return {j.name: self.drive_forces[self.tree.velocity_index(j.name)] for j in self.machine.movable_joints}
 
     @property
     def passive(self) -> tuple[str, ...]:
-        """Names of the movable joints that nothing drives."""
+        """Names of the movable joints without a drive."""
         driven = {joint.name for joint in self.machine.actuated_joints}
         return tuple(joint.name for joint in self.machine.movable_joints if joint.name not in driven)
 
@@ -220,24 +220,24 @@ class Assembly:
     @cached_property
     def symbols(self) -> dict[str, Expression]:
         """Symbols of the states, commands and parameters of elements and actuators, by name."""
-        known = {name: self.parameter(name) for name in (*COMMON_PARAMETERS, *self.element_parameters)}
-        place, commands = self.element_place, self.command_place
-        known |= {self.states.names[k]: self.x[k] for k in range(place.start, place.stop)}
-        return known | {self.inputs.names[k]: self.u[k] for k in range(commands.start, commands.stop)}
+        symbols = {name: self.parameter(name) for name in (*COMMON_PARAMETERS, *self.element_parameters)}
+        states, commands = self.element_slice, self.command_slice
+        symbols |= {self.states.names[k]: self.x[k] for k in range(states.start, states.stop)}
+        return symbols | {self.inputs.names[k]: self.u[k] for k in range(commands.start, commands.stop)}
 
     @cached_property
     def surfaces(self) -> tuple[Surface, ...]:
-        """Values of the elements whose signs are watched for events."""
+        """Values of the elements whose sign changes are events."""
         return tuple(surface for element in self.elements for surface in element.surfaces(self.state, self.symbols))
 
     @cached_property
     def actuator_surfaces(self) -> tuple[Surface, ...]:
-        """Values of the actuators whose signs are watched for events."""
+        """Values of the actuators whose sign changes are events."""
         return tuple(self.actuators.surfaces(self.state, self.symbols))
 
     @cached_property
     def generalized_forces(self) -> Expression:
-        """(nv,) efforts along the velocities: of drives and of all elements; zero on the base."""
+        """(nv,) efforts of drives and all elements along the velocities; zero on the base."""
         tau = self.drive_forces
         for element in self.elements:
             if not element.drives:
@@ -262,7 +262,7 @@ class Assembly:
 
     @cached_property
     def switched(self) -> Expression:
-        """The state x with its discrete states as after this instant: the stick flags of Karnopp friction."""
+        """State x with updated discrete states: the stick flags of Karnopp friction after this instant."""
         after = ca.SX(self.x)
         for element in self.elements:
             for name, value in element.after_step(self.state, self.symbols).items():
@@ -271,9 +271,9 @@ class Assembly:
 
     @cached_property
     def friction_use(self) -> dict[str, Expression]:
-        """Friction over the greatest static friction, by deflection, for a machine at rest."""
-        own = (element.friction_use(self.state, self.symbols) for element in self.elements)
-        return {name: share for shares in own for name, share in shares.items()}
+        """Ratio of friction to the greatest static friction by deflection, for a machine at rest."""
+        shares_of_elements = (element.friction_use(self.state, self.symbols) for element in self.elements)
+        return {name: share for shares in shares_of_elements for name, share in shares.items()}
 
     @cached_property
     def powers(self) -> tuple[Expression, ...]:
@@ -286,26 +286,28 @@ class Assembly:
 
     @cached_property
     def supplied_power(self) -> Expression:
-        """Power of the efforts that are inputs, and power that flows into the elements from their sources, W."""
-        driven = (self.u[own] * self.state.v[self.tree.velocity_index(name)] for name, own in self.efforts.items())
-        return sum((own.supplied_power(self.state, self.symbols) for own in self.elements), sum(driven, ca.SX(0)))
+        """Power of the effort inputs and of the sources of the elements, W."""
+        driven = (self.u[index] * self.state.v[self.tree.velocity_index(name)] for name, index in self.efforts.items())
+        return sum(
+            (element.supplied_power(self.state, self.symbols) for element in self.elements), sum(driven, ca.SX(0))
+        )
 
     @cached_property
     def dissipated_power(self) -> Expression:
-        """Power that the elements turn into heat, W."""
-        return sum((own.dissipated_power(self.state, self.symbols) for own in self.elements), ca.SX(0))
+        """Power dissipated by the elements, W."""
+        return sum((element.dissipated_power(self.state, self.symbols) for element in self.elements), ca.SX(0))
 
     @cached_property
     def inspected(self) -> Expression:
-        """(4,) kinetic and potential energy, J, weight, N, and no gap (`guards.checks.INSPECTED`)."""
-        stored = (own.potential_energy(self.state, self.symbols) for own in self.elements)
+        """(4,) kinetic and potential energy, J, weight, N, and 0 for the gap (`guards.checks.INSPECTED`)."""
+        stored = (element.potential_energy(self.state, self.symbols) for element in self.elements)
         potential = sum(stored, self.state.potential_energy(self.gravity))
         weight = self.state.mass * ca.fmax(ca.norm_2(self.gravity), LEAST_GRAVITY)
         return ca.densify(ca.vertcat(self.state.kinetic_energy, potential, weight, 0.0))
 
     @cached_property
     def base_rotation(self) -> Expression:
-        """(3, 3) base axes in the world."""
+        """(3, 3) orientation of the base in the world."""
         return self.state.frame_pose(self.tree.frame(self.machine.base.link)).R
 
     @cached_property
@@ -315,9 +317,9 @@ class Assembly:
 
     @cached_property
     def static_forces(self) -> Expression:
-        """(nv,) generalized forces that would hold the machine still at x, beside springs and friction of its joints.
+        """(nv,) generalized forces that hold the machine at rest at x, in addition to joint springs and friction.
 
-        Zero on a base and on passive joints at rest.
+        They are zero on a base and on passive joints in equilibrium.
         """
         needed = inverse_dynamics(self.state, ca.SX(self.tree.nv, 1), self.gravity, self.external_forces)
         for element in self.elements:
@@ -327,7 +329,7 @@ class Assembly:
 
     @cached_property
     def stored_energies(self) -> tuple[Expression, Expression, Expression]:
-        """Kinetic energy, potential energy of weight, and energy in the springs of wheels and joints, J."""
+        """Kinetic energy, gravitational potential energy, and energy in the springs of wheels and joints, J."""
         springs = ca.SX(0)
         for element in (*self.contacts_on_ground, *self.joint_elements):
             springs += element.potential_energy(self.state, self.symbols)
@@ -335,20 +337,20 @@ class Assembly:
 
 
 def resting_elements(machine: Machine) -> tuple[ForceElement, ...]:
-    """Return the elements whose states follow from the balance of a machine at rest: contacts, and those of joints."""
+    """Return the elements whose states follow from the equilibrium of a machine: contacts and joint elements."""
     return (*contact_elements(machine), *joint_elements(machine))
 
 
 def resting_states(machine: Machine) -> tuple[ElementState, ...]:
-    """Return the states of these elements, in order."""
+    """Return the states of `resting_elements`, in order."""
     return tuple(state for element in resting_elements(machine) for state in element.states)
 
 
 def rest_deflections(machine: Machine) -> list[str]:
-    """Return the names of the deflections that balance a machine at rest: of contacts, then of passive rough joints."""
+    """Return the names of the deflections that balance a machine at rest: of contacts, then of passive joints."""
     return [state.name for state in resting_states(machine) if state.balances]
 
 
 def has_discrete_states(machine: Machine) -> bool:
-    """Return whether some states of a machine change between steps alone."""
-    return any(state.discrete for own in contact_elements(machine) for state in own.states)
+    """Return whether a machine has states that change only between steps."""
+    return any(state.discrete for contact in contact_elements(machine) for state in contact.states)

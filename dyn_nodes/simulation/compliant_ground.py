@@ -1,4 +1,4 @@
-"""A plant on compliant ground, or on none, goes through its periods in fixed steps."""
+"""Motion of a plant on compliant ground, or without ground, through its periods in fixed steps."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from dyn_nodes.simulation.start import Start, start_of
 from dyn_nodes.simulation.system import System
 
 NO_LIMIT = -2.0
-"""Of the cosine of the tilt."""
+"""Limit of the cosine of the tilt that is never reached."""
 
 
 class CompliantGround:
-    """The compliant ground under a plant without constraints, or none where its base is fixed or flies.
+    """Compliant ground of a plant without constraints; without ground if the base is fixed or flies.
 
     Args:
         machine: the machine.
-        system: what is integrated.
+        system: that is integrated.
     """
 
     carries_the_base_alone = False
-    """No joint is part of a leg, so that joints are led as on a fixed base."""
+    """Whether no joint is part of a leg, so that servos treat the base as fixed."""
 
     def __init__(self, machine: Machine, system: System) -> None:
         self.machine, self.system = machine, system
@@ -45,7 +45,7 @@ class CompliantGround:
         self._trace = np.zeros((1, len(system.state_names)))
 
     def at_rest(self, p: Array, joints: Mapping[str, float]) -> Start:
-        """Return the start: at rest with the joints where asked for, then set in motion as the file says.
+        """Return the start: at rest with the joints at given positions, then with the velocities of the file.
 
         Raises:
             NoEquilibriumError: the machine cannot rest there.
@@ -53,7 +53,7 @@ class CompliantGround:
         return start_of(self.system, p, joints)
 
     def begin(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
-        """Take a state as that from which changes count, with steps, s; a guarded plant ends where it overturns."""
+        """Start from a state with steps, s; a guarded plant stops when it overturns."""
         self._tilt_at_rest = self._tilt(x)
         self._watcher = self.system.watcher(x, u, p, MOST_EVENTS_OF_A_PERIOD)
         self._limit = float(np.cos(self.machine.overturn_angle)) if guarded else NO_LIMIT
@@ -64,7 +64,7 @@ class CompliantGround:
         return self.system.codes
 
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
-        """Return dx/dt (n,); NaN where there is none."""
+        """Return dx/dt (n,); NaN if it is undefined."""
         return self.system.rhs(x, u, p)
 
     def outputs(self, x: Array, u: Array, p: Array) -> Array:
@@ -72,7 +72,7 @@ class CompliantGround:
         return self.system.outputs(x, u, p)
 
     def joint_reactions(self, x: Array, u: Array, p: Array, y: Array) -> Array:
-        """Return the wrenches (joints, 6) at the joints that the machine names; y are the outputs."""
+        """Return the wrenches (joints, 6) at the joints `reactions` of the machine; y are the outputs."""
         return np.asarray(self._reaction.of_outputs(x, y, p))
 
     @cached_property
@@ -85,11 +85,11 @@ class CompliantGround:
         return Linearization.of(self.state_names, self.scales, lambda near: self.rhs(near, u, p), x, stiff)
 
     def advance(self, x: Array, p: Array, period: Period) -> Reached:
-        """Go through a period, in two parts where the payload is let go within it.
+        """Advance by a period, in two parts if the payload is released within it.
 
         Raises:
-            PlantStoppedError: the motion cannot go on.
-            PlantDivergedError: the numbers run away.
+            PlantStoppedError: the motion cannot continue.
+            PlantDivergedError: the integration diverged.
         """
         start, self._departed = period.start, self._watcher.positive.copy()
         drop = self._drop_within(x, p, period)
@@ -112,11 +112,11 @@ class CompliantGround:
         return Reached(x, p, events, guarded)
 
     def go_back(self) -> None:
-        """Watch for events from the start of the last period again."""
+        """Restore the signs of the watched values to the start of the last period."""
         self._watcher.positive[:] = self._departed
 
     def _integrate(self, x: Array, p: Array, period: Period, start: float, end: float, events: list[Event]) -> bool:
-        """Advance x in place, append what happens; return whether the base has overturned."""
+        """Advance x in place and append the events; return whether the base has overturned."""
         status = self._run(x, p, period, start, end, self._limit, self._watcher.positive, events)
         if status == integrators.DIVERGED:
             where = f'{self.machine.name}: the simulation diverged at t = {period.start:.4f} s'
@@ -126,7 +126,7 @@ class CompliantGround:
         return status == integrators.GUARDED
 
     def stopped(self, status: int, x: Array, p: Array) -> PlantDivergedError:
-        """Return the meaning of a status without dx/dt."""
+        """Return the error of a status without dx/dt."""
         raise RuntimeError(f'{self.machine.name}: expected rates at every state, found status {status}')
 
     def _run(
@@ -140,13 +140,13 @@ class CompliantGround:
         positive: NDArray[np.bool_],
         events: list[Event],
     ) -> int:
-        """Advance x in place, by steps that end at the knots of the inputs; return the status."""
+        """Advance x in place by steps that end at the knots of the inputs; return the status."""
         status, step = integrators.DONE, (end - start) / period.substeps
         if self.system.time_place is not None:
             x[self.system.time_place] = start
         for since, until, knots, table in stretches(period.knots, period.table, start, end):
             count = max(1, math.ceil((until - since) / step - 1e-9))
-            status, _, found = run_rk4_watched(
+            status, _, event_count = run_rk4_watched(
                 self.codes,
                 x,
                 since,
@@ -159,15 +159,15 @@ class CompliantGround:
                 0,
                 self._trace,
                 positive,
-                self._watcher.found,
+                self._watcher.table,
             )
-            events += self._watcher.events(found)
+            events += self._watcher.events(event_count)
             if status != integrators.DONE:
                 break
         return status
 
     def _drop_within(self, x: Array, p: Array, period: Period) -> float | None:
-        """Time within the period at which the payload is to be let go, s."""
+        """Return the time within the period at which the payload is released, s, or None."""
         times, (start, end) = [], (period.start, period.end)
         if period.drop_time is not None and period.drop_time < end:
             times.append(max(start, period.drop_time))
@@ -183,7 +183,7 @@ class CompliantGround:
         return min(times) if times else None
 
     def _tilt_after(self, x: Array, p: Array, period: Period, end: float) -> float:
-        """Return the tilt at a time within the period, rad; nothing changes."""
+        """Return the tilt at a time within the period, rad, without changing the state."""
         x = x.copy()
         self._run(x, p, period, period.start, end, NO_LIMIT, self._watcher.positive.copy(), [])
         return self._tilt(x)

@@ -1,12 +1,11 @@
-"""Dynamics with constraints, compiled: the whole step is machine code, factorization included.
+"""Compiled dynamics with constraints: the whole step is machine code, including the factorization.
 
     system = System.of_blocks('four_bar', blocks, actuated=('crank',))
     run = system.run(system.state(q, v), np.linspace(0, 2, 201), Inputs.constant({'crank': 4.0}))
     run.force('grasp_1'), run.energy_balance
 
-The constraints are kept by the exactness of the accelerations, and Baumgarte's stabilization takes back the drift of
-the integrator. A rank that changes, a contact that would pull, dependent rows that contradict each other end a run with
-a status: they are reported, not integrated over.
+The accelerations satisfy the constraints exactly, and Baumgarte stabilization removes the drift of the integrator. A
+change of rank, a contact that would pull, or contradicting dependent rows end a run with a status.
 """
 
 from __future__ import annotations
@@ -36,23 +35,23 @@ from dyn_nodes.simulation.settings import FIXED, NEARNESS, Settings, Stabilizati
 from dyn_nodes.stability.stance import stance_of
 
 ABSENT = ('payload_mass', 'joint_stop_scale')
-"""Common parameters that are zero where a machine has none; the others are factors."""
+"""Common parameters with the default 0; the others are factors with the default 1."""
 
 
 class ConstrainedDynamics(ConstraintKernels):
-    """The dynamics of a tree with constraints and elements, traced from a machine or built by hand.
+    """Dynamics of a tree with constraints and elements, traced from a machine or built by hand.
 
     A state is [q, v, states of elements, time, work, heat]: s, and J since the start.
 
     Args:
-        name: for people and for the cache.
+        name: for display and for the cache.
         blocks: the traced system.
-        actuated: velocities with an input each: of the same name, or `<joint>/effort` of a machine, N or N m.
-        unilateral: names of rows whose multiplier may not become negative, such as a wheel's normal force; a run
-            stops where one would.
-        machine: whose blocks these are; None: they are no machine's, and have no outputs.
+        actuated: velocities with an input each, of the same name, or `<joint>/effort` of a machine, N or N m.
+        unilateral: names of rows whose multiplier must not become negative, such as a wheel's normal force; a run
+            stops before.
+        machine: of the blocks; None: blocks without a machine, which have no outputs.
         actuation: of its joints.
-        stands: on wheels, so that it may overturn.
+        can_overturn: the machine stands on wheels.
     """
 
     base, audit = 'quaternion', False
@@ -65,13 +64,13 @@ class ConstrainedDynamics(ConstraintKernels):
         unilateral: Sequence[str] = (),
         machine: Machine | None = None,
         actuation: Actuation = 'effort',
-        stands: bool = False,
+        can_overturn: bool = False,
     ) -> None:
         common = upright = None
         if machine is not None:
             common = {name: float(name not in ABSENT) for name in COMMON_PARAMETERS}
             base = blocks.tree.frame(machine.base.link)
-            upright = blocks.state.frame_pose(base).R[2, 2] if stands else None
+            upright = blocks.state.frame_pose(base).R[2, 2] if can_overturn else None
         super().__init__(name, blocks, actuated, unilateral, common, upright)
         self.machine, self.actuation = machine, actuation
         self.stance, self.delays = None, None
@@ -88,9 +87,9 @@ class ConstrainedDynamics(ConstraintKernels):
         tolerance: float = RANK_TOLERANCE,
         implicit: bool = False,
     ) -> Solver:
-        """Return how the constraints are solved in runs from a start, whose rank is the one expected.
+        """Return the solver of the constraints for runs from a start, whose rank is the expected one.
 
-        With `implicit` the solver has the Jacobian of dx/dt, whose kernel may have to be compiled.
+        With `implicit` the solver has the Jacobian of dx/dt; its kernel is compiled at the first use.
 
         Raises:
             ValueError: method `operator` for dependent rows or a singular mass matrix.
@@ -107,7 +106,7 @@ class ConstrainedDynamics(ConstraintKernels):
         marks = self._drives, self.blocks.holonomic, self._pressing
         settings = tolerance, zeta, omega
         key = (rank, chosen, *settings, implicit)
-        if key not in self._solvers:  # it has no state, and takes some milliseconds to make
+        if key not in self._solvers:  # a solver has no state and takes some milliseconds to make
             derivatives = self.implicit if implicit else None
             self._solvers[key] = Solver(
                 self.module,
@@ -127,11 +126,11 @@ class ConstrainedDynamics(ConstraintKernels):
         return {}
 
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
-        """Return dx/dt (n,) at a state, without stabilization; NaN where there is none."""
+        """Return dx/dt (n,) at a state, without stabilization; NaN if it is undefined."""
         return self.solver(self.blocks_at(x, u, p)).rates(x, u, p)
 
     def jacobians(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
-        """Return the exact partial derivatives of dx/dt by x (n, n) and by u (n, k), without stabilization."""
+        """Return the exact partial derivatives of dx/dt by x (n, n) and u (n, k), without stabilization."""
         return self.solver(self.blocks_at(x, u, p), implicit=True).jacobians(x, u, p)
 
     @cached_property
@@ -146,7 +145,7 @@ class ConstrainedDynamics(ConstraintKernels):
     def traced_outputs(
         self, names: Sequence[str], a: Expression, multipliers: Expression, tau: Expression
     ) -> Expression:
-        """Return some outputs as expressions of the blocks, accelerations, multipliers and generalized efforts."""
+        """Return selected outputs as expressions of the blocks, accelerations, multipliers and generalized efforts."""
         assert self._observed is not None
         return self._observed.traced(names, a, multipliers, tau)
 
@@ -162,9 +161,9 @@ class ConstrainedDynamics(ConstraintKernels):
         return self.outputs_of(x, u, p, *self.solver(self.blocks_at(x, u, p)).solution(x, u, p))
 
     def efforts(self, u: Array) -> Array:
-        """Return the efforts (nv,) along the velocities of the actuated joints under inputs."""
+        """Return the efforts (nv,) of the inputs along the velocities."""
         tau = np.zeros(self.nv)
-        tau[self.driven_places] = u[: len(self.actuated)]
+        tau[self.driven_indices] = u[: len(self.actuated)]
         return tau
 
     @cached_property
@@ -177,19 +176,19 @@ class ConstrainedDynamics(ConstraintKernels):
         return ca.Function('monitor', [blocks.q, blocks.v, blocks.parameters.vector], outputs)
 
     def monitor(self, states: Array, p: Array) -> dict[str, Array]:
-        """Return momentum, residual and slip at states (t, n) under parameters (k,): (t, ...) each."""
+        """Return momentum, residual and slip, (t, ...) each, at states (t, n) with parameters (k,)."""
         numbers = np.array([self.numbers(p, x) for x in states]).T
         results = self._monitor(states[:, : self.nq].T, states[:, self.nq : self.nq + self.nv].T, numbers)
         names = ('momentum', 'residual', 'slip')
         return {name: np.array(part).T.reshape(len(states), -1) for name, part in zip(names, results)}
 
     def guarded(self, x: Array) -> tuple[str, str]:
-        """Return the status of a run that the guard ended at a state, and the reason."""
+        """Return status and reason of a run that the guard ended at a state."""
         assert self.machine is not None
         return OVERTURNED, tilted_beyond(self.machine, x)
 
     def trouble(self, x: Array, u: Array, p: Array) -> str:
-        """Return how near rows of the constraints are to depend on each other, and which; '': without constraints."""
+        """Return the condition number of the constraints and their weakest row as text; '' without constraints."""
         if not self.blocks.m:
             return ''
         spaces = Subspaces(self.blocks_at(x, u, p).J)
@@ -197,11 +196,11 @@ class ConstrainedDynamics(ConstraintKernels):
         return f'condition number {spaces.condition:.3g} of the constraints, {row} the nearest to depend on others'
 
     def conditions(self, states: Array, u: Array, p: Array) -> Array:
-        """Return the condition number (t,) of the independent rows at states (t, n) under inputs (t, k)."""
-        return np.array([Subspaces(self.blocks_at(x, own, p).J).condition for x, own in zip(states, u)])
+        """Return the condition number (t,) of the independent rows at states (t, n) with inputs (t, k)."""
+        return np.array([Subspaces(self.blocks_at(x, inputs, p).J).condition for x, inputs in zip(states, u)])
 
     def solver_from(self, x: Array, u: Array, p: Array, settings: Settings) -> Solver:
-        """Return how the constraints are solved in runs from a state."""
+        """Return the solver of the constraints for runs from a state."""
         start, tolerance, stabilization = self.blocks_at(x, u, p), settings.rank_tolerance, settings.stabilization
         if tolerance is None:
             tolerance = RANK_TOLERANCE if self.machine is None else min(NEARNESS, 0.1 / Subspaces(start.J).condition)
@@ -211,15 +210,15 @@ class ConstrainedDynamics(ConstraintKernels):
 
     @property
     def switches(self) -> bool:
-        """There are discrete states."""
+        """Whether the system has discrete states."""
         return bool(self.blocks.discrete.any())
 
     def guard_limit(self, settings: Settings) -> float:
-        """Return the least cosine of the tilt in a run."""
+        """Return the least permitted cosine of the tilt in a run."""
         guarded = self.machine is not None and settings.stop_at_overturn
         return float(np.cos(self.machine.overturn_angle)) if self.machine is not None and guarded else NO_GUARD
 
     @property
     def scales(self) -> dict[str, float]:
-        """Usual sizes of states by name, where they are not 1."""
-        return {own.name: own.scale for own in self.blocks.element_states} | dict.fromkeys(BOOKS, WORK_SCALE)
+        """Typical magnitudes of states by name, if not 1."""
+        return {state.name: state.scale for state in self.blocks.element_states} | dict.fromkeys(BOOKS, WORK_SCALE)

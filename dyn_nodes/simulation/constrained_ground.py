@@ -1,8 +1,8 @@
-"""A plant with constraints: its loops closed, its accelerations solved for a rank that holds.
+"""Motion of a plant with constraints through its periods.
 
-The constraints are kept by the accelerations; Baumgarte's stabilization keeps the drift small, as in all runs.
-A state without accelerations ends the run with its reason: a rank that changes, rows that contradict each other, a
-motion without mass, a wheel that would lift off.
+The accelerations satisfy the constraints; Baumgarte stabilization keeps the drift small, as in all runs. A state
+without accelerations ends the run with a reason: a change of rank, contradicting rows, a motion without mass, a wheel
+that lifts off.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dyn_nodes.simulation.system import System
 
 
 class ConstrainedGround(CompliantGround):
-    """The motion of a plant with constraints, on springs beside them or not.
+    """Motion of a plant with constraints, with or without springs on the ground.
 
     Args:
         machine: with constraints.
@@ -37,8 +37,8 @@ class ConstrainedGround(CompliantGround):
         underactuation: mobility less independent actuators, at the start.
 
     Raises:
-        MachineError: the constraints cannot be met from the initial position,
-            or a reaction is asked for at a fixed joint beyond which something holds a link that does not move.
+        MachineError: the constraints cannot be satisfied from the initial position, or a reaction is requested at a
+            fixed joint beyond which a contact or constraint holds a link that does not move.
         ValueError: a cylinder at its dead centre.
     """
 
@@ -48,7 +48,7 @@ class ConstrainedGround(CompliantGround):
         self.underactuation = assembled(self.system).analysis.underactuation
 
     def begin(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
-        """Take a state as that from which changes count, and its rank of the constraints as the one expected."""
+        """Start from a state with steps, s; the rank of the constraints there is the expected one."""
         self.solver = self._rows.solver_from(x, u, p, Settings(step=step))
         super().begin(x, u, p, guarded, step)
 
@@ -58,7 +58,7 @@ class ConstrainedGround(CompliantGround):
         return self.solver.codes
 
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
-        """Return dx/dt (n,); NaN where there is none."""
+        """Return dx/dt (n,); NaN if it is undefined."""
         return self.solver.rates(x, u, p)
 
     def solution(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
@@ -70,7 +70,7 @@ class ConstrainedGround(CompliantGround):
         return self._rows.outputs_of(x, u, p, *self.solution(x, u, p))
 
     def stopped(self, status: int, x: Array, p: Array) -> PlantStoppedError:
-        """Return the meaning of a status without dx/dt."""
+        """Return the error of a status without dx/dt."""
         kind, text = self.solver.reason(status)
         text = f'{self.machine.name}: at t = {x[self._rows.time_place]:.4f} s: {text or kind}'
         if kind != OPENED:
@@ -78,7 +78,7 @@ class ConstrainedGround(CompliantGround):
         return PlantStoppedError(kind.replace(' ', '_'), text)
 
     def joint_reactions(self, x: Array, u: Array, p: Array, y: Array) -> Array:
-        """Return the wrenches (joints, 6) of parent on child at the joints that the machine names, N and N m."""
+        """Return the wrenches (joints, 6) of parent on child at the joints `reactions` of the machine, N and N m."""
         system = self.system
         tree, q, v = system.blocks.tree, x[: system.nq], x[system.nq : system.nq + system.nv]
         forces = self._observer.forces(q, v, *self.solution(x, u, p), self._rows.efforts(u), self._rows.numbers(p, x))

@@ -1,4 +1,4 @@
-"""Kernels of a system with constraints: its blocks, what guards, watches and switches, and what its Jacobian needs."""
+"""Compiled kernels of a system with constraints: blocks, guard, watches, discrete states, Jacobian."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from dyn_nodes.simulation.events import watched
 from dyn_nodes.simulation.guards.checks import BOOKS, LEAST_GRAVITY
 from dyn_nodes.simulation.names import index_of
 
-OWN_STATES = ('time', *BOOKS)
+RUN_STATES = ('time', *BOOKS)
 
 
 class ConstraintKernels:
-    """A tree, constraints and elements as vectors with names, and their machine code.
+    """Named vectors and machine code of a tree with constraints and elements.
 
     Args:
-        name: for people and for the cache.
+        name: for display and for the cache.
         blocks: the traced system.
         actuated: velocities with an input each, of the same name, N or N m.
-        unilateral: names of rows whose multiplier may not become negative, such as a wheel's normal force; a run
-            stops where one would.
-        common: parameters that come first, whether this system has them or not, with the values of those it has not.
-            Time, states and inputs of elements are then no parameters; by default, all parameters of the blocks are.
-        upright: cosine of the tilt that guards runs; None: nothing does.
+        unilateral: names of rows whose multiplier must not become negative, such as a wheel's normal force; a run
+            stops before.
+        common: parameters that come first, with the values of those that the system does not have. Time, states and
+            inputs of elements are then no parameters; None: all parameters of the blocks are parameters.
+        upright: cosine of the tilt, for the guard of runs; None: no guard.
 
     Attributes:
-        input_names: of the actuated velocities, then those of the elements' inputs.
+        input_names: of the actuated velocities, then of the elements.
         state_names: positions, velocities (`<name>_rate`), states of elements, time, s, work and heat, J.
     """
 
@@ -61,7 +61,7 @@ class ConstraintKernels:
             names = (*common, *(name for name in names if name not in taken))
         self.parameter_names = names
         rates = (f'{name}_rate' for name in tree.velocity_names)
-        self.state_names = (*tree.position_names, *rates, *blocks.parameters.states, *OWN_STATES)
+        self.state_names = (*tree.position_names, *rates, *blocks.parameters.states, *RUN_STATES)
 
     @property
     def nq(self) -> int:
@@ -74,55 +74,55 @@ class ConstraintKernels:
         return self.blocks.tree.nv
 
     @property
-    def driven_places(self) -> NDArray[np.int64]:
-        """Places of the actuated velocities, whose inputs come first."""
+    def driven_indices(self) -> NDArray[np.int64]:
+        """Indices of the actuated velocities, whose inputs come first."""
         return self._drives[: len(self.actuated)]
 
     @property
     def element_slice(self) -> slice:
-        """Place of the elements' states in the state."""
+        """Slice of the elements' states in the state."""
         start = self.blocks.tree.nq + self.blocks.tree.nv
         return slice(start, start + len(self.blocks.parameters.states))
 
     @property
     def time_place(self) -> int:
-        """Place of the time in the state."""
+        """Index of the time in the state."""
         return self.element_slice.stop
 
     @cached_property
-    def element_places(self) -> NDArray[np.intp]:
-        """Places of the elements' states among the parameters of the blocks."""
+    def element_indices(self) -> NDArray[np.intp]:
+        """Indices of the elements' states among the parameters of the blocks."""
         return self.blocks.parameters.state_places
 
     @cached_property
-    def _known(self) -> tuple[list[int], list[int]]:
-        """Places of those parameters of the blocks that the system has too: in the blocks, and here."""
-        own = {name: k for k, name in enumerate(self.parameter_names)}
-        pairs = [(k, own[name]) for k, name in enumerate(self.blocks.parameters.names) if name in own]
+    def _shared(self) -> tuple[list[int], list[int]]:
+        """Indices of the common parameters of the blocks and the system: in the blocks, and in the system."""
+        index = {name: k for k, name in enumerate(self.parameter_names)}
+        pairs = [(k, index[name]) for k, name in enumerate(self.blocks.parameters.names) if name in index]
         return [k for k, _ in pairs], [k for _, k in pairs]
 
     def state(self, q: ArrayLike, v: ArrayLike, p: Array) -> Array:
-        """Return a state from positions and velocities; states of elements are those of their start, or among p."""
-        theirs, ours = self._known
+        """Return a state from positions and velocities; states of elements are their initial values, or in p."""
+        theirs, ours = self._shared
         numbers = self.blocks.parameters.values()
         numbers[theirs] = p[ours]
-        parts = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64), numbers[self.element_places]
+        parts = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64), numbers[self.element_indices]
         return np.concatenate([*parts, [numbers[0], 0.0, 0.0]])
 
     @property
     def defaults(self) -> Array:
-        """(n,) default parameters: those of the blocks."""
-        theirs, ours = self._known
+        """(n,) default parameters, from the blocks."""
+        theirs, ours = self._shared
         p = np.array([(self._common or {}).get(name, 0.0) for name in self.parameter_names])
         p[ours] = self.blocks.parameters.values()[theirs]
         return p
 
     def numbers(self, p: Array, x: Array) -> Array:
-        """Return the parameters of the blocks, time and states of elements included; their inputs are zero."""
-        theirs, ours = self._known
+        """Return the parameters of the blocks, including time and states of elements; inputs of elements are zero."""
+        theirs, ours = self._shared
         numbers = np.zeros(len(self.blocks.parameters.names))
         numbers[theirs] = p[ours]
-        numbers[0], numbers[self.element_places] = x[self.time_place], x[self.element_slice]
+        numbers[0], numbers[self.element_indices] = x[self.time_place], x[self.element_slice]
         return numbers
 
     @cached_property
@@ -131,18 +131,18 @@ class ConstraintKernels:
         return ca.SX.sym('x', sizes[0]), ca.SX.sym('u', sizes[1]), ca.SX.sym('p', sizes[2])
 
     def _traced(self, expression: Expression, *further: Expression) -> Expression:
-        """Return an expression of the blocks, and of further symbols, in x, u and p."""
+        """Return an expression of the blocks and further symbols in terms of x, u and p."""
         blocks, (x, u, p) = self.blocks, self._symbols
         nq, nv = blocks.tree.nq, blocks.tree.nv
-        names, (theirs, ours) = list(blocks.parameters.names), self._known
+        names, (theirs, ours) = list(blocks.parameters.names), self._shared
         numbers = ca.SX(len(names), 1)
         numbers[theirs] = p[ours]
         numbers[0] = x[self.time_place]
-        numbers[self.element_places.tolist()] = x[self.element_slice]
+        numbers[self.element_indices.tolist()] = x[self.element_slice]
         for k, command in enumerate(blocks.inputs):
             numbers[names.index(command)] = u[len(self.actuated) + k]
-        given = [blocks.q, blocks.v, blocks.parameters.vector, *further]
-        traced = ca.Function('traced', given, [ca.densify(expression)])
+        symbols = [blocks.q, blocks.v, blocks.parameters.vector, *further]
+        traced = ca.Function('traced', symbols, [ca.densify(expression)])
         return traced(x[:nq], x[nq : nq + nv], numbers, *further)
 
     def _function(self, name: str, expression: Expression, of_state_alone: bool = False) -> ca.Function:
@@ -152,7 +152,7 @@ class ConstraintKernels:
 
     @cached_property
     def module(self) -> CompiledModule:
-        """Kernels of the blocks, and of what guards, watches and switches."""
+        """Kernels of the blocks, the guard, the watches and the discrete states."""
         blocks, rows = self.blocks, self.blocks.rows
         output = [
             blocks.state.position_rate,
@@ -171,8 +171,8 @@ class ConstraintKernels:
         functions['inspect'] = ca.Function('inspect', [x, p], [self._traced(self._inspected)])
         if self.upright is not None:
             functions['guard'] = self._function('guard', self.upright, of_state_alone=True)
-        rates, place = self._traced(blocks.element_rates), self.element_slice
-        stiff, stiff_places = stiff_kernel(self._symbols, rates, blocks.element_states, place.start)
+        rates, states = self._traced(blocks.element_rates), self.element_slice
+        stiff, stiff_indices = stiff_kernel(self._symbols, rates, blocks.element_states, states.start)
         functions |= stiff
         watches, watch = watched(blocks.surfaces)
         if watches:
@@ -182,7 +182,7 @@ class ConstraintKernels:
         return build_module(
             f'{self.name}: constrained',
             [Tape.from_function(function).digest for function in functions.values()],
-            lambda: (functions, {'watches': watches, 'stiff': stiff_places}),
+            lambda: (functions, {'watches': watches, 'stiff': stiff_indices}),
         )
 
     @cached_property
@@ -197,10 +197,10 @@ class ConstraintKernels:
 
     @cached_property
     def implicit(self) -> CompiledModule:
-        """Kernel of what the derivatives of dx/dt are solved from (`constraints._rates.jacobian`)."""
+        """Kernel for the derivatives of dx/dt (`constraints._rates.jacobian`)."""
         blocks, rows, (x, u, p) = self.blocks, self.blocks.rows, self._symbols
         nv, m = blocks.tree.nv, blocks.m
-        # accelerations, multipliers, and Baumgarte's two coefficients, which do not change with the state
+        # accelerations, multipliers and the two Baumgarte coefficients, which are independent of the state
         held = ca.SX.sym('held', nv + m + 2)
         efforts, gaps = blocks.residuals(held[:nv], held[nv : nv + m])
         slip = ca.mtimes(rows.jacobian, blocks.v) - rows.sigma
@@ -208,7 +208,7 @@ class ConstraintKernels:
         parts = [efforts, gaps, blocks.state.position_rate, blocks.element_rates]
         parts += [ca.SX(blocks.dissipated_power), ca.SX(blocks.supplied_power), rows.sigma]
         values = self._traced(ca.vertcat(*parts), held)
-        driven = self.driven_places.tolist()
+        driven = self.driven_indices.tolist()
         values[driven] += u[: len(driven)]
         by_state = ca.densify(ca.vec(ca.densify(ca.jacobian(values, ca.vertcat(x, u)))))
         function = ca.Function('changes', [x, u, p, held], [by_state])
@@ -217,7 +217,7 @@ class ConstraintKernels:
 
     @property
     def _switch(self) -> ca.Function:
-        """The state with its discrete states as after this instant."""
+        """Function: the state with updated discrete states."""
         x, u, p = self._symbols
         after = ca.SX(x)
         for name, value in self.blocks.switched.items():
@@ -226,11 +226,11 @@ class ConstraintKernels:
 
     @cached_property
     def _moving(self) -> bool:
-        """Whether a constraint moves by itself, so that it does work."""
+        """Whether a constraint has a prescribed motion, so that it does work."""
         return not ca.SX(self.blocks.rows.sigma).is_zero()
 
     def blocks_at(self, x: Array, u: Array, p: Array) -> Blocks:
-        """Return the blocks at a state from the compiled kernel: `ConstraintBlocks.at` for use in a loop.
+        """Return the blocks at a state from the compiled kernel, faster than `ConstraintBlocks.at`.
 
         Args:
             x: (n,) state.
@@ -249,6 +249,6 @@ class ConstraintKernels:
 
     @property
     def _sizes(self) -> tuple[int, int, int, int, int]:
-        """Numbers of positions, velocities, rows, states of elements, and of what the kernel of the blocks writes."""
-        nq, nv, m, own = self.blocks.tree.nq, self.blocks.tree.nv, self.blocks.m, len(self.blocks.parameters.states)
-        return nq, nv, m, own, nq + nv * nv + nv + m * nv + 3 * m + 2 + own
+        """Numbers of positions, velocities, rows, states of elements, and outputs of the kernel of the blocks."""
+        nq, nv, m, states = self.blocks.tree.nq, self.blocks.tree.nv, self.blocks.m, len(self.blocks.parameters.states)
+        return nq, nv, m, states, nq + nv * nv + nv + m * nv + 3 * m + 2 + states

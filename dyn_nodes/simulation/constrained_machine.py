@@ -1,7 +1,7 @@
-"""A machine with constraints becomes a system that runs: rows, elements, and an initial state that meets them.
+"""Systems and initial states of machines with constraints.
 
-What can't be met is refused with the place in the machine YAML: a loop that does not close, a wheel in the air, locks
-that contradict each other, a motion that moves no mass.
+Constraints that cannot be satisfied are rejected with their line in the machine YAML: a loop that does not close, a
+wheel in the air, contradicting locks, a motion without mass.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from dyn_nodes.multibody.base_motion import base_coordinates, base_pose, given_v
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.machine_rows import machine_dynamics
 from dyn_nodes.simulation.system import System
-from dyn_nodes.simulation.wheel_sets import refuse_wheels_that_hold
+from dyn_nodes.simulation.wheel_sets import reject_wheels_that_hold
 from dyn_nodes.stability.constrained_rest import ConstrainedStatics
 
 NEAR = 0.01
-"""Of the greatest velocity of the file: what the constraints may change of the velocities."""
+"""Permitted change of the velocities of the file by the constraints, relative to the greatest of them."""
 
 
 class AtRest(NamedTuple):
@@ -64,13 +64,13 @@ class AtRest(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ConstrainedMachine:
-    """A machine whose loops are closed. Its rest is found at the first use, once for the same parameters.
+    """A machine with closed loops. Its state at rest is computed at the first use and cached per parameters.
 
     Attributes:
-        machine: as loaded, its joints at the start where asked for.
-        system: that runs; its inputs are the efforts `<joint>/effort` of joints, and the commands of actuators inside.
-        assembled: (nq,) position with closed loops, not at rest yet.
-        statics: forces that its rest follows from; None: it stands on no springs, or starts where the file puts it.
+        machine: as loaded, with the requested joint positions at the start.
+        system: its inputs are the efforts `<joint>/effort` of joints and the commands of its actuators.
+        assembled: (nq,) position with closed loops, before it settles.
+        statics: forces that determine the rest; None: no springs under the machine, or it starts as the file specifies.
     """
 
     machine: Machine
@@ -81,17 +81,17 @@ class ConstrainedMachine:
 
     @property
     def q(self) -> Array:
-        """(nq,) position at the start, under the default parameters; element states of `system.state` begin there, too.
+        """(nq,) position at the start with the default parameters; sets the initial element states of `system.state`.
 
-        Raises as `at_rest` does.
+        Raises the errors of `at_rest`.
         """
-        found = self.at_rest()
-        self.system.blocks.parameters.start(found.states)
-        return found.q
+        rest = self.at_rest()
+        self.system.blocks.parameters.start(rest.states)
+        return rest.q
 
     @cached_property
     def v(self) -> Array:
-        """(nv,) velocity at the start: that of the file, else zero but for what a prescribed motion moves at time 0."""
+        """(nv,) velocity at the start: of the file, else zero except for prescribed motions at time 0."""
         return self._velocity(self.q)
 
     @cached_property
@@ -102,13 +102,13 @@ class ConstrainedMachine:
 
     @property
     def x(self) -> Array:
-        """(n,) state at the start under the default parameters, deflections of friction included."""
+        """(n,) state at the start with the default parameters, including deflections of friction."""
         return self._state(self.at_rest())
 
     def at_rest(self, p: Array | None = None) -> AtRest:
-        """Return how it rests: on its springs, where it has any; its actuators hold the joints.
+        """Return the state at rest: on its springs, if it has any; its actuators hold the joints.
 
-        The efforts are those of least norm. Where no efforts hold it, the forces left over are the least.
+        The efforts have the least norm. If no efforts hold the machine, the residual forces are the least.
 
         Args:
             p: (n,) parameters of the blocks; None: the defaults.
@@ -118,48 +118,48 @@ class ConstrainedMachine:
             ValueError: a cylinder at its dead centre.
         """
         blocks = self.system.constraints.blocks
-        numbers, starts = blocks.numbers(p).copy(), [own.start for own in blocks.element_states]
+        numbers, starts = blocks.numbers(p).copy(), [state.start for state in blocks.element_states]
         numbers[blocks.parameters.state_places] = starts
         key = numbers.tobytes()
         if key not in self._rests:
             self._rests.clear()
-            self._rests[key] = self._found(numbers)
+            self._rests[key] = self._rest(numbers)
         return self._rests[key]
 
-    def _found(self, numbers: Array) -> AtRest:
+    def _rest(self, numbers: Array) -> AtRest:
         blocks, driven = self.system.constraints.blocks, [joint.name for joint in self.machine.actuated_joints]
-        q, places = self.assembled, {name: k for k, name in enumerate(blocks.parameters.names)}
-        states = {own.name: own.start for own in blocks.element_states}
+        q, indices = self.assembled, {name: k for k, name in enumerate(blocks.parameters.names)}
+        states = {state.name: state.start for state in blocks.element_states}
         if self.statics is not None:
             q, deflections = self.statics.settle(q, numbers)
             states |= deflections
-            numbers[[places[name] for name in deflections]] = list(deflections.values())
+            numbers[[indices[name] for name in deflections]] = list(deflections.values())
         at = blocks.at(q, None, numbers)
         motions = Subspaces(at.J).motions
-        own = [blocks.tree.velocity_index(name) for name in driven]
-        found = np.linalg.lstsq(motions[own].T, motions.T @ at.h, rcond=1e-9)[0]
-        efforts = dict(zip(driven, (float(effort) for effort in found)))
+        driven_indices = [blocks.tree.velocity_index(name) for name in driven]
+        solution = np.linalg.lstsq(motions[driven_indices].T, motions.T @ at.h, rcond=1e-9)[0]
+        efforts = dict(zip(driven, (float(effort) for effort in solution)))
         if self.system.actuation == 'hydraulic':
             states |= states_at_rest(self.machine, dict(zip(blocks.tree.position_names, q)), efforts)
         return AtRest(q, states, efforts)
 
     def state_at_rest(self, p: Array) -> tuple[Array, dict[str, float]]:
-        """Return the state at rest under parameters of the system, moving as the file says, and the efforts by name.
+        """Return the state at the rest position with the velocities of the file, and the efforts at rest by name.
 
-        Raises as `at_rest` does.
+        Raises the errors of `at_rest`.
         """
         constraints = self.system.constraints
         still = self.system.state(self.assembled, np.zeros(self.system.nv))
-        found = self.at_rest(constraints.numbers(p, still))
-        return self._state(found), found.efforts
+        rest = self.at_rest(constraints.numbers(p, still))
+        return self._state(rest), rest.efforts
 
     def _velocity(self, q: Array) -> Array:
         with _as_problems(self.machine):
             return starting_velocity(self.machine, self.system.blocks, q)
 
-    def _state(self, found: AtRest) -> Array:
-        x = self.system.state(found.q, self._velocity(found.q))
-        for name, value in found.states.items():
+    def _state(self, rest: AtRest) -> Array:
+        x = self.system.state(rest.q, self._velocity(rest.q))
+        for name, value in rest.states.items():
             x[self.system.index('state', name)] = value
         return x
 
@@ -170,67 +170,68 @@ def constrained_machine(
     actuation: Actuation = 'effort',
     system: System | None = None,
 ) -> ConstrainedMachine:
-    """Return the system of a machine with its constraints, assembled.
+    """Return the assembled system of a machine with its constraints.
 
-    What the YAML's `initial` gives stays where it is, if the loops close that way; else everything may move.
+    The positions in `initial` of the YAML are kept if the loops close with them; otherwise all positions may change.
 
     Args:
         machine: with constraints.
-        joints: positions at the start by name, over those of the YAML; these stay in any case.
-        actuation: `hydraulic`: voltages in, actuators inside that hold the joints at the start; `effort`: efforts in.
-        system: of this machine, whose equations are traced; None: they are traced.
+        joints: positions at the start by name, instead of those of the YAML; these are always kept.
+        actuation: `hydraulic`: voltages are inputs, actuators hold the joints at the start; `effort`: joint efforts are
+            inputs.
+        system: of this machine, if already traced; None: it is traced.
 
     Raises:
-        MachineError: the constraints can't be met; says which, where, and by how much. Or a reaction is asked for at
-            a fixed joint beyond which something holds a link that does not move. Or the drives of a machine with a
-            fixed base, as many as its freedoms, do not determine its motion. Or its wheels leave it no motion.
+        MachineError: constraints that cannot be satisfied, with name, line and gap; a reaction at a fixed joint beyond
+            which a contact or constraint holds a link that does not move; as many drives as freedoms on a fixed base
+            that do not determine the motion; wheels that leave no motion.
     """
     if joints:
         initial = replace(machine.initial, joint_positions={**machine.initial.joint_positions, **joints})
         machine = replace(machine, initial=initial)
     if system is None:
-        system = System.of(machine_dynamics(machine, actuation))  # of a tree, too: it has no rows then
+        system = System.of(machine_dynamics(machine, actuation))  # a tree has no rows
     blocks = system.constraints.blocks
-    _refuse_reactions(machine, blocks.tree)
+    _reject_reactions(machine, blocks.tree)
     driven = tuple(joint.name for joint in machine.actuated_joints)
     q = _assembled(machine, blocks, list(joints or ()))
     settles = machine.supports and machine.initial.settle and machine.base.attachment != 'fixed'
     with _as_problems(machine):
         still = np.zeros(blocks.tree.nv)
         constrained_dynamics(blocks, q, starting_velocity(machine, blocks, q), still, method='saddle')
-    _refuse_dependent_drives(machine, blocks, q, driven)
-    refuse_wheels_that_hold(machine, blocks, q)
+    _reject_dependent_drives(machine, blocks, q, driven)
+    reject_wheels_that_hold(machine, blocks, q)
     return ConstrainedMachine(machine, system, q, ConstrainedStatics(machine, blocks) if settles else None)
 
 
 @contextmanager
 def _as_problems(machine: Machine) -> Iterator[None]:
-    """Turn what the solvers of constraints reject into a MachineError."""
+    """Convert a ConstraintError into a MachineError."""
     try:
         yield
     except ConstraintError as error:
         raise MachineError([_problem(machine, '', 'constraints that allow a defined motion', str(error))]) from error
 
 
-def _refuse_reactions(machine: Machine, tree: Tree) -> None:
-    """Refuse reactions at fixed joints that are not those of an arm alone.
+def _reject_reactions(machine: Machine, tree: Tree) -> None:
+    """Raise MachineError for reactions at fixed joints with contacts or constraints beyond them.
 
-    A link that is fixed to what carries the joint is one body with it: what holds such a link acts on both.
+    A fixed link is one body with its carrier, so that a force on it acts on both.
     """
-    holding = [(own.link, f'contact {own.name!r}') for own in machine.ground_contacts]
+    holding = [(contact.link, f'contact {contact.name!r}') for contact in machine.ground_contacts]
     for entry in machine.constraints:
         holding += [(end.link, f'constraint {entry.name!r}') for end in entry.ends]
     for name in (name for name in machine.reactions if not machine.joint(name).movable):
         within = fixed_beyond(machine, tree, name)
-        held = [said for link, said in holding if link in within]
+        held = [holder for link, holder in holding if link in within]
         if held:
             expected = 'fixed joints beyond which nothing holds a link that does not move'
             found = f'{name!r}, beyond which {held[0]} does'
             raise MachineError([Problem(machine.sources[-1], 0, 'reactions', expected, found)])
 
 
-def _refuse_dependent_drives(machine: Machine, blocks: ConstraintBlocks, q: Array, driven: tuple[str, ...]) -> None:
-    """Refuse a machine with a fixed base and as many drives as freedoms, that do not determine its motion anywhere."""
+def _reject_dependent_drives(machine: Machine, blocks: ConstraintBlocks, q: Array, driven: tuple[str, ...]) -> None:
+    """Raise MachineError for a fixed base with as many drives as freedoms that never determine the motion."""
     dependent = dependent_drives(blocks, q, driven) if machine.base.attachment == 'fixed' else ()
     if dependent:
         line = min((entry.line for entry in machine.joint_classes), default=0)
@@ -240,23 +241,23 @@ def _refuse_dependent_drives(machine: Machine, blocks: ConstraintBlocks, q: Arra
 
 
 def starting_velocity(machine: Machine, blocks: ConstraintBlocks, q: Array) -> Array:
-    """Return the velocity (nv,) at the start: that of the file; constraints and prescribed motions give the rest.
+    """Return the velocity (nv,) at the start: of the file; constraints and prescribed motions determine the rest.
 
-    Velocities of the file that the constraints miss by less than NEAR are taken as the nearest that these allow: a base
-    that has settled on springs leans a little.
+    Velocities of the file that violate the constraints by less than NEAR are replaced by the nearest permitted ones,
+    because a base that has settled on springs is slightly inclined.
 
-    Raises MachineError where the constraints do not allow the velocities of the file.
+    Raises MachineError if the constraints do not permit the velocities of the file.
     """
     _, turn = base_pose(machine.base.attachment, q)
-    given = given_velocities(machine, matrix_of_quaternion(turn))
+    specified = given_velocities(machine, matrix_of_quaternion(turn))
     wanted = np.zeros(blocks.tree.nv)
-    places = [blocks.tree.velocity_index(name) for name in given]
-    wanted[places] = list(given.values())
+    indices = [blocks.tree.velocity_index(name) for name in specified]
+    wanted[indices] = list(specified.values())
     try:
-        near = _nearest(blocks, q, wanted, places)
+        near = _nearest(blocks, q, wanted, indices)
         if np.abs(near - wanted).max() <= NEAR * np.abs(wanted).max(initial=0.0):
             wanted = near
-        return projected_velocity(blocks, q, wanted, held=list(given))
+        return projected_velocity(blocks, q, wanted, held=list(specified))
     except ContradictoryConstraintsError as error:
         if not machine.initial.moves:
             raise
@@ -264,19 +265,19 @@ def starting_velocity(machine: Machine, blocks: ConstraintBlocks, q: Array) -> A
         raise MachineError([Problem(machine.sources[-1], line, 'initial', expected, str(error))]) from error
 
 
-def _nearest(blocks: ConstraintBlocks, q: Array, wanted: Array, places: list[int]) -> Array:
-    """Return wanted velocities (nv,) with those at some places moved, least, to where the constraints allow them."""
+def _nearest(blocks: ConstraintBlocks, q: Array, wanted: Array, indices: list[int]) -> Array:
+    """Return velocities (nv,) with the least change at some indices that satisfies the constraints."""
     at = blocks.at(q, wanted)
     spaces = Subspaces(at.J)
     N, particular = spaces.motions, spaces.pseudo_inverse @ at.sigma
-    motion = np.linalg.lstsq(N[places], (wanted - particular)[places], rcond=1e-9)[0]
+    motion = np.linalg.lstsq(N[indices], (wanted - particular)[indices], rcond=1e-9)[0]
     result = wanted.copy()
-    result[places] = (particular + N @ motion)[places]
+    result[indices] = (particular + N @ motion)[indices]
     return np.asarray(result)
 
 
 def initial_guess(machine: Machine, tree: Tree) -> Array:
-    """Return (nq,) what `initial` and the loads say, loops open or not."""
+    """Return the positions (nq,) of `initial` and of the loads; loops may be open."""
     q = tree.neutral
     base = base_coordinates(machine.base.attachment, machine.initial.pose)
     q[: len(base)] = base
@@ -295,12 +296,12 @@ def initial_guess(machine: Machine, tree: Tree) -> Array:
 
 def _assembled(machine: Machine, blocks: ConstraintBlocks, chosen: list[str]) -> Array:
     guess = initial_guess(machine, blocks.tree)
-    given = [name for name in machine.initial.joint_positions if name in blocks.tree.velocity_names]
+    specified = [name for name in machine.initial.joint_positions if name in blocks.tree.velocity_names]
     base = _base_velocities(blocks.tree)
-    turning = base[:3] if machine.base.attachment == 'free' else base  # a wheel near the ground is put down on it
+    turning = base[:3] if machine.base.attachment == 'free' else base  # puts a wheel near the ground down on it
     limits = {joint.name: (joint.lower, joint.upper) for joint in machine.movable_joints}
     failure: AssemblyError | BeyondLimitsError
-    for held in ([*given, *base], [*given, *turning], given, [*chosen, *base], chosen):
+    for held in ([*specified, *base], [*specified, *turning], specified, [*chosen, *base], chosen):
         try:
             return assemble_within(blocks, guess, limits, held=held)
         except (AssemblyError, BeyondLimitsError) as error:

@@ -1,6 +1,6 @@
 """Outputs of a machine with constraints at one state: efforts, reactions of its constraints, ground, balance, drift.
 
-The names are those of an ordinary machine's outputs (`outputs.traced_outputs`), so that the balance is observed alike.
+The names are the same as without constraints (`outputs.traced_outputs`), so that stability measures work for both.
 A wheel by constraint has a point and a force on the ground; every other constraint between two ends has a wrench.
 """
 
@@ -33,7 +33,7 @@ WRENCH = ('force_x', 'force_y', 'force_z', 'torque_x', 'torque_y', 'torque_z')
 
 
 class ConstrainedOutputs:
-    """Named outputs of a machine with constraints, compiled.
+    """Compiled named outputs of a machine with constraints.
 
     Args:
         machine: the machine.
@@ -60,8 +60,8 @@ class ConstrainedOutputs:
         self._add_balance()
         self._add_health()
         for element in blocks.forces:
-            own = element.outputs(blocks.state, blocks.parameters)
-            self._add(list(own), *own.values())
+            outputs = element.outputs(blocks.state, blocks.parameters)
+            self._add(list(outputs), *outputs.values())
 
     def _add(self, names: Sequence[str], *expressions: Expression) -> None:
         self.names.extend(names)
@@ -80,10 +80,10 @@ class ConstrainedOutputs:
         )
 
     def traced(self, names: Sequence[str], a: Expression, multipliers: Expression, tau: Expression) -> Expression:
-        """Return some outputs as expressions of the blocks and of accelerations, multipliers, generalized efforts."""
+        """Return selected outputs as expressions of blocks, accelerations, multipliers and generalized efforts."""
         chosen = ca.vertcat(*self._values)[[self.names.index(name) for name in names]]
-        own = ca.vertcat(self._a, self._multipliers, self._tau)
-        return ca.substitute(ca.densify(chosen), own, ca.densify(ca.vertcat(a, multipliers, tau)))
+        symbols = ca.vertcat(self._a, self._multipliers, self._tau)
+        return ca.substitute(ca.densify(chosen), symbols, ca.densify(ca.vertcat(a, multipliers, tau)))
 
     def evaluate(self, q: Array, v: Array, a: Array, multipliers: Array, tau: Array, p: Array) -> Array:
         """Return the outputs at a state.
@@ -107,7 +107,7 @@ class ConstrainedOutputs:
 
     @cached_property
     def _pulls(self) -> dict[str, Expression]:
-        """(nv + 6 nb,) by constraint: efforts on joints, then wrenches [moment; force] on bodies, world axes."""
+        """(nv + 6 nb,) forces by constraint: efforts on joints, then wrenches [moment; force] on bodies, world axes."""
         blocks, result = self.blocks, {}
         for constraint in blocks.constraints:
             rows: Rows = constraint.rows(self._exploded, blocks.parameters)
@@ -115,9 +115,9 @@ class ConstrainedOutputs:
         return result
 
     def _add_efforts(self) -> None:
-        """Effort of every movable joint before damping, friction and stops: of its drive, spring, lock or motion.
+        """Add the effort of the drive, spring, lock or motion of every movable joint, without damping and friction.
 
-        A joint without any of these has the effort that couplings and steering transmit to it.
+        For a joint without any of these, it is the effort that couplings and steering transmit.
         """
         blocks = self.blocks
         driven = self._tau + self._efforts_of('drive')
@@ -131,7 +131,7 @@ class ConstrainedOutputs:
             self._add([f'{joint.name}/drive_effort'], efforts[blocks.tree.velocity_index(joint.name)])
 
     def _efforts_of(self, kind: str) -> Expression:
-        """(nv,) efforts on the joints of the constraints with this `joint_effort`."""
+        """Return the joint efforts (nv,) of the constraints with this `joint_effort`."""
         blocks, total = self.blocks, ca.SX(self.blocks.tree.nv, 1)
         for constraint in blocks.constraints:
             if getattr(constraint, 'joint_effort', '') == kind:
@@ -139,20 +139,20 @@ class ConstrainedOutputs:
         return total
 
     def _wrench(self, name: str, body: int) -> tuple[Expression, Expression]:
-        """Moment about a body's origin and force, world axes, that a constraint puts on it."""
+        """Return moment about a body's origin and force of a constraint on it, world axes."""
         start = self.blocks.tree.nv + 6 * body
         pull = self._pulls[name]
         return pull[start : start + 3], pull[start + 3 : start + 6]
 
     def _reaction(self, entry: LoopRecord) -> Expression:
-        """(6,) force and torque on the first link at the first end, in that end's axes."""
+        """Return force and torque (6,) on the first link at the first end, in the axes of this end."""
         state, of = self.blocks.state, self._ends(entry.name)
         pose = state.frame_pose(of[0])
         body, sign = (of[0].body, 1.0) if of[0].body >= 0 else (of[1].body, -1.0)
         moment, force = self._wrench(entry.name, body)
         arm = pose.p - state.poses[body].p
         at_end = moment - cross(arm, force)
-        # a loop may have turned its frames to its axis: the end is that of the file
+        # a loop may have aligned its frames with its axis; the outputs use the end of the file
         R = ca.SX(entry.first.rotation)
         if entry.first.link in self.blocks.tree.frames:
             link = self.blocks.tree.frame(entry.first.link)
@@ -195,10 +195,10 @@ class ConstrainedOutputs:
         for point, _, _, push in self._wheels.values():
             force = force + push
             moment = moment + cross(point - blocks.state.center_of_mass, push)
-        found = balance_outputs(blocks.state, force, moment)
-        found |= {'kinetic_energy': blocks.state.kinetic_energy, 'potential_energy': blocks.potential_energy}
-        found |= attitude_outputs(self._base_rotation)
-        self._add(list(found), *found.values())
+        outputs = balance_outputs(blocks.state, force, moment)
+        outputs |= {'kinetic_energy': blocks.state.kinetic_energy, 'potential_energy': blocks.potential_energy}
+        outputs |= attitude_outputs(self._base_rotation)
+        self._add(list(outputs), *outputs.values())
 
     def _add_health(self) -> None:
         rows = self.blocks.rows

@@ -1,4 +1,4 @@
-"""How a run solves the constraints of a system: the rank that it expects, the method, Baumgarte's return."""
+"""Solver of the constraints of a system: expected rank, method, Baumgarte stabilization."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from dyn_nodes.compile.integrators import codes_of
 from dyn_nodes.compile.integrators.codes import JACOBIAN, RHS
 from dyn_nodes.constraints import _rates
 
-Places = NDArray[np.int64]
+Indices = NDArray[np.int64]
 
 
 class Solver:
-    """The kernels of a system with constraints, solved in one way.
+    """Kernels of a system with constraints for one rank, method and stabilization.
 
     Args:
-        module: kernel `blocks` of the system, and those of its guard, watches and discrete states.
-        sizes: nq, nv, rows, own states of elements, length of what `blocks` writes.
-        marks: of the inputs (n,) the places of the velocities that they drive, -1 for other inputs; of the rows (m,)
+        module: kernel `blocks` of the system, and kernels of its guard, watches and discrete states.
+        sizes: nq, nv, rows, states of elements, outputs of `blocks`.
+        marks: of the inputs (n,) the indices of the velocities that they drive, -1 for other inputs; of the rows (m,)
             whether they are holonomic; of the rows (m,) whether their multipliers must not be negative.
-        moving: some constraint moves by itself, so that it does work.
+        moving: a constraint has a prescribed motion, so that it does work.
         rows: names of the rows.
-        rank: that they have. A state at which they have another one has no dx/dt.
+        rank: of the rows. A state with another rank has no dx/dt.
         method: OPERATOR or REDUCED of `constraints`.
-        settings: tolerance of the rank; damping ratio and frequency of Baumgarte's return, 1/s.
-        implicit: kernel `changes` of the system, for the Jacobian; None: there is no Jacobian.
+        settings: tolerance of the rank; damping ratio and frequency of the Baumgarte stabilization, 1/s.
+        implicit: kernel `changes` of the system, for the Jacobian; None: no Jacobian.
 
     Attributes:
-        codes: addresses of the kernels, for the integrators; they hold as long as this object.
-        rank: as given.
+        codes: addresses of the kernels, for the integrators; valid during the lifetime of this object.
+        rank: of the rows.
     """
 
     def __init__(
         self,
         module: CompiledModule,
         sizes: tuple[int, int, int, int, int],
-        marks: tuple[Places, NDArray[np.bool_], NDArray[np.bool_]],
+        marks: tuple[Indices, NDArray[np.bool_], NDArray[np.bool_]],
         moving: bool,
         rows: tuple[str, ...],
         rank: int,
@@ -51,18 +51,18 @@ class Solver:
         changes = 0 if implicit is None else implicit.code('changes')
         head = [module.code('blocks'), *sizes, method, rank, moving, changes, _rates.solve_code().address]
         self._layout = np.concatenate([head, [moving or marks[2].any()], *marks]).astype(np.int64)
-        self._whole = np.concatenate([head, [True], *marks]).astype(np.int64)  # asks for multipliers in any case
+        self._whole = np.concatenate([head, [True], *marks]).astype(np.int64)  # always with multipliers
         self._settings = np.array(settings, dtype=np.float64)
-        own = self._layout, self._settings
+        constants = self._layout, self._settings
         self.codes = codes_of(module)
-        self._bound = [BoundCode(_rates.rate_code(), own, 4)]
+        self._bound = [BoundCode(_rates.rate_code(), constants, 4)]
         self.codes[RHS] = self._bound[0].address
         if implicit is not None:
-            self._bound.append(BoundCode(_rates.jacobian_code(), own, 4))
+            self._bound.append(BoundCode(_rates.jacobian_code(), constants, 4))
             self.codes[JACOBIAN] = self._bound[1].address
 
     def rates(self, x: Array, u: Array, p: Array) -> Array:
-        """Return dx/dt (n,); NaN where there is none."""
+        """Return dx/dt (n,); NaN if it is undefined."""
         rate = np.empty(len(x))
         status = _rates.rates(self._layout, self._settings, x, u, p, rate)
         if status > _rates.STOPPED and status != 0:
@@ -70,21 +70,21 @@ class Solver:
         return rate if status == 0 else np.full(len(x), np.nan)
 
     def solution(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
-        """Return accelerations (nv,) and multipliers (m,) at a state; NaN where there are none."""
+        """Return accelerations (nv,) and multipliers (m,) at a state; NaN if undefined."""
         a, multipliers = self.solutions(x.reshape(1, -1), u.reshape(1, -1), p)
         return a[0], multipliers[0]
 
     def solutions(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
-        """Return accelerations (t, nv) and multipliers (t, m) at states (t, n) under inputs (t, k)."""
+        """Return accelerations (t, nv) and multipliers (t, m) at states (t, n) with inputs (t, k)."""
         a, multipliers = (np.zeros((len(x), size)) for size in self._sizes[1:3])
         _rates.solutions(self._whole, self._settings, x, u, p, a, multipliers)
         return a, multipliers
 
     def jacobians(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
-        """Return the exact partial derivatives of dx/dt by x (n, n) and by u (n, k); NaN where there are none.
+        """Return the exact partial derivatives of dx/dt by x (n, n) and u (n, k); NaN if undefined.
 
         Raises:
-            ValueError: made without the kernel of the derivatives.
+            ValueError: the solver has no kernel of the derivatives.
         """
         if self.codes[JACOBIAN] == 0:
             raise ValueError('expected a solver that was made with the kernel of the derivatives')
@@ -97,15 +97,15 @@ class Solver:
         return results[0], results[1]
 
     def reason(self, status: int) -> tuple[str, str]:
-        """Return why there is no dx/dt: the kind of it, and more to say about it or ''.
+        """Return the kind of failure without dx/dt, and a text with details or ''.
 
         Args:
             status: of a run, at most STOPPED.
         """
-        number, found = _rates.reason_of(status)
+        number, detail = _rates.reason_of(status)
         if number == _rates.FAULT:
-            raise RuntimeError('the rates of a system with constraints: an index beyond its array')
+            raise RuntimeError('rates of a system with constraints: index out of range')
         if number == _rates.RANK_CHANGED:
-            text = f'the rank of the constraints went from {self.rank} to {found}'
+            text = f'the rank of the constraints went from {self.rank} to {detail}'
             return _rates.REASONS[number], f'{text}: motion beyond this point is not continued'
-        return _rates.REASONS[number], f'{self._rows[found]} would pull' if number == _rates.LIFTED else ''
+        return _rates.REASONS[number], f'{self._rows[detail]} would pull' if number == _rates.LIFTED else ''

@@ -1,9 +1,9 @@
-"""Hybrid systems: modes with their own equations of motion, surfaces between them, jumps across.
+"""Hybrid systems: modes with different equations of motion, surfaces between modes, jumps at the surfaces.
 
-A model names its modes. A run goes through compiled stretches: fixed steps of the classical Runge-Kutta method on one
-grid; where a surface value falls to zero within a step, the step is halved until the instant is known to round-off.
-There the model's `transition` decides: the mode, the state and the parameters that go on, and the events to be kept.
-Other events, such as a relief that opens, are watched for and change nothing.
+A model defines its modes. A run consists of compiled stretches: fixed steps of the classical Runge-Kutta method on one
+grid. If a surface value falls to zero within a step, bisection locates the instant to round-off. The model's
+`transition` then returns the next mode, state and parameters, and the events. Other events, such as the opening of a
+relief valve, are recorded without a transition.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ from dyn_nodes.simulation.run import Run
 
 MOST_EVENTS = 10_000
 END = 'end'
-"""A mode that ends the run."""
+"""Name of the mode that ends the run."""
 NEVER = 1e9
 DROP_PARAMETERS = ('drop_tilt', 'drop_time')
-"""The payload is let go when the base has turned by this, rad, or at this time, s."""
+"""Parameters: tilt of the base, rad, and time, s, at which the payload is released."""
 
 
 @dataclass(frozen=True, eq=False)
 class Step:
-    """What a model wants after a surface was reached: go on in `mode` from `x` with `p`; or END."""
+    """Result of a transition: the run continues in `mode` from `x` with `p`, or ends with END."""
 
     mode: str
     x: Array
@@ -49,10 +49,10 @@ class Step:
 
 
 class Ground(NamedTuple):
-    """A mode as the compiled stretches take it.
+    """Arguments of a mode for the compiled stretches.
 
     Attributes:
-        kernel: rows that hold, for `integrators.modes`, or its NO_GROUND for a mode with a right-hand side by itself.
+        kernel: active rows, for `integrators.modes`, or NO_GROUND for a mode with its own right-hand side.
         surfaces: names of the surfaces.
     """
 
@@ -61,18 +61,18 @@ class Ground(NamedTuple):
 
 
 class HybridError(UserError, RuntimeError):
-    """The model does not cover what happens; the message says what and when."""
+    """The model does not cover an event; the message contains the event and its time."""
 
 
 @dataclass(eq=False)
 class HybridRun(Run):
-    """What a run through modes gave.
+    """Result of a run through modes.
 
     Attributes:
         modes: (t,) index of the mode in `system.modes`.
-        parameter_sets: the parameter vectors used.  parameter_index: (t,) which one.
-        events: what changed the mode, the state or the parameters, in the order of time.
-        observed: what merely happened (reliefs), in the order of time.
+        parameter_sets: the parameter vectors used.  parameter_index: (t,) index of the vector in use.
+        events: changes of mode, state or parameters, in the order of time.
+        observed: events without a transition (relief valves), in the order of time.
     """
 
     modes: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
@@ -82,11 +82,11 @@ class HybridRun(Run):
 
     @property
     def overturned(self) -> bool:
-        """True where the base turned beyond the machine's limit."""
+        """Whether the base tilted beyond the machine's limit."""
         return self.status == 'overturned'
 
     def in_mode(self, name: str) -> NDArray[np.bool_]:
-        """Return when (t,) the run was in a mode."""
+        """Return a mask (t,) of the samples in a mode."""
         return self.modes == self.system.modes.index(name)
 
     @property
@@ -99,26 +99,26 @@ class HybridRun(Run):
         return [event for event in self.log if event.kind == kind]
 
     def parameters_at(self, instant: int) -> Array:
-        """Return the parameters (n,) in force at an instant, by its number."""
+        """Return the parameters (n,) at a sample, by its index."""
         return self.parameter_sets[self.parameter_index[instant]]
 
     @cached_property
     def all_outputs(self) -> Array:
-        """(t, k) outputs, each in the mode of its time."""
+        """(t, k) outputs, each in the mode of its sample."""
         outputs, rows = self.system.output_vector, enumerate(zip(self.modes, self.states, self.u))
         return np.array([outputs(self.system.modes[m], x, u, self.parameters_at(k)) for k, (m, x, u) in rows])
 
 
 class HybridModel(NamedVectors, ABC):
-    """A machine with modes. A model sets the attributes in its `__init__`.
+    """Base class of machines with modes. A model sets the attributes in its `__init__`.
 
     Attributes:
         machine: the machine.
         actuation: of the joints.
-        modes: names; their places are the numbers in a run.
-        first_mode: in which a run from rest begins.
+        modes: names; a run stores their indices.
+        first_mode: mode in which a run from rest starts.
         codes: addresses of the kernels, for `integrators.modes`.
-        watches: of the values of the watch kernels.
+        watches: metadata of the values of the watch kernels.
         state_names, input_names, parameter_names, output_names: the order of x, u, p, y.
     """
 
@@ -132,27 +132,27 @@ class HybridModel(NamedVectors, ABC):
 
     @abstractmethod
     def transition(self, mode: str, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:
-        """Return how to go on where surfaces were reached.
+        """Return the transition at reached surfaces.
 
         Args:
-            mode: up to now.
-            reached: names of the surfaces, at least one; `drop` also where the time has come to let the payload go.
+            mode: before the transition.
+            reached: names of the surfaces, at least one; `drop` also at the time of a payload release.
             t: s.
             x: state there; may be changed in place.
             u: inputs there.
-            p: parameters up to now; not to be changed in place.
+            p: parameters before the transition; must not be changed in place.
 
         Raises:
-            HybridError: the model does not cover this.
+            HybridError: the model does not cover this event.
         """
 
     @abstractmethod
     def assembly(self, mode: str) -> Assembly:
-        """Return the traced plant of a mode, in the state's own coordinates."""
+        """Return the traced plant of a mode, in the coordinates of the state."""
 
     @abstractmethod
     def ground(self, mode: str, x: Array, u: Array, p: Array) -> Ground:
-        """Return the rows that hold in a mode that begins, or goes on, at a state, and the names of its surfaces."""
+        """Return the active rows of a mode from a state on, and the names of its surfaces."""
 
     @abstractmethod
     def output_vector(self, mode: str, x: Array, u: Array, p: Array) -> Array:
@@ -163,7 +163,7 @@ class HybridModel(NamedVectors, ABC):
         """Return the watch kernel of a mode."""
 
     def take(self, meta: Mapping[str, Any]) -> None:
-        """Adopt the names and defaults stored beside compiled kernels."""
+        """Set names and defaults from the metadata of compiled kernels."""
         self.name, self.watches = self.machine.name, meta['watches']
         self.state_names, self.input_names = tuple(meta['states']), tuple(meta['inputs'])
         self.parameter_names, self.output_names = tuple(meta['parameters']), tuple(meta['outputs'])
@@ -173,20 +173,20 @@ class HybridModel(NamedVectors, ABC):
 
     @property
     def stance(self) -> Machine:
-        """The machine as a balance reads it."""
+        """The machine that stability measures use."""
         return self.machine
 
     def appointed(self, p: Array) -> float:
-        """Return the time at which the payload is to be let go, s."""
+        """Return the time at which the payload is released, s."""
         return float(p[self.index('parameter', 'drop_time')])
 
     def drop_payload(self, mode: str, t: float, x: Array, p: Array) -> Step:
-        """Let the payload go: its mass leaves the equations, the state stays (spec 2.25)."""
+        """Release the payload: its mass becomes zero, the state does not change (spec 2.25)."""
         dropped = p.copy()
-        place = self.index('parameter', 'payload_mass')
-        dropped[place] = 0.0
+        index = self.index('parameter', 'payload_mass')
+        dropped[index] = 0.0
         dropped[[self.index('parameter', name) for name in DROP_PARAMETERS]] = NEVER
-        details = {'mass': float(p[place]), 'mass_after': 0.0}
+        details = {'mass': float(p[index]), 'mass_after': 0.0}
         if 'base_pitch' in self.state_names:
             details['pitch'] = float(x[self.index('state', 'base_pitch')])
         return Step(mode, x, dropped, (Event(t, 'payload_drop', mode, mode, details),))
@@ -202,9 +202,9 @@ class HybridModel(NamedVectors, ABC):
 
         Raises:
             ValueError: vectors of another length; a step that does not divide the spacing.
-            HybridError: the model does not cover what happens, or events never end.
+            HybridError: the model does not cover an event, or there are more than MOST_EVENTS.
         """
-        p = self.given_parameters(p)
+        p = self.parameter_vector(p)
         times = np.ascontiguousarray(times, dtype=np.float64)
         x = np.array(x0, dtype=np.float64)
         self.check(x, np.empty(len(self.input_names)), p)
@@ -239,7 +239,7 @@ class HybridModel(NamedVectors, ABC):
 
 @dataclass(eq=False)
 class Trace:
-    """Where a run keeps every `stride`-th step: states (t, n), modes (t,), parameter sets (t,)."""
+    """Storage of every `stride`-th step of a run: states (t, n), modes (t,), parameter sets (t,)."""
 
     stride: int
     states: Array
@@ -248,20 +248,20 @@ class Trace:
 
 
 class Stepper:
-    """A hybrid model on its way: the loop around the compiled stretches.
+    """Advances a hybrid model: the loop around the compiled stretches.
 
     Args:
         model: the model.
         x: state at the start.
         mode: at the start.
         p: parameters.
-        capacity: events observed that are kept of one call of `advance`.
+        capacity: greatest number of observed events stored per call of `advance`.
 
     Attributes:
-        x, mode: now.  sets: the parameter vectors used; the last one is in force.
+        x, mode: current ones.  sets: the parameter vectors used; the last one is the current one.
         time: of the last event, or the end, s.
         events, observed: since the start, or since they were cleared.
-        status: `done` (so far), `diverged`, or what ended the run.
+        status: `done` (so far), `diverged`, or the kind of the event that ended the run.
         reason: of a status other than `done`, or ''.
     """
 
@@ -275,18 +275,18 @@ class Stepper:
         self._nothing = Trace(0, np.zeros((1, len(x))), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
     def watch_from(self, u: Array) -> None:
-        """Take the state, and the inputs u, as that from which changes count."""
+        """Store the signs of the watched values at the current state with inputs u."""
         values = np.empty(2 * len(self.watcher.watches))
         self.model.watch(self.mode)(self.x, u, self.sets[-1], values)
-        self.watcher.begin(values)
+        self.watcher.take_signs(values)
 
     def advance(
         self, start: float, step: float, steps: int, knots: Array, table: Array, trace: Trace | None = None
     ) -> int:
-        """Go on by a number of steps on the grid start + k step, s; return the steps done before the run ended.
+        """Advance by a number of steps on the grid start + k step, s; return the steps done before the run ended.
 
         Raises:
-            HybridError: the model does not cover what happens, or events never end.
+            HybridError: the model does not cover an event, or there are more than MOST_EVENTS.
         """
         model, tick = self.model, 0
         trace = trace or self._nothing
@@ -316,7 +316,7 @@ class Stepper:
                 trace.sets,
                 len(self.sets) - 1,
                 self.watcher.positive,
-                self.watcher.found,
+                self.watcher.table,
             )
             self.observed += self.watcher.events(count, self.mode, self.mode)
             if code == loops.DIVERGED:
@@ -344,7 +344,7 @@ class Stepper:
 
 
 def inputs_at(t: float, knots: Array, table: Array) -> Array:
-    """Return the inputs (n,) of a piecewise-linear table at a time; where it steps, what holds from there on."""
+    """Return the inputs (n,) of a piecewise-linear table at a time; at a step the value after it."""
     after = int(np.searchsorted(knots, t, side='right'))
     if after == 0 or after == len(knots):
         return np.array(table[0 if after == 0 else -1])

@@ -1,4 +1,4 @@
-"""Where a run begins: a machine at rest on its wheels, its oil holding the arm."""
+"""Initial states of runs without constraints: a machine at rest on its wheels, the arm held by its oil."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from dyn_nodes.stability.tree_rest import TreeAtRest
 
 @lru_cache(maxsize=64)
 def _statics_module(machine: Machine) -> CompiledModule:
-    """Compiled kernel `statics` of `statics_functions`."""
+    """Return the compiled kernel `statics` of `statics_functions`."""
     key = [machine_fingerprint(machine)]
     return build_module(f'{machine.name}: statics', key, lambda: statics_functions(machine))
 
 
 def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[str, Any]]:
-    """Function `statics`: positions q and deflections -> forces that hold the machine, and their derivatives.
+    """Return the function `statics` and its metadata: (q, deflections) -> holding forces and their derivatives.
 
-    The derivatives are of the forces along the velocities that nothing drives (`free`), which are zero at rest, by
-    displacements along these velocities and by the deflections; columns one after the other.
+    It returns the derivatives of the forces along undriven velocities (`free`), which are zero at rest, with respect to
+    displacements along these velocities and to the deflections; column by column.
     """
     plant = Assembly(machine, 'effort')
     q, deflections = ca.SX.sym('q', plant.tree.nq), rest_deflections(machine)
     bristles, nv = ca.SX.sym('bristles', len(deflections)), plant.tree.nv
-    of_elements = ca.SX([own.start for own in plant.element_states])
-    for k, own in enumerate(plant.element_states):
-        if own.balances:
-            of_elements[k] = bristles[deflections.index(own.name)]
+    of_elements = ca.SX([element_state.start for element_state in plant.element_states])
+    for k, element_state in enumerate(plant.element_states):
+        if element_state.balances:
+            of_elements[k] = bristles[deflections.index(element_state.name)]
     state = ca.densify(ca.vertcat(q, ca.SX(nv, 1), of_elements))
     shares = ca.densify(ca.vertcat(*plant.friction_use.values(), ca.SX(0, 1)))
-    lead = ca.jacobian(plant.state.position_rate, plant.x[plant.v_place])
+    lead = ca.jacobian(plant.state.position_rate, plant.x[plant.v_slice])
     holding, used, lead = ca.substitute([plant.static_forces, shares, lead], [plant.x], [state])
     passive = set(plant.passive)
     free = [k for k, name in enumerate(plant.tree.velocity_names) if k < plant.tree.base_dofs or name in passive]
@@ -60,7 +60,7 @@ def statics_functions(machine: Machine) -> tuple[dict[str, ca.Function], dict[st
     meta = {'nv': nv, 'free': free, 'positions': list(plant.tree.position_names)}
     meta |= {'velocities': list(plant.tree.velocity_names)}
     meta |= {'deflections': deflections, 'used': list(plant.friction_use)}
-    return {'statics': ca.Function('statics', [q, bristles, plant.p], [ca.densify(own) for own in outputs])}, meta
+    return {'statics': ca.Function('statics', [q, bristles, plant.p], [ca.densify(output) for output in outputs])}, meta
 
 
 class Rest(NamedTuple):
@@ -69,8 +69,8 @@ class Rest(NamedTuple):
     Attributes:
         pose: (6,) of the base: x, y, z, roll, pitch, yaw.
         bristles: deflections of the friction elements in the order of `rest_deflections`, m or rad.
-        joints: positions of the movable joints, rad or m: flexible ones have given way.
-        holding: (nv,) forces that hold it: of the joints the drive efforts.
+        joints: positions of the movable joints, rad or m; flexible joints are deflected.
+        holding: (nv,) generalized forces that hold the machine; for joints these are the drive efforts.
     """
 
     pose: Array
@@ -117,14 +117,14 @@ def settle(
 
 
 def conditions_of(system: Any, p: Array) -> Conditions:
-    """Return the parameters of a system on which a rest depends."""
+    """Return the parameters of a system on which its equilibrium depends."""
     names = 'payload_mass', STIFFNESS_SCALE, STOP_SCALE
     payload, stiffness, stops = (float(p[system.index('parameter', name)]) for name in names)
     return Conditions(p[:3], payload, stiffness, stops)
 
 
 def state_of_rest(system: System, rest: Rest, moves: bool = False) -> Array:
-    """Return the state (n,) of a machine at rest, or moving as its file says once it has come to rest.
+    """Return the state (n,) of a machine at rest, or with the initial velocities of its file at the rest position.
 
     Raises ValueError for a cylinder at its dead centre.
     """
@@ -135,27 +135,27 @@ def state_of_rest(system: System, rest: Rest, moves: bool = False) -> Array:
     x[: len(plant_q)] = plant_q
     x[len(plant_q) : len(plant_q) + len(q_joints)] = q_joints
     bristles = iter(rest.bristles)
-    for own in resting_states(machine):
-        x[system.index('state', own.name)] = next(bristles) if own.balances else own.start
+    for state in resting_states(machine):
+        x[system.index('state', state.name)] = next(bristles) if state.balances else state.start
     hold_joints(system, x, q_joints, rest.holding)
     if moves:
-        given = given_velocities(machine, matrix_of_rpy(rest.pose[3:]), system.base)
-        for name, value in given.items():
+        velocities = given_velocities(machine, matrix_of_rpy(rest.pose[3:]), system.base)
+        for name, value in velocities.items():
             x[system.index('state', f'{name}_rate')] = value
     return x
 
 
 def hold_joints(system: Any, x: Array, joints: Array, holding: Array) -> None:
-    """Put the actuators of a system or hybrid model into the states that hold its joints.
+    """Set the actuator states of a system or hybrid model to values that hold its joints.
 
     Args:
-        system: the system; where its inputs are efforts nothing is done.
-        x: (n,) state, is changed.
+        system: the system; no change if its inputs are efforts.
+        x: (n,) state, changed in place.
         joints: positions of the movable joints, rad or m.
-        holding: (nv,) forces that hold the machine; those of the joints come last.
+        holding: (nv,) forces that hold the machine, joints last.
 
     Raises:
-        ValueError: an actuator holds nothing there, such as a cylinder at its dead centre.
+        ValueError: an actuator cannot hold its joint there, such as a cylinder at its dead centre.
     """
     if system.actuation != 'hydraulic':
         return

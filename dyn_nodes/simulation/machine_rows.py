@@ -1,4 +1,4 @@
-"""The constraints of a machine as rows: with its tree and its elements they become dynamics."""
+"""Dynamics of a machine with constraints, from its tree, its constraint rows and its elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dyn_nodes.simulation.constrained import ConstrainedDynamics
 
 
 def machine_dynamics(machine: Machine, actuation: Actuation) -> ConstrainedDynamics:
-    """Return the dynamics of a machine with constraints; nothing is assembled or compiled yet."""
+    """Return the dynamics of a machine with constraints, before assembly and compilation."""
     tree = build_tree(machine)
     constraints: list[Constraint] = [*machine_constraints(machine, tree)]
     constraints += [
@@ -30,20 +30,20 @@ def machine_dynamics(machine: Machine, actuation: Actuation) -> ConstrainedDynam
     pushed = (*_watched(machine), *held_wrenches(machine))
     elements = (*contact_elements(machine), *joint_elements(machine), inside, *pushed)
     blocks = ConstraintBlocks(tree, constraints, elements, gravity, payload)
-    moved = {own.joint for own in inside.actuators}
+    moved = {actuator.joint for actuator in inside.actuators}
     actuated = tuple(joint.name for joint in machine.actuated_joints if joint.name not in moved)
     pressing = [f'{wheel.name}/normal' for wheel in machine.rigid_wheels]
     return ConstrainedDynamics(machine.name, blocks, actuated, pressing, machine, actuation, bool(_watched(machine)))
 
 
 def machine_constraints(machine: Machine, tree: Tree) -> tuple[Constraint, ...]:
-    """Return what `constraints` of the YAML say, as rows on a tree with these links and joints."""
+    """Return the rows of the section `constraints` of the YAML, on a tree with these links and joints."""
     return tuple(entry.on(tree) for entry in machine.constraints)
 
 
 def _watched(machine: Machine) -> tuple[ForceElement, ...]:
-    """Return what watches the tilt of a machine on wheels."""
-    stands = machine.supports or machine.rigid_wheels
+    """Return the element that monitors the tilt of a machine on wheels."""
+    on_wheels = machine.supports or machine.rigid_wheels
     if any(wheel.first.link == machine.base.link for wheel in machine.rigid_wheels):
         return ()  # a base that is a wheel turns over as it rolls
-    return (Overturning(machine.base.link, machine.overturn_angle),) if stands else ()
+    return (Overturning(machine.base.link, machine.overturn_angle),) if on_wheels else ()

@@ -1,4 +1,4 @@
-"""A run of any system through given times, by any method: steps end at each time and where inputs jump or bend."""
+"""Simulation of a system through given times by any integrator; steps end at each time and at kinks of the inputs."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ from dyn_nodes.simulation.run import Run
 from dyn_nodes.simulation.settings import FIXED, Settings
 
 LEAST_STEP = 1e-12
-"""Of the adaptive methods, s."""
+"""Least step of the adaptive methods, s."""
 MOST_EVENTS = 10_000
-"""Kept of one run."""
+"""Greatest number of events stored per run."""
 NO_GUARD = -2.0
+"""Limit of the cosine of the tilt that is never reached."""
 ON_GRID = 1e-9
-"""Of a step: how far a time may lie beside the grid of steps and count as on it."""
+"""Permitted distance of a time from the grid of steps, relative to the step."""
 
 
 class MarchingSystem(Protocol):
-    """A `System`, as a run asks for it."""
+    """Part of a `System` that a run uses."""
 
     name: str
     state_names: tuple[str, ...]
@@ -44,25 +45,25 @@ class MarchingSystem(Protocol):
 
     @property
     def scales(self) -> Mapping[str, float]:
-        """Usual sizes of states by name, where they are not 1."""
+        """Typical magnitudes of states by name, if not 1."""
 
     def check(self, x: Array, u: Array, p: Array) -> None:
-        """Demand vectors of this system."""
+        """Raise ValueError for vectors of another length."""
 
-    def given_parameters(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
-        """Return parameters (n,): as given, or the defaults, changed by name."""
+    def parameter_vector(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
+        """Return parameters (n,): a vector as it is, else the defaults, changed by name."""
 
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
         """Return dx/dt (n,)."""
 
     def guard_limit(self, settings: Settings) -> float:
-        """Return what the guard has to stay above."""
+        """Return the lower limit of the guard."""
 
     def solver_from(self, x: Array, u: Array, p: Array, settings: Settings) -> Any:
-        """Return the rates of runs from a state: `codes`, and `reason` of a status without rates."""
+        """Return the solver of runs from a state, with `codes`, and `reason` of a status without rates."""
 
     def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
-        """Return what keeps the events of runs that begin at a state."""
+        """Return the watcher for the events of runs from a state."""
 
 
 def run_system(
@@ -73,8 +74,8 @@ def run_system(
     p: ArrayLike | Mapping[str, float] | None,
     settings: Settings | None,
 ) -> Run:
-    """Simulate from x0 at times[0] through `times`. Arguments and errors are those of `System.run`."""
-    settings, p = settings or Settings(), system.given_parameters(p)
+    """Simulate from x0 at times[0] through `times`. Arguments and errors: see `System.run`."""
+    settings, p = settings or Settings(), system.parameter_vector(p)
     stops = checked_times(system, times, settings)
     x = np.array(x0, dtype=np.float64)
     system.check(x, np.empty(len(system.input_names)), p)
@@ -92,9 +93,9 @@ def run_system(
     watcher = system.watcher(x, table[0], p, MOST_EVENTS) if settings.watch else None
     march = March(system, codes_for(solver.codes, settings), p, settings, watcher)
     kept, status = 1, integrators.DONE
-    for since, until, own_knots, own_table in _stretches(knots, table, stops, settings):
+    for since, until, part_knots, part_table in _stretches(knots, table, stops, settings):
         ends = np.array([*stops[(stops > since) & (stops < until)], until])
-        states, status = march.through(x, since, ends, own_knots, own_table)
+        states, status = march.through(x, since, ends, part_knots, part_table)
         sampled = states[np.isin(ends[: len(states)], stops)]
         trace[kept : kept + len(sampled)] = sampled
         kept += len(sampled)
@@ -124,9 +125,9 @@ def run_system(
 def fitted(
     system: MarchingSystem, solver: Any, x: Array, u: Array, p: Array, settings: Settings
 ) -> tuple[Settings, str]:
-    """Return the settings with fixed steps that follow the fastest motion, and the state that asks for them or ''.
+    """Return the settings with fixed steps short enough for the fastest motion, and its state or '' if unchanged.
 
-    Raises TooFastError where no sensible step does.
+    Raises TooFastError if the steps would be too many.
     """
     if settings.method not in FIXED:
         return settings, ''
@@ -140,19 +141,19 @@ def fitted(
 
 
 def too_fast(system: MarchingSystem, stops: Array, x: Array, inputs: Inputs, p: Array, error: TooFastError) -> Run:
-    """Return a run that ends where it begins, as no sensible step follows the fastest motion."""
+    """Return a run that ends at its start, because no acceptable step follows the fastest motion."""
     status, states = integrators.STATUS[integrators.STEP_TOO_SMALL], x.reshape(1, -1).copy()
     return Run(system, stops[:1], states, inputs, p, status, x, float(stops[0]), detail=str(error))
 
 
 def codes_for(codes: NDArray[np.int64], settings: Settings) -> NDArray[np.int64]:
-    """Return the addresses of the kernels of a system for the stiff states and the fixed steps of the settings."""
+    """Return the addresses of the kernels of a system that suit the stiff states and the method of the settings."""
     codes = codes if settings.stiff == 'implicit' else without_stiff(codes)
     return with_damped_steps(codes) if settings.method == 'rk3' else codes
 
 
 def checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) -> Array:
-    """Return the times of a run. Raises ValueError for some that do not rise, or settings that do not fit."""
+    """Return the times of a run. Raises ValueError if they do not increase or the settings do not suit the system."""
     stops = np.ascontiguousarray(times, dtype=np.float64)
     if stops.ndim != 1 or len(stops) == 0 or not np.all(np.diff(stops) > 0):
         raise ValueError('expected at least one time, and rising times')
@@ -166,22 +167,22 @@ def checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) 
 
 
 def is_smooth(knots: Array, stops: Array, step: float | None) -> bool:
-    """Return whether no input jumps between the first and the last stop and, with a step, steps end at all knots."""
+    """Return whether no input jumps between the first and last stop and, with a step, steps end at all knots."""
     near = knots[(knots >= stops[0]) & (knots <= stops[-1])]
     if len(stops) < 2 or not np.all(np.diff(near) > 0):
         return False
-    places = np.concatenate([stops, near]) - stops[0]
+    offsets = np.concatenate([stops, near]) - stops[0]
     return step is None or bool(
-        np.abs(places / step - np.round(places / step)).max() <= ON_GRID * max(1.0, float(places.max()) / step)
+        np.abs(offsets / step - np.round(offsets / step)).max() <= ON_GRID * max(1.0, float(offsets.max()) / step)
     )
 
 
 def _stretches(
     knots: Array, table: Array, stops: Array, settings: Settings
 ) -> Iterator[tuple[float, float, Array, Array]]:
-    """Yield the stretches (from, to, knots, table) of a run: one, where each step ends at the knots anyway."""
+    """Yield the stretches (from, to, knots, table) of a run: one if all steps end at the knots."""
     start, end = float(stops[0]), float(stops[-1])
-    grid = settings.step if settings.method in FIXED else None  # adams looks for kinks by itself
+    grid = settings.step if settings.method in FIXED else None  # adams detects kinks
     if settings.method in (*FIXED, 'adams') and is_smooth(knots, stops, grid):
         yield start, end, knots, table
         return
@@ -192,22 +193,22 @@ class March:
     """Advances a state of a system.
 
     Args:
-        system: that runs.
+        system: that is simulated.
         codes: addresses of its kernels.
         p: parameters.
         settings: of the integrator.
-        watcher: keeps the events of fixed steps; None: nothing is watched.
+        watcher: for the events of fixed steps; None: no events.
 
     Attributes:
         time: of the state, s.
         counts: steps accepted and rejected by an adaptive method.
-        events: what has happened.
+        events: so far.
     """
 
     def __init__(
         self, system: MarchingSystem, codes: NDArray[np.int64], p: Array, settings: Settings, watcher: Watcher | None
     ) -> None:
-        self._codes, self._p, self._place, self._settings = codes, p, system.time_place, settings
+        self._codes, self._p, self._time_index, self._settings = codes, p, system.time_place, settings
         self._tolerance = np.array([settings.atol * system.scales.get(name, 1.0) for name in system.state_names])
         self._limit, self._watcher = system.guard_limit(settings), watcher
         self.events: list[Event] = []
@@ -215,19 +216,19 @@ class March:
         self.counts: dict[str, int] = {} if settings.method in FIXED else {'accepted': 0, 'rejected': 0}
 
     def through(self, x: Array, since: float, ends: Array, knots: Array, table: Array) -> tuple[Array, int]:
-        """Advance x in place from a time, s, through rising ones; return the states (t, n) there, and the status."""
+        """Advance x in place from a time, s, through increasing times; return states (t, n) there and the status."""
         self._set_time(x, since)
         times = np.array([since, *ends])
         trace = np.full((len(times), len(x)), np.nan)
         advance = self._fixed if self._settings.method in FIXED else self._adaptive
         reached, status = advance(x, times, knots, table, trace)
-        if self._place is not None and status != integrators.DIVERGED:
-            self.time = float(x[self._place])
+        if self._time_index is not None and status != integrators.DIVERGED:
+            self.time = float(x[self._time_index])
         return trace[1:reached], status
 
     def _set_time(self, x: Array, time: float) -> None:
-        if self._place is not None:
-            x[self._place] = time
+        if self._time_index is not None:
+            x[self._time_index] = time
 
     def _fixed(self, x: Array, times: Array, knots: Array, table: Array, trace: Array) -> tuple[int, int]:
         step, spacing = self._settings.step, np.diff(times)
@@ -236,7 +237,7 @@ class March:
             status, taken = self._steps(x, times[0], step, stride * len(spacing), knots, table, stride, trace)
             if status == integrators.DONE:
                 self._set_time(x, times[-1])
-            # the state after a step that diverged is not kept
+            # the state after a diverged step is not stored
             return (taken - (status == integrators.DIVERGED)) // stride + 1, status
         for k, (since, until) in enumerate(pairwise(times)):
             self._set_time(x, since)
@@ -255,8 +256,8 @@ class March:
         if self._watcher is None:
             status, taken = run_rk4(*arguments)
         else:
-            status, taken, found = run_rk4_watched(*arguments, self._watcher.positive, self._watcher.found)
-            self.events += self._watcher.events(found)
+            status, taken, event_count = run_rk4_watched(*arguments, self._watcher.positive, self._watcher.table)
+            self.events += self._watcher.events(event_count)
         self.time = float(since + taken * h)
         return status, taken
 

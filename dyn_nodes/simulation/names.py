@@ -1,4 +1,4 @@
-"""Names and places of the states, inputs, parameters and outputs of a system."""
+"""Names and indices of the states, inputs, parameters and outputs of a system."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ Kind = Literal['state', 'input', 'parameter', 'output']
 
 
 class UnknownNameError(UserError, KeyError):
-    """A state, input, parameter or output name that a system does not have."""
+    """A system has no state, input, parameter or output with this name."""
 
-    def __init__(self, kind: str, name: str, known: tuple[str, ...]) -> None:
-        super().__init__(f'unknown {kind} {name!r}; known: {", ".join(known)}{near(name, known)}')
+    def __init__(self, kind: str, name: str, names: tuple[str, ...]) -> None:
+        super().__init__(f'unknown {kind} {name!r}; known: {", ".join(names)}{near(name, names)}')
 
     def __str__(self) -> str:
         return str(self.args[0])
 
 
 class NamedVectors:
-    """A system whose vectors x, u, p and y have names; `defaults` is the p of its machine, gravity (3,) first."""
+    """System with named vectors x, u, p and y; `defaults` are the parameters of its machine, gravity (3,) first."""
 
     name: str
     machine: Machine
@@ -40,22 +40,22 @@ class NamedVectors:
     output_names: tuple[str, ...]
 
     @cached_property
-    def _found(self) -> dict[str, dict[str, int]]:
+    def _indices(self) -> dict[str, dict[str, int]]:
         return {}
 
     def index(self, kind: Kind, name: str) -> int:
-        """Return the place of a name. Raises UnknownNameError."""
-        if kind not in self._found:  # names of outputs may have to be traced
-            self._found[kind] = {own: k for k, own in enumerate(getattr(self, f'{kind}_names'))}
+        """Return the index of a name. Raises UnknownNameError."""
+        if kind not in self._indices:  # tracing the names of outputs can take long
+            self._indices[kind] = {entry: k for k, entry in enumerate(getattr(self, f'{kind}_names'))}
         try:
-            return self._found[kind][name]
+            return self._indices[kind][name]
         except KeyError:
-            raise UnknownNameError(kind, name, tuple(self._found[kind])) from None
+            raise UnknownNameError(kind, name, tuple(self._indices[kind])) from None
 
     def parameters(
         self, values: Mapping[str, float] | None = None, slope: float | tuple[float, float] | None = None
     ) -> Array:
-        """Return a parameter vector: the machine's own values, changed by name. Raises UnknownNameError.
+        """Return a parameter vector: the machine's values, changed by name. Raises UnknownNameError.
 
         Args:
             values: by name.
@@ -68,12 +68,12 @@ class NamedVectors:
             p[self.index('parameter', name)] = value
         return p
 
-    def given_parameters(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
-        """Return parameters (n,): as given, or the defaults, changed by name. Raises UnknownNameError."""
+    def parameter_vector(self, p: ArrayLike | Mapping[str, float] | None) -> Array:
+        """Return parameters (n,): a vector as it is, else the defaults, changed by name. Raises UnknownNameError."""
         return self.parameters(p) if p is None or isinstance(p, Mapping) else np.array(p, dtype=np.float64)
 
     def check(self, x: Array, u: Array, p: Array) -> None:
-        """Demand vectors of this system: machine code reads as many numbers as it needs. Raises ValueError."""
+        """Raise ValueError for vectors of another length, because machine code does not check lengths."""
         for kind, size, vector in zip(('state', 'input', 'parameter'), self._sizes, (x, u, p)):
             shape = vector.shape if isinstance(vector, np.ndarray) else np.shape(vector)
             if shape != (size,):
@@ -85,7 +85,7 @@ class NamedVectors:
 
 
 def index_of(names: Sequence[str], name: str) -> int:
-    """Return the place of a name. Raises KeyError that lists the known ones."""
+    """Return the index of a name. Raises KeyError that lists the valid names."""
     if name not in names:
         raise KeyError(f'unknown name {name!r}; known: {", ".join(names)}{near(name, names)}')
     return list(names).index(name)

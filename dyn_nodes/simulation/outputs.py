@@ -1,4 +1,4 @@
-"""Named outputs of a plant: everything that is published, plotted or tested, at one state."""
+"""Named outputs of a plant at one state."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dyn_nodes.stability.equilibrium.standing import observed_joints, position_o
 def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
     """Return names and expressions of all outputs.
 
-    `load_force_*`, `load_moment_*`: gravity and inertia of the whole machine, as they would act at its centre of mass
-    if the ground were taken away: the ground's forces reversed. They feed the stability measures.
+    `load_force_*`, `load_moment_*`: resultant of gravity and inertia of the whole machine at its centre of mass, which
+    is the reversed ground reaction. The stability measures use them.
     """
     names: list[str] = []
     values: list[Expression] = []
@@ -33,22 +33,22 @@ def traced_outputs(plant: Assembly) -> tuple[list[str], Expression]:
         add([position_output(joint)], joint_motion(plant.state, joint).position)
     add([f'{name}_acceleration' for name in plant.tree.velocity_names], plant.accelerations)
     for element in plant.elements:
-        own = element.outputs(plant.state, plant.symbols)
-        add(list(own), *own.values())
-    found = balance_outputs(plant.state, *plant.ground_wrench)
-    found |= dict(zip(('kinetic_energy', 'potential_energy', 'suspension_energy'), plant.stored_energies))
-    found |= attitude_outputs(plant.base_rotation)
-    add(list(found), *found.values())
+        outputs = element.outputs(plant.state, plant.symbols)
+        add(list(outputs), *outputs.values())
+    outputs = balance_outputs(plant.state, *plant.ground_wrench)
+    outputs |= dict(zip(('kinetic_energy', 'potential_energy', 'suspension_energy'), plant.stored_energies))
+    outputs |= attitude_outputs(plant.base_rotation)
+    add(list(outputs), *outputs.values())
     return names, ca.densify(ca.vertcat(*values))
 
 
 def balance_outputs(state: TreeState, force: Expression, moment: Expression) -> dict[str, Expression]:
-    """Return the outputs that a balance reads, by name.
+    """Return the outputs that stability measures use, by name.
 
     Args:
         state: of the machine.
-        force: (3,) of the ground on it, N.
-        moment: (3,) of that force about the centre of mass, N m.
+        force: (3,) ground reaction, N.
+        moment: (3,) of the ground reaction about the centre of mass, N m.
     """
     com, momentum = state.center_of_mass, state.momentum
     result = {'mass': state.mass}
@@ -64,7 +64,7 @@ def balance_outputs(state: TreeState, force: Expression, moment: Expression) -> 
 
 
 def attitude_outputs(R: Expression) -> dict[str, Expression]:
-    """Return tilt, roll, pitch and yaw, rad, of base axes R (3, 3) in the world, by name."""
+    """Return tilt, roll, pitch and yaw, rad, of a base orientation R (3, 3) in the world, by name."""
     return {
         'tilt': ca.atan2(ca.sqrt(R[2, 0] ** 2 + R[2, 1] ** 2 + 1e-300), R[2, 2]),
         'roll': ca.atan2(R[2, 1], R[2, 2]),

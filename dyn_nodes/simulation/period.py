@@ -1,4 +1,4 @@
-"""An exchange period of a plant: what a ground is given, and what it gives back."""
+"""Arguments, result and errors of one exchange period of a plant."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from dyn_nodes.common.errors import UserError
 from dyn_nodes.simulation.events import Event
 
 MOST_EVENTS_OF_A_PERIOD = 256
+"""Greatest number of events stored per period."""
 
 
 class PlantDivergedError(UserError, RuntimeError):
-    """The integration left the numbers that make sense; the plant keeps its last good state."""
+    """The integration diverged; the plant keeps its last valid state."""
 
 
 class PlantStoppedError(PlantDivergedError):
-    """The model does not say how the motion goes on; `kind` names the event."""
+    """The model does not define how the motion continues; `kind` names the event."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)
@@ -24,14 +25,14 @@ class PlantStoppedError(PlantDivergedError):
 
 
 class Period(NamedTuple):
-    """A period to go through.
+    """Time span, inputs and payload release of a period.
 
     Attributes:
         start, end: s.
         step: of the integrator, s.  substeps: number of them.
         knots, table: of the inputs, (k,) s and (k, n).
-        drop_time, drop_tilt: the payload is let go at this time, s, or where the base has tilted by this more than at
-            the start, rad; None: it is not.
+        drop_time, drop_tilt: the payload is released at this time, s, or when the base has tilted by this angle from
+            the start, rad; None: it is not released.
     """
 
     start: float
@@ -45,7 +46,7 @@ class Period(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Where a period has led: the state, the parameters, what happened, whether the base has overturned."""
+    """State, parameters and events at the end of a period, and whether the base has overturned."""
 
     x: Array
     p: Array

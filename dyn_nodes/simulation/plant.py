@@ -1,8 +1,8 @@
-"""A plant that is advanced step by step: a node, a test or a notebook drives it.
+"""Plant: a machine that a node, a test or a notebook advances period by period.
 
-Every machine has the same plant. Its ground carries the state through a period: compliant (`compliant_ground`), beside
-constraints (`constrained_ground`) or rigid (`rigid_ground_plant`). Beside constraints it has their health and reactions
-(`plant_constraints`). Events are located within the step and kept until `take_events` asks for them.
+All machines use the same class. Its ground integrates the state over a period: compliant (`compliant_ground`), with
+constraints (`constrained_ground`) or rigid (`rigid_ground_plant`). `plant_constraints` computes health and reactions of
+constraints. Events are located within the step and stored until `take_events`.
 """
 
 from __future__ import annotations
@@ -46,36 +46,36 @@ class Plant:
     Args:
         machine: the machine.
         actuation: of the joints.
-        exchange_period: time that `advance` goes on by, s.
-        integration_step: greatest step of the integrator, s; shorter ones are taken where a motion of the machine at
-            rest would make it diverge (`refined_for`).
+        exchange_period: time step of `advance`, s.
+        integration_step: greatest step of the integrator, s; shorter if it would diverge for a motion of the machine
+            at rest (`refined_for`).
         measures: stability measures of `balance`.
-        joints: positions at the start by name, over the machine's own, rad or m.
-        values: parameters by name, over the machine's own.
-        slope: (roll, pitch) of the ground, rad; positive pitch: front downhill; None: the machine's own.
-        contact_model: `compliant` wheels, or `rigid` ground, which machines with constraints do not stand on.
+        joints: positions at the start by name, instead of the machine's, rad or m.
+        values: parameters by name, instead of the machine's.
+        slope: (roll, pitch) of the ground, rad; positive pitch: front downhill; None: of the machine.
+        contact_model: `compliant` wheels, or `rigid` ground, which is not available with constraints.
 
     Attributes:
-        time: simulated time, s: `ticks` times the exchange period, free of summed round-off.
+        time: simulated time, s: `ticks` times the exchange period, without accumulated round-off.
         x: state.  p: parameters.
-        ground: that carries it. constraints: their health and reactions; None: the machine has none.
-        system: what is integrated: names and places of states, inputs, parameters and outputs.
+        ground: of the machine. constraints: health and reactions of the constraints; None: no constraints.
+        system: that is integrated, with names and indices of states, inputs, parameters and outputs.
         joints: names of the movable joints, in the order of every joint vector here.
-        hands: with which it holds something.
-        actuated: names of those that something drives.
+        hands: that hold objects.
+        actuated: names of the driven joints.
         guard: its energy account and the gaps of its constraints since the start.
         overturned: True once the base has tilted beyond the machine's limit.
-        drop_time, drop_tilt: the payload is let go at this time, s, or when the base has tilted by this more than at
+        drop_time, drop_tilt: the payload is released at this time, s, or when the base has tilted by this angle from
             the start, rad; None: never.
-        servo: leads the joints to targets; its `result` has the joints that are at a limit.
-        refined_for: state with a motion so fast that the integrator takes shorter steps than asked for; '': none.
+        servo: of the joints; its `result` contains the joints at a limit.
+        refined_for: state whose fast motion requires shorter steps than specified; '': none.
 
     Raises:
-        KeyError: a joint, a measure or a parameter that does not exist.
-        ContactModelError: no such contact model, or one that does not suit the machine.
-        MachineError: the constraints cannot be met from the initial position.
+        KeyError: unknown joint, measure or parameter.
+        ContactModelError: unknown contact model, or one that does not suit the machine.
+        MachineError: the constraints cannot be satisfied from the initial position.
         NoEquilibriumError: the machine cannot rest in its initial posture.
-        ValueError: a motion is too fast for any sensible step; a cylinder at its dead centre.
+        ValueError: a motion too fast for any acceptable step; a cylinder at its dead centre.
     """
 
     def __init__(
@@ -93,24 +93,24 @@ class Plant:
         self.machine, self.period = machine, exchange_period
         self.joints = tuple(joint.name for joint in machine.movable_joints)
         self.actuated = tuple(joint.name for joint in machine.actuated_joints)
-        self._stand(actuation, contact_model)
+        self._put_on_ground(actuation, contact_model)
         self.system: Any = self.ground.system
         self.guard = RunningGuard(self.system)
         self.observer = balance_observer(self.system, measures)
         self._guarded = bool(machine.supports if self.constraints is None else self.observer)
         self._driven = np.array([self.joints.index(name) for name in self.actuated], dtype=np.intp)
-        joint_vector(machine, joints)  # unknown names
+        joint_vector(machine, joints)  # raises for unknown names
         self.start = dict(joints or {})
         self.substeps = self._substeps_at_rest = max(1, int(np.ceil(exchange_period / integration_step - 1e-9)))
         self.p = self.system.parameters(values)
         if slope is not None:
             self.p[:3] = gravity_vector(machine.gravity, slope)
-        self._held_payload: float | None = None  # what was dropped on the way
+        self._held_payload: float | None = None  # mass of a dropped payload
         self.drop_time: float | None = None
         self.drop_tilt: float | None = None
-        self._joint_q = self._places('state', '')
-        self._joint_v = self._places('state', '_rate')
-        self._joint_a = self._places('output', '_acceleration')
+        self._joint_q = self._indices('state', '')
+        self._joint_v = self._indices('state', '_rate')
+        self._joint_a = self._indices('output', '_acceleration')
         self._knots = np.zeros(1)
         self.run_out = WheelRunOut(machine, exchange_period)
         self.servo = PlantServo(self)
@@ -122,8 +122,8 @@ class Plant:
         self.reset()
         self._refine()
 
-    def _stand(self, actuation: Actuation, contact_model: str) -> None:
-        """Put the machine on its ground; rigid ground and constraints take long to import."""
+    def _put_on_ground(self, actuation: Actuation, contact_model: str) -> None:
+        """Set the ground of the machine; rigid ground and constraints are slow imports."""
         check_contact_model(self.machine, contact_model)
         self.constraints: PlantConstraints | None = None
         if self.machine.needs_constraints:
@@ -140,7 +140,7 @@ class Plant:
             self.ground = CompliantGround(self.machine, System(self.machine, actuation))
 
     def _refine(self) -> None:
-        """Take more steps where the machine at rest has a motion for which those asked for are too long."""
+        """Shorten the steps if a motion of the machine at rest requires it."""
         self.refined_for = ''
         about, step = self.ground.linearization(self.x, self.u, self.p), self.period / self.substeps
         division = about.division(self.machine.name, step, most=MOST_SUBSTEPS // self.substeps)
@@ -148,9 +148,9 @@ class Plant:
         self._substeps_at_rest, self.refined_for = self.substeps, division.motion.state
 
     def reset(self) -> None:
-        """Start again from the initial posture, at rest, with the present parameters; a dropped payload is back.
+        """Restart from the initial posture with the present parameters; a dropped payload is restored.
 
-        Raises NoEquilibriumError where the machine cannot rest there.
+        Raises NoEquilibriumError if the machine cannot rest there.
         """
         held, payload = self._held_payload, self.system.index('parameter', 'payload_mass')
         self._held_payload = None
@@ -168,15 +168,15 @@ class Plant:
         self._events.clear()
         if self.system.actuation == 'effort':
             self.set_efforts(efforts)
-        self.guard.begin(self.x, self.p)
+        self.guard.open(self.x, self.p)
         self.ground.begin(self.x, self.u, self.p, self._guarded, self.period / self.substeps)
         if self.constraints is not None:
-            self.constraints.begin()
+            self.constraints.reset()
             if self.system.actuation == 'effort' and not (self.machine.supports or self.machine.initial.moves):
-                self.set_efforts(self.holding_efforts())  # a servo would brake a machine that is to move
+                self.set_efforts(self.holding_efforts())  # a servo would brake a machine with initial velocities
 
     def warm_up(self) -> None:
-        """Load the machine code of everything that is called later, which may have to be compiled; then reset."""
+        """Compile or load all machine code that is needed later; then reset."""
         with suppress(PlantDivergedError):
             self.advance()
         self.outputs()
@@ -192,65 +192,65 @@ class Plant:
 
     @property
     def positions(self) -> Array:
-        """Joint positions, rad or m; the caller may change them."""
+        """Joint positions, rad or m; a copy."""
         return self.x[self._joint_q]
 
     @property
     def velocities(self) -> Array:
-        """Joint velocities, rad/s or m/s; the caller may change them."""
+        """Joint velocities, rad/s or m/s; a copy."""
         return self.x[self._joint_v]
 
     @property
     def efforts(self) -> Array:
-        """Drive efforts of the joints now, N m or N."""
+        """Current drive efforts of the joints, N m or N."""
         return self.outputs()[self._joint_efforts]
 
     @property
     def accelerations(self) -> Array:
-        """Joint accelerations now, rad/s2 or m/s2."""
+        """Current joint accelerations, rad/s2 or m/s2."""
         return self.outputs()[self._joint_a]
 
     @cached_property
     def _joint_efforts(self) -> NDArray[np.intp]:
-        return self._places('output', '/drive_effort')
+        return self._indices('output', '/drive_effort')
 
-    def _places(self, kind: Kind, suffix: str) -> NDArray[np.intp]:
-        """Return the places (n,) of what the names of the joints with a suffix stand for."""
+    def _indices(self, kind: Kind, suffix: str) -> NDArray[np.intp]:
+        """Return the indices (n,) of the joint names with a suffix."""
         return np.array([self.system.index(kind, f'{name}{suffix}') for name in self.joints], dtype=np.intp)
 
     def outputs(self) -> Array:
-        """All outputs at the present state; computed once a state."""
+        """Return all outputs at the present state; computed once per state."""
         if self._outputs is None:
             self._outputs = np.asarray(self.ground.outputs(self.x, self.u, self.p))
         return self._outputs
 
     def output(self, name: str) -> float:
-        """Return one output now."""
+        """Return the current value of an output."""
         return float(self.outputs()[self.system.index('output', name)])
 
     def balance(self) -> Balance | None:
-        """Return ground reactions and margins now, computed once a state; None with too few wheels to stand on."""
+        """Return current ground reactions and margins, computed once per state; None with too few supports."""
         if self._balance is None and self.observer is not None:
             self._balance = self.observer.observe(self.outputs(), self.p[:3])
         return self._balance
 
     def forget_command(self) -> None:
-        """Drop what was computed for a state, input or parameter that is no longer that of now."""
+        """Clear cached results after a change of state, inputs or parameters."""
         self._outputs = self._balance = None
 
     def joint_reactions(self) -> Array:
-        """Return the wrenches (joints, 6) of parent on child at the joints of `machine.reactions` now.
+        """Return the current wrenches (joints, 6) of parent on child at the joints of `machine.reactions`.
 
         Force, N, and torque, N m, in the axes of the child link.
         """
         return np.asarray(self.ground.joint_reactions(self.x, self.u, self.p, self.outputs()))
 
     def note(self, event: Event) -> None:
-        """Keep an event for `take_events`."""
+        """Store an event for `take_events`."""
         self._events.append(event)
 
     def take_events(self) -> list[Event]:
-        """Return what has happened since the last call, in the order of time."""
+        """Return and clear the stored events, in the order of time."""
         events = sorted(self._events, key=lambda event: event.time)
         self._events.clear()
         return events
@@ -261,7 +261,7 @@ class Plant:
         return float(self.p[self.system.index('parameter', 'payload_mass')])
 
     def set_payload(self, mass: float) -> None:
-        """Change the mass in the implement, kg, at this instant; positions, rates and pressures stay."""
+        """Set the mass in the implement, kg; positions, rates and pressures do not change."""
         before = self.payload
         self._held_payload = None
         self.set_parameter('payload_mass', mass)
@@ -276,7 +276,7 @@ class Plant:
         self.forget_command()
 
     def set_efforts(self, efforts: Array) -> None:
-        """Set the efforts of a plant without actuators from those of all joints (n,), N m or N."""
+        """Set the efforts of a plant without actuators from the efforts of all joints (n,), N m or N."""
         self.u[:] = efforts[self._driven]
         self.servo.led = None
         self.forget_command()
@@ -287,15 +287,15 @@ class Plant:
         self.forget_command()
 
     def set_slope(self, roll: float, pitch: float) -> None:
-        """Turn the ground under the machine, rad; positive pitch: front downhill."""
+        """Set the slope of the ground, rad; positive pitch: front downhill."""
         self.p[:3] = gravity_vector(self.machine.gravity, (roll, pitch))
         self.forget_command()
 
     def advance(self) -> None:
         """Advance by one exchange period with the present inputs.
 
-        Where the period would fail the guard, steps are shorter from here on: a stiff pad may have landed.
-        Raises PlantDivergedError and stays at the state before, if the numbers run away.
+        If the period would fail the guard, steps are shorter from here on, for example after a stiff pad has landed.
+        Raises PlantDivergedError and keeps the state before if the integration diverges.
         """
         knots, table, history = self._knots, self.u.reshape(1, -1), None
         if self.delay is not None:
@@ -319,7 +319,7 @@ class Plant:
         self.forget_command()
 
     def _through(self, knots: Array, table: Array) -> Reached:
-        """Go through a period by the fewest steps that meet the guard."""
+        """Advance by a period with the fewest steps that satisfy the guard."""
         few = self.substeps
 
         def attempt(parts: int) -> Reached:
@@ -343,44 +343,44 @@ class Plant:
         return Period(self.time, end, self.period / self.substeps, self.substeps, knots, table, *drop)
 
     def servo_efforts(self, target: Array, target_velocity: Array, brakes: bool = False) -> Array:
-        """Return the efforts (n,) that drive the joints to a target, as stiff position servos would, N m or N.
+        """Return the efforts (n,) that drive the joints to a target like stiff position servos, N m or N.
 
-        They are found from the accelerations of the joints now, so that everything that acts on the joints is part of
-        them: the ground under legs, damping, a base that rocks. Stops at limits are not: a servo does not work against
-        them. Nor is the ground under rolling wheels: it would be a brake that locks them.
+        They follow from the current accelerations of the joints, so that they include all forces on the joints: the
+        ground under legs, damping, a rocking base. They exclude stops at limits, because a servo does not work against
+        them, and the ground under rolling wheels, because this would lock the wheels like a brake.
 
         Positions, speeds and efforts stay within the limits of the joints: `servo.result`.
 
         Args:
-            target: (n,) positions, rad or m; NaN: a velocity alone is asked for.
+            target: (n,) positions, rad or m; NaN: velocity target only.
             target_velocity: (n,) rad/s or m/s.
-            brakes: the joints are held: brakes carry what the drives can not.
+            brakes: the joints are held: brakes carry efforts beyond the limits of the drives.
         """
         return self.servo.efforts(target, target_velocity, brakes)
 
     def lead(self, target: Array, target_velocity: Array, brakes: bool = False) -> None:
-        """Set `servo_efforts` for the next period, in which they also keep the speed limits as forces change."""
+        """Set `servo_efforts` for the next period; they keep the speed limits while forces change."""
         self.set_efforts(self.servo_efforts(target, target_velocity, brakes))
         self.servo.led = None if self.delay is not None else (target, target_velocity, brakes)
 
     def let_wheels_run_out(self, target: Array, rates: Array | None = None) -> None:
-        """Take the present angle of every rolling wheel that still turns as its target (n,), in place.
+        """Set the target (n,) of every rolling wheel that still turns to its present angle, in place.
 
-        A position servo brakes such a wheel and holds it where it stops, instead of pulling it back.
+        A position servo then brakes the wheel and holds it where it stops, instead of pulling it back.
 
         Args:
             target: (n,) positions of the joints, rad or m.
-            rates: (n,) velocities of the target; those of wheels that cannot slip are changed in place.
+            rates: (n,) velocities of the target; for wheels that cannot slip they are changed in place.
         """
         self.run_out.lead(self.ticks, self.positions, self.velocities, target, rates)
 
     def tree_state(self) -> tuple[Array, Array]:
-        """Return positions and velocities of the machine's tree."""
+        """Return positions (nq,) and velocities (nv,) of the machine's tree."""
         nq = self.system.nq
         return self.x[:nq], self.x[nq : nq + self.system.nv]
 
     def holding_efforts(self) -> Array:
-        """Return the efforts that hold the joints where they are."""
+        """Return the efforts that hold the joints at their present positions."""
         return self.servo_efforts(self.positions, np.zeros(len(self.joints)), brakes=True)
 
     def base_pose(self) -> tuple[Array, Array]:
@@ -392,7 +392,7 @@ class Plant:
         return base_twist(self.machine.base.attachment, *self.tree_state())
 
     def base_acceleration(self) -> Array:
-        """Return the acceleration (3,) of the base link's origin over the ground, in its own axes, m/s2."""
+        """Return the acceleration (3,) of the origin of the base link relative to the ground, in its axes, m/s2."""
         return base_acceleration(self.machine.base.attachment, *self.tree_state(), self._tree_acceleration())
 
     def _tree_acceleration(self) -> Array:
@@ -407,7 +407,7 @@ class Plant:
 
 
 def check_contact_model(machine: Machine, contact_model: str) -> None:
-    """Demand a contact model that suits a machine. Raises ContactModelError."""
+    """Raise ContactModelError for a contact model that does not suit a machine."""
     if contact_model not in ('compliant', 'rigid'):
         raise ContactModelError(f'expected compliant or rigid, found {contact_model!r}')
     contacts, found = '', f'found {contact_model!r}'
@@ -418,6 +418,6 @@ def check_contact_model(machine: Machine, contact_model: str) -> None:
     elif machine.grasps and not machine.needs_constraints:
         contacts = 'hands that hold something'
     elif machine.contacts and not machine.needs_constraints:
-        contacts = ', '.join(own.name for own in machine.contacts)
+        contacts = ', '.join(contact.name for contact in machine.contacts)
     if contact_model != 'compliant' and contacts:
         raise ContactModelError(f'{machine.name}: expected compliant for {contacts}, {found}')

@@ -1,4 +1,4 @@
-"""The constraints of a running plant: their health and reactions, loads, servos that leave passive joints alone."""
+"""Constraints of a running plant: health, reactions, poses of loads, and the servo of the driven joints."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from dyn_nodes.simulation.period import PlantStoppedError
 from dyn_nodes.stability.balance import contact_axes
 
 BROKEN = 1e-3
-"""Error of a constraint that ends the run, m or rad."""
+"""Constraint error that ends the run, m or rad."""
 
 
 @dataclass(frozen=True, eq=False)
 class ConstraintHealth:
-    """How the constraints are at one instant.
+    """State of the constraints at one instant.
 
     Attributes:
-        rows, rank: number of rows, and of those that are independent.
+        rows, rank: numbers of rows and of independent rows.
         mobility: velocities less rank. underactuation: mobility less independent actuators, at the start.
-        condition: of the independent rows; it rises without bound where they come to depend on each other.
+        condition: condition number of the independent rows; it grows without bound near dependent rows.
         drift: greatest error at position level, m or rad. slip: at velocity level, m/s or rad/s.
-        indeterminate: names of the rows whose force is not unique (the one of least norm is reported).
+        indeterminate: names of the rows whose force is not unique (the force of least norm is reported).
     """
 
     rows: int
@@ -46,7 +46,7 @@ class ConstraintHealth:
 
 
 class RunningPlant(Protocol):
-    """The part of a plant that its constraints read."""
+    """Part of a plant that `PlantConstraints` uses."""
 
     machine: Machine
     x: Array
@@ -59,60 +59,60 @@ class RunningPlant(Protocol):
         """Simulated time, s."""
 
     def outputs(self) -> Array:
-        """Return all outputs now."""
+        """Return all current outputs."""
 
     def note(self, event: Event) -> None:
-        """Keep an event."""
+        """Store an event."""
 
 
 class PlantConstraints:
-    """The constraints of a running plant.
+    """Constraints of a running plant.
 
     Args:
-        plant: that runs.
-        ground: how it starts and moves.
+        plant: the plant.
+        ground: of the plant.
 
     Attributes:
-        system: what is integrated.
+        system: that is integrated.
         loops: constraints with a reaction between two ends.
         wheels: names of the wheels that are constraints.
-        servo: that leads the driven joints.
+        servo: of the driven joints.
     """
 
     def __init__(self, plant: RunningPlant, ground: ConstrainedGround) -> None:
         self.plant, self.ground, self.system = plant, ground, ground.system
         self.loops = plant.machine.loops
-        self.wheels = tuple(own.name for own in plant.machine.rigid_wheels)
+        self.wheels = tuple(wheel.name for wheel in plant.machine.rigid_wheels)
         tree = self.system.blocks.tree
         self.servo = ConstrainedServo(plant.machine, [tree.velocity_index(name) for name in plant.actuated])
         self._drifted = False
 
-    def begin(self) -> None:
-        """Report a drift anew."""
+    def reset(self) -> None:
+        """Reset the report of a drift."""
         self._drifted = False
 
     def check(self, drift: float) -> None:
-        """Demand constraints that hold: a drift, m or rad, beyond GREATEST_GAP becomes an event once.
+        """Store an event once if the drift, m or rad, exceeds GREATEST_GAP.
 
-        Raises PlantStoppedError where they have drifted apart by more than BROKEN.
+        Raises PlantStoppedError if the drift exceeds BROKEN.
         """
         if drift > BROKEN:
-            place = f'{self.plant.machine.name}: at t = {self.plant.time:.4f} s'
-            raise PlantStoppedError('constraint_drift', f'{place}: {_drifted_apart(drift)}')
+            where = f'{self.plant.machine.name}: at t = {self.plant.time:.4f} s'
+            raise PlantStoppedError('constraint_drift', f'{where}: {_drifted_apart(drift)}')
         if drift > GREATEST_GAP and not self._drifted:
             self._drifted = True
             details = {'drift': drift, 'text': _drifted_apart(drift)}
             self.plant.note(Event(self.plant.time, 'constraint_drift', details=details))
 
     def blocks(self) -> Blocks:
-        """Return matrices and residuals of the constraints now."""
+        """Return the current matrices and residuals of the constraints."""
         return self.system.constraints.blocks_at(self.plant.x, self.plant.u, self.plant.p)
 
     def _output(self, name: str) -> float:
         return float(self.plant.outputs()[self.system.index('output', name)])
 
     def health(self) -> ConstraintHealth:
-        """Return how the constraints are now."""
+        """Return the current state of the constraints."""
         drift = self._output('constraint_drift')
         spaces = Subspaces(self.blocks().J)
         open_rows = np.abs(spaces.dependencies).max(axis=1, initial=0.0) >= UNIQUE
@@ -129,7 +129,7 @@ class PlantConstraints:
         )
 
     def solution(self) -> tuple[Array, Array]:
-        """Return accelerations (nv,) and multipliers (m,) now."""
+        """Return the current accelerations (nv,) and multipliers (m,)."""
         return self.ground.solution(self.plant.x, self.plant.u, self.plant.p)
 
     def load_poses(self) -> dict[str, tuple[Array, Array]]:
@@ -146,7 +146,7 @@ class PlantConstraints:
         return np.array([along, 0.0, up]), np.array([0.0, np.sin(0.5 * pitch), 0.0, np.cos(0.5 * pitch)])
 
     def reaction(self, name: str) -> Array:
-        """Return force, N, and torque, N m, (6,) on the first link of a loop at its end and in the end's axes, now."""
+        """Return force, N, and torque, N m, (6,) on the first link of a loop at its end, in the axes of the end."""
         start = self.system.index('output', f'{name}/force_x')
         return self.plant.outputs()[start : start + 6]
 

@@ -1,4 +1,4 @@
-"""The reaction at a joint of a running machine, from virtual links (abo-shanab-2003, section 3.3)."""
+"""Joint reactions from virtual links (abo-shanab-2003, section 3.3)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from dyn_nodes.simulation.system import System
 class Wrench(NamedTuple):
     """Force (3,), N, and torque (3,), N m, of the parent link on the child link at a joint.
 
-    The component along (or about) the axis of a movable joint is the effort of its drive less its damping.
+    The component along (or about) the axis of a movable joint is its drive effort less its damping.
     """
 
     force: Array
@@ -41,17 +41,17 @@ class Wrench(NamedTuple):
 class JointReaction:
     """Compiled reactions at joints of a system.
 
-    The rows (3.14) of the equations extended by virtual links hold the drives through the accelerations and the ground
-    through the state, so they need no inputs beside these. On rigid ground the accelerations are those of the mode; in
-    an impact the reactions are impulses, which are not part of this.
+    The rows (3.14) of the equations with virtual links depend on the drives only through the accelerations and on the
+    ground only through the state, so that they need no further inputs. On rigid ground the accelerations depend on the
+    mode; reaction impulses of impacts are not computed.
 
     Args:
         system: of a fixed, planar or free machine, or a machine on rigid ground.
-        joints: names of movable or fixed joints; on rigid ground those beyond which nothing stands on the ground.
-        directions: along which forces (prismatic) and about which torques (revolute) are wanted; the whole wrench:
-            force x, y, z, torque x, y, z.
-        side: whose frame holds the directions, and at whose point torques are taken: `child`, the origin of the child
-            link; `parent`, the origin of the joint in the parent link. Both are one point, save on a prismatic joint.
+        joints: names of movable or fixed joints; on rigid ground only joints without supports beyond them.
+        directions: of forces (prismatic) and torques (revolute); default: the whole wrench, force x, y, z, torque x, y,
+            z.
+        side: frame of the directions and reference point of torques: `child`, the origin of the child link; `parent`,
+            the origin of the joint in the parent link. The points differ only for a prismatic joint.
 
     Raises:
         KeyError: no such joint.
@@ -73,7 +73,7 @@ class JointReaction:
         self._kernel = build_module(
             f'{system.machine.name}: reaction', key, lambda: ({'reaction': self._trace()}, {})
         ).reaction
-        self._places = np.array(
+        self._acceleration_indices = np.array(
             [k for k, name in enumerate(system.output_names) if name.endswith('_acceleration')], dtype=np.intp
         )
 
@@ -83,7 +83,7 @@ class JointReaction:
             plant = system.assembly(system.first_mode)
         else:
             plant = Assembly(system.machine, system.actuation, system.base, system.audit, books=True)
-        # further parameters of a machine on rigid ground come last and move nothing
+        # further parameters of a machine on rigid ground come last and have no effect here
         a, p = ca.SX.sym('a', plant.tree.nv), ca.SX.sym('p', len(system.parameter_names))
         rows = ca.vertcat(*(traced_reaction(plant, a, joint, self.directions, self.side) for joint in self.joints))
         rows = ca.substitute([rows], [plant.p], [p[: plant.p.shape[0]]])[0]
@@ -100,7 +100,7 @@ class JointReaction:
         Raises:
             ValueError: a vector of another length.
         """
-        sizes = (len(self.system.state_names), len(self._places), len(self.system.parameter_names))
+        sizes = (len(self.system.state_names), len(self._acceleration_indices), len(self.system.parameter_names))
         for name, vector, size in zip(('state', 'acceleration', 'parameter'), (x, acceleration, p), sizes):
             if np.shape(vector) != (size,):
                 raise ValueError(
@@ -111,16 +111,16 @@ class JointReaction:
         return result.reshape(len(self.joints), len(self.directions))
 
     def of_outputs(self, x: Array, y: Array, p: Array) -> Array:
-        """Return the same from the outputs y of the system at x, which hold the accelerations."""
-        return self.evaluate(x, y[self._places], p)
+        """Return the reactions from the outputs y of the system at x, which contain the accelerations."""
+        return self.evaluate(x, y[self._acceleration_indices], p)
 
     def of_run(self, run: Run | HybridRun) -> Array:
-        """Return the same (t, joints, directions) at every instant of a run of the system."""
-        y = np.column_stack([run.output(self.system.output_names[place]) for place in self._places])
+        """Return the reactions (t, joints, directions) at every sample of a run of the system."""
+        y = np.column_stack([run.output(self.system.output_names[index]) for index in self._acceleration_indices])
         return np.array([self.evaluate(x, a, run.parameters_at(k)) for k, (x, a) in enumerate(zip(run.states, y))])
 
     def at(self, x: Array, u: Array, p: Array, mode: str | None = None) -> Array:
-        """Return the same at a state under inputs u; on rigid ground in a mode. Raises ValueError for no such mode."""
+        """Return the reactions at a state with inputs u; on rigid ground in a mode. Raises ValueError: unknown mode."""
         if not isinstance(self.system, HybridModel):
             return self.of_outputs(x, self.system.outputs(x, u, p), p)
         if mode not in self.system.modes:
@@ -134,7 +134,7 @@ def traced_reaction(
     """Return the reaction (m,) at a joint of a traced plant with accelerations a (nv,)."""
     extended_machine = insert_virtual_links(plant.machine, joint, directions, side)
     extended = Assembly(extended_machine, plant.actuation, plant.base, plant.audit, plant.books)
-    # the virtual joints stand still: the extended plant in the symbols of the plain one
+    # the virtual joints are at rest: the extended plant in the symbols of the plain one
     extended.x = _with_zeros(extended.states.names, plant.states.names, plant.x)
     extended.u = _with_zeros(extended.inputs.names, plant.inputs.names, plant.u)
     extended.p = plant.p
@@ -143,10 +143,10 @@ def traced_reaction(
     return virtual_joint_forces(extended.state, full, extended.gravity, names, extended.external_forces)
 
 
-def _with_zeros(names: Sequence[str], known: Sequence[str], values: Expression) -> Expression:
-    """Values by name, zero for names that are not known."""
-    places = {name: k for k, name in enumerate(known)}
-    return ca.vertcat(*(values[places[name]] if name in places else ca.SX(0) for name in names))
+def _with_zeros(names: Sequence[str], source_names: Sequence[str], values: Expression) -> Expression:
+    """Return values by name, zero for names that are not in `source_names`."""
+    indices = {name: k for k, name in enumerate(source_names)}
+    return ca.vertcat(*(values[indices[name]] if name in indices else ca.SX(0) for name in names))
 
 
 _system = lru_cache(maxsize=16)(System)
@@ -168,17 +168,17 @@ def joint_reaction(
 ) -> Wrench:
     """Return the force and torque that the parent link exerts on the child link at a joint.
 
-    Compiled at the first call for a machine and joint. For chosen directions, several joints at once or inner loops
-    use :class:`JointReaction`.
+    Compiled at the first call for a machine and joint. Use :class:`JointReaction` for selected directions, several
+    joints or inner loops.
 
     Args:
-        machine: a machine, which then runs with its hydraulics; a system made from one; or a machine on rigid ground.
+        machine: a machine, then with its hydraulics; a system of a machine; or a machine on rigid ground.
         state: x, in the order of the system's `state_names`.
         joint: name of a movable or fixed joint.
         inputs: by name (others zero), or as the vector u; None: all zero, spools commanded to neutral.
-        parameters: p; None: the machine's own.
-        side: whose axes the vectors are in, `child` or `parent`; see :class:`JointReaction`.
-        mode: on rigid ground, in which the state is: `standing`, `rear`, `front`.
+        parameters: p; None: the defaults of the machine.
+        side: axes of the vectors, `child` or `parent`; see :class:`JointReaction`.
+        mode: of the state on rigid ground: `standing`, `rear`, `front`.
 
     Raises:
         KeyError: no such joint or input.
@@ -187,8 +187,8 @@ def joint_reaction(
     system: Any = _system(machine) if isinstance(machine, Machine) else machine
     p = system.parameters() if parameters is None else parameters
     if not isinstance(inputs, np.ndarray):
-        given, inputs = inputs or {}, np.zeros(len(system.input_names))
-        for name, value in given.items():
+        values_by_name, inputs = inputs or {}, np.zeros(len(system.input_names))
+        for name, value in values_by_name.items():
             inputs[system.index('input', name)] = value
     values = _reaction(system, joint, side).at(np.asarray(state, dtype=np.float64), inputs, p, mode)[0]
     return Wrench(values[:3], values[3:])

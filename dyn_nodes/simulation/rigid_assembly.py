@@ -1,8 +1,8 @@
-"""A machine on rigid ground, traced once for all of its modes: the blocks, the rows of its contacts, its outputs.
+"""Symbolic dynamics of a machine on rigid ground, for all modes: blocks, rows of the contacts, outputs.
 
-A braked wheel or foot touches with one point of its link: its attachment where `friction_point` says so, else the point
-one free length below it. It sticks: three rows. A wheel that rolls is a disc of its free length: it rolls along, holds
-sideways, and pushes along the normal. Springs and friction laws are not used.
+A braked wheel or foot touches the ground with one point of its link: its attachment if `friction_point` selects it,
+else the point one free length below. It sticks: three rows. A rolling wheel is a disc with its free length as radius:
+three rows for rolling, lateral and normal direction. Springs and friction laws are not used.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from dyn_nodes.stability.equilibrium.standing import gives_way
 
 UP = (0.0, 0.0, 1.0)
 ROWS = 3
-"""Rows of a contact: two along the ground, then the normal one."""
+"""Number of rows of a contact: two along the ground, then the normal one."""
 
 
 class _Constants:
-    """Parameters of rows as numbers."""
+    """Parameters of rows with constant values."""
 
     @staticmethod
     def add(_name: str, default: float) -> Expression:
-        """Return the number."""
+        """Return the default as a constant."""
         return ca.SX(default)
 
 
@@ -46,7 +46,7 @@ class RigidContact:
 
     Attributes:
         wheel: of the machine.
-        base: name of the base link, whose heading is that of a wheel without a rolling direction.
+        base: name of the base link; its heading is used for a wheel without a rolling direction.
     """
 
     wheel: Wheel
@@ -54,28 +54,28 @@ class RigidContact:
 
     @property
     def name(self) -> str:
-        """That of the wheel."""
+        """Name of the wheel."""
         return self.wheel.name
 
     @property
     def height(self) -> str:
-        """Parameter: height of the ground below the wheel, m."""
+        """Name of the parameter: height of the ground below the wheel, m."""
         return f'{self.name}/ground_height'
 
     @property
     def rolls(self) -> bool:
-        """Its rows along the ground have no error in position."""
+        """Whether its rows along the ground are velocity constraints only."""
         return self.wheel.rolling is not None
 
     def frame(self, state: TreeState) -> Frame:
-        """Return the frame, in axes of its link, of the point that touches, or of the centre of a rolling wheel."""
+        """Return the frame, in axes of its link, at the contact point or at the centre of a rolling wheel."""
         link, below = state.tree.frame(self.wheel.link), 0.0
         if not self.rolls and self.wheel.friction_point == 'ground':
             below = self.wheel.free_length
         return Frame(link.body, link.R, link.p + link.R @ (self.wheel.position - np.array([0.0, 0.0, below])))
 
     def disc(self, state: TreeState) -> RollingWheel | None:
-        """Return the wheel as a constraint; None: it does not roll."""
+        """Return the rolling wheel as a constraint, or None if it does not roll."""
         if self.wheel.rolling is None:
             return None
         return RollingWheel(self.name, self.frame(state), self.wheel.rolling.axis, self.wheel.free_length)
@@ -87,19 +87,19 @@ class RigidContact:
         return replace(rows, residual=rows.residual - ca.vertcat(0, 0, symbols[self.height]))
 
     def on_ground(self, state: TreeState) -> tuple[Expression, Expression, Expression]:
-        """Return the point (3,) that touches, or would touch next, m, and the directions (3,) ahead and to the left.
+        """Return the (next) contact point (3,), m, and the directions (3,) ahead and to the left, in the world.
 
-        Ahead is where the wheel rolls to, or the heading of the base. World frame.
+        Ahead is the rolling direction, or the heading of the base.
         """
         disc = self.disc(state)
         if disc is not None:
             return disc.on_ground(state, ca.SX(self.wheel.free_length))
         axes = ground_axes(UP, state.frame_pose(state.tree.frame(self.base)).R[:, 0])
-        ahead, left = (ca.SX(ca.vertcat(*own)) for own in axes[1:])
+        ahead, left = (ca.SX(ca.vertcat(*axis)) for axis in axes[1:])
         return state.frame_pose(self.frame(state)).p, ahead, left
 
     def force(self, state: TreeState, multipliers: Expression) -> Expression:
-        """Return the force of the ground (3,) in the world, of the multipliers (3,) of its rows."""
+        """Return the force of the ground (3,) in the world from the multipliers (3,) of the rows."""
         if self.wheel.rolling is None:
             return multipliers
         _, ahead, left = self.on_ground(state)
@@ -110,34 +110,34 @@ def rigid_contacts(machine: Machine) -> tuple[RigidContact, ...]:
     """Return the wheels and feet of a machine as contacts with rigid ground.
 
     Raises:
-        ContactModelError: the machine has none, is fixed, or has something that rigid ground does not carry.
+        ContactModelError: the machine has no supports, is fixed, or has a feature that rigid ground does not support.
     """
-    refused = [f'{own.kind} {own.name}' for own in machine.contacts]
+    rejected = [f'{contact.kind} {contact.name}' for contact in machine.contacts]
     for wheel in machine.wheels:
         if wheel.rolling is not None and wheel.rolling.roller_angle is not None:
-            refused.append(f'{wheel.name} with rollers')
+            rejected.append(f'{wheel.name} with rollers')
     if machine.terrain:
-        refused.append('terrain that rises')
+        rejected.append('terrain that rises')
     if machine.needs_constraints:
-        refused.append('constraints')
+        rejected.append('constraints')
     if gives_way(machine):
-        refused.append('wheels on joints that give way')
+        rejected.append('wheels on joints that give way')
     if machine.base.attachment == 'fixed':
-        refused.append('a fixed base')
+        rejected.append('a fixed base')
     if not machine.wheels:
-        refused.append('no wheels')
-    if refused:
+        rejected.append('no wheels')
+    if rejected:
         raise ContactModelError(
-            f'{machine.name}: expected wheels and feet on a plane for rigid ground, found {", ".join(refused)}'
+            f'{machine.name}: expected wheels and feet on a plane for rigid ground, found {", ".join(rejected)}'
         )
     return tuple(RigidContact(wheel, machine.base.link) for wheel in machine.wheels)
 
 
 class RigidAssembly(Assembly):
-    """The traced plant of a machine on rigid ground; names and places are those of a machine without wheels.
+    """Symbolic plant of a machine on rigid ground; names and indices as for a machine without wheels.
 
     Attributes:
-        ground: contacts, in the machine's order; three rows each.
+        ground: contacts in the machine's order, three rows each.
         a, multipliers: symbols of the accelerations (nv,) and of the multipliers of all rows, for the outputs.
     """
 
@@ -150,14 +150,14 @@ class RigidAssembly(Assembly):
 
     def _name_everything(self) -> None:
         super()._name_everything()
-        heights = {own.height: 0.0 for own in self.ground}
+        heights = {contact.height: 0.0 for contact in self.ground}
         self.element_parameters |= heights
         self.parameters.add(*heights)
 
     @cached_property
     def rows(self) -> Rows:
-        """Those of all contacts."""
-        return Rows.stacked([own.rows(self.state, self.symbols) for own in self.ground], self.tree.nv)
+        """Rows of all contacts."""
+        return Rows.stacked([contact.rows(self.state, self.symbols) for contact in self.ground], self.tree.nv)
 
     @cached_property
     def tilt(self) -> Expression:
@@ -167,7 +167,7 @@ class RigidAssembly(Assembly):
 
     @cached_property
     def blocks(self) -> Expression:
-        """What `integrators.contact_rows` expects."""
+        """Vector of the blocks for `integrators.contact_rows`."""
         state, rows = self.state, self.rows
         pushes = external_forces(self.elements, state, self.symbols)
         load = self.generalized_forces - bias_force(state, self.gravity, pushes)
@@ -178,7 +178,7 @@ class RigidAssembly(Assembly):
 
     @property
     def accelerations(self) -> Expression:  # type: ignore[override]
-        """(nv,) symbols: they follow from the mode."""
+        """(nv,) symbols; their values depend on the mode."""
         return self.a
 
     def pushes(self, contact: int) -> Expression:
@@ -189,27 +189,27 @@ class RigidAssembly(Assembly):
     def ground_wrench(self) -> tuple[Expression, Expression]:
         """Force of the ground on the machine (3,), N, and its moment about the centre of mass (3,), N m."""
         force, moment = ca.SX(3, 1), ca.SX(3, 1)
-        for k, own in enumerate(self.ground):
-            push = own.force(self.state, self.pushes(k))
+        for k, contact in enumerate(self.ground):
+            push = contact.force(self.state, self.pushes(k))
             force = force + push
-            moment = moment + cross(own.on_ground(self.state)[0] - self.state.center_of_mass, push)
+            moment = moment + cross(contact.on_ground(self.state)[0] - self.state.center_of_mass, push)
         return force, moment
 
     @cached_property
     def ground_outputs(self) -> Mapping[str, Expression]:
-        """Outputs of the contacts, under the names of those of wheels on springs."""
+        """Outputs of the contacts, with the names of the outputs of wheels on springs."""
         result: dict[str, Expression] = {}
         state, slips = self.state, ca.mtimes(self.rows.jacobian, self.state.v)
-        for k, own in enumerate(self.ground):
-            point, *axes = own.on_ground(state)
-            push, slip = (own.force(state, part) for part in (self.pushes(k), slips[ROWS * k : ROWS * (k + 1)]))
+        for k, contact in enumerate(self.ground):
+            point, *axes = contact.on_ground(state)
+            push, slip = (contact.force(state, part) for part in (self.pushes(k), slips[ROWS * k : ROWS * (k + 1)]))
             values: dict[str, Any] = {'height': self.rows.residual[ROWS * k + 2], 'normal_force': push[2]}
             values |= {f'friction_{name}': ca.dot(axis, push) for name, axis in zip(DIRECTIONS, axes)}
             values |= {f'slip_{name}': ca.dot(axis, slip) for name, axis in zip(DIRECTIONS, axes)}
-            below = ca.vertcat(point[0], point[1], self.parameter(own.height))
+            below = ca.vertcat(point[0], point[1], self.parameter(contact.height))
             values |= {f'point_{axis}': below[i] for i, axis in enumerate(XYZ)}
-            result |= {f'{own.name}/{quantity}': ca.SX(value) for quantity, value in values.items()}
-            result |= dict(zip(axis_names(own.name), ca.vertsplit(ca.vertcat(axes[0], ca.SX(np.array(UP))))))
+            result |= {f'{contact.name}/{quantity}': ca.SX(value) for quantity, value in values.items()}
+            result |= dict(zip(axis_names(contact.name), ca.vertsplit(ca.vertcat(axes[0], ca.SX(np.array(UP))))))
         return result
 
 

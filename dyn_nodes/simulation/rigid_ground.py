@@ -1,18 +1,19 @@
-"""A machine on rigid ground: it stands, tips about edges and corners, comes down, and may leave the ground.
+"""Hybrid model of a machine on rigid ground: it stands, tips about edges and corners, lands, and may leave the ground.
 
     model = RigidGroundModel(machine)
     p = model.parameters({'payload_mass': 4000.0}, slope=math.radians(20))
     run = model.run(model.initial_state(p), model.modes[-1], times, inputs, p)
 
-A mode is the set of contacts that are closed: `standing` where all are, `flight` where none is, else their names joined
-by `+`, such as `front_left+front_right` while the machine tips about its front edge. The equations are traced once; a
-mode only says which rows of them hold (`integrators.contact_rows`). A border is crossed where the ground would have to
-pull (`lift_off`) and where an open contact reaches the ground (`impact`, or `touch_down` where it is slow). Contacts
-stick: friction is what holding needs. Where that is more than the machine's feet have, `contact_slips` is reported (and
-`contact_sticks` where it is enough again): from there on the machine would slide, which this model does not follow.
+A mode is the set of closed contacts: `standing` for all, `flight` for none, else their names joined by `+`, such as
+`front_left+front_right` while the machine tips about its front edge. The equations are traced once; a mode selects the
+active rows (`integrators.contact_rows`). A transition occurs when the ground would have to pull (`lift_off`) and when
+an open contact reaches the ground (`impact`, or `touch_down` at low speed). Contacts stick: the friction force is the
+one needed for sticking. If it exceeds the friction limit of the feet, the event `contact_slips` is reported (and
+`contact_sticks` when it is below the limit again); the model does not include the sliding after it.
 
-States, inputs and parameters are those of a System of the machine without its wheels, with `<wheel>/ground_height`,
-`drop_tilt`, `drop_time` and `slips` (1 after `contact_slips`). Outputs are those of a System with its wheels.
+States, inputs and parameters are the same as in a System of the machine without its wheels, plus
+`<wheel>/ground_height`, `drop_tilt`, `drop_time` and `slips` (1 after `contact_slips`). Outputs are the same as in a
+System with its wheels.
 """
 
 from __future__ import annotations
@@ -45,21 +46,21 @@ from dyn_nodes.simulation.rigid_rest import TOUCHING, RigidRest
 STANDING, FLIGHT, SLIPS = 'standing', 'flight', 'slips'
 MOST_CONTACTS = 10
 STABILIZATION = (1.0, 10.0)
-"""Damping ratio and frequency, 1/s, with which closed contacts return to where they stand (Baumgarte)."""
+"""Damping ratio and frequency, 1/s, of the Baumgarte stabilization of closed contacts."""
 UNSTABILIZED = np.zeros(6)
 SAME = 1e-9
-"""Effort, relative to the greatest force, by which a share of forces may miss them and still count as one."""
+"""Permitted error of distributed contact forces, relative to the greatest force."""
 SLACK = 1e-9
-"""Depth at which an open contact counts as having reached the ground, m: above the round-off of a pose."""
+"""Depth at which an open contact has reached the ground, m: above the round-off of a pose."""
 REST_SPEED = 5e-3
-"""Speed of a contact, m/s, below which it comes to rest on the ground instead of bouncing about."""
+"""Speed of a contact, m/s, below which it comes to rest on the ground without an impact."""
 
 
 class RigidGroundModel(HybridModel):
-    """A machine with wheels and feet on rigid ground.
+    """Model of a machine with wheels and feet on rigid ground.
 
     Args:
-        machine: a tree with a free or planar base.
+        machine: tree with a free or planar base.
         actuation: of the joints.
         rest_speed: m/s; contacts slower than this come to rest on the ground.
 
@@ -72,7 +73,7 @@ class RigidGroundModel(HybridModel):
 
     def __init__(self, machine: Machine, actuation: Actuation = 'hydraulic', rest_speed: float = REST_SPEED) -> None:
         self.machine, self.actuation, self.rest_speed = machine, actuation, rest_speed
-        self.contacts = tuple(own.name for own in rigid_contacts(machine))
+        self.contacts = tuple(contact.name for contact in rigid_contacts(machine))
         if len(self.contacts) > MOST_CONTACTS:
             raise ContactModelError(
                 f'{machine.name}: expected at most {MOST_CONTACTS} wheels and feet for rigid ground, '
@@ -82,8 +83,8 @@ class RigidGroundModel(HybridModel):
             f'{machine.name}: rigid_ground_{actuation}', [machine_fingerprint(machine), actuation], self._functions
         )
         self.modes = tuple(self._mode_name(bits) for bits in range(2 ** len(self.contacts)))
-        self._places = row_places(len(self.contacts))
-        self._known: dict[str, ClosedContacts] = {}
+        self._rows = row_places(len(self.contacts))
+        self._closed: dict[str, ClosedContacts] = {}
         self.codes = np.zeros((3, len(self.modes)), dtype=np.int64)
         self.codes[0], self.codes[2] = self.module.code('blocks'), self.module.code('watch')
         self.take(self.module.meta)
@@ -92,18 +93,18 @@ class RigidGroundModel(HybridModel):
     # --- tracing -----------------------------------------------------------------------------------------------------
 
     def assembly(self, mode: str = STANDING) -> RigidAssembly:
-        """Return the traced plant, which is that of every mode."""
+        """Return the traced plant, the same for every mode."""
         return RigidAssembly(self.machine, self.actuation)
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         plant = self.assembly()
         p = ca.vertcat(plant.p, ca.SX.sym('own', len(DROP_PARAMETERS) + 1))
         state = [plant.x, plant.u, p]
-        names, own = traced_outputs(plant)
-        outputs = ca.densify(ca.vertcat(own, *plant.ground_outputs.values()))
+        names, values = traced_outputs(plant)
+        outputs = ca.densify(ca.vertcat(values, *plant.ground_outputs.values()))
         watches, watch = watched(plant.surfaces)
         x = ca.SX(plant.x)
-        x[plant.v_place] = 0.0
+        x[plant.v_slice] = 0.0
         holding = ca.densify(ca.substitute([plant.static_forces], [plant.x], [x])[0])
         functions = {
             'blocks': ca.Function('blocks', state, [plant.blocks]),
@@ -118,7 +119,7 @@ class RigidGroundModel(HybridModel):
             'outputs': [*names, *plant.ground_outputs],
             'watches': watches,
             'defaults': [*plant.default_parameters().tolist(), *(NEVER for _ in DROP_PARAMETERS), 0.0],
-            'held': [0.0 if own.rolls and row < 2 else 1.0 for own in plant.ground for row in range(ROWS)],
+            'held': [0.0 if contact.rolls and row < 2 else 1.0 for contact in plant.ground for row in range(ROWS)],
             'size': plant.blocks.numel(),
             'nq': plant.tree.nq,
             'nv': plant.tree.nv,
@@ -131,19 +132,19 @@ class RigidGroundModel(HybridModel):
         return self.mode_of(k for k in range(len(self.contacts)) if bits >> k & 1)
 
     def mode_of(self, closed: Iterable[int]) -> str:
-        """Return the name of the mode in which contacts, given by their numbers, are closed."""
+        """Return the name of the mode with these closed contacts, given by their numbers."""
         chosen = sorted(closed)
         if len(chosen) == len(self.contacts):
             return STANDING
         return '+'.join(self.contacts[k] for k in chosen) or FLIGHT
 
     def closed_in(self, mode: str) -> tuple[int, ...]:
-        """Return the numbers of the contacts that are closed in a mode."""
+        """Return the numbers of the closed contacts of a mode."""
         bits = self.modes.index(mode)
         return tuple(k for k in range(len(self.contacts)) if bits >> k & 1)
 
     def blocks(self, x: Array, u: Array, p: Array) -> Array:
-        """Return what the kernel of all modes writes at a state."""
+        """Return the output of the kernel `blocks` at a state."""
         result = np.empty(self._size)
         self.module.blocks(*(np.ascontiguousarray(v, dtype=np.float64) for v in (x, u, p)), result)
         return result
@@ -156,13 +157,13 @@ class RigidGroundModel(HybridModel):
         nq, nv, m = self.nq, self.nv, ROWS * len(self.contacts)
         parts = np.split(blocks, np.cumsum([nq, nv * nv, nv, m * nv, m, m]))
         _, M, load, J, gamma, errors = parts[:6]
-        return ContactProblem(M.reshape(nv, nv), load, J.reshape(m, nv), gamma, self._places), errors
+        return ContactProblem(M.reshape(nv, nv), load, J.reshape(m, nv), gamma, self._rows), errors
 
     def ground(self, mode: str, x: Array, u: Array, p: Array) -> Ground:
-        """Return the rows, facets and surfaces of a mode that begins, or goes on, at a state."""
+        """Return the active rows and the surfaces of a mode from a state on."""
         problem, errors = self.problem(x, u, p)
         state = problem.closed(self.closed_in(mode))
-        self._known[mode] = state
+        self._closed[mode] = state
         tilt = float(p[self.index('parameter', 'drop_tilt')])
         kernel = self._kernel(state, np.array([*STABILIZATION, SLACK, tilt, *self._friction(mode, p)]), errors)
         surfaces = [f'leave {face}' for face in range(len(state.facets))]
@@ -170,17 +171,19 @@ class RigidGroundModel(HybridModel):
         return Ground(kernel, (*surfaces, 'overturned', 'drop', SLIPS))
 
     def _friction(self, mode: str, p: Array) -> tuple[float, float]:
-        """Return the least friction coefficient of the closed feet, 0 where it is not watched, and the side of it."""
+        """Return the least friction coefficient of the closed feet, 0 if unlimited, and the side of the limit."""
         closed = [self.machine.wheels[k] for k in self.closed_in(mode)]
-        known = [wheel.friction.static for wheel in closed if wheel.friction is not None and wheel.rolling is None]
-        if not self.watches_friction or not closed or len(known) < len(closed):
+        coefficients = [
+            wheel.friction.static for wheel in closed if wheel.friction is not None and wheel.rolling is None
+        ]
+        if not self.watches_friction or not closed or len(coefficients) < len(closed):
             return 0.0, 1.0
         side = 1.0 - 2.0 * float(p[self.index('parameter', SLIPS)])
-        return min(known) * float(p[self.index('parameter', FRICTION_SCALE)]), side
+        return min(coefficients) * float(p[self.index('parameter', FRICTION_SCALE)]), side
 
     def _kernel(self, state: ClosedContacts, how: Array, errors: Array | None = None) -> tuple[Any, ...]:
-        """Return a mode as `integrators.contact_rows` takes it; errors (m,) of the rows there, m."""
-        normals = np.array([places[-1] for places in self._places], dtype=np.int64)
+        """Return the arguments of a mode for `integrators.contact_rows`; errors (m,) of the rows there, m."""
+        normals = np.array([contact[-1] for contact in self._rows], dtype=np.int64)
         anchors = np.zeros(ROWS * len(self.contacts)) if errors is None else errors.copy()
         anchors[normals] = 0.0
         closed = list(state.contacts)
@@ -190,18 +193,18 @@ class RigidGroundModel(HybridModel):
         return sizes, how, rows, anchors, normals, facets, self._held
 
     def solve(self, mode: str, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
-        """Return accelerations (nv,) and the multipliers of all rows (m,), shared without a pull, at a state."""
+        """Return accelerations (nv,) and multipliers of all rows (m,), distributed without tension, at a state."""
         blocks = self.blocks(x, u, p)
         problem, _ = self._split(blocks)
-        known = self._known.get(mode)
-        if known is not None:
-            a, multipliers = np.empty(self.nv), np.empty(len(known.rows))
-            row_motion(self._kernel(known, UNSTABILIZED), blocks, np.ascontiguousarray(x), a, multipliers)
-            shared = known.share @ multipliers
-            missed = problem.J.T @ shared - problem.J[known.rows].T @ multipliers
+        cached = self._closed.get(mode)
+        if cached is not None:
+            a, multipliers = np.empty(self.nv), np.empty(len(cached.rows))
+            row_motion(self._kernel(cached, UNSTABILIZED), blocks, np.ascontiguousarray(x), a, multipliers)
+            shared = cached.share @ multipliers
+            missed = problem.J.T @ shared - problem.J[cached.rows].T @ multipliers
             if np.abs(missed).max() <= SAME * max(1.0, float(np.abs(shared).max())):
-                return a, problem.shared(known, multipliers) if shared[ROWS - 1 :: ROWS].min() < 0.0 else shared
-        state = self._known[mode] = problem.closed(self.closed_in(mode))
+                return a, problem.shared(cached, multipliers) if shared[ROWS - 1 :: ROWS].min() < 0.0 else shared
+        state = self._closed[mode] = problem.closed(self.closed_in(mode))
         a, multipliers = problem.accelerations(state)
         return a, problem.shared(state, multipliers)
 
@@ -210,10 +213,10 @@ class RigidGroundModel(HybridModel):
         return self.vector_of(mode, x, u, p, len(self.output_names))
 
     def vector_of(self, mode: str, x: Array, u: Array, p: Array, size: int) -> Array:
-        """Return the outputs of the kernel, of which there are `size`."""
+        """Return the `size` outputs of the kernel."""
         y = np.empty(size)
-        given = (np.ascontiguousarray(v, dtype=np.float64) for v in (x, u, p, *self.solve(mode, x, u, p)))
-        self.module.outputs(*given, y)
+        arguments = (np.ascontiguousarray(v, dtype=np.float64) for v in (x, u, p, *self.solve(mode, x, u, p)))
+        self.module.outputs(*arguments, y)
         return y
 
     def watch(self, mode: str) -> Any:
@@ -223,16 +226,16 @@ class RigidGroundModel(HybridModel):
     # --- rest --------------------------------------------------------------------------------------------------------
 
     def initial_state(self, p: Array, joints: Mapping[str, float] | None = None) -> Array:
-        """Return the state at rest on the ground, the actuators holding the joints; its mode is `resting_mode`.
+        """Return the state at rest on the ground, with actuators that hold the joints; its mode is `resting_mode`.
 
         Raises:
-            NoEquilibriumError: the machine tips at rest in this posture.
-            ValueError: an actuator can't hold its joint, as a cylinder at a dead centre.
+            NoEquilibriumError: the machine tips in this posture.
+            ValueError: an actuator cannot hold its joint, such as a cylinder at a dead centre.
         """
         return RigidRest(self, p).state(joints)
 
     def resting_mode(self, x: Array, p: Array) -> str:
-        """Return the mode of a state at rest: what touches the ground is closed."""
+        """Return the mode of a state at rest: contacts that touch the ground are closed."""
         return self.mode_of(RigidRest(self, p).touching(x))
 
     def holding_efforts(self, x: Array, p: Array) -> Array:
@@ -242,7 +245,7 @@ class RigidGroundModel(HybridModel):
     # --- borders -----------------------------------------------------------------------------------------------------
 
     def transition(self, mode: str, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:
-        """Let contacts come off or strike the ground, the payload go, or end the run."""
+        """Return the transition: lift-off, landing, release of the payload, slip, or end of the run."""
         if 'overturned' in reached:
             tilt = {'tilt': float(self.blocks(x, u, p)[-2])}
             return Step(END, x, p, (Event(t, 'overturned', mode, END, tilt | self._pitch(x)),))
@@ -256,17 +259,17 @@ class RigidGroundModel(HybridModel):
         return self._slip(mode, t, x, u, p)
 
     def _slip(self, mode: str, t: float, x: Array, u: Array, p: Array) -> Step:
-        """Report that holding needs more friction than there is, or no longer does."""
-        after, place = p.copy(), self.index('parameter', SLIPS)
-        after[place] = 1.0 - p[place]
-        kind = 'contact_slips' if after[place] else 'contact_sticks'
+        """Return the event that sticking needs more friction than available, or no longer does."""
+        after, index = p.copy(), self.index('parameter', SLIPS)
+        after[index] = 1.0 - p[index]
+        kind = 'contact_slips' if after[index] else 'contact_sticks'
         closed = [self.contacts[k] for k in self.closed_in(mode)]
         forces = self.solve(mode, x, u, p)[1].reshape(-1, ROWS).sum(axis=0)
         needed = float(np.hypot(*forces[:2]) / forces[2])
         return Step(mode, x, after, (Event(t, kind, mode, mode, {'wheels': closed, 'friction_needed': needed}),))
 
     def _pitch(self, x: Array) -> dict[str, float]:
-        """Pitch and its rate of a planar machine, for its events."""
+        """Return pitch and pitch rate of a planar machine, for its events."""
         if self.machine.base.attachment != 'planar':
             return {}
         return {'pitch': float(x[2]), 'rate': float(x[self.nv + 2])}
@@ -296,7 +299,7 @@ class RigidGroundModel(HybridModel):
         gaps = errors[ROWS - 1 :: ROWS]
         struck = [k for k, gap in enumerate(gaps) if k not in closed and gap <= TOUCHING]
         before = v.copy()
-        speed = max(-float(problem.J[self._places[k][-1]] @ v) for k in struck)
+        speed = max(-float(problem.J[self._rows[k][-1]] @ v) for k in struck)
         hit = self._impact(problem, closed, struck, v, t)
         self._put_on_ground(x, hit.kept, u, p)
         x[self.nq : self.nq + self.nv] = hit.hit.velocity
@@ -326,7 +329,7 @@ class RigidGroundModel(HybridModel):
             raise HybridError(f'{self.machine.name}: at t = {t:.6f} s: {error}') from None
 
     def _put_on_ground(self, x: Array, contacts: Sequence[int], u: Array, p: Array) -> None:
-        """Move x, in place, by the least change in the metric of the masses that closes the gaps of contacts."""
+        """Change x in place by the least displacement, in the mass metric, that closes the gaps of contacts."""
         problem, errors = self.problem(x, u, p)
         state = problem.closed(contacts)
         error = np.where(np.arange(len(errors)) % ROWS == ROWS - 1, errors, 0.0)[state.rows]

@@ -1,4 +1,4 @@
-"""A plant on rigid ground: it stands, tips about edges and corners, and comes down (`rigid_ground`)."""
+"""Motion of a plant on rigid ground through its periods (`rigid_ground`)."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ from dyn_nodes.simulation.start import Start
 
 
 class RigidGround:
-    """The rigid ground under a plant.
+    """Rigid ground of a plant.
 
     Args:
         machine: the machine.
         actuation: of the joints.
 
     Attributes:
-        system: what is integrated.
-        mode: contacts that are closed: `standing`, `flight`, or their names joined by `+`.
+        system: that is integrated.
+        mode: closed contacts: `standing`, `flight`, or their names joined by `+`.
 
     Raises:
-        ContactModelError: rigid ground does not carry the machine, or a reaction is asked for at a joint of its legs.
+        ContactModelError: rigid ground does not support the machine, or a reaction at a joint of its legs is requested.
     """
 
     def __init__(self, machine: Machine, actuation: Actuation) -> None:
-        _refuse_reactions_of_legs(machine)
+        _reject_reactions_of_legs(machine)
         self.machine, self.system = machine, RigidGroundModel(machine, actuation)
         self.mode = self.system.first_mode
 
     def at_rest(self, p: Array, joints: Mapping[str, float]) -> Start:
-        """Return the start, at rest on feet between which the weight points. Raises NoEquilibriumError."""
+        """Return the start at rest, with the weight between the feet. Raises NoEquilibriumError."""
         x = np.asarray(self.system.initial_state(p, joints))
         return Start(x, np.asarray(self.system.holding_efforts(x, p)))
 
     def begin(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
-        """Take a state at rest as that from which changes count; guarded or not, a base that overturns ends it."""
+        """Start from a state at rest; the motion ends when the base overturns, guarded or not."""
         self.mode = self.system.resting_mode(x, p)
         self._stepper = Stepper(self.system, x, self.mode, p, MOST_EVENTS_OF_A_PERIOD)
         self._stepper.watch_from(u)
@@ -56,12 +56,12 @@ class RigidGround:
         return np.asarray(self.system.output_vector(self.mode, x, u, p))
 
     def joint_reactions(self, x: Array, u: Array, p: Array, y: Array) -> Array:
-        """Return the wrenches (joints, 6) at the joints that the machine names; y are the outputs."""
+        """Return the wrenches (joints, 6) at the joints `reactions` of the machine; y are the outputs."""
         return np.asarray(self._reaction.of_outputs(x, y, p))
 
     @property
     def carries_the_base_alone(self) -> bool:
-        """No joint is part of a leg, so that joints are led as on a base that only the ground carries."""
+        """Whether no joint is part of a leg, so that servos treat the base as carried by the ground alone."""
         return all(wheel.link == self.machine.base.link for wheel in self.machine.wheels)
 
     @cached_property
@@ -69,14 +69,14 @@ class RigidGround:
         return JointReaction(self.system, self.machine.reactions)
 
     def linearization(self, x: Array, u: Array, p: Array) -> Linearization:
-        """Return none: no spring of the ground asks for shorter steps."""
+        """Return an empty linearization: rigid ground has no springs that need shorter steps."""
         return Linearization(None, self.system.state_names)
 
     def advance(self, x: Array, p: Array, period: Period) -> Reached:
-        """Go through a period; the model itself lets the payload go.
+        """Advance by a period; the model releases the payload.
 
         Raises:
-            PlantDivergedError: the numbers run away, or the model does not cover what happens.
+            PlantDivergedError: the integration diverged, or the model does not cover an event.
         """
         stepper, p = self._stepper, self._with_drop_rule(p, period)
         if stepper.mode != self.mode or not np.array_equal(p, stepper.sets[-1]):
@@ -96,11 +96,11 @@ class RigidGround:
             raise PlantDivergedError(f'{self.machine.name}: the simulation diverged at t = {period.start:.4f} s')
         overturned = stepper.mode == END
         self.mode = self.mode if overturned else stepper.mode
-        # a copy: the plant changes its parameters in place, and a change has to show against those of the stepper
+        # a copy: the plant changes its parameters in place, and `advance` compares them with `stepper.sets`
         return Reached(stepper.x, stepper.sets[-1].copy(), [*stepper.events, *stepper.observed], overturned)
 
     def go_back(self) -> None:
-        """Take up the start of the last period again."""
+        """Restore mode and signs of the watched values to the start of the last period."""
         stepper = self._stepper
         self.mode, stepper.watcher.positive[:], stepper.ground = self._departed
         stepper.mode = self.mode
@@ -112,8 +112,8 @@ class RigidGround:
         return p
 
 
-def _refuse_reactions_of_legs(machine: Machine) -> None:
-    """Reactions follow from accelerations alone, so the ground must not push beyond their joint."""
+def _reject_reactions_of_legs(machine: Machine) -> None:
+    """Raise ContactModelError for reactions with supports beyond their joint: they need the ground forces, too."""
     carrying = carrying_links(machine)
     legs = [name for name in machine.reactions if machine.joint(name).child in carrying]
     if legs:

@@ -1,4 +1,4 @@
-"""Where a machine stands at rest on rigid ground: on feet between which its weight points."""
+"""Equilibrium of a machine on rigid ground: on feet with the weight between them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from dyn_nodes.simulation.initial import hold_joints
 from dyn_nodes.simulation.rigid_assembly import ROWS
 
 TOUCHING = 1e-8
-"""Gap up to which a contact takes part in what happens at an instant, m."""
+"""Greatest gap of a contact that touches the ground, m."""
 ITERATIONS = 30
 INCREMENT = 1e-6
-"""Of a pose, for the slope of the gaps, m or rad."""
+"""Increment of a pose for derivatives of the gaps, m or rad."""
 
 
 class GroundModel(Protocol):
-    """What is asked of the model of a machine on rigid ground."""
+    """Part of the model of a machine on rigid ground that `RigidRest` uses."""
 
     machine: Machine
     module: Any
@@ -37,7 +37,7 @@ class GroundModel(Protocol):
     nv: int
 
     def problem(self, x: Array, u: Array, p: Array) -> tuple[ContactProblem, Array]:
-        """Return the blocks at a state, and the errors of the rows."""
+        """Return the blocks at a state and the errors of the rows."""
 
 
 class RigidRest:
@@ -53,7 +53,7 @@ class RigidRest:
         self._still = np.zeros(len(model.input_names))
 
     def state(self, joints: Mapping[str, float] | None) -> Array:
-        """Return the state at rest, the actuators holding the joints. Raises as `initial_state` of the model does."""
+        """Return the state at rest with actuators that hold the joints. Errors: see `initial_state` of the model."""
         model = self.model
         angles = joint_vector(model.machine, joints)
         x = np.zeros(len(model.state_names))
@@ -70,7 +70,7 @@ class RigidRest:
         return tuple(k for k, gap in enumerate(self._gaps(x)) if gap <= TOUCHING)
 
     def holding(self, x: Array) -> Array:
-        """Return (nv,) the forces that hold the machine at rest, less those of the ground: efforts of the joints."""
+        """Return the forces (nv,) that hold the machine at rest, less the ground forces: the efforts of the joints."""
         state, multipliers, _ = self._statics(x)
         full, _ = self.model.problem(x, self._still, self.p)
         return np.asarray(self._needed(x) - full.J.T @ self._of_base(x).shared(state, multipliers))
@@ -79,8 +79,8 @@ class RigidRest:
         return self.model.problem(x, self._still, self.p)[1][ROWS - 1 :: ROWS]
 
     def _put_on(self, feet: Sequence[int], x: Array) -> bool:
-        """Put the base of x, in place, on some feet; return whether the others are not in the ground there."""
-        machine, own = self.model.machine, list(feet)
+        """Place the base of x, in place, on some feet; return whether no other foot penetrates the ground."""
+        machine, touching = self.model.machine, list(feet)
         pose = machine.initial.pose
         pose[3:5] = 0.0
         free = [2, 4] if machine.base.attachment == 'planar' else [2, 3, 4]
@@ -91,25 +91,25 @@ class RigidRest:
             return self._gaps(x)
 
         for _ in range(ITERATIONS):
-            error = gaps(pose)[own]
+            error = gaps(pose)[touching]
             if np.abs(error).max() < 1e-13:
                 break
             steps = INCREMENT * np.eye(len(pose))[free]
-            slopes = [(gaps(pose + step)[own] - gaps(pose - step)[own]) / (2 * INCREMENT) for step in steps]
+            slopes = [(gaps(pose + step)[touching] - gaps(pose - step)[touching]) / (2 * INCREMENT) for step in steps]
             pose[free] -= np.linalg.lstsq(np.column_stack(slopes), error, rcond=1e-9)[0]
             if not np.isfinite(pose).all() or np.abs(pose[3:5]).max() > 0.5 * np.pi:
                 return False
-        found = gaps(pose)
-        return bool(found.min() >= -TOUCHING and np.abs(found[own]).max() <= TOUCHING)
+        residual = gaps(pose)
+        return bool(residual.min() >= -TOUCHING and np.abs(residual[touching]).max() <= TOUCHING)
 
     def _carried(self, x: Array) -> bool:
-        """Return whether the ground holds the base by pushing."""
+        """Return whether the ground carries the base without tension."""
         state, multipliers, missed = self._statics(x)
         scale = max(1.0, float(np.abs(multipliers).max(initial=0.0)))
         return bool(missed <= 1e-6 * scale and (state.facets @ multipliers >= -NO_PULL * scale).all())
 
     def _statics(self, x: Array) -> tuple[ClosedContacts, Array, float]:
-        """Return what touches, the multipliers that hold the base, and the greatest force on it left over."""
+        """Return the touching contacts, the multipliers that hold the base, and the greatest residual force."""
         problem = self._of_base(x)
         state = problem.closed(self.touching(x))
         J = problem.J[state.rows]
@@ -117,13 +117,13 @@ class RigidRest:
         return state, multipliers, float(np.abs(J.T @ multipliers + problem.load).max(initial=0.0))
 
     def _of_base(self, x: Array) -> ContactProblem:
-        """Return the balance of the base alone, joints held."""
+        """Return the equilibrium of the base with held joints."""
         problem, _ = self.model.problem(x, self._still, self.p)
         part = slice(0, self.model.nv - len(self.model.machine.movable_joints))
         return replace(problem, M=problem.M[part, part], load=-self._needed(x)[part], J=problem.J[:, part])
 
     def _needed(self, x: Array) -> Array:
-        """(nv,) generalized forces that would hold the machine at rest at x."""
+        """Return the generalized forces (nv,) that hold the machine at rest at x."""
         result = np.empty(self.model.nv)
         self.model.module.holding(x, self.p, result)
         return result

@@ -1,4 +1,4 @@
-"""A sampled run: states and outputs by name, energy balance; beside constraints their forces and the drift."""
+"""Sampled runs: states and outputs by name, energy balance, forces and drift of constraints."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ from dyn_nodes.simulation.names import index_of
 
 @dataclass(eq=False)
 class Run:
-    """What a simulation gave.
+    """Result of a simulation.
 
     Attributes:
         times: (t,) s.  states: (t, n).
-        status: `done`, `inaccurate` (it failed a check of its guard), `diverged`, `overturned`, `step too
-            small`, or why there are no rates.
-        last: state at the very end.  end_time: s.
+        status: `done`, `inaccurate` (a check of its guard failed), `diverged`, `overturned`, `step too small`, or the
+            reason why dx/dt is undefined.
+        last: final state.  end_time: s.
         counts: steps accepted and rejected by an adaptive method.
-        events: what was watched for and happened, in the order of time (`Settings.watch`).
+        events: watched events, in the order of time (`Settings.watch`).
         detail: reason of a status other than `done`.
-        solver: of the constraints in this run; those of `constraints`, `force` and what follows need one.
-        step: of fixed steps, s; at most that of the settings.
-        refined_for: state with a motion so fast that shorter steps were taken than asked for; '': none.
-        checks: of the guard, with what was measured and what is allowed, or why it was not judged.
+        solver: of the constraints in this run, needed by `constrained`, `force` and further members; None: no
+            constraints.
+        step: of fixed steps, s; at most the step of the settings.
+        refined_for: state whose fast motion required shorter steps than specified; '': none.
+        checks: of the guard, with measured and allowed values, or the reason why it was not judged.
     """
 
     system: Any
@@ -53,12 +54,12 @@ class Run:
 
     @property
     def overturned(self) -> bool:
-        """True where the base tilted beyond the machine's limit."""
+        """Whether the base tilted beyond the machine's limit."""
         return self.status == OVERTURNED
 
     @cached_property
     def u(self) -> Array:
-        """(t, m) inputs that act from each time on, after dead times; at the last time those up to it."""
+        """(t, m) inputs from each time on, after dead times; at the last time the inputs before it."""
         return inputs_beside(*self.inputs.aligned(self.system.input_names, self.system.delays), self.times)
 
     @property
@@ -72,7 +73,7 @@ class Run:
         return self.states[:, self.system.nq : self.system.nq + self.system.nv]
 
     def parameters_at(self, instant: int) -> Array:
-        """Return the parameters (n,) in force at an instant, by its number."""
+        """Return the parameters (n,) at a sample, by its index."""
         return self.parameters
 
     def state(self, name: str) -> Array:
@@ -117,7 +118,7 @@ class Run:
 
     @cached_property
     def books(self) -> Books | None:
-        """The account of energy and gaps; None: the model keeps none."""
+        """The account of energy and gaps; None: the model has none."""
         return books_of(self.system.module, self.states, self.parameters, self.system.state_names)
 
     @property
@@ -128,12 +129,12 @@ class Run:
 
     @property
     def work(self) -> Array:
-        """(t,) work done on the system by actuators and moving constraints, J."""
+        """(t,) work of actuators and moving constraints on the system, J."""
         return self.state('work')
 
     @property
     def heat(self) -> Array:
-        """(t,) heat of dampers and friction, J."""
+        """(t,) energy dissipated by dampers and friction, J."""
         return self.state('heat')
 
     @property
@@ -148,18 +149,18 @@ class Run:
 
     @property
     def energy_balance(self) -> Array:
-        """(t,) energy plus heat less work, relative to the start, J: zero but for the integrator's error."""
+        """(t,) energy plus heat less work, relative to the start, J: the error of the integrator."""
         return self._account.balance
 
-    # -- beside constraints ------------------------------------------------------------------------------------------
+    # -- constraints -------------------------------------------------------------------------------------------------
 
     @cached_property
     def _solution(self) -> tuple[Array, Array]:
         if self.solver is None:
             a = [self.output(f'{name}_acceleration') for name in self._velocity_names]
             return np.column_stack([np.empty((len(self.times), 0)), *a]), np.zeros((len(self.times), 0))
-        found: tuple[Array, Array] = self.solver.solutions(self.states, self.u, self.parameters)
-        return found
+        solution: tuple[Array, Array] = self.solver.solutions(self.states, self.u, self.parameters)
+        return solution
 
     @property
     def a(self) -> Array:
@@ -173,13 +174,13 @@ class Run:
 
     @property
     def constrained(self) -> Any:
-        """The dynamics. Raises ValueError where it has no constraints."""
+        """Dynamics with constraints. Raises ValueError without constraints."""
         if self.solver is None:
             raise ValueError(f'{self.system.name}: expected a system with constraints')
         return self.system.constraints
 
     def force(self, constraint: str) -> Array:
-        """Return (t, rows) multipliers of a constraint. Raises KeyError that lists the known ones."""
+        """Return the multipliers (t, rows) of a constraint. Raises KeyError that lists the valid names."""
         slices: dict[str, slice] = self.constrained.blocks.slices
         if constraint not in slices:
             raise KeyError(f'unknown constraint {constraint!r}; known: {", ".join(slices)}')
@@ -218,9 +219,8 @@ class Run:
     def condition(self) -> Array:
         """(t,) condition number of the independent rows.
 
-        Where it rises without bound the mechanism comes to a position in which rows depend on each other. Forces grow
-        there in proportion, and so does the share of the integrator's drift in them: look at this before believing a
-        peak.
+        It grows without bound near a position with dependent rows. Forces, and the effect of the integrator's drift on
+        them, grow in proportion: check it before you interpret a peak of a force.
         """
-        found: Array = self.constrained.conditions(self.states, self.u, self.parameters)
-        return found
+        condition: Array = self.constrained.conditions(self.states, self.u, self.parameters)
+        return condition

@@ -1,4 +1,4 @@
-"""How a run is integrated."""
+"""Settings of the integration of runs and of the stabilization of constraints."""
 
 from __future__ import annotations
 
@@ -7,53 +7,54 @@ from typing import Literal
 
 Method = Literal['rk4', 'rk3', 'dopri5', 'adams', 'rodas3']
 FIXED = ('rk4', 'rk3')
-"""Methods with a fixed step."""
+"""Integration methods with a fixed step."""
 StepMethod = Literal['auto', 'operator', 'reduced']
 StiffStates = Literal['implicit', 'explicit']
 
 
 GREATEST_SHARE = 0.05
-"""Frequency of a stabilization times the step, at most."""
+"""Greatest product of the frequency of a stabilization and the step."""
 NEARNESS = 1e-2
-"""Relative length of what is left of a row of constraints at which it counts as dependent on the others."""
+"""Relative length of the independent part of a constraint row below which the row counts as dependent."""
 
 
 @dataclass(frozen=True)
 class Stabilization:
-    """Baumgarte's return to the constraints: damping ratio and frequency, 1/s (yesiloglu-2007, G3).
+    """Baumgarte stabilization of constraints: damping ratio and frequency, 1/s (yesiloglu-2007, G3).
 
-    The gap that remains is least where the frequency is near that of the motion: a lower one returns more slowly, and a
-    higher one amplifies the errors of the stages within a step, in proportion to `omega` squared.
+    The remaining gap is least if `omega` is near the frequency of the motion: a lower frequency returns more slowly,
+    and a higher one amplifies the errors of the stages within a step, in proportion to `omega` squared.
     """
 
     zeta: float = 1.0
     omega: float = 20.0
 
     def bounded(self, step: float) -> Stabilization:
-        """Return the stabilization for fixed steps, s, which must be short against 1 / `omega`."""
+        """Return the stabilization with a frequency that suits fixed steps, s: `omega` times step is bounded."""
         return replace(self, omega=min(self.omega, GREATEST_SHARE / step))
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a run is integrated.
+    """Settings of the integrator of a run.
 
     Attributes:
-        method: `rk4` (fixed step), `rk3` (the same with a last stage that keeps 1.8 times as long a step stable where
-            dampers or friction bound it; of order 3), `dopri5` (adaptive, explicit), `adams` (explicit, variable
-            order: fewest evaluations of a smooth system), `rodas3` (adaptive, implicit, exact Jacobian).
+        method: `rk4` (fixed step), `rk3` (fixed step, order 3; stable with steps 1.8 times as long if dampers or
+            friction bound them), `dopri5` (adaptive, explicit), `adams` (explicit, variable order: fewest evaluations
+            of a smooth system), `rodas3` (adaptive, implicit, exact Jacobian).
         step: of rk4 and rk3, s; first step of the adaptive methods.
-        rtol, atol: of the adaptive methods; atol counts in units of a state's usual size (1 MPa, 1 mm of spool, ...).
+        rtol, atol: of the adaptive methods; atol in units of a state's typical magnitude (1 MPa, 1 mm of spool, ...).
         stop_at_overturn: end the run when the base tilts beyond the machine's `overturn_angle`.
-        watch: locate lift-off and touch-down of the wheels, overturning, opening and closing of the reliefs;
-            with a fixed step only.
-        solve: of constraints, `operator` (independent rows, regular mass matrix), `reduced`, or the first that applies.
+        watch: locate lift-off and touch-down of the wheels, overturning, opening and closing of relief valves; only
+            with a fixed step.
+        solve: method for constraints: `operator` (independent rows, regular mass matrix), `reduced`, or `auto`: the
+            first that applies.
         stabilization: of constraints; None: off. Fixed steps bound its frequency (`Stabilization.bounded`).
-        rank_tolerance: relative, of the rank of constraints; a run ends at that distance from a position in which rows
-            depend on each other. None: NEARNESS, and less for rows that differ much in length at the start; for traced
-            blocks that are no machine's, round-off.
-        stiff: states that rk4 and rk3 solve for where there are some, such as the pressures of the oil
-            (`integrators.stiff`); `explicit`: they go on as all others do.
+        rank_tolerance: relative tolerance of the rank of constraints; a run ends at this distance from a position with
+            dependent rows. None: NEARNESS, and less if the rows differ much in length at the start; round-off for
+            traced blocks without a machine.
+        stiff: `implicit`: rk4 and rk3 solve implicitly for the stiff states, such as oil pressures
+            (`integrators.stiff`); `explicit`: they integrate them like all other states.
     """
 
     method: Method = 'rk4'

@@ -1,4 +1,4 @@
-"""Where a run begins, for every machine: on its wheels or with its loops closed, its oil holding the joints."""
+"""Initial states of runs for every machine: at rest on its wheels or with closed loops, joints held by the oil."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Start(NamedTuple):
 def start_of(
     system: System, p: Array | None = None, joints: Mapping[str, float] | None = None, pose: Array | None = None
 ) -> Start:
-    """Return the start: at rest with the joints where asked for, then set in motion as the machine file says.
+    """Return the start: at rest with the joints at given positions, then with the velocities of the machine file.
 
     Args:
         system: of a machine.
         p: parameters; None: the defaults.
-        joints: positions by name, over the machine's own; beside constraints the other joints follow.
-        pose: (6,) first guess of the base, x, y, z, roll, pitch, yaw; beside constraints the file gives it.
+        joints: positions by name, instead of the machine's; with constraints the other joints follow.
+        pose: (6,) initial guess of the base pose: x, y, z, roll, pitch, yaw; not used with constraints.
 
     Raises:
-        NoEquilibriumError: it cannot rest there, or is overturned there.
+        NoEquilibriumError: the machine cannot rest there, or is overturned there.
         MachineError: the constraints cannot be met.
         ValueError: a cylinder at its dead centre.
     """
@@ -54,7 +54,7 @@ def start_of(
 
 
 def check_upright(machine: Machine, tilt: float) -> None:
-    """Demand that a machine on wheels is not overturned at its start. Raises NoEquilibriumError.
+    """Raise NoEquilibriumError if a machine on wheels is overturned at its start.
 
     Args:
         machine: the machine.
@@ -73,7 +73,7 @@ def tilt_of(pose: Array) -> float:
 
 
 def assembled(system: System, joints: Mapping[str, float] | None = None) -> ConstrainedMachine:
-    """Return the machine of a system with constraints, its loops closed; the same object for the same joints.
+    """Return the machine of a system with constraints, with closed loops; the same object for the same joints.
 
     Raises MachineError: the constraints cannot be met.
     """
@@ -82,7 +82,7 @@ def assembled(system: System, joints: Mapping[str, float] | None = None) -> Cons
 
 @lru_cache(maxsize=16)
 def _assembled(system: System, joints: tuple[tuple[str, float], ...]) -> ConstrainedMachine:
-    from dyn_nodes.simulation.constrained_machine import constrained_machine  # much to import for the few that need it
+    from dyn_nodes.simulation.constrained_machine import constrained_machine  # slow import, needed by few machines
 
     return constrained_machine(system.machine, dict(joints), system.actuation, system)
 
@@ -90,5 +90,5 @@ def _assembled(system: System, joints: tuple[tuple[str, float], ...]) -> Constra
 def initial_state(
     system: System, p: Array | None = None, joints: Mapping[str, float] | None = None, pose: Array | None = None
 ) -> Array:
-    """Return the state of the start (spec G5). Arguments and errors are those of `start_of`."""
+    """Return the initial state (spec G5). Arguments and errors: see `start_of`."""
     return start_of(system, p, joints, pose).x

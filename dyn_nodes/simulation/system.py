@@ -1,4 +1,4 @@
-"""A machine that runs: named states, inputs, parameters and outputs, and runs by any integrator."""
+"""Compiled systems of machines: named states, inputs, parameters and outputs, and simulation by any integrator."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 
 class System(NamedVectors):
-    """A compiled machine: a tree, or one that constraints hold together.
+    """Compiled system of a machine without or with constraints.
 
     Args:
         machine: the machine.
-        actuation: `hydraulic`: voltages in, valves, oil and pumps inside; `effort`: joint efforts in.
-        base: form of a free base; beside constraints `quaternion`.
-        audit: append states that integrate the work of actuators, suspension and friction, J. Beside constraints work
-            and heat are states in any case.
+        actuation: `hydraulic`: inputs are voltages, with valves, oil and pumps; `effort`: inputs are joint efforts.
+        base: form of a free base; with constraints `quaternion`.
+        audit: append states that integrate the work of actuators, suspension and friction, J. With constraints, work
+            and heat are always states.
 
     Attributes:
-        machine: the machine; None: traced blocks are no machine's. stance: the part of it that a balance reads.
+        machine: the machine; None: blocks without a machine. stance: its data for stability measures.
         state_names, input_names, parameter_names, output_names: the order of the vectors x, u, p, y.
-        dynamics: kernels, and how the rates follow from them.
-        constraints: the same for a system with constraints (`constrained.ConstrainedDynamics`); None: it has none.
-        delays: dead time of each input (n,), s; None: there is none.
-        switches: there are discrete states (stick flags of Karnopp friction), replaced after every fixed step;
-            the methods of `settings.FIXED` take them alone.
-        time_place: place of the time in a state; None: it is no state.
+        dynamics: kernels and evaluation of the rates.
+        constraints: `dynamics` if the system has constraints (`constrained.ConstrainedDynamics`), else None.
+        delays: dead time of each input (n,), s; None: no dead times.
+        switches: whether there are discrete states (stick flags of Karnopp friction), updated after every fixed step;
+            they need a method of `settings.FIXED`.
+        time_place: index of the time in a state; None: time is no state.
 
     Raises:
         ValueError: constraints with another form of the base, or with an audit.
@@ -59,7 +59,7 @@ class System(NamedVectors):
         if not machine.needs_constraints:
             self._take(TreeDynamics(machine, actuation, base, audit))
             return
-        from dyn_nodes.simulation.machine_rows import machine_dynamics  # much to import for the few that need it
+        from dyn_nodes.simulation.machine_rows import machine_dynamics  # slow import, needed by few machines
 
         if base != 'quaternion' or audit:
             raise ValueError(f'{machine.name}: expected base quaternion and no audit beside constraints')
@@ -67,7 +67,7 @@ class System(NamedVectors):
 
     @classmethod
     def of(cls, dynamics: Any) -> System:
-        """Return the system of given dynamics, such as `TreeDynamics` of an assembly with elements of one study."""
+        """Return the system of dynamics, such as `TreeDynamics` of an assembly with special elements."""
         system = cls.__new__(cls)
         system._take(dynamics)
         return system
@@ -80,13 +80,13 @@ class System(NamedVectors):
         actuated: Sequence[str] = (),
         unilateral: Sequence[str] = (),
     ) -> System:
-        """Return the system of a traced tree with constraints that is no machine's; it has no outputs.
+        """Return the system of a traced tree with constraints and without a machine; it has no outputs.
 
         Args:
-            name: for people and for the cache.
+            name: for display and for the cache.
             blocks: the traced system.
             actuated: velocities with an input each, of the same name, N or N m.
-            unilateral: names of rows whose multiplier may not become negative; a run stops where one would.
+            unilateral: names of rows whose multiplier must not become negative; a run stops before.
         """
         from dyn_nodes.simulation.constrained import ConstrainedDynamics
 
@@ -104,20 +104,20 @@ class System(NamedVectors):
 
     @property
     def output_names(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the outputs; beside constraints they are traced at the first use."""
+        """Names of the outputs; with constraints they are traced at the first use."""
         names: tuple[str, ...] = self.dynamics.output_names
         return names
 
     @property
     def blocks(self) -> Any:
-        """The traced system of a machine with constraints; None: it has none."""
+        """Traced system with constraints; None without constraints."""
         return None if self.constraints is None else self.constraints.blocks
 
     @property
     def scales(self) -> Mapping[str, float]:
-        """Usual sizes of states by name, where they are not 1."""
-        known: Mapping[str, float] = self.dynamics.scales
-        return known
+        """Typical magnitudes of states by name, if not 1."""
+        scales: Mapping[str, float] = self.dynamics.scales
+        return scales
 
     @property
     def module(self) -> CompiledModule:
@@ -127,20 +127,20 @@ class System(NamedVectors):
 
     @property
     def codes(self) -> NDArray[np.int64]:
-        """Addresses of the kernels of a tree, for the integrators; beside constraints those of a solver are needed."""
+        """Addresses of the kernels of a tree, for the integrators; with constraints use the codes of a solver."""
         codes: NDArray[np.int64] = self.dynamics.codes
         return codes
 
     @property
     def defaults(self) -> Array:  # type: ignore[override]
-        """(n,) parameters of the machine file, or of the blocks."""
+        """(n,) default parameters, from the machine file or the blocks."""
         values: Array = self.dynamics.defaults
         return values
 
     def state(self, q: ArrayLike, v: ArrayLike, p: ArrayLike | Mapping[str, float] | None = None) -> Array:
-        """Return a state from positions (nq,) and velocities (nv,), which meet the constraints where there are some.
+        """Return a state from positions (nq,) and velocities (nv,) that satisfy the constraints.
 
-        States of elements are those of their start, or of the parameters p, where the system has them as such. Raises
+        States of elements have their initial values, or those in p if they are parameters of the system. Raises
         ValueError for vectors of another length.
         """
         shapes = np.shape(q), np.shape(v)
@@ -149,10 +149,10 @@ class System(NamedVectors):
                 f'{self.name}: expected {self.nq} positions and {self.nv} velocities, '
                 f'found shapes {shapes[0]} and {shapes[1]}'
             )
-        return np.asarray(self.dynamics.state(q, v, self.given_parameters(p)))
+        return np.asarray(self.dynamics.state(q, v, self.parameter_vector(p)))
 
     def rhs(self, x: Array, u: Array, p: Array) -> Array:
-        """Return dx/dt (n,), without stabilization of constraints; NaN where there is none."""
+        """Return dx/dt (n,), without stabilization of constraints; NaN if it is undefined."""
         self.check(x, u, p)
         rate: Array = self.dynamics.rhs(x, u, p)
         return rate
@@ -164,21 +164,21 @@ class System(NamedVectors):
         return y
 
     def jacobians(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
-        """Return the exact partial derivatives of dx/dt by x (n, n) and by u (n, m)."""
+        """Return the exact partial derivatives of dx/dt by x (n, n) and u (n, m)."""
         self.check(x, u, p)
-        found: tuple[Array, Array] = self.dynamics.jacobians(x, u, p)
-        return found
+        jacobians: tuple[Array, Array] = self.dynamics.jacobians(x, u, p)
+        return jacobians
 
     def guard_limit(self, settings: Settings) -> float:
-        """Return the least cosine of the tilt in a run."""
+        """Return the least permitted cosine of the tilt in a run."""
         return float(self.dynamics.guard_limit(settings))
 
     def solver_from(self, x: Array, u: Array, p: Array, settings: Settings) -> Any:
-        """Return the rates of runs from a state: their `codes`, and `reason` for a status without rates."""
+        """Return the solver of runs from a state, with `codes`, and `reason` of a status without rates."""
         return self.dynamics.solver_from(x, u, p, settings)
 
     def watcher(self, x: Array, u: Array, p: Array, capacity: int) -> Watcher:
-        """Return what keeps the events of runs that begin at a state."""
+        """Return the watcher for the events of runs from a state."""
         return Watcher.at(self.module, x, u, p, capacity)
 
     def run(
@@ -191,19 +191,19 @@ class System(NamedVectors):
     ) -> Run:
         """Simulate from a state at times[0] through `times`.
 
-        A step ends exactly at every sample and where inputs jump or bend, where the limits of both sides count
-        (yesiloglu-2007, G4); in between, fixed steps are equal and at most as long as the settings say.
+        A step ends exactly at every sample and at every jump or kink of the inputs, with the one-sided limits there
+        (yesiloglu-2007, G4); in between, fixed steps are equal and at most as long as the step of the settings.
 
         Args:
             x0: (n,) state.
-            times: (t,) rising sample times, s.
+            times: (t,) increasing sample times, s.
             inputs: by name; None: zero.
-            p: parameters, or those that differ from their default by name.
+            p: parameters (k,), or values that replace defaults by name.
             settings: of the integrator.
 
         Raises:
-            ValueError: a vector of another length; times that do not rise; a step that is not above zero; an adaptive
-                method with discrete states, or with events to watch for; constraints that cannot be solved as asked.
+            ValueError: a vector of another length; times that do not increase; a step that is not above zero; an
+                adaptive method with discrete states or `watch`; constraints that the chosen method cannot solve.
             KeyError: an input that the system does not have.
         """
         return run_system(self, x0, times, inputs, p, settings)

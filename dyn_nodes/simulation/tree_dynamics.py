@@ -1,4 +1,4 @@
-"""A tree with its elements, compiled: one straight-line kernel gives its rates."""
+"""Compiled dynamics of a tree with its elements: one straight-line kernel returns the rates."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ from dyn_nodes.simulation.settings import Settings
 
 
 class StraightRates(NamedTuple):
-    """The rates of a system without constraints: they need no solve, and exist at every state."""
+    """Rates of a system without constraints: they need no solver and are defined at every state."""
 
     codes: NDArray[np.int64]
     rank: None = None
 
     def reason(self, status: int) -> tuple[str, str]:
-        """Return why a run stopped; none does."""
+        """Raise RuntimeError, because the rates are defined at every state."""
         raise RuntimeError(f'expected rates at every state, found status {status}')
 
 
 class TreeDynamics:
-    """The dynamics of a machine without constraints. Arguments and attributes are those of `System`."""
+    """Dynamics of a machine without constraints. Arguments and attributes: see `System`."""
 
     blocks = None
     time_place: int | None = None
@@ -76,7 +76,7 @@ class TreeDynamics:
         return build_module(f'{self.machine.name}: {kind}_{self.actuation}', self._key, make)
 
     def assembly(self) -> Assembly:
-        """Return the traced equations."""
+        """Return the symbolic plant."""
         return Assembly(self.machine, self.actuation, self.base, self.audit, books=True)
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
@@ -91,14 +91,14 @@ class TreeDynamics:
         }
         if self.switches:
             functions['switch'] = ca.Function('switch', variables, [plant.switched])
-        own, place = plant.element_states, plant.element_place
-        stiff, stiff_places = stiff_kernel((plant.x, plant.u, plant.p), plant.rhs[place], own, place.start)
+        states, elements = plant.element_states, plant.element_slice
+        stiff, stiff_indices = stiff_kernel((plant.x, plant.u, plant.p), plant.rhs[elements], states, elements.start)
         functions |= stiff
         watches, watch = watched(plant.surfaces)
         functions['watch'] = ca.Function('watch', variables, [watch])
         meta = {
             'watches': watches,
-            'stiff': stiff_places,
+            'stiff': stiff_indices,
             'states': plant.states.names,
             'inputs': plant.inputs.names,
             'parameters': plant.parameters.names,
@@ -107,14 +107,14 @@ class TreeDynamics:
             'nv': plant.tree.nv,
             'free': plant.tree.free,
             'defaults': plant.default_parameters().tolist(),
-            'scales': {own.name: own.scale for own in plant.element_states}
-            | dict.fromkeys([*BOOKS, *plant.states.names[plant.audit_place]], WORK_SCALE),
+            'scales': {state.name: state.scale for state in plant.element_states}
+            | dict.fromkeys([*BOOKS, *plant.states.names[plant.audit_slice]], WORK_SCALE),
         }
         return functions, meta
 
     @cached_property
     def implicit(self) -> CompiledModule:
-        """Kernels of the exact Jacobians."""
+        """Compiled kernels of the exact Jacobians."""
 
         def make() -> tuple[dict[str, ca.Function], dict[str, Any]]:
             plant = self.assembly()
@@ -142,7 +142,7 @@ class TreeDynamics:
         return y
 
     def jacobians(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
-        """Return the exact partial derivatives of dx/dt by x (n, n) and by u (n, m)."""
+        """Return the exact partial derivatives of dx/dt by x (n, n) and u (n, m)."""
         n, m = len(self.state_names), len(self.input_names)
         by_x, by_u = np.empty(n * n), np.empty(n * m)
         self.implicit.jacobian(x, u, p, by_x)
@@ -150,21 +150,21 @@ class TreeDynamics:
         return by_x.reshape(n, n, order='F'), by_u.reshape(n, m, order='F')
 
     def state(self, q: ArrayLike, v: ArrayLike, p: Array) -> Array:
-        """Return a state from positions and velocities; states of elements are those of their start."""
+        """Return a state from positions and velocities; states of elements have their initial values."""
         x = np.zeros(len(self.state_names))
         x[: self.nq], x[self.nq : self.nq + self.nv] = q, v
-        for own in resting_states(self.machine):
-            x[self.state_names.index(own.name)] = own.start
+        for state in resting_states(self.machine):
+            x[self.state_names.index(state.name)] = state.start
         return x
 
     def guarded(self, x: Array) -> tuple[str, str]:
-        """Return the status of a run that the guard ended at a state, and the reason."""
+        """Return status and reason of a run that the guard ended at a state."""
         return OVERTURNED, tilted_beyond(self.machine, x)
 
     def guard_limit(self, settings: Settings) -> float:
-        """Return the least cosine of the tilt in a run."""
+        """Return the least permitted cosine of the tilt in a run."""
         return float(np.cos(self.machine.overturn_angle)) if settings.stop_at_overturn else NO_GUARD
 
     def solver_from(self, x: Array, u: Array, p: Array, settings: Settings) -> StraightRates:
-        """Return the rates of runs, wherever they start."""
+        """Return the rates of runs, the same for all starts."""
         return StraightRates(codes_of(self.module, self.implicit) if settings.method == 'rodas3' else self.codes)

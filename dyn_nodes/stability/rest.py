@@ -307,14 +307,14 @@ class RestSearch:
         """Return why a descent did not converge, such as a joint that falls without resistance."""
         give, _ = point.directions
         if not np.isfinite(point.forces.force).all() or not np.isfinite(point.stiffness).all():
-            return NOT_FOUND
+            return NO_EQUILIBRIUM
         values, vectors = np.linalg.eigh(point.stiffness)
         falls = np.where(np.abs(values) < FLAT * self.model.weight, vectors.T @ give.T @ point.force, 0.0)
         motion = np.abs(give @ vectors @ falls)
         joint = int(np.argmax(motion)) if motion.any() else 0
-        return self._nothing_holds(joint) if joint >= (3 if self.model.planar else 6) else NOT_FOUND
+        return self._unsupported_joint(joint) if joint >= (3 if self.model.planar else 6) else NO_EQUILIBRIUM
 
-    def _nothing_holds(self, joint: int) -> str:
+    def _unsupported_joint(self, joint: int) -> str:
         return f'nothing holds joint {self.model.joints[joint]!r} in this posture'
 
     def _converged(self, step: Array, force: Array) -> bool:
@@ -367,7 +367,7 @@ class RestSearch:
             if point.tilt >= model.overturn or not np.isfinite(point.forces.force).all():
                 return self._tips([*passed, q])
             passed.append(q)
-        return NOT_FOUND
+        return NO_EQUILIBRIUM
 
     def _friction_step(self, point: _Point, s: Array) -> tuple[Array, Array, Array]:
         """Return the step (k,), the deflections (d,) of least energy, and the unbalanced forces (l,)."""
@@ -405,12 +405,12 @@ class RestSearch:
         worst, base = int(np.argmax(parts)), 3 if self.model.planar else 6
         joints = parts[base:]
         if worst >= base or joints.max(initial=0.0) > 0.1 * parts.max():
-            return self._nothing_holds(base + int(np.argmax(joints)))
+            return self._unsupported_joint(base + int(np.argmax(joints)))
         return 'slides on this slope: no friction holds the machine'
 
 
 BALANCES = 'no stable rest in this posture: the equilibrium is unstable'
-NOT_FOUND = 'no resting pose in this posture: no equilibrium was found'
+NO_EQUILIBRIUM = 'no resting pose in this posture: no equilibrium was found'
 
 
 def _heading(q: Array) -> float:

@@ -1,1 +1,1 @@
-"""The sources' experiments, their framework, and simulated campaigns against the monitor."""
+"""Experiments of the five sources, and the framework that runs and checks them."""

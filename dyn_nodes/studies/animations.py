@@ -1,4 +1,4 @@
-"""Studies whose motion can be looked at: `dyn-nodes study view NAME`."""
+"""Studies whose motion can be viewed: `dyn-nodes study view NAME`."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def animations_of(name: str, variants: Sequence[str] = ()) -> dict[str, Animatio
 
     Args:
         name: of the study.
-        variants: what the study calls them, such as schemes of integration; its own choice where empty.
+        variants: names defined by the study, such as integration schemes; empty: the study's defaults.
 
     Raises:
-        KeyError: no motion of that study, with those that there are.
+        KeyError: a study without motions; the message lists the studies that have them.
         ValueError: an unknown variant.
     """
     if name not in VIEWS:
-        raise KeyError(f'no motion of study {name!r} to look at; there are {", ".join(VIEWS)}')
+        raise KeyError(f'no motion of study {name!r} to view; available: {", ".join(VIEWS)}')
     module = importlib.import_module(VIEWS[name])
-    found: dict[str, Animation] = module.animations(variants or module.DEFAULT_SCHEMES)
-    return found
+    motions: dict[str, Animation] = module.animations(variants or module.DEFAULT_SCHEMES)
+    return motions

@@ -1,4 +1,4 @@
-"""`dyn-nodes study`: run the sources' experiments and judge them by what the sources say."""
+"""`dyn-nodes study`: run the sources' experiments and compare them with the published results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'study',
-        "List or run the sources' experiments, compared with what the sources say.",
+        "List or run the sources' experiments, compared with the published results.",
         'dyn-nodes study list\n'
         'dyn-nodes study run abo-shanab-2003/e3 --plot\n'
         'dyn-nodes study run abo-shanab-2003/e1 abo-shanab-2003/e2\n'
@@ -39,7 +39,9 @@ def add_parser(subparsers: Subparsers) -> None:
         'dyn-nodes study run abo-shanab-2003/e1 abo-shanab-2003/e2 --plot\ndyn-nodes study run saha-1991/all --json',
     )
     running.add_argument('names', nargs='+', metavar='STUDY', help='SOURCE/STUDY, SOURCE/all or all')
-    running.add_argument('--plot', action='store_true', help='draw the figures; they go to --out with one HTML page')
+    running.add_argument(
+        '--plot', action='store_true', help='draw the figures and write them to --out with one HTML page'
+    )
     running.add_argument('--json', action='store_true', help='print all claims as JSON')
     add_out(running, f'directory of the page and the figures ({DEFAULT_OUT})')
     running.add_argument('--jobs', type=count(1), metavar='N', help='processes for sweeps (one a core)')
@@ -53,14 +55,14 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     viewing.add_argument('name', metavar='STUDY', help='SOURCE/STUDY')
     viewing.add_argument('--variants', nargs='+', default=[], metavar='NAME', help='such as schemes (F1 F2)')
-    viewing.add_argument('--port', type=PORT, default=8080, metavar='N', help='of the page; 0: a free one (8080)')
-    viewing.add_argument('--duration', type=at_least(0.0), metavar='S', help='end after so long')
+    viewing.add_argument('--port', type=PORT, default=8080, metavar='N', help='port of the page; 0: a free port (8080)')
+    viewing.add_argument('--duration', type=at_least(0.0), metavar='S', help='end after this time, s')
     viewing.add_argument('--csv', metavar='FILE', help='write time, body, position and rotation there instead')
-    viewing.add_argument('--motion', metavar='NAME', help='the one to begin with, or to write')
+    viewing.add_argument('--motion', metavar='NAME', help='motion to show first or to write')
 
 
 def run(args: argparse.Namespace) -> int:
-    """List, run or show studies; return 0 where every claim holds, else 1."""
+    """List, run or show studies; return 0 if every claim holds, else 1."""
     return {'list': _list, 'run': _run, 'view': _view}[args.verb](args)
 
 
@@ -101,15 +103,15 @@ def _list(args: argparse.Namespace) -> int:
         tables.print_json([{'name': name, 'title': title} for name, title in studies.items()])
         return 0
     width = max((len(name) for name in studies), default=0)
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     for name, title in studies.items():
-        print('\n'.join(_in_columns(name, title, width, room)))
+        print('\n'.join(_in_columns(name, title, width, columns)))
     return 0
 
 
-def _in_columns(name: str, title: str, width: int, room: int) -> list[str]:
-    """Return the lines of a name in a column of a width and of its title, which wraps beside it within the room."""
-    lines = textwrap.wrap(title, max(room - width - 2, LEAST_TITLE)) or ['']
+def _in_columns(name: str, title: str, width: int, columns: int) -> list[str]:
+    """Return the lines of a name in a column of `width` characters and its title wrapped within `columns`."""
+    lines = textwrap.wrap(title, max(columns - width - 2, LEAST_TITLE)) or ['']
     return [f'{name:<{width}}  {lines[0]}', *(f'{"":<{width}}  {line}' for line in lines[1:])]
 
 

@@ -1,4 +1,4 @@
-"""Studies: the sources' experiments as named functions that run, draw their figures and judge themselves.
+"""Studies: the sources' experiments as named functions that run, draw figures and check claims.
 
     @study('abo-shanab-2003/e3', 'Rigid base, level ground, pick and place')
     def e3(s: StudyRun) -> None:
@@ -7,9 +7,9 @@
         s.holds('it comes back', 'p. 53 to 57', run.outcome == 'returned', expected='returned', value=run.outcome)
         s.figure('base_rotation', 'Fig. 4.8: rotation of the base', lambda: draw(run))
 
-A study lives in a module of a package below `dyn_nodes.studies` that is named after its source; `load_studies` imports
-them all. A sweep calls `s.map(function, cases, 'stiffness')`: the function must stand at the top of its module, its
-cases and results must be picklable, and they run on all cores. `draw` is only called where figures are wanted.
+A study is defined in a module of a package below `dyn_nodes.studies` named after its source; `load_studies` imports
+all of them. A sweep calls `s.map(function, cases, 'stiffness')` and runs on all cores: the function must be defined at
+module level, and its cases and results must be picklable. `draw` is called only if figures are requested.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ EXACT = 'exact'
 
 @dataclass(frozen=True)
 class Claim:
-    """One sentence that a study checked.
+    """One statement that a study checked.
 
     Attributes:
         study: name, such as `abo-shanab-2003/e3`.
-        claim: what is said, with the unit where there is one.
-        source: where it is said: a page or figure of the source, or a section of its specification.
+        claim: statement, with its unit, if any.
+        source: page or figure of the source, or section of its specification, that contains the statement.
         expected, value: number, text, or a list of them.
         tolerance: greatest accepted difference, in the unit of `expected`; or `exact`.
     """
@@ -68,7 +68,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class StudyFigure:
-    """A drawn figure: `name` is that of its file, without suffix."""
+    """A drawn figure; `name`: file name without suffix."""
 
     study: str
     name: str
@@ -92,7 +92,7 @@ class Study:
 
 @dataclass
 class StudyResult:
-    """What came of a study. `error`: it broke off with this message; its claims up to there are kept."""
+    """Result of a study. `error`: message of an exception that ended it; earlier claims are kept."""
 
     study: Study
     claims: list[Claim] = field(default_factory=list)
@@ -103,12 +103,12 @@ class StudyResult:
 
     @property
     def passed(self) -> bool:
-        """True where every claim holds, and there is at least one."""
+        """True if there is at least one claim and every claim holds."""
         return bool(self.claims) and not self.error and all(claim.passed for claim in self.claims)
 
 
 class StudyRun:
-    """What a study function gets: its cases run here, its claims and figures are kept here."""
+    """Context of a study function: runs its cases and stores its claims and figures."""
 
     def __init__(self, study: Study, workers: Workers, plot: bool) -> None:
         self.result = StudyResult(study)
@@ -122,26 +122,26 @@ class StudyRun:
     def near(
         self, claim: str, source: str, expected: float, value: float, *, relative: float = 0.0, absolute: float = 0.0
     ) -> bool:
-        """Claim that a number is within max(relative |expected|, absolute) of what is expected."""
+        """Claim that a number is within max(relative |expected|, absolute) of the expected value."""
         tolerance = max(relative * abs(expected), absolute)
         passed = math.isfinite(value) and abs(value - expected) <= tolerance
         return self._add(claim, source, float(expected), float(value), tolerance, passed)
 
     def holds(self, claim: str, source: str, passed: object, *, expected: object = True, value: object = None) -> bool:
-        """Claim that something is so, without tolerance; `value` is what was found, the verdict itself if None."""
-        found = bool(passed) if value is None else value
-        return self._add(claim, source, _plain(expected), _plain(found), EXACT, bool(passed))
+        """Claim a condition without tolerance; `value`: measured value, None: the verdict itself."""
+        actual = bool(passed) if value is None else value
+        return self._add(claim, source, _plain(expected), _plain(actual), EXACT, bool(passed))
 
     def rising(self, claim: str, source: str, values: Sequence[float]) -> bool:
-        """Claim that numbers rise strictly, in order; infinity is for a machine that overturned, and may repeat."""
+        """Claim that numbers rise strictly, in order; infinity (an overturned machine) may repeat."""
         return self._add(claim, source, 'rising', _plain(values), EXACT, _rises(values))
 
     def falling(self, claim: str, source: str, values: Sequence[float]) -> bool:
-        """Claim that numbers fall strictly, in order; infinity is for a machine that overturned, and may repeat."""
+        """Claim that numbers fall strictly, in order; infinity (an overturned machine) may repeat."""
         return self._add(claim, source, 'falling', _plain(values), EXACT, _rises(list(values)[::-1]))
 
     def figure(self, name: str, caption: str, draw: Callable[[], Figure]) -> None:
-        """Keep a figure. `draw` is called in the house's style, and only where figures are wanted."""
+        """Keep a figure. `draw` is called with the package's plot style, and only if figures are requested."""
         if not self.plot:
             return
         from dyn_nodes.analysis.plots import style
@@ -150,7 +150,7 @@ class StudyRun:
             self.result.figures.append(StudyFigure(self.result.study.name, name, caption, draw()))
 
     def note(self, text: str) -> None:
-        """Keep a remark for the page: what differs from the source, and why."""
+        """Keep a remark for the page, such as a difference from the source and its reason."""
         self.result.notes.append(text)
 
     def _add(
@@ -163,11 +163,11 @@ class StudyRun:
 
 
 class Workers(AbstractContextManager['Workers']):
-    """Processes for the cases of sweeps, started when first needed, and a progress bar on standard error.
+    """Processes for the cases of sweeps, started on first use, and a progress bar on standard error.
 
     Args:
-        count: of processes; None: one a core. One: everything runs in this process.
-        progress: show the bar; None: where standard error is a terminal.
+        count: number of processes; None: one per core; 1: everything runs in this process.
+        progress: show the bar; None: if standard error is a terminal.
     """
 
     def __init__(self, count: int | None = None, progress: bool | None = None) -> None:
@@ -213,7 +213,7 @@ class Workers(AbstractContextManager['Workers']):
         if self.count == 1 or len(cases) < 2:
             return map(function, cases)
         if self._pool is None:
-            # spawned, not forked: a forked child of a process with threads (the bar has one) may hang
+            # spawned, not forked: a forked child of a process with threads (the bar starts one) may hang
             self._pool = LastingPool(self.count, name='case')
         return self._pool.map(function, cases)
 
@@ -225,13 +225,15 @@ def study(name: str, title: str) -> Callable[[Callable[[StudyRun], None]], Calla
     """Register a study under `<source>/<name>`.
 
     Raises:
-        ValueError: the name is taken by another function.
+        ValueError: another module already uses the name.
     """
 
     def register(function: Callable[[StudyRun], None]) -> Callable[[StudyRun], None]:
-        known = _REGISTRY.get(name)
-        if known is not None and known.function.__module__ != function.__module__:
-            raise ValueError(f'study {name!r}: already in {known.function.__module__}, again in {function.__module__}')
+        registered = _REGISTRY.get(name)
+        if registered is not None and registered.function.__module__ != function.__module__:
+            raise ValueError(
+                f'study {name!r}: already in {registered.function.__module__}, again in {function.__module__}'
+            )
         _REGISTRY[name] = Study(name, title, function)
         return function
 
@@ -251,21 +253,21 @@ def load_studies() -> dict[str, Study]:
 
 
 def select(pattern: str) -> list[Study]:
-    """Return the studies of `<source>/<name>`, `<source>/all` or `all`. Raises KeyError that lists the known ones."""
-    known = load_studies()
+    """Return the studies of `<source>/<name>`, `<source>/all` or `all`. Raises KeyError that lists the known names."""
+    studies = load_studies()
     source, _, name = pattern.partition('/')
     if pattern == 'all':
-        chosen = list(known.values())
+        chosen = list(studies.values())
     elif name == 'all':
-        chosen = [entry for entry in known.values() if entry.source == source]
+        chosen = [entry for entry in studies.values() if entry.source == source]
     else:
-        chosen = [known[pattern]] if pattern in known else []
+        chosen = [studies[pattern]] if pattern in studies else []
     if not chosen:
-        sources = sorted({entry.source for entry in known.values()})
-        names = [*known, *(f'{entry}/all' for entry in sources), 'all']
+        sources = sorted({entry.source for entry in studies.values()})
+        names = [*studies, *(f'{entry}/all' for entry in sources), 'all']
         near = difflib.get_close_matches(pattern, names, 1)
-        own = [name for name in names if name.startswith(pattern.partition('/')[0] + '/')]
-        listed = ', '.join(own or [f'{entry}/all' for entry in sources])
+        same_source = [name for name in names if name.startswith(pattern.partition('/')[0] + '/')]
+        listed = ', '.join(same_source or [f'{entry}/all' for entry in sources])
         meant = f' (did you mean {near[0]!r}?)' if near else ''
         raise KeyError(f'unknown study {pattern!r}{meant}; known: {listed}; `dyn-nodes study list` has all')
     return chosen
@@ -276,12 +278,12 @@ def run_study(entry: Study, workers: Workers | None = None, plot: bool = False) 
 
     Args:
         entry: from `load_studies`.
-        workers: entered already; None: everything in this process, without a bar.
+        workers: already entered; None: everything runs in this process, without a bar.
         plot: draw the figures.
     """
     if workers is None:
-        with Workers(1, progress=False) as own:
-            return run_study(entry, own, plot)
+        with Workers(1, progress=False) as single:
+            return run_study(entry, single, plot)
     return _run(StudyRun(entry, workers, plot))
 
 
@@ -301,14 +303,14 @@ def run_studies(
     progress: bool | None = None,
     finished: Callable[[StudyResult], None] = lambda result: None,
 ) -> list[StudyResult]:
-    """Run studies one after the other, the cases of each on all cores; one that breaks off is a failed claim.
+    """Run studies one after the other, the cases of each on all cores; an exception becomes a failed claim.
 
     Args:
         entries: of `select`.
         plot: draw the figures.
-        count: of processes.
+        count: number of processes.
         progress: of `Workers`.
-        finished: called with every result as it comes.
+        finished: called with every result when it is available.
     """
     results = []
     with Workers(count, progress) as workers:
@@ -317,7 +319,7 @@ def run_studies(
             result = run.result
             try:
                 _run(run)
-            except Exception as error:  # a study that breaks must not hide the others
+            except Exception as error:  # a failing study must not hide the others
                 traceback.print_exc(file=sys.stderr)
                 result.error = f'{type(error).__name__}: {error}'
                 result.claims.append(Claim(entry.name, 'runs to its end', '', True, result.error, EXACT, False))
@@ -327,7 +329,7 @@ def run_studies(
 
 
 def as_json(results: Iterable[StudyResult]) -> list[dict[str, Any]]:
-    """Return all claims as plain dictionaries; numbers that JSON has no word for become text."""
+    """Return all claims as plain dictionaries; numbers that JSON cannot represent become text."""
     return [{key: _json(value) for key, value in asdict(c).items()} for result in results for c in result.claims]
 
 

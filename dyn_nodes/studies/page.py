@@ -1,4 +1,4 @@
-"""One page of all studies that were run: claims, figures, remarks. It needs no network and no other file."""
+"""Self-contained HTML page of all studies that were run: claims, figures, remarks."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _anchor(result: StudyResult) -> str:
 
 
 def shown(value: object) -> str:
-    """Return a value as people read it: six digits, `overturned` for infinity."""
+    """Return a value as readable text: six digits, `overturned` for infinity."""
     if isinstance(value, list):
         return ', '.join(shown(item) for item in value)
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""Reference numbers of the five sources, read by studies and tests: `<source>/reference_numbers.yaml`.
+"""Reference numbers of the five sources for studies and tests: `<source>/reference_numbers.yaml`.
 
-A file maps keys to [description, numbers]. Numbers are written as they are printed: `,` between the numbers of a group,
-`;` between groups, ` / ` between planes. A unit may follow the last number of a group, remarks are in parentheses.
+A file maps keys to [description, numbers]. Numbers are written as printed: `,` between the numbers of a group, `;`
+between groups, ` / ` between planes. A unit may follow the last number of a group; remarks are in parentheses.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def rows(source: str) -> dict[str, tuple[str, str]]:
     """Return description and numbers by key, of a source such as `tanner-1998`."""
     text = (FOLDER / source.replace('-', '_') / FILE).read_text(encoding='utf-8')
     loader = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-    return {key: (str(what), str(numbers)) for key, (what, numbers) in yaml.load(text, loader).items()}
+    return {key: (str(description), str(numbers)) for key, (description, numbers) in yaml.load(text, loader).items()}
 
 
 def row(key: str) -> tuple[str, str]:
@@ -39,7 +39,7 @@ def tabulated(key: str) -> Any:
 
     Returns:
         A float; an array (n,) of a row of one group or of groups of one number, (m, n) of equal groups, (p, m, n) of
-        equal planes; else a list of the groups. A group that has no numbers only is its text.
+        equal planes; else a list of the groups. A group that contains other text is returned as text.
     """
     return _joined([_joined([_group(text) for text in plane.split(';')]) for plane in row(key)[1].split(' / ')])
 
@@ -53,7 +53,7 @@ def _group(text: str) -> Any:
 
 
 def _joined(parts: list[Any]) -> Any:
-    """Return the only part, equal parts as an array, or the parts as they are."""
+    """Return the only part, parts of equal shape as an array, or else the list of parts."""
     if len(parts) == 1:
         return parts[0]
     shapes = {np.shape(part) if not isinstance(part, (str, list)) else None for part in parts}

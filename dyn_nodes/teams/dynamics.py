@@ -162,8 +162,8 @@ class TeamDynamics:
         outputs: dict[str, ca.SX] = {}
         for holding, pulls, motion in zip(self.holdings, equations.pulls, equations.motions):
             for name, nodes in holding.held:
-                for what, vector in _of_grasp(pulls, motion, nodes).items():
-                    outputs |= {f'{holding.name}/{name}/{what}_{axis}': vector[k] for k, axis in enumerate(XYZ)}
+                for vector_name, vector in _of_grasp(pulls, motion, nodes).items():
+                    outputs |= {f'{holding.name}/{name}/{vector_name}_{axis}': vector[k] for k, axis in enumerate(XYZ)}
         for k, robot in enumerate(self.robots):
             outputs |= {
                 f'{robot.name}/ground/{part}': value for part, value in zip(WRENCH, ca.vertsplit(equations.ground(k)))

@@ -52,8 +52,8 @@ def lost(item: DeformableObject, model: ObjectModel, grasps: Sequence[GraspEntry
     listed = f'{len(names)} ({", ".join(names) or "none"})'
     points = held_points(item, grasps).positions
     if len(points) < FEWEST[model]:
-        what = 'falls' if len(names) == 0 else 'turns freely'
-        return f'{FEWEST[model]} or more grasps on it (model: {model}); with fewer it {what}', listed
+        motion = 'falls' if len(names) == 0 else 'turns freely'
+        return f'{FEWEST[model]} or more grasps on it (model: {model}); with fewer it {motion}', listed
     if model == 'condensed' and on_a_line(points):
         return 'grasps that are not on a line, about which it turns freely (model: lattice takes them)', listed
     return None

@@ -116,7 +116,7 @@ def holder_of(name: str, machine: Machine, hand: str, friction: float) -> Holder
         np.array([joint.velocity_limit for joint in joints]),
         gripping(machine, robot, friction),
     )
-    lower, upper = (np.array([getattr(joint, what) for joint in joints]) for what in ('lower', 'upper'))
+    lower, upper = (np.array([getattr(joint, limit) for joint in joints]) for limit in ('lower', 'upper'))
     return Holder(name, hand, robot, whole.q.copy(), tuple(names), lower, upper, ability)
 
 

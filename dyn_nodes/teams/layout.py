@@ -13,7 +13,7 @@ from dyn_nodes.teams.robot_model import RobotModel
 
 XYZ = ('x', 'y', 'z')
 GRAVITY = ('gravity_x', 'gravity_y', 'gravity_z')
-OWN_STATES = ('time', 'work', 'heat')
+TEAM_STATES = ('time', 'work', 'heat')
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class TeamLayout:
         self.nv = len(self._names) - self.nq
         self.elements = [self._add(robot.name, list(robot.blocks.parameters.states)) for robot in robots]
         self.inner = [self._add(holding.name, holding.model.inner) for holding in holdings]
-        self.time = self._add('', OWN_STATES).start
+        self.time = self._add('', TEAM_STATES).start
         self.states = tuple(self._names)
         self._names = []
         self.u = [self._add(robot.name, robot.input_names) for robot in robots]

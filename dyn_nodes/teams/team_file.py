@@ -214,18 +214,20 @@ class _Reader:
             key_entry = entry.mapping['holding_torque']
             self.report.add(key_entry.line, key_entry.path, 'a grasp of kind: fixed, which transmits a torque', 'ball')
 
-    def _is_one(self, key: str, word: str, names: Sequence[str] | Mapping[str, Any], what: str, entry: Entry) -> bool:
+    def _is_one(
+        self, key: str, word: str, names: Sequence[str] | Mapping[str, Any], expected: str, entry: Entry
+    ) -> bool:
         if word in names:
             return True
         # a faulty entry has been reported already
-        listed = self.reader.places.get(f'{key}s')
+        listed = self.reader.entries.get(f'{key}s')
         if listed is None or word not in listed.mapping:
             key_entry = entry.mapping[key]
-            self.report.add(key_entry.line, key_entry.path, what, did_you_mean(word, names))
+            self.report.add(key_entry.line, key_entry.path, expected, did_you_mean(word, names))
         return False
 
     def _each_once(self, entries: Mapping[str, Entry], grasps: Mapping[str, GraspEntry]) -> None:
-        for what, ends in (
+        for key, ends in (
             ('hand', lambda grasp: (grasp.robot, grasp.hand)),
             ('patch', lambda grasp: (grasp.object, grasp.patch)),
         ):
@@ -233,8 +235,8 @@ class _Reader:
             for name, grasp in grasps.items():
                 other = first.setdefault(ends(grasp), name)
                 if other != name:
-                    key_entry = entries[name].mapping[what]
-                    expected = f'a {what} that no other grasp has (line {entries[other].line} has it)'
+                    key_entry = entries[name].mapping[key]
+                    expected = f'a {key} that no other grasp has (line {entries[other].line} has it)'
                     self.report.add(key_entry.line, key_entry.path, expected, ' of '.join(reversed(ends(grasp))))
 
     def _enough(self, root: Entry, grasps: Mapping[str, GraspEntry], objects: Mapping[str, TeamObject]) -> None:

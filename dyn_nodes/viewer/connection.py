@@ -35,7 +35,7 @@ class Connection:
 
     Args:
         source: name of the sender, for texts.
-        silence: wall time without a message after which the connection is lost, s.
+        timeout: wall time without a message after which the connection is lost, s.
 
     Attributes:
         paused: the simulation was paused.
@@ -43,8 +43,8 @@ class Connection:
         mixed: sources of messages of several machines on the same topics, or ''.
     """
 
-    def __init__(self, source: str, silence: float = 1.0) -> None:
-        self.source, self.silence = source, silence
+    def __init__(self, source: str, timeout: float = 1.0) -> None:
+        self.source, self.timeout = source, timeout
         self.paused = False
         self.fault = self.mixed = ''
         self._event, self._event_at = '', 0.0
@@ -106,7 +106,7 @@ class Connection:
             details = 'It is running but has sent no data yet.' if publishers else f'{self.source} is not running yet.'
             return State(WAITING, 'Waiting for a machine', details)
         age = now - self._received_at
-        if age <= self.silence:
+        if age <= self.timeout:
             factor = f' · {self.rate:.2g}× real time' if self.rate == self.rate else ''
             return State(RUNNING, f't = {self.time:.1f} s{factor}', self.fault or self.event(now))
         still = f'The picture shows t = {self.time:.2f} s, {age:.0f} s ago.'

@@ -36,7 +36,7 @@ class Levers:
         self._values = dict.fromkeys(self.names, 0.0)
         self._pushed: dict[str, tuple[float, float]] = {}
         self._touched = 0.0
-        self._ended: float | None = None
+        self._disarmed_at: float | None = None
 
     @property
     def armed(self) -> bool:
@@ -48,13 +48,13 @@ class Levers:
         if self.owner is not None:
             return self.owner == owner
         self.neutral()
-        self.owner, self.reason, self._touched, self._ended = owner, '', now, None
+        self.owner, self.reason, self._touched, self._disarmed_at = owner, '', now, None
         return True
 
     def disarm(self, reason: str, now: float) -> None:
         """Stop driving; neutral is commanded for `FAREWELL`."""
         if self.owner is not None:
-            self.owner, self.reason, self._ended = None, reason, now
+            self.owner, self.reason, self._disarmed_at = None, reason, now
         self.neutral()
 
     def neutral(self) -> None:
@@ -113,7 +113,7 @@ class Levers:
         if self.owner is not None:
             values = self.values(now)
             return [values[name] for name in self.names]
-        if self._ended is not None and now - self._ended <= FAREWELL:
+        if self._disarmed_at is not None and now - self._disarmed_at <= FAREWELL:
             return [0.0] * len(self.names)
-        self._ended = None
+        self._disarmed_at = None
         return None

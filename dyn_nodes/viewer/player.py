@@ -100,10 +100,10 @@ class Player(Drawing):
         if event.client_id is not None:
             self.show(event.target.value)
 
-    def _ran(self, what: str) -> None:
-        if what == 'Restart':
+    def _ran(self, button: str) -> None:
+        if button == 'Restart':
             self.time = 0.0
-        self.playing = what != 'Pause'
+        self.playing = button != 'Pause'
 
     def show(self, name: str) -> None:
         """Show a motion from its start."""

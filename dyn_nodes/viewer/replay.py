@@ -130,11 +130,11 @@ class ReplayPage:
             self.cockpit.controls.rows = 3
             self.cockpit.instruments.add_text(0.5)(_heading(self.runs[0].name))
 
-    def run(self, what: str) -> None:
+    def run(self, button: str) -> None:
         """Pause, play, or restart."""
-        if what == 'Restart' or (what == 'Play' and self.time >= self.duration):
+        if button == 'Restart' or (button == 'Play' and self.time >= self.duration):
             self.time = 0.0
-        self.playing = what != 'Pause'
+        self.playing = button != 'Pause'
 
     def step(self, onwards: bool) -> None:
         """Jump to the next or the previous event of the first run."""

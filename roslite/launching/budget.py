@@ -69,8 +69,8 @@ class Budget:
         self._check(depth, DEEPEST, 'nested groups and includes')
         self._check(time.thread_time() - self._began, MOST_SECONDS, 's of processor time for the evaluation')
 
-    def _check(self, value: float, most: float, what: str) -> None:
+    def _check(self, value: float, most: float, unit: str) -> None:
         if value > most:
             self.exceeded = True
-            raise BudgetError(f'expected at most {most:.0f} {what}' if ';' in what else
-                              f'expected at most {most:.0f} {what}, found more')  # fmt: skip
+            raise BudgetError(f'expected at most {most:.0f} {unit}' if ';' in unit else
+                              f'expected at most {most:.0f} {unit}, found more')  # fmt: skip

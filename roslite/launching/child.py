@@ -168,7 +168,7 @@ class Child:
         self.send(self.signal_sent)
         return self.signal_sent
 
-    def ended_badly(self, stopping: bool) -> bool:
+    def failed(self, stopping: bool) -> bool:
         """Return whether its exit status is a failure."""
         if self.returncode in (0, None):
             return False

@@ -128,7 +128,7 @@ class LaunchSession:
         Raises:
             LaunchError: a program cannot be started; the processes before it were stopped.
         """
-        self._say(f'all log files are in {self.log_directory}')
+        self._print(f'all log files are in {self.log_directory}')
         (self.log_directory / ENDED_FILE).unlink(missing_ok=True)  # from an earlier launch in this directory
         self._start_guard()
         error: LaunchError | None = None
@@ -136,7 +136,7 @@ class LaunchSession:
             if self._stop_requests:
                 break
             if isinstance(step, LogMessage):
-                self._say(step.text, step.level)
+                self._print(step.text, step.level)
             elif isinstance(step, Stop):
                 self.request_stop(step.reason or '<shutdown> in the launch file')
             else:
@@ -252,8 +252,8 @@ class LaunchSession:
             child.label, spec.name, spec.node, child.pid, child.running, child.returncode, child.starts, child.log_path
         )
 
-    def _say(self, text: str, level: str = 'INFO', who: str = 'launch') -> None:
-        self._show(f'[{level}] [{who}]: {text}')
+    def _print(self, text: str, level: str = 'INFO', source: str = 'launch') -> None:
+        self._show(f'[{level}] [{source}]: {text}')
 
     def _show(self, line: str) -> None:
         with self._lock:
@@ -273,7 +273,7 @@ class LaunchSession:
         ]
         self._guard = start_guard(self._token, *timeouts)
 
-    def _tell_guard(self, message: str) -> None:
+    def _notify_guard(self, message: str) -> None:
         guard = self._guard
         if guard is None or guard.stdin is None:
             return
@@ -289,12 +289,12 @@ class LaunchSession:
         self._start_guard()
         for child in self._children:
             if child.running:
-                self._tell_guard(f'+{child.pid}\n')
+                self._notify_guard(f'+{child.pid}\n')
 
     def _start_child(self, child: Child) -> None:
         child.start()
-        self._tell_guard(f'+{child.pid}\n')
-        self._say(f'process started with pid [{child.pid}]', who=child.label)
+        self._notify_guard(f'+{child.pid}\n')
+        self._print(f'process started with pid [{child.pid}]', source=child.label)
 
     def _watch(self) -> None:
         """Run the monitoring thread until all processes have ended."""
@@ -310,11 +310,11 @@ class LaunchSession:
             if self._stop_requests and not self._stopping:
                 self._interrupt_all()
             for child in self._children:
-                ended = child.reap()
-                for line in child.tail.lines(final=ended):
+                finished = child.reap()
+                for line in child.tail.lines(final=finished):
                     child.last_line = line.strip() or child.last_line
                     self._show(f'[{child.label}] {line}')
-                if ended:
+                if finished:
                     self._on_end(child)
                 elif child.respawn_at is not None and time.monotonic() >= child.respawn_at:
                     self._respawn(child)
@@ -331,16 +331,16 @@ class LaunchSession:
 
     def _on_end(self, child: Child) -> None:
         """Report the end of a process, schedule its respawn, or stop the others."""
-        if child.ended_badly(self._stopping):
+        if child.failed(self._stopping):
             text = f'process has died [pid {child.pid}, {_status_text(child.returncode)}, cmd {child.command_line()!r}]'
             self.failures.append(f'{child.label}: {_status_text(child.returncode)}')
-            self._say(text, 'ERROR', child.label)
+            self._print(text, 'ERROR', child.label)
         else:
-            self._say(f'process has finished cleanly [pid {child.pid}]', who=child.label)
+            self._print(f'process has finished cleanly [pid {child.pid}]', source=child.label)
         if child.group_exists():
             child.send(signal.SIGTERM)  # descendants that are still alive
         else:
-            self._tell_guard(f'-{child.pid}\n')
+            self._notify_guard(f'-{child.pid}\n')
         if self._stopping:
             return
         retries = child.spec.respawn_max_retries
@@ -360,13 +360,13 @@ class LaunchSession:
         except OSError as error:
             child.respawn_at = None
             self.failures.append(f'{child.label}: cannot be started again: {error}')
-            self._say(f'cannot be started again: {error}', 'ERROR', child.label)
+            self._print(f'cannot be started again: {error}', 'ERROR', child.label)
 
     def _interrupt_all(self) -> None:
         self._stopping = True
         self._answered_requests = 1
         if self._stop_reason:
-            self._say(f'stopping: {self._stop_reason}')
+            self._print(f'stopping: {self._stop_reason}')
         for child in self._children:
             if child.running or child.group_exists():
                 child.interrupt()
@@ -379,7 +379,7 @@ class LaunchSession:
         for child in self._children:
             if child.group_exists() and (impatient or time.monotonic() >= child.escalate_at):
                 sent = child.escalate()
-                self._say(f'process [{child.pid}] did not stop; sending {sent.name}', 'WARN', child.label)
+                self._print(f'process [{child.pid}] did not stop; sending {sent.name}', 'WARN', child.label)
 
     def _finish(self) -> None:
         """Finish the session: last lines, guard, log."""
@@ -388,7 +388,7 @@ class LaunchSession:
                 child.send(signal.SIGKILL)  # a group that outlives its leader in a launch that was not stopped
                 for line in child.tail.lines(final=True):
                     self._show(f'[{child.label}] {line}')
-            self._tell_guard('quit\n')
+            self._notify_guard('quit\n')
             if self._guard is not None and self._guard.stdin is not None:
                 self._guard.stdin.close()
                 self._guard.wait()

@@ -161,9 +161,9 @@ class SingleThreadedExecutor:
         """
         while self._context.ok() and not self._is_shutdown:
             self.spin_once()
-        self._raise_if_ended_from_outside()
+        self._raise_if_shut_down_externally()
 
-    def _raise_if_ended_from_outside(self) -> None:
+    def _raise_if_shut_down_externally(self) -> None:
         # A signal during a callback does not interrupt a wait.
         if self._context.shutdown_by_signal is not None:
             raise ExternalShutdownException()
@@ -347,7 +347,7 @@ def spin(node: Any, executor: SingleThreadedExecutor | None = None) -> None:
         chosen.add_node(node)
         while chosen.context.ok():
             chosen.spin_once()
-        chosen._raise_if_ended_from_outside()
+        chosen._raise_if_shut_down_externally()
     finally:
         chosen.remove_node(node)
 

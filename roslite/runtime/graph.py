@@ -103,24 +103,24 @@ class Graph:
         for entity in (*conditions, *self._readers.values(), self._discovery):
             dds.delete_entity(entity)
 
-    def _alive(self, what: str) -> list[Any]:
+    def _alive(self, kind: str) -> list[Any]:
         """Return the current samples of a kind; read only after a change, because each QoS takes about 0.2 ms."""
-        if what not in self._samples or self._changes[what].triggered:
-            dds.take_discovered(self._readers[what], self._gone_ones[what])  # they would count as changes
-            self._samples[what] = dds.read_discovered(self._readers[what], self._alive_ones[what])
-            self._endpoints_of.pop(what, None)
-        return self._samples[what]
+        if kind not in self._samples or self._changes[kind].triggered:
+            dds.take_discovered(self._readers[kind], self._gone_ones[kind])  # they would count as changes
+            self._samples[kind] = dds.read_discovered(self._readers[kind], self._alive_ones[kind])
+            self._endpoints_of.pop(kind, None)
+        return self._samples[kind]
 
-    def _endpoints(self, what: str) -> list[_Endpoint]:
-        alive = self._alive(what)  # clears the endpoints after a change
-        endpoints = self._endpoints_of.get(what)
+    def _endpoints(self, kind: str) -> list[_Endpoint]:
+        alive = self._alive(kind)  # clears the endpoints after a change
+        endpoints = self._endpoints_of.get(kind)
         if endpoints is None:
             endpoints = [
                 _Endpoint(item.key.bytes, item.topic_name, item.type_name, item.qos)
                 for item in alive
                 if isinstance(item.key, uuid.UUID)
             ]
-            self._endpoints_of[what] = endpoints
+            self._endpoints_of[kind] = endpoints
         return endpoints
 
     def publishers(self) -> list[_Endpoint]:

@@ -17,9 +17,9 @@ from dyn_nodes.studies.abo_shanab_2003.planar import friction_system
 
 WATCHING = Settings(step=2.5e-3, watch=True)
 TURNED = slice(3, 10)
-"""Quaternion and joint angles of the log-loader."""
+"""Indices of quaternion and joint angles of the log-loader."""
 COUNT = 11
-"""Runs: more than the lanes, and no multiple of them."""
+"""Number of runs: more than the lanes, and no multiple of them."""
 
 
 def payloads(system, values):
@@ -28,39 +28,39 @@ def payloads(system, values):
 
 @pytest.fixture(scope='module')
 def starts(system):
-    """Parameters and states of runs that differ in their payload."""
+    """Return parameters and states of runs that differ in their payload."""
     p = payloads(system, np.linspace(2500.0, 6000.0, COUNT))
-    return p, np.array([initial_state(system, own) for own in p])
+    return p, np.array([initial_state(system, values) for values in p])
 
 
 @pytest.fixture(scope='module')
 def reaching(system, starts):
-    """The fast reach without recovery: some overturn, some lift wheels. Batch, and each run alone."""
+    """Return runs of the fast reach without recovery as a batch and one by one: some overturn, some lift wheels."""
     p, x = starts
     times = np.linspace(0.0, 12.0, 121)
     together = run_batch(system, x, times, P3D_FAST_NO_RECOVERY, p, WATCHING, threads=1)
     return together, [system.run(x[k], times, P3D_FAST_NO_RECOVERY, p[k], WATCHING) for k in range(COUNT)]
 
 
-def test_runs_in_lanes_are_the_runs_alone(reaching):
+def test_runs_in_lanes_equal_single_runs(reaching):
     together, alone = reaching
     assert {run.status for run in alone} == {'done', 'overturned'}
-    for found, expected in zip(together, alone):
-        assert (found.status, found.end_time) == (expected.status, expected.end_time)
-        np.testing.assert_array_equal(found.times, expected.times)
-        assert np.abs(found.states - expected.states)[:, TURNED].max() < 1e-5
-        assert np.abs(found.last - expected.last)[TURNED].max() < 1e-5
+    for lane, expected in zip(together, alone):
+        assert (lane.status, lane.end_time) == (expected.status, expected.end_time)
+        np.testing.assert_array_equal(lane.times, expected.times)
+        assert np.abs(lane.states - expected.states)[:, TURNED].max() < 1e-5
+        assert np.abs(lane.last - expected.last)[TURNED].max() < 1e-5
 
 
-def test_events_of_a_lane_are_those_of_the_run_alone(reaching):
+def test_events_of_a_lane_equal_those_of_a_single_run(reaching):
     together, alone = reaching
     assert any(event.kind == 'lift_off' for run in alone for event in run.events)
-    for found, expected in zip(together, alone):
-        assert [(own.kind, own.details.get('wheel')) for own in found.events] == [
-            (own.kind, own.details.get('wheel')) for own in expected.events
+    for lane, expected in zip(together, alone):
+        assert [(event.kind, event.details.get('wheel')) for event in lane.events] == [
+            (event.kind, event.details.get('wheel')) for event in expected.events
         ]
-        for own, other in zip(found.events, expected.events):
-            assert own.time == pytest.approx(other.time, abs=1e-5)
+        for event, other in zip(lane.events, expected.events):
+            assert event.time == pytest.approx(other.time, abs=1e-5)
 
 
 def test_a_run_has_the_same_bits_in_every_batch(system, starts, reaching):
@@ -70,12 +70,12 @@ def test_a_run_has_the_same_bits_in_every_batch(system, starts, reaching):
     for run, k in zip(mixed, order):
         np.testing.assert_array_equal(run.states, reaching[0][k].states)
         np.testing.assert_array_equal(run.last, reaching[0][k].last)
-        assert [own.time for own in run.events] == [own.time for own in reaching[0][k].events]
+        assert [event.time for event in run.events] == [event.time for event in reaching[0][k].events]
 
 
 @pytest.mark.skipif(platform.machine() not in ('x86_64', 'AMD64'), reason='measured for vectors of 128 to 512 bits')
 def test_a_run_has_the_same_bits_in_narrower_vectors(system, starts, reaching, monkeypatch):
-    """In wider ones than the processor has it need not: they are split, and products and sums are joined otherwise."""
+    """With wider vectors than the processor has this is not guaranteed: operations are split and fused differently."""
     monkeypatch.setattr(runs, 'lane_count', lambda: lane_count() // 2)
     p, x = starts
     times = np.linspace(0.0, 12.0, 121)
@@ -84,7 +84,7 @@ def test_a_run_has_the_same_bits_in_narrower_vectors(system, starts, reaching, m
         np.testing.assert_array_equal(run.states, expected.states)
 
 
-def test_outputs_of_a_batch_are_those_of_the_kernel(reaching):
+def test_outputs_of_a_batch_equal_those_of_the_kernel(reaching):
     together, _ = reaching
     fill_outputs(together)
     run = together[3]
@@ -93,7 +93,7 @@ def test_outputs_of_a_batch_are_those_of_the_kernel(reaching):
         np.testing.assert_allclose(run.all_outputs[k], expected, rtol=1e-9, atol=1e-6)
 
 
-def test_inputs_jump_bend_and_come_late_in_each_lane_at_its_own_time(system, starts):
+def test_jumps_kinks_and_dead_times_of_inputs_differ_per_lane(system, starts):
     delayed = copy.copy(system)
     delayed.delays = np.array([0.0137, 0.0, 0.05])
     p, x = starts
@@ -105,9 +105,9 @@ def test_inputs_jump_bend_and_come_late_in_each_lane_at_its_own_time(system, sta
         inputs.append(Inputs(knots, columns))
     times = np.array([0.0, 0.1, 0.2, 0.35, 0.6])  # not equally spaced
     settings = Settings(step=6e-4, watch=True)
-    for own in (system, delayed):
-        together = run_batch(own, x, times, inputs, p, settings)
-        alone = [own.run(x[k], times, inputs[k], p[k], settings) for k in range(COUNT)]
+    for variant in (system, delayed):
+        together = run_batch(variant, x, times, inputs, p, settings)
+        alone = [variant.run(x[k], times, inputs[k], p[k], settings) for k in range(COUNT)]
         off = [np.abs(run.states - other.states)[:, TURNED].max() for run, other in zip(together, alone)]
         assert np.median(off) < 1e-9
         assert max(off) < 1e-6  # where rounding decides which steps are implicit
@@ -133,7 +133,7 @@ def test_discrete_states_change_in_each_lane():
     system = friction_system('karnopp', 'ground', 'literal')
     assert system.switches
     p = np.array([system.parameters({'payload_mass': mass}) for mass in (0.0, 800.0, 1500.0)])
-    x = np.array([initial_state(system, own) for own in p])
+    x = np.array([initial_state(system, values) for values in p])
     inputs = Inputs([0.0, 0.3, 0.6], {name: [0.0, 4e4, -4e4] for name in system.input_names})
     times, settings = np.linspace(0.0, 1.0, 11), Settings(step=5e-4)
     for k, run in enumerate(run_batch(system, x, times, inputs, p, settings)):
@@ -141,7 +141,7 @@ def test_discrete_states_change_in_each_lane():
         np.testing.assert_allclose(run.states, alone.states, rtol=1e-6, atol=1e-8)
 
 
-def test_damped_steps_in_lanes_are_those_of_the_runs_alone(system, starts):
+def test_damped_steps_in_lanes_equal_those_of_single_runs(system, starts):
     p, x = starts
     times, settings = np.linspace(4.9, 6.4, 16), Settings('rk3', 5e-3, watch=True)
     assert takes_lanes(system, settings)
@@ -153,7 +153,7 @@ def test_damped_steps_in_lanes_are_those_of_the_runs_alone(system, starts):
         assert 0.0 < np.abs(run.states - other.states)[:, TURNED].max() < 1e-4
 
 
-def test_the_predicate_sends_other_methods_the_scalar_way(system, starts):
+def test_other_methods_use_scalar_kernels(system, starts):
     p, x = starts
     adaptive = Settings(method='dopri5', step=1e-3)
     assert takes_lanes(system, Settings())
@@ -178,15 +178,15 @@ def test_one_state_parameters_by_name_and_one_instant(system, starts):
     ('change', 'message'),
     [
         ({'x0': 3}, 'states: expected 1 or 11 rows, found 3'),
-        ({'inputs': [Inputs.constant()] * 2}, 'inputs: expected those of 1 or 11 runs, found 2'),
+        ({'inputs': [Inputs.constant()] * 2}, 'inputs: expected 1 or 11, found 2'),
         ({'times': [0.0, 0.0]}, 'rising times'),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused(system, starts, change, message):
+def test_arguments_of_other_sizes_are_rejected(system, starts, change, message):
     p, x = starts
-    given = {'x0': x[: change.get('x0', COUNT)], 'times': change.get('times', [0.0, 0.1])}
+    arguments = {'x0': x[: change.get('x0', COUNT)], 'times': change.get('times', [0.0, 0.1])}
     with pytest.raises(ValueError, match=message):
-        run_batch(system, given['x0'], given['times'], change.get('inputs'), p)
+        run_batch(system, arguments['x0'], arguments['times'], change.get('inputs'), p)
 
 
 def test_a_plan_has_the_steps_of_a_run():
@@ -203,5 +203,5 @@ def test_a_plan_has_the_steps_of_a_run():
     assert (smooth.offset.tolist(), smooth.base.tolist()) == ([0, 2, 4], [0.0, 0.0, 0.0])
 
 
-def test_lanes_are_those_of_the_processor():
+def test_the_lane_count_suits_the_processor():
     assert lane_count() in (4, 8)

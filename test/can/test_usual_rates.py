@@ -19,7 +19,7 @@ from dyn_nodes.simulation.run import Run
 MAPPING = log_loader()
 MACHINE, RATE = MAPPING.machine, 100.0
 SHARES = {'position': 0.54, 'velocity': 0.29, 'turn': 0.17, 'felt': 0.19, 'pressure': 0.58, 'wheel_load': 0.54}
-"""Greatest change from one frame of 10 ms to the next, over the suggested one, by quantity: those of docs/can.md."""
+"""Greatest change from one frame of 10 ms to the next, over the suggested one, by quantity (docs/how_to/can.md)."""
 
 
 def columns(run: Run) -> Iterator[tuple[str, str, np.ndarray]]:

@@ -214,7 +214,7 @@ def test_limits_of_zero_are_named_and_the_joint_becomes_actuated(tmp_path, capsy
     shoulder = machine.joint('shoulder')
     assert (shoulder.effort_limit, shoulder.velocity_limit) == (np.inf, np.inf)
     assert machine.idle_joints == {}
-    found = 'expected limits of a driven joint in the URDF, found effort and velocity 0, taken for no limit'
+    found = 'expected limits of a driven joint in the URDF, found effort and velocity 0, interpreted as no limit'
     assert f'joints.shoulder: {found}' in str(warnings[-1])
 
 

@@ -1,4 +1,4 @@
-"""Random trees with random constraints that hold at a random state, for tests of every formulation."""
+"""Random trees with random constraints that are satisfied at a random state, for tests of all formulations."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def unit(rng):
 
 
 def random_tree(rng, joints=5):
-    """A free base with two branches, and a second free body."""
+    """Return a free base with two branches, and a second free body."""
     builder = TreeBuilder()
     base = builder.add_free('base', 20.0, 0.1 * rng.normal(size=3), 5 * inertia(rng))
     ends = []
@@ -63,16 +63,16 @@ def pose_of(tree, q, body):
 
 
 def partner(tree, q, frame, body, turn=None, shift=(0.0, 0.0, 0.0)):
-    """The frame of another body (-1: the world) that coincides with `frame` at q, turned and shifted in itself."""
+    """Return the frame of another body (-1: world) that coincides with `frame` at q, turned and shifted in its axes."""
     R1, p1 = pose_of(tree, q, frame.body)
     R, p = R1 @ frame.R, p1 + R1 @ frame.p
     R2, p2 = (np.eye(3), np.zeros(3)) if body < 0 else pose_of(tree, q, body)
-    place = p + R @ np.asarray(shift)
-    return Frame(body, R2.T @ R @ (np.eye(3) if turn is None else turn), R2.T @ (place - p2))
+    origin = p + R @ np.asarray(shift)
+    return Frame(body, R2.T @ R @ (np.eye(3) if turn is None else turn), R2.T @ (origin - p2))
 
 
 def random_constraints(tree, q, ends, load, rng):
-    """Constraints that hold at q: a common load, ground contacts, a rod and a gear."""
+    """Return constraints satisfied at q: a common load, ground contacts, a rod and a gear."""
     tip = [Frame(end, Rotation.random(random_state=rng).as_matrix(), 0.3 * rng.normal(size=3)) for end in ends]
     axis = unit(rng)
     spin = Rotation.from_rotvec(0.7 * axis).as_matrix()
@@ -97,7 +97,7 @@ def random_constraints(tree, q, ends, load, rng):
 
 
 def random_system(seed):
-    """System, q, v that meets the constraints, and torques."""
+    """Return system, q, v that satisfies the constraints, and torques."""
     rng = np.random.default_rng(seed)
     tree, ends, load = random_tree(rng)
     q = random_position(tree, rng)

@@ -1,4 +1,4 @@
-"""Classical Runge-Kutta steps of a constrained system, for tests that want an integrator of their own."""
+"""Classical Runge-Kutta steps of a constrained system, an independent integrator for tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def runge_kutta(
     step: float,
     steps: int,
 ) -> Iterator[tuple[float, np.ndarray, np.ndarray]]:
-    """Time, q and v at the start and after every step; the first body is free, its quaternion is kept unit."""
+    """Yield time, q and v at the start and after every step; the quaternion of the free first body stays unit."""
     rate = ca.Function('rate', [system.q, system.v], [system.state.position_rate])
 
     def derivative(t, q, v):

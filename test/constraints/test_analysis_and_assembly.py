@@ -126,7 +126,7 @@ def test_a_joint_that_would_pass_its_limit_stops_there_and_others_close_the_loop
     assert np.abs(system.at(q).residual).max() < 1e-11
 
 
-def test_joints_at_two_limits_that_no_loop_allows_move_on_together():
+def test_joints_at_two_incompatible_limits_move_together():
     """A crank at its limit of 0.6 rad puts the piston at 1.029 m, outside its range."""
     _, system = slider_crank()
     q = assemble_within(system, [0.0, 0.0, 1.1], {'crank': (0.6, 1.2), 'piston': (0.5, 1.028)})
@@ -141,11 +141,11 @@ def test_a_loop_that_closes_only_beyond_a_limit_names_the_joint():
         assemble_within(system, [0.2, -0.3, 1.05], {'piston': (0.5, 0.9)}, held=['crank'])
     assert caught.value.joint == 'piston'
     held = assemble_within(system, [0.2, -0.3, 1.05], {'crank': (0.5, 0.6)}, held=['crank'])
-    assert held[0] == 0.2  # what is held at the guess stays
+    assert held[0] == 0.2  # joints held at the guess stay
 
 
-def test_a_loop_that_can_not_close_says_which_and_how_far():
-    """Two links of 0.3 and 0.8 m never reach a pin 2 m away: the best they can do is 0.9 m."""
+def test_a_loop_that_cannot_close_is_reported_with_its_gap():
+    """Two links of 0.3 and 0.8 m do not reach a pin 2 m away: the least gap is 0.9 m."""
     tree, _ = slider_crank()
     system = ConstraintBlocks(
         tree, [Loop.planar('far', tree.frame('pin'), world_frame((2.0, 0, 0)), False), Lock('piston_lock', 'piston')]
@@ -155,7 +155,7 @@ def test_a_loop_that_can_not_close_says_which_and_how_far():
     assert caught.value.gaps == {'far': pytest.approx(0.9, abs=1e-3)}
 
 
-def test_contradictory_locks_can_not_be_assembled():
+def test_contradictory_locks_cannot_be_assembled():
     tree, _ = slider_crank()
     system = ConstraintBlocks(tree, [Lock('one', 'crank', 0.1), Lock('two', 'crank', 0.5)])
     with pytest.raises(AssemblyError, match=r'one by 0\.2') as caught:
@@ -164,15 +164,15 @@ def test_contradictory_locks_can_not_be_assembled():
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_projection_meets_the_rows_and_is_nearest_in_energy(seed):
+def test_projection_satisfies_the_rows_and_is_nearest_in_energy(seed):
     system, q, v, _ = random_system(seed)
     rng = np.random.default_rng(seed)
     wanted = rng.normal(size=system.tree.nv)
-    got = projected_velocity(system, q, wanted)
-    blocks = system.at(q, got)
-    assert np.abs(blocks.J @ got - blocks.sigma).max() < 1e-10
-    # what was taken away is orthogonal, in the metric of M, to every motion that is left
-    assert abs((wanted - got) @ blocks.M @ got) < 1e-9
+    velocity = projected_velocity(system, q, wanted)
+    blocks = system.at(q, velocity)
+    assert np.abs(blocks.J @ velocity - blocks.sigma).max() < 1e-10
+    # the removed part is orthogonal, in the metric of M, to every remaining motion
+    assert abs((wanted - velocity) @ blocks.M @ velocity) < 1e-9
     assert projected_velocity(system, q, v) == pytest.approx(v, abs=1e-9)
 
 

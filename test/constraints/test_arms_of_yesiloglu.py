@@ -34,7 +34,7 @@ PLANAR_FREE = numbers("""
 
 
 def near(values, digits):
-    """As printed: half a unit of the last digit, taken as one."""
+    """Return an approximation within one unit of the last printed digit."""
     return pytest.approx(np.asarray(values), abs=10.0**-digits, rel=0)
 
 
@@ -48,7 +48,7 @@ def spatial():
 
 
 def spatial_motion(model):
-    """Velocities of 6.4 (base and load given, joints by closure) and torques."""
+    """Return velocities of 6.4 (base and load specified, joints by closure) and torques."""
     tree = model.tree
     R = Rotation.from_quat(model.q[3:7]).as_matrix()
     wanted = np.zeros(tree.nv)
@@ -61,7 +61,7 @@ def spatial_motion(model):
 
 
 def world(q, v, a, body):
-    """Acceleration of a free body's origin in world axes, [angular; linear], as the source writes it."""
+    """Return the acceleration of a free body's origin in world axes, [angular; linear], as in the source."""
     R = Rotation.from_quat(q[body.q + 3 : body.q + 7]).as_matrix()
     w, linear = v[body.v : body.v + 3], v[body.v + 3 : body.v + 6]
     return np.concatenate([R @ a[body.v : body.v + 3], R @ (a[body.v + 3 : body.v + 6] + np.cross(w, linear))])
@@ -72,22 +72,22 @@ def test_spatial_arms_meet_at_the_load_and_move_with_it(spatial):
     import casadi as ca
 
     tips = [system.state.frame_pose(model.tree.frame(f'tip_{k}')).p for k in (1, 2)]
-    found = np.array(ca.Function('tips', [system.q], [ca.vertcat(*tips)])(model.q)).ravel()
-    places, rates = tabulated('yesiloglu-2007/6.4/rates')
-    assert found == near(places, 10)
+    positions = np.array(ca.Function('tips', [system.q], [ca.vertcat(*tips)])(model.q)).ravel()
+    expected, rates = tabulated('yesiloglu-2007/6.4/rates')
+    assert positions == near(expected, 10)
     assert np.abs(system.at(model.q).residual).max() < 1e-14
     assert v[6:18] == near(rates, 10)
 
 
 @pytest.mark.parametrize('method', METHODS)
-def test_spatial_arms_accelerate_and_pull_as_specified(spatial, method):
+def test_spatial_arms_have_the_specified_accelerations_and_wrenches(spatial, method):
     model, system, v, tau = spatial
     solution = constrained_dynamics(system, model.q, v, tau, method=method)
     base, load = (model.tree.bodies[model.tree.body(name)] for name in ('base', 'load'))
     assert solution.multipliers == near(tabulated('yesiloglu-2007/6.4/tip_wrenches'), 9)
     of_base, of_joints, of_load = tabulated('yesiloglu-2007/6.4/accelerations')
-    found = [*world(model.q, v, solution.acceleration, base), *solution.acceleration[6:18]]
-    assert found == near([*of_base, *of_joints], 9)
+    accelerations = [*world(model.q, v, solution.acceleration, base), *solution.acceleration[6:18]]
+    assert accelerations == near([*of_base, *of_joints], 9)
     assert world(model.q, v, solution.acceleration, load) == near(of_load, 9)
 
 
@@ -95,7 +95,7 @@ def test_spatial_arms_accelerate_and_pull_as_specified(spatial, method):
 def test_spatial_arms_condition_numbers_and_recursion(spatial):
     model, system, _, tau = spatial
     blocks = system.at(model.q)
-    # the source's J is that of base and joints, base velocity in world axes; a rotation leaves the number alone
+    # the source's J is of base and joints, base velocity in world axes; a rotation does not change the number
     assert np.linalg.cond(blocks.J[:, :18]) == pytest.approx(tabulated('yesiloglu-2007/6.4/condition')[1], abs=1e-5)
     dense = blocks.J @ np.linalg.solve(blocks.M, blocks.J.T)
     assert np.linalg.cond(dense) == pytest.approx(tabulated('yesiloglu-2007/6.4/condition')[0], abs=0.01)
@@ -105,13 +105,13 @@ def test_spatial_arms_condition_numbers_and_recursion(spatial):
 
 @pytest.mark.pins('yesiloglu-2007/6.4/printed_bias')
 def test_the_printed_bias_of_2_51_misses_the_closure(spatial):
-    """F10: signs and the inverse of the load's mass are lost in (2.51), with the torques' term right."""
+    """F10: (2.51) lacks signs and the inverse of the load's mass; the term of the torques is right."""
     model, system, v, tau = spatial
     blocks = system.at(model.q, v)
     arms, load = slice(0, 18), slice(18, 24)
     J, A = -blocks.J[:, arms], blocks.J[:, load]
     M, Mc = blocks.M[arms, arms], blocks.M[load, load]
-    # the source's accelerations of base and load are those of their origins: ours less w x v
+    # the source's accelerations of base and load are classical, of their origins: ours less w x v
     classical = np.zeros(24)
     for start in (0, 18):
         classical[start + 3 : start + 6] = np.cross(v[start : start + 3], v[start + 3 : start + 6])
@@ -166,13 +166,13 @@ def test_planar_arms_mass_matrix_and_ranks(planar):
 
 
 @pytest.mark.parametrize('method', METHODS)
-def test_planar_arms_instant(planar, method):
+def test_planar_arms_at_the_initial_instant(planar, method):
     model, system, tau = planar
     solution = constrained_dynamics(system, model.q, model.v, tau, method=method)
     accelerations, wrenches = tabulated('yesiloglu-2007/6.5/instant')
     assert solution.acceleration[list(PLANAR_ORDER)] == near(accelerations, 10)
     assert solution.multipliers == near(wrenches, 10)
-    # A-4: what the tips do to the load is what moves it
+    # A-4: the tips' wrenches on the load move it
     moment, load = np.zeros(3), slice(9, 12)
     for k, arm in ((0, -0.2), (1, 0.2)):
         torque, fx, fy = solution.multipliers[3 * k : 3 * k + 3]
@@ -220,7 +220,7 @@ def drive(model):
 
 
 def closed_form(coupler):
-    """Crank acceleration of the parallelogram with a coupler of that mass."""
+    """Return the crank acceleration of the parallelogram for a coupler mass."""
     g, L, crank = 9.81, models.BAR_CRANK, models.CRANK_MASS
     moment = models.CRANK_TORQUE - (crank + coupler) * g * L * np.cos(models.CRANK_ANGLE)
     return moment / (2 / 3 * crank * L**2 + coupler * L**2)
@@ -258,7 +258,7 @@ def test_four_bar_in_space_has_three_redundant_rows(method):
     assert (len(report.redundant), report.mobility) == (3, 1)
 
 
-def test_sliders_as_pseudo_joints_give_the_axial_forces_of_the_cranks():
+def test_sliders_as_pseudo_joints_carry_the_axial_forces_of_the_cranks():
     names = ('slider_1', 'slider_2')
     model = models.four_bar(pseudo=names)
     result = hold_pseudo_joints(model.blocks(), model.q, model.v, drive(model), names)
@@ -268,7 +268,7 @@ def test_sliders_as_pseudo_joints_give_the_axial_forces_of_the_cranks():
     assert result.acceleration[0] == pytest.approx(closed_form(models.COUPLER_MASS), rel=1e-12)
     assert [result.acceleration[model.tree.velocity_index(name)] for name in names] == near((0, 0), 11)
     assert result.multipliers == near(BAR_WRENCHES, 9)
-    # hand balance of the outer half of crank 1 along itself: coupler's pull, weight and centripetal force
+    # manual balance of the outer half of crank 1 along itself: coupler's pull, weight and centripetal force
     along = np.array([np.cos(models.CRANK_ANGLE), np.sin(models.CRANK_ANGLE)])
     thirds = models.COUPLER_MASS / 3
     normal = models.CRANK_RATE**2 * models.BAR_CRANK
@@ -297,7 +297,7 @@ OUT = ('arm_1_rx', 'arm_1_ry', 'arm_1_z', 'arm_2_rx', 'arm_2_ry', 'arm_2_z')
     ],
 )
 def test_rank_theorem_of_pseudo_joints(names, rows_rank, rank, case, acceleration):
-    """No choice of pseudo joints makes d4 regular where the mechanism has dependent rows (F27)."""
+    """No choice of pseudo joints makes d4 regular if the mechanism has dependent rows (F27)."""
     model = models.four_bar(planar=False, pseudo=names, pseudo_mass=0.05)
     result = hold_pseudo_joints(model.blocks(), model.q, model.v, drive(model), names)
     assert (result.rows_rank, result.rank, result.case) == (rows_rank, rank, case)
@@ -305,7 +305,7 @@ def test_rank_theorem_of_pseudo_joints(names, rows_rank, rank, case, acceleratio
     assert result.acceleration[0] == pytest.approx(acceleration, abs=5e-6)
 
 
-def test_a_pseudo_joint_that_moves_is_refused():
+def test_a_moving_pseudo_joint_is_rejected():
     model = models.four_bar(pseudo=('slider_1',))
     v = model.v.copy()
     v[model.tree.velocity_index('slider_1')] = 0.1
@@ -332,12 +332,12 @@ def test_a_deficient_arm_needs_no_special_treatment(method):
     assert load[3:5] == near((2.854, -8.600), 3)
 
 
-def test_the_subspace_form_is_wrong_here_and_says_so():
+def test_the_subspace_form_reports_that_it_is_wrong_here():
     model = models.deficient_arm()
     system, tau = model.blocks(), [1.0] + [0.0] * 6
     with pytest.raises(MethodError, match='along directions in which they can not move'):
         subspace_dynamics(system, model.q, model.v, tau, {'grasp': ['hinge']})
-    wrong = subspace_dynamics(system, model.q, model.v, tau, {'grasp': ['hinge']}, refuse=False)
+    wrong = subspace_dynamics(system, model.q, model.v, tau, {'grasp': ['hinge']}, strict=False)
     assert not wrong.valid
     assert wrong.residual > 1
     assert wrong.acceleration[0] == pytest.approx(tabulated('yesiloglu-2007/6.7/reduction')[0], abs=1e-9)
@@ -345,28 +345,28 @@ def test_the_subspace_form_is_wrong_here_and_says_so():
     assert load[3:5] == near((0.02, -9.86), 2)
 
 
-def test_the_subspace_form_is_right_where_the_load_stays_within_it():
-    """Planar arms that span the plane: nothing is dropped, nothing is missed."""
+def test_the_subspace_form_is_right_if_the_load_stays_within_it():
+    """Planar arms that span the plane: no direction is lost."""
     model = models.planar_arms()
     system = model.blocks()
     tau = np.linspace(-1, 1, model.tree.nv)
     arms = {f'grasp_{k}': [f'arm_{k}_joint_{j}' for j in (1, 2, 3)] for k in (1, 2)}
-    found = subspace_dynamics(system, model.q, model.v, tau, arms)
-    assert found.valid
-    assert found.acceleration == pytest.approx(
+    result = subspace_dynamics(system, model.q, model.v, tau, arms)
+    assert result.valid
+    assert result.acceleration == pytest.approx(
         constrained_dynamics(system, model.q, model.v, tau).acceleration, abs=1e-12
     )
     with pytest.raises(KeyError, match='unknown constraint'):
         subspace_dynamics(system, model.q, model.v, tau, {'grip': []})
 
 
-def test_the_series_of_the_exponential_is_the_exponential():
+def test_the_series_of_the_exponential_is_accurate():
     from scipy.linalg import expm
 
     rng = np.random.default_rng(2)
     Y = rng.normal(size=(6, 6))
-    found, order = exponential(Y)
-    assert found == pytest.approx(expm(Y), abs=1e-12)
+    result, order = exponential(Y)
+    assert result == pytest.approx(expm(Y), abs=1e-12)
     assert exponential(1e-3 * Y)[1] < order
     with pytest.raises(ValueError, match='smaller step'):
         exponential(1e2 * np.eye(2))

@@ -27,7 +27,7 @@ FRONT = ('front_left', 'front_right')
 
 
 def run(model: Model, step: float, seconds: float, stride: int) -> list[tuple[float, np.ndarray, np.ndarray]]:
-    """Time, q and v at every `stride`-th Runge-Kutta step, without the first state."""
+    """Return time, q and v at every `stride`-th Runge-Kutta step, without the first state."""
     system, tau = model.blocks(), np.zeros(model.tree.nv)
 
     def acceleration(t, q, v):
@@ -37,7 +37,7 @@ def run(model: Model, step: float, seconds: float, stride: int) -> list[tuple[fl
     return [state for k, state in enumerate(states) if k and k % stride == 0]
 
 
-def test_the_car_stands_still_on_equal_loads():
+def test_the_car_is_at_rest_on_equal_loads():
     model = reduced_car()
     solution = constrained_dynamics(model.blocks(), model.q, model.v, np.zeros(model.tree.nv))
     assert np.abs(solution.acceleration).max() < 8e-12
@@ -58,7 +58,7 @@ def test_the_quarter_car_has_the_modes_of_the_specification():
 
 
 @pytest.mark.pins('yesiloglu-2007/6.11/heave')
-def test_released_below_its_height_the_body_heaves_as_the_quarter_car():
+def test_the_body_released_below_its_height_heaves_like_the_quarter_car():
     model = reduced_car(drop=0.03)
     system = model.blocks()
     states = {round(t, 6): (q, v) for t, q, v in run(model, 0.002, 1.0, 25)}
@@ -74,7 +74,7 @@ def test_released_below_its_height_the_body_heaves_as_the_quarter_car():
 
 
 @pytest.mark.pins('yesiloglu-2007/6.11/front_bump')
-def test_a_bump_under_the_front_axle_moves_the_car_as_the_ride_model():
+def test_a_bump_under_the_front_axle_moves_the_car_like_the_ride_model():
     model = reduced_car(dict.fromkeys(FRONT, bump))
     states = {round(t, 6): q for t, q, _ in run(model, 0.002, 1.0, 25)}
     times = np.array([0.1, 0.15, 0.2, 0.3, 0.5, 1.0])
@@ -92,7 +92,7 @@ def test_a_bump_under_the_front_axle_moves_the_car_as_the_ride_model():
 
 
 @pytest.mark.pins('yesiloglu-2007/6.11/one_wheel_bump')
-def test_a_bump_under_one_wheel_rolls_the_car_where_its_tyres_yield_sideways():
+def test_a_bump_under_one_wheel_rolls_the_car_with_lateral_tyre_compliance():
     model = reduced_car({'front_left': bump}, lateral=True)
     states = {round(t, 6): q for t, q, _ in run(model, 0.001, 0.15, 50)}
     times = np.array([0.1, 0.15, 0.2, 0.3])
@@ -100,13 +100,13 @@ def test_a_bump_under_one_wheel_rolls_the_car_where_its_tyres_yield_sideways():
     assert linear['roll'][1:] == pytest.approx([0.001629994, 0.004597043, 0.004309544, 0.00110992], abs=1e-9)
     assert [states[t][2] - 0.55 for t in times[:2]] == pytest.approx(linear['heave'][1:3], abs=1e-5)
     roll = np.array([2 * np.arcsin(states[t][4]) for t in times[:2]])
-    # the ride model rolls about the centre of mass; with tyres on the ground the body swings about them, more slowly
+    # the ride model rolls about the centre of mass; with tyres on the ground the body rolls about them, more slowly
     assert np.all((roll > 0.5 * linear['roll'][1:3]) & (roll < linear['roll'][1:3]))
 
 
 @pytest.mark.pins('yesiloglu-2007/6.11/one_wheel_bump')
 @pytest.mark.slow
-def test_rigid_lateral_contacts_lock_the_roll_and_their_rank_tells_it():
+def test_rigid_lateral_contacts_lock_the_roll_and_raise_the_rank():
     model = reduced_car({'front_left': bump})
     system = model.blocks()
     assert analyse(system, model.q).rank == 22
@@ -116,10 +116,12 @@ def test_rigid_lateral_contacts_lock_the_roll_and_their_rank_tells_it():
         q, _ = states[time]
         assert abs(2 * np.arcsin(q[4])) <= bound
         assert q[2] - 0.55 == pytest.approx(heave, abs=1e-6)
-        # one wheel stands higher: the lateral rows of its axle are no longer those of a common motion
+        # one wheel is higher: the lateral rows of its axle are no longer dependent
         assert analyse(system, q).rank == 23
-    own = System.of_blocks('car_on_one_bump', system)
-    compiled = own.run(own.state(model.q, model.v), np.linspace(0.0, 0.1, 11), settings=Settings(step=5e-3))
+    compilable = System.of_blocks('car_on_one_bump', system)
+    compiled = compilable.run(
+        compilable.state(model.q, model.v), np.linspace(0.0, 0.1, 11), settings=Settings(step=5e-3)
+    )
     assert compiled.status == 'rank changed'
     assert 'from 22 to 23' in compiled.detail
 
@@ -136,13 +138,13 @@ def test_the_trapezoid_steers_within_two_degrees_of_ackermann(inner, outer, idea
     assert 2.6 / np.tan(angle) + 0.7 == pytest.approx(radius, abs=5e-5)
 
 
-def test_straight_wheels_stay_straight_and_a_trapezoid_that_does_not_close_is_refused():
+def test_straight_wheels_stay_straight_and_an_open_trapezoid_is_rejected():
     assert trapezoid(0.0) == pytest.approx(0.0, abs=1e-12)
     with pytest.raises(ValueError, match='does not close at -100 degrees'):
         trapezoid(np.radians(-100))
 
 
-def test_the_weight_on_the_wheels_is_that_of_the_car_while_it_heaves():
+def test_the_load_on_the_wheels_is_weight_and_inertia_of_the_heaving_car():
     model = reduced_car(drop=0.03)
     system = model.blocks()
     solution = constrained_dynamics(system, model.q, model.v, np.zeros(30))

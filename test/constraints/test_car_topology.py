@@ -9,7 +9,7 @@ from scipy.linalg import block_diag
 from dyn_nodes.constraints import analyse, constrained_dynamics
 from dyn_nodes.studies.yesiloglu_2007.car_topology import (
     BODIES,
-    PLACES,
+    POINTS,
     CarOperators,
     arms,
     cross_matrix,
@@ -26,7 +26,7 @@ def car():
 
 
 @pytest.mark.pins('yesiloglu-2007/6.11/topology')
-def test_nine_arms_of_six_joints_leave_twenty_four_independent(car):
+def test_nine_arms_of_six_joints_have_24_independent_joints(car):
     _, operators, system = car
     assert np.linalg.matrix_rank(operators.A_tc) == 24
     assert operators.annihilator.shape == (30, 54)
@@ -39,20 +39,20 @@ def test_nine_arms_of_six_joints_leave_twenty_four_independent(car):
 
 
 @pytest.mark.pins('yesiloglu-2007/6.11/topology')
-def test_with_51_joints_twenty_one_are_independent_and_aligned_axes_idle():
+def test_with_51_joints_21_are_independent_and_aligned_axes_idle():
     parts = arms()
     operators = CarOperators(parts)
     rest = np.delete(operators.annihilator @ operators.L_t @ operators.J, [5, 11, 17], axis=1)
     assert 51 - np.linalg.matrix_rank(rest, tol=1e-9) == 21
     aligned = CarOperators(arms(perturbation=0.0))
-    # the rod between two balls spins by itself; how many more idle motions there are rests on axes that the source
-    # does not give: the specification's reading has 25 independent joints, this one 26
+    # the rod between two balls spins freely; the number of further idle motions depends on axes that the source
+    # does not specify: the specification's interpretation has 25 independent joints, this one 26
     tie = next(arm for arm in aligned.arms if arm.name == 'tie_rod')
     assert np.linalg.matrix_rank(tie.jacobian, tol=1e-9) == 5
     assert aligned.independent > 24
 
 
-def test_feasible_joint_motions_are_those_of_the_constraint_layer(car):
+def test_feasible_joint_motions_satisfy_the_constraint_layer(car):
     _, operators, system = car
     q = start(system)
     for rates in operators.joint_motions().T:
@@ -62,7 +62,7 @@ def test_feasible_joint_motions_are_those_of_the_constraint_layer(car):
 
 
 def interleaved(system, rates: np.ndarray) -> np.ndarray:
-    """Joint values in the order of the tree, zero for the four ground sliders."""
+    """Return joint values in tree order, zero for the four ground sliders."""
     names = system.tree.velocity_names[24:]
     result, arm_values = np.zeros(len(names)), iter(rates)
     for k, name in enumerate(names):
@@ -81,11 +81,11 @@ class SourceForm:
             carried, from_base = np.zeros((36, 6)), np.zeros((36, 6))
             for k, joint in enumerate(arm.joints):
                 for j in range(k + 1):
-                    own = arm.joints[j]
+                    hinge = arm.joints[j]
                     column = (
-                        np.r_[own.axis, np.cross(own.axis, joint.point - own.point)]
-                        if own.kind == 'R'
-                        else np.r_[np.zeros(3), own.axis]
+                        np.r_[hinge.axis, np.cross(hinge.axis, joint.point - hinge.point)]
+                        if hinge.kind == 'R'
+                        else np.r_[np.zeros(3), hinge.axis]
                     )
                     carried[6 * k : 6 * k + 6, j] = column
                 from_base[6 * k : 6 * k + 6] = shift(joint.point - arm.start)
@@ -103,7 +103,7 @@ class SourceForm:
         self.B_t = operators.annihilator @ operators.L_t @ operators.J
 
     def solve(self, torque, F_b, ground, sign=-1.0):
-        """Joint accelerations and internal forces; `sign` of B_b' F_b, +1 as printed (5.58)."""
+        """Return joint accelerations and internal forces; `sign` of B_b' F_b, +1 as printed (5.58)."""
         M = self.by_joints.T @ self.M @ self.by_joints + self.bodies.T @ self.M_bodies @ self.bodies
         D = self.by_joints.T @ self.M @ self.by_ground @ ground
         D += self.bodies.T @ self.M_bodies @ self.bodies_by_ground @ ground
@@ -116,13 +116,13 @@ class SourceForm:
 
 
 @pytest.mark.pins('yesiloglu-2007/6.11/identities')
-def test_the_sources_equations_with_the_corrected_sign_are_those_of_the_constraint_layer(car):
+def test_the_corrected_equations_of_the_source_agree_with_the_constraint_layer(car):
     parts, operators, system = car
     source = SourceForm(parts, operators)
     q, rng = start(system), np.random.default_rng(7)
     torque, ground = rng.normal(size=54), rng.normal(size=4)
     F_b = rng.normal(size=54)
-    F_b[:24] = 0.0  # the ground carries what is put on it
+    F_b[:24] = 0.0  # the ground carries loads on it
     tau = np.concatenate([operators.A_0bc.T @ F_b, interleaved(system, torque)])
     p = {f'ground_{k + 1}/acceleration': ground[k] for k in range(4)}
     solution = constrained_dynamics(system, q, np.zeros(system.tree.nv), tau, p)
@@ -147,7 +147,7 @@ def test_the_sources_equations_with_the_corrected_sign_are_those_of_the_constrai
 
 
 def test_bodies_and_shifts_are_consistent():
-    arm = PLACES['e'] - PLACES['c']
+    arm = POINTS['e'] - POINTS['c']
     assert shift(arm)[3:, :3] == pytest.approx(-cross_matrix(arm))
     assert shift(arm) @ shift(-arm) == pytest.approx(np.eye(6))
     assert BODIES == ('c', 'd', 'e', 'f')

@@ -1,4 +1,4 @@
-"""Holonomic or not, and the loops of a graph (saha-1991, spec 2.1, 2.9, 6.1)."""
+"""Classification as holonomic or nonholonomic, and the loops of a graph (saha-1991, spec 2.1, 2.9, 6.1)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dyn_nodes.studies.yesiloglu_2007 import models
 
 
 def disk(theta, r=0.5):
-    """Rolling disk: tilt, heading, spin, x, y (eq. 1.4)."""
+    """Return the rows of a rolling disk: tilt, heading, spin, x, y (eq. 1.4)."""
     s, c, sp, cp = ca.sin(theta[0]), ca.cos(theta[0]), ca.sin(theta[1]), ca.cos(theta[1])
     return ca.vertcat(
         ca.horzcat(r * c * sp, r * s * cp, r * cp, 1, 0), ca.horzcat(-r * c * cp, r * s * sp, r * sp, 0, 1)
@@ -22,7 +22,7 @@ def disk(theta, r=0.5):
 
 
 def two_wheels(theta, r=0.05, length=0.4):
-    """Axle with two wheels: heading, x, y, both wheel angles."""
+    """Return the rows of an axle with two wheels: heading, x, y, both wheel angles."""
     s, c = ca.sin(theta[0]), ca.cos(theta[0])
     return ca.vertcat(
         ca.horzcat(1, 0, 0, -r / length, r / length),
@@ -32,7 +32,7 @@ def two_wheels(theta, r=0.05, length=0.4):
 
 
 def omni(theta):
-    """Three omnidirectional wheels of table 4.1: heading, x, y, wheel angles."""
+    """Return the rows of three omnidirectional wheels of table 4.1: heading, x, y, wheel angles."""
     s, c = ca.sin(theta[0]), ca.cos(theta[0])
     rows = []
     for k, (a, b) in enumerate(((10.0, 0.0), (-5.0, 5 * 3**0.5), (-5.0, -5 * 3**0.5))):
@@ -51,13 +51,13 @@ def omni(theta):
         (omni, 6, (0, 1, 2), (3, 5), 1, 2),
     ],
 )
-def test_vehicles_are_classified_by_what_their_motions_reach(rows, count, independent, growth, holonomic, nonholonomic):
+def test_vehicles_are_classified_by_their_reachable_motions(rows, count, independent, growth, holonomic, nonholonomic):
     point = np.linspace(0.2, 0.9, count)
-    found = classify(rows, count, point, independent)
-    assert found.growth == growth
-    assert (found.holonomic, found.nonholonomic) == (holonomic, nonholonomic)
-    assert found.degrees_of_freedom == len(independent)
-    assert found.configurations == growth[-1]
+    result = classify(rows, count, point, independent)
+    assert result.growth == growth
+    assert (result.holonomic, result.nonholonomic) == (holonomic, nonholonomic)
+    assert result.degrees_of_freedom == len(independent)
+    assert result.configurations == growth[-1]
 
 
 @pytest.mark.pins('saha-1991/6.1/structure')
@@ -65,51 +65,51 @@ def test_vehicles_are_classified_by_what_their_motions_reach(rows, count, indepe
     ('name', 'growth', 'holonomic'),
     [('disk', (3, 4, 5), 1), ('driven axle', (2, 3, 4), 4), ('omni 3', (3, 5), 4), ('mecanum 4', (3, 5), 5)],
 )
-def test_vehicles_in_space_have_the_same_growth_and_what_holds_them_to_the_floor_beside_it(name, growth, holonomic):
-    """Beside the plane's rows: height, pitch and roll, of the disk the height; a fourth wheel follows from three."""
-    own = SPATIAL[name]()
-    found = classify_system(own.blocks, own.random_position(np.random.default_rng(2)))
-    assert found.growth == growth
-    assert found.degrees_of_freedom == len(own.independent)
-    assert (found.holonomic, found.nonholonomic) == (holonomic, 2)
+def test_vehicles_in_space_have_the_same_growth_and_further_holonomic_rows(name, growth, holonomic):
+    """Additional rows: height, pitch and roll, or the disk's height; a fourth wheel follows from three."""
+    machine = SPATIAL[name]()
+    result = classify_system(machine.blocks, machine.random_position(np.random.default_rng(2)))
+    assert result.growth == growth
+    assert result.degrees_of_freedom == len(machine.independent)
+    assert (result.holonomic, result.nonholonomic) == (holonomic, 2)
 
 
-def test_the_caster_vehicle_reaches_all_of_its_wheel_angles_but_one():
-    own = SPATIAL['caster vehicle']()
-    found = classify_system(own.blocks, own.random_position(np.random.default_rng(3)))
-    # yaw follows from the two drives; place, fork and caster wheel do not
-    assert found.growth[0] == 2
-    assert (found.holonomic, found.nonholonomic) == (4, 4)
-    assert found.configurations == 6
+def test_the_caster_vehicle_reaches_all_wheel_angles_but_one():
+    machine = SPATIAL['caster vehicle']()
+    result = classify_system(machine.blocks, machine.random_position(np.random.default_rng(3)))
+    # yaw follows from the two drives; position, fork and caster wheel do not
+    assert result.growth[0] == 2
+    assert (result.holonomic, result.nonholonomic) == (4, 4)
+    assert result.configurations == 6
 
 
 def test_a_mechanism_of_hinges_is_holonomic():
     model = models.four_bar()
-    found = classify_system(model.blocks(), model.q)
-    assert found.nonholonomic == 0
-    assert found.configurations == found.degrees_of_freedom == 1
+    result = classify_system(model.blocks(), model.q)
+    assert result.nonholonomic == 0
+    assert result.configurations == result.degrees_of_freedom == 1
 
 
-def test_systems_that_can_not_be_classified_are_refused():
+def test_systems_that_cannot_be_classified_are_rejected():
     free = omni_vehicle(vehicle(3), base='free')
     with pytest.raises(ValueError, match='platform: expected a chain of joints'):
         classify_system(free.blocks, free.rest)
-    own = SPATIAL['disk']()
+    machine = SPATIAL['disk']()
     moving = Prescribed(Lock('servo', 'tilt'), lambda t: 0.1 * t)
-    system = ConstraintBlocks(own.blocks.tree, [*own.blocks.constraints, moving])
+    system = ConstraintBlocks(machine.blocks.tree, [*machine.blocks.constraints, moving])
     with pytest.raises(ValueError, match='expected constraints at rest'):
-        classify_system(system, own.rest)
+        classify_system(system, machine.rest)
 
 
-def test_rows_that_integrate_together_are_holonomic_though_each_alone_looks_otherwise():
+def test_rows_that_are_integrable_only_together_are_holonomic():
     # x dy = 0 scaled by a function: dz - y dx = 0 with dx = 0
-    found = classify(
+    result = classify(
         lambda q: ca.vertcat(ca.horzcat(-q[1], 0, 1), ca.horzcat(1, 0, 0)), 3, [0.3, 0.4, 0.5], independent=(1,)
     )
-    assert (found.holonomic, found.nonholonomic) == (2, 0)
+    assert (result.holonomic, result.nonholonomic) == (2, 0)
 
 
-def test_rates_that_do_not_determine_the_others_are_refused():
+def test_rates_that_do_not_determine_the_others_are_rejected():
     with pytest.raises(ValueError, match='do not determine the others'):
         classify(two_wheels, 5, np.linspace(0.2, 0.9, 5), (1, 2))
 
@@ -125,6 +125,6 @@ def test_the_caster_vehicle_has_two_independent_loops():
         assert all(frozenset(pair) in joined for pair in zip(loop, [*loop[1:], loop[0]]))
 
 
-def test_a_graph_in_two_parts_is_refused():
+def test_a_graph_in_two_parts_is_rejected():
     with pytest.raises(ValueError, match='found c, d apart from a'):
         fundamental_loops([('a', 'b'), ('c', 'd')])

@@ -1,4 +1,4 @@
-"""Transfer of coordinates beside the constraint engine and the natural complement, on machines with loops."""
+"""Transfer of coordinates against the constraint engine and the natural complement, on machines with loops."""
 
 from __future__ import annotations
 
@@ -44,66 +44,66 @@ SINGLE_LOOPS = {'five-bar', 'slider-crank', 'Bricard'}
 
 @cache
 def mechanism(name):
-    own = MECHANISMS[name]()
-    return own, own.blocks(GRAVITY)
+    device = MECHANISMS[name]()
+    return device, device.blocks(GRAVITY)
 
 
-def apart(found, expected):
-    return np.abs(found - expected).max() / np.abs(expected).max()
+def apart(result, expected):
+    return np.abs(result - expected).max() / np.abs(expected).max()
 
 
 @pytest.mark.parametrize('name', MECHANISMS)
-def test_mechanisms_accelerate_as_the_engine_and_the_natural_complement_say(name):
-    own, system = mechanism(name)
+def test_mechanisms_agree_with_the_engine_and_the_natural_complement(name):
+    device, system = mechanism(name)
     transfer, complement = coordinate_transfer(system), natural_orthogonal_complement(system)
     rng = np.random.default_rng(20)
     for _ in range(5):
-        q, v, tau = random_state(own, system, rng)
+        q, v, tau = random_state(device, system, rng)
         here = transfer.at(q, v)
         reference = constrained_dynamics(system, q, v, tau, method='saddle')
         assert apart(here.accelerations(tau), reference.acceleration) < 1e-10
         assert apart(complement.at(q, v).accelerations(tau), here.accelerations(tau)) < 1e-10
-        J, found = system.at(q).J, here.multipliers(tau)
-        assert apart(J.T @ found, J.T @ reference.multipliers) < 1e-10
-        assert found[reference.unique] == pytest.approx(
-            reference.multipliers[reference.unique], rel=1e-8, abs=1e-9 * np.abs(found).max()
+        J, multipliers = system.at(q).J, here.multipliers(tau)
+        assert apart(J.T @ multipliers, J.T @ reference.multipliers) < 1e-10
+        assert multipliers[reference.unique] == pytest.approx(
+            reference.multipliers[reference.unique], rel=1e-8, abs=1e-9 * np.abs(multipliers).max()
         )
         assert here.condition < 1e4
 
 
 @pytest.mark.parametrize('name', sorted(set(MECHANISMS) - SINGLE_LOOPS))
-def test_legs_added_at_the_platform_accelerate_as_the_engine_says(name):
-    """The source's own route: every leg to the platform, the platform to the inputs."""
-    own, system = mechanism(name)
-    assert own.legs
+def test_legs_added_at_the_platform_agree_with_the_engine(name):
+    """The method of the source: every leg to the platform, the platform to the inputs."""
+    device, system = mechanism(name)
+    assert device.legs
     rng = np.random.default_rng(21)
     names = system.tree.velocity_names
     for _ in range(3):
-        q, v, tau = random_state(own, system, rng)
-        machine = ParallelMachine(own.coefficients.at(q, 2), own.legs, own.directions, GRAVITY)
-        platform = own.coefficients.at(q, 2).frame(own.end).rows(own.directions)
-        kept = [names.index(joint) for leg in own.legs for joint in leg.kept]
+        q, v, tau = random_state(device, system, rng)
+        machine = ParallelMachine(device.coefficients.at(q, 2), device.legs, device.directions, GRAVITY)
+        platform = device.coefficients.at(q, 2).frame(device.end).rows(device.directions)
+        kept = [names.index(joint) for leg in device.legs for joint in leg.kept]
         w = np.concatenate([v[kept], platform.velocity(v)])
         assert machine.joints.velocity(w) == pytest.approx(v, abs=1e-10 * np.abs(v).max())
         order = [names.index(joint) for joint in machine.joints.parameters]
         acceleration = machine.model.acceleration(w, machine.joints.G.T @ tau[order])
         reference = constrained_dynamics(system, q, v, tau, method='saddle').acceleration
         assert apart(machine.joints.acceleration(w, acceleration), reference[order]) < 1e-10
-        if len(own.actuated) != len(w):
+        if len(device.actuated) != len(w):
             continue
-        # the inputs alone: what they must give for the motion that they get
-        inputs = machine.inputs(own.actuated)
+        # the inputs alone: the efforts for the motion that they cause
+        inputs = machine.inputs(device.actuated)
         efforts = rng.normal(size=len(w))
-        whole = np.zeros(len(names))
-        whole[[names.index(joint) for joint in own.actuated]] = efforts
-        reference = constrained_dynamics(system, q, v, whole, method='saddle').acceleration
-        model = machine.actuated(own.actuated)
+        all_efforts = np.zeros(len(names))
+        all_efforts[[names.index(joint) for joint in device.actuated]] = efforts
+        reference = constrained_dynamics(system, q, v, all_efforts, method='saddle').acceleration
+        model = machine.actuated(device.actuated)
         rates = inputs.velocity(w)
-        places = [names.index(joint) for joint in own.actuated]
-        assert model.effort(rates, reference[places]) == pytest.approx(efforts, abs=1e-9)
+        indices = [names.index(joint) for joint in device.actuated]
+        assert model.effort(rates, reference[indices]) == pytest.approx(efforts, abs=1e-9)
 
 
-def test_a_serial_arm_without_constraints_is_its_own_transfer():
+def test_a_serial_arm_without_constraints_needs_no_transfer():
     tree = arm_a6()
     system = ConstraintBlocks(tree, [], (), GRAVITY)
     rng = np.random.default_rng(22)
@@ -114,7 +114,7 @@ def test_a_serial_arm_without_constraints_is_its_own_transfer():
 
 
 def springy_chain():
-    """A chain with a gear, a rod to the world, a hinge in the axes of a body, springs and a payload."""
+    """Return a chain with a gear, a rod to the world, rows in the axes of a body, springs and a payload."""
     builder = TreeBuilder()
     body, rng = -1, np.random.default_rng(23)
     for k in range(8):
@@ -141,7 +141,7 @@ def springy_chain():
 
 
 def test_rows_of_every_kind_with_springs_and_payload_agree():
-    """Rows in the axes of a body, a rod and a gear are differentiated exactly; loops in world axes are nests."""
+    """Rows in body axes, a rod and a gear are differentiated exactly; loops in world axes are nested products."""
     system, q, rng = springy_chain()
     J = system.at(q).J
     v = Subspaces(J).motions @ rng.normal(size=8 - len(J))
@@ -156,15 +156,15 @@ def test_rows_of_every_kind_with_springs_and_payload_agree():
         assert here.rows.H[:, k, :] == pytest.approx(slope, abs=1e-7)
 
 
-def test_named_joints_are_the_coordinates_and_dependent_ones_are_refused():
-    own, system = mechanism('five-bar')
-    here = coordinate_transfer(system, ('joint_2', 'joint_3')).at(own.q, np.zeros(4))
+def test_named_joints_are_the_coordinates_and_too_few_are_rejected():
+    device, system = mechanism('five-bar')
+    here = coordinate_transfer(system, ('joint_2', 'joint_3')).at(device.q, np.zeros(4))
     assert here.independent == ('joint_2', 'joint_3')
     with pytest.raises(MethodError, match='expected 2 independent velocities'):
-        coordinate_transfer(system, ('joint_2',)).at(own.q, np.zeros(4))
+        coordinate_transfer(system, ('joint_2',)).at(device.q, np.zeros(4))
 
 
-def test_free_bodies_and_moving_constraints_are_refused():
+def test_free_bodies_and_moving_constraints_are_rejected():
     builder = TreeBuilder()
     builder.add_free('raft', 1.0, inertia=np.eye(3))
     with pytest.raises(MethodError, match='found the free body raft; write it as a chain of joints'):
@@ -184,28 +184,28 @@ def test_a_motion_without_mass_has_no_acceleration():
         coordinate_transfer(system).at([0.1, 0.2], [0.0, 0.0]).accelerations([1.0, 0.0])
 
 
-def test_a_loop_with_more_rows_than_it_can_move_in_is_refused():
-    """The Bricard linkage with one joint turned off its closure: the rows that depend on each other part."""
-    own = bricard()
-    here = own.coefficients.at(own.q + np.array([0.0, 0.1, 0.0, 0.0, 0.0, 0.0]), 2)
+def test_a_loop_with_more_rows_than_freedoms_is_rejected():
+    """The Bricard linkage with one joint turned off its closure: dependent rows become independent."""
+    device = bricard()
+    here = device.coefficients.at(device.q + np.array([0.0, 0.1, 0.0, 0.0, 0.0, 0.0]), 2)
     with pytest.raises(ContradictoryConstraintsError, match='the loop is held along more directions than it can move'):
-        close_loop(serial_model(here), here.frame(own.end), ['joint_6'])
+        close_loop(serial_model(here), here.frame(device.end), ['joint_6'])
 
 
-def test_base_joints_of_a_stewart_platform_with_parallel_axes_are_refused_by_name():
-    own = stewart(parallel_axes=True)
-    with pytest.raises(SingularTransferError, match=r'coordinate leg_\d_1 does not determine the motion') as refused:
-        own.parallel().platform([f'leg_{r}_1' for r in range(1, 7)])
-    assert refused.value.condition > 1e14
+def test_base_joints_of_a_stewart_platform_with_parallel_axes_are_rejected_by_name():
+    device = stewart(parallel_axes=True)
+    with pytest.raises(SingularTransferError, match=r'coordinate leg_\d_1 does not determine the motion') as caught:
+        device.parallel().platform([f'leg_{r}_1' for r in range(1, 7)])
+    assert caught.value.condition > 1e14
 
 
-def test_the_bearing_of_a_loop_carries_what_the_multipliers_of_its_pin_say():
-    own = five_bar()
-    system = own.blocks()
+def test_the_bearing_load_of_a_loop_equals_the_multipliers_of_its_pin():
+    device = five_bar()
+    system = device.blocks()
     rng = np.random.default_rng(24)
-    q, v, tau = random_state(own, system, rng)
-    here = own.coefficients.at(q, 2)
-    loop = close_loop(serial_model(here), here.frame(own.end).rows(PLANE), ['joint_1'], ['rz'])
+    q, v, tau = random_state(device, system, rng)
+    here = device.coefficients.at(q, 2)
+    loop = close_loop(serial_model(here), here.frame(device.end).rows(PLANE), ['joint_1'], ['rz'])
     tau[2:] = 0.0
     tau[1] = 0.0
     reference = constrained_dynamics(system, q, v, tau, method='saddle')
@@ -216,26 +216,26 @@ def test_the_bearing_of_a_loop_carries_what_the_multipliers_of_its_pin_say():
 
 
 def test_the_inverse_of_least_energy_and_its_rate_follow_the_motion():
-    own, system = mechanism('redundant device')
-    q, names = own.q, system.tree.velocity_names
+    device, system = mechanism('redundant device')
+    q, names = device.q, system.tree.velocity_names
 
     def at(q):
-        machine = own.parallel(q)
-        platform = machine.platform(own.actuated)
+        machine = device.parallel(q)
+        platform = machine.platform(device.actuated)
         return machine, RedundantMotion.of_least_energy(platform.rows(PLANE), machine.model.by(platform))
 
     machine, redundant = at(q)
     v = np.array([0.3, -0.2, 0.4])
     rates = redundant.rates(v)
     order = [machine.joints.parameters.index(name) for name in names]
-    along = machine.joints.by(machine.platform(own.actuated)).velocity(rates)[order]
+    along = machine.joints.by(machine.platform(device.actuated)).velocity(rates)[order]
     step = 1e-5
     slope = (at(q + step * along)[1].right_inverse - at(q - step * along)[1].right_inverse) / (2 * step)
     assert redundant.inverse_rate(v) == pytest.approx(slope, abs=1e-7)
     a = np.array([1.0, 0.5, -0.6])
     consistent = redundant.accelerations(v, a, redundant.inverse_rate(v))
-    left = redundant.task.acceleration(rates, consistent) - a
-    assert np.abs(left).max() < 1e-12
+    error = redundant.task.acceleration(rates, consistent) - a
+    assert np.abs(error).max() < 1e-12
     assert np.abs(consistent - redundant.accelerations(v, a)).max() > 0.1
     plain = RedundantMotion(redundant.task, redundant.model, np.linalg.pinv(redundant.task.G))
     assert plain.model.kinetic_energy(plain.rates(v)) > redundant.model.kinetic_energy(rates)
@@ -244,16 +244,16 @@ def test_the_inverse_of_least_energy_and_its_rate_follow_the_motion():
 
 
 @pytest.mark.parametrize('name', ['two-finger hand', 'walker'])
-def test_loads_shared_among_too_many_inputs_move_the_machine_alike(name):
-    own, system = mechanism(name)
+def test_loads_shared_among_redundant_inputs_cause_the_same_motion(name):
+    device, system = mechanism(name)
     rng = np.random.default_rng(25)
-    q, v, _ = random_state(own, system, rng)
+    q, v, _ = random_state(device, system, rng)
     names = system.tree.velocity_names
-    machine = ParallelMachine(own.coefficients.at(q, 2), own.legs, own.directions, GRAVITY)
-    w = own.coefficients.at(q, 2).frame(own.end).rows(PLANE).velocity(v)
+    machine = ParallelMachine(device.coefficients.at(q, 2), device.legs, device.directions, GRAVITY)
+    w = device.coefficients.at(q, 2).frame(device.end).rows(PLANE).velocity(v)
     a = rng.normal(size=3)
-    inputs = machine.inputs(own.actuated)
-    for weights in (None, rng.uniform(0.5, 4.0, len(own.actuated))):
+    inputs = machine.inputs(device.actuated)
+    for weights in (None, rng.uniform(0.5, 4.0, len(device.actuated))):
         shared = LoadDistribution(inputs, machine.model, weights)
         efforts = shared.effort(w, a)
         assert efforts == pytest.approx(shared.distributed(machine.model.effort(w, a)), abs=1e-10)
@@ -261,28 +261,28 @@ def test_loads_shared_among_too_many_inputs_move_the_machine_alike(name):
         cost = np.ones(len(efforts)) if weights is None else weights
         assert shared.internal.T @ (cost * efforts) == pytest.approx(0.0, abs=1e-10)
         tau = np.zeros(len(names))
-        tau[[names.index(joint) for joint in own.actuated]] = efforts
+        tau[[names.index(joint) for joint in device.actuated]] = efforts
         reference = constrained_dynamics(system, q, v, tau, method='saddle').acceleration
-        platform = own.coefficients.at(q, 2).frame(own.end).rows(PLANE)
+        platform = device.coefficients.at(q, 2).frame(device.end).rows(PLANE)
         assert platform.acceleration(v, reference) == pytest.approx(a, abs=1e-10)
 
 
 def test_the_third_order_of_a_closed_loop_is_the_derivative_along_it():
     """The five-bar's joints by its two cranks, D against differences of H along the closed loop."""
-    own = five_bar()
+    device = five_bar()
 
     def motion(q, order):
-        here = own.coefficients.at(q, order)
-        loop = close_loop(serial_model(here), here.frame(own.end).rows(PLANE), ['joint_1'], ['rz'])
+        here = device.coefficients.at(q, order)
+        loop = close_loop(serial_model(here), here.frame(device.end).rows(PLANE), ['joint_1'], ['rz'])
         return loop.motion.by(loop.inputs(['joint_1', 'joint_2']))
 
-    exact = motion(own.q, 3)
-    system, step = own.blocks(), 1e-5
+    exact = motion(device.q, 3)
+    system, step = device.blocks(), 1e-5
     for k in range(2):
         moved = []
         for side in (1, -1):
-            guess = own.q + side * step * exact.G[:, k]
-            guess[:2] = own.q[:2] + side * step * np.eye(2)[k]
+            guess = device.q + side * step * exact.G[:, k]
+            guess[:2] = device.q[:2] + side * step * np.eye(2)[k]
             moved.append(motion(assemble(system, guess, held=['joint_1', 'joint_2']), 2))
         assert apart(exact.H[:, k, :], (moved[0].G - moved[1].G) / (2 * step)) < 1e-6
         assert apart(exact.D[:, k], (moved[0].H - moved[1].H) / (2 * step)) < 1e-6

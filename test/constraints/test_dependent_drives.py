@@ -1,4 +1,4 @@
-"""Drives that do not determine the motion and loops that cannot close are refused by name, file and line."""
+"""Drives that do not determine the motion and loops that cannot close are rejected by name, file and line."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def gantry(folder, free):
     return load_machine(folder / 'gantry.urdf', folder / 'gantry.yaml')
 
 
-def test_drives_that_move_the_same_freedom_are_refused_by_name_file_and_line(tmp_path):
+def test_drives_of_the_same_freedom_are_rejected_by_name_file_and_line(tmp_path):
     machine = gantry(tmp_path, ['lift_1', 'lift_2'])
-    with pytest.raises(MachineError) as refused:
+    with pytest.raises(MachineError) as caught:
         constrained_machine(machine)
-    (problem,) = refused.value.problems
+    (problem,) = caught.value.problems
     assert str(problem) == (
         f'{tmp_path / "gantry.yaml"}:4: joints: expected drives that determine the motion, as many as there are '
         'freedoms, found carriage_1_joint, carriage_2_joint, whose rates depend on each other in every position'
@@ -47,21 +47,21 @@ def test_drives_that_move_the_same_freedom_are_refused_by_name_file_and_line(tmp
 
 
 @pytest.mark.parametrize('free', [['carriage_1', 'lift_2'], ['lift_2'], ['carriage_1', 'carriage_2', 'lift_1']])
-def test_independent_further_and_fewer_drives_are_taken(tmp_path, free):
+def test_independent_additional_and_fewer_drives_are_accepted(tmp_path, free):
     assert constrained_machine(gantry(tmp_path, free)).analysis.mobility == 2
 
 
 def test_base_joints_with_parallel_axes_do_not_move_a_stewart_platform():
     """Spec 7.10: condition number 3e16; all six base joints take part."""
     base = [f'leg_{r}_1' for r in range(1, 7)]
-    own = stewart(parallel_axes=True)
-    assert dependent_drives(own.blocks(), own.q, base) == tuple(base)
-    assert dependent_drives(own.blocks(), own.q, own.actuated) == ()
+    platform = stewart(parallel_axes=True)
+    assert dependent_drives(platform.blocks(), platform.q, base) == tuple(base)
+    assert dependent_drives(platform.blocks(), platform.q, platform.actuated) == ()
     askew = stewart()
     assert dependent_drives(askew.blocks(), askew.q, base) == ()
 
 
-def test_a_dead_centre_is_not_refused(tmp_path):
+def test_a_dead_centre_is_accepted(tmp_path):
     config = tmp_path / 'slider_crank.yaml'
     text = (ROOT / 'config' / 'slider_crank.yaml').read_text()
     positions = '{crank_joint: 0.6, rod_joint: -0.7702134741, piston_joint: 0.6165746564}'
@@ -72,7 +72,7 @@ def test_a_dead_centre_is_not_refused(tmp_path):
     assert (start.analysis.mobility, start.analysis.actuators) == (1, 0)
 
 
-def test_a_leg_that_cannot_close_is_refused_by_name_file_and_line(tmp_path):
+def test_a_leg_that_cannot_close_is_rejected_by_name_file_and_line(tmp_path):
     text = (ROOT / 'config' / 'three_leg_device.yaml').read_text()
     config = tmp_path / 'three_leg_device.yaml'
     pin = next(line for line in text.splitlines() if line.startswith('  pin_3:'))
@@ -81,14 +81,14 @@ def test_a_leg_that_cannot_close_is_refused_by_name_file_and_line(tmp_path):
     )
     assert config.read_text() != text
     machine = load_machine(ROOT / 'urdf' / 'three_leg_device.urdf', config)
-    with pytest.raises(MachineError) as refused:
+    with pytest.raises(MachineError) as caught:
         constrained_machine(machine, {f'leg_{r}_joint_1': 1.387 for r in (1, 2)})
     line = next(k for k, text in enumerate(text.splitlines(), 1) if text.startswith('  pin_3:'))
     expected = f'{config}:{line}: constraints.pin_3: expected a loop that closes, found ends that stay '
-    assert any(str(problem).startswith(expected) for problem in refused.value.problems)
+    assert any(str(problem).startswith(expected) for problem in caught.value.problems)
 
 
-def test_a_leg_that_closes_only_beyond_its_limits_is_refused_by_name_file_and_line(tmp_path):
+def test_a_leg_that_closes_only_beyond_its_limits_is_rejected_by_name_file_and_line(tmp_path):
     text = (ROOT / 'config' / 'stewart_platform.yaml').read_text()
     ball = next(line for line in text.splitlines() if line.startswith('  ball_2:'))
     config = tmp_path / 'stewart_platform.yaml'
@@ -97,9 +97,9 @@ def test_a_leg_that_closes_only_beyond_its_limits_is_refused_by_name_file_and_li
     )
     assert config.read_text() != text
     machine = load_machine(ROOT / 'urdf' / 'stewart_platform.urdf', config)
-    with pytest.raises(MachineError) as refused:
+    with pytest.raises(MachineError) as caught:
         constrained_machine(machine)
-    (problem,) = refused.value.problems
+    (problem,) = caught.value.problems
     line = text.splitlines().index(ball) + 1
     expected = (
         f'{config}:{line}: constraints.ball_2: expected a loop that closes within the limits of the joints, found leg_'

@@ -8,7 +8,7 @@ from functools import cache
 import casadi as ca
 import numpy as np
 import pytest
-from test_loops_against_pinocchio import Witness
+from test_loops_against_pinocchio import PinocchioLoops
 
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.constraints import assemble, constrained_dynamics, projected_velocity
@@ -27,7 +27,7 @@ RODS = tuple(f'{name}_rod_joint' for name in CYLINDERS)
 
 @cache
 def excavator(attachment='fixed'):
-    """The excavator without tracks, on a base of that kind."""
+    """Return the excavator without tracks, on a base with this attachment."""
     machine = load_machine(find_resource('urdf/excavator.urdf'), find_resource('config/excavator.yaml'))
     return replace(machine, base=Base(machine.base.link, attachment), contacts=())
 
@@ -38,18 +38,18 @@ def start():
 
 
 def posture(start, angles, count=8):
-    """Position at angles of boom, arm and bucket, reached from the start in steps, so that no loop folds over."""
+    """Return the position at angles of boom, arm and bucket, in steps from the start, so that no loop folds."""
     q, names = start.q.copy(), start.system.blocks.tree.position_names
-    places = [names.index(name) for name in ARM]
+    indices = [names.index(name) for name in ARM]
     for share in np.linspace(0.0, 1.0, count + 1)[1:]:
-        q[places] = start.q[places] + share * (np.asarray(angles) - start.q[places])
+        q[indices] = start.q[indices] + share * (np.asarray(angles) - start.q[indices])
         q = assemble(start.system.blocks, q, held=list(ARM))
     return q
 
 
-def test_the_files_are_sound():
-    found = load_machine_report(find_resource('urdf/excavator.urdf'), find_resource('config/excavator.yaml'))
-    assert [str(problem) for problem in (*found.problems, *found.warnings)] == []
+def test_the_files_have_no_problems_or_warnings():
+    report = load_machine_report(find_resource('urdf/excavator.urdf'), find_resource('config/excavator.yaml'))
+    assert [str(problem) for problem in (*report.problems, *report.warnings)] == []
 
 
 def test_the_masses_sum_to_the_published_ones():
@@ -58,7 +58,7 @@ def test_the_masses_sum_to_the_published_ones():
 
 @pytest.mark.parametrize('moving', range(3))
 def test_cylinders_reach_the_published_ranges_within_their_strokes(start, moving):
-    """All joints stay within their limits, and no loop comes near a position in which it folds."""
+    """All joints stay within their limits, and no loop approaches a folded position."""
     machine, blocks = excavator(), start.system.blocks
     joint, angles = machine.joint(ARM[moving]), [0.5, -1.6, -1.0]
     for angle in np.linspace(joint.lower, joint.upper, 7):
@@ -71,14 +71,14 @@ def test_cylinders_reach_the_published_ranges_within_their_strokes(start, moving
 
 
 def potential_energy(machine, at):
-    """Energy of all weights, J."""
+    """Return the potential energy, J."""
     mass, center = center_of_mass(machine.links, link_poses(machine.links, machine.joints, at), machine.payload)
     return mass * machine.gravity * center[2]
 
 
 @pytest.mark.parametrize('angles', [(0.5, -1.6, -1.0), (-0.6, -0.9, 0.4), (0.9, -2.4, -2.1)])
 def test_cylinders_hold_the_weights_with_the_forces_of_virtual_work(start, angles):
-    """F = dV/dX of each piston while the others stand, a load in the bucket, all bodies included."""
+    """F = dV/dX of each piston with the others held, a load in the bucket, all bodies included."""
     machine = replace(excavator(), payload=replace(excavator().payload, mass=1200.0))
     blocks, q, step = start.system.blocks, posture(start, angles), 1e-4
     names = blocks.tree.position_names
@@ -94,14 +94,15 @@ def test_cylinders_hold_the_weights_with_the_forces_of_virtual_work(start, angle
     here = replace(start, assembled=q)
     states = here.at_rest(blocks.numbers({'payload_mass': 1200.0})).states
     forces = [
-        states[f'{own.name}/head_pressure'] * own.head_area - states[f'{own.name}/rod_pressure'] * own.rod_area
-        for own in map(machine.actuator, CYLINDERS)
+        states[f'{actuator.name}/head_pressure'] * actuator.head_area
+        - states[f'{actuator.name}/rod_pressure'] * actuator.rod_area
+        for actuator in map(machine.actuator, CYLINDERS)
     ]
     assert forces == pytest.approx(slopes, rel=1e-6)
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_accelerations_are_those_of_pinocchio(start, seed):
+def test_accelerations_agree_with_pinocchio(start, seed):
     """On a free base, at random postures, velocities and efforts; without friction, which Pinocchio lacks."""
     rng = np.random.default_rng(seed)
     smooth = tuple(replace(joint, friction=0.0) for joint in excavator().joints)
@@ -117,14 +118,14 @@ def test_accelerations_are_those_of_pinocchio(start, seed):
     v = projected_velocity(blocks, q, rng.normal(size=tree.nv), held=held)
     tau = 1e4 * rng.normal(size=tree.nv)
     gravity = [blocks.parameters.defaults[f'gravity_{axis}'] for axis in 'xyz']
-    theirs = Witness(tree, blocks.constraints, gravity).accelerations(q, v, tau)
-    ours = constrained_dynamics(blocks, q, v, tau).acceleration
-    assert np.abs(ours - theirs).max() < 1e-10 * np.abs(ours).max()
+    expected = PinocchioLoops(tree, blocks.constraints, gravity).accelerations(q, v, tau)
+    accelerations = constrained_dynamics(blocks, q, v, tau).acceleration
+    assert np.abs(accelerations - expected).max() < 1e-10 * np.abs(accelerations).max()
 
 
 @pytest.mark.parametrize('seed', range(2))
-def test_on_its_tracks_accelerations_are_those_of_pinocchio(seed):
-    """Loops, cylinders as bodies, moving and slipping tracks: Pinocchio gets the forces of the ground from outside."""
+def test_accelerations_on_tracks_agree_with_pinocchio(seed):
+    """Loops, cylinders as bodies, moving and slipping tracks: Pinocchio gets the ground's forces as efforts."""
     rng = np.random.default_rng(seed)
     machine = load_machine(find_resource('urdf/excavator.urdf'), find_resource('config/excavator.yaml'))
     smooth = tuple(replace(joint, friction=0.0) for joint in machine.joints)
@@ -136,31 +137,31 @@ def test_on_its_tracks_accelerations_are_those_of_pinocchio(seed):
     sprockets = [name for name in tree.velocity_names if 'sprocket' in name]
     held = [*tree.velocity_names[:7], *ARM, *sprockets]
     v = projected_velocity(blocks, q, 0.05 * rng.normal(size=tree.nv), held=held)
-    states = {own.name: own.scale * rng.normal() for own in blocks.element_states}
+    states = {state.name: state.scale * rng.normal() for state in blocks.element_states}
     numbers, tau = blocks.numbers(states), 1e4 * rng.normal(size=tree.nv)
-    tracks = [own for own in blocks.forces if isinstance(own, ContactElement)]
-    pushes = sum(total_force(own, blocks.state, blocks.parameters) for own in tracks)
+    tracks = [track for track in blocks.forces if isinstance(track, ContactElement)]
+    pushes = sum(total_force(track, blocks.state, blocks.parameters) for track in tracks)
     ground = ca.Function('ground', [blocks.q, blocks.v, blocks.parameters.vector], [pushes])
     pushed = np.array(ground(q, v, numbers)).ravel()
     assert len(tracks) == 2
     assert pushed[5] > 0.5 * machine.total_mass * machine.gravity
     gravity = [blocks.parameters.defaults[f'gravity_{axis}'] for axis in 'xyz']
-    theirs = Witness(tree, blocks.constraints, gravity).accelerations(q, v, tau + pushed)
-    ours = constrained_dynamics(blocks, q, v, tau, numbers, method='saddle').acceleration
-    assert np.abs(ours - theirs).max() < 1e-8 * np.abs(ours).max()
+    expected = PinocchioLoops(tree, blocks.constraints, gravity).accelerations(q, v, tau + pushed)
+    accelerations = constrained_dynamics(blocks, q, v, tau, numbers, method='saddle').acceleration
+    assert np.abs(accelerations - expected).max() < 1e-8 * np.abs(accelerations).max()
 
 
 @pytest.mark.slow
-def test_a_swing_that_was_stopped_comes_to_rest():
-    """The oil between the closed valve and the motor swings back and forth; the friction of the bearing ends that."""
+def test_a_stopped_swing_comes_to_rest():
+    """The oil between closed valve and motor oscillates; the friction of the bearing ends the oscillation."""
     plant = Plant(excavator(), 'hydraulic', 5e-3, 1e-3)
-    place = plant.joints.index('swing_joint')
+    index = plant.joints.index('swing_joint')
     command = next(name for name in plant.system.input_names if name.startswith('swing/'))
     speeds = []
     for volts, duration in ((6.0, 2.0), (0.0, 10.0)):
         plant.set_inputs({command: volts})
         for _ in range(round(duration / plant.period)):
             plant.advance()
-            speeds.append(abs(plant.velocities[place]))
+            speeds.append(abs(plant.velocities[index]))
     assert max(speeds) > 0.5
     assert max(speeds[-200:]) < 1e-4

@@ -44,7 +44,7 @@ ARMS = {
 """Vehicles with an arm, and the joint at which the wrench is compared."""
 LARGE = ('platform_4x4x4_arm', 'excavator')
 AGREE = 1e-11
-"""Relative: oil-stiff springs and light wheels are in one system."""
+"""Relative tolerance: the systems combine stiff springs and light wheels."""
 
 
 def machine_named(name: str) -> Machine:
@@ -52,14 +52,14 @@ def machine_named(name: str) -> Machine:
 
 
 def base_start(machine: Machine, blocks: ConstraintBlocks) -> np.ndarray:
-    """The start of the file, before springs and loops have settled."""
+    """Return the initial position of the file, before springs and loops have settled."""
     from dyn_nodes.simulation.constrained_machine import initial_guess
 
     return initial_guess(machine, blocks.tree)
 
 
 def random_states(machine: Machine, blocks: ConstraintBlocks, count: int):
-    """Yield q near the start, loops closed, v that meets the constraints, and efforts."""
+    """Yield q near the start with closed loops, v that satisfies the constraints, and efforts."""
     rng, tree = np.random.default_rng(3), blocks.tree
     start = base_start(machine, blocks)
     joints = [tree.position_names.index(joint.name) for joint in machine.movable_joints]
@@ -74,7 +74,7 @@ def random_states(machine: Machine, blocks: ConstraintBlocks, count: int):
 
 
 @pytest.mark.parametrize('name', [pytest.param(n, marks=pytest.mark.slow) if n in LARGE else n for n in ARMS])
-def test_a_vehicle_with_an_arm_moves_as_by_the_other_formulations(name):
+def test_a_vehicle_with_an_arm_agrees_with_the_other_formulations(name):
     machine = machine_named(name)
     blocks = machine_dynamics(machine, 'effort').blocks
     kane, noc, observer = kanes_equations(blocks), natural_orthogonal_complement(blocks), ForceObserver(blocks)
@@ -88,15 +88,15 @@ def test_a_vehicle_with_an_arm_moves_as_by_the_other_formulations(name):
         assert np.abs(engine.acceleration - a).max() < AGREE * size
         assert here.kinetic_energy == pytest.approx(blocks.energies(q, v)[0], rel=1e-11)
         wrench, other = here.mount_wrench(mount, tau), here.newton_euler_wrench(mount, tau)
-        seen = observer.forces(q, v, a, here.multipliers(tau), tau).wrench(ARMS[name])
-        force, torque = np.abs(seen[3:]).max(), np.abs(seen).max()
-        assert np.abs(wrench.force + seen[3:]).max() < 1e-8 * force
-        assert np.abs(wrench.torque + seen[:3]).max() < 1e-8 * torque
+        observed = observer.forces(q, v, a, here.multipliers(tau), tau).wrench(ARMS[name])
+        force, torque = np.abs(observed[3:]).max(), np.abs(observed).max()
+        assert np.abs(wrench.force + observed[3:]).max() < 1e-8 * force
+        assert np.abs(wrench.torque + observed[:3]).max() < 1e-8 * torque
         assert np.abs(wrench.torque - other.torque).max() < 1e-9 * torque
 
 
 @pytest.mark.parametrize(('name', 'joint'), [('rm_1', 'arm_mount'), ('agv_mecanum_arm', 'arm_attachment')])
-def test_the_observer_of_a_running_machine_sees_the_wrench_of_a_fixed_mount(name, joint):
+def test_the_observer_of_a_machine_computes_the_wrench_of_a_fixed_mount(name, joint):
     machine = machine_named(name)
     assert machine.reactions == (joint,)
     blocks = machine_dynamics(machine, 'effort').blocks
@@ -105,12 +105,12 @@ def test_the_observer_of_a_running_machine_sees_the_wrench_of_a_fixed_mount(name
     for q, v, tau in random_states(machine, blocks, 3):
         here = kane.at(q, v, {'payload_mass': 3.0} if machine.payload else None)
         wrench = here.mount_wrench(mount, tau)
-        seen = observer.forces(q, v, here.accelerations(tau), here.multipliers(tau), tau, here.p).mounts[0]
-        assert seen[3:] == pytest.approx(-wrench.force, rel=1e-9, abs=1e-8 * np.abs(wrench.force).max())
-        assert seen[:3] == pytest.approx(-wrench.torque, rel=1e-9, abs=1e-8 * np.abs(wrench.torque).max())
+        observed = observer.forces(q, v, here.accelerations(tau), here.multipliers(tau), tau, here.p).mounts[0]
+        assert observed[3:] == pytest.approx(-wrench.force, rel=1e-9, abs=1e-8 * np.abs(wrench.force).max())
+        assert observed[:3] == pytest.approx(-wrench.torque, rel=1e-9, abs=1e-8 * np.abs(wrench.torque).max())
 
 
-def test_a_mount_in_the_world_carries_what_is_fixed_on_it():
+def test_a_mount_in_the_world_carries_masses_fixed_on_it():
     tree = TreeBuilder()
     tree.add_joint('hip', -1, 'revolute', (0, 0, 1), p=(0.0, 0.0, 0.5), mass=2.0, com=(0.3, 0, 0), inertia=np.eye(3))
     blocks = ConstraintBlocks(tree.build(), [], gravity=(0.0, 0.0, -10.0))
@@ -119,12 +119,12 @@ def test_a_mount_in_the_world_carries_what_is_fixed_on_it():
     here = kanes_equations(blocks).at([0.2], [1.5])
     wrench = here.mount_wrench(mount, [0.7])
     assert wrench.force[2] == pytest.approx(-60.0)
-    seen = ForceObserver(blocks, [mount]).forces([0.2], [1.5], here.accelerations([0.7]), [], [0.7]).mounts[0]
-    assert seen == pytest.approx(-np.concatenate([wrench.torque, wrench.force]), abs=1e-12)
+    observed = ForceObserver(blocks, [mount]).forces([0.2], [1.5], here.accelerations([0.7]), [], [0.7]).mounts[0]
+    assert observed == pytest.approx(-np.concatenate([wrench.torque, wrench.force]), abs=1e-12)
 
 
 def test_power_of_all_forces_is_the_rate_of_the_energy():
-    """The energy witness, along a step of the motion: no other formulation is asked."""
+    """Energy balance along a step of the motion, an independent check without other formulations."""
     robot = rm_1()
     here, tau = reference()
     a, step = here.accelerations(tau), 1e-5
@@ -137,8 +137,8 @@ def test_power_of_all_forces_is_the_rate_of_the_energy():
     assert (energy(step) - energy(-step)) / (2 * step) == pytest.approx(tau @ here.v, rel=1e-7)
 
 
-def test_speeds_of_the_user_give_the_same_motion():
-    """Any Y and Z, here of position and time, with speeds that are no rates of coordinates."""
+def test_user_defined_speeds_yield_the_same_motion():
+    """Y and Z depend on position and time; the speeds are not rates of coordinates."""
     robot = rm_1()
     here, tau = reference()
     plain = kanes_equations(robot.blocks, ('x', 'y', *ARM))
@@ -153,16 +153,16 @@ def test_speeds_of_the_user_give_the_same_motion():
         shift = ca.vertcat(0.2 * parameters.time, 1.0, state.q[0], 0.0, ca.sin(parameters.time))
         return ca.vertcat(ahead, *rows), shift
 
-    own = kanes_equations(robot.blocks, speeds=GeneralizedSpeeds(('ahead', 'turn', *ARM), trace))
+    kane = kanes_equations(robot.blocks, speeds=GeneralizedSpeeds(('ahead', 'turn', *ARM), trace))
     for time in (0.0, 0.7):
-        found = own.at(here.q, here.v, {'time': time})
-        assert found.v == pytest.approx(here.v, abs=1e-12)
-        assert found.accelerations(tau) == pytest.approx(
+        equations = kane.at(here.q, here.v, {'time': time})
+        assert equations.v == pytest.approx(here.v, abs=1e-12)
+        assert equations.accelerations(tau) == pytest.approx(
             plain.at(here.q, here.v).accelerations(tau), rel=1e-11, abs=1e-11
         )
     step, a = 1e-6, here.accelerations(tau)
-    rate = [own.at(here.q + t * here.v, here.v + t * a, {'time': t}).u for t in (step, -step)]
-    assert (rate[0] - rate[1]) / (2 * step) == pytest.approx(own.at(here.q, here.v).speed_rates(tau), rel=1e-6)
+    rate = [kane.at(here.q + t * here.v, here.v + t * a, {'time': t}).u for t in (step, -step)]
+    assert (rate[0] - rate[1]) / (2 * step) == pytest.approx(kane.at(here.q, here.v).speed_rates(tau), rel=1e-6)
 
 
 def test_loads_act_at_the_hand_and_at_the_mount():
@@ -181,7 +181,7 @@ def test_loads_act_at_the_hand_and_at_the_mount():
     assert here.accelerations(tau) == pytest.approx(free.accelerations(tau), rel=1e-11, abs=1e-11)
 
 
-def test_the_machine_file_of_rm_1_has_its_numbers():
+def test_the_machine_file_of_rm_1_agrees_with_the_source():
     """From the YAML, with a milligram for each wheel: wrench of the fixed mount, forces of the ground."""
     machine, printed = machine_named('rm_1'), reference()
     blocks = machine_dynamics(machine, 'effort').blocks
@@ -208,7 +208,7 @@ def test_the_machine_file_of_rm_1_has_its_numbers():
     assert 'caster/lateral' not in forces
 
 
-def test_speeds_that_do_not_determine_the_motion_are_refused():
+def test_speeds_that_do_not_determine_the_motion_are_rejected():
     robot = rm_1()
     q = robot.position(S0)
     along, twice = {'V': ('axle', 'vx'), 'omega': ('axle', 'wz')}, {'V': ('axle', 'vx'), 'W': ('axle', 'vx')}
@@ -224,7 +224,7 @@ def test_speeds_that_do_not_determine_the_motion_are_refused():
         link_speeds(robot.blocks.tree, {'V': ('axle', 'ahead')})
 
 
-def test_a_motion_without_mass_and_a_point_that_cannot_move_are_refused():
+def test_a_massless_motion_and_an_immovable_point_are_rejected():
     tree = TreeBuilder()
     arm = tree.add_joint('hip', -1, 'revolute', (0, 0, 1), mass=1.0, com=(0.3, 0, 0), inertia=0.02 * np.eye(3))
     tree.add_joint('spin', arm, 'revolute', (1, 0, 0), p=(0.5, 0, 0))

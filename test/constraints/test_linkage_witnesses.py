@@ -1,4 +1,4 @@
-"""The log-loader with bodies of its cylinders against virtual work, the formula of its joints, and Pinocchio."""
+"""The log-loader with cylinders as bodies against virtual work, the formula of its joints, and Pinocchio."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import casadi as ca
 import numpy as np
 import pytest
-from test_loops_against_pinocchio import Witness
+from test_loops_against_pinocchio import PinocchioLoops
 
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.constraints import constrained_dynamics, projected_velocity
@@ -33,40 +33,41 @@ POSTURES = [(0.96, -1.83), (-0.2, -0.3), (0.4, -2.1)]
 
 @cache
 def plain(attachment='fixed'):
-    """The log-loader whose cylinders act by the formula, without wheels."""
+    """Return the log-loader with cylinders by the formula, without wheels."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     return replace(machine, base=Base(machine.base.link, attachment), wheels=())
 
 
 @cache
 def bodies(attachment='fixed'):
-    """The log-loader with bodies of its cylinders, without wheels."""
-    names = (f'{place}/log_loader_linkage.{kind}' for place, kind in (('urdf', 'urdf'), ('config', 'yaml')))
+    """Return the log-loader with cylinders as bodies, without wheels."""
+    names = (f'{folder}/log_loader_linkage.{kind}' for folder, kind in (('urdf', 'urdf'), ('config', 'yaml')))
     machine = load_machine(*map(find_resource, names))
     return replace(machine, base=Base(machine.base.link, attachment), wheels=())
 
 
 def potential_energy(machine, boom, stick):
-    """Energy of the weights, J, from the places of the links alone."""
+    """Return the potential energy, J, from the positions of the links alone."""
     poses = link_poses(machine.links, machine.joints, linkage_positions(plain(), boom, stick))
     weights = [(link.mass, poses[link.name] @ [*link.com, 1.0]) for link in machine.links]
     load = machine.payload
     weights.append((load.mass, poses[load.link] @ [*load.position, 1.0]))
-    return machine.gravity * sum(mass * place[2] for mass, place in weights)
+    return machine.gravity * sum(mass * position[2] for mass, position in weights)
 
 
 def piston_forces(machine, start):
-    """Forces of the pistons of boom and stick from the pressures that hold them, N."""
+    """Return the forces of the pistons of boom and stick from the pressures that hold them, N."""
     states = start.at_rest().states
     return [
-        states[f'{own.name}/head_pressure'] * own.head_area - states[f'{own.name}/rod_pressure'] * own.rod_area
-        for own in (machine.actuator('boom'), machine.actuator('stick'))
+        states[f'{actuator.name}/head_pressure'] * actuator.head_area
+        - states[f'{actuator.name}/rod_pressure'] * actuator.rod_area
+        for actuator in (machine.actuator('boom'), machine.actuator('stick'))
     ]
 
 
 @pytest.mark.parametrize(('boom', 'stick'), POSTURES)
 def test_cylinders_hold_the_weights_with_the_forces_of_virtual_work(boom, stick):
-    """F dX = dV for each piston while the other one stands: rods, barrels, rocker and coupler included."""
+    """F dX = dV for each piston with the other one held: rods, barrels, rocker and coupler included."""
     machine, step = bodies(), 1e-5
     start = constrained_machine(machine, {'boom_joint': boom, 'stick_joint': stick}, 'hydraulic')
     slopes = [
@@ -85,8 +86,8 @@ RATES = {'swing_joint': 0.4, 'boom_joint': -0.3, 'stick_joint': 0.7}
 
 
 @pytest.mark.parametrize(('boom', 'stick'), POSTURES)
-def test_without_masses_of_its_own_the_linkage_is_the_formula(boom, stick):
-    """Accelerations of swing, boom and stick, rates of spools and pressures: those of the plain log-loader."""
+def test_a_massless_linkage_agrees_with_the_formula(boom, stick):
+    """Accelerations of swing, boom and stick, rates of spools and pressures equal the plain log-loader's."""
     tree = Assembly(plain(), 'hydraulic')
     at = {**OIL, 'swing_joint': 0.3, 'boom_joint': boom, 'stick_joint': stick}
     at |= {f'{name}_rate': rate for name, rate in RATES.items()}
@@ -94,15 +95,15 @@ def test_without_masses_of_its_own_the_linkage_is_the_formula(boom, stick):
     evaluate = ca.Function('rates', [tree.x, tree.u, tree.p], [tree.rhs])
     rates = dict(zip(tree.states.names, np.array(evaluate(x, u, tree.default_parameters())).ravel()))
     blocks = constrained_machine(lumped_alike(bodies(), plain()), actuation='hydraulic').system.blocks
-    places = {**linkage_positions(plain(), boom, stick), 'swing_joint': 0.3}
-    q = np.array([places[name] for name in blocks.tree.position_names])
+    positions = {**linkage_positions(plain(), boom, stick), 'swing_joint': 0.3}
+    q = np.array([positions[name] for name in blocks.tree.position_names])
     v = projected_velocity(blocks, q, [RATES.get(name, 0.0) for name in blocks.tree.velocity_names], held=list(RATES))
     numbers = blocks.numbers(OIL | {'payload_mass': plain().payload.mass})
-    found = constrained_dynamics(blocks, q, v, np.zeros(len(v)), numbers, method='saddle').acceleration
-    own = ca.Function('own', [blocks.q, blocks.v, blocks.parameters.vector], [blocks.element_rates])
-    oil = dict(zip(blocks.parameters.states, np.array(own(q, v, numbers)).ravel()))
+    accelerations = constrained_dynamics(blocks, q, v, np.zeros(len(v)), numbers, method='saddle').acceleration
+    element_rates = ca.Function('element_rates', [blocks.q, blocks.v, blocks.parameters.vector], [blocks.element_rates])
+    oil = dict(zip(blocks.parameters.states, np.array(element_rates(q, v, numbers)).ravel()))
     for name in RATES:
-        acceleration = found[blocks.tree.velocity_index(name)]
+        acceleration = accelerations[blocks.tree.velocity_index(name)]
         assert acceleration == pytest.approx(rates[f'{name}_rate'], rel=1e-9, abs=1e-10), name
         assert abs(acceleration) > 0.01
     assert {name: oil[name] for name in OIL if name in oil} == pytest.approx(
@@ -111,7 +112,7 @@ def test_without_masses_of_its_own_the_linkage_is_the_formula(boom, stick):
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_accelerations_are_those_of_pinocchio(seed):
+def test_accelerations_agree_with_pinocchio(seed):
     """On a free base, at random postures, velocities and efforts."""
     rng = np.random.default_rng(seed)
     machine = replace(bodies('free'), payload=None)
@@ -119,15 +120,15 @@ def test_accelerations_are_those_of_pinocchio(seed):
     tree = blocks.tree
     limits = [plain().joint(name) for name in ('boom_joint', 'stick_joint')]
     angles = [rng.uniform(joint.lower, joint.upper) for joint in limits]
-    places = {**linkage_positions(plain(), *angles), 'swing_joint': rng.uniform(-3.0, 3.0)}
+    positions = {**linkage_positions(plain(), *angles), 'swing_joint': rng.uniform(-3.0, 3.0)}
     q = tree.neutral
     q[:3], q[3:7] = rng.normal(size=3), (turn := rng.normal(size=4)) / np.linalg.norm(turn)
-    for name, value in places.items():
+    for name, value in positions.items():
         q[tree.position_names.index(name)] = value
     held = [*tree.velocity_names[:6], *RATES]
     v = projected_velocity(blocks, q, rng.normal(size=tree.nv), held=held)
     tau = 1e4 * rng.normal(size=tree.nv)
     gravity = [blocks.parameters.defaults[f'gravity_{axis}'] for axis in 'xyz']
-    theirs = Witness(tree, blocks.constraints, gravity).accelerations(q, v, tau)
-    ours = constrained_dynamics(blocks, q, v, tau).acceleration
-    assert np.abs(ours - theirs).max() < 1e-10 * np.abs(ours).max()
+    expected = PinocchioLoops(tree, blocks.constraints, gravity).accelerations(q, v, tau)
+    accelerations = constrained_dynamics(blocks, q, v, tau).acceleration
+    assert np.abs(accelerations - expected).max() < 1e-10 * np.abs(accelerations).max()

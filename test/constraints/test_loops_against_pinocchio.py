@@ -1,4 +1,4 @@
-"""Closed loops and cooperating arms against Pinocchio's constrained dynamics, which knows nothing of this engine."""
+"""Closed loops and cooperating arms against Pinocchio's constrained dynamics, which is independent of this engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GRAVITY = (0.2, -0.5, -9.81)
 SWAP = np.r_[3:6, 0:3]
 
 
-class Witness:
+class PinocchioLoops:
     """Pinocchio's model of a tree with loops of 3 or 6 rows."""
 
     def __init__(self, tree, loops, gravity):
@@ -43,7 +43,7 @@ class Witness:
             self.rows.append(pin.RigidConstraintModel(kind, self.model, *ends[0], *ends[1], pin.ReferenceFrame.LOCAL))
 
     def swapped(self, vector):
-        """Free bodies: [linear; angular] for [angular; linear], and back."""
+        """Return a vector with [linear; angular] for [angular; linear] of free bodies, and vice versa."""
         result = np.array(vector, dtype=float)
         for body in self.tree.bodies:
             if body.kind == 'free':
@@ -57,18 +57,18 @@ class Witness:
             data.append(row.createData())
         pin.initConstraintDynamics(self.model, self.data, rows, data)
         settings = pin.ProximalSettings(1e-14, 1e-10, 50)
-        found = pin.constraintDynamics(
+        result = pin.constraintDynamics(
             self.model, self.data, np.array(q), self.swapped(v), self.swapped(tau), rows, data, settings
         )
-        return self.swapped(found)
+        return self.swapped(result)
 
 
 def compare(system, q, v, tau, relative=1e-6):
     loops = system.constraints
-    theirs = Witness(system.tree, loops, [system.parameters.defaults[f'gravity_{axis}'] for axis in 'xyz'])
-    ours = constrained_dynamics(system, q, v, tau).acceleration
-    found = theirs.accelerations(q, v, tau)
-    assert np.abs(ours - found).max() < relative * np.abs(ours).max()
+    pinocchio = PinocchioLoops(system.tree, loops, [system.parameters.defaults[f'gravity_{axis}'] for axis in 'xyz'])
+    accelerations = constrained_dynamics(system, q, v, tau).acceleration
+    expected = pinocchio.accelerations(q, v, tau)
+    assert np.abs(accelerations - expected).max() < relative * np.abs(accelerations).max()
 
 
 def test_two_arms_with_a_common_load():
@@ -80,8 +80,8 @@ def test_two_arms_with_a_common_load():
 
 
 @pytest.mark.parametrize('planar', [True, False])
-def test_four_bar_whose_rows_depend_on_each_other(planar):
-    """Full connections of a planar mechanism: 12 rows of which 3 (or, with a planar load, more) say nothing new."""
+def test_four_bar_with_dependent_rows(planar):
+    """Full connections of a planar mechanism: 3 of 12 rows (more with a planar load) are redundant."""
     model = models.four_bar(planar=planar)
     grasps = [Loop.frame(loop.name, loop.first, loop.second) for loop in model.constraints]
     system = ConstraintBlocks(model.tree, grasps, (), model.gravity)
@@ -92,7 +92,7 @@ def test_four_bar_whose_rows_depend_on_each_other(planar):
 
 @pytest.mark.parametrize('seed', range(8))
 def test_random_loops(seed):
-    """A free base, two arms, a load held by one and touched by the other, a point of the ground."""
+    """A free base, two arms, a load held by one and touched by the other, a point on the ground."""
     rng = np.random.default_rng(100 + seed)
     tree, ends, load = random_tree(rng)
     q = random_position(tree, rng)

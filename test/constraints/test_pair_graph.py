@@ -1,4 +1,4 @@
-"""Bodies and pairs as a graph: loops, spanning tree, and the system that they make (saha-1991, 3.4)."""
+"""Bodies and pairs as a graph: loops, spanning tree, and the resulting system (saha-1991, 3.4)."""
 
 from __future__ import annotations
 
@@ -17,22 +17,25 @@ DOWN = (0.0, 0.0, -9.81)
 
 
 def caster_graph() -> PairGraph:
-    """The vehicle with a caster, fork straight, as six points and seven edges (fig. 3.4)."""
-    own, graph = CasterVehicle(), PairGraph()
-    wheel = {'mass': own.wheel_mass, 'inertia': np.diag([own.axial, own.diametral, own.diametral])}
-    up = own.radius * Z
-    graph.body('platform', own.mass, own.yaw_inertia * np.eye(3), up)
+    """Return the vehicle with a caster, fork straight, as six points and seven edges (fig. 3.4)."""
+    plane, graph = CasterVehicle(), PairGraph()
+    wheel = {
+        'mass': plane.wheel_mass,
+        'inertia': np.diag([plane.axial, plane.diametral, plane.diametral]),
+    }
+    up = plane.radius * Z
+    graph.body('platform', plane.mass, plane.yaw_inertia * np.eye(3), up)
     for name, side in (('left', -0.5), ('right', 0.5)):
-        place = side * own.length * X - own.ahead * Y + up
-        graph.body(name, p=place, **wheel)
-        graph.revolute(f'{name}_axle', 'platform', name, place, X)
-        graph.rolling(f'{name}_ground', name, X, own.radius)
-    pivot = own.pivot * Y + up
+        position = side * plane.length * X - plane.ahead * Y + up
+        graph.body(name, p=position, **wheel)
+        graph.revolute(f'{name}_axle', 'platform', name, position, X)
+        graph.rolling(f'{name}_ground', name, X, plane.radius)
+    pivot = plane.pivot * Y + up
     graph.body('fork', p=pivot)
-    graph.body('caster', p=pivot - own.offset * Y, **wheel)
-    graph.revolute('pivot', 'fork', 'platform', pivot, Z)  # the wrong way round, on purpose
-    graph.revolute('caster_axle', 'fork', 'caster', pivot - own.offset * Y, X)
-    graph.rolling('caster_ground', 'caster', X, own.radius)
+    graph.body('caster', p=pivot - plane.offset * Y, **wheel)
+    graph.revolute('pivot', 'fork', 'platform', pivot, Z)  # deliberately in reverse order
+    graph.revolute('caster_axle', 'fork', 'caster', pivot - plane.offset * Y, X)
+    graph.rolling('caster_ground', 'caster', X, plane.radius)
     return graph
 
 
@@ -50,30 +53,30 @@ def test_the_caster_vehicle_has_the_two_loops_of_the_source():
     assert [pair.name for pair in chords] == ['left_ground', 'right_ground', 'caster_ground']
 
 
-def test_the_system_of_a_graph_moves_as_the_one_built_by_hand():
-    graph, hand = caster_graph(), caster_vehicle(base='free')
+def test_the_system_of_a_graph_agrees_with_a_system_built_directly():
+    graph, built = caster_graph(), caster_vehicle(base='free')
     system = graph.system(DOWN)
     q = graph.start(system.tree)
     assert np.abs(system.at(q).residual).max() < 1e-15
     rng = np.random.default_rng(0)
     v = projected_velocity(system, q, rng.normal(size=system.tree.nv))
     here = natural_orthogonal_complement(system).at(q, v)
-    other = natural_orthogonal_complement(hand.blocks)
-    places = [hand.blocks.tree.velocity_index(name) for name in ('left', 'right', 'fork', 'caster')]
-    ours = [system.tree.velocity_index(name) for name in ('left_axle', 'right_axle', 'pivot', 'caster_axle')]
-    signs = np.array([1, 1, -1, 1])  # of a pair it is the second body's rate against the first's
-    rates = np.zeros(hand.blocks.tree.nv)
+    other = natural_orthogonal_complement(built.blocks)
+    indices = [built.blocks.tree.velocity_index(name) for name in ('left', 'right', 'fork', 'caster')]
+    graph_indices = [system.tree.velocity_index(name) for name in ('left_axle', 'right_axle', 'pivot', 'caster_axle')]
+    signs = np.array([1, 1, -1, 1])  # a pair's rate is of the second body relative to the first
+    rates = np.zeros(built.blocks.tree.nv)
     rates[:6] = v[:6]
-    rates[places] = v[ours] * signs
-    there = other.at(hand.rest, rates)
+    rates[indices] = v[graph_indices] * signs
+    there = other.at(built.rest, rates)
     assert there.v == pytest.approx(rates, abs=1e-12)
-    found, expected = here.accelerations(np.zeros(10)), there.accelerations(np.zeros(10))
-    assert found[:6] == pytest.approx(expected[:6], abs=1e-10)
-    assert found[ours] * signs == pytest.approx(expected[places], abs=1e-10)
+    accelerations, expected = here.accelerations(np.zeros(10)), there.accelerations(np.zeros(10))
+    assert accelerations[:6] == pytest.approx(expected[:6], abs=1e-10)
+    assert accelerations[graph_indices] * signs == pytest.approx(expected[indices], abs=1e-10)
 
 
 def four_bar(*order: str) -> PairGraph:
-    """A four-bar with a motor; pairs in the given order, which decides the spanning tree."""
+    """Return a four-bar with a motor; the order of its pairs determines the spanning tree."""
     graph = PairGraph()
     corners = {'motor': (0, 0, 0), 'b': (0, 1, 0), 'c': (1.5, 1.4, 0), 'd': (1.5, 0, 0)}
     between = {'motor': ('ground', 'crank'), 'b': ('crank', 'coupler'), 'c': ('coupler', 'rocker')}
@@ -109,12 +112,12 @@ def test_sliders_and_rollers_are_pairs_too():
     graph.body('platform', plane.mass, plane.yaw_inertia * np.eye(3), (0, 0, 0.1))
     for k, wheel in enumerate(plane.wheels, 1):
         axle = np.array([np.cos(wheel.hub), np.sin(wheel.hub), 0.0])
-        place = wheel.distance * np.array([np.cos(wheel.direction), np.sin(wheel.direction), 0.0]) + 0.1 * Z
-        own = wheel.diametral_inertia * np.eye(3) + (wheel.axial_inertia - wheel.diametral_inertia) * np.outer(
+        position = wheel.distance * np.array([np.cos(wheel.direction), np.sin(wheel.direction), 0.0]) + 0.1 * Z
+        hub_inertia = wheel.diametral_inertia * np.eye(3) + (wheel.axial_inertia - wheel.diametral_inertia) * np.outer(
             axle, axle
         )
-        graph.body(f'hub_{k}', wheel.mass, own, place)
-        graph.revolute(f'wheel_{k}', 'platform', f'hub_{k}', place, axle)
+        graph.body(f'hub_{k}', wheel.mass, hub_inertia, position)
+        graph.revolute(f'wheel_{k}', 'platform', f'hub_{k}', position, axle)
         graph.roller(f'ground_{k}', f'hub_{k}', axle, wheel.radius, wheel.roller)
     graph.body('load', 3.0, 0.1 * np.eye(3), (0.1, 0, 0.3))
     graph.prismatic('rail', 'platform', 'load', X)
@@ -122,7 +125,7 @@ def test_sliders_and_rollers_are_pairs_too():
     q = graph.start(system.tree)
     here = natural_orthogonal_complement(system).at(q, np.zeros(system.tree.nv))
     assert len(here.independent) == 4
-    # the loaded platform is pushed by its own load: nothing else holds it
+    # only the effort of the load acts on the platform
     tau = np.zeros(system.tree.nv)
     tau[system.tree.velocity_index('rail')] = 1.0
     a = here.accelerations(tau)
@@ -147,14 +150,14 @@ def test_sliders_and_rollers_are_pairs_too():
         (lambda g: g.body('ground'), 'ground: there is a body of this name already'),
     ],
 )
-def test_what_is_no_graph_is_refused(build, message):
+def test_invalid_graphs_are_rejected(build, message):
     graph = PairGraph()
     graph.body('arm', 1.0, np.eye(3))
     with pytest.raises(ValueError, match=message):
         build(graph)
 
 
-def test_a_wheel_with_rollers_that_can_not_be_is_refused():
+def test_an_invalid_wheel_with_rollers_is_rejected():
     from dyn_nodes.multibody import Frame
     from dyn_nodes.studies.saha_1991.rollers import RollerWheel
 

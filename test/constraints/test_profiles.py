@@ -1,4 +1,4 @@
-"""Prescribed motions: values in closed form, derivatives without a jump, numbers that change from run to run."""
+"""Prescribed motions: values in closed form, continuous derivatives, numbers that change between runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dyn_nodes.multibody import TreeBuilder
 
 
 def derivatives(profile, times):
-    """(3, t) value, rate and acceleration."""
+    """Return (3, t) value, rate and acceleration."""
     t = ca.SX.sym('t')
     value = ca.SX(motion_of(profile)(t))
     rate = ca.jacobian(value, t)
@@ -21,7 +21,7 @@ def derivatives(profile, times):
     return np.array(function(np.asarray(times)[None, :]))
 
 
-def test_a_sine_a_polynomial_and_a_bump_are_those_of_their_formulas():
+def test_a_sine_a_polynomial_and_a_bump_follow_their_formulas():
     times = np.array([0.0, 0.55, 1.3])
     sine = Profile('sine', offset=1.0, amplitude=0.2, frequency=0.5, phase=0.3)
     assert derivatives(sine, times)[0] == pytest.approx(1.0 + 0.2 * np.sin(np.pi * times + 0.3))
@@ -37,8 +37,8 @@ def test_a_sine_a_polynomial_and_a_bump_are_those_of_their_formulas():
 def test_two_points_are_joined_with_least_jerk():
     """10 s^3 - 15 s^4 + 6 s^5, the only quintic at rest at both ends."""
     s = np.linspace(0, 1, 11)
-    found = derivatives(Profile('points', times=(1.0, 3.0), values=(0.0, 0.5)), 1 + 2 * s)
-    assert found[0] == pytest.approx(0.5 * (10 * s**3 - 15 * s**4 + 6 * s**5), abs=1e-12)
+    values = derivatives(Profile('points', times=(1.0, 3.0), values=(0.0, 0.5)), 1 + 2 * s)
+    assert values[0] == pytest.approx(0.5 * (10 * s**3 - 15 * s**4 + 6 * s**5), abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_two_points_are_joined_with_least_jerk():
     ],
     ids=['points', 'bump'],
 )
-def test_no_derivative_jumps_and_outside_it_rests(profile):
+def test_derivatives_are_continuous_and_zero_outside(profile):
     knots = np.array(profile.times or (0.5, 2.0))
     h = 1e-9
     assert derivatives(profile, knots - h) == pytest.approx(derivatives(profile, knots + h), abs=1e-6)

@@ -1,4 +1,4 @@
-"""Constrained systems in the rates of a few velocities: rows are met, forces balance, points beside differences."""
+"""Constrained systems in the rates of a few velocities: rows, balance of forces, and motion of points."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dyn_nodes.constraints.reduced_motion import ReducedMotion
 from dyn_nodes.studies.tanner_1998.vehicle import S0, rm_1
 
 NAMES = ('q2', 'left', 'right', 'q1', 'q3')
-"""In an order that is not the tree's."""
+"""Velocities in another order than the tree's."""
 RATES = np.array([0.3, -1.2, 2.5, 0.7, -0.4])
 
 
@@ -21,33 +21,33 @@ def motion():
 
 
 def values(motion, *expressions):
-    """Of expressions at S0 with RATES."""
+    """Return values of expressions at S0 with RATES."""
     blocks = motion.blocks
-    given = [blocks.q, motion.rates, blocks.parameters.vector]
-    found = ca.Function('values', given, [motion.in_rates(ca.densify(own)) for own in expressions])
-    called = found.call([ca.DM(part) for part in (rm_1().position(S0), RATES, blocks.numbers(None))])
-    return [np.array(own) for own in called]
+    arguments = [blocks.q, motion.rates, blocks.parameters.vector]
+    evaluate = ca.Function('values', arguments, [motion.in_rates(ca.densify(part)) for part in expressions])
+    results = evaluate.call([ca.DM(part) for part in (rm_1().position(S0), RATES, blocks.numbers(None))])
+    return [np.array(part) for part in results]
 
 
-def test_velocities_have_the_rates_and_meet_the_rows(motion):
+def test_velocities_have_the_rates_and_satisfy_the_rows(motion):
     v, N = values(motion, motion.velocity, motion.complement)
-    assert v.ravel()[list(motion.places)] == pytest.approx(RATES, abs=1e-15)
+    assert v.ravel()[list(motion.indices)] == pytest.approx(RATES, abs=1e-15)
     rows = motion.blocks.at(rm_1().position(S0), v.ravel())
     assert np.abs(rows.J @ N).max() < 1e-14
 
 
-def test_accelerations_of_the_rates_are_those_of_the_whole_system(motion):
+def test_accelerations_of_the_rates_satisfy_the_full_system(motion):
     blocks, tau = motion.blocks, rm_1().efforts((2.0, 30.0, 8.0), (3.0, 2.0))
     parts = (motion.inertia, motion.free(ca.DM(tau) - blocks.bias), motion.complement, motion.start, motion.velocity)
     inertia, free, N, start, v = values(motion, *parts)
     a = (start + N @ np.linalg.solve(inertia, free)).ravel()
     here = blocks.at(rm_1().position(S0), v.ravel())
     assert here.J @ a == pytest.approx(here.gamma, abs=1e-12)
-    left = here.M @ a + here.h - tau
-    assert np.abs(N.T @ left).max() < 1e-11, 'what is left is a force of the constraints'
+    reactions = here.M @ a + here.h - tau
+    assert np.abs(N.T @ reactions).max() < 1e-11, 'the remainder is a force of the constraints'
 
 
-def test_a_point_moves_and_drifts_as_its_differences(motion):
+def test_motion_and_drift_of_a_point_agree_with_differences(motion):
     point = motion.point(rm_1().hand)
     velocity, jacobian, drift, v = values(motion, point.velocity, point.jacobian, point.drift, motion.velocity)
     assert velocity.ravel() == pytest.approx((jacobian @ RATES).ravel(), abs=1e-14)
@@ -58,6 +58,6 @@ def test_a_point_moves_and_drifts_as_its_differences(motion):
     assert (ahead - behind) / (2.0 * h) == pytest.approx(drift, abs=1e-8)
 
 
-def test_velocities_that_leave_others_open_are_refused():
+def test_velocities_that_do_not_determine_all_are_rejected():
     with pytest.raises(MethodError, match='expected drives that determine the motion, found none for left'):
         ReducedMotion.of(rm_1().blocks, NAMES[:1] + NAMES[2:], [rm_1().position(S0)])

@@ -42,7 +42,7 @@ Rates = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def run(model: Model, acceleration: Rates, step: float, steps: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """States of a model by Runge-Kutta steps, the first one included."""
+    """Return the states of a model at Runge-Kutta steps, including the first one."""
     rates = runge_kutta(model.blocks(), model.q, model.v, lambda t, q, v: acceleration(q, v), step, steps)
     return [(q, v) for _, q, v in rates]
 
@@ -52,7 +52,7 @@ def held(system: ConstraintBlocks, tau: np.ndarray) -> Rates:
 
 
 def on_outside(model: Model, multipliers: np.ndarray) -> np.ndarray:
-    """Wrenches that the tips apply on the ground, a row each."""
+    """Return the wrenches of the tips on the ground, one row each."""
     assert isinstance(model.constraints[0], RollingArm)
     return -multipliers[: 6 * sum(isinstance(c, RollingArm) for c in model.constraints)].reshape(-1, 6)
 
@@ -60,7 +60,7 @@ def on_outside(model: Model, multipliers: np.ndarray) -> np.ndarray:
 # --- disc -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_upright_disc_accelerates_as_in_closed_form():
+def test_an_upright_disc_agrees_with_the_closed_form():
     model = disc()
     system = model.blocks()
     tau = np.zeros(9)
@@ -97,7 +97,7 @@ def test_small_inertias_on_the_massless_links_trade_error_for_conditioning():
 def free_rolling():
     model = disc(0.2, 0.1, 0.7, 8.0)
     system = model.blocks()
-    # in the wheel's own axes, which spin, Runge-Kutta needs smaller steps than in fixed ones
+    # in the wheel's axes, which spin, Runge-Kutta needs smaller steps than in fixed axes
     compiled = System.of_blocks('rolling_disc', system)
     done = compiled.run(
         compiled.state(model.q, model.v), np.arange(0.0, 2.0 + 0.5 * STEP, STEP), settings=Settings(step=5e-4)
@@ -106,7 +106,7 @@ def free_rolling():
     return model, system, list(zip(done.q, done.v))
 
 
-def test_a_leaning_disc_rolls_through_the_rows_of_the_specification(free_rolling):
+def test_a_leaning_disc_passes_the_states_of_the_specification(free_rolling):
     model, system, states = free_rolling
     contact = ca.Function('p', [system.q], [system.state.frame_pose(model.tree.frame('wheel_pivot')).p])
     rows = [*zip((0.05, 0.1, 0.2, 0.3, 0.4), tabulated('yesiloglu-2007/6.8/nutation'))]
@@ -121,7 +121,7 @@ def test_a_leaning_disc_rolls_through_the_rows_of_the_specification(free_rolling
             assert on_outside(model, multipliers)[0, 3:] == pytest.approx(expected[7:], abs=1e-5)
 
 
-def test_energy_is_kept_and_the_classical_disc_equations_agree(free_rolling):
+def test_energy_is_constant_and_the_classical_disc_equations_agree(free_rolling):
     _, system, states = free_rolling
     energy = [sum(system.energies(q, v)) for q, v in states]
     assert energy[0] == pytest.approx(tabulated('yesiloglu-2007/6.8/classical')[1], abs=1e-9)
@@ -140,10 +140,10 @@ def test_energy_is_kept_and_the_classical_disc_equations_agree(free_rolling):
     theta = 0.5 * np.pi + 0.2
     start = [theta, 0.0, 0.1, 0.7, -8.0 + 0.7 * np.cos(theta)]
     times = np.array([0.5, 1.0, 1.5, 2.0])
-    found = solve_ivp(classical, (0.0, 2.0), start, t_eval=times, rtol=1e-11, atol=1e-12).y
-    ours = np.array([states[round(t / STEP)][0] for t in times])
-    assert 0.5 * np.pi - ours[:, 8] == pytest.approx(found[0], abs=2e-8)
-    assert -ours[:, 9] == pytest.approx(found[1], abs=2e-8)
+    solution = solve_ivp(classical, (0.0, 2.0), start, t_eval=times, rtol=1e-11, atol=1e-12).y
+    positions = np.array([states[round(t / STEP)][0] for t in times])
+    assert 0.5 * np.pi - positions[:, 8] == pytest.approx(solution[0], abs=2e-8)
+    assert -positions[:, 9] == pytest.approx(solution[1], abs=2e-8)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_energy_is_kept_and_the_classical_disc_equations_agree(free_rolling):
 def test_a_disc_turns_steadily_at_the_rates_of_the_specification(lean, yaw_rate, leg_rate, radius):
     model = disc(lean, 0.0, yaw_rate, leg_rate)
     a = constrained_dynamics(model.blocks(), model.q, model.v, np.zeros(9)).acceleration
-    # of leg, lean and yaw; the contact moves on by the arc that rolls off
+    # of leg, lean and yaw; the contact moves by the rolled arc
     assert a[6:9] == pytest.approx([0.0, 0.0, 0.0], abs=2e-8)
     assert leg_rate * DISC_RADIUS / abs(yaw_rate) == pytest.approx(radius, abs=1e-8)
 
@@ -171,7 +171,7 @@ def test_the_printed_five_rows_let_the_wheel_slide_sideways():
         b = system.at(q, v)
         A = np.eye(6)[[0, 1, 2, 4, 5]].copy()
         x1 = axle(q)
-        # rows of A: the directions that are not the axle's (eq. 4.42), in place of the lateral one
+        # rows of A: the directions other than the axle's (eq. 4.42), instead of the lateral one
         y1 = np.cross([0.0, 0.0, 1.0], x1)
         y1 /= np.linalg.norm(y1)
         A[3, 3:], A[4, 3:] = y1, np.cross(x1, y1)
@@ -226,7 +226,7 @@ def test_the_two_wheels_of_a_cart_share_one_lateral_row():
 
 
 @pytest.mark.parametrize(('case', 'torques'), enumerate(CART))
-def test_the_cart_accelerates_and_presses_as_in_closed_form(case, torques):
+def test_accelerations_and_forces_of_the_cart_agree_with_the_closed_form(case, torques):
     expected = tabulated('yesiloglu-2007/6.9/cases')
     model = cart()
     tau = forward(model, dict(zip(model.actuated, torques)))
@@ -237,7 +237,7 @@ def test_the_cart_accelerates_and_presses_as_in_closed_form(case, torques):
 
 
 @pytest.mark.parametrize('torques', CART)
-def test_the_cart_is_where_the_specification_says_after_two_seconds(torques):
+def test_the_cart_reaches_the_specified_state_after_two_seconds(torques):
     model = cart('contact')
     system = model.blocks()
     tau = forward(model, dict(zip(model.actuated, torques)))
@@ -252,9 +252,9 @@ def test_the_cart_is_where_the_specification_says_after_two_seconds(torques):
         assert w == pytest.approx([0.0, 2.777777778], abs=1e-8)
         assert np.abs(q[:2]).max() < 1e-9
     else:
-        *_, place, speeds = tabulated('yesiloglu-2007/6.9/cases')
+        *_, position, speeds = tabulated('yesiloglu-2007/6.9/cases')
         assert w == pytest.approx(speeds, abs=1e-8)
-        assert q[:2] == pytest.approx(place, abs=1e-8)
+        assert q[:2] == pytest.approx(position, abs=1e-8)
         assert w[0] / w[1] == pytest.approx(0.675, abs=1e-8)
     work = sum(
         -t * q[model.tree.position_names.index(joint)] for joint, t in zip(('left_drive', 'right_drive'), torques)
@@ -266,13 +266,13 @@ def test_the_cart_is_where_the_specification_says_after_two_seconds(torques):
 
 
 def pitch_of(q: np.ndarray) -> float:
-    """Pitch of the rod about its own axle, rad: the axle stays level."""
+    """Return the pitch of the rod about its axle, rad: the axle stays level."""
     x, y, z, w = q[3:7]
     return float(np.arctan2(2 * (y * z + w * x), 1 - 2 * (x * x + y * y)))
 
 
 def cart_in_a_turn() -> Model:
-    """The cart at 0.3 m/s and 0.5 rad/s, its rod not pitching."""
+    """Return the cart at 0.3 m/s and 0.5 rad/s with its rod at constant pitch."""
     model = cart()
     v, yaw = 0.3, 0.5
     model.v[2], model.v[4] = yaw, v
@@ -284,7 +284,7 @@ def cart_in_a_turn() -> Model:
     return model
 
 
-def test_a_moving_cart_feels_lateral_forces_and_a_shift_of_load():
+def test_a_moving_cart_has_lateral_forces_and_load_transfer():
     model = cart_in_a_turn()
     system = model.blocks()
     assert np.abs(system.at(model.q, model.v).J @ model.v).max() < 1e-12
@@ -298,7 +298,7 @@ def test_a_moving_cart_feels_lateral_forces_and_a_shift_of_load():
 
 
 @pytest.mark.pins('yesiloglu-2007/6.9/massless')
-def test_small_inertias_in_the_carts_arms_err_in_proportion():
+def test_small_inertias_in_the_carts_arms_cause_proportional_errors():
     for epsilon, error in ((1e-3, 2.6e-3), (1e-5, 2.6e-5), (1e-7, 2.6e-7)):
         model = cart(helper=epsilon)
         system = model.blocks()
@@ -309,13 +309,13 @@ def test_small_inertias_in_the_carts_arms_err_in_proportion():
 
 
 def frame_rows(model: Model) -> ConstraintBlocks:
-    """The system with its contacts held instead of rolling: J and dJ/dt v of the tips alone."""
+    """Return the system with fixed instead of rolling contacts: J and dJ/dt v of the tips alone."""
     held_tips = [Loop.frame(c.name, c.tip, world_frame()) for c in model.constraints]
     return ConstraintBlocks(model.tree, held_tips, gravity=model.gravity)
 
 
 @pytest.mark.pins('yesiloglu-2007/6.9/printed')
-def test_the_printed_rolling_column_drives_backwards_and_without_its_bias_nothing_pulls_sideways():
+def test_the_printed_rolling_column_reverses_the_motion_and_without_bias_lateral_forces_vanish():
     model = cart()
     rolling, held_tips = model.blocks().at(model.q), frame_rows(model).at(model.q)
     column = held_tips.J - rolling.J  # the rolling terms
@@ -347,11 +347,11 @@ def test_the_rank_of_the_platforms_rows_depends_on_its_steering():
         assert model.tree.nv == 26
         assert analyse(model.blocks(), model.q).rank == rank
         short = platform('contact', steering=steering)
-        assert analyse(short.blocks(), short.q).rank == rank - 12  # three hinges of each arm are gone
+        assert analyse(short.blocks(), short.q).rank == rank - 12  # without the three hinges of each arm
 
 
 @pytest.mark.pins('yesiloglu-2007/6.10/redundancy')
-def test_three_relations_between_the_tips_of_the_straight_platform_are_redundant_and_the_printed_third_is_none():
+def test_three_relations_of_the_straight_platform_are_redundant_and_the_printed_third_is_not():
     model = platform()
     J = model.blocks().at(model.q).J
     x, z = [3, 9, 15, 21], [5, 11, 17, 23]
@@ -404,17 +404,17 @@ def test_driving_with_free_steering_swings_the_legs(form):
         assert solution.forces[f'{corner}_ground'][-1] == pytest.approx(load, abs=1e-7)
 
 
-def test_steering_all_legs_alike_leaves_the_body_at_rest():
+def test_equal_steering_of_all_legs_does_not_move_the_body():
     tau = {f'{corner}_steer': 0.8 for corner in CORNERS}
     model = platform()
     solution = constrained_dynamics(model.blocks(), model.q, model.v, forward(model, tau))
     assert solution.acceleration[:6] == pytest.approx(np.zeros(6), abs=1e-10)
     acceleration, (pull, side, load), ends = tabulated('yesiloglu-2007/6.10/crab')
     assert solution.acceleration[6] == pytest.approx(acceleration, abs=1e-9)
-    found = on_outside(model, solution.multipliers)
+    wrenches = on_outside(model, solution.multipliers)
     expected = [(pull, -side), (pull, side), (-pull, -side), (-pull, side)]
-    assert found[:, 3:5] == pytest.approx(np.array(expected), abs=1e-8)
-    assert -found[:, 5] == pytest.approx([load] * 4, abs=1e-8)
+    assert wrenches[:, 3:5] == pytest.approx(np.array(expected), abs=1e-8)
+    assert -wrenches[:, 5] == pytest.approx([load] * 4, abs=1e-8)
     short = platform('contact')
     system = short.blocks()
     q, v = run(short, held(system, forward(short, tau)), 0.01, 50)[-1]
@@ -422,7 +422,7 @@ def test_steering_all_legs_alike_leaves_the_body_at_rest():
     assert np.abs(v[:6]).max() < 1e-9
 
 
-def test_the_platform_drives_on_a_circle_about_the_common_point_of_its_axles():
+def test_the_platform_drives_in_a_circle_about_the_common_point_of_its_axles():
     angles = turning_angles(1.5)
     steering, (near, far), inertia, acceleration, (turning, *spins) = tabulated('yesiloglu-2007/6.10/circle')
     assert list(angles.values()) == pytest.approx(steering, abs=1e-10)
@@ -440,10 +440,10 @@ def test_the_platform_drives_on_a_circle_about_the_common_point_of_its_axles():
     assert drives == pytest.approx(spins, abs=1e-7)
 
 
-# --- what is refused, and moving ground -------------------------------------------------------------------------------
+# --- errors, and moving ground ----------------------------------------------------------------------------------------
 
 
-def test_a_wheel_that_can_not_be_is_refused():
+def test_an_invalid_wheel_is_rejected():
     tree = TreeBuilder()
     tree.add_free('wheel', mass=1.0, inertia=np.eye(3))
     frame = tree.build().frame('wheel')
@@ -453,7 +453,7 @@ def test_a_wheel_that_can_not_be_is_refused():
         RollingWheel('front', frame, (1, 1, 0), 0.1)
 
 
-def test_a_wheel_rides_up_with_the_ground():
+def test_a_wheel_follows_a_rising_ground():
     model = disc(form='contact')
     wheel = RollingWheel('wheel_ground', model.tree.frame('wheel_centre'), (-1, 0, 0), DISC_RADIUS, 'parameters')
     system = ConstraintBlocks(model.tree, [wheel], gravity=model.gravity)

@@ -14,7 +14,7 @@ SEEDS = range(12)
 
 
 def derivatives(system):
-    """Function (q, v, a, p) -> rate of the residual, rate of J v - sigma, both by differentiation."""
+    """Return a function (q, v, a, p) of the rate of the residual and the rate of J v - sigma, by differentiation."""
     rows, q, v = system.rows, system.q, system.v
     a, p, t = ca.SX.sym('a', system.tree.nv), system.parameters.vector, system.parameters.time
     rate_q = system.state.position_rate
@@ -36,7 +36,7 @@ def check(system, q, v, rng):
 
 @pytest.mark.parametrize('seed', SEEDS)
 def test_rows_are_the_derivatives_of_their_residual(seed):
-    """J v - sigma is the rate of the residual, J a - gamma that of J v - sigma."""
+    """J v - sigma is the rate of the residual, J a - gamma is the rate of J v - sigma."""
     system, q, v, _ = random_system(seed)
     assert np.abs(system.at(q).residual).max() < 1e-12
     check(system, q, v, np.random.default_rng(seed))
@@ -61,7 +61,7 @@ def test_prescribed_motion_enters_with_both_derivatives():
     assert blocks.residual[1] == pytest.approx(-0.3 * 0.5**3)
 
 
-def test_motion_given_from_outside_is_three_parameters():
+def test_a_motion_without_expression_has_three_parameters():
     tree = TreeBuilder()
     tree.add_joint('slide', -1, 'prismatic', (0, 0, 1), mass=1.0)
     system = ConstraintBlocks(tree.build(), [Prescribed(Lock('lift', 'slide'))])
@@ -69,7 +69,7 @@ def test_motion_given_from_outside_is_three_parameters():
     assert (blocks.residual[0], blocks.sigma[0], blocks.gamma[0]) == pytest.approx((0.3, 2.0, -3.0))
 
 
-def test_full_turn_residual_is_the_angle_to_first_order_and_grows_to_half_a_turn():
+def test_the_rotation_residual_is_the_angle_to_first_order_and_grows_to_half_a_turn():
     tree = TreeBuilder()
     tree.add_free('body', 1.0, inertia=np.eye(3))
     tree = tree.build()
@@ -93,7 +93,7 @@ def test_full_turn_residual_is_the_angle_to_first_order_and_grows_to_half_a_turn
         (lambda: Coupling('gear', {'a': 0.0}), 'coefficient other than zero'),
     ],
 )
-def test_a_constraint_that_makes_no_sense_is_refused(make, message):
+def test_an_invalid_constraint_is_rejected(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 

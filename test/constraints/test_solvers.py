@@ -1,4 +1,4 @@
-"""One call, several ways: the same accelerations and, where they are unique, the same forces."""
+"""All methods of the solver yield the same accelerations and, if unique, the same forces."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Z = (0.0, 0.0, 1.0)
 
 @settings(max_examples=15)
 @given(st.integers(0, 10_000))
-def test_every_method_gives_the_same_motion_and_forces(seed):
+def test_all_methods_yield_the_same_motion_and_forces(seed):
     system, q, v, tau = random_system(seed)
     reference = constrained_dynamics(system, q, v, tau, method='saddle')
     assert reference.rank == system.m
@@ -37,7 +37,7 @@ def test_every_method_gives_the_same_motion_and_forces(seed):
     blocks = system.at(q, v)
     balance = blocks.M @ reference.acceleration + blocks.h - tau - blocks.J.T @ reference.multipliers
     assert np.abs(balance).max() < 1e-8 * size[1]
-    # the conditioning of random loops (some are nearly singular) sets how far round-off goes
+    # the conditioning of random loops (some are nearly singular) determines the round-off
     allowed = 1e-14 * np.linalg.cond(blocks.J) ** 2 * np.linalg.cond(blocks.M)
     for method in ('auto', *METHODS):
         solution = constrained_dynamics(system, q, v, tau, method=method)
@@ -47,7 +47,7 @@ def test_every_method_gives_the_same_motion_and_forces(seed):
 
 
 def table(legs=3, mass=12.0):
-    """A slab that slides on vertical guides, on legs with the world: more legs than needed."""
+    """Return a slab on vertical guides and on more legs than needed."""
     builder = TreeBuilder()
     slab = builder.add_joint('lift', -1, 'prismatic', Z, mass=mass)
     for k in range(legs):
@@ -57,7 +57,7 @@ def table(legs=3, mass=12.0):
     return ConstraintBlocks(tree, feet, gravity=(0, 0, -10.0))
 
 
-def test_indeterminate_forces_are_shared_and_said_to_be():
+def test_indeterminate_forces_are_shared_and_marked():
     system = table()
     for method in ('saddle', 'reduced', 'pseudo_inverse', 'compliant'):
         solution = constrained_dynamics(system, [0.0], [0.0], [0.0], method=method)
@@ -69,7 +69,7 @@ def test_indeterminate_forces_are_shared_and_said_to_be():
         constrained_dynamics(system, [0.0], [0.0], [0.0], method='operator')
 
 
-def test_stiffness_and_weights_decide_how_forces_are_shared():
+def test_stiffness_and_weights_determine_the_distribution_of_forces():
     system = table()
     stiff = constrained_dynamics(system, [0.0], [0.0], [0.0], method='compliant', stiffness=[1e6, 2e6, 3e6])
     assert stiff.multipliers == pytest.approx([20.0, 40.0, 60.0])
@@ -79,7 +79,7 @@ def test_stiffness_and_weights_decide_how_forces_are_shared():
         constrained_dynamics(system, [0.0], [0.0], [0.0], method='compliant', stiffness=[1.0, 0.0, 1.0])
 
 
-def test_unique_rows_among_indeterminate_ones_are_told_apart():
+def test_unique_rows_are_distinguished_from_indeterminate_ones():
     builder = TreeBuilder()
     first = builder.add_joint('a', -1, 'prismatic', Z, mass=2.0)
     builder.add_joint('b', first, 'revolute', Z, mass=1.0, com=(0.1, 0, 0), inertia=np.eye(3))
@@ -93,7 +93,7 @@ def test_unique_rows_among_indeterminate_ones_are_told_apart():
         solution.force('four')
 
 
-def test_contradictory_rows_are_refused_by_name():
+def test_contradictory_rows_are_rejected_by_name():
     builder = TreeBuilder()
     builder.add_joint('hip', -1, 'revolute', Z, mass=1.0, inertia=np.eye(3))
     system = ConstraintBlocks(
@@ -103,7 +103,7 @@ def test_contradictory_rows_are_refused_by_name():
         constrained_dynamics(system, [0.0], [0.0], [0.0])
 
 
-def test_a_motion_without_mass_is_refused_by_name():
+def test_a_motion_without_mass_is_rejected_by_name():
     builder = TreeBuilder()
     body = builder.add_joint('body', -1, 'revolute', Z, mass=1.0, com=(1, 0, 0))
     builder.add_joint('massless', body, 'revolute', Z, p=(1, 0, 0))
@@ -116,8 +116,8 @@ def test_a_motion_without_mass_is_refused_by_name():
         free_acceleration(system, [0.0, 0.0], [0.0, 0.0], [0.0, 0.0])
 
 
-def test_bodies_without_mass_are_fine_where_a_constraint_holds_them():
-    """A massless crank geared to a heavy one: saddle point and reduced form take it."""
+def test_massless_bodies_are_allowed_if_a_constraint_holds_them():
+    """A massless crank geared to a heavy one: saddle point and reduced form apply."""
     builder = TreeBuilder()
     builder.add_joint('heavy', -1, 'revolute', Z, mass=1.0, inertia=2 * np.eye(3))
     builder.add_joint('light', -1, 'revolute', Z)
@@ -128,7 +128,7 @@ def test_bodies_without_mass_are_fine_where_a_constraint_holds_them():
         assert solution.multipliers == pytest.approx([0.75])
 
 
-def test_baumgarte_adds_the_return_to_the_constraint():
+def test_baumgarte_stabilizes_the_constraint():
     builder = TreeBuilder()
     builder.add_joint('slide', -1, 'prismatic', Z, mass=1.0)
     system = ConstraintBlocks(builder.build(), [Lock('held', 'slide', 0.2)])
@@ -136,15 +136,15 @@ def test_baumgarte_adds_the_return_to_the_constraint():
     assert solution.acceleration == pytest.approx([-2 * 10 * 2.0 - 100 * 0.3])
 
 
-@pytest.mark.parametrize('what', ['q', 'tau', 'p'])
-def test_a_vector_of_another_length_is_refused(what):
+@pytest.mark.parametrize('name', ['q', 'tau', 'p'])
+def test_a_vector_of_another_length_is_rejected(name):
     system = table()
     vectors = {'q': [0.0], 'v': [0.0], 'tau': [0.0], 'p': system.numbers(None)}
-    vectors[what] = np.zeros(9)
-    with pytest.raises(ValueError, match=f'expected {what} of'):
+    vectors[name] = np.zeros(9)
+    with pytest.raises(ValueError, match=f'expected {name} of'):
         constrained_dynamics(system, **vectors)
 
 
-def test_an_unknown_method_lists_the_known_ones():
+def test_an_unknown_method_is_reported_with_the_available_ones():
     with pytest.raises(MethodError, match='known: auto, operator, saddle'):
         constrained_dynamics(table(), [0.0], [0.0], [0.0], method='magic')

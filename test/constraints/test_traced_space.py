@@ -1,4 +1,4 @@
-"""Operational-space dynamics in the speeds of drives: the numbers of Kane's equations, in other speeds."""
+"""Operational-space dynamics in the speeds of drives against Kane's equations in other speeds."""
 
 from __future__ import annotations
 
@@ -13,45 +13,45 @@ from dyn_nodes.studies.tanner_1998.kane import reference
 from dyn_nodes.studies.tanner_1998.vehicle import S0, rm_1
 
 DRIVES = ('q2', 'left', 'right', 'q1', 'q3')
-"""In an order that is not the tree's."""
+"""Drives in another order than the tree's."""
 
 
 @pytest.fixture(scope='module')
 def both():
     here, tau = reference()
     robot = rm_1()
-    own = [robot.blocks.tree.velocity_index(name) for name in DRIVES]
-    space, place = TracedSpace(robot.blocks, robot.hand, DRIVES, [robot.position(S0)]).at(here.q, here.v[own])
-    return here, tau, own, space, place
+    indices = [robot.blocks.tree.velocity_index(name) for name in DRIVES]
+    space, position = TracedSpace(robot.blocks, robot.hand, DRIVES, [robot.position(S0)]).at(here.q, here.v[indices])
+    return here, tau, indices, space, position
 
 
 def test_dynamics_at_the_hand_do_not_depend_on_the_speeds(both):
-    here, tau, own, space, place = both
+    here, tau, indices, space, position = both
     kane = operational_space(here, rm_1().hand)
     assert space.inertia == pytest.approx(kane.inertia, rel=1e-12)
     mu, nu = tabulated('tanner-1998/6.3/mu')
     assert space.velocity_term == pytest.approx(mu, rel=1e-8)
     assert space.gravity_term == pytest.approx(nu, rel=1e-9)
-    assert place == pytest.approx(tabulated('tanner-1998/6.2/energy')[1] + np.array([0.0, 0.0, 0.3]), abs=1e-9)
-    assert space.jacobian @ here.v[own] == pytest.approx(kane.jacobian @ here.u, abs=1e-12)
-    assert space.acceleration(tau[own]) == pytest.approx(kane.acceleration(here.efforts(tau)), rel=1e-11)
+    assert position == pytest.approx(tabulated('tanner-1998/6.2/energy')[1] + np.array([0.0, 0.0, 0.3]), abs=1e-9)
+    assert space.jacobian @ here.v[indices] == pytest.approx(kane.jacobian @ here.u, abs=1e-12)
+    assert space.acceleration(tau[indices]) == pytest.approx(kane.acceleration(here.efforts(tau)), rel=1e-11)
 
 
-def test_efforts_of_the_drives_move_the_hand_and_spare_speeds_as_wanted(both):
-    here, _, own, space, _ = both
+def test_efforts_of_the_drives_cause_the_wanted_motion_of_hand_and_null_space(both):
+    here, _, indices, space, _ = both
     wanted, spare = np.array([0.3, -0.5, 0.2]), np.array([1.0, -2.0, 0.5, 3.0, -1.0])
     efforts = space.efforts_along(wanted, spare)
     tau = np.zeros(len(here.v))
-    tau[own] = efforts
-    found = here.accelerations(tau)[own]
-    assert space.jacobian @ found + space.bias == pytest.approx(wanted, abs=1e-9)
+    tau[indices] = efforts
+    accelerations = here.accelerations(tau)[indices]
+    assert space.jacobian @ accelerations + space.bias == pytest.approx(wanted, abs=1e-9)
     expected = spare + space.inverse @ (wanted - space.bias - space.jacobian @ spare)
-    assert found == pytest.approx(expected, abs=1e-9)
-    assert space.null_speeds(found - spare) == pytest.approx(0.0, abs=1e-9)
+    assert accelerations == pytest.approx(expected, abs=1e-9)
+    assert space.null_speeds(accelerations - spare) == pytest.approx(0.0, abs=1e-9)
     assert space.efforts_for(wanted) + space.null_efforts(efforts) == pytest.approx(efforts, abs=1e-9)
 
 
-def test_drives_that_leave_the_motion_open_are_refused_with_what_is_left():
+def test_drives_that_do_not_determine_the_motion_are_rejected():
     robot = rm_1()
     with pytest.raises(MethodError, match='expected drives that determine the motion, found none for'):
         TracedSpace(robot.blocks, robot.hand, ('left', 'q1', 'q2', 'q3'), [robot.position(S0)])

@@ -1,8 +1,8 @@
-"""The vehicles of saha-1991 against an unreduced model on Pinocchio: its M, h and frame Jacobians, contacts by hand.
+"""The vehicles of saha-1991 against an unreduced Pinocchio model: its M, h and frame Jacobians, separate contacts.
 
-A wheel's point on the ground is at rest: three rows in the world's axes, a hub's with rollers two. What is fixed in the
-body that carries the wheel (arm to the ground, axis of the roller) turns with that body. Nothing of this project's
-rows, masses or bias is used.
+A wheel's point on the ground is at rest: three rows in world axes, two for a hub with rollers. The arm to the ground
+and the axis of the roller are fixed in the body that carries the wheel and turn with it. Rows, masses and bias of this
+project are not used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CENTRE = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
 
 
 class Unreduced:
-    """[M -J^T; J 0] [a; lambda] = [tau - h; gamma]."""
+    """Solver of [M -J^T; J 0] [a; lambda] = [tau - h; gamma]."""
 
     def __init__(self, blocks):
         self.tree, self.constraints = blocks.tree, blocks.constraints
@@ -40,33 +40,33 @@ class Unreduced:
         return pin.getVelocity(self.model, self.data, joint, CENTRE).angular if joint else np.zeros(3)
 
     def _wheel(self, wheel, axle):
-        """Jacobian and bias of a wheel's centre; axle, arm to the ground, angular velocities of carrier and wheel."""
+        """Return Jacobian and bias of a wheel's centre, axle, arm to ground, and angular velocities of both bodies."""
         joint = self.joints[wheel.body]
         carrier = self.model.parents[joint]
         J = pin.getJointJacobian(self.model, self.data, joint, CENTRE)
         bias = pin.getClassicalAcceleration(self.model, self.data, joint, CENTRE)
-        e, carried, own = self.data.oMi[joint].rotation @ axle, self._turn(carrier), self._turn(joint)
+        e, carried, turning = self.data.oMi[joint].rotation @ axle, self._turn(carrier), self._turn(joint)
         arm = -(UP - (UP @ e) * e) / np.linalg.norm(UP - (UP @ e) * e)
-        return J, bias, e, arm, carried, own
+        return J, bias, e, arm, carried, turning
 
     def rows(self):
         J, gamma = [], []
         for constraint in self.constraints:
             if isinstance(constraint, Lock):
-                place = self.tree.velocity_index(constraint.joint)
-                J.append(np.eye(self.model.nv)[[place]])
+                index = self.tree.velocity_index(constraint.joint)
+                J.append(np.eye(self.model.nv)[[index]])
                 gamma.append(np.zeros(1))
                 continue
-            jacobian, bias, e, arm, carried, own = self._wheel(constraint.centre, np.asarray(constraint.axle))
+            jacobian, bias, e, arm, carried, turning = self._wheel(constraint.centre, np.asarray(constraint.axle))
             r = constraint.radius * arm
             at_ground = jacobian[:3] - pin.skew(r) @ jacobian[3:]
-            slip = pin.skew(own) @ r
-            acceleration = bias.linear + np.cross(bias.angular, r) + np.cross(own, np.cross(carried, r))
+            slip = pin.skew(turning) @ r
+            acceleration = bias.linear + np.cross(bias.angular, r) + np.cross(turning, np.cross(carried, r))
             if not isinstance(constraint, RollerWheel):
                 J.append(at_ground)
                 gamma.append(-acceleration)
                 continue
-            # the roller's axis: the hub's, turned about the vertical
+            # the roller's axis: the hub's axis, turned about the vertical
             c, s = np.cos(constraint.roller), np.sin(constraint.roller)
             axis = c * e + s * np.cross(UP, e)
             velocity = pin.getVelocity(self.model, self.data, self.joints[constraint.centre.body], CENTRE).linear + slip
@@ -88,44 +88,44 @@ class Unreduced:
         size = np.abs(rows).max()
         n, m = len(M), len(J)
         matrix = np.block([[M * np.outer(unit, unit), -rows.T / size], [rows / size, np.zeros((m, m))]])
-        found = np.linalg.lstsq(matrix, np.concatenate([unit * (tau - h), gamma / size]), rcond=1e-13)[0]
-        return unit * found[:n], found[n:] / size, J
+        solution = np.linalg.lstsq(matrix, np.concatenate([unit * (tau - h), gamma / size]), rcond=1e-13)[0]
+        return unit * solution[:n], solution[n:] / size, J
 
 
 @pytest.mark.parametrize('name', SPATIAL)
-def test_motion_is_that_of_pinocchios_unreduced_model_in_200_random_states(name):
-    own = SPATIAL[name]()
-    theirs = Unreduced(own.blocks)
-    formulation = natural_orthogonal_complement(own.blocks)
+def test_motion_agrees_with_pinocchios_unreduced_model_in_200_random_states(name):
+    machine = SPATIAL[name]()
+    unreduced = Unreduced(machine.blocks)
+    formulation = natural_orthogonal_complement(machine.blocks)
     worst = 0.0
-    for q, v, tau in random_states(own, 200, 6):
-        a, _, J = theirs.solve(q, v, tau)
+    for q, v, tau in random_states(machine, 200, 6):
+        a, _, J = unreduced.solve(q, v, tau)
         assert np.abs(J @ v).max() < 1e-10 * max(1.0, np.abs(v).max())
-        found = formulation.at(q, v).accelerations(tau)
-        worst = max(worst, float(np.abs(found - a).max() / np.abs(a).max()))
+        accelerations = formulation.at(q, v).accelerations(tau)
+        worst = max(worst, float(np.abs(accelerations - a).max() / np.abs(a).max()))
     assert worst < 1e-10
 
 
-def test_forces_of_the_ground_are_those_of_pinocchios_model():
-    """The caster's three, and of both drives the normal one: their lateral forces are not determined."""
-    own = SPATIAL['caster vehicle']()
-    theirs, formulation = Unreduced(own.blocks), natural_orthogonal_complement(own.blocks)
-    for q, v, tau in random_states(own, 20, 7):
-        _, force, _ = theirs.solve(q, v, tau)
+def test_forces_of_the_ground_agree_with_pinocchios_model():
+    """All three forces of the caster, the normal forces of the drives: their lateral forces are not determined."""
+    machine = SPATIAL['caster vehicle']()
+    unreduced, formulation = Unreduced(machine.blocks), natural_orthogonal_complement(machine.blocks)
+    for q, v, tau in random_states(machine, 20, 7):
+        _, force, _ = unreduced.solve(q, v, tau)
         here = formulation.at(q, v)
-        found = here.wrenches(tau).forces
+        forces = here.wrenches(tau).forces
         expected = force.reshape(-1, 3)
         size = np.abs(force).max()
         for k, wheel in enumerate(('left', 'right', 'caster')):
-            assert abs(found[f'{wheel}_ground'][2] - expected[k, 2]) < 1e-9 * size
-        assert abs(np.linalg.norm(found['caster_ground'][:2]) - np.linalg.norm(expected[2, :2])) < 1e-9 * size
+            assert abs(forces[f'{wheel}_ground'][2] - expected[k, 2]) < 1e-9 * size
+        assert abs(np.linalg.norm(forces['caster_ground'][:2]) - np.linalg.norm(expected[2, :2])) < 1e-9 * size
 
 
-def test_forces_under_three_wheels_with_rollers_are_those_of_pinocchios_model():
-    own = SPATIAL['omni 3']()
-    theirs, formulation = Unreduced(own.blocks), natural_orthogonal_complement(own.blocks)
-    for q, v, tau in random_states(own, 20, 7):
-        _, force, _ = theirs.solve(q, v, tau)
-        found = formulation.at(q, v).wrenches(tau)
-        assert found.unique.all()
-        assert found.multipliers == pytest.approx(force, abs=1e-9 * np.abs(force).max())
+def test_forces_under_three_wheels_with_rollers_agree_with_pinocchios_model():
+    machine = SPATIAL['omni 3']()
+    unreduced, formulation = Unreduced(machine.blocks), natural_orthogonal_complement(machine.blocks)
+    for q, v, tau in random_states(machine, 20, 7):
+        _, force, _ = unreduced.solve(q, v, tau)
+        wrenches = formulation.at(q, v).wrenches(tau)
+        assert wrenches.unique.all()
+        assert wrenches.multipliers == pytest.approx(force, abs=1e-9 * np.abs(force).max())

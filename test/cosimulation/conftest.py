@@ -1,4 +1,4 @@
-"""Fixtures of this room."""
+"""Fixtures of this folder."""
 
 from log_loader_fixtures import audited, effort_system, machine, system
 

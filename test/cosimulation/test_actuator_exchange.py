@@ -1,4 +1,4 @@
-"""Hydraulics against joint motion that is known at instants only."""
+"""Hydraulics coupled to sampled joint motion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def machine() -> Machine:
 
 
 def motion(time: float) -> tuple[np.ndarray, np.ndarray]:
-    """A joint motion in closed form: positions and velocities."""
+    """Return positions and velocities of a joint motion in closed form."""
     rate = 2.0 * np.pi * 0.5
     amplitude = np.array([0.05, -0.08, 0.1])
     return (
@@ -31,7 +31,7 @@ def motion(time: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def run(machine: Machine, period: float, follow: bool, duration: float = 0.5) -> tuple[np.ndarray, np.ndarray]:
-    """Return the oil at the end and the sum of all efforts times the period (the impulse given back)."""
+    """Return the final oil and the sum of all efforts times the period (the impulse on the joints)."""
     exchange = ActuatorExchange(ActuatorSystem(machine, 2.5e-4), period)
     exchange.start(POSTURE, EFFORTS)
     impulse = np.zeros(3)
@@ -46,14 +46,14 @@ def run(machine: Machine, period: float, follow: bool, duration: float = 0.5) ->
     return exchange.system.oil.copy(), impulse
 
 
-def test_trapped_oil_gives_back_the_efforts_it_was_started_with(machine: Machine) -> None:
+def test_trapped_oil_has_the_efforts_of_its_start(machine: Machine) -> None:
     exchange = ActuatorExchange(ActuatorSystem(machine), 1e-3)
     exchange.start(POSTURE, EFFORTS)
     assert exchange.predict(POSTURE, np.zeros(3), np.zeros(3)) == pytest.approx(EFFORTS, rel=1e-9, abs=1e-6)
 
 
 @pytest.mark.parametrize('follow', [False, True])
-def test_a_finer_exchange_comes_nearer_to_the_continuous_motion(machine: Machine, follow: bool) -> None:
+def test_a_finer_exchange_is_closer_to_the_continuous_motion(machine: Machine, follow: bool) -> None:
     exact_oil, exact_impulse = run(machine, 2.5e-4, follow)
     errors = []
     for period in (4e-3, 2e-3, 1e-3):
@@ -72,7 +72,7 @@ def test_following_ends_at_the_same_oil_as_predicting(machine: Machine) -> None:
     assert followed[[0, 3, 6]] == pytest.approx(predicted[[0, 3, 6]], rel=1e-9)
 
 
-def test_the_efforts_to_come_do_not_move_the_oil_of_now(machine: Machine) -> None:
+def test_the_prediction_does_not_change_the_oil(machine: Machine) -> None:
     exchange = ActuatorExchange(ActuatorSystem(machine), 1e-3)
     exchange.start(POSTURE, EFFORTS)
     before = exchange.system.oil.copy()
@@ -81,7 +81,7 @@ def test_the_efforts_to_come_do_not_move_the_oil_of_now(machine: Machine) -> Non
 
 
 @pytest.mark.parametrize('follow', [False, True])
-def test_a_divergence_leaves_the_oil_as_it_was(machine: Machine, follow: bool) -> None:
+def test_a_divergence_does_not_change_the_oil(machine: Machine, follow: bool) -> None:
     exchange = ActuatorExchange(ActuatorSystem(machine), 1e-3)
     exchange.start(POSTURE, EFFORTS)
     exchange.follow(0.0, POSTURE, np.zeros(3), VOLTS)
@@ -92,18 +92,18 @@ def test_a_divergence_leaves_the_oil_as_it_was(machine: Machine, follow: bool) -
     assert np.array_equal(exchange.system.oil, before)
 
 
-@pytest.mark.parametrize('known', [0.6, 1.0, 1.5, None])
+@pytest.mark.parametrize('inertia_factor', [0.6, 1.0, 1.5, None])
 def test_a_light_link_whose_frequency_is_near_that_of_the_samples_comes_to_rest(
-    machine: Machine, known: float | None
+    machine: Machine, inertia_factor: float | None
 ) -> None:
-    """A boom of a fortieth of its inertia on its oil, pushed, every 10 ms; known as `known` times its inertia.
+    """A boom of a fortieth of its inertia on its oil, pushed, every 10 ms; `inertia_factor`: used over actual inertia.
 
-    Without a mobility (None) the exchange drives it apart.
+    Without a mobility (None) the exchange diverges.
     """
     period, mobility = 1e-2, 2e-3
     exchange = ActuatorExchange(ActuatorSystem(machine, 2.5e-4), period)
     exchange.start(POSTURE, EFFORTS)
-    W = None if known is None else np.diag([mobility / known, 0.0, 0.0])
+    W = None if inertia_factor is None else np.diag([mobility / inertia_factor, 0.0, 0.0])
     q, v = POSTURE.copy(), np.array([1e-3, 0.0, 0.0])
 
     def move(steps: int) -> float:
@@ -115,7 +115,7 @@ def test_a_light_link_whose_frequency_is_near_that_of_the_samples_comes_to_rest(
             fastest = max(fastest, abs(v[0]))
         return fastest
 
-    if known is None:
+    if inertia_factor is None:
         with pytest.raises(DivergedError):
             move(300)
     else:

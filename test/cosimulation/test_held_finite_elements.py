@@ -1,6 +1,6 @@
-"""Finite elements between hands that are simulated elsewhere, by ball and by fixed grasps: split against whole.
+"""Finite elements between separately simulated hands, with ball and fixed grasps: split against monolithic model.
 
-`python test/cosimulation/test_held_finite_elements.py` prints the times of docs/teams.md.
+`python test/cosimulation/test_held_finite_elements.py` prints the times of docs/reference/teams.md.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from dyn_nodes.teams.system import TeamSystem
 GRAVITY = np.array([0.0, 0.0, -9.81])
 SOFT = Material(young_modulus=1e5, poisson_ratio=0.3, density=200.0, damping=20.0)
 MASS, INERTIA = 3.0, 0.05
-"""Of the balls whose middles are the hands, kg and kg m2."""
+"""Mass and inertia of the balls whose centres are the hands, kg and kg m2."""
 WALL = np.zeros((6, 6))
 
 
 def plank(material=SOFT, vibrations=2):
-    """Return a plank held at both ends by fixed grasps, and the middles of these."""
+    """Return a plank held at both ends by fixed grasps, and the centres of the grasps."""
     mesh = box_mesh((0.6, 0.1, 0.05), (6, 2, 1))
     faces = [patch(mesh, (x, 0.0, 0.0), (0.0, 0.1, 0.05), name) for x, name in ((-0.3, 'a'), (0.3, 'b'))]
     points = [point for face in faces for point in fixed_points(face, mesh.nodes)]
@@ -42,13 +42,13 @@ def plank(material=SOFT, vibrations=2):
 
 
 def clamps(reduced, middles, **limits):
-    places = reduced.positions.reshape(-1, 3)
+    positions = reduced.positions.reshape(-1, 3)
     nodes = [(0, 1, 2), (3, 4, 5)]
-    return [Grip(own, places[list(own)] - middle, **limits) for own, middle in zip(nodes, middles)]
+    return [Grip(triple, positions[list(triple)] - middle, **limits) for triple, middle in zip(nodes, middles)]
 
 
 class Balls:
-    """Two free balls that turn and fall: robots whose answer to a wrench is known exactly."""
+    """Two free balls that rotate and fall: robots with an exactly known response to a wrench."""
 
     def __init__(self, middles):
         self.position = middles.copy()
@@ -58,9 +58,9 @@ class Balls:
 
     def hands(self):
         mobility = np.diag([1.0 / MASS] * 3 + [1.0 / INERTIA] * 3)
-        own = zip(self.position, self.velocity, self.rotation, self.spin)
+        motions = zip(self.position, self.velocity, self.rotation, self.spin)
         free = np.concatenate([GRAVITY, np.zeros(3)])
-        return [HeldHand(p, v, mobility, free, R.as_matrix(), w) for p, v, R, w in own]
+        return [HeldHand(p, v, mobility, free, R.as_matrix(), w) for p, v, R, w in motions]
 
     def advance(self, wrenches, period):
         for k, wrench in enumerate(wrenches):
@@ -84,7 +84,7 @@ def split(reduced, middles, period, end):
 
 
 def whole(reduced, middles, end):
-    """Positions (2, 3) of the balls with the plank, as one traced system."""
+    """Return the positions (2, 3) of the balls with the plank, as one traced system."""
     balls, models = Balls(middles), []
     first = HeldObject(reduced, GRAVITY, grips=clamps(reduced, middles))
     first.begin(balls.hands())
@@ -101,10 +101,10 @@ def whole(reduced, middles, end):
     hands = tuple((k, j) for k in range(2) for j in range(3))
     holding = Holding('plank', CondensedModel(reduced), tuple('abcdef'), hands)
     system = TeamSystem.of_models('balls', models, [holding])
-    own, p, x = system.dynamics.equations, system.defaults, system.start
+    equations, p, x = system.dynamics.equations, system.defaults, system.start
     p[:3] = GRAVITY
     x[[system.index('state', f'plank/vibration_{k + 1}') for k in range(2)]] = first.amplitudes
-    traced = ca.Function('rates', [own.x, own.u, own.p], [own.rates])
+    traced = ca.Function('rates', [equations.x, equations.u, equations.p], [equations.rates])
     run = solve_ivp(lambda t, x: np.array(traced(x, [], p)).ravel(), (0.0, end), x, 'DOP853', rtol=1e-9, atol=1e-10)
     return np.array([system.robot_positions(run.y[:, -1], f'ball_{k}')[:3] for k in range(2)])
 
@@ -117,16 +117,16 @@ def test_the_error_of_the_split_falls_with_the_square_of_the_period():
     assert errors[0] > 3.6 * errors[1] > 3.6 * 3.6 * errors[2]
 
 
-def test_what_the_hands_lose_the_object_gets():
-    """Linear momentum to round-off."""
+def test_total_momentum_of_hands_and_object_is_conserved():
+    """Linear momentum is conserved to round-off."""
     reduced, middles = plank()
     balls, item = split(reduced, middles, 0.005, 0.2)
     first = HeldObject(reduced, GRAVITY, grips=clamps(reduced, middles))
     first.begin(Balls(middles).hands())
     total = reduced.weights.sum() + 2.0 * MASS
     began = MASS * Balls(middles).velocity.sum(axis=0) + momentum(first)
-    found = MASS * balls.velocity.sum(axis=0) + momentum(item)
-    np.testing.assert_allclose(found, began + total * GRAVITY * 0.2, atol=1e-9)
+    final = MASS * balls.velocity.sum(axis=0) + momentum(item)
+    np.testing.assert_allclose(final, began + total * GRAVITY * 0.2, atol=1e-9)
     assert np.abs(item.velocity).max() > 0.5
 
 
@@ -145,10 +145,10 @@ def test_a_stiff_plank_stays_between_its_hands(young):
 
 
 def still(middles):
-    return [HeldHand(place, np.zeros(3), WALL, np.zeros(6)) for place in middles]
+    return [HeldHand(position, np.zeros(3), WALL, np.zeros(6)) for position in middles]
 
 
-def test_hands_that_nothing_moves_carry_the_moments_of_a_beam_with_built_in_ends():
+def test_fixed_hands_carry_the_moments_of_a_beam_with_built_in_ends():
     reduced, middles = plank(Material(young_modulus=1e8, poisson_ratio=0.0, density=200.0, damping=1e4))
     item = HeldObject(reduced, GRAVITY, grips=clamps(reduced, middles))
     item.begin(still(middles))
@@ -176,22 +176,24 @@ def test_a_clamp_slips_off_beyond_its_torque_and_its_end_falls():
 
 
 def times():
-    """Print what a plate of 10,302 nodes in four hands takes before it is held, in a period of 5 ms, and drawn."""
+    """Print the computing times of a plate of 10,302 nodes in four hands: setup, a period of 5 ms, drawing."""
     from dyn_nodes.teams.deformable.deformable_object import DeformableObject
     from dyn_nodes.teams.deformable.skin import skin_of
 
     began = time.process_time()
     mesh = box_mesh((1.0, 0.6, 0.02), (100, 50, 1))
     corners = [(x, y, 0.0) for x, y in ((-0.45, -0.25), (0.45, -0.25), (0.45, 0.25), (-0.45, 0.25))]
-    grasps = tuple(patch(mesh, place, (0.1, 0.1, 0.02), str(k)) for k, place in enumerate(corners))
+    grasps = tuple(patch(mesh, corner, (0.1, 0.1, 0.02), str(k)) for k, corner in enumerate(corners))
     plate = Material(young_modulus=1e6, poisson_ratio=0.3, density=200.0, retardation=2e-3)
     whole_plate = DeformableObject('plate', plate, mesh, grasps, vibrations=6)
     item, skin = HeldObject(whole_plate.reduced, GRAVITY), skin_of(whole_plate)
     print(f'{len(mesh.nodes)} nodes: {time.process_time() - began:.2f} s before they are held')
     mobility, free = np.eye(3) / 10.0, np.array([0.3, 0.2, 0.1])
-    hands = [HeldHand(place, np.zeros(3), mobility, (k - 1.5) * free) for k, place in enumerate(whole_plate.positions)]
+    hands = [
+        HeldHand(corner, np.zeros(3), mobility, (k - 1.5) * free) for k, corner in enumerate(whole_plate.positions)
+    ]
     item.begin(hands)
-    for what, act in (
+    for label, act in (
         ('a period of 5 ms', lambda: item.advance(hands, 0.005)),
         (f'{len(skin.faces)} triangles and their stress', lambda: skin.at(item.position, item.amplitudes, GRAVITY)),
     ):
@@ -200,7 +202,7 @@ def times():
             began = time.thread_time()
             act()
             spent.append(time.thread_time() - began)
-        print(f'{what}: {1e3 * np.median(spent):.2f} ms of processor time (median of 200)')
+        print(f'{label}: {1e3 * np.median(spent):.2f} ms of processor time (median of 200)')
 
 
 if __name__ == '__main__':

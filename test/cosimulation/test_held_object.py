@@ -1,4 +1,4 @@
-"""An object between hands that are simulated elsewhere: split against whole, momentum, stiff objects, slip."""
+"""Objects between separately simulated hands: split against monolithic model, momentum, stiff objects, slip."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dyn_nodes.teams.deformable.lattice import Lattice, chain
 GRAVITY = np.array([0.0, 0.0, -9.81])
 MASSES = (7.0, 11.0)
 PULL, RETURN = 300.0, 60.0
-"""Of a hand to its place, N/m and N s/m."""
+"""Stiffness and damping between a hand and its target, N/m and N s/m."""
 
 
 def bar(stiffness: float, damping: float = 5.0) -> Lattice:
@@ -20,7 +20,7 @@ def bar(stiffness: float, damping: float = 5.0) -> Lattice:
 
 
 class Robots:
-    """Point masses that springs and dampers pull to moving places: hands whose free acceleration changes with time."""
+    """Point masses with springs and dampers to moving targets: hands with time-dependent free acceleration."""
 
     def __init__(self, load: Lattice) -> None:
         self.home = load.nodes.copy()
@@ -38,7 +38,7 @@ class Robots:
         ]
 
     def advance(self, forces: np.ndarray, period: float) -> None:
-        """Move the masses exactly under forces of the object that are constant for a period."""
+        """Integrate the masses exactly with forces of the object that are constant for a period."""
         for k, mass in enumerate(MASSES):
 
             def rates(_: float, x: np.ndarray, k: int = k, mass: float = mass) -> np.ndarray:
@@ -60,7 +60,7 @@ def split(load: Lattice, period: float, end: float) -> tuple[Robots, HeldObject]
 
 
 def whole(load: Lattice, end: float) -> np.ndarray:
-    """Positions of the masses with the object, integrated as one."""
+    """Return the positions of the masses with the object, integrated as one system."""
     robots = Robots(load)
     matrix = load.mass.toarray() + np.diag(MASSES)
 
@@ -71,8 +71,8 @@ def whole(load: Lattice, end: float) -> np.ndarray:
         return np.concatenate([v.ravel(), np.linalg.solve(matrix, force).ravel()])
 
     start = np.concatenate([robots.position.ravel(), robots.velocity.ravel()])
-    found = solve_ivp(rates, (0.0, end), start, 'DOP853', rtol=1e-11, atol=1e-12)
-    return found.y[:6, -1].reshape(2, 3)
+    solution = solve_ivp(rates, (0.0, end), start, 'DOP853', rtol=1e-11, atol=1e-12)
+    return solution.y[:6, -1].reshape(2, 3)
 
 
 def test_the_error_of_the_split_falls_with_the_period():
@@ -83,16 +83,16 @@ def test_the_error_of_the_split_falls_with_the_period():
     assert errors[0] > 1.6 * errors[1] > 1.6 * 1.6 * errors[2]
 
 
-def test_what_the_hands_lose_the_object_gets():
-    """Momentum of masses and object is the impulse of springs and weight, to round-off."""
+def test_total_momentum_of_hands_and_object_is_conserved():
+    """The momentum of masses and object equals the impulse of springs and weight, to round-off."""
     load = bar(3000.0)
     robots, item = split(load, 0.005, 0.1)
     masses = np.array(MASSES)
     began = (masses[:, None] * Robots(load).velocity).sum(axis=0) + load.lumped_mass @ Robots(load).velocity
     weight = load.lumped_mass.sum() * GRAVITY * 0.1
-    own = (load.mass @ item.velocity).sum(axis=0)
-    found = (masses[:, None] * robots.velocity).sum(axis=0) + own
-    np.testing.assert_allclose(found, began + robots.impulse + weight, atol=1e-9)
+    object_momentum = (load.mass @ item.velocity).sum(axis=0)
+    final = (masses[:, None] * robots.velocity).sum(axis=0) + object_momentum
+    np.testing.assert_allclose(final, began + robots.impulse + weight, atol=1e-9)
 
 
 @pytest.mark.parametrize('stiffness', [1e7, 1e11])
@@ -104,7 +104,7 @@ def test_a_stiff_object_stays_between_its_hands(stiffness):
     assert np.isfinite(item.velocity).all()
 
 
-def test_a_hand_that_nothing_moves_carries_the_weight_of_its_end():
+def test_a_fixed_hand_carries_the_weight_of_its_end():
     load = bar(3000.0)
     hands = [HeldHand(node, np.zeros(3), np.zeros((3, 3)), np.zeros(3)) for node in load.nodes]
     item = HeldObject(load, GRAVITY)

@@ -1,4 +1,4 @@
-"""Hydraulics in a process of their own against everything in one: what the exchange over topics costs."""
+"""Hydraulics in a separate process against the monolithic model: errors of the exchange over topics."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ EXCHANGE = 0.005  # of the launch file
 
 
 def split_run(system, effort_system, inputs, period, values=None, end=END, assumed=None):
-    """The nodes' protocol in one process: efforts every `period`, voltages of the middle of every 10 ms.
+    """Run the protocol of the nodes in one process: efforts every `period`, voltages of the middle of every 10 ms.
 
-    `assumed` is the payload that the hydraulics knows of, kg; None: the true one.
+    `assumed` is the payload in the model of the hydraulics, kg; None: the true one.
     Returns the joints' positions (actuators' order) after every exchange.
     """
     machine = system.machine
@@ -33,8 +33,8 @@ def split_run(system, effort_system, inputs, period, values=None, end=END, assum
     q, v = ([effort_system.index('state', joint + suffix) for joint in actuators.joints] for suffix in ('', '_rate'))
     efforts_in = [effort_system.index('input', f'{joint}/effort') for joint in actuators.joints]
     x = initial_state(effort_system, p)
-    own = system.parameters(values)
-    rest = system.outputs(initial_state(system, own), np.zeros(len(actuators.names)), own)
+    p = system.parameters(values)
+    rest = system.outputs(initial_state(system, p), np.zeros(len(actuators.names)), p)
     exchange.start(x[q], np.array([rest[system.index('output', f'{name}/effort')] for name in actuators.names]))
     count, every, substeps = round(end / period), round(HOLD / period), max(1, round(period / 5e-4))
     middles = np.arange(round(end / HOLD)) * HOLD + HOLD / 2
@@ -72,13 +72,13 @@ def test_joint_angles_of_the_split_task_stay_within_a_milliradian(system, monoli
 
 
 @pytest.mark.parametrize('period', [1e-3, 2e-3, 1e-2])
-def test_no_exchange_period_up_to_that_of_the_commands_costs_more(system, effort_system, monolithic, period):
+def test_exchange_periods_up_to_the_command_period_are_equally_accurate(system, effort_system, monolithic, period):
     positions, _ = split_run(system, effort_system, P3D, period)
     assert joint_errors(system, monolithic, positions, period).max() < 3.3e-4  # measured: 3.1e-4, 3.1e-4, 2.2e-4
 
 
 @pytest.mark.parametrize('assumed', [2550.0, 7650.0])
-def test_a_payload_that_the_hydraulics_does_not_know_changes_little(system, effort_system, monolithic, assumed):
+def test_a_payload_unknown_to_the_hydraulics_has_little_effect(system, effort_system, monolithic, assumed):
     positions, _ = split_run(system, effort_system, P3D, EXCHANGE, assumed=assumed)
     assert joint_errors(system, monolithic, positions, EXCHANGE).max() < 3.3e-4
 
@@ -93,13 +93,13 @@ def test_an_empty_grapple_does_not_make_the_exchange_ripple(system, effort_syste
 
 
 def test_split_task_recovers_as_the_monolithic_one(monolithic, task_over_topics):
-    """The base comes to the same attitude, though it rocked through a peak that is sensitive to everything."""
+    """The base ends in the same attitude, although the peak of rocking is sensitive."""
     _, last = task_over_topics
     np.testing.assert_allclose(last[3:7], monolithic.last[3:7], atol=5e-4)
 
 
-def test_a_finer_exchange_comes_nearer_to_the_continuous_one(system, effort_system):
-    """At equal voltages, until the machine lifts: afterwards it is the tipping that amplifies."""
+def test_a_finer_exchange_is_closer_to_the_monolithic_model(system, effort_system):
+    """With equal voltages, until the machine lifts, because tipping amplifies errors."""
 
     def every_10_ms(period):
         positions, _ = split_run(system, effort_system, P3D, period, end=8.0)
@@ -111,7 +111,7 @@ def test_a_finer_exchange_comes_nearer_to_the_continuous_one(system, effort_syst
     assert errors[1] < 2e-5
 
 
-def test_hold_of_the_voltages_costs_little_before_the_machine_lifts(system, monolithic, task_over_topics):
+def test_the_hold_of_the_voltages_has_little_effect_before_the_machine_lifts(system, monolithic, task_over_topics):
     until = round(8.0 / EXCHANGE)
     assert joint_errors(system, monolithic, task_over_topics[0][:until], EXCHANGE).max() < 5e-5
 

@@ -1,6 +1,6 @@
-"""Robots and the object that they hold as separate simulations, against the team as one model.
+"""Robots and their held object as separate simulations, against the team as one model.
 
-`python test/cosimulation/test_team_split.py` prints the table of docs/teams.md.
+`python test/cosimulation/test_team_split.py` prints the table of docs/reference/teams.md.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dyn_nodes.teams.system import TeamSystem
 
 END = 0.3
 PUSH = {'left/arm_joint_1': 6.0, 'left/arm_joint_2': 12.0, 'right/arm_joint_2': 9.0, 'right/left_drive': 3.0}
-"""Efforts over those of rest, N m: the bar is lifted, turned and pulled."""
+"""Efforts added to those at rest, N m: the bar is lifted, turned and pulled."""
 
 
 def split(team: Team, period: float) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-    """Return where the hands are at the end, and the efforts, by robot and by joint of a robot."""
+    """Return the final positions of the hands, and the efforts by robot and joint."""
     plants = {name: Plant(robot.machine, 'effort', period, 0.0005, ()) for name, robot in team.robots.items()}
     efforts = {}
     for name, plant in plants.items():
@@ -33,16 +33,16 @@ def split(team: Team, period: float) -> tuple[dict[str, np.ndarray], dict[str, f
         efforts |= {f'{name}/{joint}': float(plant.u[k]) for k, joint in enumerate(plant.actuated)}
     held, grasps = team.objects['bar'], team.grasps_on('bar')
     body = held.item.lattice if held.model == 'lattice' else held.item.reduced
-    bar = HeldObject(body, next(iter(plants.values())).p[:3], grips=[Grip(own.nodes, own.arms) for own in grasps])
+    bar = HeldObject(body, next(iter(plants.values())).p[:3], grips=[Grip(grasp.nodes, grasp.arms) for grasp in grasps])
 
     def hands() -> list[HeldHand]:
-        found = []
+        held = []
         for grasp in grasps:
-            own = plants[grasp.robot].hands
-            state = own.state(grasp.hand)
-            mobility = own.mobility(grasp.hand, 6 if grasp.kind == 'fixed' else 3)
-            found.append(HeldHand(state.position, state.velocity, *mobility, state.rotation, state.angular_velocity))
-        return found
+            hand_set = plants[grasp.robot].hands
+            state = hand_set.state(grasp.hand)
+            mobility = hand_set.mobility(grasp.hand, 6 if grasp.kind == 'fixed' else 3)
+            held.append(HeldHand(state.position, state.velocity, *mobility, state.rotation, state.angular_velocity))
+        return held
 
     bar.begin(hands())
     for _ in range(round(END / period)):
@@ -54,7 +54,7 @@ def split(team: Team, period: float) -> tuple[dict[str, np.ndarray], dict[str, f
 
 
 def whole(team: Team, efforts: dict[str, float]) -> dict[str, np.ndarray]:
-    """Return where the hands are at the end, of the team as one model."""
+    """Return the final positions of the hands for the team as one model."""
     system = TeamSystem(team)
     inputs = Inputs.constant({f'{name}/effort': value for name, value in efforts.items()})
     run = system.run(system.start, np.array([0.0, END]), inputs)
@@ -73,7 +73,7 @@ def in_fixed_grasps(folder: Path) -> Path:
 
 
 def errors(periods: tuple[float, ...], team: Team) -> tuple[list[float], float]:
-    """Return the error of the hands, m, for each period, and how far they have moved."""
+    """Return the error of the hands, m, for each period, and the distance that they have moved."""
     ends = [split(team, period) for period in periods]
     expected = whole(team, ends[0][1])
     moved = max(float(np.linalg.norm(expected[grasp.robot] - grasp.position)) for grasp in team.grasps.values())
@@ -83,7 +83,7 @@ def errors(periods: tuple[float, ...], team: Team) -> tuple[list[float], float]:
 @pytest.mark.slow
 @pytest.mark.parametrize('kind', ['ball', 'fixed'])
 def test_the_split_of_a_team_by_topics_agrees_with_the_whole(kind, tmp_path):
-    """Fast counterparts: test_held_object.py and test_held_finite_elements.py, with hands that are points and balls."""
+    """Fast counterparts: test_held_object.py and test_held_finite_elements.py, with points and balls as hands."""
     team = load_team('team_bar' if kind == 'ball' else in_fixed_grasps(tmp_path))
     (fine, coarse), moved = errors((0.002, 0.005), team)
     assert moved > 0.05
@@ -95,8 +95,8 @@ if __name__ == '__main__':
     periods = (0.001, 0.002, 0.005)
     with tempfile.TemporaryDirectory() as folder:
         for name in ('team_bar', in_fixed_grasps(Path(folder))):
-            found, moved = errors(periods, load_team(name))
+            deviations, moved = errors(periods, load_team(name))
             kinds = 'ball' if name == 'team_bar' else 'fixed'
             print(f'{kinds} grasps: hands moved by {1e3 * moved:.1f} mm in {END} s')
-            for period, error in zip(periods, found):
+            for period, error in zip(periods, deviations):
                 print(f'exchange {1e3 * period:g} ms: {1e6 * error:.2f} um')

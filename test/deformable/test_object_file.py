@@ -31,7 +31,7 @@ grasps:
   right: {position: [0.3, -0.1, 0.0], size: [0.0, 0.0, 0.1]}
   top: {position: [0.3, 0.1, 0.05]}
 """
-DOCUMENT = Path(__file__).resolve().parents[2] / 'docs' / 'deformable_objects.md'
+DOCUMENT = Path(__file__).resolve().parents[2] / 'docs' / 'reference' / 'teams.md'
 
 
 def written(tmp_path, *changes):

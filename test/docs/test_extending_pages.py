@@ -1,4 +1,4 @@
-"""docs/extending: the file of every page makes a new kind work, with nothing else changed."""
+"""docs/contributing: the file of every page makes a new kind work, with nothing else changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dyn_nodes.model.schema import keys_of
 from dyn_nodes.multibody.actuators import ActuatorElement
 
 pytestmark = pytest.mark.timeout(900)  # kernels are compiled
-PAGES = Path(__file__).resolve().parents[2] / 'docs' / 'extending'
+PAGES = Path(__file__).resolve().parents[2] / 'docs' / 'contributing'
 BLOCK = re.compile(r'^```(?:python|yaml)\n(?:# (\S+)\n)?(.*?)^```', re.DOTALL | re.MULTILINE)
 CACHES = (constraint_kinds, constraint_keys, actuator_kinds, keys_of)
 Follow = Callable[[str], dict[str, Any]]

@@ -13,6 +13,7 @@ import dyn_nodes as dn
 
 pytestmark = pytest.mark.timeout(900)  # the first that needs them compiles the kernels of a machine
 DOCS = Path(__file__).resolve().parents[2] / 'docs'
+LIBRARY, CHEAT_SHEET = (DOCS / 'reference' / 'library.md').read_text().split('\n## Cheat sheet\n')
 PYTHON = re.compile(r'^```python\n(.*?)^```', re.DOTALL | re.MULTILINE)
 EIGHT = """\
 m = dn.load('log_loader')                 # or (urdf, yaml); any name that launch and nodes know
@@ -29,7 +30,7 @@ f = m.kernel('forward_dynamics')          # callable from Numba, and as C source
 @pytest.fixture(scope='module')
 def names():
     """What the first two blocks of the page leave behind: vectors, then the eight lines."""
-    first, eight = PYTHON.findall((DOCS / 'library.md').read_text())[:2]
+    first, eight = PYTHON.findall(LIBRARY)[:2]
     assert eight == EIGHT
     found: dict = {}
     exec(first, found)
@@ -72,7 +73,7 @@ def test_what_the_eight_lines_name_beside_themselves(names, tmp_path, monkeypatc
 
 
 def test_other_lines_of_the_page(names):
-    for block in PYTHON.findall((DOCS / 'library.md').read_text())[2:]:
+    for block in PYTHON.findall(LIBRARY)[2:]:
         if 'Error:' in block:
             call, error = re.fullmatch(r'(.*)\n# \w+: (.*)\n', block).groups()
             with pytest.raises(ValueError, match=re.escape(error)):
@@ -87,8 +88,7 @@ def test_lines_of_the_cheat_sheet(names, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     # the test has no files of the reader's own, and takes whole vectors
     known = {**names, 'out': names['f'].result(), 'tau': np.zeros(9), 'v': np.zeros(9), 'q': names['m'].posture()}
-    text = (DOCS / 'cheat_sheet.md').read_text()
-    lines = re.findall(r'^## .*?`(.*?)`$|^\| (`.*?`) \|', text, re.MULTILINE)
+    lines = re.findall(r'^### .*?`(.*?)`$|^\| (`.*?`) \|', CHEAT_SHEET, re.MULTILINE)
     count = 0
     for heading, row in lines:
         for line in [heading] if heading else re.findall(r'`(.*?)`', row):
@@ -111,9 +111,9 @@ def members(kind: type) -> dict[str, object]:
 
 @pytest.mark.parametrize('name', dn.__all__)
 def test_public_names_are_documented_and_in_the_reference(name):
-    """Docstring, every argument, every attribute; and a line of docs/api.md that takes them into the reference."""
+    """Docstring, every argument, every attribute; and a line of docs/reference/api.md."""
     own = getattr(dn, name)
-    assert re.search(rf'^::: dyn_nodes\.{name}$', (DOCS / 'api.md').read_text(), re.MULTILINE)
+    assert re.search(rf'^::: dyn_nodes\.{name}$', (DOCS / 'reference' / 'api.md').read_text(), re.MULTILINE)
     text = inspect.getdoc(own)
     assert text
     if not inspect.isclass(own):
@@ -139,7 +139,7 @@ def test_attributes_of_instances_are_documented(names):
 def test_results_of_the_reference_have_docstrings():
     from importlib import import_module
 
-    for path in re.findall(r'^::: (dyn_nodes\.\w+\..*)$', (DOCS / 'api.md').read_text(), re.MULTILINE):
+    for path in re.findall(r'^::: (dyn_nodes\.\w+\..*)$', (DOCS / 'reference' / 'api.md').read_text(), re.MULTILINE):
         module, _, name = path.rpartition('.')
         own = getattr(import_module(module), name)
         assert inspect.getdoc(own)

@@ -13,7 +13,7 @@ from dyn_nodes import cli
 from dyn_nodes.analysis.omni_config import load_omni_machine
 from dyn_nodes.cli import build_parser
 
-PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'omnidirectional_design.md'
+PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'how_to' / 'omnidirectional_design.md'
 BLOCK = re.compile(r'(?:<!-- test: (\w+) -->\n)?```sh\n(.*?)```', re.DOTALL)
 LINES = [(mark, line) for mark, text in BLOCK.findall(PAGE.read_text()) for line in text.splitlines()]
 BROWSER, STUDY = 'dyn-nodes study view', 'dyn-nodes study run'

@@ -1,4 +1,4 @@
-"""The word list of docs/style.md over all pages, docstrings, parameter files and launch files."""
+"""The word list of docs/contributing/style.md over all pages, docstrings, parameter files and launch files."""
 
 from __future__ import annotations
 

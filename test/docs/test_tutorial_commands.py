@@ -16,7 +16,7 @@ import pytest
 
 from dyn_nodes.commands.free_domain import choose_domain
 
-TUTORIALS = Path(__file__).resolve().parents[2] / 'docs' / 'tutorials'
+DOCS = Path(__file__).resolve().parents[2] / 'docs'
 BLOCK = re.compile(r'(?:<!-- test: (\w+) -->\n)?```sh\n(.*?)```', re.DOTALL)
 START = 900.0
 """A first start compiles, and other tests may run beside, s."""
@@ -35,7 +35,7 @@ class Block:
 
 
 def blocks(page: str) -> list[Block]:
-    return [Block(mark, text) for mark, text in BLOCK.findall((TUTORIALS / page).read_text())]
+    return [Block(mark, text) for mark, text in BLOCK.findall((DOCS / page).read_text())]
 
 
 class Terminal:
@@ -107,7 +107,7 @@ def numbers(seen: dict[str, str], part: str) -> list[float]:
 def test_bring_your_own_machine(terminal):
     pytest.importorskip('pinocchio', reason='example-robot-data comes with the extra dev')
     seen: dict[str, str] = {}
-    for block in blocks('bring_your_own_machine.md'):
+    for block in blocks('tutorials/bring_your_own_machine.md'):
         if block.text.startswith('pip install'):
             continue
         if block.mark == 'background':
@@ -138,13 +138,13 @@ def test_bring_your_own_machine(terminal):
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_record_and_analyse_a_bag(terminal):
-    launch, commands = blocks('record_and_analyse.md')
+    launch, commands = blocks('how_to/logs.md')[-2:]
     terminal.start(launch.text.replace('duration:=24.0', 'duration:=0.5'), until='finished: ')
     terminal.stop()
     terminal.run(commands.text)
     assert (terminal.folder / 'my_run' / 'metadata.yaml').exists()
     assert list(terminal.folder.rglob('report.html'))
-    (python,) = re.findall(r'```python\n(.*?)```', (TUTORIALS / 'record_and_analyse.md').read_text(), re.DOTALL)
+    (python,) = re.findall(r'```python\n(.*?)```', (DOCS / 'how_to' / 'logs.md').read_text(), re.DOTALL)
     out = terminal.run(f'{shlex.quote(sys.executable)} - <<"END"\n{python}END\n')
     assert re.match(r'\([\d.]+, [\d.]+\)', out)
 
@@ -155,8 +155,8 @@ def test_every_command_of_the_tutorials_is_one(capsys):
 
     parser = build_parser()
     lines = []
-    for page in sorted(TUTORIALS.glob('*.md')):
-        for block in blocks(page.name):
+    for page in sorted([*DOCS.glob('tutorials/*.md'), *DOCS.glob('how_to/*.md')]):
+        for block in blocks(str(page.relative_to(DOCS))):
             joined = re.sub(r"'\{.*?\}'", 'MESSAGE', block.text.replace('\\\n', ' '), flags=re.DOTALL)
             lines += [line.split('#')[0] for line in joined.splitlines() if line.startswith('dyn-nodes ')]
     assert len(lines) > 20

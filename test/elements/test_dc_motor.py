@@ -48,7 +48,7 @@ GRAVITY = (0.2, -0.3, -9.81)
 
 @cache
 def traced():
-    """Effort, current rate, powers, stored energy's slope, outputs, surface as a function of rate, current, command."""
+    """Return effort, current rate, powers, rate of stored energy, outputs, surface by rate, current and command."""
     w, i, u = (ca.SX.sym(name) for name in 'wiu')
     terms = actuator_element(MOTOR).terms(ca.SX(0), w, {'drive/current': i, 'drive/voltage': u})
     stored = ca.jtimes(terms.stored_energy, i, terms.rates[0])
@@ -59,7 +59,7 @@ def traced():
 
 
 def samples(count=200):
-    """Rates, currents and commands: the back-emf (25 V s/rad) is beyond the source from 2.72 rad/s on."""
+    """Return rates, currents and commands: the back-emf (25 V s/rad) exceeds the source from 2.72 rad/s on."""
     rng = np.random.default_rng(7)
     return zip(rng.uniform(-4.0, 4.0, count), rng.uniform(-25.0, 25.0, count), rng.uniform(-120.0, 120.0, count))
 
@@ -95,7 +95,7 @@ def test_voltage_stays_within_the_source_and_drives_no_current_beyond_its_limit(
             held += 1
             assert abs(final) <= 20.0 + 1e-12
             assert slope * np.sign(current) <= 1e-9 or abs(current) < 20.0
-        else:  # driven so fast that the source is at its limit, and the current goes beyond its own
+        else:  # driven so fast that the source is at its limit and the current exceeds its limit
             driven += 1
             assert terminal == 48.0 * np.sign(rate)
             assert final * rate < 0.0
@@ -104,7 +104,7 @@ def test_voltage_stays_within_the_source_and_drives_no_current_beyond_its_limit(
     assert min(held, driven) > 30
 
 
-def test_a_stalled_motor_comes_to_its_limit_of_current_and_not_beyond():
+def test_a_stalled_motor_approaches_its_current_limit_from_below():
     current, step = 0.0, 1e-4
     for _ in range(400):
         current += step * traced()(0.0, current, 400.0)[1]
@@ -112,7 +112,7 @@ def test_a_stalled_motor_comes_to_its_limit_of_current_and_not_beyond():
     assert current == pytest.approx(20.0, rel=1e-5)
 
 
-def test_a_current_holds_a_joint_and_zero_volts_hold_nothing():
+def test_a_current_holds_a_joint_and_zero_volts_do_not():
     element = actuator_element(MOTOR)
     (current,) = element.at_rest(0.3, -44.0)
     assert traced()(0.0, current, MOTOR.resistance * current)[:2] == pytest.approx([-44.0, 0.0], abs=1e-12)
@@ -128,7 +128,7 @@ def test_a_current_holds_a_joint_and_zero_volts_hold_nothing():
 
 
 def rotors_on(tree: Tree, seed: int = 3) -> Tree:
-    """The tree with reflected inertias of the size of its own on every other joint."""
+    """Return the tree with reflected inertias, similar to its inertias, on every other joint."""
     rng = np.random.default_rng(seed)
     moved = [k for k, body in enumerate(tree.bodies) if body.kind != 'free'][::2]
     bodies = tuple(
@@ -163,8 +163,8 @@ def test_forward_and_inverse_dynamics_mass_matrix_and_energy_agree_on_rotors():
     at = rng.normal(size=tree.nq)
     at[3:7] /= np.linalg.norm(at[3:7])
     rates, efforts = rng.normal(size=tree.nv), 10.0 * rng.normal(size=tree.nv)
-    found = [np.array(part) for part in ca.Function('arm', [q, v, tau], outputs)(at, rates, efforts)]
-    acceleration, needed, M, M_bare, h, h_bare, energy = found
+    results = [np.array(part) for part in ca.Function('arm', [q, v, tau], outputs)(at, rates, efforts)]
+    acceleration, needed, M, M_bare, h, h_bare, energy = results
     assert needed.ravel() == pytest.approx(efforts, abs=1e-11)
     assert M - M_bare == pytest.approx(np.diag(tree.armatures), abs=1e-12)
     assert h == pytest.approx(h_bare, abs=0.0)
@@ -175,24 +175,24 @@ def test_forward_and_inverse_dynamics_mass_matrix_and_energy_agree_on_rotors():
 @pytest.mark.parametrize('name', ['five-bar', 'three-leg'])
 def test_formulations_of_closed_loops_agree_on_rotors(name):
     """Constraint engine, natural complement, transfer of coordinates, Kane, Gibbs-Appell."""
-    own = MECHANISMS[name]()
-    plain = own.blocks(GRAVITY)
-    system = ConstraintBlocks(rotors_on(plain.tree), own.constraints, gravity=GRAVITY)
-    q, v, tau = random_state(own, plain, np.random.default_rng(2))
+    mechanism = MECHANISMS[name]()
+    plain = mechanism.blocks(GRAVITY)
+    system = ConstraintBlocks(rotors_on(plain.tree), mechanism.constraints, gravity=GRAVITY)
+    q, v, tau = random_state(mechanism, plain, np.random.default_rng(2))
     expected = constrained_dynamics(system, q, v, tau, method='saddle').acceleration
     assert np.abs(expected - constrained_dynamics(plain, q, v, tau, method='saddle').acceleration).max() > 1e-3
     complement = natural_orthogonal_complement(system).at(q, v)
-    found = [complement.accelerations(tau), coordinate_transfer(system).at(q, v).accelerations(tau)]
+    results = [complement.accelerations(tau), coordinate_transfer(system).at(q, v).accelerations(tau)]
     if name == 'five-bar':
-        found += [witness(system)(q, v, tau).acceleration for witness in (kane, gibbs_appell)]
-    for accelerations in found:
+        results += [formulation(system)(q, v, tau).acceleration for formulation in (kane, gibbs_appell)]
+    for accelerations in results:
         assert accelerations == pytest.approx(expected, rel=1e-9, abs=1e-9 * np.abs(expected).max())
     needed = complement.inverse_dynamics(expected[list(complement.partition.independent)])
     assert needed == pytest.approx(complement.efforts(tau), abs=1e-9 * np.abs(tau).max())
 
 
-def test_a_reflected_inertia_is_that_of_a_geared_rotor_as_a_body():
-    """A rotor on the foot, coupled to the first joint by its gear: exact, as the carrier of the rotor stands still."""
+def test_a_reflected_inertia_equals_a_geared_rotor_as_a_body():
+    """A rotor on the base, coupled to the first joint by its gear: exact, as the carrier of the rotor is fixed."""
     n, rotor = 7.0, 0.02
 
     def arm(builder):
@@ -211,11 +211,11 @@ def test_a_reflected_inertia_is_that_of_a_geared_rotor_as_a_body():
     expected = constrained_dynamics(system, q, v, tau, method='saddle').acceleration[:2]
     symbols = [ca.SX.sym(name, 2) for name in 'qvt']
     state = TreeState(reflected.build(), *symbols[:2])
-    found = ca.Function('arm', symbols, [forward_dynamics(state, symbols[2], ca.SX(list(GRAVITY)))])
-    assert np.array(found(q[:2], v[:2], tau[:2])).ravel() == pytest.approx(expected, rel=1e-12)
+    evaluate = ca.Function('arm', symbols, [forward_dynamics(state, symbols[2], ca.SX(list(GRAVITY)))])
+    assert np.array(evaluate(q[:2], v[:2], tau[:2])).ravel() == pytest.approx(expected, rel=1e-12)
 
 
-def test_formulations_that_know_bodies_alone_refuse_rotors():
+def test_formulations_without_rotors_reject_trees_with_rotors():
     with pytest.raises(ValueError, match='expected joints without rotors, found reflected inertia on one'):
         LinkArrays.from_tree(rotors_on(floating_arm()))
 
@@ -239,7 +239,7 @@ def a6():
 
 
 def test_rotors_of_a_machine_enter_the_inertia_of_its_joints():
-    """Whether its motors are part of the system or a node beside it."""
+    """This holds with motors in the system and with motors in another node."""
     for actuation in ('effort', 'hydraulic'):
         tree = Assembly(a6(), actuation).tree
         assert tree.armatures.tolist() == [2.0, 2.0, 2.0, 0.075, 0.075, 0.075]
@@ -260,7 +260,7 @@ def test_a_machine_with_motors_is_checked_with_its_holding_currents(capsys):
     assert 'no problems' in printed
 
 
-def test_holding_currents_are_those_of_the_potential_energy(capsys):
+def test_holding_currents_follow_from_the_potential_energy(capsys):
     """Central differences of the height of the masses, N m, over effort per current."""
     assert main(['check', str(URDF), '--config', str(YAML), '--json']) == 0
     facts = json.loads(capsys.readouterr().out)['machine']
@@ -271,11 +271,11 @@ def test_holding_currents_are_those_of_the_potential_energy(capsys):
         return 9.81 * mass * center[2]
 
     start = machine.initial.joint_positions
-    for own, motor in zip(facts['actuators'], machine.actuators):
+    for actuator, motor in zip(facts['actuators'], machine.actuators):
         up, down = ({**start, motor.joint: start[motor.joint] + step} for step in (1e-5, -1e-5))
         effort = (energy(up) - energy(down)) / 2e-5
-        assert own['holding_effort'] == pytest.approx(effort, abs=1e-5)
-        assert own['holding_current'] == pytest.approx(effort / motor.effort_per_current, abs=1e-6)
+        assert actuator['holding_effort'] == pytest.approx(effort, abs=1e-5)
+        assert actuator['holding_current'] == pytest.approx(effort / motor.effort_per_current, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,7 @@ def test_holding_currents_are_those_of_the_potential_energy(capsys):
         ),
     ],
 )
-def test_motors_without_constants_or_gear_are_refused_by_name_file_and_line(tmp_path, capsys, change, message):
+def test_motors_without_constants_or_gear_are_rejected_by_name_file_and_line(tmp_path, capsys, change, message):
     path = tmp_path / 'arm.yaml'
     text = YAML.read_text()
     assert change[0] in text
@@ -327,7 +327,7 @@ RESISTANCE = "resistance: {value: 1.0, assumed: 'the source has no data of a mot
          "'joint_1', which actuators.motor_1 moves"),
     ],
 )  # fmt: skip
-def test_a_motor_that_can_not_be_is_one_line_of_file_line_name(tmp_path, old, new, message):
+def test_an_invalid_motor_is_reported_with_file_line_and_name(tmp_path, old, new, message):
     path = tmp_path / 'arm.yaml'
     text = YAML.read_text()
     assert old in text
@@ -337,23 +337,23 @@ def test_a_motor_that_can_not_be_is_one_line_of_file_line_name(tmp_path, old, ne
     assert any(str(problem).startswith(f'{path}{message}') for problem in problems), problems
 
 
-def test_a_gear_that_makes_a_joint_far_slower_than_its_limit_is_doubted(tmp_path):
+def test_a_gear_that_makes_a_joint_far_slower_than_its_limit_is_a_warning(tmp_path):
     path = tmp_path / 'arm.yaml'
     path.write_text(YAML.read_text().replace('gear_ratio: {value: 50.0', 'gear_ratio: {value: 50000.0'))
     warnings = [str(warning) for warning in load_machine_report(str(URDF), str(path)).warnings]
     assert any('actuators.motor_4.gear_ratio: expected a gear with which 48 V reach' in line for line in warnings)
 
 
-def test_a_screw_makes_a_motor_turn_for_a_joint_that_slides(tmp_path, capsys):
-    """60 N of a slide at 20 mm a turn: the torque of the rotor is F l / (2 pi); on a joint that turns it is refused."""
-    own = DcMotorActuator(
+def test_a_screw_drives_a_prismatic_joint_by_a_motor(tmp_path, capsys):
+    """60 N on a slide at 20 mm per turn: the rotor's torque is F l / (2 pi); a revolute joint is rejected."""
+    motor = DcMotorActuator(
         name='lift', joint='slide', torque_constant=0.06, resistance=1.0, inductance=1e-3, voltage_limit=48.0,
         current_limit=9.0, gear_ratio=2.0, screw_lead=0.02, rotor_inertia=1e-5, rotor_damping=1e-5,
     )  # fmt: skip
     ratio = 2.0 * 2.0 * np.pi / 0.02
-    assert own.drive_ratio == pytest.approx(ratio)
-    assert actuator_element(own).at_rest(0.0, 60.0)[0] == pytest.approx(60.0 * 0.02 / (2.0 * np.pi) / 2.0 / 0.06)
-    assert (own.reflected_inertia, own.viscous) == pytest.approx((ratio**2 * 1e-5, ratio**2 * 1e-5))
+    assert motor.drive_ratio == pytest.approx(ratio)
+    assert actuator_element(motor).at_rest(0.0, 60.0)[0] == pytest.approx(60.0 * 0.02 / (2.0 * np.pi) / 2.0 / 0.06)
+    assert (motor.reflected_inertia, motor.viscous) == pytest.approx((ratio**2 * 1e-5, ratio**2 * 1e-5))
     path = tmp_path / 'arm.yaml'
     path.write_text(YAML.read_text().replace('gear_ratio: {value: 50.0', 'screw_lead: {value: 0.02', 1))
     assert main(['check', str(URDF), '--config', str(path)]) == 1

@@ -85,12 +85,12 @@ def test_plane_offset_raises_the_ground():
     assert flat(contact.application_point)[2] == pytest.approx(0.5)
 
 
-def test_forward_slip_is_braked_backwards_and_left_slip_to_the_right():
+def test_friction_opposes_forward_and_left_slip():
     ahead = wheel_contact(WHEEL, UP, AHEAD, [0, 0, 0.28], [0.5, 0, 0], ZERO, [0.0, 0.0])
     assert flat(ahead.slip).tolist() == [0.5, 0.0]
     assert flat(ahead.force)[0] == pytest.approx(-(4.9487 + 0.0018) * 0.5 * 35_000)
-    left = wheel_contact(WHEEL, UP, AHEAD, [0, 0, 0.28], [0, 0.5, 0], ZERO, [0.0, 0.0])
-    assert flat(left.force)[1] == pytest.approx(-(4.9487 + 0.0018) * 0.5 * 35_000)
+    sideways = wheel_contact(WHEEL, UP, AHEAD, [0, 0, 0.28], [0, 0.5, 0], ZERO, [0.0, 0.0])
+    assert flat(sideways.force)[1] == pytest.approx(-(4.9487 + 0.0018) * 0.5 * 35_000)
 
 
 def test_slip_is_the_speed_of_the_body_fixed_point_on_the_ground():
@@ -109,7 +109,7 @@ def test_slip_is_the_speed_of_the_body_fixed_point_on_the_ground():
     bristle=arrays(np.float64, 2, elements=st.floats(-0.02, 0.02)),
     height=st.floats(0.1, 0.4),
 )
-def test_power_of_the_wheel_force_is_that_of_suspension_and_friction(tilt, velocity, omega, bristle, height):
+def test_the_wheel_force_has_the_power_of_suspension_and_friction(tilt, velocity, omega, bristle, height):
     rotation = Rotation.from_rotvec(tilt)
     normal, heading = rotation.apply(UP), rotation.apply([0.8, 0.3, 0.2])
     point = rotation.apply([1.0, -2.0, 0.0]) + height * normal
@@ -143,7 +143,7 @@ def test_wheel_without_friction_pushes_along_the_normal_only():
     assert flat(contact.friction).tolist() == flat(contact.bristle_rate).tolist() == [0.0, 0.0]
 
 
-def test_lifted_wheel_has_no_force_at_all():
+def test_a_lifted_wheel_has_no_force():
     contact = wheel_contact(WHEEL, UP, AHEAD, [0, 0, 0.31], [1.0, 1.0, -2.0], [0.1, 0.2, 0.3], [0.01, 0.01])
     assert not flat(contact.force).any()
 
@@ -160,7 +160,7 @@ def test_derivatives_are_finite_at_every_kink():
     for height in (0.28, 0.3, 0.31, 0.0):  # loaded, at touch, lifted, bottomed
         for speed in (ZERO, [0, 0, 1.0], [0, 0, 17.5e5 * 0.02 / 7.5e4], [1.0, 0, 0]):
             for bristle in ([0.0, 0.0], [0.0225, -0.0225]):
-                for heading in (AHEAD, UP):  # UP: a base that stands on its nose has no heading
+                for heading in (AHEAD, UP):  # UP: a vertical base has no heading
                     values, jacobian = function([*UP, *heading, 0, 0, height, *speed, 0, 0, 0, *bristle])
                     assert np.isfinite(flat(values)).all()
                     assert np.isfinite(flat(jacobian)).all()
@@ -213,7 +213,7 @@ def test_energy_of_a_bouncing_and_skidding_wheel_balances():
 
 @reaches(pressed=4, lifted=4, held_at_zero=4)
 @given(height=st.floats(0.0, 0.5) | st.floats(0.2, 0.3), rate=st.floats(-5, 5) | st.floats(3, 5))
-def test_suspension_never_gives_energy(height, rate):
+def test_suspension_never_generates_energy(height, rate):
     contact = wheel_contact(WHEEL, UP, AHEAD, [0, 0, height], [0, 0, rate], ZERO, [0.0, 0.0])
     reached('pressed', float(contact.normal_force) > 0.0)
     reached('lifted', height >= 0.3)
@@ -222,7 +222,7 @@ def test_suspension_never_gives_energy(height, rate):
     assert float(suspension_energy(WHEEL, contact)) >= 0.0
 
 
-def test_a_wheel_costs_few_operations():
+def test_a_wheel_needs_few_operations():
     state, contact = symbolic_contact()
     outputs = ca.cse([contact.force, contact.application_point, contact.bristle_rate])
     function = ca.Function('f', [state], outputs)

@@ -87,7 +87,7 @@ def test_bristles_never_bend_beyond_the_static_limit(speed, fraction):
     rate = lugre(params, speed, limit, 1.0).deflection_rate
     assert rate <= 1e-12  # at the upper limit the bristle does not grow
     assert lugre(params, speed, -limit, 1.0).deflection_rate >= -1e-12
-    # within the limit the bristle tends to the deflection of steady sliding, which is within it, too
+    # within the limit the bristle tends to the deflection of steady sliding, also within the limit
     steady = math.copysign(float(stribeck(params, abs(speed))) / params.bristle_stiffness, speed)
     assert abs(steady) <= limit + 1e-12
     inside = float(lugre(params, speed, fraction * limit, 1.0).deflection_rate)
@@ -112,7 +112,7 @@ def test_derivatives_are_finite_at_zero_speed(exponent):
         for bristle in (0.0, 0.0225, -0.0225):
             value = np.array(jacobian([speed, bristle, 5e4]))
             assert np.isfinite(value).all()
-            # nothing is steeper than the bristle spring itself, sigma_0 N
+            # no derivative is steeper than the bristle spring, sigma_0 N
             assert abs(value).max() <= 40 * 5e4 * 1.01
 
 

@@ -1,4 +1,4 @@
-"""Spring, damping, dry friction and stops of a joint, each alone: its effort, its energy and what it watches."""
+"""Effort, energy and event surfaces of a joint's spring, damping, dry friction and stops, each alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dyn_nodes.elements.forces.joint import joint_motion
 from dyn_nodes.elements.forces.joint_damping import JointDamping
-from dyn_nodes.elements.forces.joint_friction import JointFriction, felt_inertias, joint_frictions
+from dyn_nodes.elements.forces.joint_friction import JointFriction, apparent_inertias, joint_frictions
 from dyn_nodes.elements.forces.joint_spring import JointSpring, joint_springs, rest_position
 from dyn_nodes.elements.forces.joint_stop import SCALE, JointStop, joint_stops
 from dyn_nodes.model.constraint import JointClass
@@ -26,7 +26,7 @@ ABOUT_PIN = MASS * LENGTH**2 + INERTIA
 
 
 def pendulum(joints=1, **keys):
-    """Bodies in a row on a fixed base, `arm0` on it, each with its mass at the end."""
+    """Return bodies in a row on a fixed base, `arm0` first, each with its mass at the end."""
     links = [Link('base', 0.0, frozen_array((0, 0, 0), (3,)), frozen_array(np.zeros((3, 3)), (3, 3)))]
     made = []
     for k in range(joints):
@@ -59,11 +59,11 @@ class Alone:
     def __init__(self, element, names):
         self.element = element
         symbols = {name: SYMBOLS[short] for name, short in names.items()}
-        own = [symbols[state.name] for state in element.states]
-        rates = ca.vertcat(*element.rates(STATE, symbols)) if own else ca.SX(0, 1)
+        states = [symbols[state.name] for state in element.states]
+        rates = ca.vertcat(*element.rates(STATE, symbols)) if states else ca.SX(0, 1)
         energy = ca.SX(element.potential_energy(STATE, symbols))
         change = ca.jtimes(energy, STATE.q, STATE.v)
-        for symbol, rate in zip(own, element.rates(STATE, symbols) if own else ()):
+        for symbol, rate in zip(states, element.rates(STATE, symbols) if states else ()):
             change += ca.jacobian(energy, symbol) * rate
         inputs = [STATE.q, STATE.v, *SYMBOLS.values()]
         self.surfaces = element.surfaces(STATE, symbols)
@@ -79,15 +79,15 @@ class Alone:
         )  # fmt: skip
 
     def at(self, q, v, **numbers):
-        found = self._at([0.4, q], [-0.3, v], *(numbers.get(name, 0.0) for name in SYMBOLS))
+        values = self._at([0.4, q], [-0.3, v], *(numbers.get(name, 0.0) for name in SYMBOLS))
         names = ('force', 'energy', 'power', 'change', 'rates', 'surfaces', 'quantities', 'outputs')
-        return dict(zip(names, (np.array(value).ravel() for value in found)))
+        return dict(zip(names, (np.array(value).ravel() for value in values)))
 
     def balance(self, q, v, **numbers):
-        """Power of the force, and that which it takes from its store and from dissipation."""
-        found = self.at(q, v, **numbers)
-        assert found['power'][0] >= -1e-9
-        return found['force'] @ [-0.3, v], -found['change'][0] - found['power'][0]
+        """Return the power of the force, and the power from storage less dissipation."""
+        values = self.at(q, v, **numbers)
+        assert values['power'][0] >= -1e-9
+        return values['force'] @ [-0.3, v], -values['change'][0] - values['power'][0]
 
 
 SPRING = Alone(JointSpring('arm1', 20.0, 3.0, 0.1), {'arm1/rest': 'rest', 'arm1/stiffness': 'k', 'arm1/damping': 'd'})
@@ -102,7 +102,7 @@ NUMBERS = st.tuples(st.floats(-2, 2), st.floats(-3, 3), st.floats(-0.05, 0.05))
 @reaches(power=4)
 @given(NUMBERS)
 @pytest.mark.parametrize('element', [SPRING, DAMPING, STOP, FRICTION], ids=['spring', 'damping', 'stop', 'friction'])
-def test_the_power_of_the_force_is_what_store_and_loss_give(element, numbers):
+def test_the_power_of_the_force_equals_stored_and_dissipated_power(element, numbers):
     q, v, s = numbers
     power, expected = element.balance(q, v, rest=0.1, k=20.0, d=3.0, F=4.0, s=s, scale=0.5)
     reached('power', abs(power) > 1e-3)
@@ -110,9 +110,9 @@ def test_the_power_of_the_force_is_what_store_and_loss_give(element, numbers):
 
 
 def test_a_spring_pulls_to_its_rest_and_its_damper_brakes():
-    found = SPRING.at(0.3, 2.0, rest=0.1, k=20.0, d=3.0)
-    assert found['force'] == pytest.approx([0.0, -20.0 * 0.2 - 3.0 * 2.0])
-    assert (found['energy'][0], found['power'][0]) == pytest.approx((0.5 * 20.0 * 0.2**2, 3.0 * 2.0**2))
+    values = SPRING.at(0.3, 2.0, rest=0.1, k=20.0, d=3.0)
+    assert values['force'] == pytest.approx([0.0, -20.0 * 0.2 - 3.0 * 2.0])
+    assert (values['energy'][0], values['power'][0]) == pytest.approx((0.5 * 20.0 * 0.2**2, 3.0 * 2.0**2))
     assert SPRING.element.parameters == {'arm1/rest': 0.1, 'arm1/stiffness': 20.0, 'arm1/damping': 3.0}
     assert SPRING.element.name == 'arm1'
     assert JointSpring('arm1').parameters == dict.fromkeys(SPRING.element.parameters, 0.0)
@@ -124,7 +124,7 @@ def test_a_spring_is_not_negative(stiffness, damping):
         JointSpring('arm1', stiffness, damping)
 
 
-def test_a_flexible_joint_rests_where_it_is_told_and_else_where_it_starts():
+def test_a_flexible_joint_rests_at_its_rest_position_or_else_at_its_initial_one():
     machine = dataclasses.replace(
         pendulum(2),
         initial=InitialState(joint_positions={'arm0': 0.7}),
@@ -139,9 +139,9 @@ def test_a_flexible_joint_rests_where_it_is_told_and_else_where_it_starts():
 
 
 def test_damping_is_proportional_to_the_rate():
-    found = DAMPING.at(0.3, 2.0)
-    assert found['force'] == pytest.approx([0.0, -6.0])
-    assert found['power'][0] == 12.0
+    values = DAMPING.at(0.3, 2.0)
+    assert values['force'] == pytest.approx([0.0, -6.0])
+    assert values['power'][0] == 12.0
     assert DAMPING.element.name == 'arm1/damping'
 
 
@@ -155,17 +155,17 @@ def test_a_stop_pushes_beyond_its_limits_as_a_spring_and_damper_that_never_pulls
     assert STOP.element.parameters == {SCALE: 0.0}
 
 
-def test_a_stop_stores_the_energy_of_its_depth_and_loses_what_its_damper_does():
-    found = STOP.at(1.1, 0.5, scale=1.0)
-    assert (found['energy'][0], found['power'][0]) == pytest.approx((0.5 * 200.0 * 0.1**2, 15.0 * 0.5**2))
-    found = STOP.at(-0.7, -0.5, scale=2.0)
-    assert (found['energy'][0], found['power'][0]) == pytest.approx((200.0 * 0.2**2, 2 * 15.0 * 0.5**2))
+def test_a_stop_stores_spring_energy_and_dissipates_damper_power():
+    values = STOP.at(1.1, 0.5, scale=1.0)
+    assert (values['energy'][0], values['power'][0]) == pytest.approx((0.5 * 200.0 * 0.1**2, 15.0 * 0.5**2))
+    values = STOP.at(-0.7, -0.5, scale=2.0)
+    assert (values['energy'][0], values['power'][0]) == pytest.approx((200.0 * 0.2**2, 2 * 15.0 * 0.5**2))
 
 
-def test_a_stop_watches_the_way_to_each_limit_that_there_is():
-    found = STOP.at(0.4, 0.5)
-    assert found['surfaces'] == pytest.approx([0.9, 0.6])
-    assert found['quantities'] == pytest.approx([0.4, 0.4])
+def test_a_stop_has_an_event_surface_for_each_finite_limit():
+    values = STOP.at(0.4, 0.5)
+    assert values['surfaces'] == pytest.approx([0.9, 0.6])
+    assert values['quantities'] == pytest.approx([0.4, 0.4])
     assert [surface.watch.subject['limit'] for surface in STOP.surfaces] == ['lower', 'upper']
     assert {(surface.watch.rise, surface.watch.fall) for surface in STOP.surfaces} == {('', 'joint_limit')}
     for low, high, limit in ((-math.inf, 1.0, 'upper'), (-0.5, math.inf, 'lower')):
@@ -178,7 +178,7 @@ def test_a_stop_watches_the_way_to_each_limit_that_there_is():
             assert pushed['energy'][0] == pytest.approx(expected**2 / 400.0)
 
 
-def test_stops_stop_what_they_move_at_15_hz_with_a_damping_ratio_of_0_7():
+def test_stops_have_15_hz_and_a_damping_ratio_of_0_7_with_the_stopped_inertia():
     rate = 2 * np.pi * 15.0
     (stop,) = joint_stops(pendulum(lower=-0.5, upper=1.0))
     assert (stop.joint, stop.lower, stop.upper) == ('arm0', -0.5, 1.0)
@@ -200,7 +200,7 @@ def test_friction_holds_like_a_spring_up_to_its_force_and_then_slides_with_it():
     assert held['rates'] == pytest.approx([0.1])
     assert held['power'][0] == pytest.approx(15.0 * 0.1**2)
     assert held['energy'][0] == pytest.approx(0.5 * 200.0 * 0.01**2)
-    slips = FRICTION.at(0.0, 1.0, F=4.0, s=0.01)  # 17 N m, were it to stand
+    slips = FRICTION.at(0.0, 1.0, F=4.0, s=0.01)  # 17 N m if it stuck
     assert slips['force'] == pytest.approx([0.0, -4.0])
     assert slips['outputs'] == pytest.approx([-4.0])
     rate = 1.0 - (17.0 - 4.0) / 15.0
@@ -211,7 +211,7 @@ def test_friction_holds_like_a_spring_up_to_its_force_and_then_slides_with_it():
     ]
 
 
-def test_friction_watches_what_is_left_until_it_slips():
+def test_the_surface_of_friction_is_the_effort_that_remains_until_slip():
     assert FRICTION.at(0.0, 0.1, F=4.0, s=0.01)['surfaces'] == pytest.approx([0.5])
     assert FRICTION.at(0.0, -0.1, F=4.0, s=-0.02)['surfaces'] == pytest.approx([-1.5])
     assert FRICTION.at(0.0, -0.1, F=4.0, s=-0.02)['quantities'] == pytest.approx([-0.1])
@@ -219,7 +219,7 @@ def test_friction_watches_what_is_left_until_it_slips():
     assert (surface.watch.rise, surface.watch.fall) == ('joint_stick', 'joint_slip')
 
 
-def test_the_deflection_of_friction_is_scaled_by_where_it_slips_and_balances_a_passive_joint():
+def test_the_deflection_of_friction_is_scaled_by_slip_and_balances_a_passive_joint():
     for passive in (False, True):
         (state,) = JointFriction('arm1', 4.0, 200.0, 15.0, passive).states
         assert (state.name, state.scale, state.start, state.balances) == (
@@ -229,7 +229,7 @@ def test_the_deflection_of_friction_is_scaled_by_where_it_slips_and_balances_a_p
     assert FRICTION.element.parameters == {'arm1/friction': 4.0}
 
 
-def test_friction_is_as_stiff_as_the_inertia_felt_at_20_hz():
+def test_friction_has_20_hz_with_the_apparent_inertia():
     rate = 2 * np.pi * 20.0
     machine = pendulum(friction=0.5)
     (friction,) = joint_frictions(machine)
@@ -241,35 +241,35 @@ def test_friction_is_as_stiff_as_the_inertia_felt_at_20_hz():
     assert joint_frictions(dataclasses.replace(machine, joints=pendulum().joints)) == ()
 
 
-def test_the_inertia_felt_is_that_of_a_body_whose_neighbours_give_way():
+def test_the_apparent_inertia_lets_all_other_joints_move():
     machine = pendulum(2)
-    felt = felt_inertias(machine, machine.movable_joints)
+    inertias = apparent_inertias(machine, machine.movable_joints)
     # two bodies in a row, straight down
     tip = MASS * LENGTH**2 + INERTIA
     across = MASS * 2 * LENGTH * LENGTH + INERTIA
-    whole = tip + MASS * (2 * LENGTH) ** 2 + INERTIA
-    M = np.array([[whole, across], [across, tip]])
-    assert felt == pytest.approx(1.0 / np.diag(np.linalg.inv(M)))
+    first = tip + MASS * (2 * LENGTH) ** 2 + INERTIA
+    M = np.array([[first, across], [across, tip]])
+    assert inertias == pytest.approx(1.0 / np.diag(np.linalg.inv(M)))
     bent = dataclasses.replace(machine, initial=InitialState(joint_positions={'arm1': math.pi / 2}))
-    whole = tip + 2 * MASS * LENGTH**2 + INERTIA
-    M = np.array([[whole, tip], [tip, tip]])
-    assert felt_inertias(bent, bent.movable_joints) == pytest.approx(1.0 / np.diag(np.linalg.inv(M)))
+    first = tip + 2 * MASS * LENGTH**2 + INERTIA
+    M = np.array([[first, tip], [tip, tip]])
+    assert apparent_inertias(bent, bent.movable_joints) == pytest.approx(1.0 / np.diag(np.linalg.inv(M)))
 
 
-def test_the_inertia_felt_counts_the_payload():
+def test_the_apparent_inertia_includes_the_payload():
     machine = pendulum()
     carrying = dataclasses.replace(machine, payload=Payload('body0', frozen_array((0, 0, -1.0), (3,)), 5.0, 9.0))
-    assert felt_inertias(carrying, carrying.movable_joints) == pytest.approx([ABOUT_PIN + 5.0])
+    assert apparent_inertias(carrying, carrying.movable_joints) == pytest.approx([ABOUT_PIN + 5.0])
 
 
-def test_where_the_mass_matrix_is_singular_the_inertia_is_what_the_joint_moves():
+def test_with_a_singular_mass_matrix_the_moved_inertia_is_used():
     machine = pendulum(2)
     bare = dataclasses.replace(machine.links[2], mass=0.0, inertia=frozen_array(np.zeros((3, 3)), (3, 3)))
     singular = dataclasses.replace(machine, links=(*machine.links[:2], bare))
-    assert felt_inertias(singular, singular.movable_joints[:1]) == pytest.approx([ABOUT_PIN])
+    assert apparent_inertias(singular, singular.movable_joints[:1]) == pytest.approx([ABOUT_PIN])
 
 
-def test_springs_count_as_effort_and_springs_friction_and_stops_hold_a_machine_at_rest():
+def test_springs_drive_and_springs_friction_and_stops_hold_a_machine_at_rest():
     kinds = (JointSpring, JointDamping, JointFriction, JointStop)
     assert [kind.drives for kind in kinds] == [True, False, False, False]
     assert [kind.rests for kind in kinds] == [True, False, True, True]

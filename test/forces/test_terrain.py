@@ -23,10 +23,10 @@ def numbers(ground):
 def test_a_bump_is_highest_in_its_middle_and_flat_at_both_ends():
     c, s = math.cos(0.3), math.sin(0.3)
     for along, height in ((0.0, 0.0), (0.2, 0.05), (0.4, 0.1), (0.8, 0.0), (1.5, 0.0)):
-        found = numbers(ground_at((BUMP,), 1.0 + along * c, 0.5 + along * s))
-        assert found[0] == pytest.approx(height, abs=1e-12)
+        ground = numbers(ground_at((BUMP,), 1.0 + along * c, 0.5 + along * s))
+        assert ground[0] == pytest.approx(height, abs=1e-12)
         if along in (0.0, 0.4, 0.8, 1.5):
-            assert found[1:] == pytest.approx([0.0, 0.0], abs=1e-12)
+            assert ground[1:] == pytest.approx([0.0, 0.0], abs=1e-12)
 
 
 def test_a_ramp_stays_up_and_has_no_sides():
@@ -43,7 +43,7 @@ def test_a_bump_ends_at_its_sides():
 
 
 def beside(rise, along, across):
-    """Place (x, y) at parts of a rise: `along` from its start to its end, `across` from its middle to its end."""
+    """Return (x, y) at shares of a rise: `along` from start to end, `across` from the middle to its side."""
     ahead = along * rise.length
     aside = across * (0.5 * rise.width + 0.5 * rise.length)
     c, s = math.cos(rise.heading), math.sin(rise.heading)
@@ -51,7 +51,7 @@ def beside(rise, along, across):
 
 
 def differences(rises, x, y, step=1e-5):
-    """Central differences of the height along x and y."""
+    """Return central differences of the height along x and y."""
     sides = ((step, 0.0), (0.0, step))
     return [
         (numbers(ground_at(rises, x + dx, y + dy))[0] - numbers(ground_at(rises, x - dx, y - dy))[0]) / (2.0 * step)
@@ -65,20 +65,20 @@ INSIDE = st.floats(0.02, 0.98)
 @pytest.mark.parametrize('region', ['side', 'middle', 'beside', 'anywhere'])
 @pytest.mark.parametrize('other', [(), (RAMP,)])
 @pytest.mark.parametrize('bump', [BUMP, HOLLOW])
-@given(along=INSIDE, part=INSIDE, left=st.booleans())
+@given(along=INSIDE, part=INSIDE, positive=st.booleans())
 @settings(max_examples=25)
-def test_slopes_are_the_derivatives_of_the_height(region, other, bump, along, part, left):
-    """On the sides of a bump that fall off, on its top, beside it, and before, after and beside it."""
+def test_slopes_are_the_derivatives_of_the_height(region, other, bump, along, part, positive):
+    """Points on the slopes and the top of a bump, beside it, and anywhere around it."""
     edge = bump.width / (bump.width + bump.length)
     across = {'side': edge + part * (1.0 - edge), 'middle': part * edge, 'beside': 1.0 + part, 'anywhere': 2.0 * part}
     ahead = 3.0 * along - 1.0 if region == 'anywhere' else along
-    x, y = beside(bump, ahead, across[region] if left else -across[region])
-    found = numbers(ground_at((bump, *other), x, y))
-    assert found[1:] == pytest.approx(differences((bump, *other), x, y), abs=1e-4)
-    if region == 'side':  # the height falls off outwards
+    x, y = beside(bump, ahead, across[region] if positive else -across[region])
+    ground = numbers(ground_at((bump, *other), x, y))
+    assert ground[1:] == pytest.approx(differences((bump, *other), x, y), abs=1e-4)
+    if region == 'side':  # the height decreases outwards
         c, s = math.cos(bump.heading), math.sin(bump.heading)
         alone = numbers(ground_at((bump,), x, y))
-        assert (c * alone[2] - s * alone[1]) * bump.height * (1.0 if left else -1.0) < 0.0
+        assert (c * alone[2] - s * alone[1]) * bump.height * (1.0 if positive else -1.0) < 0.0
 
 
 @given(along=st.floats(-0.5, 1.5), across=st.floats(-3, 3))
@@ -88,7 +88,7 @@ def test_slopes_of_a_ramp_are_the_derivatives_of_its_height(along, across):
 
 
 @given(along=st.floats(-0.2, 1.2), across=st.floats(-1.2, 1.2))
-def test_the_tangent_plane_goes_through_the_ground(along, across):
+def test_the_tangent_plane_touches_the_ground(along, across):
     x, y = beside(BUMP, along, across)
     ground = ground_at((BUMP, RAMP), x, y)
     normal = np.array([float(n) for n in ground.normal])

@@ -36,7 +36,7 @@ def flat(vector):
 
 
 def steady(velocity, spin, which=None, axle=LEFT):
-    """The contact once the bristles have come to rest: their rates are linear in them, each in its own alone."""
+    """Return the contact with bristles at rest: each bristle's rate is linear in its deflection."""
     count = 2 if which is None or which.rolling.roller_angle is None else 1
     first = flat(contact(velocity, spin, np.zeros(count), which, axle).bristle_rate)
     second = flat(contact(velocity, spin, np.full(count, 1e-3), which, axle).bristle_rate)
@@ -44,68 +44,68 @@ def steady(velocity, spin, which=None, axle=LEFT):
 
 
 def test_a_wheel_that_rolls_without_slip_rolls_freely():
-    found = steady((2.0, 0.0, 0.0), 2.0 / RADIUS)
-    assert flat(found.friction) == pytest.approx([0.0, 0.0], abs=1e-6)
-    assert float(found.normal_force) == pytest.approx(LOAD)
+    result = steady((2.0, 0.0, 0.0), 2.0 / RADIUS)
+    assert flat(result.friction) == pytest.approx([0.0, 0.0], abs=1e-6)
+    assert float(result.normal_force) == pytest.approx(LOAD)
 
 
-def test_it_rolls_forward_along_axle_cross_up():
-    found = contact((2.0, 0.0, 0.0), 2.0 / RADIUS, (0.0, 0.0))
-    assert flat(found.slip) == pytest.approx([0.0, 0.0], abs=1e-12)
+def test_a_wheel_rolls_forward_along_axle_cross_up():
+    result = contact((2.0, 0.0, 0.0), 2.0 / RADIUS, (0.0, 0.0))
+    assert flat(result.slip) == pytest.approx([0.0, 0.0], abs=1e-12)
     turned = contact((0.0, 2.0, 0.0), 2.0 / RADIUS, (0.0, 0.0), axle=(-1.0, 0.0, 0.0))
     assert flat(turned.slip) == pytest.approx([0.0, 0.0], abs=1e-12)
 
 
-def test_small_slip_angles_give_a_side_force_of_the_cornering_stiffness():
-    """sigma_0 N L per radian: what a patch of that length holds."""
+def test_small_slip_angles_cause_a_side_force_of_the_cornering_stiffness():
+    """The stiffness is sigma_0 N L per radian for a patch of length L."""
     angle = 1e-4
-    found = steady((20.0, 20.0 * math.tan(angle), 0.0), 20.0 / RADIUS)
+    result = steady((20.0, 20.0 * math.tan(angle), 0.0), 20.0 / RADIUS)
     stiffness = RUBBER.bristle_stiffness * LOAD * 0.1
-    # sliding takes a share |v| sigma_0 / eta of what rolling takes
+    # sliding removes a share |v| sigma_0 / eta of the deflection that rolling removes
     shared = 20.0 * angle * RUBBER.bristle_stiffness / float(stribeck(RUBBER, 20.0 * angle)) * 0.1 / 20.0
-    assert float(found.friction[1]) == pytest.approx(-stiffness * math.tan(angle) / (1 + shared), rel=1e-6)
+    assert float(result.friction[1]) == pytest.approx(-stiffness * math.tan(angle) / (1 + shared), rel=1e-6)
     assert shared < 3e-3
 
 
-def test_small_longitudinal_slip_gives_a_drive_force_of_the_same_stiffness():
+def test_small_longitudinal_slip_causes_a_drive_force_of_the_same_stiffness():
     slip = 1e-4
-    found = steady((20.0, 0.0, 0.0), 20.0 * (1 + slip) / RADIUS)
-    assert float(found.friction[0]) == pytest.approx(RUBBER.bristle_stiffness * LOAD * 0.1 * slip, rel=4e-3)
+    result = steady((20.0, 0.0, 0.0), 20.0 * (1 + slip) / RADIUS)
+    assert float(result.friction[0]) == pytest.approx(RUBBER.bristle_stiffness * LOAD * 0.1 * slip, rel=4e-3)
 
 
 @given(direction=st.floats(-math.pi, math.pi), speed=st.floats(1.0, 10.0))
 def test_a_locked_wheel_slides_with_one_friction_force_against_its_velocity(direction, speed):
     velocity = (speed * math.cos(direction), speed * math.sin(direction), 0.0)
-    found = steady(velocity, 0.0)
+    result = steady(velocity, 0.0)
     expected = -LOAD * float(stribeck(RUBBER, speed)) * np.array([math.cos(direction), math.sin(direction)])
-    assert flat(found.friction) == pytest.approx(expected, rel=1e-6, abs=1e-3)
+    assert flat(result.friction) == pytest.approx(expected, rel=1e-6, abs=1e-3)
 
 
 @given(angle=st.floats(-1.5, 1.5), vx=st.floats(-2, 2), vy=st.floats(-2, 2), spin=st.floats(-10, 10))
 def test_a_roller_wheel_pushes_only_along_the_axis_of_its_roller(angle, vx, vy, spin):
-    found = contact((vx, vy, 0.0), spin, (1e-3,), wheel(angle))
+    result = contact((vx, vy, 0.0), spin, (1e-3,), wheel(angle))
     across = np.array([-math.sin(angle), math.cos(angle)])
-    assert abs(across @ flat(found.friction)) < 1e-9 * LOAD
+    assert abs(across @ flat(result.friction)) < 1e-9 * LOAD
 
 
-def test_a_mecanum_wheel_grips_where_its_roller_points():
-    """At +45 degrees the roller points forward and left: moved to the right with the hub still, it is dragged back."""
-    found = contact((0.0, -1.0, 0.0), 0.0, (0.0,), wheel(math.pi / 4))
-    assert float(found.friction[1]) > 0
-    assert float(found.friction[0]) == pytest.approx(float(found.friction[1]))
+def test_a_mecanum_wheel_grips_along_its_roller():
+    """At +45 degrees the roller points forward and left: moved to the right with a fixed hub, friction opposes it."""
+    result = contact((0.0, -1.0, 0.0), 0.0, (0.0,), wheel(math.pi / 4))
+    assert float(result.friction[1]) > 0
+    assert float(result.friction[0]) == pytest.approx(float(result.friction[1]))
     rolls = contact((1.0, -1.0, 0.0), 0.0, (0.0,), wheel(math.pi / 4))
     assert flat(rolls.friction) == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_a_braked_wheel_at_rest_holds_like_a_spring():
-    found = contact((0.0, 0.0, 0.0), 0.0, (1e-3, -2e-3))
-    assert flat(found.friction) == pytest.approx([-200.0 * LOAD * 1e-3, 200.0 * LOAD * 2e-3])
+    result = contact((0.0, 0.0, 0.0), 0.0, (1e-3, -2e-3))
+    assert flat(result.friction) == pytest.approx([-200.0 * LOAD * 1e-3, 200.0 * LOAD * 2e-3])
 
 
 def test_friction_fades_with_the_distance_rolled():
     decay = []
     for speed in (1.0, 10.0):
-        z0 = np.array([0.0, 1e-6])  # small: sliding plays no part
+        z0 = np.array([0.0, 1e-6])  # small: sliding is negligible
         times = np.array([0.0, 0.1 / speed])
         path = solve_ivp(
             lambda t, z, speed=speed: flat(contact((speed, 0.0, 0.0), speed / RADIUS, z).bristle_rate),
@@ -120,22 +120,22 @@ def test_friction_fades_with_the_distance_rolled():
     spin=st.floats(-20, 20),
     z=st.tuples(st.floats(-3e-3, 3e-3), st.floats(-3e-3, 3e-3)),
 )
-def test_force_at_its_point_has_the_power_of_push_and_friction(v, spin, z):
-    found = contact(v, spin, z)
-    arm = flat(found.application_point) - np.array([0.0, 0.0, RADIUS])
-    power = flat(found.force) @ (np.array(v) + np.cross([0.0, spin, 0.0], arm))
-    told = float(found.normal_force) * float(found.height_rate) + float(friction_power(found))
-    assert power == pytest.approx(told, rel=1e-9, abs=1e-6)
+def test_the_contact_force_has_the_power_of_push_and_friction(v, spin, z):
+    result = contact(v, spin, z)
+    arm = flat(result.application_point) - np.array([0.0, 0.0, RADIUS])
+    power = flat(result.force) @ (np.array(v) + np.cross([0.0, spin, 0.0], arm))
+    expected = float(result.normal_force) * float(result.height_rate) + float(friction_power(result))
+    assert power == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
 
 @given(vx=st.floats(-5, 5), vy=st.floats(-5, 5), spin=st.floats(-40, 40))
-def test_steady_friction_never_makes_energy(vx, vy, spin):
-    found = steady((vx, vy, 0.0), spin)
-    assert float(friction_power(found)) <= 1e-6 * LOAD
+def test_steady_friction_never_generates_energy(vx, vy, spin):
+    result = steady((vx, vy, 0.0), spin)
+    assert float(friction_power(result)) <= 1e-6 * LOAD
 
 
 def test_bristles_of_a_spinning_wheel_stay_within_a_step_of_a_millisecond():
-    """Ten metres of slip a second relax bristles at 2500 1/s; they are slowed down, to the same force."""
+    """At 10 m/s of slip bristles relax at 2500 1/s; they are slowed down without changing the steady force."""
     forces, rates = tyre_friction(RUBBER, [30.0], [0.0], LOAD, 0.0)
     slower, _ = tyre_friction(RUBBER, [30.0], [1e-3], LOAD, 0.0)
     assert rates[0] == pytest.approx(30.0 * 1000.0 / (30.0 * 200.0 / float(stribeck(RUBBER, 30.0))))

@@ -35,7 +35,9 @@ def reports():
 @pytest.mark.parametrize('kind', ROWS)
 def test_the_page_says_what_the_reports_add_up_to(kind):
     total = sum_up(reports()).get(kind)
-    lines = [line for line in (DOCS / 'stability_monitor.md').read_text().splitlines() if ROWS[kind] in line]
+    lines = [
+        line for line in (DOCS / 'reference' / 'governor.md').read_text().splitlines() if ROWS[kind] in line
+    ]
     if total is None:
         assert not lines
         return
@@ -51,7 +53,7 @@ def test_random_runs_are_those_of_seed_1_without_a_gap_and_as_many_as_the_page_s
     ends = {
         report['first']: report['first'] + report['runs'] + report['refused_starts']['runs'] for report in random_runs
     }
-    (said,) = re.findall(r'random runs, ([\d,]+) of seed 1', (DOCS / 'stability_monitor.md').read_text())
+    (said,) = re.findall(r'random runs, ([\d,]+) of seed 1', (DOCS / 'reference' / 'governor.md').read_text())
     assert {report['seed'] for report in random_runs} == {1}
     assert sorted(ends) == [0, *sorted(ends.values())[:-1]]
     assert max(ends.values()) == int(said.replace(',', ''))

@@ -150,4 +150,4 @@ def test_thousands_of_unknown_keys_are_reported_in_seconds(tmp_path):
     assert report.machine is None
     listed = [problem for problem in report.problems if problem.expected == 'a key of this mapping']
     assert len(listed) == 50
-    assert any('45000 unknown ones, of which 50 are listed' in problem.found for problem in report.problems)
+    assert any('45000 unknown keys, 50 of them listed' in problem.found for problem in report.problems)

@@ -47,7 +47,7 @@ def stick() -> CylinderActuator:
 
 @pytest.fixture
 def rod(boom) -> CylinderActuator:
-    """The boom's cylinder as a body: its joint is the rod in the barrel."""
+    """Return the boom's cylinder as a body: its joint is the rod in the barrel."""
     return replace(boom, name='rod', joint='rod_joint', linkage=SlidingRod(stroke=1.45, retracted_position=0.2))
 
 

@@ -1,4 +1,4 @@
-"""The protocol of actuators, for every kind: names, energy, rest, capacity; and one kind more than the product has."""
+"""The protocol of actuators for every kind: names, energy, rest, capacity; and an additional kind."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,7 +36,7 @@ def element(request):
 
 
 class Traced:
-    """An element as a function of position, rate and the values of its states, inputs and parameters."""
+    """Element as a function of position, rate, states, inputs and parameters."""
 
     def __init__(self, element):
         self.element = element
@@ -49,7 +49,7 @@ class Traced:
         self.terms = element.terms(self.q, self.qd, symbols)
 
     def function(self, *expressions):
-        """Function of position, rate, states and inputs, the parameters at their defaults."""
+        """Return a function of position, rate, states and inputs, with default parameters."""
         values = ca.DM(list(self.element.parameters.values()))
         variables = [self.q, self.qd, self.x, self.u]
         inside = ca.Function('inside', [*variables, self.p], [ca.vertcat(*expressions)])
@@ -57,7 +57,7 @@ class Traced:
 
 
 def random_states(element, count):
-    """Positions, rates, states and voltages: spools both ways, pressures from voids to far above the reliefs."""
+    """Yield positions, rates, states and voltages: spools of both signs, pressures from voids to above the reliefs."""
     rng = np.random.default_rng(len(element.name))
     low, high = POSITIONS[element.name]
     for k in range(count):
@@ -66,8 +66,8 @@ def random_states(element, count):
         yield q, rng.uniform(-1.0, 1.0), [rng.uniform(-8e-3, 8e-3), *pressures], rng.uniform(-8.0, 8.0)
 
 
-def test_power_on_the_joint_is_what_is_supplied_less_what_is_stored_and_lost(element):
-    """The balance holds exactly, whatever the state: in chambers, lines, over reliefs, on the end stops."""
+def test_power_on_the_joint_is_supplied_less_stored_and_dissipated_power(element):
+    """The balance is exact in every state: in chambers and lines, over reliefs, at the end stops."""
     traced = Traced(element)
     terms = traced.terms
     states, rates = ca.vertcat(traced.q, traced.x), ca.vertcat(traced.qd, *terms.rates)
@@ -80,8 +80,8 @@ def test_power_on_the_joint_is_what_is_supplied_less_what_is_stored_and_lost(ele
         assert max(abs(supplied), abs(joint)) > 1.0
 
 
-def test_stored_energy_is_that_of_the_pressures(element):
-    """Nothing is stored without pressure within the stroke; with pressure, V P^2 / (2 beta) to first order."""
+def test_stored_energy_follows_from_the_pressures(element):
+    """Within the stroke, the energy is zero without pressure, and V P^2 / (2 beta) to first order."""
     energy = (traced := Traced(element)).function(traced.terms.stored_energy)
     q, (low, high) = 0.5 * sum(POSITIONS[element.name]), (1e7, 2e7)
     assert energy(q, 0.0, [0.0, 0.0, 0.0], 0.0)[0] == 0.0
@@ -92,21 +92,21 @@ def test_stored_energy_is_that_of_the_pressures(element):
 
 @pytest.mark.parametrize('direction', [1.0, -1.0])
 @pytest.mark.parametrize('position', [0.6, -0.5])
-def test_a_rod_on_its_own_joint_has_the_oil_of_the_pinned_cylinder(boom, position, direction):
-    """At the same piston position and rate: power, rates of spool and pressures, outputs, energy; its effort pushes."""
+def test_a_rod_on_a_prismatic_joint_has_the_oil_of_the_pinned_cylinder(boom, position, direction):
+    """Equal piston position and rate: equal power, rates of spool and pressures, outputs and energy."""
     rod = SlidingRod(boom.linkage.stroke, retracted_position=0.3, direction=direction)
     shape, rate = linkage(boom.linkage, position), 0.4
-    place, slide = 0.3 + direction * float(shape.piston), direction * float(shape.lever) * rate
+    slide_position, slide = 0.3 + direction * float(shape.piston), direction * float(shape.lever) * rate
 
     def evaluate(record, q, qd):
         traced = Traced(actuator_element(record))
-        own, outputs = traced.terms, dict(traced.terms.outputs)
+        terms, outputs = traced.terms, dict(traced.terms.outputs)
         effort, force = outputs.pop('boom/effort'), outputs['boom/force']
-        energy = (own.supplied_power, own.stored_energy, own.dissipated_power)
-        expressions = (effort, force, effort * traced.qd, *own.rates, *energy, *outputs.values())
+        energy = (terms.supplied_power, terms.stored_energy, terms.dissipated_power)
+        expressions = (effort, force, effort * traced.qd, *terms.rates, *energy, *outputs.values())
         return traced.function(*expressions)(q, qd, [3e-3, 1.7e7, 4e6], 5.0)
 
-    pinned, sliding = evaluate(boom, position, rate), evaluate(replace(boom, linkage=rod), place, slide)
+    pinned, sliding = evaluate(boom, position, rate), evaluate(replace(boom, linkage=rod), slide_position, slide)
     assert sliding[1:] == pytest.approx(pinned[1:], rel=1e-12)
     assert sliding[0] == direction * sliding[1]
 
@@ -115,27 +115,27 @@ def test_a_rod_on_its_own_joint_has_the_oil_of_the_pinned_cylinder(boom, positio
 def test_states_at_rest_hold_the_effort_and_do_not_change(element, effort):
     q = 0.5 * sum(POSITIONS[element.name])
     traced = Traced(element)
-    found = traced.function(traced.terms.effort, *traced.terms.rates)(q, 0.0, element.at_rest(q, effort), 0.0)
-    assert found[0] == pytest.approx(effort, abs=1e-6)
-    assert np.abs(found[1:]).max() == 0.0
+    values = traced.function(traced.terms.effort, *traced.terms.rates)(q, 0.0, element.at_rest(q, effort), 0.0)
+    assert values[0] == pytest.approx(effort, abs=1e-6)
+    assert np.abs(values[1:]).max() == 0.0
 
 
 def test_locked_stiffness_is_the_slope_of_the_effort_at_trapped_oil(element):
-    """Rates of the pressures by that of the joint, then of the effort by the pressures; geometry aside."""
+    """Rates of the pressures by the joint's rate, and effort by pressures, without the geometric term."""
     q = 0.5 * sum(POSITIONS[element.name])
     traced = Traced(element)
     by_pressure = ca.jacobian(traced.terms.effort, traced.x[1:])
     slope = by_pressure @ ca.jacobian(ca.vertcat(*traced.terms.rates[1:]), traced.qd)
-    found = traced.function(slope)(q, 0.0, element.at_rest(q, 2e4), 0.0)[0]
-    assert -found == pytest.approx(element.locked_stiffness(q), rel=1e-12)
+    by_oil = traced.function(slope)(q, 0.0, element.at_rest(q, 2e4), 0.0)[0]
+    assert -by_oil == pytest.approx(element.locked_stiffness(q), rel=1e-12)
 
 
 def test_every_reported_quantity_is_a_state_or_an_output(element):
-    known = {state.name for state in element.states} | set(Traced(element).terms.outputs)
-    assert {f'{element.name}/{quantity.name}' for quantity in element.reported} <= known
+    available = {state.name for state in element.states} | set(Traced(element).terms.outputs)
+    assert {f'{element.name}/{quantity.name}' for quantity in element.reported} <= available
 
 
-def test_an_actuator_holds_at_least_what_it_moves(element):
+def test_the_holding_capacity_is_at_least_the_moving_capacity(element):
     q = np.linspace(*POSITIONS[element.name], 5)
     moving, holding = (element.capacity(ca.DM(q), 2.0e7, holding) for holding in (False, True))
     assert (np.asarray(holding[0]).ravel() <= np.asarray(moving[0]).ravel()).all()
@@ -146,7 +146,7 @@ def test_an_actuator_holds_at_least_what_it_moves(element):
 
 @dataclass(frozen=True)
 class WinchRecord(ActuatorRecord):
-    """Numbers of a winch on a battery: the kind that the product does not have."""
+    """Record of a winch on a battery, an additional kind."""
 
     kind: ClassVar[str] = 'winch'
 
@@ -163,10 +163,10 @@ class WinchRecord(ActuatorRecord):
     def source_limit(self):
         return self.battery
 
-    def check(self, joint, places, report):
+    def check(self, joint, source_map, report):
         if joint.type == 'prismatic':
             where = f'actuators.{self.name}.joint'
-            report.add(places.line(where), where, 'a joint that turns for a winch', f'a {joint.type} joint')
+            report.add(source_map.line(where), where, 'a joint that turns for a winch', f'a {joint.type} joint')
 
 
 class Winch(ActuatorElement):
@@ -192,15 +192,15 @@ class Winch(ActuatorElement):
         return (Quantity('current', 'A'),)
 
     def terms(self, position, rate, symbols, feed=None):
-        own, current = self.record, symbols[f'{self.name}/current']
+        record, current = self.record, symbols[f'{self.name}/current']
         volts, resistance = symbols[f'{self.name}/voltage'], symbols[f'{self.name}/resistance']
         return ActuatorTerms(
-            effort=own.constant * current,
-            rates=[(volts - resistance * current - own.constant * rate) / own.inductance],
+            effort=record.constant * current,
+            rates=[(volts - resistance * current - record.constant * rate) / record.inductance],
             outputs={f'{self.name}/power': volts * current},
             surfaces=(),
             supplied_power=volts * current,
-            stored_energy=0.5 * own.inductance * current**2,
+            stored_energy=0.5 * record.inductance * current**2,
             dissipated_power=resistance * current**2,
         )
 
@@ -220,7 +220,7 @@ class Winch(ActuatorElement):
 
 @pytest.fixture
 def winches(monkeypatch):
-    """The kind, registered: a line for its keys and checks, and one for how it acts."""
+    """Register the kind: one line for its keys and checks, one for its element."""
     monkeypatch.setitem(actuators.actuator_kinds(), 'winch', WinchRecord)
     monkeypatch.setitem(KINDS, 'winch', Winch)
 
@@ -241,7 +241,7 @@ def crane_with(folder, text):
 
 
 def test_a_new_kind_of_actuator_comes_from_the_machine_yaml(winches, tmp_path, capsys):
-    """Keys, defaults of the kind, command limit, capacity of the source, `check`, and the tables of the document."""
+    """Keys, defaults of the kind, command limit, source capacity, `check`, and the tables of the documentation."""
     words = crane_with(tmp_path, WINCH)
     machine = load_machine(words[0], words[2])
     assert machine.actuators == (WinchRecord('hoist', 'slew', constant=250.0, resistance=0.5),)
@@ -273,13 +273,13 @@ def test_a_new_kind_of_actuator_comes_from_the_machine_yaml(winches, tmp_path, c
         ),
     ],
 )
-def test_faults_of_a_new_kind_of_actuator_have_their_line(winches, tmp_path, change, message):
+def test_errors_of_a_new_kind_of_actuator_have_their_line(winches, tmp_path, change, message):
     words = crane_with(tmp_path, WINCH.replace(*change))
     assert any(message in str(problem) for problem in load_machine_report(words[0], words[2]).problems)
 
 
 def test_a_kind_of_actuator_is_one_class_and_a_line_in_the_registry(winches):
-    """A winch beside a cylinder on a shared pump: names, efforts, rates and outputs are where they belong."""
+    """A winch beside a cylinder on a shared pump: names, efforts, rates and outputs are at the right indices."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     boom, stick, swing = machine.actuators
     pump = SharedPump('main', (boom.name, stick.name), 3e-3, 2e7)
@@ -311,8 +311,8 @@ def test_the_first_valve_on_a_shared_pump_carries_its_relief():
     assert pumps == {'boom': [], 'stick': [stick], 'swing': [{'pump': 'main', 'relief': 'pump'}]}
 
 
-def test_parameters_of_actuators_beside_the_dynamics_are_set_by_name(winches):
-    """A machine without oil: the factor of the bulk modulus is no parameter of it, and reaches nothing else."""
+def test_parameters_of_actuators_in_another_node_are_set_by_name(winches):
+    """A machine without oil has no factor of the bulk modulus; setting it changes no parameter."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     machine = replace(machine, actuators=(WinchRecord('winch', 'swing_joint'),))
     system = ActuatorSystem(machine)

@@ -21,11 +21,11 @@ from dyn_nodes.elements.hydraulics import (
 
 TANK, FLOW, BETA = 0.2e6, 3.0e-3, 827.37e6
 G = 9.81
-VACUUM = -0.1e6  # the void is filled with a finite slope: absolute zero within one bar
+VACUUM = -0.1e6  # voids fill with a finite slope: absolute zero within one bar
 
 
 def planar_efforts(boom_angle: float, stick_angle: float, payload: float) -> tuple[float, float]:
-    """Static joint torques of the planar arm on a level base (masses of table 4.2), by hand."""
+    """Return the static joint torques of the planar arm on a level base (masses of table 4.2)."""
     arm, sine = math.cos(boom_angle), math.sin(boom_angle)
     total = boom_angle + stick_angle
     stick_moment = 688 * (0.9 * math.cos(total) - 0.1 * math.sin(total)) + payload * 1.8 * math.cos(total)
@@ -56,7 +56,7 @@ def test_initial_pressures_keep_both_sides_at_idle_or_above(boom, effort):
     assert cylinder(boom, head, rod, 0.0, 0.5, 0.0).effort == pytest.approx(effort, abs=1e-6)
 
 
-def test_initial_pressures_that_are_given_are_kept(boom):
+def test_specified_initial_pressures_are_kept(boom):
     fixed = dataclasses.replace(boom, initial_head_pressure=5e6, initial_rod_pressure=7e6)
     assert actuator_element(fixed).pressures_at_rest(0.3, 1e5) == (5e6, 7e6)
     head, rod = actuator_element(dataclasses.replace(boom, initial_rod_pressure=3e6)).pressures_at_rest(0.3, 1e5)
@@ -84,7 +84,7 @@ def test_locked_boom_has_the_reference_stiffness_and_frequency(boom):
         assert math.sqrt(k / inertia) / (2 * math.pi) == pytest.approx(frequency, abs=0.005)
 
 
-def test_locked_stiffness_with_pressures_is_the_slope_of_the_effort_at_trapped_oil(boom):
+def test_locked_stiffness_with_pressures_is_the_slope_of_the_effort_with_trapped_oil(boom):
     q0, head, rod, step = 0.4, 17e6, 1e6, 1e-6
     beta, triangle = boom.supply.bulk_modulus, boom.linkage
     x0 = linkage(triangle, q0).piston
@@ -166,36 +166,38 @@ def test_cylinder_power_balances_to_round_off(boom):
         assert terms.effort * qd == pytest.approx(terms.force * terms.piston_rate, rel=1e-12, abs=1e-9)
 
 
-def test_leakage_goes_from_line_to_line_and_only_warms_the_oil(boom, swing):
-    """Through piston and motor alike; the power that it takes from the oil is leakage times the drop squared."""
+def test_leakage_flows_from_line_to_line_and_dissipates_energy(boom, swing):
+    """Through piston and motor; the power lost by the oil is leakage times the squared drop."""
     first, second, leakage = 20e6, 4e6, 3e-12
     drop = first - second
     tight, loose = (
-        cylinder(own, first, second, 0.0, 0.3, 0.0) for own in (boom, dataclasses.replace(boom, leakage=leakage))
+        cylinder(record, first, second, 0.0, 0.3, 0.0) for record in (boom, dataclasses.replace(boom, leakage=leakage))
     )
     assert loose.head_flow - tight.head_flow == pytest.approx(-leakage * drop)
     assert loose.rod_flow - tight.rod_flow == pytest.approx(leakage * drop)
     assert loose.force == tight.force
-    tight, loose = (motor(own, first, second, 0.0, 0.0) for own in (swing, dataclasses.replace(swing, leakage=leakage)))
+    tight, loose = (
+        motor(record, first, second, 0.0, 0.0) for record in (swing, dataclasses.replace(swing, leakage=leakage))
+    )
     assert loose.first_flow - tight.first_flow == pytest.approx(-leakage * drop)
     assert loose.second_flow - tight.second_flow == pytest.approx(leakage * drop)
-    taken = first * (tight.first_flow - loose.first_flow) + second * (tight.second_flow - loose.second_flow)
-    assert taken == pytest.approx(leakage * drop**2)
+    lost = first * (tight.first_flow - loose.first_flow) + second * (tight.second_flow - loose.second_flow)
+    assert lost == pytest.approx(leakage * drop**2)
 
 
 def test_end_stops_push_back_only_outside_the_stroke(boom):
     stroke = boom.linkage.stroke
     for x in (0.0, 0.5 * stroke, stroke):
         assert stop_force(boom, x, 0.1) == 0.0
-    # 5 mm hold the head side at line relief pressure
+    # 5 mm balance line relief pressure on the head side
     assert stop_force(boom, stroke + 5e-3, 0.0) == pytest.approx(-35.2e6 * boom.head_area)
     assert stop_force(boom, -5e-3, 0.0) == pytest.approx(35.2e6 * boom.head_area)
-    # running in costs more than coming back returns
+    # the force is greater on compression than on rebound
     assert stop_force(boom, stroke + 5e-3, 0.1) < stop_force(boom, stroke + 5e-3, -0.1) < 0.0
 
 
 def hydraulic_joint(actuator, inertia: float, load: float):
-    """State (p1, p2, spool, q, qd) of one joint with an inertia and a constant load torque; input volts."""
+    """Return rate and Jacobian of (p1, p2, spool, q, qd) for one joint with inertia and constant load; input volts."""
     state, volts = ca.SX.sym('x', 5), ca.SX.sym('u')
     p1, p2, spool, q, qd = ca.vertsplit(state)
     if hasattr(actuator, 'linkage'):
@@ -226,7 +228,7 @@ def drive(actuator, inertia, load, start, schedule, limits=(1e-7, 1.0)):
 
 
 def test_pressures_stay_physical_when_the_boom_is_driven_hard_into_both_stops(boom):
-    # as it is, this boom meets a dead centre before X = 0: take shorter cylinders
+    # this boom has a dead centre before X = 0: use shorter cylinders
     boom = dataclasses.replace(
         boom, linkage=dataclasses.replace(boom.linkage, retracted_length=1.6, stroke=1.1), rod_volume=1.5e-2
     )
@@ -234,7 +236,7 @@ def test_pressures_stay_physical_when_the_boom_is_driven_hard_into_both_stops(bo
     start = [*actuator_element(boom).pressures_at_rest(q, load), 0.0, q, 0.0]
     history = drive(boom, 1.7e5, load, start, [(8, 6.0), (-8, 6.5), (8, 7.0), (-8, 22.0), (0, 24.0)])
     pistons = np.array([float(linkage(boom.linkage, angle).piston) for angle in history[3]])
-    assert pistons.max() > boom.linkage.stroke  # it did reach
+    assert pistons.max() > boom.linkage.stroke  # reached
     assert pistons.min() < 0.0  # both ends
     # the arm runs into the stops at full speed: v sqrt(m / K), some 2 cm
     assert pistons.max() < boom.linkage.stroke + 0.02
@@ -246,16 +248,16 @@ def test_pressures_stay_physical_when_the_boom_is_driven_hard_into_both_stops(bo
 
 
 def test_overrunning_load_cavitates_without_suction(stick):
-    """A falling load on an opened valve: the fed side would go to vacuum without make-up."""
+    """A falling load on an open valve: without make-up, the fed side would fall to vacuum."""
     q = -0.5
     start = [*actuator_element(stick).pressures_at_rest(q, 8e4), 0.0, q, 0.0]
     history = drive(stick, 2e4, 8e4, start, [(8, 1.5), (0, 2.0)])
     assert history[0].min() < TANK  # it cavitates
-    # below absolute zero the void takes no more than the piston asks for, at the slope of its filling
+    # below absolute zero the void fills with at most the piston's demand, at its finite slope
     speeds = [abs(float(linkage(stick.linkage, a).lever) * rate) for a, rate in zip(history[3], history[4])]
     conductance = stick.supply.orifice_coefficient * stick.supply.makeup_area
     demand = stick.head_area * max(speeds) - conductance * math.sqrt(TANK)
-    assert demand > 0.0  # the orifice alone would not keep it above absolute zero
+    assert demand > 0.0  # the orifice alone would not keep the pressure above absolute zero
     assert history[0].min() > -demand / (conductance / math.sqrt(1e5)) > -0.4e6
     assert history[1].max() < 1.1 * 35.2e6
 
@@ -264,14 +266,14 @@ def test_motor_pressures_stay_physical_when_the_swing_is_reversed_hard(swing):
     start = [5e6, 5e6, 0.0, 0.0, 0.0]
     history = drive(swing, 1.4e5, 0.0, start, [(8, 2.5), (-8, 5.0), (8, 6.0), (0, 12.0)])
     assert history[:2].min() > VACUUM
-    # the relief orifice can be asked for no more than what pump and motor together push
+    # the relief orifice passes at most the flow of pump and motor together
     swept = FLOW + 2.9e-3 * np.abs(history[4]).max()
     overshoot = (swept / (swing.supply.orifice_coefficient * 1e-4)) ** 2
     assert np.abs(history[0] - history[1]).max() < 22e6 + 1.01 * overshoot
     assert overshoot < 5e6
     assert history[:2].max() < 1.1 * 32e6
     assert np.abs(history[4]).max() > 0.4
-    # once locked, the swing keeps no more than what the oil stores below relief pressure
+    # once locked, the swing has at most the energy that the oil stores below relief pressure
     stored = 2.9e-3 * 22e6 / math.sqrt(actuator_element(swing).locked_stiffness(0.0) * 1.4e5)
     assert np.abs(history[4, -1]) < stored
 
@@ -327,7 +329,7 @@ def test_every_parameter_may_be_symbolic(boom, swing):
     assert isinstance(spool_rate(symbolic(boom.valve), x, q), ca.SX)
 
 
-def test_a_cylinder_costs_few_operations(boom):
+def test_a_cylinder_needs_few_operations(boom):
     p1, p2, x, q, qd = (ca.SX.sym(n) for n in ('p1', 'p2', 'x', 'q', 'qd'))
     terms = cylinder(boom, p1, p2, x, q, qd)
     outputs = ca.cse([terms.head_pressure_rate, terms.rod_pressure_rate, terms.effort])

@@ -26,7 +26,7 @@ def test_boom_linkage_has_the_reference_geometry(boom, degrees, position, arm):
     ('degrees', 'position', 'arm'),
     [(degrees, *row) for degrees, row in zip((-110, -60, 0), tabulated('abo-shanab-2003/6.10/linkage_stick'))],
 )
-def test_stick_linkage_extends_while_the_joint_angle_falls(stick, degrees, position, arm):
+def test_stick_linkage_extends_as_the_joint_angle_decreases(stick, degrees, position, arm):
     q = math.radians(degrees)
     assert piston(stick.linkage, q) == pytest.approx(position, abs=5e-7)
     assert lever(stick.linkage, q) == pytest.approx(arm, abs=5e-7)

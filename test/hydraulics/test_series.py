@@ -1,4 +1,4 @@
-"""Several valves on one pump: against one valve, against root finding, and what an operator would notice."""
+"""Several valves on one pump: against one valve, against root finding, and effects that an operator notices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLOW, RELIEF = 5.0e-3, 32.0e6
 SPOOLS = st.floats(-8e-3, 8e-3)
 PRESSURES = st.floats(0.0, 35e6)
 FAR_SPOOLS = st.floats(5.8e-3, 8e-3)
-"""The bypass is shut, or nearly: the pump's oil goes to the line, or over the relief valve."""
+"""Spools with a (nearly) shut bypass: the pump's flow goes to the line or over the relief valve."""
 HIGH_PRESSURES = st.floats(28e6, 35e6)
 
 
@@ -39,13 +39,13 @@ def inlet_flow(ports, spool):
 @reaches(ahead=4, back=4, shut=4, dead=2, relieved=2)
 @given(SPOOLS, PRESSURES, PRESSURES)
 @settings(max_examples=100)
-def test_a_row_of_one_valve_is_that_valve(spool, first, second):
+def test_a_row_of_one_valve_equals_the_valve(spool, first, second):
     supply = replace(make_supply(FLOW), smoothing=1e-3)
     member = SeriesMember(make_valve(), supply, spool, first, second)
     alone = valve_flows(make_valve(), supply, spool, first, second)
     shared = series_flows([member], FLOW, RELIEF)[0]
     for name in ('first', 'second'):
-        # a shut bypass leaks k A sqrt(P) here and nothing there
+        # a shut bypass leaks k A sqrt(P) in a row only
         assert float(getattr(shared, name)) == pytest.approx(float(getattr(alone, name)), abs=3.4e-6)
     assert float(shared.supply_pressure) == pytest.approx(float(alone.supply_pressure), rel=1e-3)
     reached('ahead', spool > 0.6e-3)
@@ -58,25 +58,25 @@ def test_a_row_of_one_valve_is_that_valve(spool, first, second):
 
 
 def by_root_finding(states):
-    """The galleries of a row from the pump down: bisect on the first one's pressure."""
+    """Return the galleries of a row from the pump downstream, by bisection on the first gallery's pressure."""
     supply, valve = make_supply(), make_valve()
     k, tank, smoothing = supply.orifice_coefficient, supply.tank_pressure, supply.smoothing
 
     def downwards(gallery):
-        """Pressure that is left behind the last bypass when the first gallery is at `gallery`; and all flows."""
+        """Return the pressure downstream of the last bypass for the first gallery at `gallery`, and all flows."""
         passing, flows = FLOW, []
         for spool, first, second in states:
             opening = max(abs(spool) - valve.dead_zone, 0.0)
             drop = max(gallery - (first if spool >= 0.0 else second), 0.0)
-            taken = k * valve.inlet_gain * opening * drop / np.sqrt(drop + smoothing)
-            passing -= taken
+            inlet = k * valve.inlet_gain * opening * drop / np.sqrt(drop + smoothing)
+            passing -= inlet
             area = max(valve.bypass_area * (1.0 - abs(spool) / valve.bypass_stroke), LEAKAGE_AREA)
-            flows.append((gallery, taken, passing))
+            flows.append((gallery, inlet, passing))
             gallery -= np.sign(passing) * (passing / (k * area)) ** 2
         return gallery - tank, flows
 
     if downwards(RELIEF)[0] < 0.0:
-        return None  # the relief valve takes some of the flow
+        return None  # part of the flow passes the relief valve
     gallery = brentq(lambda p: downwards(p)[0], tank, RELIEF, xtol=1e-9, rtol=1e-15)
     return downwards(gallery)[1]
 
@@ -90,9 +90,9 @@ def test_rows_equal_root_finding_in_500_random_cases():
         if expected is None:
             continue
         compared += 1
-        for ports, (gallery, taken, passing), (spool, _, _) in zip(row(*states), expected, states):
+        for ports, (gallery, inlet, passing), (spool, _, _) in zip(row(*states), expected, states):
             assert ports[2] == pytest.approx(gallery, rel=1e-6)
-            assert inlet_flow(ports, spool) == pytest.approx(taken, abs=1e-9)
+            assert inlet_flow(ports, spool) == pytest.approx(inlet, abs=1e-9)
             assert ports[3] == pytest.approx(passing, abs=1e-9)
     assert compared > 300
 
@@ -100,25 +100,25 @@ def test_rows_equal_root_finding_in_500_random_cases():
 @reaches(relieved=4, unrelieved=4, above_tank=4)
 @given(st.lists(st.tuples(SPOOLS | FAR_SPOOLS, PRESSURES | HIGH_PRESSURES, PRESSURES), min_size=1, max_size=4))
 @settings(max_examples=60)
-def test_oil_is_neither_made_nor_lost(states):
-    given_by_pump = FLOW
+def test_flow_is_conserved(states):
+    available = FLOW
     first = row(*states)[0]
     relieved = first[2] > RELIEF * (1.0 - 1e-6)
     reached('relieved', relieved)
     reached('unrelieved', not relieved)
     reached('above_tank', all(min(state[1:]) >= 0.2e6 for state in states))
     for ports, (spool, _, _) in zip(row(*states), states):
-        taken, passing = inlet_flow(ports, spool), ports[3]
-        assert taken >= 0.0
-        if all(min(state[1:]) >= 0.2e6 for state in states):  # a line below tank pressure sucks oil through the bypass
+        inlet, passing = inlet_flow(ports, spool), ports[3]
+        assert inlet >= 0.0
+        if all(min(state[1:]) >= 0.2e6 for state in states):  # a line below tank pressure draws oil through the bypass
             assert passing >= 0.0
         assert ports[2] <= RELIEF * (1.0 + 1e-6)
         if relieved:
-            assert taken + passing <= given_by_pump + 1e-8
+            assert inlet + passing <= available + 1e-8
             relieved = False
         else:
-            assert taken + passing == pytest.approx(given_by_pump, abs=1e-8)
-        given_by_pump = passing
+            assert inlet + passing == pytest.approx(available, abs=1e-8)
+        available = passing
 
 
 def test_all_valves_at_neutral_pass_the_flow_to_tank_and_their_drops_add_up():
@@ -128,7 +128,7 @@ def test_all_valves_at_neutral_pass_the_flow_to_tank_and_their_drops_add_up():
     assert neutral[2][3] == pytest.approx(FLOW, rel=1e-9)
 
 
-def test_a_working_function_starves_the_ones_behind_it():
+def test_a_working_function_starves_downstream_valves():
     behind = (4e-3, 2e6, 1e6)
     free = row((0.0, 1e6, 1e6), behind)[1]
     starved = row((8e-3, 3e6, 1e6), behind)[1]
@@ -138,7 +138,7 @@ def test_a_working_function_starves_the_ones_behind_it():
     assert inlet_flow(heavy_in_front[0], 1.0) == pytest.approx(0.0, abs=1e-12)  # the load check holds the load
 
 
-def test_a_load_behind_raises_the_pressure_in_front_of_it():
+def test_a_downstream_load_raises_the_upstream_pressure():
     light, heavy = (row((2e-3, 4e6, 1e6), (5.5e-3, load, 1e6))[0] for load in (1e6, 25e6))
     assert heavy[2] > light[2] + 15e6
     assert inlet_flow(heavy, 1.0) > inlet_flow(light, 1.0)

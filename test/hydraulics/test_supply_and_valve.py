@@ -29,13 +29,13 @@ TANK, RELIEF, COEFFICIENT, FLOW = 0.2e6, 32e6, 0.6 * math.sqrt(2.0 / 850.0), 3.0
 
 
 def gallery_pressure_by_root_finding(inlet: float, bypass: float, pressure: float, flow: float) -> float:
-    """Supply pressure from the continuity equation itself, for inlet, bypass > 0 and pressure >= tank."""
+    """Return the supply pressure from the continuity equation, for inlet, bypass > 0 and pressure >= tank."""
     demand = flow / COEFFICIENT
     shut = TANK + (demand / bypass) ** 2
     if shut <= pressure:
         return min(shut, RELIEF)
 
-    def excess(share: float) -> float:  # gallery pressure by way of the cylinder minus that by way of the bypass
+    def excess(share: float) -> float:  # gallery pressure from the cylinder's branch less the bypass branch
         return pressure - TANK + (share / inlet) ** 2 - ((demand - share) / bypass) ** 2
 
     share = brentq(excess, 0.0, demand, xtol=1e-300, rtol=1e-15, maxiter=500)
@@ -56,7 +56,7 @@ def gallery_pressure_by_root_finding(inlet: float, bypass: float, pressure: floa
     ],
 )
 @pytest.mark.pins('abo-shanab-2003/6.10/supply')
-def test_pump_sharing_has_the_reference_numbers(supply, valve, spool, pressure, gallery, flow):
+def test_pump_sharing_agrees_with_the_reference(supply, valve, spool, pressure, gallery, flow):
     areas = valve_areas(valve, spool * MM)
     result = shared_flow(supply, areas.inlet, areas.bypass, pressure)
     assert result.supply_pressure == pytest.approx(gallery, abs=60.0)
@@ -90,49 +90,49 @@ def test_gallery_pressure_equals_root_finding_in_3000_random_cases(supply):
     assert regimes == {'open', 'shut', 'relief'}
 
 
-def test_shut_bypass_sends_the_whole_flow_to_the_cylinder(supply):
+def test_a_shut_bypass_directs_all_flow_to_the_cylinder(supply):
     result = shared_flow(supply, 5e-5, 0.0, 10e6)
     assert result.inlet_flow == pytest.approx(FLOW, rel=1e-14)
     assert result.supply_pressure == pytest.approx(10e6 + (FLOW / COEFFICIENT / 5e-5) ** 2, rel=1e-13)
     assert result.bypass_flow == 0.0
 
 
-def test_shut_inlet_sends_the_whole_flow_to_tank(supply):
+def test_a_shut_inlet_directs_all_flow_to_tank(supply):
     result = shared_flow(supply, 0.0, 4e-5, 10e6)
     assert result.inlet_flow == 0.0
     assert result.supply_pressure == pytest.approx(TANK + (FLOW / COEFFICIENT / 4e-5) ** 2, rel=1e-13)
     assert result.bypass_flow == pytest.approx(FLOW, rel=1e-14)
 
 
-def test_closed_centre_valve_at_neutral_stands_at_relief_pressure(supply):
+def test_a_closed_centre_valve_at_neutral_is_at_relief_pressure(supply):
     result = shared_flow(supply, 0.0, 0.0, 10e6)
     assert (result.inlet_flow, result.bypass_flow) == (0.0, 0.0)
     assert result.supply_pressure == pytest.approx(RELIEF, rel=1e-14)
 
 
 @pytest.mark.parametrize('pressure', [-1e5, 0.0, 2e5, 1e7, 31.9999e6, 32e6, 40e6])
-def test_stopped_pump_gives_no_flow(supply, pressure):
+def test_a_stopped_pump_has_no_flow(supply, pressure):
     for inlet, bypass in itertools.product([0.0, 1e-6, 1e-4], repeat=2):
         result = shared_flow(dataclasses.replace(supply, flow=0.0), inlet, bypass, pressure)
         assert result.inlet_flow == 0.0
         assert TANK <= result.supply_pressure <= RELIEF * (1 + 1e-12)
 
 
-@reaches(over_relief=2, above_tank=8, below_tank=4, takes=4)
+@reaches(over_relief=2, above_tank=8, below_tank=4, inflow=4)
 @given(
     inlet=st.floats(0.0, 2e-4), bypass=st.floats(0.0, 1e-4), pressure=st.floats(-2e5, 45e6), flow=st.floats(0.0, 2e-2)
 )
-def test_pump_never_draws_oil_from_the_cylinder_nor_gives_more_than_it_has(inlet, bypass, pressure, flow):
+def test_the_pump_never_draws_oil_from_the_cylinder_or_exceeds_its_flow(inlet, bypass, pressure, flow):
     result = shared_flow(make_supply(flow), inlet, bypass, pressure)
     assert 0.0 <= result.inlet_flow <= flow
     assert TANK <= result.supply_pressure <= RELIEF * (1 + 1e-12)
     reached('over_relief', pressure >= RELIEF)
     reached('above_tank', pressure >= TANK)
     reached('below_tank', pressure < TANK)
-    reached('takes', result.inlet_flow > 0.0)
+    reached('inflow', result.inlet_flow > 0.0)
     if pressure >= RELIEF:
         assert result.inlet_flow == 0.0
-    if pressure >= TANK:  # continuity: what is left goes over the relief valve, and is never negative
+    if pressure >= TANK:  # continuity: the rest passes the relief valve and is never negative
         assert result.inlet_flow + result.bypass_flow <= flow * (1 + 1e-9) + 1e-15
 
 
@@ -210,7 +210,7 @@ def test_flows_and_derivatives_are_finite_at_every_kink(supply, valve):
             values, jacobian = function([p1, p2, x])
             assert np.isfinite(np.array(values)).all(), (p1, p2, x)
             assert np.isfinite(np.array(jacobian)).all(), (p1, p2, x)
-            # pressures can only be driven down by their own rise, never up: the hydraulics are passive
+            # the hydraulics are passive: a higher pressure never raises its own rate
             assert float(jacobian[0, 0]) <= 1e-15
             assert float(jacobian[1, 1]) <= 1e-15
 
@@ -220,7 +220,7 @@ def test_spool_follows_the_voltage_as_a_first_order_lag(valve):
     assert spool_rate(valve, 5e-3, 5.0) == pytest.approx(0.0, abs=1e-15)
 
 
-def test_spool_stops_at_voltage_and_displacement_limits(valve):
+def test_the_spool_stops_at_voltage_and_displacement_limits(valve):
     assert spool_rate(valve, 8e-3, 100.0) == pytest.approx(0.0, abs=1e-15)
     assert spool_rate(valve, -8e-3, -100.0) == pytest.approx(0.0, abs=1e-15)
     short = dataclasses.replace(valve, spool_limit=6e-3)

@@ -1,4 +1,4 @@
-"""The Adams method of variable order: exactness of its formulas, kinks of inputs, samples, evaluations, peers."""
+"""The Adams method of variable order: exact formulas, kinks of inputs, samples, evaluations, other integrators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KNOTS, TABLE = np.zeros(1), np.zeros((1, 1))
 
 @pytest.fixture(scope='module')
 def clock():
-    """The integral of the input, the time, and a pendulum whose gravity the input drives."""
+    """Return a system with the integral of the input, the time, and a pendulum whose gravity is the input."""
 
     def make():
         x, u, p = ca.SX.sym('x', 4), ca.SX.sym('u', 1), ca.SX.sym('p', 1)
@@ -40,19 +40,19 @@ def run(module, times, knots=KNOTS, table=TABLE, tolerance=1e-8, p=9.0):
 
 
 def pendulum(times, force=lambda t: 0.0, p=9.0, breaks=()):
-    """The same by SciPy, stretch by stretch between the breaks."""
-    x, found = np.array([1.0, 0.0]), []
+    """Return the states of the pendulum by SciPy, stretch by stretch between the breaks."""
+    x, states = np.array([1.0, 0.0]), []
     edges = [times[0], *breaks, times[-1]]
     for since, until in pairwise(edges):
         inside = [t for t in times if since <= t < until or t == until == times[-1]]
         at = inside if until in inside else [*inside, until]
-        own = solve_ivp(
+        solution = solve_ivp(
             lambda t, y: [y[1], -p * (1 + force(t)) * np.sin(y[0])], (since, until), x, 'DOP853', at,
             rtol=1e-13, atol=1e-13,
         )  # fmt: skip
-        found += list(own.y.T[: len(inside)])
-        x = own.y[:, -1]
-    return np.array(found)
+        states += list(solution.y.T[: len(inside)])
+        x = solution.y[:, -1]
+    return np.array(states)
 
 
 @pytest.mark.parametrize('order', [1, 2, 5, 12])
@@ -111,18 +111,18 @@ def test_evaluations_are_counted(clock):
     calls = integrators.evaluations('adams', 100, 7)
     assert calls == 1 + 2 * 100 + 7
     trace, accepted, rejected = run(clock, [0.0, 5.0], tolerance=1e-8)
-    own = integrators.evaluations('adams', accepted, rejected)
+    count = integrators.evaluations('adams', accepted, rejected)
     x, work = np.array([0.0, 0.0, 1.0, 0.0]), np.empty((2, 4))
     _, _, accepted, rejected = integrators.run_dopri5(
         codes_of(clock), x, np.array([0.0, 5.0]), KNOTS, TABLE, np.array([9.0]), -2.0, 1e-8, np.full(4, 1e-8), 1e-2,
         1e-12, work,
     )  # fmt: skip
-    assert own < 0.6 * integrators.evaluations('dopri5', accepted, rejected)
+    assert count < 0.6 * integrators.evaluations('dopri5', accepted, rejected)
     exact = pendulum([0.0, 5.0])[-1]
     assert np.abs(trace[-1, 2:] - exact).max() < 1e-6
 
 
-def test_a_run_backwards_or_without_tolerances_is_refused(clock):
+def test_a_run_backwards_or_without_tolerances_is_rejected(clock):
     with pytest.raises(ValueError, match='an absolute tolerance a state'):
         run_adams(codes_of(clock), np.zeros(4), np.zeros(1), KNOTS, TABLE, np.ones(1), -2.0, 1e-6, np.ones(3), 1e-2,
                   1e-12, np.zeros((1, 4)))  # fmt: skip

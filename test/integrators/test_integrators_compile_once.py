@@ -32,13 +32,13 @@ class Compilations(event.Listener):
 
 @pytest.fixture
 def compiled():
-    found = Compilations()
-    with event.install_listener('numba:compile', found):
-        yield found.names
+    compilations = Compilations()
+    with event.install_listener('numba:compile', compilations):
+        yield compilations.names
 
 
 def chain(size):
-    """Kernels of `size` oscillators, whose rates depend on one input and one parameter."""
+    """Return kernels of `size` oscillators, whose rates depend on one input and one parameter."""
 
     def make():
         x, u, p = ca.SX.sym('x', 2 * size), ca.SX.sym('u', 1), ca.SX.sym('p', 1)
@@ -60,13 +60,13 @@ def run_all(module, size):
     p, codes = np.ones(1), codes_of(module)
     n = 2 * size
     trace, atol = np.zeros((11, n)), np.full(n, 1e-9)
-    positive, found = np.array([True]), np.zeros((4, 4))
+    positive, table = np.array([True]), np.zeros((4, 4))
 
     def start():
         return np.linspace(0.5, -1.0, n)
 
     assert run_rk4(codes, start(), 0.0, 0.01, 10, KNOTS, TABLE, p, -9.0, 1, trace)[0] == integrators.DONE
-    watched = run_rk4_watched(codes, start(), 0.0, 0.01, 10, KNOTS, TABLE, p, -9.0, 1, trace, positive, found)
+    watched = run_rk4_watched(codes, start(), 0.0, 0.01, 10, KNOTS, TABLE, p, -9.0, 1, trace, positive, table)
     assert watched[0] == integrators.DONE
     for run in ADAPTIVE.values():
         done = run(codes, start(), TIMES, KNOTS, TABLE, p, -9.0, 1e-6, atol, 1e-3, 1e-9, trace)
@@ -94,7 +94,7 @@ def run_all(module, size):
         sets,
         0,
         positive,
-        found,
+        table,
     )
     assert code == modes.DONE
 
@@ -108,11 +108,11 @@ def test_a_further_system_compiles_no_integrator(compiled, tmp_path, monkeypatch
     assert not compiled, 'its kernels are C functions'
 
 
-def test_an_integrator_refuses_a_state_input_or_parameters_of_another_length():
+def test_an_integrator_rejects_a_state_input_or_parameters_of_another_length():
     codes, trace = codes_of(chain(1)), np.zeros((11, 3))
-    for lengths, argument, expected, found in (((3, 1, 1), 0, 2, 3), ((2, 2, 1), 1, 1, 2), ((2, 1, 0), 2, 1, 0)):
+    for lengths, argument, expected, size in (((3, 1, 1), 0, 2, 3), ((2, 2, 1), 1, 1, 2), ((2, 1, 0), 2, 1, 0)):
         x, u, p = (np.ones(length) for length in lengths)
-        wanted = f'argument {argument}: expected a vector of {expected} numbers, found {found}'
+        wanted = f'argument {argument}: expected a vector of {expected} numbers, found {size}'
         with pytest.raises(LengthError, match=wanted):
             run_rk4(codes, x, 0.0, 0.01, 10, KNOTS, u.reshape(1, -1), p, -9.0, 1, trace[:, : len(x)].copy())
         assert (x == 1.0).all()

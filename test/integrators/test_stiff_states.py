@@ -1,4 +1,4 @@
-"""The implicit formula for stiff states beside the classical Runge-Kutta method for all others."""
+"""The implicit formula for stiff states with the classical Runge-Kutta method for all others."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ LINES = tuple(ElementState(f'line_{k}/pressure', stiff=True) for k in range(2))
 
 
 def built(name, states, rates_of):
-    """Return the module of a system whose states all belong to elements."""
+    """Return the module of a system whose states are all states of elements."""
     x, u, p = ca.SX.sym('x', len(states)), ca.SX.sym('u', 1), ca.SX.sym('p', 1)
     rates = ca.densify(ca.vertcat(*rates_of(x, u, p)))
-    stiff, places = stiff_kernel((x, u, p), rates, states, 0)
+    stiff, indices = stiff_kernel((x, u, p), rates, states, 0)
     functions = {'rhs': ca.Function('rhs', [x, u, p], [rates]), 'watch': ca.Function('watch', [x, u, p], [x[:2]])}
-    return build_module(name, [name], lambda: ({**functions, **stiff}, {'stiff': places}))
+    return build_module(name, [name], lambda: ({**functions, **stiff}, {'stiff': indices}))
 
 
 @pytest.fixture(scope='module')
 def piston():
-    """A mass on two lines that leak to an input, p times as fast as they fill, one of which a check valve feeds."""
+    """Return a mass on two lines with leakage to an input, p times as fast as filling; a check valve feeds one line."""
 
     def rates(x, u, p):
         first, second = x[2], x[3]
@@ -47,7 +47,7 @@ def piston():
 
 @pytest.fixture(scope='module')
 def drained():
-    """A line that a piston of given speed empties until a check valve of slope 1e5 /s opens."""
+    """Return a line that a piston of constant speed empties until a check valve of slope 1e5 /s opens."""
 
     def rates(x, u, p):
         shortage = ca.fmax(-x[2], 0.0)
@@ -57,7 +57,7 @@ def drained():
 
 
 def end_of(module, start, count, parameter, explicit=False, end=4.0, damped=False):
-    """Return status and state after equal steps."""
+    """Return status and state after equal steps of an integrator."""
     x, codes = np.array(start, dtype=float), codes_of(module)
     if explicit:
         codes = without_stiff(codes)
@@ -69,7 +69,7 @@ def end_of(module, start, count, parameter, explicit=False, end=4.0, damped=Fals
 
 
 def exact_end(module, start, parameter, end=4.0, method='DOP853'):
-    """Return the state by SciPy, from the same right-hand side."""
+    """Return the state by SciPy with the same right-hand side."""
 
     def rates(t, x):
         rate = np.empty(len(x))
@@ -91,14 +91,14 @@ def test_decay_is_followed_without_overshoot(rate, bound):
     assert np.exp(-rate) - 1e-3 <= growth < bound
 
 
-def test_a_step_in_which_nothing_is_stiff_is_that_of_the_classical_method(piston):
+def test_a_step_without_stiff_states_equals_the_classical_method(piston):
     start = [0.5, 0.0, 0.4, 0.3]
     np.testing.assert_array_equal(end_of(piston, start, 40, 1.5)[1], end_of(piston, start, 40, 1.5, explicit=True)[1])
 
 
 @pytest.mark.parametrize('damped', [False, True])
 def test_order_of_implicit_steps(piston, damped):
-    """Rates of 40 /s and steps of 0.1 to 0.025 s, which are all implicit."""
+    """Rates of 40 /s and steps of 0.1 to 0.025 s: all steps are implicit."""
     start = [0.5, 0.0, 0.4, 0.3]
     exact = exact_end(piston, start, 30.0)
     errors = [np.abs(end_of(piston, start, count, 30.0, damped=damped)[1] - exact).max() for count in (40, 80, 160)]
@@ -107,7 +107,7 @@ def test_order_of_implicit_steps(piston, damped):
 
 
 def test_stiff_states_bound_no_step(piston):
-    """A slope of 1e5 /s, steps of 0.02 s: 2,000 times its time; the classical method alone is lost at once."""
+    """Slope 1e5 /s, steps of 0.02 s: 2,000 times its time constant; the classical method diverges at once."""
     start = [0.5, 0.0, 0.4, 0.3]
     assert end_of(piston, start, 200, 1e5, explicit=True)[0] == integrators.DIVERGED
     exact = exact_end(piston, start, 1e5, method='Radau')
@@ -122,7 +122,7 @@ def test_stiff_states_bound_no_step(piston):
 
 @pytest.mark.parametrize('count', [7, 16, 61])
 def test_a_check_valve_that_opens_within_a_step_catches_the_line(drained, count):
-    """The line falls by up to 11 within a step and is caught 2e-4 below zero, where its slope is 1e5 /s."""
+    """The line falls by up to 11 within a step and is held 2e-4 below zero, where its slope is 1e5 /s."""
     start, parameter = [0.0, 20.0, 3.0], 1.0
     exact = exact_end(drained, start, parameter, method='Radau')
     status, x = end_of(drained, start, count, parameter)
@@ -132,26 +132,26 @@ def test_a_check_valve_that_opens_within_a_step_catches_the_line(drained, count)
 
 
 def test_a_watched_run_takes_the_same_steps(drained):
-    x, found = np.array([0.0, 2.0, 3.0]), np.zeros((4, 4))
+    x, table = np.array([0.0, 2.0, 3.0]), np.zeros((4, 4))
     arguments = (0.0, 0.1, 40, KNOTS, TABLE, np.array([1.0]), -2.0, 0, np.empty((0, 3)))
-    status, _, count = run_rk4_watched(codes_of(drained), x, *arguments, np.array([False]), found)
+    status, _, count = run_rk4_watched(codes_of(drained), x, *arguments, np.array([False]), table)
     assert status == integrators.DONE
     np.testing.assert_array_equal(x, end_of(drained, [0.0, 2.0, 3.0], 40, 1.0)[1])
     assert count == 1, 'the position becomes positive'
 
 
 def test_correction_solves_the_coupled_states_with_the_exact_slope():
-    """Two lines with an exchange between them, and one alone: the same as a dense solve of all three."""
+    """Two coupled lines and one separate line: the result equals a dense solve of all three."""
     x, u, p = ca.SX.sym('x', 4), ca.SX.sym('u', 1), ca.SX.sym('p', 1)
     rate = ca.vertcat(-(x[1] ** 3) + p * (x[3] - x[1]), u - 5.0 * x[2], 2.0 * p * (x[1] - x[3]))
     kernel = newton_correction((x, u, p), rate, (1, 2, 3), (1.0, 2.0, 3.0))
     state, base, reach = np.array([9.0, 0.5, -1.0, 2.0]), np.array([0.1, 0.2, 0.3]), 0.7
-    found = np.array(kernel(state, np.array([4.0, *base, reach]), 8.0)).ravel()
+    correction = np.array(kernel(state, np.array([4.0, *base, reach]), 8.0)).ravel()
     values = np.array(ca.Function('f', [x, u, p], [rate])(state, 4.0, 8.0)).ravel()
     slope = np.array(ca.Function('J', [x, u, p], [ca.jacobian(rate, x[1:])])(state, 4.0, 8.0))
     residual = state[1:] - base - reach * values
-    np.testing.assert_allclose(found[3:6], residual, rtol=1e-14)
-    np.testing.assert_allclose(found[:3], np.linalg.solve(np.eye(3) - reach * slope, -residual), rtol=1e-12)
-    np.testing.assert_array_equal(found[6:9], [1.0, 2.0, 3.0])
-    assert found[9] == pytest.approx(np.abs(slope).sum(axis=0).max())
+    np.testing.assert_allclose(correction[3:6], residual, rtol=1e-14)
+    np.testing.assert_allclose(correction[:3], np.linalg.solve(np.eye(3) - reach * slope, -residual), rtol=1e-12)
+    np.testing.assert_array_equal(correction[6:9], [1.0, 2.0, 3.0])
+    assert correction[9] == pytest.approx(np.abs(slope).sum(axis=0).max())
     assert stiff_kernel((x, u, p), rate, BODY, 0) == ({}, [])

@@ -1,4 +1,4 @@
-"""Linear models against central differences of dx/dt and of the outputs, in minimal coordinates."""
+"""Linear models against central differences of dx/dt and of outputs, in minimal coordinates."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def machine_of(name):
 
 @cache
 def moving_loader():
-    """The log-loader with open valves, its arm and base in motion."""
+    """Return the log-loader with open valves, its arm and base in motion."""
     system = System(machine_of('log_loader'))
     inputs = Inputs.constant(VOLTS)
     run = system.run(initial_state(system), np.linspace(0, 0.6, 61), inputs, settings=Settings(step=1e-3))
@@ -42,7 +42,7 @@ def moving_loader():
 
 @cache
 def moving_agv():
-    """An arm on a vehicle with Mecanum wheels, driven by efforts."""
+    """Return an arm on a vehicle with Mecanum wheels, driven by efforts."""
     system = System(machine_of('agv_mecanum_arm'), 'effort')
     inputs = Inputs.constant({name: 0.5 + 0.2 * k for k, name in enumerate(system.input_names)})
     run = system.run(initial_state(system), np.linspace(0, 0.1, 11), inputs, settings=Settings(step=1e-3))
@@ -51,28 +51,28 @@ def moving_agv():
 
 @cache
 def moving_mechanism(name, actuation):
-    """A machine with constraints: its system, a state in motion that meets them, and inputs."""
+    """Return the system of a machine with constraints, a state in motion that satisfies them, and inputs."""
     start = constrained_machine(machine_of(name), actuation=actuation)
     system = start.system
     v = projected_velocity(system.blocks, start.q, 0.3 * np.cos(np.arange(system.nv)))
     x = system.state(start.q, v)
     rng = np.random.default_rng(3)
-    for k, own in enumerate(system.blocks.element_states):
-        x[system.constraints.element_slice.start + k] += 0.05 * own.scale * rng.normal()
+    for k, state in enumerate(system.blocks.element_states):
+        x[system.constraints.element_slice.start + k] += 0.05 * state.scale * rng.normal()
     return system, x, np.cos(np.arange(len(system.input_names)))
 
 
 def at_sample(system, run, time):
-    place = int(np.argmin(np.abs(run.times - time)))
-    return run.states[place], run.inputs.at(run.times[[place]], system.input_names)[0]
+    sample = int(np.argmin(np.abs(run.times - time)))
+    return run.states[sample], run.inputs.at(run.times[[sample]], system.input_names)[0]
 
 
-def state_at(system, own, z, p):
-    """The state with the deviation z: on the constraints, which the independent coordinates keep."""
-    x = own.x + own.into @ z
-    for at in own.quaternions:
-        turn = 2 * (own.into @ z)[at : at + 4]
-        quaternion = own.x[at : at + 4]
+def state_at(system, deviations, z, p):
+    """Return the state with the deviation z, which satisfies the constraints."""
+    x = deviations.x + deviations.into @ z
+    for at in deviations.quaternions:
+        turn = 2 * (deviations.into @ z)[at : at + 4]
+        quaternion = deviations.x[at : at + 4]
         turn = Rotation.from_rotvec(Rotation.from_quat(quaternion).inv().as_matrix() @ world(quaternion, turn))
         x[at : at + 4] = (Rotation.from_quat(quaternion) * turn).as_quat()
         x[at : at + 4] *= np.sign(x[at : at + 4] @ quaternion)
@@ -82,10 +82,10 @@ def state_at(system, own, z, p):
     nq, nv = system.nq, system.nv
     for _ in range(6):  # dependent coordinates only: independent ones and quaternions here stay
         at = blocks.at(x[:nq], x[nq : nq + nv], system.constraints.numbers(p, x))
-        rest = [k for k in range(nv) if k not in own.choice.velocities]
-        places = {body.v: body.q for body in blocks.tree.bodies if body.kind != 'free'}
+        rest = [k for k in range(nv) if k not in deviations.choice.velocities]
+        indices = {body.v: body.q for body in blocks.tree.bodies if body.kind != 'free'}
         step = -np.linalg.lstsq(at.J[:, rest], at.residual, rcond=1e-10)[0]
-        x[[places[k] for k in rest]] += step
+        x[[indices[k] for k in rest]] += step
         at = blocks.at(x[:nq], x[nq : nq + nv], system.constraints.numbers(p, x))
         slip = at.J @ x[nq : nq + nv] - at.sigma
         x[nq + np.array(rest)] -= np.linalg.lstsq(at.J[:, rest], slip, rcond=1e-10)[0]
@@ -94,44 +94,44 @@ def state_at(system, own, z, p):
 
 
 def world(quaternion, rate):
-    """Twice the vector part of (rate x conjugate): the small turn in world axes that changes a quaternion by a rate."""
+    """Return twice the vector part of (rate x conjugate): the angular velocity in the world of a quaternion rate."""
     (x, y, z), w = quaternion[:3], quaternion[3]
     a, b = rate[:3], rate[3]
     return a * w - b * np.array([x, y, z]) + np.cross(np.array([x, y, z]), a)
 
 
-def rate_of(system, own, x, u, p, nominal):
-    """The rate (n,) of the deviation at a state while the nominal state moves on."""
+def rate_of(system, deviations, x, u, p, nominal):
+    """Return the rate (n,) of the deviation at a state while the nominal state moves."""
     rate = system.rhs(x, u, p)
-    found = own.out_of @ (rate - nominal)
+    rates = deviations.out_of @ (rate - nominal)
     nq = system.nq
-    for k, at in enumerate(own.quaternions):
-        turn = Rotation.from_quat(own.x[at : at + 4]).inv() * Rotation.from_quat(x[at : at + 4])
+    for k, at in enumerate(deviations.quaternions):
+        turn = Rotation.from_quat(deviations.x[at : at + 4]).inv() * Rotation.from_quat(x[at : at + 4])
         first = nq + 0  # a free base comes first among the velocities: angular, then linear
         assert k == 0
-        relative = x[first : first + 3] - turn.inv().apply(own.x[first : first + 3])
-        rows = [own.names.index(f'base_r{axis}') for axis in 'xyz']
-        found[rows] = relative + 0.5 * np.cross(turn.as_rotvec(), relative)
-    return found
+        relative = x[first : first + 3] - turn.inv().apply(deviations.x[first : first + 3])
+        rows = [deviations.names.index(f'base_r{axis}') for axis in 'xyz']
+        rates[rows] = relative + 0.5 * np.cross(turn.as_rotvec(), relative)
+    return rates
 
 
 def check(system, x, u, outputs):
-    """A, B, C, D against differences of fourth order in units of the usual sizes of the states."""
+    """Check A, B, C, D against fourth-order differences in units of the typical magnitudes of the states."""
     p = system.parameters()
     linearizer = Linearizer(system, outputs)
-    model, own = linearizer.at(x, u, p), linearizer.deviations(x, u, p)
+    model, deviations = linearizer.at(x, u, p), linearizer.deviations(x, u, p)
     nominal = system.rhs(x, u, p)
 
     def function(z, v):
-        there = state_at(system, own, z, p)
+        there = state_at(system, deviations, z, p)
         values = dict(zip(system.output_names, system.outputs(there, v, p)))
         values |= dict(zip(system.state_names, there))
-        return np.r_[rate_of(system, own, there, v, p, nominal), [values[name] for name in outputs]]
+        return np.r_[rate_of(system, deviations, there, v, p, nominal), [values[name] for name in outputs]]
 
     n, rows = len(model.A), np.r_[model.scales, np.ones(len(outputs))]
     exact = np.block([[model.A, model.B], [model.C, model.D]])
     sizes = np.r_[model.scales, np.ones(len(u))]
-    found = np.empty_like(exact)
+    numeric = np.empty_like(exact)
     for k, size in enumerate(sizes):
         h = 1e-5 * size
         unit = np.eye(len(sizes))[k]
@@ -139,11 +139,11 @@ def check(system, x, u, outputs):
         def shifted(step, unit=unit):
             return function(step * unit[:n], u + step * unit[n:])
 
-        found[:, k] = (8 * (shifted(h) - shifted(-h)) - shifted(2 * h) + shifted(-2 * h)) / (12 * h)
-    exact, found = (part * sizes / rows[:, None] for part in (exact, found))
-    error = np.abs(exact - found) / np.maximum(np.abs(exact).max(axis=1, keepdims=True), 1.0)
+        numeric[:, k] = (8 * (shifted(h) - shifted(-h)) - shifted(2 * h) + shifted(-2 * h)) / (12 * h)
+    exact, numeric = (part * sizes / rows[:, None] for part in (exact, numeric))
+    error = np.abs(exact - numeric) / np.maximum(np.abs(exact).max(axis=1, keepdims=True), 1.0)
     worst = np.unravel_index(error.argmax(), error.shape)
-    assert error.max() < TOLERANCE, (worst, exact[worst], found[worst])
+    assert error.max() < TOLERANCE, (worst, exact[worst], numeric[worst])
     return model
 
 
@@ -182,7 +182,7 @@ def test_linkage_with_hydraulics_on_wheels_equals_central_differences():
 
 
 def test_arm_on_motors_equals_the_closed_form_of_its_source():
-    """Rotors, gears and armatures by the general engine and by (2-241), without a tool load."""
+    """Rotors, gears and armatures by the general model and by (2-241), without a tool load."""
     machine = machine_of('arm_a6')
     system = System(machine)
     tree = build_tree(machine)
@@ -212,14 +212,14 @@ def test_platform_on_six_motors_equals_central_differences():
     v = projected_velocity(system.blocks, start.q, 0.1 * np.cos(np.arange(system.nv)))
     x = system.state(start.q, v)
     outputs = ['leg_1_length_joint', 'leg_3_length_joint_acceleration', 'motor_2/effort', 'kinetic_energy']
-    model = check(system, x, np.linspace(-5, 5, 6), [name for name in outputs if name in known(system)])
+    model = check(system, x, np.linspace(-5, 5, 6), [name for name in outputs if name in existing(system)])
     assert model.state_names[:6] == tuple(f'leg_{k}_length_joint' for k in range(1, 7))
     assert len(model.A) == 18
     assert model.controllability().complete
     assert Linearizer(system).outputs == model.state_names[:6]
 
 
-def known(system):
+def existing(system):
     return {*system.output_names, *system.state_names}
 
 
@@ -232,19 +232,20 @@ def test_models_along_a_motion_have_the_same_coordinates_and_follow_the_motion()
     assert models[0].output_names == ('swing_joint', 'boom_joint', 'stick_joint')
 
 
-def test_the_deviation_of_a_state_is_that_of_its_coordinates():
+def test_the_deviation_of_a_state_equals_its_coordinates():
     system, run = moving_loader()
-    own = Linearizer(system).deviations(*at_sample(system, run, 0.5))
-    z = 1e-3 * np.cos(np.arange(len(own.names)))
-    assert own.of(state_at(system, own, z, system.parameters())) == pytest.approx(z, abs=1e-8)
-    far = own.x.copy()
+    deviations = Linearizer(system).deviations(*at_sample(system, run, 0.5))
+    z = 1e-3 * np.cos(np.arange(len(deviations.names)))
+    assert deviations.of(state_at(system, deviations, z, system.parameters())) == pytest.approx(z, abs=1e-8)
+    far = deviations.x.copy()
     turn = Rotation.from_rotvec([0.4, -0.3, 1.0])
-    far[3:7] = -(Rotation.from_quat(own.x[3:7]) * turn).as_quat()
-    found = own.of(far)
-    assert found[[own.names.index(f'base_r{axis}') for axis in 'xyz']] == pytest.approx([0.4, -0.3, 1.0], abs=1e-12)
+    far[3:7] = -(Rotation.from_quat(deviations.x[3:7]) * turn).as_quat()
+    deviation = deviations.of(far)
+    turned = [deviations.names.index(f'base_r{axis}') for axis in 'xyz']
+    assert deviation[turned] == pytest.approx([0.4, -0.3, 1.0], abs=1e-12)
 
 
-def test_an_undetermined_reaction_and_an_unknown_output_are_refused():
+def test_an_undetermined_reaction_and_an_unknown_output_are_rejected():
     system, x, u = moving_mechanism('four_bar', 'effort')
     with pytest.raises(ValueError, match=r'output pin/force_y: expected one that the state determines'):
         linearize(system, x, u, outputs=['pin/force_y'])
@@ -254,7 +255,7 @@ def test_an_undetermined_reaction_and_an_unknown_output_are_refused():
         Linearizer(system).at(x[:-1], u)
 
 
-def test_coordinates_that_do_not_determine_the_motion_are_refused():
+def test_coordinates_that_do_not_determine_the_motion_are_rejected():
     J = np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
     chosen = independent(J, np.array([False, True, False]))
     assert chosen.tolist() == [1, 2]

@@ -1,4 +1,4 @@
-"""Poles, modes, Bode, controllability and samples of linear models with known answers."""
+"""Poles, modes, Bode, controllability and discretization of linear models with known results."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def model_of(A, B, C=None, states=None, scales=None):
     A, B = np.array(A, float), np.array(B, float)
     C = np.eye(len(A))[:1] if C is None else np.array(C, float)
     names = tuple(states or (f'x{k}' for k in range(len(A))))
-    inputs, outputs = (tuple(f'{what}{k}' for k in range(size)) for what, size in (('u', B.shape[1]), ('y', len(C))))
+    inputs, outputs = (tuple(f'{stem}{k}' for k in range(size)) for stem, size in (('u', B.shape[1]), ('y', len(C))))
     D = np.zeros((len(C), B.shape[1]))
     return LinearModel(A, B, C, D, names, inputs, outputs, np.ones(len(A)) if scales is None else np.array(scales))
 
@@ -55,7 +55,7 @@ def test_an_undamped_oscillation_neither_falls_nor_grows_by_its_rounding():
 
 
 def test_poles_at_the_origin_are_one_mode_with_the_states_that_drift():
-    """Two double integrators, one behind a lag: single eigenvectors of a defective group mean nothing."""
+    """Two double integrators, one after a lag: eigenvectors of a defective group have no meaning."""
     A = np.zeros((5, 5))
     A[0, 1] = A[2, 3] = 1.0
     A[3, 4], A[4, 4] = 2.0, -3.0
@@ -77,11 +77,11 @@ def test_shares_do_not_depend_on_units():
 
 def test_bode_of_an_oscillator():
     model = oscillator()
-    found = model.bode('u0', 'y0', [1e-3, 2.0, 200.0])
+    response = model.bode('u0', 'y0', [1e-3, 2.0, 200.0])
     omega = 4 * np.pi
-    assert found.gain == pytest.approx([1 / omega**2, 1 / (2 * 0.1 * omega**2), 1 / (400 * np.pi) ** 2], rel=1e-3)
-    assert found.phase == pytest.approx([0, -np.pi / 2, -np.pi], abs=3e-3)
-    assert found.decibels[0] == pytest.approx(20 * np.log10(found.gain[0]))
+    assert response.gain == pytest.approx([1 / omega**2, 1 / (2 * 0.1 * omega**2), 1 / (400 * np.pi) ** 2], rel=1e-3)
+    assert response.phase == pytest.approx([0, -np.pi / 2, -np.pi], abs=3e-3)
+    assert response.decibels[0] == pytest.approx(20 * np.log10(response.gain[0]))
     wide = model.bode('u0', 'y0')
     assert wide.hertz[[0, -1]] == pytest.approx([0.2, 20.0])
     with pytest.raises(KeyError, match="unknown input 'v'; known: u0"):
@@ -90,20 +90,20 @@ def test_bode_of_an_oscillator():
         model.bode('u0', 'y0', [0.0])
 
 
-def test_what_an_input_does_not_reach_is_named_with_its_poles():
+def test_the_uncontrollable_part_is_reported_with_its_poles():
     A = [[0, 1, 0, 0], [-4, -1, 0, 0], [0, 0, -3, 0], [0, 0, 1, -7]]
-    found = model_of(A, [[0], [1], [0], [0]]).controllability()
-    assert (found.rank, found.order, found.complete) == (2, 4, False)
-    assert sorted(found.unreached.real) == pytest.approx([-7, -3])
-    assert set(found.rest) == {'x2', 'x3'}
-    lost = [distance for pole, distance in found.distances if pole.real < -2]
-    assert max(lost) < 1e-12 < min(distance for pole, distance in found.distances if pole.real > -2)
+    reachable = model_of(A, [[0], [1], [0], [0]]).controllability()
+    assert (reachable.rank, reachable.order, reachable.complete) == (2, 4, False)
+    assert sorted(reachable.unreached.real) == pytest.approx([-7, -3])
+    assert set(reachable.rest) == {'x2', 'x3'}
+    lost = [distance for pole, distance in reachable.distances if pole.real < -2]
+    assert max(lost) < 1e-12 < min(distance for pole, distance in reachable.distances if pole.real > -2)
 
 
-def test_what_an_output_does_not_see():
+def test_the_unobservable_part_is_reported():
     A = [[0, 1, 0], [-4, -1, 0], [0, 0, -3]]
-    found = model_of(A, [[0], [1], [1]], [[1, 0, 0], [0, 0, 1]]).observability(['y0'])
-    assert (found.rank, found.rest) == (2, ('x2',))
+    observable = model_of(A, [[0], [1], [1]], [[1, 0, 0], [0, 0, 1]]).observability(['y0'])
+    assert (observable.rank, observable.rest) == (2, ('x2',))
     assert model_of(A, [[0], [1], [1]], [[1, 0, 0], [0, 0, 1]]).observability().complete
 
 
@@ -140,16 +140,16 @@ def test_samples_hold_the_inputs_between_them():
 
 def test_picked_inputs_and_outputs_and_unknown_names():
     model = model_of(np.diag([-1.0, -2.0]), np.eye(2), np.eye(2))
-    own = model.picked(['u1'], ['y0'])
-    assert (own.B.tolist(), own.C.tolist(), own.D.tolist()) == ([[0], [1]], [[1, 0]], [[0]])
-    assert (own.input_names, own.output_names) == (('u1',), ('y0',))
+    picked = model.picked(['u1'], ['y0'])
+    assert (picked.B.tolist(), picked.C.tolist(), picked.D.tolist()) == ([[0], [1]], [[1, 0]], [[0]])
+    assert (picked.input_names, picked.output_names) == (('u1',), ('y0',))
     with pytest.raises(KeyError, match="unknown output 'y7'; known: y0, y1"):
         model.picked(outputs=['y7'])
     with pytest.raises(ValueError, match=r'B: expected shape \(2, 1\), found \(2, 2\)'):
         LinearModel(model.A, model.B, model.C, model.D[:, :1], model.state_names, ('u0',), model.output_names)
 
 
-def test_python_control_gets_the_model_or_its_absence_is_said(monkeypatch):
+def test_to_control_returns_the_model_or_reports_that_python_control_is_missing(monkeypatch):
     class Control:
         @staticmethod
         def ss(A, B, C, D, states, inputs, outputs):
@@ -165,10 +165,10 @@ def test_python_control_gets_the_model_or_its_absence_is_said(monkeypatch):
 
 def test_the_model_as_lists_and_as_arrays():
     model = oscillator()
-    found = model.as_dict()
-    assert found['A'] == model.A.tolist()
-    assert found['modes'][0]['frequency_hz'] == pytest.approx(2.0)
-    assert found['modes'][0]['shape'].keys() == {'q', 'q_rate'}
+    values = model.as_dict()
+    assert values['A'] == model.A.tolist()
+    assert values['modes'][0]['frequency_hz'] == pytest.approx(2.0)
+    assert values['modes'][0]['shape'].keys() == {'q', 'q_rate'}
     arrays = model.arrays()
     assert arrays['state_names'].tolist() == ['q', 'q_rate']
     assert arrays['poles'] == pytest.approx(model.poles)

@@ -1,4 +1,4 @@
-"""`dyn-nodes check` on sound machines: what it prints."""
+"""Output of `dyn-nodes check` for valid machines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _captured(*words: str) -> str:
     return out.getvalue()
 
 
-def test_the_table_of_the_log_loader_shows_what_it_is_and_how_it_stands(capsys):
+def test_the_table_of_the_log_loader_shows_the_machine_and_its_rest(capsys):
     assert run_check(*LOG_LOADER) == 0
     captured = capsys.readouterr()
     assert captured.err == ''
@@ -104,15 +104,15 @@ def test_static_margins_belong_to_the_support_polygon(summary):
     assert moment['edges'][0] == pytest.approx(margin['edges'][0] * static['weight'], rel=1e-9)
 
 
-def test_the_machine_yaml_may_stand_behind_the_urdf():
+def test_the_machine_yaml_may_follow_the_urdf_as_an_argument():
     urdf, _, config = LOG_LOADER
     assert json.loads(_captured(urdf, config, '--json')) == json.loads(_captured(*LOG_LOADER, '--json'))
     with pytest.raises(CommandError, match='expected one machine YAML, found'):
         run_check(urdf, config, '--config', config)
 
 
-def test_the_static_reactions_that_are_most_inside_are_given_for_every_wheel(summary):
-    """On level ground they are normal forces; four wheels leave one of them open, which makes both of an axle equal."""
+def test_the_innermost_static_reactions_are_printed_for_every_wheel(summary):
+    """On level ground they are normal forces; with four wheels one is free, and both loads of an axle become equal."""
     static = summary['machine']['static']
     margin = static['margins']['admissible']
     assert margin['valid']
@@ -129,7 +129,7 @@ def test_a_urdf_alone_is_a_fixed_machine_without_wheels(capsys):
     assert 'at rest' not in text
 
 
-def test_a_machine_that_tips_is_refused_unless_it_need_not_rest(tmp_path, capsys):
+def test_a_machine_that_tips_is_rejected_unless_it_need_not_rest(tmp_path, capsys):
     text = Path(LOG_LOADER[2]).read_text(encoding='utf-8').replace('value: 0.9599310885968813', 'value: 0.0')
     config = tmp_path / 'm.yaml'
     config.write_text(text.replace('value: -1.8325957145940461', 'value: 0.0'), encoding='utf-8')
@@ -154,25 +154,25 @@ GEAR = ROOT / 'test' / 'running_gear'
         (GEAR / 'pivot_side_1000', ('8.0e5', '2.5e4'), 'front_right', 0.5),
     ],
 )
-def test_a_strut_that_is_compressed_to_its_end_at_rest_is_a_warning(tmp_path, urdf, stiffness, wheel, sag):
+def test_a_fully_compressed_strut_at_rest_is_a_warning(tmp_path, urdf, stiffness, wheel, sag):
     config = tmp_path / 'soft.yaml'
     text = urdf.with_suffix('.yaml').read_text(encoding='utf-8')
     assert stiffness[0] in text
     config.write_text(text.replace(*stiffness), encoding='utf-8')
     shown = json.loads(_captured(str(urdf.with_suffix('.urdf')), '--config', str(config), '--json'))
     where = f'wheels.{wheel}.stiffness'
-    found = next(own for own in shown['warnings'] if own['where'] == where)
-    assert found['expected'] == f'a compression at rest well below the free length, {sag:g} m'
-    assert config.read_text(encoding='utf-8').splitlines()[found['line'] - 1].strip().startswith(f'{wheel}:')
+    warning = next(entry for entry in shown['warnings'] if entry['where'] == where)
+    assert warning['expected'] == f'a compression at rest well below the free length, {sag:g} m'
+    assert config.read_text(encoding='utf-8').splitlines()[warning['line'] - 1].strip().startswith(f'{wheel}:')
 
 
-def test_a_machine_on_an_oscillating_axle_that_tips_is_a_warning_where_it_need_not_rest(tmp_path):
+def test_a_tipping_machine_with_oscillating_axle_is_a_warning_if_it_need_not_rest(tmp_path):
     config, text = tmp_path / 'm.yaml', (GEAR / 'pivot_crane.yaml').read_text(encoding='utf-8')
     posture = 'joint_positions: {swing: 1.57, luff: 0.0, extend: 1.3}'
     text = text.replace('settle: true', f'settle: false, {posture}').replace('mass: 0', 'mass: 1700')
     config.write_text(text, encoding='utf-8')
     shown = json.loads(_captured(str(GEAR / 'pivot_crane.urdf'), '--config', str(config), '--json'))
-    assert [(own['line'], own['found']) for own in shown['warnings'] if own['where'] == 'initial'] == [
+    assert [(entry['line'], entry['found']) for entry in shown['warnings'] if entry['where'] == 'initial'] == [
         (3, 'one in which it tips')
     ]
     assert shown['machine']['static'] == {'stands': False}

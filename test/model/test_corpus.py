@@ -1,4 +1,4 @@
-"""Every broken file of test/corpus gets its one right error, exit status 1 and no traceback."""
+"""Every broken file of test/corpus causes its expected error, exit status 1 and no traceback."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_corpus_is_large_and_complete():
     assert len(files) >= 45
 
 
-def test_the_machine_that_the_faults_were_put_into_is_sound(capsys):
+def test_the_machine_without_faults_is_valid(capsys):
     assert run_check('check', str(CORPUS / 'crane.urdf')) == 0
     assert run_check('check', str(CORPUS / 'crane.urdf'), '--config', str(CORPUS / 'crane.yaml')) == 0
     assert 'warning' not in capsys.readouterr().out
@@ -54,7 +54,7 @@ BROKEN = sorted(name for name, entry in EXPECTED.items() if 'message' in entry)
 
 
 @pytest.mark.parametrize('name', sorted(set(EXPECTED) - set(BROKEN)))
-def test_a_doubtful_file_is_taken_with_its_warning(name, capsys):
+def test_a_suspicious_file_is_accepted_with_its_warning(name, capsys):
     assert run_check(*arguments(name)) == 0
     captured = capsys.readouterr()
     warnings = [line for line in captured.out.splitlines() if line.startswith('warning: ')]
@@ -75,7 +75,7 @@ def test_a_broken_file_gets_its_error_with_the_line(name, capsys):
 
 
 @pytest.mark.parametrize('name', ['entity_bomb.urdf', 'alias_bomb.yaml', 'dead_centre.yaml'])
-def test_a_broken_file_gets_its_error_in_a_process_of_its_own(name):
+def test_a_broken_file_gets_its_error_in_a_separate_process(name):
     command = [sys.executable, '-c', COMMAND, *arguments(name)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 1
@@ -85,7 +85,7 @@ def test_a_broken_file_gets_its_error_in_a_process_of_its_own(name):
     assert done.stderr.startswith(expected_line(name))
 
 
-def test_problems_as_json_carry_file_line_place_and_both_sides(capsys):
+def test_json_problems_have_file_line_key_expected_and_found(capsys):
     assert run_check(*arguments('mass_negative.urdf'), '--json') == 1
     result = json.loads(capsys.readouterr().out)
     assert result['valid'] is False

@@ -1,4 +1,4 @@
-"""URDFs of real robots load, and hold what Pinocchio reads from the same file."""
+"""URDFs of real robots load with the values that Pinocchio reads from the same file."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_robot_has_the_inertias_and_poses_that_pinocchio_reads(name):
 
 
 def rigid_bodies(machine) -> dict[str, np.ndarray]:
-    """Spatial inertia (Pinocchio's order) of every moving link with what is fixed to it, in the frame of the link."""
+    """Return the spatial inertia (Pinocchio's order) of every moving link with the links fixed to it, in its frame."""
     owner = {machine.links[0].name: (machine.links[0].name, np.eye(4))}
     for joint in machine.joints:
         root, pose = owner[joint.parent]
@@ -101,7 +101,7 @@ def rigid_bodies(machine) -> dict[str, np.ndarray]:
         ('alex_description/urdf/alex_psyonic_hands.urdf', "(did you mean 'Left_index_q1'?)"),
     ],
 )
-def test_a_robot_with_faults_is_refused_with_their_lines(name, message):
+def test_a_robot_with_faults_is_rejected_with_their_lines(name, message):
     machine, problems, _ = load_machine_report(ROBOTS / name)
     assert machine is None
     assert all(problem.line > 0 for problem in problems)

@@ -11,7 +11,7 @@ from dyn_nodes.model.machine import Karnopp, LuGre
 
 URDF = find_resource('urdf/log_loader_planar.urdf')
 TEXT = find_resource('config/log_loader_planar.yaml').read_text(encoding='utf-8')
-MODEL_PLACE = '    friction:\n'
+FRICTION_KEY = '    friction:\n'
 
 
 @pytest.fixture
@@ -30,21 +30,23 @@ def test_lugre_is_the_default_and_acts_at_the_attachment_here(load):
         assert wheel.friction_point == 'attachment'
 
 
-def test_karnopp_takes_spring_and_damper_of_the_wheel_where_none_are_given(load):
-    for wheel in load(TEXT.replace(MODEL_PLACE, f'{MODEL_PLACE}      model: karnopp\n')).wheels:
+def test_karnopp_takes_spring_and_damper_of_the_wheel_if_it_has_none(load):
+    for wheel in load(TEXT.replace(FRICTION_KEY, f'{FRICTION_KEY}      model: karnopp\n')).wheels:
         assert wheel.friction == Karnopp(0.05, 0.03, 3.5e6, 1.5e5, 1e-3)
 
 
-def test_karnopp_takes_its_own_numbers(load):
-    own = f'{MODEL_PLACE}      model: karnopp\n      stiffness: 1.0e6\n      damping: 2.0e4\n      stick_speed: 0.002\n'
-    for wheel in load(TEXT.replace(MODEL_PLACE, own)).wheels:
+def test_karnopp_takes_its_specified_numbers(load):
+    friction = (
+        f'{FRICTION_KEY}      model: karnopp\n      stiffness: 1.0e6\n      damping: 2.0e4\n      stick_speed: 0.002\n'
+    )
+    for wheel in load(TEXT.replace(FRICTION_KEY, friction)).wheels:
         assert wheel.friction == Karnopp(0.05, 0.03, 1e6, 2e4, 2e-3)
 
 
 def test_every_choice_makes_other_machine_code(load):
     variants = [
         TEXT,
-        TEXT.replace(MODEL_PLACE, f'{MODEL_PLACE}      model: karnopp\n'),
+        TEXT.replace(FRICTION_KEY, f'{FRICTION_KEY}      model: karnopp\n'),
         TEXT.replace('friction_point: attachment', 'friction_point: ground'),
     ]
     assert len({machine_fingerprint(load(text)) for text in variants}) == 3
@@ -53,7 +55,7 @@ def test_every_choice_makes_other_machine_code(load):
 @pytest.mark.parametrize(
     ('old', 'new', 'message'),
     [
-        (MODEL_PLACE, f'{MODEL_PLACE}      model: coulomb\n', r"friction\.model: expected one of .*'coulomb'"),
+        (FRICTION_KEY, f'{FRICTION_KEY}      model: coulomb\n', r"friction\.model: expected one of .*'coulomb'"),
         ('friction_point: attachment', 'friction_point: axle', r"friction_point: expected one of .*'axle'"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Hands of a machine in its YAML: points of links with which it holds something."""
+"""Hands of a machine in its YAML: points of links at which it holds objects."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ def test_a_machine_may_have_several_hands_with_points_of_their_links(tmp_path):
         ('grasps:\n  "a b": {link: hand}\n', 'grasps.a b: expected a name of letters'),
     ],
 )
-def test_a_faulty_hand_is_refused_with_file_line_and_key(tmp_path, text, expected):
+def test_a_faulty_hand_is_rejected_with_file_line_and_key(tmp_path, text, expected):
     config = with_grasps(tmp_path, text)
     with pytest.raises(MachineError) as caught:
         load_machine(URDF, config)

@@ -1,4 +1,4 @@
-"""Every key of the machine YAML is declared once, at the field of its record; nothing else states or copies it.
+"""Every key of the machine YAML is declared once, at the field of its record; no other code names or copies it.
 
 `python test/model/test_keys_once.py [FOLDER]` prints the count for the modules of a folder.
 """
@@ -26,7 +26,7 @@ from dyn_nodes.model.yaml_source import read_yaml
 MODEL = Path(__file__).resolve().parents[2] / 'dyn_nodes' / 'model'
 CONSTRAINTS = MODEL.parent / 'constraints' / 'kinds'
 OMNI = [MODEL.parent / 'analysis' / name for name in ('omni_keys.py', 'omni_config.py')]
-"""The YAML of platforms on omnidirectional wheels has the same records and reader."""
+"""Modules for the YAML of platforms on omnidirectional wheels, which has the same records and reader."""
 DECLARING = {'Key', '_number'}
 READING = {'get', '_get', 'pop'}
 URDF = {
@@ -39,7 +39,7 @@ URDF = {
     'xml_source.py',
     'mimic.py',
 }
-"""Modules that read the URDF, some of whose attributes have the same names."""
+"""Modules that read the URDF, which has attributes of the same names."""
 OTHERS = {
     'config.py': {'wheel', 'wheels', 'actuators', 'pumps', 'terrain', 'constraints', 'loads', 'joints', 'type', 'base'}
     | {'link', 'friction', 'name', 'initial', 'defaults'},
@@ -47,12 +47,12 @@ OTHERS = {
     '__init__.py': {'model'},
     'discovery.py': {'kind'},
 }
-"""Keys that a module treats by name: named mappings with readers of their own, the root link, the places of messages,
-the key that chooses the friction, and the attribute of a class by which its kind is found."""
+"""Keys that a module may name: named mappings with special readers, the root link, keys in messages, the key that
+selects the friction law, and the attribute of a class for its kind."""
 
 
 class Statement(NamedTuple):
-    """A place where a key is declared, read or copied by name."""
+    """A declaration, lookup or copy of a key by name."""
 
     module: str
     line: int
@@ -61,7 +61,7 @@ class Statement(NamedTuple):
 
 
 def statements(paths: Iterable[Path], keys: set[str]) -> Iterator[Statement]:
-    """Yield where modules name keys: a field of a record, a declaration by name, a lookup or a copy by keyword."""
+    """Yield the statements that name keys: fields of records, declarations by name, lookups, copies by keyword."""
     for path in sorted(path for path in paths if path.name not in URDF):
         for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
             for key, how in _named_by(node):
@@ -97,37 +97,37 @@ def declaring() -> list[Path]:
 
 
 def all_keys() -> dict[str, set[str]]:
-    """Return the name of every key, and the places of the mappings that have it."""
-    found: dict[str, set[str]] = {}
+    """Return the name of every key, and the titles of the mappings that have it."""
+    mappings: dict[str, set[str]] = {}
     for section in sections():
         for key in section.keys:
-            found.setdefault(key.name, set()).add(section.places[0])
-    return found
+            mappings.setdefault(key.name, set()).add(section.titles[0])
+    return mappings
 
 
-def test_a_key_is_named_nowhere_but_at_its_declaration():
-    found = [own for own in statements(declaring(), set(all_keys())) if own.how != 'field']
-    other = [own for own in found if own.key not in OTHERS.get(own.module, set())]
-    assert other == []
+def test_a_key_is_named_only_at_its_declaration():
+    others = [statement for statement in statements(declaring(), set(all_keys())) if statement.how != 'field']
+    unexpected = [statement for statement in others if statement.key not in OTHERS.get(statement.module, set())]
+    assert unexpected == []
 
 
 def test_every_key_is_the_field_of_a_record_with_its_meaning():
     kinds = set(actuator_kinds())
     written = kinds | {'defaults', 'wheel', 'valve', 'supply', 'type', 'model', 'class', 'joints', 'rod'}
-    fields = {own.key for own in statements(declaring(), set(all_keys())) if own.how == 'field'}
+    fields = {statement.key for statement in statements(declaring(), set(all_keys())) if statement.how == 'field'}
     assert set(all_keys()) - fields - written == set()
     assert all(key.meaning for section in sections() for key in section.keys)
 
 
 def test_keys_of_an_omnidirectional_platform_are_fields_of_its_records():
-    keys = {own.name: own for key in omni_keys() for own in (key, *key.table)}
-    named = [own for own in statements(OMNI, set(keys)) if own.how != 'field']
-    # an overlay of mappings needs `defaults`, `wheel` and `wheels`; messages name the place of `roller`
-    assert {own.key for own in named if own.module == 'omni_config.py'} <= {
+    keys = {statement.name: statement for key in omni_keys() for statement in (key, *key.table)}
+    named = [statement for statement in statements(OMNI, set(keys)) if statement.how != 'field']
+    # an overlay of mappings needs `defaults`, `wheel` and `wheels`; messages name the key `roller`
+    assert {statement.key for statement in named if statement.module == 'omni_config.py'} <= {
         'defaults', 'wheel', 'wheels', 'roller', 'name', 'platform',
     }  # fmt: skip
-    assert {own.key for own in named if own.module == 'omni_keys.py'} == {'wheel', 'defaults'}
-    fields = {own.key for own in statements(OMNI, set(keys)) if own.how == 'field'}
+    assert {statement.key for statement in named if statement.module == 'omni_keys.py'} == {'wheel', 'defaults'}
+    fields = {statement.key for statement in statements(OMNI, set(keys)) if statement.how == 'field'}
     assert set(keys) - fields == {'wheel', 'defaults'}
 
 
@@ -150,7 +150,7 @@ class Buffer:
     pad: Annotated[
         Spring | Rubber | None,
         one_table_of(
-            'below it', Key('model', 'choice', 'which', default='steel'), lambda: {'steel': Spring, 'rubber': Rubber}
+            'below it', Key('model', 'choice', 'law', default='steel'), lambda: {'steel': Spring, 'rubber': Rubber}
         ),
     ] = None
 
@@ -177,14 +177,14 @@ def test_reader_errors_and_defaults_follow_from_the_fields_of_a_record(tmp_path)
     ]
 
 
-def test_a_tolerant_reader_puts_defaults_in_the_place_of_faults_where_there_are_some(tmp_path):
-    strict, tolerant = (read(tmp_path, 'spring: {stiffness: 2, rest: x}\n', own)[0] for own in (False, True))
+def test_a_tolerant_reader_replaces_faulty_values_by_existing_defaults(tmp_path):
+    strict, tolerant = (read(tmp_path, 'spring: {stiffness: 2, rest: x}\n', lenient)[0] for lenient in (False, True))
     assert strict is None
     assert tolerant == Buffer(Spring(2.0))
     assert read(tmp_path, 'spring: {stiffness: x}\n', tolerant=True)[0] is None
 
 
-def test_a_record_whose_annotations_are_not_evaluated_is_refused():
+def test_a_record_without_evaluated_annotations_is_rejected():
     @dataclass(frozen=True)
     class Unread:
         mass: "Annotated[float, number('of it', 'kg')]"
@@ -193,14 +193,14 @@ def test_a_record_whose_annotations_are_not_evaluated_is_refused():
         keys_of(Unread)
 
 
-def test_keys_of_one_of_several_records_say_so():
+def test_the_meaning_of_a_key_names_its_record_if_there_are_several():
     (pad,) = (key for key in keys_of(Buffer) if key.name == 'pad')
     assert [key.name for key in pad.table] == ['model', 'stiffness', 'rest', 'loss']
     assert pad.table[3].meaning == 'share that is lost; of rubber only'
     assert pad.table[0].choices == ('steel', 'rubber')
 
 
-def test_a_file_that_says_nothing_is_read_as_the_defaults_of_the_record(tmp_path):
+def test_an_empty_file_gives_the_defaults_of_the_record(tmp_path):
     path = tmp_path / 'empty.yaml'
     path.write_text('name: crane\n', encoding='utf-8')
     report = Report(path.name)
@@ -214,4 +214,4 @@ def test_a_file_that_says_nothing_is_read_as_the_defaults_of_the_record(tmp_path
 if __name__ == '__main__':
     counted = list(statements((Path(sys.argv[1]) if len(sys.argv) > 1 else MODEL).rglob('*.py'), set(all_keys())))
     for kind in ('field', 'declaration', 'lookup', 'copy'):
-        print(f'{kind:12} {sum(own.how == kind for own in counted):4}')
+        print(f'{kind:12} {sum(statement.how == kind for statement in counted):4}')

@@ -1,4 +1,4 @@
-"""Kinds of contacts, actuators and constraints: a file of the package is a kind."""
+"""Kinds of contacts, actuators and constraints: each file of the package contains one kind."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ def test_a_file_beside_the_others_is_a_kind(tmp_path, monkeypatch):
     assert set(kinds) == {*records.KINDS, 'sledge'}
 
 
-def test_two_classes_of_one_kind_are_refused(tmp_path, monkeypatch):
+def test_two_classes_of_one_kind_are_rejected(tmp_path, monkeypatch):
     text = 'from dyn_nodes.model.contact import ContactRecord\nclass Other(ContactRecord):\n    kind = "track"\n'
     (tmp_path / 'other.py').write_text(text)
     monkeypatch.setattr(records, '__path__', [*records.__path__, str(tmp_path)])
@@ -50,7 +50,7 @@ def test_a_machine_without_constraints_is_read_without_casadi():
     assert subprocess.run([sys.executable, '-c', code], check=False).returncode == 0
 
 
-def test_a_key_of_several_kinds_of_constraints_names_what_differs():
+def test_a_key_of_several_kinds_of_constraints_names_the_differences():
     keys = {key.name: key for key in constraint_keys()}
     assert keys['profile'].needed == ('prescribed',)
     assert keys['profile'].allowed == ('plane',)
@@ -60,7 +60,7 @@ def test_a_key_of_several_kinds_of_constraints_names_what_differs():
     assert keys['radius'].needed == ('wheel',)
 
 
-def test_one_key_with_different_units_in_two_kinds_is_refused():
+def test_one_key_with_different_units_in_two_kinds_is_rejected():
     @dataclass(frozen=True)
     class Metres:
         size: Annotated[float, number('of it', 'm')]

@@ -1,4 +1,4 @@
-"""`load_machine`: what it returns, what it raises, how it reports."""
+"""Results, errors and warnings of `load_machine`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def edited(source: Path, folder: Path, *changes: tuple[str, str]) -> Path:
     return path
 
 
-def test_without_a_config_the_base_is_fixed_and_nothing_else_is_there():
+def test_without_a_config_the_base_is_fixed_and_has_no_equipment():
     machine = load_machine(CRANE)
     assert machine.name == 'crane'
     assert (machine.base.link, machine.base.attachment) == ('base_link', 'fixed')
@@ -116,13 +116,13 @@ def test_yaml_numbers_without_a_dot_and_merge_keys_are_read(tmp_path):
     assert tuple(machine.wheels[1].position) == (1.2, 0.9, -0.1)
 
 
-def test_all_problems_of_both_files_come_together_sorted_by_line(tmp_path):
+def test_all_problems_of_both_files_are_raised_together_sorted_by_line(tmp_path):
     urdf = edited(CRANE, tmp_path, ('value="900"', 'value="-1"'), ('upper="1.5"', 'upper="-1"'), ('"0 0 1"', '"0 0 0"'))
     config = edited(CONFIG, tmp_path, ('gravity: 9.81', 'gravity: fast'), ('mass: 50', 'mas: 50'))
     with pytest.raises(MachineError) as caught:
         load_machine(urdf, config)
-    places = [(Path(problem.file).name, problem.line, problem.where) for problem in caught.value.problems]
-    assert places == [
+    located = [(Path(problem.file).name, problem.line, problem.where) for problem in caught.value.problems]
+    assert located == [
         ('crane.urdf', 6, 'link base_link, mass'),
         ('crane.urdf', 36, 'joint slew, axis'),
         ('crane.urdf', 52, 'joint extend, limit'),
@@ -134,7 +134,7 @@ def test_all_problems_of_both_files_come_together_sorted_by_line(tmp_path):
     assert isinstance(caught.value, ValueError)
 
 
-def test_a_problem_is_one_line_of_file_line_place_expected_found():
+def test_a_problem_is_one_line_of_file_line_key_expected_found():
     problem = Problem('a.urdf', 3, 'link boom, mass', 'a mass >= 0 kg', '-1')
     assert str(problem) == 'a.urdf:3: link boom, mass: expected a mass >= 0 kg, found -1'
     assert str(dataclasses.replace(problem, line=0)) == 'a.urdf: link boom, mass: expected a mass >= 0 kg, found -1'
@@ -143,7 +143,7 @@ def test_a_problem_is_one_line_of_file_line_place_expected_found():
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
-        (('iyy="9"', 'iyy="90"'), 'link mast_link, inertia: expected principal moments that keep to the triangle'),
+        (('iyy="9"', 'iyy="90"'), 'link mast_link, inertia: expected principal moments that satisfy the triangle'),
         (('<limit effort="5000" velocity="1"/>', ''), 'joint slew, limit: expected effort and velocity limits, found'),
         (('<origin xyz="0 0 0.4"/>', '<origin xyz="0 130 0.4"/>'), 'expected a centre of mass within 100 m'),
         (('effort="3000"', 'effort="0"'), 'joint extend, limit: expected effort > 0, found 0'),
@@ -154,7 +154,7 @@ def test_a_problem_is_one_line_of_file_line_place_expected_found():
         (('<parent link="mast_link"/>', '<parentt/><parent link="mast_link"/>'), "'parentt' (did you mean 'parent'?)"),
     ],
 )
-def test_doubtful_but_legal_things_are_warnings(tmp_path, change, message):
+def test_suspicious_but_legal_values_are_warnings(tmp_path, change, message):
     machine, problems, warnings = load_machine_report(edited(CRANE, tmp_path, change))
     assert problems == ()
     assert machine is not None
@@ -176,7 +176,7 @@ LUFF, EXTEND = 'lower="-0.2" upper="1.2"', 'lower="0" upper="1.5"'
         ('extend', EXTEND, 'lower="0" upper="900"', (0.0, 900.0)),
     ],
 )
-def test_limits_that_stand_for_none_are_none_without_a_word(tmp_path, joint, old, new, limits):
+def test_limits_that_mean_unlimited_are_infinite_without_a_warning(tmp_path, joint, old, new, limits):
     machine, problems, warnings = load_machine_report(edited(CRANE, tmp_path, (old, new)))
     assert (problems, warnings) == ((), ())
     assert (machine.joint(joint).lower, machine.joint(joint).upper) == limits
@@ -208,7 +208,7 @@ def test_distances_up_to_a_kilometre_are_legal(tmp_path):
     assert machine.joint('extend').origin[0, 3] == 800.0
 
 
-def test_what_has_an_undeclared_prefix_is_left_out_of_the_description_too(tmp_path):
+def test_elements_with_undeclared_prefixes_are_removed_from_the_description_too(tmp_path):
     extension = '<sensor:camera name="eye"><sensor:lens/></sensor:camera>\n  <link name="hook_link" foo:bar="1"/>'
     machine = load_machine(edited(CRANE, tmp_path, ('<link name="hook_link"/>', extension)))
     assert machine.link('hook_link').mass == 0.0
@@ -216,7 +216,7 @@ def test_what_has_an_undeclared_prefix_is_left_out_of_the_description_too(tmp_pa
     assert 'foo' not in machine.urdf
 
 
-def test_a_massless_moving_link_on_the_way_to_others_is_a_warning(tmp_path):
+def test_a_massless_moving_link_between_others_is_a_warning(tmp_path):
     text = CRANE.read_text(encoding='utf-8')
     start = text.index('    <inertial>', text.index('"boom_link"'))
     text = text[:start] + text[text.index('</inertial>', start) + len('</inertial>') :]
@@ -250,7 +250,7 @@ def test_a_plain_urdf_named_xacro_is_read(tmp_path):
     assert load_machine(path).name == 'crane'
 
 
-def test_a_xacro_file_without_the_xacro_module_says_how_to_expand_it(tmp_path, monkeypatch):
+def test_without_the_xacro_module_the_error_names_the_command_that_expands_a_file(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, 'xacro', None)
     path = tmp_path / 'arm.urdf.xacro'
     path.write_text('<robot name="r"><link name="${name}"/></robot>', encoding='utf-8')
@@ -258,7 +258,7 @@ def test_a_xacro_file_without_the_xacro_module_says_how_to_expand_it(tmp_path, m
         load_machine(path)
 
 
-def test_a_xacro_file_is_expanded_where_the_module_is_there(tmp_path, monkeypatch):
+def test_a_xacro_file_is_expanded_if_the_module_is_installed(tmp_path, monkeypatch):
     expanded = types.SimpleNamespace(toprettyxml=lambda indent: CRANE.read_text(encoding='utf-8'))
     module = types.ModuleType('xacro')
     module.process_file = lambda path: expanded
@@ -293,7 +293,7 @@ def test_an_external_entity_is_never_opened(tmp_path, monkeypatch):
         ([('    luff: 0.5\n', '')], None),
     ],
 )
-def test_doubtful_combinations_of_both_files_are_warnings(tmp_path, changes, message):
+def test_suspicious_combinations_of_both_files_are_warnings(tmp_path, changes, message):
     machine, problems, warnings = load_machine_report(CRANE, edited(CONFIG, tmp_path, *changes))
     assert problems == ()
     assert machine is not None
@@ -305,4 +305,4 @@ def test_a_free_base_without_wheels_is_a_warning(tmp_path):
     config.write_text('base: {attachment: free}\n', encoding='utf-8')
     machine, _, warnings = load_machine_report(CRANE, config)
     assert machine.base.link == 'base_link'
-    assert [warning.found for warning in warnings] == ['none: nothing holds the machine up']
+    assert [warning.found for warning in warnings] == ['none: the machine has no support']

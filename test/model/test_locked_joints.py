@@ -65,7 +65,7 @@ def test_the_robot_description_holds_a_locked_joint_as_a_fixed_one(tmp_path):
     assert kept == {joint.name for joint in machine.joints}
 
 
-def test_a_locked_mimic_joint_stands_where_its_leader_puts_it(tmp_path):
+def test_a_locked_mimic_joint_has_the_position_that_follows_from_its_leader(tmp_path):
     machine = gripper(tmp_path, 'initial: {joint_positions: {leader: 0.8}}\nlocked: [follower]\n').machine
     angle = 0.2 - 0.5 * 0.8 + 0.1
     np.testing.assert_allclose(machine.joint('follower').origin[:2, 0], [np.cos(angle), np.sin(angle)], atol=1e-15)
@@ -95,7 +95,7 @@ def test_a_joint_without_inertia_may_be_moved_by_a_constraint(tmp_path):
         ('locked: slew\n', 'expected a list of names'),
     ],
 )
-def test_a_list_of_locked_joints_that_is_none_is_refused(tmp_path, config, message):
+def test_an_invalid_list_of_locked_joints_is_rejected(tmp_path, config, message):
     path = tmp_path / 'crane.yaml'
     path.write_text(config)
     machine, problems, _ = load_machine_report(CRANE, path)
@@ -123,7 +123,7 @@ OTHER_WAYS = {
 
 
 @pytest.mark.parametrize('way', OTHER_WAYS)
-def test_other_ways_to_lock_a_joint_are_the_list_with_a_remark(tmp_path, way):
+def test_other_ways_to_lock_a_joint_are_added_to_the_list_with_a_warning(tmp_path, way):
     text, line, where = OTHER_WAYS[way]
     path = tmp_path / 'crane.yaml'
     path.write_text('initial: {joint_positions: {luff: 0.5}}\nlocked: [luff]\n')
@@ -161,7 +161,7 @@ def test_a_coupling_of_locked_joints_alone_must_be_met(tmp_path, offset, sound):
     assert [str(problem) for problem in problems] == [f'{path}:4: {message}']
 
 
-def test_a_locked_joint_whose_reaction_is_wanted_is_held_by_a_row_beside_constraints(tmp_path):
+def test_with_constraints_a_locked_joint_with_published_reaction_is_held_by_a_row(tmp_path):
     path = tmp_path / 'crane.yaml'
     keys = 'initial: {joint_positions: {luff: 0.5}}\nlocked: [luff]\nreactions: [luff]\n'
     path.write_text(keys)
@@ -178,11 +178,13 @@ def test_a_joint_of_class_locked_has_no_actuator(tmp_path):
     path.write_text(CONFIG.read_text() + '\njoints: {luff: {class: locked}}\n')
     machine, problems, _ = load_machine_report(CRANE, path)
     assert machine is None
-    assert any("joints.luff: expected joints without actuator, found 'luff', which" in str(own) for own in problems)
+    assert any(
+        "joints.luff: expected joints without actuator, found 'luff', which" in str(problem) for problem in problems
+    )
 
 
 @pytest.mark.parametrize('kind', ['floating', 'planar'])
-def test_a_world_link_with_a_floating_joint_is_left_out_and_said(tmp_path, kind):
+def test_a_world_link_with_a_floating_joint_is_removed_with_a_warning(tmp_path, kind):
     world = f'<link name="world"/><joint name="root" type="{kind}"><parent link="world"/><child link="base"/></joint>'
     machine, problems, warnings = gripper(
         tmp_path, 'base: {attachment: free}\nlocked: [follower]\n', GRIPPER.replace('</robot>', world + '</robot>')
@@ -193,7 +195,7 @@ def test_a_world_link_with_a_floating_joint_is_left_out_and_said(tmp_path, kind)
     assert any(f'found {kind}: left out' in str(warning) for warning in warnings)
 
 
-def test_a_floating_joint_further_out_is_refused_still(tmp_path):
+def test_a_floating_joint_further_out_is_rejected(tmp_path):
     loose = GRIPPER.replace(
         'type="revolute"><parent link="base"/><child link="right"/>',
         'type="floating"><parent link="base"/><child link="right"/>',

@@ -1,4 +1,4 @@
-"""The log-loader's files hold the machine of abo-shanab-2003, chapter 7."""
+"""The log-loader's files describe the machine of abo-shanab-2003, chapter 7."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dyn_nodes.stability.equilibrium.standing import at_rest
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# table 7.2 and the readings of table 7.3, in the source's own frames
+# table 7.2 and the readings of table 7.3, in the frames of the source
 MASSES = {'base_link': 6932, 'cabin_link': 8031, 'boom_link': 1830, 'stick_link': 688}
 CENTERS = {
     'base_link': (-0.056, 0, -0.23),
@@ -30,13 +30,13 @@ SECOND_MOMENTS = {
 
 
 def dh(theta: float, d: float, a: float, alpha: float) -> np.ndarray:
-    """DH transform of the spec, section 2.0."""
+    """Return the DH transform of the spec, section 2.0."""
     c, s, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)
     return np.array([[c, -ca * s, sa * s, a * c], [s, ca * c, -sa * c, a * s], [0, sa, ca, d], [0, 0, 0, 1]])
 
 
 def source_frames(q: np.ndarray) -> dict[str, np.ndarray]:
-    """Frames 6 to 9 of table 7.1 in the world, at the nine coordinates of the source."""
+    """Return the frames 6 to 9 of table 7.1 in the world, at the nine coordinates of the source."""
     half = np.pi / 2
     rows = {
         'base_link': [
@@ -129,7 +129,7 @@ def test_heave_has_the_frequency_and_damping_of_section_7_2(machine):
     assert damping / (2 * machine.total_mass * natural) == pytest.approx(0.4288, abs=5e-5)
 
 
-def test_the_machine_stands_as_the_spec_computes(machine):
+def test_the_machine_rests_as_the_spec_computes(machine):
     stance = at_rest(machine)[1]
     np.testing.assert_allclose(stance.loads, [88610, 85816, 24944, 22150], rtol=1e-4)
     assert stance.loads.sum() == pytest.approx(22581 * 9.81, rel=1e-12)
@@ -172,7 +172,7 @@ def test_hydraulics_are_the_set_of_the_spec(machine):
     assert swing.displacement * 22e6 == pytest.approx(64e3, rel=0.01)
 
 
-def test_what_the_source_does_not_give_is_marked_with_a_reason(machine):
+def test_values_that_the_source_does_not_have_are_marked_with_a_reason(machine):
     for key in ('wheels.front_right.position', 'actuators.boom.linkage.a', 'defaults.valve.time_constant'):
         assert machine.assumed[key]
     for key in ('defaults.wheel.stiffness', 'defaults.supply.bulk_modulus', 'payload.mass'):

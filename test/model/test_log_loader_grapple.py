@@ -1,4 +1,4 @@
-"""The log-loader with a load that swings: its files, how it hangs, how it swings."""
+"""The log-loader with a swinging load: its files and its posture at rest."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def machine():
     return load_machine(*files('log_loader_grapple'))
 
 
-def test_the_files_are_sound_but_for_joints_that_nothing_drives():
+def test_the_only_warnings_are_of_passive_joints():
     report = load_machine_report(*files('log_loader_grapple'))
     assert not report.problems
-    warnings = [str(own) for own in report.warnings]
+    warnings = [str(warning) for warning in report.warnings]
     assert len(warnings) == len(PASSIVE)
     assert all(f'joint {name}, limit' in text for name, text in zip(PASSIVE, warnings))
 
@@ -42,13 +42,18 @@ def test_the_files_are_sound_but_for_joints_that_nothing_drives():
 def test_everything_but_the_grapple_is_that_of_the_log_loader(plain, machine):
     for link in plain.links:
         if link.name != 'payload_link':
-            own = machine.link(link.name)
-            assert (own.mass, own.com.tolist()) == (link.mass, link.com.tolist()), link.name
-            np.testing.assert_array_equal(own.inertia, link.inertia)
+            other = machine.link(link.name)
+            assert (other.mass, other.com.tolist()) == (link.mass, link.com.tolist()), link.name
+            np.testing.assert_array_equal(other.inertia, link.inertia)
     for joint in plain.movable_joints:
-        own = machine.joint(joint.name)
-        assert (own.parent, own.child, own.lower, own.upper) == (joint.parent, joint.child, joint.lower, joint.upper)
-        np.testing.assert_array_equal(own.origin, joint.origin)
+        other = machine.joint(joint.name)
+        assert (other.parent, other.child, other.lower, other.upper) == (
+            joint.parent,
+            joint.child,
+            joint.lower,
+            joint.upper,
+        )
+        np.testing.assert_array_equal(other.origin, joint.origin)
     assert repr(machine.actuators) == repr(plain.actuators)
     assert repr(machine.wheels) == repr(plain.wheels)
     assert machine.overturn_angle == plain.overturn_angle
@@ -60,7 +65,7 @@ def test_everything_but_the_grapple_is_that_of_the_log_loader(plain, machine):
 
 @pytest.mark.parametrize(('boom', 'stick'), [(0.96, -1.83), (0.3, -0.6), (0.0, 0.0)])
 def test_the_grapple_hangs_plumb_in_every_posture(machine, boom, stick):
-    """The load is below the lower pin, seen along gravity; the base leans a little."""
+    """The load is below the lower pin along gravity; the base leans slightly."""
     system = System(machine, 'effort')
 
     class Statics:
@@ -70,8 +75,8 @@ def test_the_grapple_hangs_plumb_in_every_posture(machine, boom, stick):
         def statics(self, *arguments):
             count = self._function.n_in()
             inputs, outputs = arguments[:count], arguments[count:]
-            for found, into in zip(self._function(*inputs), outputs):
-                into[:] = np.asarray(found).ravel()
+            for result, into in zip(self._function(*inputs), outputs):
+                into[:] = np.asarray(result).ravel()
 
     joints = {'boom_joint': boom, 'stick_joint': stick, 'swing_joint': 0.4}
     p = system.parameters({'payload_mass': 500.0})

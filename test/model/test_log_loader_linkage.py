@@ -1,4 +1,4 @@
-"""The log-loader with bodies of its cylinders: the joints move as with the formula, and nothing of the mass is lost."""
+"""The log-loader with bodies of its cylinders: the joints move by the formula, and the total mass is unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope='module')
 def plain():
-    """The log-loader whose cylinders act by the formula."""
+    """Return the log-loader whose cylinders act by the formula."""
     return load_machine(ROOT / 'urdf' / 'log_loader.urdf', ROOT / 'config' / 'log_loader.yaml')
 
 
@@ -42,8 +42,8 @@ def test_the_files_are_sound(report):
     assert [str(problem) for problem in (*report.problems, *report.warnings)] == []
 
 
-def test_both_joints_move_with_the_pistons_as_the_formula_says(plain, machine):
-    """The ends of every loop meet where the pistons stand as the formula of the other machine puts them."""
+def test_both_joints_move_with_the_pistons_by_the_formula(plain, machine):
+    """The ends of every loop meet at the piston positions from the formula of the plain machine."""
     for boom, stick in postures(plain):
         positions = linkage_positions(plain, boom, stick)
         poses = link_poses(machine.links, machine.joints, positions)
@@ -66,20 +66,20 @@ def test_the_coupler_keeps_away_from_its_dead_centres(plain):
     assert angles == pytest.approx([-155.0, -25.0], abs=1e-4)
 
 
-def test_the_files_have_the_places_of_the_design(plain, machine):
-    places, poses = design(plain), {joint.name: joint.origin[:3, 3] for joint in machine.joints}
+def test_the_files_have_the_points_of_the_design(plain, machine):
+    points, poses = design(plain), {joint.name: joint.origin[:3, 3] for joint in machine.joints}
     loops = {loop.name: loop for loop in machine.constraints}
-    found = [
+    actual = [
         poses['boom_barrel_joint'], loops['boom_pin'].second.position, poses['rocker_joint'],
         poses['stick_barrel_joint'], loops['rocker_pin'].second.position, poses['coupler_joint'],
         loops['horn_pin'].second.position,
         loops['horn_pin'].first.position,
     ]  # fmt: skip
-    wanted = [
-        places.cabin_pin, places.boom_pin, places.rocker_axis, places.stick_pin, places.rocker_pin, places.rocker_end,
-        places.horn, places.coupler_end,
+    expected = [
+        points.cabin_pin, points.boom_pin, points.rocker_axis, points.stick_pin, points.rocker_pin, points.rocker_end,
+        points.horn, points.coupler_end,
     ]  # fmt: skip
-    assert np.array(found) == pytest.approx(np.array(wanted), abs=1e-12)
+    assert np.array(actual) == pytest.approx(np.array(expected), abs=1e-12)
     for name in ('boom', 'stick'):
         length = triangle(plain, name).retracted_length
         assert poses[f'{name}_rod_joint'] == pytest.approx([length, 0.0, 0.0])
@@ -87,7 +87,7 @@ def test_the_files_have_the_places_of_the_design(plain, machine):
         assert machine.joint(joint.name).origin == pytest.approx(joint.origin)
 
 
-def test_the_start_is_that_of_the_plain_log_loader(plain, machine):
+def test_the_start_equals_the_plain_log_loaders(plain, machine):
     start = initial_positions(plain)
     expected = linkage_positions(plain, start['boom_joint'], start['stick_joint'])
     assert initial_positions(machine) == pytest.approx({**start, **expected}, abs=1e-12)
@@ -105,25 +105,29 @@ def test_the_bodies_take_their_masses_from_the_links_that_carried_them(plain, ma
     assert machine.total_mass == pytest.approx(plain.total_mass, abs=1e-5)
 
 
-def test_the_centre_of_mass_at_the_start_is_that_of_the_plain_log_loader(plain, machine):
-    found = [
-        center_of_mass(own.links, link_poses(own.links, own.joints, initial_positions(own)), own.payload)[1]
-        for own in (machine, plain)
+def test_the_centre_of_mass_at_the_start_equals_the_plain_log_loaders(plain, machine):
+    centres = [
+        center_of_mass(
+            loader.links, link_poses(loader.links, loader.joints, initial_positions(loader)), loader.payload
+        )[1]
+        for loader in (machine, plain)
     ]
-    assert found[0] == pytest.approx(found[1], abs=1e-6)
+    assert centres[0] == pytest.approx(centres[1], abs=1e-6)
 
 
-def test_oil_payload_and_wheels_are_those_of_the_plain_log_loader(plain, machine):
-    """The machine file repeats these numbers: they are the same, one by one."""
-    for own in plain.actuators:
-        other = machine.actuator(own.name)
-        if own.kind == 'cylinder':
-            assert other.linkage == SlidingRod(own.linkage.stroke)
-            other = replace(other, joint=own.joint, linkage=own.linkage)
-        assert other == own
+def test_oil_payload_and_wheels_equal_the_plain_log_loaders(plain, machine):
+    """The machine file repeats these numbers."""
+    for actuator in plain.actuators:
+        other = machine.actuator(actuator.name)
+        if actuator.kind == 'cylinder':
+            assert other.linkage == SlidingRod(actuator.linkage.stroke)
+            other = replace(other, joint=actuator.joint, linkage=actuator.linkage)
+        assert other == actuator
     assert (machine.gravity, machine.slope, machine.overturn_angle) == (9.81, (0.0, 0.0), plain.overturn_angle)
     assert (machine.payload.mass, machine.payload.limit) == (plain.payload.mass, plain.payload.limit)
     assert machine.reactions == plain.reactions
-    wheels = [[{**vars(own), 'position': own.position.tolist()} for own in of.wheels] for of in (plain, machine)]
+    wheels = [
+        [{**vars(wheel), 'position': wheel.position.tolist()} for wheel in loader.wheels] for loader in (plain, machine)
+    ]
     assert wheels[0] == wheels[1]
     assert len(wheels[0]) == 4

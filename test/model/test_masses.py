@@ -1,4 +1,4 @@
-"""`check` warns of masses that can not be right."""
+"""`check` warns of implausible masses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INERTIA = '<inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/>'
 
 
 def machine(folder: Path, mass: float, shape: str, reach: float = 1.0) -> Path:
-    """Write a box with an arm of another kilogram; the URDF's second line is the box."""
+    """Write the URDF of a box with an arm, both of a mass, kg; the second line is the box."""
     path = folder / 'thing.urdf'
     path.write_text(
         f'<robot name="thing">\n<link name="box"><inertial><mass value="{mass}"/>{INERTIA}</inertial>'
@@ -27,25 +27,25 @@ def machine(folder: Path, mass: float, shape: str, reach: float = 1.0) -> Path:
     return path
 
 
-def found(path: Path) -> list[str]:
+def mass_warnings(path: Path) -> list[str]:
     report = checked(load_machine_report(path))[0]
     return [str(warning) for warning in report.warnings if 'mass' in warning.where]
 
 
 @pytest.mark.parametrize('mass', [5.0, 1000.0, 25_000.0])
-def test_masses_of_machines_are_taken_without_a_word(tmp_path, mass):
-    assert found(machine(tmp_path, mass, '<box size="1 1 1"/>')) == []
+def test_usual_masses_of_machines_cause_no_warning(tmp_path, mass):
+    assert mass_warnings(machine(tmp_path, mass, '<box size="1 1 1"/>')) == []
 
 
 def test_a_body_lighter_than_air_is_a_warning(tmp_path):
     path = machine(tmp_path, 0.5, '<box size="1 1 1"/>')
     expected = 'a density over the hull of its shapes of 1 to 3e+04 kg/m3, found 0.5 kg, which gives 0.5 kg/m3'
-    assert found(path) == [f'{path}:2: link box, mass: expected {expected}; perhaps in tonnes']
+    assert mass_warnings(path) == [f'{path}:2: link box, mass: expected {expected}; perhaps in tonnes']
 
 
 def test_a_body_denser_than_any_metal_is_a_warning(tmp_path):
     path = machine(tmp_path, 40.0, '<sphere radius="0.05"/>')
-    assert found(path) == [
+    assert mass_warnings(path) == [
         f'{path}:2: link box, mass: expected a density over the hull of its shapes of 1 to 3e+04 kg/m3, '
         'found 40 kg, which gives 7.64e+04 kg/m3; perhaps in grams'
     ]
@@ -53,7 +53,7 @@ def test_a_body_denser_than_any_metal_is_a_warning(tmp_path):
 
 def test_a_machine_of_ten_metres_and_150_grams_is_a_warning(tmp_path):
     path = machine(tmp_path, 0.075, '<box size="0.05 0.05 0.05"/>', reach=10.0)
-    (line,) = found(path)
+    (line,) = mass_warnings(path)
     assert 'masses: expected at least 10.1 kg of a machine that measures 10 m, found 0.15 kg (are the masses in' in line
 
 
@@ -73,4 +73,4 @@ def test_a_machine_that_is_a_point_is_checked_without_a_fault(shape, tmp_path):
         f'<robot name="point">\n<link name="one"><inertial><mass value="1"/>{INERTIA}</inertial>{geometry}</link>\n'
         '</robot>'
     )
-    assert found(path) == []
+    assert mass_warnings(path) == []

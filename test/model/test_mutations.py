@@ -1,4 +1,4 @@
-"""However a good file is damaged: a Machine or a MachineError, never anything else."""
+"""Loading of damaged files returns a Machine or raises a MachineError, nothing else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dyn_nodes.model.shapes import Shapes
 ROOT = Path(__file__).resolve().parents[2]
 URDF = (ROOT / 'urdf' / 'log_loader.urdf').read_text(encoding='utf-8')
 CONFIG = (ROOT / 'config' / 'log_loader.yaml').read_text(encoding='utf-8')
-# without its shapes: the faults fall on what matters, and each example costs a millisecond or two
+# without shapes: faults affect relevant elements, and an example takes one or two milliseconds
 BARE_URDF = re.sub(r'    <(visual|collision)>.*?</\1>\n|<!--.*?-->\n?', '', URDF, flags=re.DOTALL)
 VALUES = st.sampled_from(
     [
@@ -81,7 +81,7 @@ YAML_VALUES = st.sampled_from(
     ]
 )
 SOME = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-"""An example takes a tenth of a second; the slow test has the many, and `python -m faults` ten thousand."""
+"""An example takes 0.1 s; the slow test runs more of them, and `python -m faults` ten thousand."""
 MANY = settings(SOME, max_examples=1000)
 
 
@@ -101,13 +101,13 @@ def check(folder: Path, urdf: str, config: str) -> None:
             assert problem.file in (str(urdf_path), str(config_path))
             assert problem.line >= 0
             assert '\n' not in str(problem)
-            assert 'yourdfpy' not in str(problem)  # the checks know it all before
+            assert 'yourdfpy' not in str(problem)  # the checks report everything before yourdfpy reads it
         return
     assert problems == ()
     assert isinstance(machine, Machine)
     assert all(np.isfinite(link.inertia).all() and np.isfinite(link.com).all() for link in machine.links)
     assert all(np.isfinite(joint.origin).all() for joint in machine.joints)
-    machine_summary(machine)  # what loads can also be shown
+    machine_summary(machine)  # a loaded machine can be shown
     magnitude_warnings(machine, Shapes(machine.urdf), {})
 
 

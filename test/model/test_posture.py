@@ -68,7 +68,7 @@ def test_at_rest_the_loads_balance_weight_and_moments(mass, sideways, roll, pitc
     assert np.all(stance.loads >= 0)
 
 
-def test_a_symmetric_machine_stands_level_with_equal_loads():
+def test_a_symmetric_machine_rests_level_with_equal_loads():
     machine = dataclasses.replace(
         with_payload(0.0), initial=dataclasses.replace(MACHINE.initial, joint_positions={'slew': np.pi / 2})
     )
@@ -81,7 +81,7 @@ def test_a_symmetric_machine_stands_level_with_equal_loads():
     assert stance.roll < 0  # the left side carries the boom and goes down
 
 
-def test_a_lifted_wheel_carries_nothing_and_does_not_pull():
+def test_a_lifted_wheel_has_no_load_and_does_not_pull():
     machine = dataclasses.replace(
         with_payload(430.0), initial=dataclasses.replace(MACHINE.initial, joint_positions={'slew': 0.7, 'luff': 0.3})
     )

@@ -1,4 +1,4 @@
-"""The few functions of rotations that every node starts with, against SciPy's."""
+"""Functions of rotations in comparison with SciPy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ANGLES = [*RANDOM.uniform(-np.pi, np.pi, (50, 3)), np.zeros(3), [np.pi, 0, 0], [
 
 
 @pytest.mark.parametrize('angles', ANGLES)
-def test_matrices_and_quaternions_of_roll_pitch_and_yaw_are_scipys(angles):
+def test_matrices_and_quaternions_of_roll_pitch_and_yaw_match_scipy(angles):
     turn = Rotation.from_euler('xyz', angles)
     matrix = rotations.matrix_of_rpy(angles)
     np.testing.assert_allclose(matrix, turn.as_matrix(), atol=1e-15)
@@ -25,7 +25,7 @@ def test_matrices_and_quaternions_of_roll_pitch_and_yaw_are_scipys(angles):
     np.testing.assert_allclose(rotations.matrix_of_quaternion(turn.as_quat()), turn.as_matrix(), atol=1e-15)
 
 
-def test_products_and_turns_about_an_axis_are_scipys():
+def test_products_and_turns_about_an_axis_match_scipy():
     for first, second in itertools.pairwise(ANGLES):
         a, b = Rotation.from_euler('xyz', first), Rotation.from_euler('xyz', second)
         np.testing.assert_allclose(
@@ -49,7 +49,7 @@ def test_the_shortest_turn_brings_one_direction_to_another():
 
 
 @pytest.mark.parametrize('angles', ANGLES)
-def test_rotation_vectors_and_angles_of_a_matrix_are_scipys(angles):
+def test_rotation_vectors_and_angles_of_a_matrix_match_scipy(angles):
     turn = Rotation.from_euler('xyz', angles)
     vector = rotations.rotation_vector(turn.as_matrix())
     assert np.linalg.norm(vector) <= np.pi + 1e-15

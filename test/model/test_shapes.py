@@ -1,4 +1,4 @@
-"""Where shapes reach, and where meshes are found."""
+"""Points of shapes, and search of mesh files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_lowest_point_of_a_shape(geometry, origin, expected):
     assert lowest(*shapes.points('a')) == pytest.approx(expected, abs=1e-12)
 
 
-def test_collision_shapes_go_before_visual_ones_and_visual_before_none():
+def test_visual_shapes_are_used_only_without_collision_shapes():
     box = '<{0}><geometry><box size="1 1 {1}"/></geometry></{0}>'
     both = shapes_of(box.format('visual', 4) + box.format('collision', 2))
     assert lowest(*both.points('a')) == -1.0
@@ -56,7 +56,7 @@ def test_a_mesh_is_scaled_and_reduced_to_its_corners(tmp_path):
     np.testing.assert_allclose(np.linalg.norm(points * [1, 1, 0.5], axis=1), 0.1, rtol=1e-5)
 
 
-def test_a_mesh_that_is_missing_or_broken_is_said(tmp_path):
+def test_a_mesh_that_is_missing_or_broken_is_a_warning(tmp_path):
     (tmp_path / 'broken.stl').write_text('no mesh')
     for name, message in (('gone.stl', 'mesh not found: gone.stl'), ('broken.stl', 'link a: broken.stl: ')):
         mesh = f'<collision><geometry><mesh filename="{name}"/></geometry></collision>'

@@ -1,4 +1,4 @@
-"""The numbers of a URDF, against those that yourdfpy reads from the same file."""
+"""Numbers of a URDF in comparison with yourdfpy."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from dyn_nodes.model.problems import Report
 from dyn_nodes.model.urdf import read_urdf
 
 yourdfpy = pytest.importorskip('yourdfpy')
-OWN = sorted((Path(__file__).resolve().parents[2] / 'urdf').glob('*.urdf'))
-FILES = [*OWN, *(ROBOTS / name for name in SOUND if ROBOTS is not None)]
+PACKAGED = sorted((Path(__file__).resolve().parents[2] / 'urdf').glob('*.urdf'))
+FILES = [*PACKAGED, *(ROBOTS / name for name in SOUND if ROBOTS is not None)]
 
 
 @pytest.mark.parametrize('path', FILES, ids=lambda path: path.name)
-def test_links_and_joints_are_those_of_yourdfpy(path):
+def test_links_and_joints_match_yourdfpy(path):
     urdf = read_urdf(path.read_text(encoding='utf-8'), Report(str(path)))
     robot = yourdfpy.URDF.load(str(path), build_scene_graph=False, load_meshes=False).robot
     links = {link.name: link for link in robot.links}
@@ -40,10 +40,10 @@ def test_links_and_joints_are_those_of_yourdfpy(path):
         if joint.movable:
             np.testing.assert_allclose(joint.axis, other.axis / np.linalg.norm(other.axis), atol=1e-15)
         if joint.type in ('revolute', 'prismatic') and other.limit is not None:
-            for own, written in ((joint.lower, other.limit.lower), (joint.upper, other.limit.upper)):
-                endless = 9.4 if joint.type == 'revolute' else 1000.0  # 3 pi stands for "no limit"
+            for limit, written in ((joint.lower, other.limit.lower), (joint.upper, other.limit.upper)):
+                endless = 9.4 if joint.type == 'revolute' else 1000.0  # 3 pi means "no limit"
                 expected = written or 0.0
-                assert own == (expected if abs(expected) < endless else np.copysign(np.inf, expected))
+                assert limit == (expected if abs(expected) < endless else np.copysign(np.inf, expected))
         if other.limit is not None:
             bounds = (other.limit.effort, other.limit.velocity)
             expected = tuple(np.inf if bound in (None, -1.0) else bound for bound in bounds)

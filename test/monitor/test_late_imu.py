@@ -29,7 +29,7 @@ def overestimate(run: MeasuredRun, lag: int) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize(('lag', 'least', 'most'), [(0, 0.0, 6.0), (1, 15.0, 20.0), (5, 50.0, 65.0)])
 def test_an_imu_that_is_some_instants_behind_gives_margins_that_are_too_high(lag, least, most):
-    """The numbers of docs/stability_monitor.md; instants are 10 ms apart."""
+    """The numbers of docs/reference/stability_monitor.md; instants are 10 ms apart."""
     machine = machine_of('log_loader', '')
     runs = ((reference_task(), 5100.0), (thrown_levers(machine), 3000.0))
     sensors = SensorModel(rate=100.0)

@@ -83,7 +83,7 @@ def test_a_margin_that_does_not_hold_stays_as_it_is(guard):
 
 
 def test_by_default_it_watches_50_ms_after_a_contact_and_15_ms_after_a_shock_and_doubts_3_percent():
-    """As docs/stability_monitor.md has it."""
+    """As docs/reference/stability_monitor.md has it."""
     guard = MarginGuard(GuardSettings(), {'zmp': 2.0})
     guard.see(0.0, True, LIFTED)
     assert guard.span(0.0149) == 0.015

@@ -90,7 +90,7 @@ def test_wheel_loads_from_the_load_alone(task, model, machine, k):
 
 def test_perfect_sensors_give_the_margins_of_the_simulation(task, machine):
     """What is left is the sampling, 4 ms, of a gyroscope that is summed up: 1.2 % measured."""
-    exact = SensorNoise(1e-7, 1e-6, 1e-6, 1e-5, jerk_density=1e3, turn_density=1e3, felt_density=1e5)
+    exact = SensorNoise(1e-7, 1e-6, 1e-6, 1e-5, jerk_density=1e3, turn_density=1e3, specific_force_density=1e5)
     monitor = StabilityMonitor(machine, ('zmp', 'load_share', 'net_moment'), exact)
     monitor.payload = PAYLOAD
     observer = BalanceObserver(task.system, monitor.measures)

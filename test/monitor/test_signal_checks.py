@@ -162,7 +162,7 @@ def test_what_stays_the_same_while_nothing_tilts_the_base_is_not_frozen():
 
 
 def test_an_imu_askew_on_its_mount_shows_the_same_as_one_on_a_slope():
-    """What no test of an IMU alone can find: docs/stability_monitor.md names it."""
+    """What no test of an IMU alone can find: docs/reference/stability_monitor.md names it."""
     askew = Rotation.from_rotvec([0.0, 0.05, 0.0])
 
     def turned(t, o, w, f, b, rng):

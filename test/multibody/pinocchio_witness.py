@@ -1,4 +1,4 @@
-"""Pinocchio's model of the same machine, spoken to in this project's conventions.
+"""Pinocchio's model of the same machine in this project's conventions.
 
 Ours: a free base's velocity is [angular; linear] in base axes, its quaternion x, y, z, w; joints in the order of the
 URDF. Pinocchio's: [linear; angular]; joints in alphabetical order of siblings; a continuous joint is cos and sin.
@@ -22,13 +22,13 @@ def robot_file(path: str) -> Path:
 
 
 class Pinocchio:
-    """Witness for a `RigidBodyModel` of the machine that was loaded from `urdf`."""
+    """Independent model for a `RigidBodyModel` of the machine loaded from `urdf`."""
 
-    def __init__(self, urdf: str | Path, ours):
-        free = ours.tree.free
+    def __init__(self, urdf: str | Path, rigid):
+        free = rigid.tree.free
         self.model = pin.buildModelFromUrdf(str(urdf), *([pin.JointModelFreeFlyer()] if free else []))
-        self.ours = ours
-        joints = ours.velocity_names[6:] if free else ours.velocity_names
+        self.rigid = rigid
+        joints = rigid.velocity_names[6:] if free else rigid.velocity_names
         self._joints = [self.model.joints[self.model.getJointId(name)] for name in joints]
         base = [3, 4, 5, 0, 1, 2] if free else []
         self.at = np.array(base + [joint.idx_v for joint in self._joints])
@@ -47,14 +47,14 @@ class Pinocchio:
 
     def q(self, q):
         result = np.zeros(self.model.nq)
-        free = 7 if self.ours.tree.free else 0
+        free = 7 if self.rigid.tree.free else 0
         result[:free] = q[:free]
         for joint, angle in zip(self._joints, q[free:]):
             result[joint.idx_q : joint.idx_q + joint.nq] = angle if joint.nq == 1 else (np.cos(angle), np.sin(angle))
         return result
 
     def v(self, v):
-        """Velocities, accelerations or generalized forces in Pinocchio's order."""
+        """Return velocities, accelerations or generalized forces in Pinocchio's order."""
         result = np.empty(self.model.nv)
         result[self.at] = v
         return result
@@ -76,7 +76,7 @@ class Pinocchio:
         return self.back(pin.aba(self.model, self.data, self.q(q), self.v(v), self.v(tau)))
 
     def forward_dynamics_derivatives(self, q, v, tau):
-        """By tangent of q, by v, by tau."""
+        """Return the derivatives by tangent of q, by v, by tau."""
         pin.computeABADerivatives(self.model, self.data, self.q(q), self.v(v), self.v(tau))
         by_tau = np.triu(self.data.Minv)
         by_tau = by_tau + np.triu(by_tau, 1).T
@@ -92,7 +92,7 @@ class Pinocchio:
         return pin.computeFrameJacobian(self.model, self.data, self.q(q), frame, world)[SWAP][:, self.at]
 
     def frame_acceleration(self, link, q, v, a):
-        """Classical acceleration [angular; linear] of a link's origin, world axes."""
+        """Return the classical acceleration [angular; linear] of a link's origin, world axes."""
         pin.forwardKinematics(self.model, self.data, self.q(q), self.v(v), self.v(a))
         frame = self.model.getFrameId(link)
         world = pin.ReferenceFrame.LOCAL_WORLD_ALIGNED
@@ -109,5 +109,5 @@ class Pinocchio:
         return kinetic, pin.computePotentialEnergy(self.model, self.data, self.q(q))
 
     def step(self, q, v, time):
-        """Positions after `time` at constant velocity, as a pose of Pinocchio's manifold."""
+        """Return positions after `time` at constant velocity, on Pinocchio's manifold."""
         return pin.integrate(self.model, self.q(q), self.v(v) * time)

@@ -8,7 +8,7 @@ import pinocchio as pin
 from dyn_nodes.studies.formulations.chain import LinkArrays
 
 SWAP = np.r_[3:6, 0:3]
-"""Rows of a 6-vector [linear; angular] in the order [angular; linear], and back."""
+"""Rows of a 6-vector [linear; angular] in the order [angular; linear], and vice versa."""
 
 
 def random_rotation(rng):
@@ -29,7 +29,7 @@ def random_inertia(rng, size=0.1):
 
 
 def random_tree(rng, n, kinds=('revolute', 'prismatic'), free=False, branching=0.3, massless=0.0, roots=1):
-    """Keyword arguments of `LinkArrays`. The last link of every branch has mass."""
+    """Return keyword arguments of `LinkArrays`. The last link of every branch has mass."""
     parent, kind = [], []
     for k in range(n):
         root = k < roots
@@ -54,7 +54,7 @@ def random_tree(rng, n, kinds=('revolute', 'prismatic'), free=False, branching=0
 
 
 def random_state(rng, tree: LinkArrays):
-    """Positions (unit quaternions), velocities and efforts."""
+    """Return positions (unit quaternions), velocities and efforts."""
     q, v, tau = rng.normal(size=tree.nq), rng.normal(size=tree.nv), rng.normal(size=tree.nv)
     for at, free in zip(tree.at_q, tree.kind == 2):
         if free:
@@ -63,7 +63,7 @@ def random_state(rng, tree: LinkArrays):
 
 
 class PinocchioTree:
-    """Witness for `LinkArrays` made of the same arguments."""
+    """Independent model for `LinkArrays` with the same arguments."""
 
     def __init__(self, tree: LinkArrays, gravity=(0.0, 0.0, 0.0), **arrays):
         self.model, self.tree = pin.Model(), tree
@@ -113,7 +113,7 @@ class PinocchioTree:
         return pin.rnea(self.model, self.data, self.q(q), self.v(v), self.v(a))[self.order]
 
     def mass_matrix(self, q):
-        """By unit accelerations: `crba` expects the links of a branch to follow each other; these need not."""
+        """Return M by unit accelerations: `crba` requires the links of a branch in sequence, `LinkArrays` does not."""
         gravity, still = self.model.gravity, np.zeros(self.tree.nv)
         self.model.gravity = pin.Motion.Zero()
         columns = [self.inverse_dynamics(q, still, unit) for unit in np.eye(self.tree.nv)]
@@ -121,7 +121,7 @@ class PinocchioTree:
         return np.array(columns).T
 
     def jacobian(self, q, body, point):
-        """(6, nv), [angular; linear] of a point of a link, world axes."""
+        """Return the Jacobian (6, nv), [angular; linear], of a point of a link, world axes."""
         frame = pin.Frame(f'tip {self.model.nframes}', self.joints[body], pin.SE3(np.eye(3), point), pin.OP_FRAME)
         frame = self.model.addFrame(frame)
         data = self.model.createData()
@@ -130,7 +130,7 @@ class PinocchioTree:
         return columns.reshape(6, -1)[SWAP][:, self.order]
 
     def tip_acceleration(self, q, v, a, body, point):
-        """(6,) classical acceleration [angular; linear] of a point of a link, world axes."""
+        """Return the classical acceleration (6,) [angular; linear] of a point of a link, world axes."""
         frame = pin.Frame(f'tip {self.model.nframes}', self.joints[body], pin.SE3(np.eye(3), point), pin.OP_FRAME)
         frame = self.model.addFrame(frame)
         data = self.model.createData()

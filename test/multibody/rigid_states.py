@@ -11,7 +11,7 @@ LOG_LOADER = ROOT / 'urdf' / 'log_loader.urdf'
 
 
 def random_state(model, rng):
-    """Positions (the quaternion of unit length), velocities and efforts, all of order one (efforts: of the weight)."""
+    """Return positions (unit quaternion), velocities and efforts, of order one (efforts: of order of the weight)."""
     q, v = rng.normal(size=model.nq), rng.normal(size=model.nv)
     if model.tree.free:
         q[3:7] /= np.linalg.norm(q[3:7])
@@ -23,7 +23,7 @@ def effort_scale(model):
 
 
 def assert_close(actual, expected, tolerance):
-    """Equal relative to the largest entry."""
+    """Assert equality relative to the largest entry."""
     actual, expected = np.asarray(actual), np.asarray(expected)
     assert actual.shape == expected.shape
     error = np.abs(actual - expected).max()
@@ -33,5 +33,5 @@ def assert_close(actual, expected, tolerance):
 
 
 def moved(model, q, v, time):
-    """Positions after a short time at velocity v, to first order."""
+    """Return positions after a short time at velocity v, to first order."""
     return q + time * model.position_rate(q, v)

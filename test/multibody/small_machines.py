@@ -1,4 +1,4 @@
-"""Machines written out in Python, and the algorithms evaluated on them without compilation."""
+"""Machines defined in Python, and the algorithms evaluated on them without compilation."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def machine(links, joints, attachment='fixed', name='small'):
 
 
 class Traced:
-    """The algorithms of a machine, as the expression graph evaluates them."""
+    """Algorithms of a machine, evaluated by the expression graph."""
 
     def __init__(self, of, base='quaternion', payload=0.0):
         self.tree = build_tree(of, base)
@@ -71,7 +71,7 @@ class Traced:
         return np.array(self._mass(q))
 
     def link(self, name, q, v):
-        """Rotation (3, 3), position (3,), Jacobian (6, nv) and its rate times v (6,), of a link in the world."""
+        """Return rotation (3, 3), position (3,), Jacobian (6, nv) and its rate times v (6,), of a link in the world."""
         if name not in self._links:
             frame = self.tree.frame(name)
             pose, state = self.state.frame_pose(frame), self.state
@@ -83,12 +83,12 @@ class Traced:
 
 @lru_cache
 def traced(of):
-    """The algorithms of a machine, traced once."""
+    """Return the algorithms of a machine, traced once."""
     return Traced(of)
 
 
 def reaction(of, name, links, side, q, v, a, gravity=(0.0, 0.0, -9.81)):
-    """Forces (m,) along virtual links at a joint, for the plain machine's q, v and a."""
+    """Return forces (m,) along virtual links at a joint, for the plain machine's q, v and a."""
     return np.array(reaction_function(of, name, tuple(links), side)(q, v, a, gravity)).ravel()
 
 

@@ -14,8 +14,8 @@ from scipy.spatial.transform import Rotation
 
 STATES = 200
 TOLERANCE = 1e-8
-POINT_INERTIA = 1e-9  # kg m2; MuJoCo wants a positive one for the point mass
-THICKNESS = 1e-6  # kg m2; the boom is a flat body, on the edge of the triangle inequality that MuJoCo checks strictly
+POINT_INERTIA = 1e-9  # kg m2; MuJoCo requires a positive inertia of the point mass
+THICKNESS = 1e-6  # kg m2; the boom is a flat body at the limit of the triangle inequality, which MuJoCo checks strictly
 
 
 def numbers(values):
@@ -59,7 +59,7 @@ def mujoco_model(machine, payload):
 
 
 def mujoco_accelerations(model, data, q, v, tau):
-    """Accelerations in our coordinates."""
+    """Return accelerations in this project's coordinates."""
     R = Rotation.from_quat(q[3:7]).as_matrix()
     data.qpos[:] = np.r_[q[:3], q[6], q[3:6], q[7:]]
     data.qvel[:] = np.r_[R @ v[3:6], v[0:3], v[6:]]

@@ -42,7 +42,7 @@ class Pair(NamedTuple):
 
 
 FAST = ('log_loader', 'panda', 'hyq')
-"""A machine of this package, an arm and legs; talos takes as long to compile as all others together."""
+"""Machines of the fast tests: one of this package, an arm and legs; talos compiles as long as all others together."""
 PARAMETERS = [name if name in FAST else pytest.param(name, marks=pytest.mark.slow) for name in CASES]
 
 
@@ -64,7 +64,7 @@ def pair(request, rigid, tmp_path_factory):
 
 
 def test_machines_have_every_kind_of_joint():
-    """So that a change of the robots' files does not empty these tests."""
+    """This detects changes of the robots' files that would empty these tests."""
     types = set()
     for case in CASES.values():
         machine = load_machine(robot_file(case.urdf) if case.urdf else LOG_LOADER)
@@ -134,7 +134,7 @@ def test_kinetic_and_potential_energy(pair):
     for q, v, _ in pair.states:
         ours, theirs = pair.ours.energy(q, v, pair.parameters), pair.theirs.energy(q, v)
         assert ours[0] == pytest.approx(theirs[0], rel=TOLERANCE)
-        # of a height: relative to the weight times a metre, for it may be anything near zero
+        # relative to the weight times a metre: the potential energy may be near zero
         assert ours[1] == pytest.approx(theirs[1], rel=TOLERANCE, abs=TOLERANCE * effort_scale(pair.ours))
 
 
@@ -143,7 +143,7 @@ def test_position_rate_moves_along_the_same_path(pair):
     for q, v, _ in pair.states[:20]:
         forth, back = pair.theirs.step(q, v, h), pair.theirs.step(q, v, -h)
         rate = pair.ours.position_rate(q, v)
-        # a step of ours, brought to Pinocchio's coordinates, leads to where a step of Pinocchio's does
+        # a step along this project's rate, in Pinocchio's coordinates, equals a step of Pinocchio
         ours = (pair.theirs.q(q + h * rate) - pair.theirs.q(q - h * rate)) / (2 * h)
         assert_close(ours, (forth - back) / (2 * h), 1e-8)
 
@@ -180,7 +180,7 @@ def test_gravity_of_any_direction(rigid):
 
 
 def test_exact_derivatives_equal_the_analytic_ones(rigid):
-    """Pinocchio differentiates along the tangent of the base's motion, ours along the quaternion's elements."""
+    """Pinocchio differentiates along the tangent of the base's motion, this project by the quaternion's elements."""
     theirs, parameters = Pinocchio(LOG_LOADER, rigid), rigid.parameters(payload=0.0)
     rng = np.random.default_rng(5)
     for _ in range(50):

@@ -27,7 +27,7 @@ def quaternion_state(rigid, chain, q, v):
 
 
 def velocity_map(rigid, chain, q):
-    """B (9, 9): velocities of the quaternion base from those of the chain, and forces back by its transpose."""
+    """Return B (9, 9): maps velocities of the chain to the quaternion base; its transpose maps forces back."""
     return np.column_stack([quaternion_state(rigid, chain, q, column)[1] for column in np.eye(chain.nv)])
 
 
@@ -68,8 +68,8 @@ def test_virtual_links_keep_the_mass_matrix(rigid, rigid_chain, chain_states):
 
 
 @pytest.mark.parametrize('form', ['forward_dynamics', 'forward_dynamics_mass_matrix'])
-def test_virtual_links_give_the_same_link_accelerations(rigid, rigid_chain, chain_states, form):
-    """Under the same forces, base wrench included, every link accelerates alike: to round-off."""
+def test_virtual_links_yield_the_same_link_accelerations(rigid, rigid_chain, chain_states, form):
+    """Under the same forces, including the base wrench, all link accelerations agree to round-off."""
     p = rigid.parameters()
     for q, v, tau in chain_states:
         position, velocity = quaternion_state(rigid, rigid_chain, q, v)
@@ -110,7 +110,7 @@ SPEC_QD = np.array([0.1, -0.2, 0.3, 0.15, -0.1, 0.2, 0.6, -0.4, 0.5])
 
 
 def on_reference_point(machine):
-    """The machine with the source's reference point as its root, so that generalized coordinates are the same."""
+    """Return the machine with the source's reference point as root, for equal generalized coordinates."""
     origin = np.eye(4)
     origin[:3, 3] = -POSITIONED
     root = Link('reference_point', 0.0, np.zeros(3), np.zeros((3, 3)))
@@ -130,7 +130,7 @@ def with_stick_inertia(machine, tensor):
 
 
 def tree_coordinates(q):
-    """Coordinates of the tree's virtual chain from those of table 7.1."""
+    """Return coordinates of the tree's virtual chain from coordinates of table 7.1."""
     return q + np.r_[np.zeros(4), np.pi / 2, np.pi / 2, np.zeros(3)] * 1.0
 
 
@@ -141,13 +141,13 @@ def reference_tree(log_loader):
 
 @pytest.fixture(scope='module')
 def literal_tree(log_loader):
-    """With the source's stick row as printed, which no loader would let pass."""
+    """Return the tree with the printed stick inertia of the source, which loaders reject."""
     tensor = UPWARD @ ordinary_inertia(LITERAL_STICK) @ UPWARD.T
     return RigidBodyModel(with_stick_inertia(on_reference_point(log_loader), tensor), 'virtual_chain')
 
 
 def chain_with_urdf_stick(payload):
-    """Table 7.1 with the stick of the URDF: thickness from its offset, product dropped."""
+    """Return table 7.1 with the stick of the URDF: thickness from its offset, no product of inertia."""
     chain = log_loader_chain('literal', payload=0.0)
     stick = Body(688.0, np.array([-0.9, 0.1, 0.0]), np.diag([600.0, 6.9, 0.0]))
     return replace(chain, bodies=(*chain.bodies[:-1], stick)).with_payload(payload)
@@ -160,16 +160,16 @@ def test_lagrange_euler_chain_has_the_trees_dynamics(reference_tree, payload):
     free_fall = reference_tree.parameters(payload=payload, gravity=(0.0, 0.0, 0.0))
     for _ in range(50):
         q, v = rng.normal(size=9), rng.normal(size=9)
-        ours = tree_coordinates(q)
+        coordinates = tree_coordinates(q)
         zero = np.zeros(9)
-        assert_close(reference_tree.mass_matrix(ours, p), trace_form.mass_matrix(chain, q), 1e-11)
-        coriolis = reference_tree.inverse_dynamics(ours, v, zero, free_fall)
+        assert_close(reference_tree.mass_matrix(coordinates, p), trace_form.mass_matrix(chain, q), 1e-11)
+        coriolis = reference_tree.inverse_dynamics(coordinates, v, zero, free_fall)
         assert_close(coriolis, trace_form.coriolis_vector(chain, q, v), 1e-10)
-        weight = reference_tree.inverse_dynamics(ours, zero, zero, p)
+        weight = reference_tree.inverse_dynamics(coordinates, zero, zero, p)
         assert_close(weight, trace_form.gravity_vector(chain, q), 1e-11)
 
 
-def test_lagrange_euler_chain_accelerates_as_the_tree(reference_tree):
+def test_lagrange_euler_chain_has_the_trees_accelerations(reference_tree):
     chain, rng, p = chain_with_urdf_stick(5100.0), np.random.default_rng(32), reference_tree.parameters(payload=5100.0)
     for _ in range(50):
         q, v, tau = random_state(reference_tree, rng)
@@ -219,7 +219,7 @@ def test_reference_state_of_the_source_through_the_tree(literal_tree):
     printed(literal_tree.link_pose('payload_link', q)[:3, 3], (6.063249, 2.373308, 2.689459))
 
 
-def test_reference_state_of_the_urdf_where_the_stick_does_not_matter(reference_tree):
+def test_reference_state_of_the_urdf_without_effects_of_the_stick(reference_tree):
     """Weight, geometry and the translational rows of M hold for the physical stick of the URDF."""
     q, zero, p = tree_coordinates(SPEC_Q), np.zeros(9), reference_tree.parameters(payload=0.0)
     M = reference_tree.mass_matrix(q, p)
@@ -228,6 +228,6 @@ def test_reference_state_of_the_urdf_where_the_stick_does_not_matter(reference_t
         reference_tree.inverse_dynamics(q, zero, zero, p),
         (171488.61, 0, 0, -28845.324034, -2315.030698, 1084.089109, -178.804769, 70656.955213, 5041.682916),
     )
-    # the rest differs by the stick's inertia alone: 6.9 kg m2 of thickness about the boom's axis
+    # the rest differs only by the stick's inertia: 6.9 kg m2 from its thickness about the boom's axis
     assert M[8, 8] == pytest.approx(1164.16 + 6.9, abs=1e-9)
     assert effort_scale(reference_tree) == pytest.approx(171488.61)

@@ -27,7 +27,7 @@ PATTERNS = ('RRRRRR', 'RRPRRR', 'RPRRPR', 'PRRPRR', 'PPRRPP')
 
 
 def random_tree(pattern, seed, branch=None):
-    """A chain with a tip, or one whose last joints branch off at the body of index `branch`."""
+    """Return a chain with a tip; with `branch`, its last joints branch off at that body."""
     rng, builder, body = np.random.default_rng(seed), TreeBuilder(), -1
     for k, kind in enumerate(pattern):
         parent = body if branch is None or k != branch + 2 else branch
@@ -40,7 +40,7 @@ def random_tree(pattern, seed, branch=None):
 
 
 def exact_derivatives(tree, frame, q):
-    """G, H, D of a frame by differentiation of its position and of its rotation matrix."""
+    """Return G, H, D of a frame by differentiation of its position and rotation matrix."""
     symbols = ca.SX.sym('q', tree.nv)
     pose = TreeState(tree, symbols, ca.SX(tree.nv, 1)).frame_pose(frame)
     n, rates = tree.nv, []
@@ -58,14 +58,14 @@ def exact_derivatives(tree, frame, q):
 
 @pytest.mark.parametrize('pattern', PATTERNS)
 @pytest.mark.parametrize('branch', [None, 1])
-def test_nests_of_cross_products_are_the_exact_derivatives_of_the_kinematics(pattern, branch):
+def test_nested_cross_products_are_the_exact_derivatives_of_the_kinematics(pattern, branch):
     tree, rng = random_tree(pattern, 5, branch)
     frame, q = tree.frame('tip'), rng.normal(size=tree.nv)
     result = TreeCoefficients(tree).at(q).frame(frame)
     assert result.parameters == ('x', 'y', 'z', 'rx', 'ry', 'rz')
-    for ours, exact in zip((result.G, result.H, result.D), exact_derivatives(tree, frame, q)):
+    for actual, exact in zip((result.G, result.H, result.D), exact_derivatives(tree, frame, q)):
         assert np.abs(exact).max() > 0.1
-        assert ours == pytest.approx(exact, abs=1e-13)
+        assert actual == pytest.approx(exact, abs=1e-13)
 
 
 def _both(coefficients, q, tip):
@@ -75,7 +75,7 @@ def _both(coefficients, q, tip):
 
 
 @pytest.mark.parametrize('pattern', ['RPR', 'PRRR'])
-def test_compiled_coefficients_are_those_of_the_array_loops(pattern):
+def test_compiled_coefficients_agree_with_the_array_loops(pattern):
     tree, rng = random_tree(pattern, 8)
     tip = tree.frame('tip')
     q = rng.normal(size=(7, len(pattern)))
@@ -109,7 +109,7 @@ def test_compiled_coefficients_reject_other_shapes_orders_and_large_trees():
 
 
 @pytest.mark.parametrize('pattern', ['RRPRRR', 'RPRRPR'])
-def test_traced_coefficients_are_those_of_the_array_loops(pattern):
+def test_traced_coefficients_agree_with_the_array_loops(pattern):
     tree, rng = random_tree(pattern, 6, branch=1)
     symbols, q = ca.SX.sym('q', tree.nv), rng.normal(size=tree.nv)
     state = TreeState(tree, symbols, ca.SX(tree.nv, 1))
@@ -122,7 +122,7 @@ def test_traced_coefficients_are_those_of_the_array_loops(pattern):
 
 
 class PinocchioChain:
-    """Pinocchio's model of a chain without branches, its joints in our order."""
+    """Pinocchio's model of a chain without branches, joints in tree order."""
 
     def __init__(self, tree):
         self.model, joint = pin.Model(), 0
@@ -132,7 +132,7 @@ class PinocchioChain:
         self.data, self.joint = self.model.createData(), joint
 
     def last(self, q):
-        """Jacobian (6, n) of the last body's origin, rows [linear; angular] in world axes."""
+        """Return the Jacobian (6, n) of the last body's origin, rows [linear; angular] in world axes."""
         pin.computeJointJacobians(self.model, self.data, q)
         return pin.getJointJacobian(self.model, self.data, self.joint, pin.LOCAL_WORLD_ALIGNED)
 
@@ -141,7 +141,7 @@ class PinocchioChain:
         return pin.getJointJacobianTimeVariation(self.model, self.data, self.joint, pin.LOCAL_WORLD_ALIGNED)
 
     def hessian(self, q):
-        """(6, n, n): row and column of the Jacobian, coordinate. The binding reads column-major memory by rows."""
+        """Return (6, n, n): row and column of the Jacobian, coordinate; the binding's memory is column-major."""
         pin.computeJointJacobians(self.model, self.data, q)
         pin.computeJointKinematicHessians(self.model, self.data)
         result = pin.getJointKinematicHessian(self.model, self.data, self.joint, pin.LOCAL_WORLD_ALIGNED)
@@ -151,17 +151,17 @@ class PinocchioChain:
 @pytest.mark.parametrize('pattern', PATTERNS)
 def test_coefficients_agree_with_the_jacobian_of_pinocchio_and_its_derivatives(pattern):
     tree, rng = random_tree(pattern, 7)
-    theirs, model = PinocchioChain(tree), TreeCoefficients(tree)
+    pinocchio, model = PinocchioChain(tree), TreeCoefficients(tree)
     frame = tree.frame(tree.bodies[-1].name)
     for _ in range(3):
         q, v = rng.normal(size=(2, tree.nv))
         result = model.at(q, order=2).frame(frame)
-        assert pytest.approx(theirs.last(q), abs=1e-13) == result.G
-        assert np.einsum('m,pmn->pn', v, result.H) == pytest.approx(theirs.rate(q, v), abs=1e-12)
-        assert np.swapaxes(result.H, 1, 2) == pytest.approx(theirs.hessian(q), abs=1e-12)
+        assert pytest.approx(pinocchio.last(q), abs=1e-13) == result.G
+        assert np.einsum('m,pmn->pn', v, result.H) == pytest.approx(pinocchio.rate(q, v), abs=1e-12)
+        assert np.swapaxes(result.H, 1, 2) == pytest.approx(pinocchio.hessian(q), abs=1e-12)
 
 
-def test_a_batch_of_states_gives_what_single_states_give():
+def test_a_batch_of_states_agrees_with_single_states():
     tree, rng = random_tree('RRPRRR', 8, branch=1)
     model, q = TreeCoefficients(tree), rng.normal(size=(7, tree.nv))
     bodies, points = [5, 2, 3], rng.normal(size=(3, 3))
@@ -192,16 +192,16 @@ def test_rotational_coefficients_are_not_symmetric_and_translational_ones_are():
 
 
 @pytest.mark.parametrize('pattern', PATTERNS)
-def test_the_identity_left_to_the_reader_holds(pattern):
+def test_the_identity_of_rotational_coefficients_holds(pattern):
     """v^T H^T - G^T x G v = v^T H (2-178)."""
     tree, rng = random_tree(pattern, 10)
     turn = TreeCoefficients(tree).at(rng.normal(size=6)).rotation(tree.frame('tip'))
     v = rng.normal(size=6)
-    left = np.einsum('n,pmn->pm', v, turn.H) - algebra.cross_columns(turn.G, turn.G @ v)
-    assert left == pytest.approx(np.einsum('m,pmn->pn', v, turn.H), abs=1e-13)
+    result = np.einsum('n,pmn->pm', v, turn.H) - algebra.cross_columns(turn.G, turn.G @ v)
+    assert result == pytest.approx(np.einsum('m,pmn->pn', v, turn.H), abs=1e-13)
 
 
-def test_array_algebra_obeys_its_definitions():
+def test_array_algebra_follows_its_definitions():
     rng = np.random.default_rng(11)
     A, C, D = rng.normal(size=(4, 3)), rng.normal(size=(3, 5, 5)), rng.normal(size=(3, 5, 5, 5))
     B, a, b, G = rng.normal(size=(5, 2)), rng.normal(size=5), rng.normal(size=5), rng.normal(size=(3, 5))
@@ -220,7 +220,7 @@ def test_array_algebra_obeys_its_definitions():
 
 
 @pytest.mark.parametrize('pattern', PATTERNS)
-def test_the_model_gives_the_efforts_of_newton_and_euler_and_christoffel_symbols(pattern):
+def test_the_model_agrees_with_newton_euler_efforts_and_christoffel_symbols(pattern):
     tree, rng = random_tree(pattern, 12, branch=1)
     model = TreeCoefficients(tree)
     q, v, a = rng.normal(size=(3, 6))
@@ -230,7 +230,7 @@ def test_the_model_gives_the_efforts_of_newton_and_euler_and_christoffel_symbols
     M = mass_matrix(state)
     slopes = ca.jacobian(ca.vec(M), symbols[0])
     outputs = [inverse_dynamics(state, symbols[2], ca.SX(list(GRAVITY))), M, slopes, state.kinetic_energy]
-    efforts, inertia, slope, energy = (np.array(part) for part in ca.Function('witness', symbols, outputs)(q, v, a))
+    efforts, inertia, slope, energy = (np.array(part) for part in ca.Function('reference', symbols, outputs)(q, v, a))
     assert serial.effort(v, a) == pytest.approx(efforts.ravel(), abs=1e-12 * np.abs(efforts).max())
     assert serial.inertia == pytest.approx(inertia, abs=1e-13)
     assert serial.kinetic_energy(v) == pytest.approx(energy.item(), rel=1e-13)
@@ -242,7 +242,7 @@ def test_the_model_gives_the_efforts_of_newton_and_euler_and_christoffel_symbols
 
 
 @pytest.mark.parametrize('pattern', ['RRRRRR', 'RRPRRR', 'RPRRPR'])
-def test_hand_coordinates_carry_the_model_there_and_back_to_third_order(pattern):
+def test_transfer_to_hand_coordinates_and_back_is_exact_to_third_order(pattern):
     tree, rng = random_tree(pattern, 13)
     here = TreeCoefficients(tree).at(rng.normal(size=6))
     v, a, jerk = rng.normal(size=(3, 6))
@@ -265,8 +265,8 @@ def test_hand_coordinates_carry_the_model_there_and_back_to_third_order(pattern)
     assert np.abs(unit.D).max() < 1e-9 * np.abs(joints.D).max()
 
 
-def test_both_routes_of_the_transfer_give_the_same_arrays():
-    """The model transferred (3-34, 3-35), and the bodies' coefficients transferred first (2-196, 2-197)."""
+def test_both_ways_of_the_transfer_yield_the_same_arrays():
+    """Transfer of the model (3-34, 3-35), and transfer of the bodies' coefficients first (2-196, 2-197)."""
     tree, rng = random_tree('RRPRRR', 14)
     here = TreeCoefficients(tree).at(rng.normal(size=6))
     joints = here.frame(tree.frame('tip')).inverse()
@@ -286,7 +286,7 @@ def test_both_routes_of_the_transfer_give_the_same_arrays():
 
 
 def planar_arm(second):
-    """Two links in the plane and the x, y of their tip, at a second angle."""
+    """Return two links in the plane and the x, y of their tip, at a second angle."""
     builder = TreeBuilder()
     first = builder.add_joint('shoulder', -1, 'revolute', (0, 0, 1), mass=1.0, com=(0.5, 0, 0))
     elbow = builder.add_joint('elbow', first, 'revolute', (0, 0, 1), p=(1, 0, 0), mass=1.0, com=(0.5, 0, 0))
@@ -315,7 +315,7 @@ def test_a_nearly_stretched_arm_is_flagged_and_a_bent_one_is_not(recwarn):
     assert bent.condition < 10
 
 
-def test_coordinates_too_few_or_unknown_are_named():
+def test_too_few_or_unknown_coordinates_are_named():
     here, hand = planar_arm(1.0)
     with pytest.raises(SingularTransferError, match='expected 2 coordinates, as many as the present ones, found 1: x'):
         hand.rows(['x']).inverse()

@@ -1,4 +1,4 @@
-"""Isotropic layouts by formula: singular values are the witness, and the source's rows are members of the families."""
+"""Isotropic layouts by formula: checked by singular values; the source's rows are members of the families."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ SIZES = (0.1, 0.01)  # radii of wheel and roller, m
 
 
 def singular_values(design: Design) -> np.ndarray:
-    """Of the scaled matrix, from the wheels alone."""
+    """Return the singular values of the scaled matrix, from the wheels alone."""
     L = OmniVehicle(design.layout.wheels).L / np.array([design.layout.length, 1.0, 1.0])
     return np.linalg.svd(L, compute_uv=False)
 
 
 @pytest.mark.pins('saha-1991/6.4/condition')
 @pytest.mark.parametrize(('count', 'roller', 'sigma'), [(3, 90, 12.247449), (6, 90, 17.320508), (4, 45, 20.0)])
-def test_stars_with_the_greatest_length_are_the_isotropic_rows_of_the_table(count, roller, sigma):
+def test_stars_with_the_greatest_length_agree_with_the_table(count, roller, sigma):
     (design,) = stars(count, np.deg2rad(roller), *SIZES, 0.3)
     assert design.layout.length == pytest.approx(0.424264, abs=1e-6)
     assert singular_values(design) == pytest.approx([sigma] * 3, abs=1e-6)
 
 
 @pytest.mark.parametrize(('ratio', 'xi'), [(1.0, 45.0), (2.0, tabulated('saha-1991/6.4/isotropic_angles')[0][1])])
-def test_stars_of_a_given_ratio_have_the_angles_of_the_specification(ratio, xi):
+def test_stars_of_a_specified_ratio_have_the_angles_of_the_specification(ratio, xi):
     result = stars(3, 0.5 * np.pi, *SIZES, 0.3, 0.3 / ratio)
     angles = sorted(np.degrees((d.layout.wheels[0].roller + d.layout.wheels[0].hub) % np.pi) for d in result)
     assert angles == pytest.approx([xi, 180.0 - xi], abs=1e-4)
@@ -77,8 +77,8 @@ def test_every_layout_without_symmetry_is_isotropic_by_singular_values(count, se
 
 
 @pytest.mark.parametrize('count', [3, 4, 5, 6])
-def test_the_isotropic_layouts_have_as_many_parameters_as_said(count):
-    """Rank of the conditions at a member, in line directions and levers: the rest is free, one part of it the turn."""
+def test_isotropic_layouts_have_the_documented_number_of_parameters(count):
+    """The number of parameters is the corank of the conditions in line directions and levers, less the rotation."""
     design = next(general([0.8] * count, *SIZES, 0.5, 0.4, 3))
     wheels = design.layout.wheels
     lines = np.array([w.hub + w.roller for w in wheels])
@@ -96,7 +96,7 @@ def test_the_isotropic_layouts_have_as_many_parameters_as_said(count):
     assert 2 * count - np.linalg.matrix_rank(jacobian, tol=1e-6) - 1 == freedom(count)
 
 
-def test_table_4_2_is_a_rectangle_with_a_short_length_and_an_ordinary_mecanum_vehicle_has_a_long_one():
+def test_table_4_2_is_a_rectangle_with_a_short_length_and_a_common_mecanum_vehicle_has_a_long_one():
     diamond, cross = rectangles(0.2, 0.3, *SIZES)
     assert (diamond.layout.length, cross.layout.length) == pytest.approx((0.5, 0.1))
     for design in (diamond, cross):
@@ -105,7 +105,7 @@ def test_table_4_2_is_a_rectangle_with_a_short_length_and_an_ordinary_mecanum_ve
     assert [design.family for design in rectangles(0.3, 0.3, *SIZES)] == ['rectangle O']
 
 
-def test_layouts_of_one_length_stay_isotropic_together_and_in_a_mirror():
+def test_layouts_of_one_length_stay_isotropic_combined_and_mirrored():
     three = stars(3, 0.5 * np.pi, *SIZES, 0.3, 0.35)[0].layout
     four = stars(4, 0.25 * np.pi, *SIZES, 0.5, 0.35)[1].layout
     assert together(three, four).condition == pytest.approx(1.0, abs=1e-12)
@@ -114,7 +114,7 @@ def test_layouts_of_one_length_stay_isotropic_together_and_in_a_mirror():
         together(three, stars(3, 0.5 * np.pi, *SIZES, 0.3)[0].layout)
 
 
-def test_sliding_a_wheel_along_its_line_changes_nothing():
+def test_moving_a_wheel_along_its_line_has_no_effect():
     layout = stars(4, 0.25 * np.pi, *SIZES, 0.3)[0].layout
     w = layout.wheels[0]
     line = w.hub + w.roller
@@ -140,8 +140,8 @@ def test_impossible_designs_are_rejected_with_the_reason(arguments, reason):
         require_possible(*arguments)
 
 
-def test_a_wheel_that_outweighs_the_others_can_not_be_made_up_for():
-    """Every layout of such wheels has a worse condition number; the weights alone forbid 1."""
+def test_a_wheel_that_outweighs_the_others_prevents_isotropy():
+    """Every layout of such wheels has a condition number above 1, because of the weights alone."""
     random = np.random.default_rng(1)
     best = min(
         condition_number(scaled(L, characteristic_length(L)))
@@ -156,7 +156,7 @@ def test_a_wheel_that_outweighs_the_others_can_not_be_made_up_for():
 
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 10_000), ratio=st.floats(0.2, 0.7))
-def test_wheels_too_near_never_do_better_than_said(seed, ratio):
+def test_wheels_too_near_never_exceed_the_documented_bound(seed, ratio):
     random = np.random.default_rng(seed)
     count = int(random.integers(3, 7))
     wheels = [OmniWheel(1.0, *random.uniform(-np.pi, np.pi, 2), ratio, *SIZES) for _ in range(count)]
@@ -164,7 +164,7 @@ def test_wheels_too_near_never_do_better_than_said(seed, ratio):
 
 
 @pytest.mark.parametrize('count', [3, 4, 7])
-def test_the_map_is_that_of_singular_values_of_vehicles_and_one_on_the_curve(count):
+def test_the_map_agrees_with_singular_values_of_vehicles_and_is_one_on_the_curve(count):
     ratios, angles = np.array([0.5, 1.0, 2.2]), np.array([0.3, 0.25 * np.pi, 1.9])
     values = condition_map(ratios, angles, count)
     assert values[1, 1] == pytest.approx(1.0, abs=1e-12)

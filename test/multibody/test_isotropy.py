@@ -1,4 +1,4 @@
-"""Isotropic layouts: tables of saha-1991's specification (6.4) and the conditions themselves."""
+"""Isotropic layouts: tables of saha-1991's specification (6.4) and the isotropy conditions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dyn_nodes.studies.reference import tabulated
 
 
 def rows(*table) -> np.ndarray:
-    """Hub rates per twist of wheels (alpha, beta, delta in degrees, d)."""
+    """Return hub rates per twist of wheels (alpha, beta, delta in degrees, d)."""
     return OmniVehicle([OmniWheel(*np.deg2rad(row[:3]), row[3], 0.1, 0.01) for row in table]).L
 
 
@@ -46,7 +46,7 @@ EXACT_FOUR = rows((45, 0, ANGLE, D), (135, 180, 180 - ANGLE, D), (45, 180, 180 +
         (SIX[1:5], 2.886751, 1.411242, 0.3 * np.sqrt(2), (17.320508, 14.142136, 10), 1.732051, 1.105542),
     ],
 )
-def test_condition_numbers_are_those_of_the_table(L, two, frobenius, length, values, scaled_two, scaled_frobenius):
+def test_condition_numbers_agree_with_the_table(L, two, frobenius, length, values, scaled_two, scaled_frobenius):
     assert condition_number(L) == pytest.approx(two, abs=1e-6)
     assert condition_number(L, 'frobenius') == pytest.approx(frobenius, abs=1e-6)
     matrix = scaled(L, length)
@@ -58,7 +58,7 @@ def test_condition_numbers_are_those_of_the_table(L, two, frobenius, length, val
 @pytest.mark.parametrize(
     ('L', 'length', 'sigma'), [(THREE, 0.42426407, 12.2474487), (ISOTROPIC_FOUR, 0.42426407, 20.0)]
 )
-def test_the_length_that_makes_a_layout_isotropic_is_found(L, length, sigma):
+def test_the_characteristic_length_makes_a_layout_isotropic(L, length, sigma):
     assert characteristic_length(L) == pytest.approx(length, abs=1e-8)
     assert isotropy_residual(L, length, sigma) == pytest.approx(np.zeros(6), abs=1e-5)
     assert isotropy_residual(L, characteristic_length(L)) == pytest.approx(np.zeros(6), abs=1e-10)
@@ -83,7 +83,7 @@ def test_wheels_too_near_have_no_isotropic_angle():
     assert condition_number(scaled(OmniVehicle(best).L, 1.0)) == pytest.approx(np.sqrt(2), abs=1e-9)
 
 
-def test_three_wheels_too_near_have_two_singular_values_of_isotropic_ones():
+def test_three_wheels_too_near_have_two_singular_values_of_an_isotropic_layout():
     wheels = symmetric_layout(3, np.pi / 2, 0.0, 0.0, 0.5, 0.1, 0.01)
     values = np.linalg.svd(scaled(OmniVehicle(wheels).L, 1.0), compute_uv=False)
     assert values == pytest.approx(tabulated('saha-1991/6.4/too_near'), abs=6e-7)
@@ -109,8 +109,8 @@ def test_one_wheel_alone_is_never_isotropic(degrees, two, frobenius):
 
 
 @pytest.mark.parametrize('offset', [0.0, 90.0])
-def test_singular_layouts_are_told(offset):
-    # all rollers' axes through the centre; or all parallel to an axis
+def test_singular_layouts_are_reported(offset):
+    # all axes of rollers pass through the centre, or are parallel
     same = rows(*((90, d - 90, d, 0.3) for d in (0, 120, 240))) if not offset else rows(
         *((90, b, d, 0.3) for b, d in ((0, 10), (180, 130), (0, 250)))
     )  # fmt: skip

@@ -29,7 +29,7 @@ def relative(actual, expected):
     return np.abs(actual - expected).max() / np.abs(expected).max()
 
 
-def tree_and_witness(seed, n, roots, **options):
+def tree_and_pinocchio(seed, n, roots, **options):
     rng = np.random.default_rng(seed)
     arrays = random_tree(rng, n, roots=min(roots, n), **options)
     tree = LinkArrays(**arrays)
@@ -38,51 +38,51 @@ def tree_and_witness(seed, n, roots, **options):
 
 @given(seed=SEEDS, shape=TREES)
 @settings(max_examples=60)
-def test_forward_and_inverse_dynamics_are_those_of_pinocchio(seed, shape):
-    rng, tree, witness = tree_and_witness(seed, **shape)
+def test_forward_and_inverse_dynamics_agree_with_pinocchio(seed, shape):
+    rng, tree, pinocchio = tree_and_pinocchio(seed, **shape)
     q, v, tau = random_state(rng, tree)
     external = rng.normal(size=(tree.n, 6))
-    expected = witness.forward_dynamics(q, v, tau, external)
+    expected = pinocchio.forward_dynamics(q, v, tau, external)
     accelerations = tree.forward_dynamics(q, v, tau, GRAVITY, external)
     assert relative(accelerations, expected) < 1e-10
-    assert relative(tree.inverse_dynamics(q, v, expected, GRAVITY), witness.inverse_dynamics(q, v, expected)) < 1e-10
+    assert relative(tree.inverse_dynamics(q, v, expected, GRAVITY), pinocchio.inverse_dynamics(q, v, expected)) < 1e-10
     back = tree.inverse_dynamics(q, v, accelerations, GRAVITY, external)
     assert np.abs(back - tau).max() < 1e-9 * max(1.0, np.abs(accelerations).max())
 
 
 @given(seed=SEEDS, shape=TREES, tips=st.integers(1, 4))
 @settings(max_examples=40)
-def test_inverse_mass_matrix_and_tip_inverse_inertia_are_the_dense_ones(seed, shape, tips):
-    rng, tree, witness = tree_and_witness(seed, **shape)
+def test_inverse_mass_matrix_and_tip_inverse_inertia_agree_with_dense_ones(seed, shape, tips):
+    rng, tree, pinocchio = tree_and_pinocchio(seed, **shape)
     q, v, a = random_state(rng, tree)
-    M = witness.mass_matrix(q)
+    M = pinocchio.mass_matrix(q)
     assert relative(tree.mass_matrix_times(q, a), M @ a) < 1e-10
     assert tree.kinetic_energy(q, v) == pytest.approx(0.5 * v @ M @ v, rel=1e-10)
     b = rng.normal(size=(tree.nv, 2))
     assert relative(tree.inverse_mass_matrix_times(q, b), np.linalg.solve(M, b)) < 1e-9
     bodies, points = rng.integers(tree.n, size=tips), rng.normal(size=(tips, 3))
-    J = np.vstack([witness.jacobian(q, int(body), point) for body, point in zip(bodies, points)])
+    J = np.vstack([pinocchio.jacobian(q, int(body), point) for body, point in zip(bodies, points)])
     assert relative(tree.tip_inverse_inertia(q, bodies, points), J @ np.linalg.solve(M, J.T)) < 1e-9
     _, velocity, acceleration = tree.tip_motion(q, v, a, bodies, points)
     assert np.abs(velocity.ravel() - J @ v).max() < 1e-10
     for body, point, tip in zip(bodies, points, acceleration):
-        assert relative(tip, witness.tip_acceleration(q, v, a, int(body), point)) < 1e-10
+        assert relative(tip, pinocchio.tip_acceleration(q, v, a, int(body), point)) < 1e-10
 
 
 @given(seed=SEEDS)
 @settings(max_examples=15)
-def test_massless_links_between_joints_are_legal(seed):
+def test_massless_links_between_joints_are_allowed(seed):
     rng = np.random.default_rng(seed)
     arrays = random_tree(rng, 14, kinds=('revolute',), free=True, branching=0.2, massless=0.3)
-    # no more than two massless links in a row: each joint has to move something that it can turn
+    # at most two massless links in a row: each joint must move an inertia
     for k in range(2, 14):
         if arrays['mass'][k] == arrays['mass'][k - 1] == arrays['mass'][k - 2] == 0.0:
             arrays['mass'][k], arrays['inertia'][k] = 1.0, 0.01 * np.eye(3)
     tree = LinkArrays(**arrays)
-    witness = PinocchioTree(tree, GRAVITY, **arrays)
+    pinocchio = PinocchioTree(tree, GRAVITY, **arrays)
     q, v, tau = random_state(rng, tree)
-    expected = witness.forward_dynamics(q, v, tau)
-    condition = np.linalg.cond(witness.mass_matrix(q))
+    expected = pinocchio.forward_dynamics(q, v, tau)
+    condition = np.linalg.cond(pinocchio.mass_matrix(q))
     assert relative(tree.forward_dynamics(q, v, tau, GRAVITY), expected) < 1e-15 * max(condition, 1e3)
 
 
@@ -95,7 +95,7 @@ def test_a_joint_that_moves_nothing_is_named():
         tree.forward_dynamics(*random_state(rng, tree))
 
 
-def test_a_tree_of_the_house_and_its_traced_form_agree(log_loader):
+def test_a_machine_tree_and_its_traced_form_agree(log_loader):
     tree = build_tree(log_loader)
     loops, rng = LinkArrays.from_tree(tree), np.random.default_rng(0)
     assert (loops.nq, loops.nv) == (tree.nq, tree.nv)
@@ -116,7 +116,7 @@ def test_a_tree_of_the_house_and_its_traced_form_agree(log_loader):
 
 @given(seed=SEEDS)
 @settings(max_examples=20)
-def test_springs_and_locks_do_what_their_efforts_do(seed):
+def test_springs_and_locks_are_equivalent_to_their_efforts(seed):
     rng = np.random.default_rng(seed)
     arrays = random_tree(rng, 10, free=bool(seed % 2))
     plain, held = LinkArrays(**arrays), LinkArrays(**arrays)
@@ -137,7 +137,7 @@ def test_springs_and_locks_do_what_their_efforts_do(seed):
     for k in unlocked:
         spring = -stiffness[k] * (q[plain.at_q[k]] - rest[k]) - damping[k] * v[plain.at_v[k]]
         assert efforts[plain.at_v[k]] == pytest.approx(tau[plain.at_v[k]] + spring, abs=1e-12)
-    # and M^-1 belongs to the joints that move
+    # M^-1 applies to the unlocked joints
     free = np.setdiff1d(np.arange(plain.nv), plain.at_v[locked])
     M = np.column_stack([plain.mass_matrix_times(q, unit) for unit in np.eye(plain.nv)])
     b = rng.normal(size=plain.nv)
@@ -156,7 +156,7 @@ def test_a_long_chain_keeps_its_accuracy():
 
 
 @pytest.mark.pins('yesiloglu-2007/6.3/cost')
-def test_the_time_grows_in_proportion_to_the_links():
+def test_the_run_time_is_proportional_to_the_links():
     rng, sizes, trees = np.random.default_rng(0), (40, 160, 640, 2560), []
     for n in sizes:
         tree = LinkArrays(**random_tree(rng, n, kinds=('revolute',), branching=0.0))
@@ -169,7 +169,7 @@ def test_the_time_grows_in_proportion_to_the_links():
             tree.forward_dynamics(*state, out=out)
         return (time.thread_time() - start) / calls
 
-    # the least of many short slices, the sizes in turns: other work on the machine hits all alike
+    # the least of many short slices, sizes in turn: other load on the computer affects all sizes equally
     best = np.array([[seconds(*tree) for tree in trees] for _ in range(40)]).min(axis=0)
     assert np.polyfit(np.log(sizes), np.log(best), 1)[0] < 1.2
 
@@ -197,7 +197,7 @@ def sound(**changed):
         ({'inertia': np.tile([[1, 0.5, 0], [0, 1, 0], [0, 0, 1]], (3, 1, 1))}, 'link 0: inertia is not symmetric'),
     ],
 )
-def test_arrays_that_are_no_tree_are_rejected(changed, message):
+def test_arrays_without_tree_structure_are_rejected(changed, message):
     with pytest.raises(ValueError, match=message):
         LinkArrays(**sound(**changed))
 

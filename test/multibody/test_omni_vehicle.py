@@ -15,7 +15,7 @@ TABLE[6] = ((54, 300, 300), (3.3576, 47, 47), 44)
 
 
 @pytest.mark.parametrize('count', [3, 4, 6])
-def test_matrices_are_those_of_the_table(count):
+def test_matrices_agree_with_the_table(count):
     gram, inertia, mass = TABLE[count]
     v = vehicle(count)
     assert pytest.approx(np.diag(gram), rel=1e-7, abs=1e-12) == v.L.T @ v.L
@@ -23,7 +23,7 @@ def test_matrices_are_those_of_the_table(count):
     assert v.total_mass == mass
 
 
-def test_joint_space_inertia_is_that_of_the_table():
+def test_joint_space_inertia_agrees_with_the_table():
     three = vehicle(3)
     T = np.linalg.inv(three.L)
     expected = np.full((3, 3), -0.05651667) + np.eye(3) * (0.20681667 + 0.05651667)
@@ -38,7 +38,7 @@ def test_forward_dynamics_equals_the_multiplier_model():
 
 
 def hub_and_roller_twist(w: OmniWheel, twist: np.ndarray) -> np.ndarray:
-    """Slip of the point of the roller on the floor, from the rates: centre's velocity, hub and roller turning."""
+    """Return the slip of the roller's point on the ground, from the centre's velocity, hub rate and roller rate."""
     yaw, vx, vy = twist
     centre = np.array([vx, vy]) + yaw * w.distance * np.array([-np.sin(w.direction), np.cos(w.direction)])
     v = OmniVehicle([w])
@@ -53,7 +53,7 @@ angles = st.floats(0.2, 2.9)
 
 @settings(max_examples=100, deadline=None)
 @given(angles, st.floats(-3, 3), st.floats(-3, 3), st.floats(0, 2), st.tuples(*[st.floats(-2, 2)] * 3))
-def test_rates_leave_no_slip_at_the_floor(roller, hub, direction, distance, twist):
+def test_the_rates_cause_no_slip_on_the_ground(roller, hub, direction, distance, twist):
     w = OmniWheel(roller, hub, direction, distance, 0.12, 0.02)
     assert hub_and_roller_twist(w, np.array(twist)) == pytest.approx([0.0, 0.0], abs=1e-12)
 
@@ -105,7 +105,7 @@ def test_component_rates_and_acceleration_components_are_inverse():
     assert component_rate(twist, acceleration_components(twist, rate)) == pytest.approx(rate, abs=1e-15)
 
 
-def test_slip_is_what_no_rolling_motion_gives():
+def test_slip_is_the_part_that_no_rolling_motion_causes():
     v = vehicle(4)
     rolling = v.L_driven @ [0.3, 0.4, -0.25]
     assert v.twist_of(rolling) == pytest.approx([0.3, 0.4, -0.25], abs=1e-12)
@@ -122,7 +122,7 @@ def test_slip_is_what_no_rolling_motion_gives():
         ({'mass': -1.0}, 'wheel 1: expected mass >= 0'),
     ],
 )
-def test_a_wheel_that_can_not_be_is_rejected(changes, message):
+def test_an_invalid_wheel_is_rejected(changes, message):
     fields = {'roller': 1.0, 'hub': 0.0, 'direction': 0.0, 'distance': 0.3, 'radius': 0.1, 'roller_radius': 0.01}
     with pytest.raises(ValueError, match=message):
         OmniVehicle([OmniWheel(**{**fields, **changes})])

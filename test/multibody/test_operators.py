@@ -74,7 +74,7 @@ def test_the_jacobian_rate_is_the_derivative_of_the_jacobian(seven):
 @pytest.mark.pins('yesiloglu-2007/6.1/mass_matrix')
 def test_mass_matrix(seven):
     M = seven.mass_matrix
-    # the specification prints 3.1267154172 for the first one; its trace needs ten times that
+    # the specification prints 3.1267154172 for the first entry; its trace requires ten times this value
     base = (31.267154172, 26.806560791, 10.596978316, 65.2, 65.2, 65.2)
     joints = (1.8166074773, 7.7893026367, 4.6550137575, 2.7352887556, 0.28339807921, 0.31330812915, 0.033151057143)
     close(np.diag(M), base + joints)
@@ -161,7 +161,7 @@ def test_accelerations_with_and_without_gravity(seven):
 
 
 def lemma_residuals(operators):
-    """Greatest absolute residual of each relation of C8, for operators of any tree."""
+    """Return the greatest absolute residual of each relation of C8, for operators of any tree."""
     one, n = np.eye(6 * operators.n), operators.nv
     H, M, I_AB, K, D = (
         operators.joint_map,
@@ -207,14 +207,14 @@ def test_lemmas_factorization_and_inverse_of_the_seven_joint_arm(seven):
         series = series + power
         assert power.any() == (k < 8), f'power {k}'
     close(series, seven.propagation, 1e-14)
-    witness = PinocchioTree(None, **arrays(seven_joints()))
-    witness.tree = LinkArrays(**arrays(seven_joints()))
+    pinocchio = PinocchioTree(None, **arrays(seven_joints()))
+    pinocchio.tree = LinkArrays(**arrays(seven_joints()))
     turn = seven.from_tree_velocities
-    close(turn.T @ seven.mass_matrix @ turn, witness.mass_matrix(SEVEN['q']), 5e-14)
+    close(turn.T @ seven.mass_matrix @ turn, pinocchio.mass_matrix(SEVEN['q']), 5e-14)
 
 
 class AsPrinted(Operators):
-    """With the base of (3.3) and (3.19) as the source prints them: M_b alone, and no column of the base in E_psi."""
+    """Operators with the printed base of (3.3) and (3.19): M_b alone, and no column of the base in E_psi."""
 
     @cached_property
     def articulated_inertia(self):
@@ -260,7 +260,7 @@ def test_two_arms_with_prismatic_joints():
 
 
 class WithoutCoriolis(Operators):
-    """With the bias acceleration of a revolute joint's form for sliders (F3): no 2 omega x h rate."""
+    """Operators with the revolute form of the bias acceleration for sliders (F3): no 2 omega x h rate."""
 
     def _place(self, k, link, q):
         super()._place(k, link, q)
@@ -287,7 +287,7 @@ def test_a_free_base_falls_down():
 
 
 def integrated(world, start, seconds, step, watch):
-    """Classical Runge-Kutta with the quaternion renormalized after each step; `watch` sees every state."""
+    """Return the end state by classical Runge-Kutta with renormalized quaternion; `watch` gets every state."""
     x = start
     watch(x)
     for _ in range(round(seconds / step)):
@@ -302,7 +302,7 @@ def integrated(world, start, seconds, step, watch):
 
 
 class Conserved:
-    """Energy and momentum about the world's origin along a run, every so many states."""
+    """Energy and momentum about the world's origin along a run, every `every` states."""
 
     def __init__(self, every):
         self.every, self.count, self.energy, self.momentum = every, 0, [], []
@@ -346,7 +346,7 @@ def test_energy_and_momentum_of_the_free_arm(step, energy, angular, linear):
 
 
 def random_links(rng, n, free):
-    """Links with joints of none to three axes."""
+    """Return links with joints of zero to three axes."""
     links = []
     for k in range(n):
         kinds = rng.choice(['revolute', 'prismatic'], size=rng.integers(1, 4) if k else 2)
@@ -362,7 +362,7 @@ def random_links(rng, n, free):
 
 
 def as_single_axes(links):
-    """The same links with massless ones between the axes of a joint, and the index of each original link."""
+    """Return the links with massless ones between the axes of a joint, and the index of each original link."""
     single, at = [], []
     for link in links:
         above = at[link.parent] if link.parent >= 0 else -1
@@ -380,8 +380,8 @@ def as_single_axes(links):
 
 @given(seed=SEEDS, n=st.integers(1, 6), free=st.booleans())
 @settings(max_examples=25)
-def test_joints_of_several_axes_are_chains_of_massless_links(seed, n, free):
-    """C2, C3: H of several columns, and the bias acceleration with the product of rates that the source misses (F4)."""
+def test_joints_of_several_axes_are_equivalent_to_massless_links(seed, n, free):
+    """C2, C3: H of several columns, and the product of rates in the bias acceleration, missing in the source (F4)."""
     rng = np.random.default_rng(seed)
     links = random_links(rng, n, free)
     chain, at = as_single_axes(links)
@@ -432,16 +432,16 @@ def test_a_joint_of_two_axes_has_the_product_of_its_rates():
 @settings(max_examples=25)
 def test_dense_operators_and_array_loops_agree(seed, n, free):
     rng = np.random.default_rng(seed)
-    given_arrays = random_tree(rng, n, free=free)
-    loops = LinkArrays(**given_arrays)
+    link_arrays = random_tree(rng, n, free=free)
+    loops = LinkArrays(**link_arrays)
     builder = TreeBuilder()
-    for k, kind in enumerate(given_arrays['kind']):
-        placed = [given_arrays[name][k] for name in ('mass', 'com', 'inertia')]
+    for k, kind in enumerate(link_arrays['kind']):
+        placed = [link_arrays[name][k] for name in ('mass', 'com', 'inertia')]
         if kind == 'free':
             builder.add_free(f'{k}', *placed)
         else:
-            joint = [given_arrays[name][k] for name in ('axis', 'R', 'p')]
-            builder.add_joint(f'{k}', given_arrays['parent'][k], kind, *joint, *placed)
+            joint = [link_arrays[name][k] for name in ('axis', 'R', 'p')]
+            builder.add_joint(f'{k}', link_arrays['parent'][k], kind, *joint, *placed)
     tree = builder.build()
     q, v, tau = random_state(rng, loops)
     points = rng.normal(size=(2, 3))
@@ -471,8 +471,8 @@ def test_the_log_loader_traced_and_by_operators(log_loader):
         turn = result.from_tree_velocities
         assert np.abs(turn.T @ result.mass_matrix @ turn - M).max() < 1e-12 * np.abs(M).max()
         dense = result.accelerations(turn @ numbers[2], GRAVITY)
-        mine = np.linalg.solve(turn, dense - result.from_tree_accelerations)
-        assert np.abs(mine - a.ravel()).max() < 1e-11 * np.abs(a).max()
+        accelerations = np.linalg.solve(turn, dense - result.from_tree_accelerations)
+        assert np.abs(accelerations - a.ravel()).max() < 1e-11 * np.abs(a).max()
     assert [link.name for link in links_of_tree(tree)] == [body.name for body in tree.bodies]
 
 

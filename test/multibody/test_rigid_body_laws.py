@@ -1,4 +1,4 @@
-"""Laws that hold for any state of the free log-loader, and derivatives against differences."""
+"""Laws for any state of the free log-loader, and derivatives against differences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def state(rigid, seed):
 
 
 def along_the_motion(function, rigid, q, v, a, h=1e-5):
-    """Time derivative of function(q, v) at (q, v) moving with acceleration a, by fourth-order differences."""
+    """Return the time derivative of function(q, v) along a motion with acceleration a, by fourth-order differences."""
 
     def at(t):
         return np.asarray(function(moved(rigid, q, v, t), v + t * a))
@@ -36,7 +36,7 @@ def test_mass_matrix_is_symmetric_and_positive_definite(rigid, seed, payload):
 
 
 @given(SEEDS, PAYLOADS)
-def test_kinetic_energy_is_that_of_the_mass_matrix(rigid, seed, payload):
+def test_kinetic_energy_follows_from_the_mass_matrix(rigid, seed, payload):
     q, v, _ = state(rigid, seed)
     p = rigid.parameters(payload=payload)
     assert rigid.energy(q, v, p)[0] == pytest.approx(0.5 * v @ rigid.mass_matrix(q, p) @ v, rel=1e-12)
@@ -75,8 +75,8 @@ def test_energy_changes_by_the_power_of_the_efforts(rigid, seed, payload):
 
 @settings(max_examples=50)
 @given(SEEDS, PAYLOADS)
-def test_internal_efforts_change_no_momentum(rigid, seed, payload):
-    """In free fall the linear momentum grows by the weight and the angular one about the centre of mass stays."""
+def test_internal_efforts_do_not_change_the_momentum(rigid, seed, payload):
+    """In free fall the linear momentum changes by the weight; angular momentum about the centre of mass is constant."""
     q, v, tau = state(rigid, seed)
     p, tau = rigid.parameters(payload=payload), np.r_[np.zeros(6), tau[6:]]
     a = rigid.forward_dynamics(q, v, tau, p)
@@ -110,7 +110,7 @@ def test_center_of_mass_moves_with_the_linear_momentum(rigid, seed):
 
 
 @given(SEEDS, st.floats(-np.pi, np.pi), st.lists(st.floats(-100, 100), min_size=3, max_size=3))
-def test_world_translation_and_yaw_change_nothing(rigid, seed, yaw, shift):
+def test_dynamics_are_invariant_to_world_translation_and_yaw(rigid, seed, yaw, shift):
     q, v, tau = state(rigid, seed)
     p, turn = rigid.parameters(), Rotation.from_euler('z', yaw)
     elsewhere = np.r_[turn.apply(q[:3]) + shift, (turn * Rotation.from_quat(q[3:7])).as_quat(), q[7:]]
@@ -123,7 +123,7 @@ def test_world_translation_and_yaw_change_nothing(rigid, seed, yaw, shift):
 
 
 @given(SEEDS, st.floats(0.2, 5.0))
-def test_length_of_the_quaternion_changes_nothing(rigid, seed, length):
+def test_dynamics_are_invariant_to_the_length_of_the_quaternion(rigid, seed, length):
     q, v, tau = state(rigid, seed)
     p, longer = rigid.parameters(), np.r_[q[:3], length * q[3:7], q[7:]]
     assert_close(rigid.forward_dynamics(longer, v, tau, p), rigid.forward_dynamics(q, v, tau, p), 1e-10)
@@ -172,7 +172,7 @@ def test_exact_derivatives_equal_differences(rigid, seed, payload):
         assert_close(np.column_stack(columns), derivative, 1e-7)
 
 
-def test_free_flight_of_the_whole_machine_keeps_energy_and_angular_momentum(rigid):
+def test_free_flight_conserves_energy_and_angular_momentum(rigid):
     """One second of tumbling with swinging joints, no efforts: Runge-Kutta at 1 ms."""
     rng, p, h = np.random.default_rng(9), rigid.parameters(), 1e-3
     q, v, _ = random_state(rigid, rng)
@@ -210,14 +210,14 @@ def test_names_follow_the_tree(rigid, rigid_chain):
     assert rigid.neutral().tolist() == [0, 0, 0, 0, 0, 0, 1, 0, 0, 0]
 
 
-def test_unknown_link_is_named_with_the_known_ones(rigid):
+def test_an_unknown_link_is_reported_with_the_existing_ones(rigid):
     with pytest.raises(KeyError, match="unknown link 'bucket'; known: base_link, cabin_link"):
         rigid.jacobian('bucket', rigid.neutral())
 
 
 @pytest.mark.parametrize('method', ['forward_dynamics', 'inverse_dynamics', 'forward_dynamics_mass_matrix'])
 @pytest.mark.parametrize('wrong', range(4))
-def test_vector_of_another_length_never_reaches_machine_code(rigid, method, wrong):
+def test_a_vector_of_another_length_is_rejected_before_machine_code(rigid, method, wrong):
     arguments = [np.zeros(10), np.zeros(9), np.zeros(9), np.zeros(4)]
     arguments[wrong] = arguments[wrong][:-1]
     with pytest.raises(ValueError, match=r'log_loader: \w+: expected shape \(\d+,\), found \(\d,\)'):

@@ -1,4 +1,4 @@
-"""Virtual links in any machine: joints of several degrees of freedom, bases, and reactions, each against a witness."""
+"""Virtual links in any machine: joints of several degrees of freedom, bases and reactions, checked independently."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FULL = np.array([[3.0, 0.2, -0.1], [0.2, 2.0, 0.3], [-0.1, 0.3, 2.5]])
 
 @lru_cache
 def arm(attachment='fixed'):
-    """A machine with a joint of every kind, skew in space, a fixed joint amid them, and a branch."""
+    """Return a machine with skew joints of every kind, a fixed joint between them, and a branch."""
     links = (
         link('base_link', 40.0, (0.1, 0.0, 0.2), FULL),
         link('turret', 12.0, (0.0, 0.1, 0.3), FULL),
@@ -62,7 +62,7 @@ def arm(attachment='fixed'):
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
-def test_a_spherical_joint_of_virtual_links_has_the_torques_of_the_closed_form(seed):
+def test_a_spherical_joint_of_virtual_links_agrees_with_the_closed_form(seed):
     rng = np.random.default_rng(seed)
     q, v, a = rng.uniform(-np.pi, np.pi, 3), rng.normal(size=3), rng.normal(size=3)
     torque = spherical_top().inverse_dynamics(q, v, a, (-9.81, 0.0, 0.0))
@@ -78,13 +78,13 @@ def spherical_top():
     return Traced(replace_joint(welded, 'ball', joint_chain('spherical', 'zyz')))
 
 
-def test_a_spherical_joint_of_virtual_links_has_the_numbers_of_the_spec():
+def test_a_spherical_joint_of_virtual_links_agrees_with_the_specification():
     torque = spherical_top().inverse_dynamics((0.3, 0.8, -0.5), (1.0, -0.6, 2.0), (0.5, 1.5, -1.0), (-9.81, 0.0, 0.0))
     np.testing.assert_allclose(torque, (-8.098068851553, 28.658108067383, -0.154863093551), rtol=0, atol=5e-12)
 
 
 @pytest.mark.parametrize('angles', ['zyx', 'zyz', 'xyz'])
-def test_a_free_joint_of_virtual_links_moves_as_a_quaternion_base_does(angles):
+def test_a_free_joint_of_virtual_links_agrees_with_a_quaternion_base(angles):
     floating = arm('free')
     welded = replace(
         floating,
@@ -114,7 +114,7 @@ def test_a_free_joint_of_virtual_links_moves_as_a_quaternion_base_does(angles):
             assert_close(J_chain @ ours + rate_chain, J_body @ theirs + rate_body, 1e-8)
 
 
-def test_a_universal_joint_turns_about_two_axes_and_leaves_the_rest_of_the_machine():
+def test_a_universal_joint_turns_about_two_axes_and_keeps_the_rest_of_the_machine():
     changed = replace_joint(arm(), 'bend', joint_chain('universal', 'yz'))
     assert [j.name for j in changed.movable_joints] == ['turn', 'slide', 'bend_virtual_1', 'bend_virtual_2', 'side']
     assert [j.child for j in changed.joints] == [link.name for link in changed.links[1:]]
@@ -126,8 +126,8 @@ def test_a_universal_joint_turns_about_two_axes_and_leaves_the_rest_of_the_machi
     np.testing.assert_allclose(p, at + before @ (0.5, 0.1, 0.0), atol=1e-14)
 
 
-def test_a_base_pinned_at_an_edge_is_the_planar_base_that_keeps_to_the_edge():
-    """Table 5.1: one prismatic and one revolute joint at the edge, against x, z and pitch of the whole plane."""
+def test_a_base_pinned_at_an_edge_agrees_with_the_planar_base_held_at_the_edge():
+    """Table 5.1: one prismatic and one revolute joint at the edge, against x, z and pitch of the planar base."""
     point = np.array([1.5, 0.0, -0.6])
     boom = link('boom', 9.0, (0.7, 0.0, 0.1), (0.3, 2.0, 2.0))
     lift = joint('lift', 'revolute', 'base_link', 'boom', (0.0, -1.0, 0.0), (0.4, 0.0, 0.3))
@@ -150,7 +150,7 @@ def test_a_base_pinned_at_an_edge_is_the_planar_base_that_keeps_to_the_edge():
         assert_close(pinned.inverse_dynamics(q, v, a), expected, 1e-11)
 
 
-def test_what_is_no_joint_is_rejected_by_name():
+def test_invalid_joints_are_rejected_by_name():
     with pytest.raises(ValueError, match=r"spherical joint: expected 3 axes .* found 'zz'"):
         joint_chain('spherical', 'zz')
     with pytest.raises(ValueError, match='neighbours unequal'):
@@ -180,7 +180,7 @@ def test_a_driven_joint_is_not_replaced(log_loader):
 
 
 def beyond(of, name):
-    """Links that a joint carries."""
+    """Return the links that a joint carries."""
     carried = [of.joint(name).child]
     for entry in of.joints:
         if entry.parent in carried:
@@ -189,7 +189,7 @@ def beyond(of, name):
 
 
 def newton_euler(of, name, q, v, a):
-    """Force and moment (world axes, about the child's origin) that the bodies beyond a joint need: sums over bodies."""
+    """Return force and moment (world axes, about the child's origin) on the bodies beyond a joint, summed."""
     ours = traced(of)
     R, point, _, _ = ours.link(of.joint(name).child, q, v)
     force, moment = np.zeros(3), np.zeros(3)
@@ -207,7 +207,7 @@ def newton_euler(of, name, q, v, a):
 
 @pytest.mark.parametrize('attachment', ['fixed', 'planar', 'free'])
 @pytest.mark.parametrize('name', ['turn', 'weld', 'slide', 'bend', 'side'])
-def test_reactions_are_those_of_newton_and_euler(name, attachment):
+def test_reactions_agree_with_newton_and_euler(name, attachment):
     of = arm(attachment)
     ours, rng = traced(of), np.random.default_rng(5)
     for _ in range(5):
@@ -217,7 +217,7 @@ def test_reactions_are_those_of_newton_and_euler(name, attachment):
         expected = np.r_[R.T @ force, R.T @ moment]
         child = reaction(of, name, WRENCH, 'child', q, v, a)
         assert_close(child, expected, 1e-12)
-        # the same in the parent's frame, about the joint's origin there
+        # in the parent's frame, about the joint's origin
         parent = of.joint(name).parent
         P, p, _, _ = ours.link(parent, q, v)
         at_joint = p + P @ of.joint(name).origin[:3, 3]
@@ -261,7 +261,7 @@ def test_the_component_along_the_axis_is_the_effort_of_the_drive(name):
         ('anymal_b_simple_description/robots/anymal.urdf', True),
     ],
 )
-def test_reactions_are_the_joint_forces_of_pinocchio(urdf, free, tmp_path):
+def test_reactions_agree_with_joint_forces_of_pinocchio(urdf, free, tmp_path):
     config = tmp_path / 'machine.yaml'
     config.write_text(f'base: {{attachment: {"free" if free else "fixed"}}}\ninitial: {{settle: false}}\n')
     of = load_machine(robot_file(urdf), config)
@@ -275,7 +275,7 @@ def test_reactions_are_the_joint_forces_of_pinocchio(urdf, free, tmp_path):
         assert_close(reaction(of, movable_joint.name, WRENCH, 'child', q, v, a), expected, 1e-9)
 
 
-def test_reactions_of_the_floating_log_loader_are_the_interaction_forces_of_mujoco(log_loader):
+def test_reactions_of_the_floating_log_loader_agree_with_mujoco(log_loader):
     of = replace(log_loader, payload=None)
     ours, model = traced(of), mujoco_model(log_loader, 0.0)
     data = mujoco.MjData(model)

@@ -17,7 +17,7 @@ BASE_WRENCH = np.array([0.5, -1.0, 0.25, 2.0, -3.0, 1.0])
 
 
 def quaternion_of(R):
-    """(x, y, z, w) of a rotation whose angle is not near pi."""
+    """Return the quaternion (x, y, z, w) of a rotation by an angle not near pi."""
     w = 0.5 * np.sqrt(1 + np.trace(R))
     return np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1], 4 * w * w]) / (4 * w)
 
@@ -31,7 +31,7 @@ def joint_link(name, parent, letter, p, mass, com, k, kind='revolute'):
 
 
 def seven_joints():
-    """The arm P-S7 on its base."""
+    """Return the arm P-S7 on its base."""
     links = [BASE]
     for k, letter in enumerate('zyxyzyx', start=1):
         p = (0.1, 0.0, 0.3) if k == 1 else (0.01 * k, 0.02, 0.25)
@@ -48,7 +48,7 @@ SEVEN_TIP = Tip(7, np.array([0.0, 0.0, 0.2]))
 
 
 def two_arms():
-    """The base with two arms that have prismatic joints, 6.2."""
+    """Return the base with two arms with prismatic joints, 6.2."""
     links = [BASE]
     for side, letters in ((0.3, 'yzx'), (-0.3, 'zyx')):
         for k, letter in enumerate(letters, start=1):
@@ -72,7 +72,7 @@ def operators(links, state, tips=()):
 
 
 def arrays(links):
-    """Arguments of `LinkArrays` (and of its witness) for links of one axis each."""
+    """Return the arguments of `LinkArrays` (and of `PinocchioTree`) for links of one axis each."""
     return {
         'parent': [link.parent for link in links],
         'kind': ['free' if link.free else link.axes[0][0] for link in links],
@@ -86,7 +86,7 @@ def arrays(links):
 
 
 class WorldVelocities:
-    """A free-floating tree of `LinkArrays`, spoken to in the source's velocities (world axes)."""
+    """A free-floating tree of `LinkArrays` in the source's velocities (world axes)."""
 
     def __init__(self, links):
         self.tree = LinkArrays(**arrays(links))
@@ -108,7 +108,7 @@ class WorldVelocities:
         return np.concatenate([R @ a[:3], R @ (a[3:6] + np.cross(local[:3], local[3:6])), a[6:]])
 
     def rates(self, x):
-        """Of positions and velocities, free of forces."""
+        """Return the rates of positions and velocities without forces."""
         q, v = x[: self.tree.nq], x[self.tree.nq :]
         a, (x_, y_, z_, w_), (wx, wy, wz) = self.accelerations(q, v, np.zeros(len(v)), np.zeros(3)), q[3:7], v[:3]
         turning = 0.5 * np.array([

@@ -34,14 +34,14 @@ def test_the_table_itself_marks_no_line_so_that_no_change_of_the_source_makes_it
 
 
 def test_the_site_marks_the_lines_whose_room_has_changed():
-    spec = spec_from_file_location('hooks', PAGE.parent / 'site' / 'hooks.py')
+    spec = spec_from_file_location('hooks', PAGE.parents[1] / 'site' / 'hooks.py')
     hooks = module_from_spec(spec)
     spec.loader.exec_module(hooks)
 
     def shown(name):
-        return hooks.on_page_markdown(TEXT, Simple(file=Simple(src_uri=name)))
+        return hooks.on_page_markdown(TEXT, Simple(file=Simple(src_uri=name), meta={}))
 
-    assert shown('mutants.md') == marked(TEXT)
+    assert shown('verification/mutants.md') == marked(TEXT)
     assert shown('other.md') == TEXT
 
 
@@ -68,7 +68,7 @@ def test_shares_are_of_the_sites(sites, tried, text):
 
 def test_the_list_of_equivalent_mutants_has_lines_that_their_modules_have():
     entries = yaml.safe_load((Path(page.__file__).parent / 'equivalent.yaml').read_text(encoding='utf-8'))
-    package = PAGE.parent.parent / 'dyn_nodes'
+    package = PAGE.parents[2] / 'dyn_nodes'
     stale = [
         f'{entry["module"]}: {line}'
         for entry in entries

@@ -186,11 +186,11 @@ OF_THE_PAGE = {
     'a second sender of measurements': (second_positions, second_imu),
     'a second controller': (second_controller,),
 }
-"""Faults by their names in the table of docs/can.md."""
+"""Faults by their names in the table of docs/how_to/can.md."""
 
 
 def test_every_fault_of_the_page_is_tried():
-    page = Path(__file__).resolve().parents[2].joinpath('docs/can.md').read_text()
+    page = Path(__file__).resolve().parents[2].joinpath('docs/how_to/can.md').read_text()
     table = page.partition('| fault |')[2].partition('\n\n')[0].splitlines()[2:]
     names = [name.strip() for row in table for name in row.split('|')[1].split(',')]
     assert names == list(OF_THE_PAGE)

@@ -1,4 +1,4 @@
-"""A topic that DDS refuses while the types of a participant that has gone are taken away (docs/decisions.md)."""
+"""A topic that DDS rejects while the types of a removed participant are deleted (docs/contributing/decisions.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random commands to machines with constraints and uncertain numbers: what a run of them must keep."""
+"""Random commands to machines with constraints and uncertain parameters, and the checks of such runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dyn_nodes.simulation.plant import Plant
 
 PERIOD, STEP = 0.01, 1e-4
 OPPOSITE = {'lift_off': 'touch_down', 'relief_open': 'relief_closed'}
-"""Events of one element that alternate."""
+"""Pairs of events of one element that alternate."""
 SCALES = {
     'friction_scale': (0.3, 1.2),
     'wheel_stiffness_scale': (0.5, 1.5),
@@ -25,7 +25,7 @@ SCALES = {
     'joint_stop_scale': (0.5, 2.0),
 }
 EFFORTS = {'front_left_steer': 400.0, '_drive': 300.0}
-"""Greatest effort of a joint by its name or the end of it, N m."""
+"""Greatest effort of a joint by its name or the end of its name, N m."""
 
 
 @cache
@@ -35,7 +35,7 @@ def machine_of(name: str) -> Machine:
 
 @cache
 def plant_of(name: str) -> Plant:
-    """Return one plant of a machine, its actuators inside; compiled once."""
+    """Return the plant of a machine with its actuators; compiled once."""
     machine = machine_of(name)
     actuation = 'hydraulic' if machine.actuators else 'effort'
     return Plant(machine, actuation, PERIOD, STEP, measures=('static',))
@@ -43,18 +43,18 @@ def plant_of(name: str) -> Plant:
 
 @dataclass
 class Play:
-    """A run and the worst that was found in it.
+    """Result of a run with its greatest errors.
 
     Attributes:
-        ended: kind of the event that ended it, or ''.
+        end: kind of the event that ended it, or ''.
         time: reached, s.  drift: of the constraints, m or rad.
-        imbalance: greatest error of the energy over what was exchanged until then.
+        imbalance: greatest error of the energy over the energy exchanged until then.
         exchanged: work and heat, J.
         events: (time, kind, element).
-        faults: what must not be, in words.
+        faults: texts of violated conditions.
     """
 
-    ended: str = ''
+    end: str = ''
     time: float = 0.0
     drift: float = 0.0
     imbalance: float = 0.0
@@ -64,9 +64,9 @@ class Play:
 
 
 def inputs(plant: Plant, rng: np.random.Generator) -> dict[str, float]:
-    """Return random commands: volts up to 1.5 times what a valve takes, or efforts; some of them zero."""
+    """Return random commands: voltages up to 1.5 times the limit of a valve, or efforts; some of them zero."""
     chosen = {}
-    limits = {f'{own.name}/voltage': 1.5 * own.command_limit for own in plant.machine.actuators}
+    limits = {f'{actuator.name}/voltage': 1.5 * actuator.command_limit for actuator in plant.machine.actuators}
     for name in plant.system.input_names:
         joint = name.removesuffix('/effort')
         effort = next((size for end, size in EFFORTS.items() if joint.endswith(end)), 0.0)
@@ -76,7 +76,7 @@ def inputs(plant: Plant, rng: np.random.Generator) -> dict[str, float]:
 
 
 def uncertain(plant: Plant, rng: np.random.Generator) -> None:
-    """Give the plant other parameters, at rest again: scales, a payload, a slope."""
+    """Set random parameters of the plant, at rest again: scales, a payload, a slope."""
     plant.p[:] = plant.system.parameters()
     for name, (low, high) in SCALES.items():
         if name in plant.system.parameter_names:
@@ -89,10 +89,10 @@ def uncertain(plant: Plant, rng: np.random.Generator) -> None:
 
 
 def in_bristles(machine: Machine) -> float:
-    """Return the most energy, J, that bristles of tyres and tracks hold under twice the weight; it counts as heat."""
+    """Return the greatest energy, J, of bristles of tyres and tracks under twice the weight; it counts as heat."""
     weight = machine.gravity * machine.total_mass
-    frictions = [own.friction for own in (*machine.wheels, *machine.contacts)]
-    return max((own.static**2 * weight / own.bristle_stiffness for own in frictions if own is not None), default=0.0)
+    laws = [element.friction for element in (*machine.wheels, *machine.contacts)]
+    return max((law.static**2 * weight / law.bristle_stiffness for law in laws if law is not None), default=0.0)
 
 
 def energy(plant: Plant) -> tuple[float, float, float]:
@@ -102,8 +102,8 @@ def energy(plant: Plant) -> tuple[float, float, float]:
 
 
 def play(name: str, seed: int, duration: float, longest: float = 0.5) -> Play:
-    """Run a machine under commands that are switched at random; return what was found."""
-    rng, plant, found = np.random.default_rng(seed), plant_of(name), Play()
+    """Run a machine with randomly switched commands; return the result."""
+    rng, plant, result = np.random.default_rng(seed), plant_of(name), Play()
     uncertain(plant, rng)
     start, before = energy(plant), energy(plant)
     switch = 0.0
@@ -115,39 +115,39 @@ def play(name: str, seed: int, duration: float, longest: float = 0.5) -> Play:
         try:
             plant.advance()
         except PlantStoppedError as stopped:
-            found.ended = stopped.kind
+            result.end = stopped.kind
             break
-        _note_events(plant, began, found)
+        _note_events(plant, began, result)
         now = energy(plant)
-        found.exchanged += abs(now[1] - before[1]) + abs(now[2] - before[2])
-        if now[2] < start[2] - in_bristles(plant.machine) - 1e-9 * found.exchanged:
-            found.faults.append(f'{plant.time:.3f} s: heat of {now[2] - start[2]:.3g} J')
+        result.exchanged += abs(now[1] - before[1]) + abs(now[2] - before[2])
+        if now[2] < start[2] - in_bristles(plant.machine) - 1e-9 * result.exchanged:
+            result.faults.append(f'{plant.time:.3f} s: heat of {now[2] - start[2]:.3g} J')
         error = abs(now[0] + now[2] - now[1] - start[0] - start[2] + start[1])
-        found.imbalance = max(found.imbalance, error / max(found.exchanged, 1.0))
+        result.imbalance = max(result.imbalance, error / max(result.exchanged, 1.0))
         before = now
-        found.drift = max(found.drift, plant.output('constraint_drift'))
+        result.drift = max(result.drift, plant.output('constraint_drift'))
         if not (np.isfinite(plant.x).all() and np.isfinite(plant.outputs()).all()):
-            found.faults.append(f'{plant.time:.3f} s: numbers that are not finite')
+            result.faults.append(f'{plant.time:.3f} s: numbers that are not finite')
             break
-    found.time = plant.time
-    _check_order(found)
-    return found
+    result.time = plant.time
+    _check_order(result)
+    return result
 
 
-def _note_events(plant: Plant, began: float, found: Play) -> None:
+def _note_events(plant: Plant, began: float, result: Play) -> None:
     for event in plant.take_events():
         subject = ' '.join(value for value in event.details.values() if isinstance(value, str))
-        found.events.append((event.time, event.kind, subject))
+        result.events.append((event.time, event.kind, subject))
         if not began - 1e-9 <= event.time <= plant.time + 1e-9:
-            found.faults.append(f'{event.kind} at {event.time:.4f} s, between {began:.3f} and {plant.time:.3f} s')
+            result.faults.append(f'{event.kind} at {event.time:.4f} s, between {began:.3f} and {plant.time:.3f} s')
 
 
-def _check_order(found: Play) -> None:
-    """Opposite events of one element alternate, the first of the pair first: everything starts on the ground, shut."""
+def _check_order(result: Play) -> None:
+    """Check that opposite events of an element alternate; it starts on the ground or shut."""
     last: dict[tuple[str, str], str] = defaultdict(str)
-    for time, kind, element in found.events:
+    for time, kind, element in result.events:
         for first, second in OPPOSITE.items():
             if kind in (first, second):
                 if kind == last[first, element] or (kind == second and not last[first, element]):
-                    found.faults.append(f'{time:.4f} s: {kind} of {element} after {last[first, element] or "nothing"}')
+                    result.faults.append(f'{time:.4f} s: {kind} of {element} after {last[first, element] or "nothing"}')
                 last[first, element] = kind

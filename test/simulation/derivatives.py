@@ -1,4 +1,4 @@
-"""Derivatives by differences, a witness of exact ones."""
+"""Derivatives by differences, an independent check of exact derivatives."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def differences(function, at, sizes):
-    """Derivatives (n, k) of a function of a vector by differences of fourth order, steps of 1e-5 of its sizes."""
+    """Return derivatives (n, k) of a function of a vector by fourth-order differences, steps of 1e-5 of its sizes."""
     columns = []
     for k, size in enumerate(sizes):
         step = np.zeros(len(at))

@@ -1,7 +1,7 @@
-"""A hundred runs that tempt an integrator: stiff wheels, long runs, singular loops, steps too long.
+"""A hundred runs that are difficult to integrate: stiff wheels, long runs, singular loops, steps too long.
 
-Energies and gaps are computed by NumPy from the states of a run and from the lengths, masses and stiffnesses of the
-generated files. No machine here dissipates energy: it changes by the work of a constant torque alone.
+Energies and gaps are computed with NumPy from the states of a run and from the lengths, masses and stiffnesses of the
+generated files. No machine here dissipates energy: the energy changes only by the work of a constant torque.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from dyn_nodes.simulation import Inputs, Run, Settings, System
 
 Array = NDArray[np.float64]
 ENERGY_SHARE, FALL, GAP = 1e-2, 1e-6, 1e-6
-"""Energy error over the energy exchanged; height whose energy of the weight is allowed, m; gap, m."""
+"""Permitted energy error over the energy exchanged; height with permitted potential energy, m; permitted gap, m."""
 SAMPLES = 201
 CORNERS = np.array([(0.6, 0.4, -0.3), (0.6, -0.4, -0.3), (-0.6, 0.4, -0.3), (-0.6, -0.4, -0.3)])
-"""Where the wheels of the box are attached, m."""
+"""Positions of the wheels of the box, m."""
 MASS, INERTIA, STIFFNESS, FREE_LENGTH = 500.0, np.diag([40.0, 70.0, 90.0]), 1e5, 0.25
 LINKAGES = {
-    own.name: own
-    for own in (
+    case.name: case
+    for case in (
         jansen_leg(),
         four_bar('crank_rocker', 0.2, 0.6, 0.5, 0.55, 0.7),
         four_bar('parallelogram', 0.5, 0.9, 0.5, 0.9, 1.0472),
@@ -40,13 +40,13 @@ LINKAGES = {
 
 
 class Case(NamedTuple):
-    """A run.
+    """Parameters of a run.
 
     Attributes:
         kind: `stiff wheels`, `long run`, `singular loop` or `step too long`.
         name: of a linkage, or `box`.
         duration: s.  step: s.
-        rate: of the first joint, rad/s; of the box, speed of its fall, m/s, and of its turn, rad/s.
+        rate: of the first joint, rad/s; of the box: falling speed, m/s, and angular rate, rad/s.
         torque: constant, of the first joint, N m.
         scale: of the stiffness of the wheels.
         tolerance: of the rank; None: the default.
@@ -63,7 +63,7 @@ class Case(NamedTuple):
 
 
 class Judgement(NamedTuple):
-    """A run, judged by itself: status, energy error over what is allowed, and gap, m."""
+    """Status of a run, its energy error over the permitted one, and gap, m, from its states alone."""
 
     status: str
     detail: str
@@ -72,7 +72,7 @@ class Judgement(NamedTuple):
 
     @property
     def accurate(self) -> bool:
-        """Energy and gap are within what is allowed."""
+        """Whether energy error and gap are within the limits."""
         return self.energy <= 1.0 and self.gap <= GAP
 
 
@@ -159,7 +159,7 @@ class Bench:
 
     @staticmethod
     def _moving(system: System, rate: float) -> Array:
-        """Return the state in which the first joint turns and the others follow, or stand still on a tree."""
+        """Return the state in which the first joint turns and the others follow, or are at rest on a tree."""
         q, v = np.zeros(system.nq), np.zeros(system.nv)
         v[0] = rate
         if system.constraints is not None and rate:
@@ -168,7 +168,7 @@ class Bench:
         return system.state(q, v)
 
     def judged(self, case: Case) -> Judgement:
-        """Return the run of a case, judged by what its states alone say."""
+        """Return the judgement of the run of a case from its states alone."""
         run = self.run(case)
         if case.name == 'box':
             kinetic, potential = box_energies(run, case.scale)
@@ -200,5 +200,5 @@ def box_energies(run: Run, scale: float) -> tuple[Array, Array]:
     angular, linear = x[:, 7:10], x[:, 10:13]
     kinetic = 0.5 * MASS * (linear**2).sum(axis=1) + 0.5 * np.einsum('ti,ij,tj->t', angular, INERTIA, angular)
     heights = np.array([x[:, 2] + turn.apply(corner)[:, 2] for corner in CORNERS])
-    pressed = np.maximum(FREE_LENGTH - heights, 0.0)
-    return kinetic, MASS * GRAVITY * x[:, 2] + 0.5 * scale * STIFFNESS * (pressed**2).sum(axis=0)
+    deflections = np.maximum(FREE_LENGTH - heights, 0.0)
+    return kinetic, MASS * GRAVITY * x[:, 2] + 0.5 * scale * STIFFNESS * (deflections**2).sum(axis=0)

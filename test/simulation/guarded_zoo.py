@@ -15,7 +15,7 @@ STEPS = 5
 
 
 def exercise(name: str) -> None:
-    """Start a machine as dynamics_node does, let it move, read everything off it."""
+    """Start a machine like dynamics_node, let it move, and read all outputs."""
     machine = load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
     plant = Plant(machine, 'effort', 2e-3, 1e-3)
     plant.warm_up()

@@ -1,4 +1,4 @@
-"""Small machines whose joints have damping, friction, springs and limits, as a tree and beside a constraint."""
+"""Small machines whose joints have damping, friction, springs and limits, as a tree and with a constraint."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MASS, LENGTH, INERTIA = 2.0, 0.7, 0.05
 
 
 class Part(NamedTuple):
-    """A body on a joint: its keys in the URDF."""
+    """Body on a joint: its values in the URDF."""
 
     name: str
     parent: str = 'base'
@@ -37,7 +37,7 @@ def urdf_of(parts, root=''):
 
 
 def machine_of(directory, parts, keys='', root=''):
-    """The machine of some parts; `keys` are appended to its YAML."""
+    """Return the machine of some parts; `keys` are appended to its YAML."""
     urdf, config = directory / 'joints.urdf', directory / 'joints.yaml'
     urdf.write_text(urdf_of(parts, root))
     config.write_text(f'name: joints\n{keys}')

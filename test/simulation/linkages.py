@@ -1,4 +1,4 @@
-"""Planar linkages in the vertical plane: machine files, and energies and gaps computed from joint angles by NumPy."""
+"""Planar linkages in the vertical plane: machine files, and energies and gaps from joint angles with NumPy."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Linkage:
 
     @property
     def origins(self) -> dict[str, Array]:
-        """Joint of every link at the start (2,), m."""
+        """Joint position of every link at the start (2,), m."""
         return {'world': np.zeros(2)} | {bar.name: bar.points[0] for bar in self.bars}
 
     def machine(self, folder: Path, rate: float = 0.0) -> Machine:
@@ -101,7 +101,7 @@ class Linkage:
         return np.max(apart, axis=0)
 
     def _poses(self, q: dict[str, Array], v: dict[str, Array]) -> dict[str, tuple[Array, Array, Array, Array]]:
-        """Return joint (t, 2) and its velocity, angle (t,) and angular rate of every link."""
+        """Return position (t, 2) and velocity of the joint, angle (t,) and angular rate of every link."""
         count = len(next(iter(q.values())))
         still = np.zeros((count, 2))
         poses = {'world': (still, still, np.zeros(count), np.zeros(count))}
@@ -148,7 +148,7 @@ def rods(points: Array) -> tuple[float, Array, float]:
 
 
 def meeting(first: Array, reach: float, second: Array, other: float, left: bool) -> Array:
-    """Return the point (2,) at two distances from two points, to the left of the way from the first to the second."""
+    """Return the point (2,) at two distances from two points, to the left of the line from the first to the second."""
     way = second - first
     d = float(np.linalg.norm(way))
     along = (reach**2 - other**2 + d**2) / (2.0 * d)

@@ -12,7 +12,7 @@ GRAVITY = 9.81
 
 
 def disc(name: str, mass: float, axial: float, diametral: float) -> str:
-    """A link: a wheel with its axle along y."""
+    """Return the link of a wheel with its axle along y."""
     return (
         f'<link name="{name}"><inertial><mass value="{mass}"/>'
         f'<inertia ixx="{diametral}" iyy="{axial}" izz="{diametral}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
@@ -20,7 +20,7 @@ def disc(name: str, mass: float, axial: float, diametral: float) -> str:
 
 
 def hinge(name: str, parent: str, child: str, at: tuple[float, float, float], axis: str = '0 1 0') -> str:
-    """A joint that turns without end."""
+    """Return a continuous joint."""
     x, y, z = at
     return (
         f'<joint name="{name}" type="continuous"><parent link="{parent}"/><child link="{child}"/>'
@@ -29,7 +29,7 @@ def hinge(name: str, parent: str, child: str, at: tuple[float, float, float], ax
 
 
 def platform(mass: float, yaw_inertia: float, at: tuple[float, float, float]) -> str:
-    """The base link."""
+    """Return the base link."""
     x, y, z = at
     flat = 0.6 * yaw_inertia
     return (
@@ -39,7 +39,7 @@ def platform(mass: float, yaw_inertia: float, at: tuple[float, float, float]) ->
 
 
 def friction(stiffness: float, damping: float, static: float = 0.9) -> str:
-    """The `friction` of a wheel."""
+    """Return the section `friction` of a wheel."""
     return (
         f'{{static: {static}, kinetic: {static}, bristle_stiffness: {stiffness}, bristle_damping: {damping}, '
         'viscous: 0.0, stribeck_speed: 0.5, stribeck_exponent: 1}'
@@ -54,7 +54,7 @@ def write(folder: Path, name: str, urdf: str, config: str) -> Machine:
 
 
 def caster_vehicle(folder: Path, stiffness: float, damping: float, relaxation: float, slope: float = 0.0) -> Machine:
-    """The vehicle of `CasterVehicle` with tyres: base_link at the centre of mass, on the ground; x ahead."""
+    """Return the vehicle of `CasterVehicle` with tyres: base_link at the centre of mass, on the ground; x ahead."""
     a, b, d, r, half, mass = 0.101, 0.202, 0.025, 0.05, 0.2, 20.0
     urdf = platform(mass, 0.4083, (0.0, 0.0, 0.03))
     for side, y in (('left', half), ('right', -half)):
@@ -66,7 +66,7 @@ def caster_vehicle(folder: Path, stiffness: float, damping: float, relaxation: f
     urdf += disc('caster_wheel', 2.0, 0.0025, 0.00125) + hinge('caster', 'fork', 'caster_wheel', (-d, 0.0, 0.0))
     spring = 2e5
     behind, ahead, weight = a, b - d, 9.81
-    # loads of the axle and of the caster: every wheel is larger by what it gives way, so that all stand at r
+    # loads of the axle and of the caster: every wheel is larger by its deflection, so that all axles are at height r
     front = weight * (mass * behind + 2.0 * (behind + ahead)) / (behind + ahead)
     rear = (weight * (mass + 6.0) - front) / 2
     config = f"""
@@ -92,7 +92,7 @@ joints:
 
 
 def mecanum(folder: Path, stiffness: float, damping: float) -> Machine:
-    """Four Mecanum wheels at the corners of a platform; rollers point along the diagonals' mirror (an X from above)."""
+    """Return a platform with four Mecanum wheels at its corners; the rollers form an X seen from above."""
     x, y, r, mass, spring = 0.3, 0.25, 0.1, 60.0, 3e5
     urdf = platform(mass, 4.0, (0.0, 0.0, 0.05))
     load = GRAVITY * (mass + 8.0) / 4

@@ -1,4 +1,4 @@
-"""A box on feet with a four-bar linkage on top, as files: wheels on springs beside a closed loop."""
+"""Files of a box on feet with a four-bar linkage on top: wheels on springs with a closed loop."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def standing_linkage(folder: Path, attachment: str = 'free', friction: str = 'lu
 
 
 def with_lock(machine: Machine, mass: float = 1e-6) -> Machine:
-    """Return the machine with a speck of dust on its base behind a locked joint: a constraint that changes nothing."""
+    """Return the machine with a tiny mass on its base behind a locked joint: a constraint without effect."""
     speck = Link('speck', mass, np.zeros(3), mass * np.eye(3))
     axis = np.array([0.0, 0.0, 1.0])
     joint = Joint('speck_joint', 'revolute', machine.base.link, 'speck', np.eye(4), axis, -1.0, 1.0)

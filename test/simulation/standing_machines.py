@@ -26,9 +26,9 @@ def joint(
     span: float = 1.0,
     effort: float = 1e4,
 ) -> str:
-    place = ' '.join(str(value) for value in at)
+    position = ' '.join(str(value) for value in at)
     return (
-        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/><origin xyz="{place}"/>'
+        f'<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/><origin xyz="{position}"/>'
         f'<axis xyz="{axis}"/><limit lower="{-span}" upper="{span}" effort="1e4" velocity="10"/></joint>'
     )
 

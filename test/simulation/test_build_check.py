@@ -1,4 +1,4 @@
-"""The plant of every machine that `check` approves can be built: it is traced and put at rest, nothing is compiled."""
+"""The plant of every machine without problems in `check` can be built: it is traced and settled, not compiled."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def standing(tmp_path):
     return machine_of(tmp_path, [Part('arm', axis='0 0 1')], ON_FEET, BOX)
 
 
-def test_a_machine_that_slides_on_its_slope_is_refused(standing):
+def test_a_machine_that_slides_on_its_slope_is_rejected(standing):
     steep = replace(standing, slope=Slope(0.0, 0.75))
     assert build_problems(replace(standing, slope=Slope(0.0, 0.3))) == ()
     (problem,) = build_problems(steep)
@@ -56,7 +56,7 @@ def test_a_machine_that_slides_on_its_slope_is_refused(standing):
     )
 
 
-def test_a_motion_too_fast_for_any_step_is_refused(tmp_path):
+def test_a_motion_too_fast_for_any_step_is_rejected(tmp_path):
     machine = machine_of(tmp_path, [Part('arm')], 'joints:\n  arm: {class: flexible, stiffness: 1.0e14}\n')
     (problem,) = build_problems(machine)
     assert problem.where == 'machine'
@@ -64,7 +64,7 @@ def test_a_motion_too_fast_for_any_step_is_refused(tmp_path):
     assert 'moves with a rate of' in problem.found
 
 
-def test_accelerations_that_are_not_finite_are_refused(tmp_path, monkeypatch):
+def test_accelerations_that_are_not_finite_are_rejected(tmp_path, monkeypatch):
     machine = machine_of(tmp_path, [Part('arm')])
     assert build_problems(machine) == ()
     monkeypatch.setattr(TracedSystem, 'rhs', lambda self, x, u, p: np.full(len(x), np.nan))
@@ -72,7 +72,7 @@ def test_accelerations_that_are_not_finite_are_refused(tmp_path, monkeypatch):
     assert problem.found == 'accelerations that are not finite at the start'
 
 
-def test_the_reaction_of_a_fixed_joint_beyond_which_a_constraint_acts_is_refused(tmp_path):
+def test_a_reaction_at_a_fixed_joint_with_a_constraint_beyond_it_is_rejected(tmp_path):
     parts = [Part('left'), Part('right', origin='0 1 0'), Part('plate', parent='left_link', kind='fixed')]
     gear = 'constraints:\n  gear: {kind: coupling, coefficients: {left: 1, right: -1}}\n'
     assert build_problems(machine_of(tmp_path, parts, f'{gear}reactions: [plate]\n')) == ()
@@ -85,8 +85,8 @@ def test_the_reaction_of_a_fixed_joint_beyond_which_a_constraint_acts_is_refused
     )
 
 
-def test_a_cylinder_at_its_dead_centre_is_refused():
-    """The checks of the file exclude it over the range of the joint; the plant would end with an error, too."""
+def test_a_cylinder_at_its_dead_centre_is_rejected():
+    """The checks of the file exclude it over the range of the joint; the plant would raise an error, too."""
     machine = file_machine('log_loader')
     boom = machine.actuators[0]
     angle = -machine.initial.joint_positions['boom_joint']
@@ -95,8 +95,8 @@ def test_a_cylinder_at_its_dead_centre_is_refused():
     assert "actuator 'boom': joint 'boom_joint' is at a dead centre" in problem.found
 
 
-def test_rest_without_machine_code_is_that_of_the_stance(standing):
-    """The uncompiled kernel gives the equilibrium: the springs carry the weight."""
+def test_rest_without_machine_code_equals_the_static_equilibrium(standing):
+    """The uncompiled kernel returns the equilibrium: the springs carry the weight."""
     system = TracedSystem(standing)
     rest = settle(system, system.parameters, statics=system.statics)
     positions = np.array([wheel.position for wheel in standing.wheels])

@@ -1,4 +1,4 @@
-"""Loops stay closed in long runs, by default and at no visible cost."""
+"""Loops stay closed in long runs with default settings, without a measurable cost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def leg(tmp_path_factory):
     return System(jansen_leg().machine(tmp_path_factory.mktemp('leg'), rate=6.0), 'effort')
 
 
-def test_jansens_leg_stays_closed_for_a_minute(leg):
+def test_loops_of_jansens_leg_stay_closed_for_a_minute(leg):
     run = leg.run(initial_state(leg), MINUTE)
     drifting = leg.run(initial_state(leg), MINUTE, settings=Settings(stabilization=None))
     assert run.status == 'done'

@@ -1,7 +1,7 @@
-"""Composition: every kind of element as a tree, beside loops, with hydraulics, on a slope, with a payload.
+"""Every kind of element as a tree, with loops, with hydraulics, on a slope, with a payload.
 
-Along any motion the energy changes by what flows in less what turns into heat: d(kinetic + potential)/dt = supplied
-power - dissipated power + power of efforts. It is checked at states, exactly, without an integrator.
+Along any motion d(kinetic + potential)/dt = supplied power - dissipated power + power of efforts. This is checked
+exactly at states, without an integrator.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SURROUNDINGS = ('tree', 'beside a loop', 'on a slope', 'with a payload')
 
 
 def blocks_of(machine, surroundings):
-    """The traced system of a machine, with a payload of 7 kg at its base where it has none, and what surrounds it."""
+    """Return the traced system of a machine in surroundings, with a payload of 7 kg at its base if it has none."""
     if machine.payload is None:
         machine = replace(machine, payload=Payload(machine.base.link, np.array([0.1, 0.2, 0.3]), 0.0, 100.0))
     tree = build_tree(machine)
@@ -73,7 +73,7 @@ def blocks_of(machine, surroundings):
 
 
 def state_of(machine, blocks, seed):
-    """A state near the ground, wheels pressed by some mm, everything moving, oil under pressure, valves open."""
+    """Return a state near the ground, wheels deflected by some mm, all parts moving, oil pressurized, valves open."""
     rng = np.random.default_rng(seed)
     tree = blocks.tree
     q, v = tree.neutral + 0.02 * rng.standard_normal(tree.nq), 0.1 * rng.standard_normal(tree.nv)
@@ -87,23 +87,23 @@ def state_of(machine, blocks, seed):
         low = min(support.free_length - support.position[2] for support in machine.supports)
         q[tree.position_names.index('base_z')] = low - 0.004
     values = {SCALE: 1.0}
-    for own in blocks.element_states:
-        values[own.name] = own.start if own.discrete else 0.5 * own.scale * float(rng.random())
-        if 'pressure' in own.name:
-            values[own.name] = 8e6 * (0.5 + float(rng.random()))
-        if 'bristle' in own.name or 'deflection' in own.name:
-            values[own.name] *= 0.1
+    for state in blocks.element_states:
+        values[state.name] = state.start if state.discrete else 0.5 * state.scale * float(rng.random())
+        if 'pressure' in state.name:
+            values[state.name] = 8e6 * (0.5 + float(rng.random()))
+        if 'bristle' in state.name or 'deflection' in state.name:
+            values[state.name] *= 0.1
     values |= dict.fromkeys(blocks.inputs, 4.0)
     return q, v, blocks.numbers({name: value for name, value in values.items() if name in blocks.parameters.names})
 
 
 def turning_plane(blocks):
-    """Power that springs of wheels take from the plane below them where curved ground turns it, W; zero elsewhere.
+    """Return the power of wheel springs due to the turning tangent plane of curved ground, W; zero on planes.
 
-    The height of a wheel is that above the plane which touches the ground below it; its rate takes that plane at rest.
+    The height of a wheel is measured from the plane that touches the ground below it; its rate neglects the plane's.
     """
     power = ca.SX(0)
-    for wheel in (own for own in blocks.forces if isinstance(own, SprungWheel)):
+    for wheel in (element for element in blocks.forces if isinstance(element, SprungWheel)):
         contact, scaled = wheel.contact(blocks.state, blocks.parameters), wheel.scaled(blocks.parameters)
         rate = ca.jtimes(ca.SX(contact.height), blocks.q, blocks.state.position_rate)
         spring = scaled.stiffness * ca.fmax(scaled.free_length - contact.height, 0.0)
@@ -112,14 +112,14 @@ def turning_plane(blocks):
 
 
 def imbalance(blocks, q, v, numbers, tau):
-    """Rate of the energy less the powers, W, and the sum of their sizes."""
+    """Return the rate of the energy less the powers, W, and the sum of their magnitudes."""
     p = blocks.parameters
     energy = blocks.state.kinetic_energy + blocks.potential_energy
     a = ca.SX.sym('a', blocks.tree.nv)
     rate = ca.jtimes(energy, blocks.q, blocks.state.position_rate) + ca.jtimes(energy, blocks.v, a)
-    for k, own in enumerate(blocks.element_states):
-        if not own.discrete:
-            rate = rate + ca.jacobian(energy, p[own.name]) * blocks.element_rates[k]
+    for k, state in enumerate(blocks.element_states):
+        if not state.discrete:
+            rate = rate + ca.jacobian(energy, p[state.name]) * blocks.element_rates[k]
     parts = [rate, blocks.supplied_power, -blocks.dissipated_power, turning_plane(blocks)]
     evaluate = ca.Function('powers', [blocks.q, blocks.v, a, p.vector], parts)
     acceleration = constrained_dynamics(blocks, q, v, tau, numbers, method='saddle').acceleration
@@ -142,18 +142,18 @@ def test_the_energy_of_every_element_balances_in_all_surroundings(tmp_path, kind
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_a_constraint_that_holds_nothing_changes_no_acceleration(tmp_path, kind):
-    machine, found = KINDS[kind](tmp_path), []
+    machine, accelerations = KINDS[kind](tmp_path), []
     for surroundings in ('tree', 'beside a loop'):
         blocks = blocks_of(machine, surroundings)
         q, v, numbers = state_of(machine, blocks, 0)
         tau = 3.0 * np.sin(np.arange(blocks.tree.nv))
-        found.append(constrained_dynamics(blocks, q, v, tau, numbers, method='saddle').acceleration)
-    assert np.abs(found[0] - found[1]).max() <= 1e-12 * np.abs(found[0]).max()
+        accelerations.append(constrained_dynamics(blocks, q, v, tau, numbers, method='saddle').acceleration)
+    assert np.abs(accelerations[0] - accelerations[1]).max() <= 1e-12 * np.abs(accelerations[0]).max()
 
 
 @pytest.mark.parametrize('friction', ['none', 'lugre', 'karnopp'])
 def test_the_energy_of_feet_beside_a_moving_loop_balances(tmp_path, friction):
-    """A real loop: the constraint forces have no power on velocities that it allows."""
+    """With a real loop: constraint forces have no power on admissible velocities."""
     keys = LOOP + 'payload: {link: coupler, position: [0.45, 0, 0], mass: 5, limit: 50}\n'
     start = constrained_machine(standing_linkage(tmp_path, friction=friction, keys=keys))
     blocks = start.system.blocks

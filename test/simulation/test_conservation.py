@@ -1,4 +1,4 @@
-"""Energy, momentum and the load's moments over whole runs: what the plant must keep, whatever it does."""
+"""Balances of energy, momentum and load moments over whole runs of the plant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ WORKS = ('work_actuators', 'work_suspension', 'work_friction')
 
 
 def residual_and_exchange(result):
-    """Energy that the books miss at any time, J, and all energy that went in and out, J."""
+    """Return the greatest error of the energy account, J, and all energy exchanged, J."""
     energy = result.output('kinetic_energy') + result.output('potential_energy')
     works = np.array([result.state(name) for name in WORKS])
     residual = energy - energy[0] - (works - works[:, :1]).sum(axis=0)
@@ -25,11 +25,11 @@ def test_mechanical_energy_changes_by_the_work_of_actuators_suspension_and_frict
     residual, exchanged = residual_and_exchange(audited_task)
     assert exchanged > 2e5  # J: the load came down, the machine rocked
     assert residual < 1e-6 * exchanged
-    assert residual < 3e-8 * exchanged  # what a step of 0.25 ms leaves
+    assert residual < 3e-8 * exchanged  # error of a step of 0.25 ms
 
 
 def test_books_close_with_the_order_of_the_integrator(audited):
-    """What is missing is the integrator's error, not a force that was forgotten."""
+    """The error is the integrator's, not a missing force."""
     residuals = []
     for step in (1e-3, 5e-4, 2.5e-4):
         residual, exchanged = residual_and_exchange(run(audited, P3D, 16.0, settings=Settings(step=step)))
@@ -46,7 +46,7 @@ def test_suspension_stores_and_dissipates_but_never_makes_energy(audited_task):
     assert np.diff(dissipated).min() > -1e-6
 
 
-def test_friction_dissipates_over_the_run_and_is_what_force_times_slip_gives(audited_task):
+def test_friction_work_dissipates_and_equals_the_integral_of_force_times_slip(audited_task):
     work = audited_task.state('work_friction')
     power = sum(
         audited_task.output(f'{wheel}/friction_{axis}') * audited_task.output(f'{wheel}/slip_{axis}')
@@ -58,7 +58,7 @@ def test_friction_dissipates_over_the_run_and_is_what_force_times_slip_gives(aud
     assert np.abs(by_hand - work).max() < 1e-3 * np.abs(work[-1])
 
 
-def test_actuator_work_is_what_effort_times_speed_gives(audited_task):
+def test_actuator_work_equals_the_integral_of_effort_times_speed(audited_task):
     power = sum(
         audited_task.output(f'{name}_joint/drive_effort') * audited_task.state(f'{name}_joint_rate')
         for name in ('swing', 'boom', 'stick')
@@ -69,7 +69,7 @@ def test_actuator_work_is_what_effort_times_speed_gives(audited_task):
 
 
 def test_audit_does_not_change_the_motion(audited_task, system):
-    """Not bit for bit: a line at tank pressure is stiff (50 kHz) and turns round-off into a few kilopascals."""
+    """Not bit for bit: a line at tank pressure is stiff (50 kHz) and amplifies round-off to a few kilopascals."""
     plain = run(system, P3D, 16.0, spacing=1e-3, settings=Settings(step=2.5e-4))
     positions = slice(0, system.nq)
     assert np.abs(audited_task.states[:, positions] - plain.states[:, positions]).max() < 5e-6
@@ -79,17 +79,17 @@ def test_audit_does_not_change_the_motion(audited_task, system):
 
 
 def sampled(system, task, count=60):
-    """States of the run, in every phase of it, with their inputs."""
-    places = np.linspace(0, len(task.times) - 1, count).astype(int)
-    inputs = task.inputs.at(task.times[places], system.input_names)
-    return [(task.states[place], u) for place, u in zip(places, inputs)]
+    """Return states in every phase of the run, with their inputs."""
+    samples = np.linspace(0, len(task.times) - 1, count).astype(int)
+    inputs = task.inputs.at(task.times[samples], system.input_names)
+    return [(task.states[sample], u) for sample, u in zip(samples, inputs)]
 
 
 def rates_of(system, names, x, u, p, h=1e-6):
-    """Time derivatives of outputs along the motion, by differences along dx/dt."""
+    """Return time derivatives of outputs along the motion, by differences along dx/dt."""
     rate = system.rhs(x, u, p)
-    places = [system.index('output', name) for name in names]
-    return (system.outputs(x + h * rate, u, p)[places] - system.outputs(x - h * rate, u, p)[places]) / (2 * h)
+    indices = [system.index('output', name) for name in names]
+    return (system.outputs(x + h * rate, u, p)[indices] - system.outputs(x - h * rate, u, p)[indices]) / (2 * h)
 
 
 def vector(system, y, name):
@@ -97,7 +97,7 @@ def vector(system, y, name):
 
 
 def ground_loads(system, y, about):
-    """Force and moment of the ground on the machine, from the wheels' own outputs; level heading axes."""
+    """Return force and moment of the ground on the machine from the outputs of the wheels; level heading axes."""
     yaw = y[system.index('output', 'yaw')]
     along, across = np.array([np.cos(yaw), np.sin(yaw), 0]), np.array([-np.sin(yaw), np.cos(yaw), 0])
     force, moment = np.zeros(3), np.zeros(3)
@@ -145,7 +145,7 @@ def test_center_of_mass_velocity_is_its_rate(system, task):
 
 
 def test_load_has_no_tipping_moment_about_the_zero_moment_point(system, task):
-    """The centre of pressure of the wheels is the point about which gravity and inertia do not tip."""
+    """The moment of gravity and inertia about the centre of pressure of the wheels does not tip."""
     observer, p = BalanceObserver(system, ('zmp',)), task.parameters
     for x, u in sampled(system, task):
         y = system.outputs(x, u, p)
@@ -155,7 +155,7 @@ def test_load_has_no_tipping_moment_about_the_zero_moment_point(system, task):
         assert np.abs(about[:2]).max() < 1e-9 * WEIGHT
 
 
-def test_accelerations_among_the_outputs_are_those_of_the_motion(system, task):
+def test_acceleration_outputs_equal_the_rates_of_the_velocities(system, task):
     p, names = task.parameters, [name for name in system.output_names if name.endswith('_acceleration')]
     velocities = slice(system.nq, system.nq + system.nv)
     for x, u in sampled(system, task, 20):

@@ -37,7 +37,7 @@ def loader():
 
 
 def with_flap(machine, locked):
-    """A body on the base about a vertical axis, which nothing moves; its lock makes constraints of the machine."""
+    """Return a machine with a locked body on a vertical axis of the base, so that it has constraints."""
     link = Link('flap_link', 10.0, np.zeros(3), np.eye(3))
     joint = Joint('flap', 'revolute', machine.base.link, 'flap_link', np.eye(4), np.array([0.0, 0.0, 1.0]), -1.0, 1.0)
     held = (JointClass('flap', 'locked'),) if locked else ()
@@ -46,7 +46,7 @@ def with_flap(machine, locked):
 
 @cache
 def linkage():
-    """The stick hangs on a rod from the cabin instead of its cylinder: boom, stick and rod are a four-bar linkage."""
+    """Return the machine with a rod from cabin to stick instead of its cylinder: a four-bar linkage."""
     machine = loader()
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     first, second = (
@@ -69,7 +69,7 @@ def hydraulic_linkage():
 
 
 def test_a_vacuous_constraint_changes_no_rate_of_hydraulic_joints():
-    """Accelerations, spools and pressures of the tree and beside a lock elsewhere, valves open, reliefs open."""
+    """Accelerations, spools and pressures of the tree equal those with a lock elsewhere, valves and reliefs open."""
     plant = Assembly(with_flap(loader(), locked=False), 'hydraulic')
     blocks = constrained_machine(with_flap(loader(), locked=True), actuation='hydraulic').system.blocks
     values = {'swing_joint': 0.3, 'boom_joint': 0.8, 'stick_joint': -1.5, 'boom_joint_rate': 0.2}
@@ -77,17 +77,17 @@ def test_a_vacuous_constraint_changes_no_rate_of_hydraulic_joints():
     values |= {'swing/pressure_a': 27e6, 'stick/head_pressure': 9e6, 'boom/head_pressure': 18e6, 'boom/voltage': 5.0}
     x, u = ([values.get(name, 0.0) for name in names] for names in (plant.states.names, plant.inputs.names))
     evaluate = ca.Function('rates', [plant.x, plant.u, plant.p], [plant.rhs])
-    found = np.array(evaluate(x, u, plant.default_parameters())).ravel()
+    tree_rates = np.array(evaluate(x, u, plant.default_parameters())).ravel()
     q, v = ([values.get(f'{name}{end}', 0.0) for name in blocks.tree.position_names] for end in ('', '_rate'))
     numbers = blocks.numbers({name: values.get(name, 0.0) for name in (*blocks.parameters.states, *blocks.inputs)})
     accelerations = constrained_dynamics(blocks, q, v, np.zeros(len(v)), numbers, method='saddle').acceleration
-    own = ca.Function('own', [blocks.q, blocks.v, blocks.parameters.vector], [blocks.element_rates])
-    rates = np.concatenate([accelerations, np.array(own(q, v, numbers)).ravel()])
-    assert rates == pytest.approx(found[len(q) :], rel=1e-12, abs=1e-9)
+    element_rates = ca.Function('element_rates', [blocks.q, blocks.v, blocks.parameters.vector], [blocks.element_rates])
+    rates = np.concatenate([accelerations, np.array(element_rates(q, v, numbers)).ravel()])
+    assert rates == pytest.approx(tree_rates[len(q) :], rel=1e-12, abs=1e-9)
     assert np.abs(accelerations[:3]).min() > 0.1
 
 
-def test_a_linkage_stands_on_its_oil():
+def test_a_linkage_on_its_oil_stays_at_rest():
     start = hydraulic_linkage()
     assert set(start.system.input_names) == set(VOLTS)
     run = start.system.run(start.x, [0.0, 1.0, 2.0], settings=Settings(step=STEP))
@@ -95,8 +95,8 @@ def test_a_linkage_stands_on_its_oil():
     assert np.abs(run.a[0]).max() < 1e-9
 
 
-def test_energy_of_a_linkage_on_oil_is_what_flows_in_less_heat():
-    """Bodies, compressed oil, friction and the flow at the lines balance, but for the integrator's error."""
+def test_energy_of_a_linkage_on_oil_equals_work_less_heat():
+    """Bodies, compressed oil, friction and the flow at the lines balance up to the integrator's error."""
     start, exchanged = hydraulic_linkage(), 0.0
     errors = []
     for step in (2.5e-4, 1.25e-4):
@@ -115,7 +115,7 @@ def test_energy_of_a_linkage_on_oil_is_what_flows_in_less_heat():
 
 
 def test_energy_balances_across_relief_valves_that_open_and_close():
-    """Their kinks cost the steps of rk4 two orders (3.9e-5 at 0.5 ms); adaptive steps keep the balance."""
+    """At their kinks rk4 loses two orders (3.9e-5 at 0.5 ms); adaptive steps keep the balance."""
     start, times = hydraulic_linkage(), np.linspace(0.0, 0.4, 41)
     volts = Inputs.constant({'boom/voltage': -9.0, 'swing/voltage': -9.0})
     watched = start.system.run(start.x, times, volts, settings=Settings(step=5e-4, watch=True))
@@ -127,34 +127,34 @@ def test_energy_balances_across_relief_valves_that_open_and_close():
     assert np.abs(watched.energy_balance).max() < 1e-4 * exchanged
 
 
-def test_a_line_at_tank_pressure_bounds_no_step_beside_constraints():
-    """The slewing arm empties a line of its motor. In steps of 2 ms the classical method alone is 26 bar beside it."""
+def test_a_line_at_tank_pressure_bounds_no_step_with_constraints():
+    """The slewing arm empties a line of its motor. With steps of 2 ms the classical method has an error of 26 bar."""
     start = hydraulic_linkage()
     times, volts = np.linspace(0.0, 0.4, 21), Inputs.constant({'boom/voltage': -9.0, 'swing/voltage': -9.0})
     exact = start.system.run(start.x, times, volts, settings=Settings(step=2e-5, stiff='explicit'))
-    places = [k for k, name in enumerate(start.system.state_names) if 'pressure' in name]
+    pressures = [k for k, name in enumerate(start.system.state_names) if 'pressure' in name]
     tank = linkage().actuator('swing').supply.tank_pressure
-    assert exact.states[:, places].min() == pytest.approx(tank, abs=2e3)
-    found = start.system.run(start.x, times, volts, settings=Settings(step=2e-3))
-    assert found.q == pytest.approx(exact.q, abs=1e-5)  # measured: 1.7e-6
-    assert found.states[:, places] == pytest.approx(exact.states[:, places], abs=1e4)  # measured: 1.5e3 Pa
+    assert exact.states[:, pressures].min() == pytest.approx(tank, abs=2e3)
+    run = start.system.run(start.x, times, volts, settings=Settings(step=2e-3))
+    assert run.q == pytest.approx(exact.q, abs=1e-5)  # measured: 1.7e-6
+    assert run.states[:, pressures] == pytest.approx(exact.states[:, pressures], abs=1e4)  # measured: 1.5e3 Pa
     alone = start.system.run(start.x, times, volts, settings=Settings(step=2e-3, stiff='explicit'))
     assert np.abs(alone.q - exact.q).max() > 1e-4
 
 
-def test_the_implicit_method_takes_oil_beside_constraints():
-    """Its Jacobian is that of the rates in units of the states' sizes; and it needs a fraction of the steps."""
+def test_the_implicit_method_integrates_oil_with_constraints():
+    """Its Jacobian equals the differences of the rates in units of the states' sizes, and it needs few steps."""
     start = hydraulic_linkage()
     system, volts = start.system, Inputs.constant(VOLTS)
     exact = system.run(start.x, [0.0, 0.2, 1.0], volts, settings=Settings(step=2.5e-4))
     x, u = system.state(exact.q[1], exact.v[1]), np.array([VOLTS[name] for name in system.input_names])
     x[system.constraints.element_slice] = exact.z[1]
     p, sizes = system.parameters(), np.ones(len(x))
-    sizes[system.constraints.element_slice] = [own.scale for own in system.blocks.element_states]
+    sizes[system.constraints.element_slice] = [state.scale for state in system.blocks.element_states]
     solver = system.constraints.solver(system.constraints.blocks_at(x, u, p), implicit=True)
-    found = solver.jacobians(x, u, p)[0] * sizes / sizes[:, None]
+    jacobian = solver.jacobians(x, u, p)[0] * sizes / sizes[:, None]
     expected = differences(lambda at: solver.rates(at, u, p), x, sizes) * sizes / sizes[:, None]
-    assert found == pytest.approx(expected, rel=1e-6, abs=1e-9 * np.abs(expected).max())
+    assert jacobian == pytest.approx(expected, rel=1e-6, abs=1e-9 * np.abs(expected).max())
     run = system.run(
         system.state(start.q, start.v), [0.0, 0.2, 1.0], volts, settings=Settings('rodas3', 1e-4, 1e-5, 1e-5)
     )
@@ -179,8 +179,8 @@ def test_a_plant_with_constraints_takes_voltages():
     assert [plant.output(name) for name in names] == [plant.output('boom/effort'), plant.output('swing/effort')]
 
 
-def test_the_oil_holds_what_the_parameters_of_a_plant_ask_for():
-    """A payload and a slope given at the start: the plant stands as well."""
+def test_the_oil_holds_the_payload_and_slope_of_the_parameters():
+    """With a payload and a slope at the start, the plant stays at rest, too."""
     machine = replace(linkage(), payload=replace(PAYLOAD, mass=500.0))
     plant = Plant(machine, 'hydraulic', 2e-3, STEP, measures=(), values={'payload_mass': 2000.0}, slope=(0.05, -0.1))
     at_rest, pressure = plant.positions.copy(), plant.x[plant.system.index('state', 'boom/head_pressure')]
@@ -191,8 +191,8 @@ def test_the_oil_holds_what_the_parameters_of_a_plant_ask_for():
     assert pressure > 1.2 * light.x[light.system.index('state', 'boom/head_pressure')]
 
 
-def test_a_relief_that_opens_beside_constraints_is_located():
-    """The boom is led to the end of its cylinder: the pump's relief opens, within the step."""
+def test_the_opening_of_a_relief_valve_with_constraints_is_located():
+    """The boom moves to the end of its cylinder, and the pump's relief valve opens within the step."""
     plant = Plant(linkage(), 'hydraulic', 2e-3, STEP, measures=())
     plant.set_inputs({'boom/voltage': 10.0})
     events = []
@@ -208,10 +208,12 @@ def test_a_relief_that_opens_beside_constraints_is_located():
     assert first.details['pressure'] == pytest.approx(limit, rel=2e-4)
 
 
-def test_a_dead_time_delays_a_valve_beside_constraints():
-    """Voltages 3 ms late, one and a half periods: the run is the same, that much later."""
+def test_a_dead_time_delays_a_valve_with_constraints():
+    """With voltages 3 ms late, one and a half periods, the run is the same, 3 ms later."""
     machine, dead_time = linkage(), 3e-3
-    late = tuple(replace(own, valve=replace(own.valve, dead_time=dead_time)) for own in machine.actuators)
+    late = tuple(
+        replace(cylinder, valve=replace(cylinder.valve, dead_time=dead_time)) for cylinder in machine.actuators
+    )
     delayed = replace(machine, actuators=late)
     plant = Plant(delayed, 'hydraulic', 2e-3, STEP, measures=())
     plant.set_inputs(VOLTS)
@@ -232,14 +234,14 @@ def test_a_dead_time_delays_a_valve_beside_constraints():
 
 
 def light_linkage():
-    """The linkage with a three-hundredth of the masses: its oil is far above the frequency of the exchange."""
+    """Return the linkage with a three-hundredth of the masses: its frequency on the oil is far above the exchange's."""
     machine, share = linkage(), 1.0 / 300.0
     links = tuple(replace(link, mass=share * link.mass, inertia=share * link.inertia) for link in machine.links)
     return replace(machine, links=links)
 
 
 def split_positions(machine, period, count, mobility):
-    """Positions after some periods, the oil beside the machine: what both nodes exchange, in one process."""
+    """Return positions after some periods with separate oil: the exchange of both nodes in one process."""
     plant = Plant(machine, 'effort', period, STEP, measures=())
     exchange = ActuatorExchange(ActuatorSystem(machine), period)
     joints = [plant.joints.index(name) for name in exchange.system.joints]
@@ -254,8 +256,8 @@ def split_positions(machine, period, count, mobility):
     return plant.positions
 
 
-def test_oil_in_a_process_of_its_own_knows_the_inertia_of_the_linkage():
-    """The exchange over topics against the hydraulics inside: without the mobility of the linkage it diverges."""
+def test_oil_in_a_separate_process_uses_the_mobility_of_the_linkage():
+    """Exchange over topics against monolithic hydraulics: without the mobility of the linkage it diverges."""
     machine = light_linkage()
     joints = [actuator.joint for actuator in machine.actuators]
     start = constrained_machine(machine, actuation='hydraulic')
@@ -267,21 +269,21 @@ def test_oil_in_a_process_of_its_own_knows_the_inertia_of_the_linkage():
         split_positions(machine, 1e-2, 40, None)
 
 
-def test_mobility_beside_constraints_is_the_response_of_the_joints_to_their_efforts():
+def test_mobility_with_constraints_is_the_response_of_the_joints_to_their_efforts():
     machine = linkage()
     blocks = constrained_machine(machine).system.blocks
     joints, moved = ['boom_joint', 'swing_joint'], {'boom_joint': 0.7, 'stick_joint': -1.6}
     q = assemble(blocks, [moved.get(name, 0.0) for name in blocks.tree.position_names], held=['boom_joint'])
-    places = [blocks.tree.velocity_index(name) for name in joints]
-    efforts = np.vstack([np.zeros(len(q)), np.eye(len(q))[places]])
-    found = [constrained_dynamics(blocks, q, np.zeros(len(q)), tau).acceleration[places] for tau in efforts]
-    expected = (np.array(found[1:]) - found[0]).T
+    indices = [blocks.tree.velocity_index(name) for name in joints]
+    efforts = np.vstack([np.zeros(len(q)), np.eye(len(q))[indices]])
+    responses = [constrained_dynamics(blocks, q, np.zeros(len(q)), tau).acceleration[indices] for tau in efforts]
+    expected = (np.array(responses[1:]) - responses[0]).T
     assert mobility_of(machine, joints).at(q) == pytest.approx(expected, rel=1e-6, abs=1e-12)
     assert not np.allclose(JointMobility(machine, joints).at(q), expected, rtol=1e-2)
 
 
-def test_joints_are_driven_by_efforts_where_no_actuator_is_inside():
-    """The same machine with actuators outside: efforts in, as before."""
+def test_joints_without_actuators_are_driven_by_efforts():
+    """The same machine without actuators has effort inputs."""
     start = constrained_machine(linkage())
     assert set(start.system.input_names) == {'swing_joint/effort', 'boom_joint/effort'}
     assert start.system.blocks.inputs == ()

@@ -1,4 +1,4 @@
-"""Machines with constraints from URDF and YAML: what runs, what `check` says, what is refused with its reason."""
+"""Machines with constraints from URDF and YAML: runs, results of `check`, rejections with their reasons."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def changed(tmp_path, source, *pairs):
     return path
 
 
-def test_the_four_bar_of_the_files_is_that_of_the_study():
-    """The same mechanism from URDF and YAML: closed form of its acceleration, and 5 rows of which 2 count."""
+def test_the_four_bar_from_files_equals_the_one_of_the_study():
+    """The same mechanism from URDF and YAML: closed form of its acceleration, and 5 rows of rank 2."""
     machine = constrained_machine(load_machine(FOUR_BAR, FOUR_BAR_YAML))
     assert machine.system.constraints.actuated == ('crank_joint',)
     report = machine.analysis
@@ -79,7 +79,7 @@ def test_the_four_bar_of_the_files_is_that_of_the_study():
 
 
 def compilations():
-    """Run a machine and print how often each function that solves the constraints is in the cache of compiled code."""
+    """Run a machine and print how often each function of the constraint solver is in the cache of compiled code."""
     machine = constrained_machine(load_machine(FOUR_BAR, FOUR_BAR_YAML))
     run = machine.system.run(machine.x, np.array([0.0, 1e-3]), settings=Settings(step=1e-3))
     assert np.isfinite(run.a).all()
@@ -88,14 +88,14 @@ def compilations():
     print(json.dumps([len(loop._cache._cache_file._load_index()) for loop in loops]))
 
 
-def test_a_run_and_its_accelerations_share_one_compilation_of_what_solves_the_constraints(tmp_path):
-    """In a fresh cache: in that of the user, processes that write an index at a time lose entries."""
+def test_a_run_and_its_accelerations_share_one_compilation_of_the_constraint_solver(tmp_path):
+    """With a fresh cache: in the user's cache, processes that write an index at the same time lose entries."""
     environment = {**os.environ, 'DYN_NODES_CACHE': str(tmp_path / 'cache'), 'PYTHONPATH': str(ROOT)}
     printed = subprocess.run([sys.executable, __file__], env=environment, stdout=subprocess.PIPE, check=True).stdout
     assert json.loads(printed) == [1, 1, 1, 1]
 
 
-def test_the_planar_arms_of_the_files_are_those_of_the_study():
+def test_the_planar_arms_from_files_equal_those_of_the_study():
     """The plane x, z instead of x, y: the same motion after 2 s under the motors' ramp."""
     machine = constrained_machine(load_machine(ARMS, ARMS_YAML))
     ramp = Inputs([0, 5], {name: [0, end] for name, end in models.PLANAR_RAMP.items()})
@@ -128,7 +128,7 @@ LOCK = '  a: {kind: lock, joint: crank_joint, position: 0.2}\n'
 
 
 def moved(profile):
-    """A prescribed motion of the crank, before the joints of the file."""
+    """Return the YAML with a prescribed motion of the crank before the joints of the file."""
     return f'  b: {{kind: prescribed, joint: crank_joint, profile: {{{profile}}}}}\njoints:'
 
 
@@ -218,7 +218,7 @@ BROKEN = {
     ),
     'times that do not rise': (
         [('joints:', moved('kind: points, times: [0, 1, 1], values: [0, 1, 2]'))],
-        'constraints.b.profile.times: expected at least two times that rise, found 0, 1, 1',
+        'constraints.b.profile.times: expected at least two rising times, found 0, 1, 1',
         8,
     ),
     'values that are too few': (
@@ -250,8 +250,8 @@ BROKEN = {
 
 
 @pytest.mark.parametrize('name', BROKEN)
-def test_a_broken_constraint_file_is_refused_with_the_reason(name, tmp_path, capsys):
-    """Done-when 5."""
+def test_a_faulty_constraint_file_is_rejected_with_the_reason(name, tmp_path, capsys):
+    """Done-when 5 of the specification."""
     pairs, message, line = BROKEN[name]
     path = changed(tmp_path, FOUR_BAR_YAML, *pairs)
     status, output = run_check(capsys, FOUR_BAR, path)
@@ -261,7 +261,7 @@ def test_a_broken_constraint_file_is_refused_with_the_reason(name, tmp_path, cap
 
 
 def cart(tmp_path, height):
-    """A platform on four rolling wheels of radius 0.2 m, the last one mounted higher by `height`."""
+    """Return a platform on four rolling wheels of radius 0.2 m, the last one mounted higher by `height`."""
     wheels, lines = '', ''
     for k, (x, y) in enumerate(((0.5, 0.4), (0.5, -0.4), (-0.5, 0.4), (-0.5, -0.4))):
         wheels += WHEEL.format(name=f'wheel_{k}', x=x, y=y, z=height if k == 3 else 0.0)
@@ -275,7 +275,7 @@ def cart(tmp_path, height):
 
 
 def test_a_rolling_cart_from_files(tmp_path, capsys):
-    """Weight on four wheels; an equal torque on all drives it straight on."""
+    """The four wheels carry the weight; an equal torque on all drives it straight ahead."""
     machine = constrained_machine(load_machine(*cart(tmp_path, 0.0)))
     torque = 1.0
     inputs = Inputs.constant({f'wheel_{k}_joint/effort': torque for k in range(4)})
@@ -291,14 +291,14 @@ def test_a_rolling_cart_from_files(tmp_path, capsys):
     assert 'redundant rows' in output.out
 
 
-def test_a_wheel_in_the_air_is_refused(tmp_path, capsys):
+def test_a_wheel_in_the_air_is_rejected(tmp_path, capsys):
     urdf, config = cart(tmp_path, 0.05)
     status, output = run_check(capsys, urdf, config)
     assert status == 1
     assert f'{config}:8: constraints.roll_3: expected a wheel on the ground, found one 0.05 m above it' in output.err
 
 
-def test_a_system_is_asked_for_alike_with_constraints_or_without():
+def test_a_system_has_the_same_interface_with_and_without_constraints():
     machine = load_machine(FOUR_BAR, FOUR_BAR_YAML)
     system = System(machine, 'effort')
     x, u, p = initial_state(system), np.zeros(1), system.parameters()
@@ -316,32 +316,32 @@ def test_a_system_is_asked_for_alike_with_constraints_or_without():
         System(machine, 'effort', audit=True)
 
 
-def test_a_joint_of_class_locked_beside_wheels_on_springs_is_a_fixed_one(capsys, tmp_path):
-    """The machine is a tree with a joint less, and its plant can be built."""
+def test_a_joint_of_class_locked_with_wheels_on_springs_is_fixed(capsys, tmp_path):
+    """The machine is a tree without this joint, and its plant can be built."""
     config = changed(tmp_path, ROOT / 'config' / 'agv_mecanum_arm.yaml', ('\nwheels:', f'\n{LOCKED_ELBOW}wheels:'))
-    status, said = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
+    status, output = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
     assert status == 0
-    assert "expected locked joints in the list `locked`, found 'arm_elbow' locked in another way" in said.out
+    assert "expected locked joints in the list `locked`, found 'arm_elbow' locked in another way" in output.out
     machine = load_machine(ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
     assert not machine.needs_constraints
     assert not machine.joint('arm_elbow').movable
 
 
-def test_check_assembles_a_held_joint_beside_wheels_on_springs(capsys, tmp_path):
-    """One predicate says what has constraints, and `check` assembles what a plant would: on its springs, too."""
+def test_check_assembles_a_held_joint_with_wheels_on_springs(capsys, tmp_path):
+    """One predicate decides whether there are constraints, and `check` assembles like a plant, also on springs."""
     config = changed(tmp_path, ROOT / 'config' / 'agv_mecanum_arm.yaml', ('\nwheels:', f'\n{HELD_ELBOW}wheels:'))
-    status, said = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
-    assert status == 0, said.err
+    status, output = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
+    assert status == 0, output.err
 
 
-def test_check_refuses_a_machine_that_finds_no_rest_beside_its_constraints(capsys, tmp_path):
+def test_check_rejects_a_machine_with_constraints_and_no_equilibrium(capsys, tmp_path):
     reaching = HELD_ELBOW.replace('pseudo}', 'pseudo, rest: 0.0}')
     pairs = ('\nwheels:', f'\n{reaching}slope: {{pitch: 1.2}}\nwheels:')
     config = changed(tmp_path, ROOT / 'config' / 'agv_mecanum_arm.yaml', pairs)
-    status, said = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
+    status, output = run_check(capsys, ROOT / 'urdf' / 'agv_mecanum_arm.urdf', config)
     assert status == 1
-    assert 'initial: expected a posture in which the machine rests' in said.err
-    assert 'Traceback' not in said.err
+    assert 'initial: expected a posture in which the machine rests' in output.err
+    assert 'Traceback' not in output.err
 
 
 if __name__ == '__main__':

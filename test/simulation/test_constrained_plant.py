@@ -1,4 +1,4 @@
-"""A machine with constraints as a plant: against runs of the system, hand balances and closed forms."""
+"""Plants with constraints against runs of the system, hand balances and closed forms."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def plant_of(machine, measures=('static', 'zmp', 'load_share'), **options):
 
 
 def cart(tmp_path, rise=0.1, keys='', ground='', wheel_keys='', start=''):
-    """A platform on four driven wheels by constraint; its centre of mass `rise` above the axles."""
+    """Return a platform on four driven wheels by constraint; its centre of mass is `rise` above the axles."""
     links, lines = '', ''
     for name, (x, y) in zip(WHEELS, ((0.5, 0.4), (0.5, -0.4), (-0.5, 0.4), (-0.5, -0.4))):
         links += (
@@ -65,8 +65,8 @@ def driven(plant, efforts, steps):
         plant.advance()
 
 
-def test_steps_of_a_plant_are_a_run_of_the_system():
-    """The return to the constraints, which a plant has and the run has not, changes nothing beyond the drift."""
+def test_steps_of_a_plant_equal_a_run_of_the_system():
+    """The stabilization, which the plant has and the run has not, has no effect beyond the drift."""
     machine = of_files('four_bar')
     plant = plant_of(machine)
     driven(plant, [14.0, 0.0, 0.0], 250)
@@ -86,8 +86,8 @@ def test_steps_of_a_plant_are_a_run_of_the_system():
         assert run.output(name)[-1] == pytest.approx(plant.output(name), rel=1e-6, abs=1e-6)
 
 
-def test_a_system_with_constraints_has_the_methods_of_others():
-    """Rates, outputs and Jacobians at a state, by the names of a tree's; vectors of another length are refused."""
+def test_a_system_with_constraints_has_the_methods_of_a_tree():
+    """Rates, outputs and Jacobians at a state, with the names of a tree; vectors of another length are rejected."""
     start = constrained_machine(of_files('four_bar'))
     system, x = start.system, start.x
     u, p = np.array([3.0]), system.parameters({'gravity_z': -1.0})
@@ -103,8 +103,8 @@ def test_a_system_with_constraints_has_the_methods_of_others():
         system.index('input', 'crank_joint')
 
 
-def test_spatial_arms_of_the_files_are_those_of_the_study():
-    """The same joint angles after 0.5 s of constant torques, from rest; the study's platform stands askew in space."""
+def test_spatial_arms_from_files_equal_those_of_the_study():
+    """The same joint angles after 0.5 s of constant torques, from rest; the study's platform is rotated in space."""
     model = models.spatial_arms()
     system = System.of_blocks(model.name, model.blocks(), model.actuated)
     torques = dict(zip(model.actuated, models.SPATIAL_TORQUES))
@@ -114,7 +114,7 @@ def test_spatial_arms_of_the_files_are_those_of_the_study():
     assert plant.positions == pytest.approx(run.q[-1][7:19], abs=1e-6)
     plant.outputs()
     for name in ('grasp_1', 'grasp_2'):
-        # in the axes of the grasp, which are those of the arm's last link in both
+        # in the axes of the grasp, equal to the axes of the arm's last link in both
         expected = run.force(name)[-1]
         assert np.linalg.norm(plant.constraints.reaction(name)[:3]) == pytest.approx(
             np.linalg.norm(expected[3:]), rel=1e-5
@@ -122,18 +122,18 @@ def test_spatial_arms_of_the_files_are_those_of_the_study():
 
 
 def test_the_pin_of_the_four_bar_holds_the_coupler_and_the_rocker():
-    """At rest: half of the coupler's weight, and along it what holds the rocker upright."""
+    """At rest it carries half of the coupler's weight, and along the coupler the force that holds the rocker."""
     plant = plant_of(of_files('four_bar'))
     reaction = plant.constraints.reaction('pin')
     angle = np.radians(60)
     along = (3 * GRAVITY / 2 + 2 * GRAVITY / 2) * np.cos(angle) / np.sin(angle)
     assert reaction == pytest.approx([along, 0, 3 * GRAVITY / 2, 0, 0, 0], abs=1e-6)
-    # the crank carries the other halves: its drive holds half of the coupler and of the rocker, and itself
+    # the drive of the crank holds the other halves of coupler and rocker, and the crank
     assert plant.efforts[0] == pytest.approx((3 + 2) * GRAVITY * 0.5 * np.cos(angle), rel=1e-6)
     assert plant.efforts[1:] == pytest.approx([0, 0], abs=1e-9)
 
 
-def test_the_servo_holds_driven_joints_and_lets_the_others_be():
+def test_the_servo_holds_only_driven_joints():
     plant = plant_of(of_files('planar_arms'))
     target = plant.positions.copy()
     target[1] += 0.01
@@ -169,7 +169,7 @@ def test_a_cart_on_four_wheels_has_loads_and_margins(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('torques', 'speed', 'turn', 'place', 'traction'),
+    ('torques', 'speed', 'turn', 'final_position', 'traction'),
     [
         ((0.5, 0.5), 0.625, 0.0, (0.625, 0.0), (2.1875, 2.1875)),
         ((-0.5, 0.5), 0.0, 2.777777778, (0.0, 0.0), (-2.083333333, 2.083333333)),
@@ -177,7 +177,7 @@ def test_a_cart_on_four_wheels_has_loads_and_margins(tmp_path):
     ],
     ids=['forward', 'centre', 'off centre'],
 )
-def test_the_two_wheeled_cart_of_the_files_is_that_of_the_specification(torques, speed, turn, place, traction):
+def test_the_two_wheeled_cart_from_files_meets_the_specification(torques, speed, turn, final_position, traction):
     """Section 6.9: traction at the start; after 2 s speed, yaw rate and position; here x is ahead."""
     plant = plant_of(of_files('cart'))
     plant.set_efforts(np.array(torques))
@@ -188,7 +188,7 @@ def test_the_two_wheeled_cart_of_the_files_is_that_of_the_specification(torques,
         assert point == pytest.approx([0.0, 0.3 if wheel == 'left' else -0.3, 0.0], abs=1e-12)
     driven(plant, torques, 1000)
     position, _ = plant.base_pose()
-    assert position == pytest.approx([*place, 0.2], abs=1e-8)
+    assert position == pytest.approx([*final_position, 0.2], abs=1e-8)
     linear, angular = plant.base_twist()
     assert np.linalg.norm(linear) == pytest.approx(speed, abs=1e-8)
     assert np.hypot(angular[0], angular[2]) == pytest.approx(turn, abs=1e-8)
@@ -205,7 +205,7 @@ def test_a_slope_drives_the_cart(tmp_path):
 
 
 def test_the_ground_lifts_the_cart(tmp_path):
-    """All wheels over the same heights: the platform follows, and its weight changes by its acceleration."""
+    """All wheels have the same heights: the platform follows, and its weight changes by its acceleration."""
     profile = ', ground: {kind: points, times: [0, 0.2], values: [0, 0.02]}'
     plant = plant_of(cart(tmp_path, ground=profile))
     driven(plant, [0.0] * 4, 50)
@@ -217,8 +217,8 @@ def test_the_ground_lifts_the_cart(tmp_path):
     assert plant.x[-2] == pytest.approx(MASS * GRAVITY * 0.02, rel=1e-7)  # work of the ground
 
 
-def test_a_wheel_that_would_lift_ends_the_run(tmp_path):
-    """A high centre of mass and a strong drive: the front wheels would have to pull at the ground."""
+def test_a_wheel_that_lifts_ends_the_run(tmp_path):
+    """With a high centre of mass and a strong drive, the front wheels would need tension."""
     plant = plant_of(cart(tmp_path, rise=2.0))
     plant.set_efforts(np.full(4, 20.0))
     with pytest.raises(PlantStoppedError, match=r'cart: at t = 0.0000 s: front_(left|right)/normal would pull') as stop:
@@ -232,7 +232,7 @@ def energy(plant):
 
 
 def test_a_parallelogram_ends_before_it_lies_flat():
-    """Flat, its rows depend on each other and it could fold: nothing tells which way. Until then it falls soundly."""
+    """When it is flat, its rows are dependent and the direction of folding is undefined. Until then it falls."""
     plant = plant_of(of_files('four_bar'))
     before = energy(plant)
     with pytest.raises(PlantStoppedError, match='the rank of the constraints went from 2 to 1') as stop:
@@ -246,7 +246,7 @@ def test_a_parallelogram_ends_before_it_lies_flat():
 
 
 def test_the_drift_of_a_long_run_stays_small():
-    """Ten seconds of a slider-crank that swings freely through both dead centres."""
+    """For ten seconds a slider-crank swings freely through both dead centres."""
     plant = plant_of(of_files('slider_crank'))
     driven(plant, [3.0, 0.0, 0.0], 100)
     start = energy(plant)
@@ -273,7 +273,7 @@ constraints:
 
 
 def test_a_prescribed_joint_follows_its_profile(tmp_path):
-    """Position as said; the effort that it takes does the work that the energy of the mechanism shows."""
+    """The position follows the profile; the work of its effort equals the energy of the mechanism."""
     text = (ROOT / 'config' / 'slider_crank.yaml').read_text()
     config = tmp_path / 'slider_crank.yaml'
     config.write_text(text[: text.index('constraints:')] + PRESCRIBED.lstrip() + text[text.index('joints:') :])
@@ -293,8 +293,8 @@ def test_a_prescribed_joint_follows_its_profile(tmp_path):
     assert np.trapezoid(power, dx=2e-3) == pytest.approx(after - before, abs=1e-3)
 
 
-def test_reactions_of_joints_are_told(tmp_path):
-    """The crank's bearing carries what the pin does not: the weight of the mechanism less the rocker's bearing."""
+def test_joint_reactions_are_reported(tmp_path):
+    """The crank's bearing carries the weight of the mechanism less the load of the rocker's bearing."""
     machine = replace(of_files('four_bar'), reactions=('crank_joint', 'rocker_joint'))
     plant = plant_of(machine)
     crank, rocker = plant.joint_reactions()
@@ -307,7 +307,7 @@ def test_reactions_of_joints_are_told(tmp_path):
 
 
 def test_a_joint_stops_at_its_limit():
-    """The crank drives the piston against a stop at 0.62 m, short of the 0.65 m that it could reach."""
+    """The crank drives the piston against a stop at 0.62 m; it could reach 0.65 m."""
     machine = of_files('slider_crank')
     joints = tuple(replace(joint, upper=0.62) if joint.name == 'piston_joint' else joint for joint in machine.joints)
     plant = plant_of(replace(machine, joints=joints), values={'joint_stop_scale': 1.0})
@@ -321,7 +321,7 @@ def test_a_joint_stops_at_its_limit():
     assert without.positions[2] > 0.64
 
 
-def test_other_positions_at_the_start_are_assembled_too():
+def test_other_start_positions_are_assembled():
     plant = plant_of(of_files('slider_crank'), joints={'crank_joint': 1.2})
     lean = np.arcsin(0.15 / 0.5 * np.sin(1.2))
     assert plant.positions[0] == pytest.approx(1.2, abs=1e-9)
@@ -333,20 +333,20 @@ def test_other_positions_at_the_start_are_assembled_too():
 
 
 def test_feet_on_springs_share_the_weight_with_wheels_by_constraint(tmp_path):
-    """Three feet pressed by half a millimetre: the wheels by constraint carry the rest."""
+    """Three feet are compressed by half a millimetre: the wheels by constraint carry the remaining weight."""
     spring = 'stiffness: 1e5, damping: 100, free_length: 0.1005'
-    places = enumerate(((1, 0), (-1, 1), (-1, -1)))
-    feet = [f'  foot_{k}: {{link: base, position: [{x}, {y}, -0.1], {spring}}}\n' for k, (x, y) in places]
+    corners = enumerate(((1, 0), (-1, 1), (-1, -1)))
+    feet = [f'  foot_{k}: {{link: base, position: [{x}, {y}, -0.1], {spring}}}\n' for k, (x, y) in corners]
     start = constrained_machine(cart(tmp_path, keys='wheels:\n' + ''.join(feet)))
     blocks = start.system.blocks
     assert start.q[2] == pytest.approx(RADIUS, abs=1e-12)
-    found = constrained_dynamics(blocks, start.q, start.v, np.zeros(blocks.tree.nv), method='reduced')
-    carried = sum(found.multipliers[blocks.row_names.index(f'{name}/normal')] for name in WHEELS)
+    solution = constrained_dynamics(blocks, start.q, start.v, np.zeros(blocks.tree.nv), method='reduced')
+    carried = sum(solution.multipliers[blocks.row_names.index(f'{name}/normal')] for name in WHEELS)
     assert carried == pytest.approx(MASS * GRAVITY - 3 * 50.0, rel=1e-9)
-    assert np.abs(found.acceleration).max() < 1e-9
+    assert np.abs(solution.acceleration).max() < 1e-9
 
 
-def test_a_payload_weighs_and_is_let_go(tmp_path):
+def test_a_payload_adds_weight_until_its_release(tmp_path):
     payload = 'payload: {link: base, position: [0, 0, 0.5], mass: 5, limit: 10}\n'
     plant = plant_of(cart(tmp_path, keys=payload))
     plant.drop_time = 0.011
@@ -360,13 +360,13 @@ def test_a_payload_weighs_and_is_let_go(tmp_path):
     assert plant.payload == 5.0
 
 
-def test_an_unknown_contact_model_is_named_beside_constraints_too():
+def test_an_unknown_contact_model_is_named_with_constraints_too():
     with pytest.raises(ValueError, match="expected compliant or rigid, found 'soft'"):
         plant_of(of_files('four_bar'), contact_model='soft')
 
 
-def test_what_happens_to_joints_is_located_within_the_step(tmp_path):
-    """A slide falls freely and reaches its lower limit after sqrt(2 h / g); the friction of another gives way."""
+def test_joint_events_are_located_within_the_step(tmp_path):
+    """A slide falls freely and reaches its lower limit after sqrt(2 h / g); the friction of another one slips."""
     height, friction = 0.05, 4.0
     slide = Part('slide', kind='prismatic', axis='0 0 1', limits=f'lower="{-height}" upper="1"')
     rough = Part('rough', kind='prismatic', axis='0 0 1', origin='0 1 0', dynamics=f'friction="{friction}"')

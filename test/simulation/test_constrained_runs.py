@@ -1,4 +1,4 @@
-"""Compiled runs of constrained systems: the numbers of yesiloglu-2007, 6.4 and 6.5, and what ends a run."""
+"""Compiled runs of constrained systems against yesiloglu-2007, 6.4 and 6.5, and the events that end a run."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_planar_arms_run_as_tabled(long_runs, step, row):
     ],
 )
 def test_planar_arms_keep_energy_momentum_and_loops(long_runs, step, energy, linear, angular, gap):
-    """The specification's own errors, without stabilization: ours are as small, up to the rounding of its digits."""
+    """Errors without stabilization are as small as in the specification, up to the rounding of its digits."""
     run = long_runs[step]
     assert np.abs(run.energy_balance).max() < 1.3 * energy
     assert np.abs(run.momentum[:, 3:]).max() < 1.3 * linear
@@ -143,17 +143,17 @@ def test_flexible_joints_direct_and_exponential(planar, long_runs):
     model, system = planar
     run = long_runs[5e-3]
     k = row_of(run, 10)
-    places = [model.tree.velocity_index(name) for name in models.PLANAR_FLEXIBLE]
+    indices = [model.tree.velocity_index(name) for name in models.PLANAR_FLEXIBLE]
     tau = np.zeros(model.tree.nv)
     direct = flexible_dynamics(system.blocks, model.forces, run.q[k], run.v[k], tau)
     one, both, other = tabulated('yesiloglu-2007/6.5/flexible')[0]
     assert direct.M_star.ravel() == pytest.approx([one, both, both, other], abs=2e-8)
-    inverse = np.linalg.inv(system.blocks.at(run.q[k]).M)[np.ix_(places, places)]
+    inverse = np.linalg.inv(system.blocks.at(run.q[k]).M)[np.ix_(indices, indices)]
     assert inverse @ direct.M_star == pytest.approx(np.eye(2), abs=1e-14)
     roots = sorted(np.linalg.eigvals(direct.decay), key=lambda root: (root.real, root.imag))
     assert [roots[1].real, roots[1].imag] == pytest.approx([0.1683104, 1.8269865], abs=2e-7)
     assert [roots[3].real, roots[3].imag] == pytest.approx([0.8668007, 4.0724281], abs=2e-7)
-    assert direct.free[places] == pytest.approx([-0.42188988, -1.08870494], abs=2e-8)
+    assert direct.free[indices] == pytest.approx([-0.42188988, -1.08870494], abs=2e-8)
     printed = {
         1e-3: (-0.42205624, -1.08787015),
         5e-3: (-0.42272088, -1.08436542),
@@ -162,7 +162,7 @@ def test_flexible_joints_direct_and_exponential(planar, long_runs):
     }
     for step, expected in printed.items():
         later = flexible_dynamics(system.blocks, model.forces, run.q[k], run.v[k], tau, step)
-        assert later.free[places] == pytest.approx(expected, abs=4e-8)
+        assert later.free[indices] == pytest.approx(expected, abs=4e-8)
         blocks = system.blocks.at(run.q[k], run.v[k])
         assert blocks.J @ later.acceleration == pytest.approx(blocks.gamma, abs=1e-12)
     orders = [exponential(-direct.decay * step, 1e-12)[1] for step in (5e-3, 1e-2, 5e-2)]
@@ -199,14 +199,14 @@ def test_spatial_arms_under_torques(spatial):
     model, system, v, tau = spatial
     torques = Inputs.constant(dict(zip(model.actuated, tau[6:18])))
     run = system.run(system.state(model.q, v), np.linspace(0, 1, 21), torques, settings=exactly(step=5e-3))
-    energy, work, joints, place = tabulated('yesiloglu-2007/6.4/forced_run')
+    energy, work, joints, final_position = tabulated('yesiloglu-2007/6.4/forced_run')
     assert run.kinetic[-1] == pytest.approx(energy, abs=2e-7)
     assert run.work[-1] == pytest.approx(work, abs=2e-7)
     assert np.abs(run.energy_balance).max() < 2e-8
     assert np.abs(run.momentum - run.momentum[0]).max() < 4e-8
     assert np.abs(run.residual).max() < 2e-9
     assert run.q[-1][7:19] == pytest.approx(joints, abs=3e-8)
-    assert run.q[-1][19:22] == pytest.approx(place, abs=2e-8)
+    assert run.q[-1][19:22] == pytest.approx(final_position, abs=2e-8)
 
 
 @pytest.fixture(scope='module')
@@ -216,7 +216,7 @@ def spatial():
 
 
 def test_momentum_of_the_free_flying_system_is_kept_to_1e_9(spatial):
-    """Done-when 3 of the engine: whatever the joints do, with loops closed."""
+    """Done-when 3 of the specification of the engine: for any motion of the joints, with closed loops."""
     model, system, v, tau = spatial
     knots = np.linspace(0, 1, 6)
     waves = {name: torque * np.sin(4 * knots + k) for k, (name, torque) in enumerate(zip(model.actuated, tau[6:18]))}
@@ -228,14 +228,14 @@ def test_momentum_of_the_free_flying_system_is_kept_to_1e_9(spatial):
 
 
 @pytest.mark.parametrize('method', ['operator', 'reduced'])
-def test_the_compiled_step_is_the_reference(method):
-    """A random system with loops, springs and gravity: accelerations and multipliers of the machine code."""
+def test_the_compiled_step_equals_the_reference(method):
+    """Accelerations and multipliers of the machine code for a random system with loops, springs and gravity."""
     blocks, q, v, tau = random_system(1)
     joints = tuple(name for name in blocks.tree.velocity_names if name.startswith('b'))
-    places = [blocks.tree.velocity_index(name) for name in joints]
+    indices = [blocks.tree.velocity_index(name) for name in joints]
     efforts = np.zeros(blocks.tree.nv)
-    efforts[places] = tau[places]
-    inputs = Inputs.constant(dict(zip(joints, tau[places])))
+    efforts[indices] = tau[indices]
+    inputs = Inputs.constant(dict(zip(joints, tau[indices])))
     system = System.of_blocks('random', blocks, joints)
     run = system.run(system.state(q, v), [0.0], inputs, settings=exactly(solve=method))
     reference = constrained_dynamics(blocks, q, v, efforts, method='saddle')
@@ -264,7 +264,7 @@ def test_dependent_rows_give_the_multipliers_of_least_norm():
 
 
 def test_forces_of_every_joint_balance_every_body(spatial):
-    """C19: momentum rates by differentiation against all wrenches, and efforts along every freedom, through a run."""
+    """C19: differentiated momentum against all wrenches, and efforts along every freedom, through a run."""
     model, system, v, tau = spatial
     torques = Inputs.constant(dict(zip(model.actuated, tau[6:18])))
     run = system.run(system.state(model.q, v), np.linspace(0, 0.5, 6), torques, settings=exactly(step=5e-3))
@@ -282,7 +282,7 @@ def test_forces_of_every_joint_balance_every_body(spatial):
 
 
 def pendulum(length=1.0):
-    """A point mass on a rod, as a free body: a constraint that drifts."""
+    """Return a point mass on a rod, as a free body: a constraint that drifts."""
     builder = TreeBuilder()
     builder.add_free('bob', 1.0, inertia=0.01 * np.eye(3))
     builder.add_frame('eye', 0, p=(0, 0, length))
@@ -332,8 +332,8 @@ def test_work_of_a_moving_constraint_is_counted():
     assert np.abs(run.energy_balance).max() < 1e-8
 
 
-def test_a_rank_that_changes_ends_the_run_with_the_reason():
-    """Crank and rod of one length, folded onto each other: there the piston may slide or stay, elsewhere it slides."""
+def test_a_change_of_rank_ends_the_run_with_the_reason():
+    """Crank and rod of equal length, folded: there the piston may slide or stay, elsewhere it slides."""
     builder = TreeBuilder()
     a = builder.add_joint('crank', -1, 'revolute', Z, mass=1.0, com=(0.2, 0, 0), inertia=0.02 * np.eye(3))
     b = builder.add_joint('rod', a, 'revolute', Z, p=(0.4, 0, 0), mass=1.0, com=(0.2, 0, 0), inertia=0.02 * np.eye(3))
@@ -348,7 +348,7 @@ def test_a_rank_that_changes_ends_the_run_with_the_reason():
     assert run.status == 'rank changed'
     assert run.end_time < 0.01
     assert 'from 1 to 2' in run.detail
-    # beside the fold nothing happens
+    # the run continues beside the fold
     beside = [np.pi / 2 - 0.3, -np.pi + 0.6, 0.8 * np.sin(0.3)]
     assert (
         system.run(
@@ -360,7 +360,7 @@ def test_a_rank_that_changes_ends_the_run_with_the_reason():
 
 @pytest.mark.parametrize('method', ['operator', 'reduced'])
 def test_a_wider_tolerance_stops_before_rows_depend(method):
-    """A parallelogram swings through its flat position: between two steps, unless the run is told to keep away."""
+    """A parallelogram passes its flat position between two steps, unless the tolerance ends the run before."""
     model = models.four_bar()
     system = System.of_blocks('four_bar', model.blocks(), ('crank_1',))
     torque = Inputs.constant({'crank_1': 4.0})
@@ -380,8 +380,8 @@ def test_a_wider_tolerance_stops_before_rows_depend(method):
     assert kept.condition.max() < through.condition.max()
 
 
-def test_a_contact_that_would_pull_ends_the_run():
-    """A ball on a table that is pulled away downwards with more than g."""
+def test_a_contact_with_tension_ends_the_run():
+    """A ball lies on a table that moves down with more than g."""
     builder = TreeBuilder()
     builder.add_joint('ball', -1, 'prismatic', Z, mass=1.0)
     tree = builder.build()
@@ -396,7 +396,7 @@ def test_a_contact_that_would_pull_ends_the_run():
 
 
 def driven_arm():
-    """Two joints, the first led by a motion: its rows move, so that they do work, and depend on the time."""
+    """Return two joints, the first with a prescribed motion: its rows do work and depend on time."""
     builder = TreeBuilder()
     arm = builder.add_joint('arm', -1, 'revolute', (0, 1, 0), mass=2.0, com=(0.5, 0, 0), inertia=0.1 * np.eye(3))
     builder.add_joint(
@@ -408,7 +408,7 @@ def driven_arm():
 
 @pytest.mark.parametrize('kind', ['independent rows', 'dependent rows', 'moving rows'])
 def test_jacobians_are_the_derivatives_of_the_rates(planar, kind):
-    """By states and by inputs, Baumgarte's terms included; of dependent rows those that the solve keeps."""
+    """By states and by inputs, including Baumgarte terms; for dependent rows those that the solver keeps."""
     if kind == 'moving rows':
         system, q = System.of_blocks('driven', driven_arm(), ('elbow',)), np.array([0.1, 0.2])
     else:
@@ -430,7 +430,7 @@ def test_jacobians_are_the_derivatives_of_the_rates(planar, kind):
 
 
 @pytest.mark.parametrize('method', ['dopri5', 'adams', 'rodas3'])
-def test_adaptive_methods_take_constraints(planar, method):
+def test_adaptive_methods_integrate_constraints(planar, method):
     model, system = planar
     times = np.linspace(0.0, 6.0, 4)
     exact = system.run(system.state(model.q, model.v), times, RAMP, settings=exactly(step=5e-3))
@@ -445,8 +445,8 @@ def test_adaptive_methods_take_constraints(planar, method):
 
 
 @pytest.mark.parametrize('method', ['rk4', 'dopri5', 'adams', 'rodas3'])
-def test_every_method_ends_where_a_contact_opens(method):
-    """A ball on a table that sinks with jerk: within the step, and with the last state that has a force."""
+def test_every_method_ends_at_the_opening_of_a_contact(method):
+    """A ball lies on a table that sinks with jerk: the run ends within the step at the last state with a force."""
     builder = TreeBuilder()
     builder.add_joint('ball', -1, 'prismatic', Z, mass=1.0)
     tree = builder.build()
@@ -459,7 +459,7 @@ def test_every_method_ends_where_a_contact_opens(method):
     assert run.times == pytest.approx([0.0, 0.4])
 
 
-def test_a_run_that_can_not_be_is_refused(planar):
+def test_invalid_arguments_of_a_run_are_rejected(planar):
     model, system = planar
     with pytest.raises(ValueError, match='rising times'):
         system.run(system.state(model.q, model.v), [0.0, 0.0], settings=exactly(step=5e-3))
@@ -477,8 +477,8 @@ def test_a_run_that_can_not_be_is_refused(planar):
         bar.run(bar.state(space.q, space.v), [0.0], settings=exactly(solve='operator'))
 
 
-def test_a_run_piece_by_piece_is_the_run(planar):
-    """Efforts as they come, 50 ms a piece, against the table of the whole ramp: the same steps."""
+def test_a_run_in_pieces_equals_the_whole_run(planar):
+    """Efforts in pieces of 50 ms against the table of the whole ramp, with the same steps."""
     model, system = planar
     whole = system.run(system.state(model.q, model.v), [0.0, 1.0], RAMP, settings=exactly(step=1e-2))
     q, v, work = model.q, model.v, 0.0
@@ -494,7 +494,7 @@ def test_a_run_piece_by_piece_is_the_run(planar):
     assert piece.multipliers[-1] == pytest.approx(whole.multipliers[-1], abs=1e-11)
 
 
-def test_a_run_takes_parameters_by_name(planar):
+def test_a_run_accepts_parameters_by_name(planar):
     model, system = planar
     run = system.run(system.state(model.q, model.v), [0.0, 0.5], p={'gravity_y': -1.0}, settings=exactly(step=5e-3))
     assert run.velocity(system.blocks.tree.velocity_names[1])[-1] == pytest.approx(-0.5, abs=0.1)

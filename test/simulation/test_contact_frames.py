@@ -1,4 +1,4 @@
-"""Contact frames: z the ground's normal, x where the wheel rolls to; on springs, by constraint, and as monitored."""
+"""Contact frames: z normal to the ground, x in the rolling direction; for springs, constraints and the monitor."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ wheels:
 
 
 def steered_cart(directory, body, terrain=''):
-    """A cart with four wheels, the front ones on vertical steering joints; `body` is the rest of its YAML."""
+    """Return a cart with four wheels, the front ones on vertical steering joints; `body` is the rest of its YAML."""
     parts = ''
     for name, (x, y) in CORNERS.items():
         carrier, origin = 'base', f'{x} {y} 0'
@@ -75,7 +75,7 @@ def by_constraint(directory):
 
 
 def outputs_on_springs(machine, height=0.19, deflection=1e-3):
-    """Outputs by name of the machine at rest on the plane, its bristles deflected."""
+    """Return outputs by name of the machine at rest on the plane with deflected bristles."""
     plant = Assembly(machine, 'effort')
     names, values = traced_outputs(plant)
     x = dict.fromkeys(plant.states.names, 0.0)
@@ -95,17 +95,17 @@ def turned(angle):
     return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
 
 
-def test_a_steered_wheel_on_a_spring_has_the_axes_of_its_own_travel(tmp_path):
+def test_a_steered_wheel_on_a_spring_has_the_axes_of_its_rolling_direction(tmp_path):
     values = outputs_on_springs(on_springs(tmp_path))
     assert axes_of(values, 'front_left') == pytest.approx(turned(YAW + STEER), abs=1e-12)
     assert axes_of(values, 'rear_left') == pytest.approx(turned(YAW), abs=1e-12)
-    # a deflection along its travel is a force along its travel alone
+    # a deflection in the rolling direction causes a force in this direction only
     assert values['front_left/friction_longitudinal'] < -0.5
     assert values['front_left/friction_lateral'] == pytest.approx(0.0, abs=1e-12)
 
 
 def test_a_steered_wheel_by_constraint_has_the_same_axes(tmp_path):
-    """The multipliers of a wheel's rows are along its own travel: so is the reaction."""
+    """The multipliers of a wheel's rows, and the reaction, are along its rolling direction."""
     from dyn_nodes.simulation.constrained_outputs import ConstrainedOutputs
 
     machine = by_constraint(tmp_path)
@@ -116,11 +116,11 @@ def test_a_steered_wheel_by_constraint_has_the_same_axes(tmp_path):
     values = observed.evaluate(
         at.q, at.v, np.zeros(blocks.tree.nv), force, np.zeros(blocks.tree.nv), blocks.numbers(None)
     )
-    found = dict(zip(observed.names, values))
-    assert axes_of(found, 'front_left') == pytest.approx(turned(YAW + STEER), abs=1e-9)
-    assert axes_of(found, 'rear_left') == pytest.approx(turned(YAW), abs=1e-9)
+    outputs = dict(zip(observed.names, values))
+    assert axes_of(outputs, 'front_left') == pytest.approx(turned(YAW + STEER), abs=1e-9)
+    assert axes_of(outputs, 'rear_left') == pytest.approx(turned(YAW), abs=1e-9)
     for wheel in ('front_left', 'rear_left'):
-        parts = [found[f'{wheel}/{part}'] for part in ('friction_longitudinal', 'friction_lateral', 'normal_force')]
+        parts = [outputs[f'{wheel}/{part}'] for part in ('friction_longitudinal', 'friction_lateral', 'normal_force')]
         assert parts == pytest.approx(force[blocks.slices[wheel]], abs=1e-9)
 
 
@@ -130,7 +130,7 @@ def test_the_normal_of_terrain_is_the_z_axis(tmp_path):
     assert axes.T @ axes == pytest.approx(np.eye(3), abs=1e-12)
     assert np.linalg.det(axes) == pytest.approx(1.0)
     assert axes[2, 2] < 0.999
-    assert axes[2, 0] > 0.05  # it looks uphill
+    assert axes[2, 0] > 0.05  # uphill
 
 
 def test_the_monitor_gives_the_same_axes():
@@ -153,7 +153,7 @@ def test_machines_on_feet_keep_the_heading_of_the_base():
 
 
 def test_a_wheel_on_a_fixed_base_stays_where_it_is_while_joints_move(tmp_path):
-    """The last body of the tree is the arm; the wheel is on the base, which is the world."""
+    """The last body of the tree is the arm; the wheel is on the base, which is fixed to the world."""
     wheel = (
         'wheels:\n  foot: {position: [0.3, 0.2, 0.05], stiffness: 1000, damping: 10, free_length: 0.1, friction: {}}\n'
     )
@@ -162,7 +162,7 @@ def test_a_wheel_on_a_fixed_base_stays_where_it_is_while_joints_move(tmp_path):
     evaluate = ca.Function('outputs', [plant.x, plant.u, plant.p], [values])
     x = np.zeros((2, len(plant.states.names)))
     x[1, plant.states.names.index('arm')], x[1, plant.states.names.index('arm_rate')] = 0.7, 2.0
-    still, moving = (np.array(evaluate(own, 0, plant.default_parameters())).ravel() for own in x)
+    still, moving = (np.array(evaluate(state, 0, plant.default_parameters())).ravel() for state in x)
     feet = [k for k, name in enumerate(names) if name.startswith('foot/')]
     assert feet
     assert moving[feet] == pytest.approx(still[feet], abs=1e-12)

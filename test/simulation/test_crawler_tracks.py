@@ -46,7 +46,7 @@ def machine(tmp_path_factory):
 
 @pytest.fixture(scope='module')
 def plant(machine):
-    """The one machine that is compiled here; every test begins with a reset."""
+    """Return the only machine that is compiled here; every test starts with a reset."""
     return Plant(machine, 'effort', 0.01, 0.001, measures=('static', 'load_share'))
 
 
@@ -61,7 +61,7 @@ def loads(plant, track='left_track'):
     return np.array([plant.output(f'{track}/roller_{k + 1}/normal_force') for k in range(ROLLERS)])
 
 
-def test_a_centred_load_presses_evenly_and_the_reactions_are_the_weight(rest):
+def test_a_centred_load_gives_even_pressure_and_reactions_equal_to_the_weight(rest):
     """Ground reactions sum to the weight to 1e-9, and the tracks' ends are the corners of the polygon."""
     balance = rest.balance()
     assert loads(rest) == pytest.approx(WEIGHT / (2 * ROLLERS), rel=1e-9)
@@ -79,15 +79,15 @@ def test_the_pressure_under_an_eccentric_load_is_a_line(rest):
     rest.reset()
     weight, e = WEIGHT + 300.0 * GRAVITY, rest.output('center_of_mass_x')
     middle = 0.5 * (rest.output('left_track/roller_1/point_x') + rest.output(f'left_track/roller_{ROLLERS}/point_x'))
-    places = (np.arange(ROLLERS) - 0.5 * (ROLLERS - 1)) * PITCH
-    line = weight / (2 * ROLLERS) * (1.0 + (e - middle) * places / np.mean(places**2))
+    offsets = (np.arange(ROLLERS) - 0.5 * (ROLLERS - 1)) * PITCH
+    line = weight / (2 * ROLLERS) * (1.0 + (e - middle) * offsets / np.mean(offsets**2))
     assert loads(rest) == pytest.approx(line, rel=1e-4)
     assert rest.balance().points[0][0] == pytest.approx(e, rel=1e-9)  # centre of pressure below the centre of mass
     assert rest.balance().zmp[0] == pytest.approx(e, rel=1e-9)
 
 
-def test_beyond_the_kern_a_part_of_the_track_lifts(rest):
-    """With 2 t ahead the rear rollers carry nothing; loads are those of unilateral springs in plain numpy."""
+def test_a_load_beyond_the_kern_lifts_a_part_of_the_track(rest):
+    """With 2 t ahead the rear rollers are unloaded; loads equal those of unilateral springs in NumPy."""
     rest.p[rest.system.index('parameter', 'payload_mass')] = 2000.0
     rest.reset()
     machine = rest.machine
@@ -97,8 +97,8 @@ def test_beyond_the_kern_a_part_of_the_track_lifts(rest):
 
 
 @pytest.mark.parametrize('slope', [(0.0, 0.25), (0.15, 0.1)])
-def test_it_stands_on_a_slope_and_the_sprockets_hold_it(rest, slope):
-    """Friction is W sin, sprockets carry their half of it on the lever of their radius, and nothing creeps in 0.5 s."""
+def test_it_rests_on_a_slope_held_by_the_sprockets(rest, slope):
+    """Friction is W sin, each sprocket has the torque of half of it at its radius, and nothing creeps in 0.5 s."""
     rest.p[:3] = gravity_vector(GRAVITY, slope)
     rest.reset()
     weight = WEIGHT / GRAVITY * rest.p[:3]
@@ -109,71 +109,73 @@ def test_it_stands_on_a_slope_and_the_sprockets_hold_it(rest, slope):
     moving, before = [name not in BOOKS for name in rest.system.state_names], rest.x.copy()
     for _ in range(50):
         rest.advance()
-    assert rest.x[moving] == pytest.approx(before[moving], abs=1e-8)  # the rest is found to 1e-9 of the weight
+    assert rest.x[moving] == pytest.approx(
+        before[moving], abs=1e-8
+    )  # the equilibrium has an error of 1e-9 of the weight
 
 
-def test_a_slope_steeper_than_its_friction_is_refused(rest):
+def test_a_slope_steeper_than_the_friction_angle_is_rejected(rest):
     rest.p[:3] = gravity_vector(GRAVITY, (0.0, math.atan(MU) + 0.02))
     with pytest.raises(NoEquilibriumError, match='_track'):
         rest.reset()
 
 
 def steady(plan, track, motion):
-    """Shear of a track at a constant motion of its link: deflections that do not change, then the named outputs."""
-    element = next(own for own in plan.contacts_on_ground if own.name == track)
+    """Return named outputs of a track at a constant motion of its link with steady deflections."""
+    element = next(contact for contact in plan.contacts_on_ground if contact.name == track)
     names = [state.name for state in element.states]
-    places = [plan.states.names.index(name) for name in names]
+    indices = [plan.states.names.index(name) for name in names]
     rates = ca.vertcat(*element.rates(plan.state, plan.symbols))
     outputs = element.outputs(plan.state, plan.symbols)
     wanted = [f'{track}/{part}' for part in ('friction_longitudinal', 'friction_lateral', 'moment_normal')]
-    z = ca.vertcat(*(plan.x[place] for place in places))
+    z = ca.vertcat(*(plan.x[index] for index in indices))
     function = ca.Function('f', [plan.x, plan.p], [rates, ca.jacobian(rates, z), *(outputs[name] for name in wanted)])
     x = np.array([{'base_qw': 1.0, 'base_z': FREE - 0.006, **motion}.get(name, 0.0) for name in plan.states.names])
     p = plan.default_parameters()
     for _ in range(2):  # the rates are linear in the deflections at a constant motion
         value, slope, *_ = (np.array(part) for part in function(x, p))
-        x[places] -= np.linalg.solve(slope, value).ravel()
-    value, _, *found = (np.array(part) for part in function(x, p))
+        x[indices] -= np.linalg.solve(slope, value).ravel()
+    value, _, *results = (np.array(part) for part in function(x, p))
     assert np.abs(value).max() < 1e-12
-    return [float(part.item()) for part in found]
+    return [float(part.item()) for part in results]
 
 
 def janosi(slip, modulus, length):
-    """Pull over the friction limit at a slip (Janosi and Hanamoto, 1961), even pressure."""
+    """Return pull over the friction limit at a slip (Janosi and Hanamoto, 1961), for even pressure."""
     ratio = slip * length / modulus
     return 1.0 - (1.0 - math.exp(-ratio)) / ratio
 
 
 @pytest.mark.parametrize('ahead', [1.0, -1.0])
 def test_pull_over_slip_is_the_law_of_janosi_and_hanamoto(tmp_path, ahead):
-    """Driving ahead and astern: the error over slips of 1 % to 100 % is of first order in the pitch, 0.5 % for 40."""
+    """Ahead and astern, the error over slips of 1 % to 100 % is of first order in the pitch, 0.5 % for 40 rollers."""
     speed, errors = 0.5, {}
     for rollers in (20, 40):
         plan = Assembly(carrier(tmp_path, rollers), 'effort')
-        press, contact = 8e5 * 0.006, LENGTH * rollers / (rollers - 1)
-        found = []
+        normal_force, contact = 8e5 * 0.006, LENGTH * rollers / (rollers - 1)
+        errors_of_pull = []
         for slip in (0.01, 0.03, 0.1, 0.3, 0.99):
             motion = {'left_rate': ahead * speed / RADIUS, 'base_vx_rate': ahead * speed * (1.0 - slip)}
             pull, side, _ = steady(plan, 'left_track', motion)
             assert side == pytest.approx(0.0, abs=1e-9)
-            found.append(ahead * pull / (MU * press) - janosi(slip, MU / BRISTLES, contact))
-        errors[rollers] = np.abs(found).max()
+            errors_of_pull.append(ahead * pull / (MU * normal_force) - janosi(slip, MU / BRISTLES, contact))
+        errors[rollers] = np.abs(errors_of_pull).max()
     assert errors[40] < 0.005
     assert errors[20] / errors[40] == pytest.approx(2.0, rel=0.1)
 
 
 def test_resistance_to_turning_is_a_quarter_of_friction_times_length(machine):
-    """M = mu W L / 4 for a track that slides about its middle with the belt still (Wong, Theory of Ground Vehicles)."""
+    """M = mu W L / 4 for a track that turns about its middle with a blocked belt (Wong, Theory of Ground Vehicles)."""
     plan, rate = Assembly(machine, 'effort'), 0.5
     motion = {'base_wz_rate': rate, 'base_vx_rate': 0.5 * GAUGE * rate}  # the middle of the left track does not move
     pull, side, moment = steady(plan, 'left_track', motion)
-    press, contact = 8e5 * 0.006, ROLLERS * PITCH
-    assert moment == pytest.approx(-MU * press * contact / 4.0, rel=1e-6)
+    normal_force, contact = 8e5 * 0.006, ROLLERS * PITCH
+    assert moment == pytest.approx(-MU * normal_force * contact / 4.0, rel=1e-6)
     assert (pull, side) == pytest.approx((0.0, 0.0), abs=1e-6)
 
 
 def reported(balance):
-    """Return the messages that a node sends of a balance, by topic."""
+    """Return the messages that a node publishes for a balance, by topic."""
     sent = {}
 
     class Node:
@@ -190,17 +192,17 @@ def reported(balance):
 
 
 def turn(speeds, contact_weight):
-    """Speed, side speed and yaw rate of a steady turn: shear summed over both tracks by hand, inertia left out."""
-    places = (np.arange(ROLLERS) - 0.5 * (ROLLERS - 1)) * PITCH
+    """Return speed, side speed and yaw rate of a steady turn from the shear of both tracks, without inertia."""
+    offsets = (np.arange(ROLLERS) - 0.5 * (ROLLERS - 1)) * PITCH
 
     def shear(u, v, rate, y, belt):
-        along, across = u - rate * y - belt, v + rate * places
+        along, across = u - rate * y - belt, v + rate * offsets
         z, total = np.zeros(2), np.zeros(3)
         for k in range(ROLLERS - 1, -1, -1):  # ahead: shoes come down in front
             slip = np.array([along, across[k]])
             z = (slip + belt / PITCH * z) / (np.hypot(*slip) * BRISTLES / MU + belt / PITCH)
             force = -contact_weight * BRISTLES * z
-            total += [force[0], force[1], places[k] * force[1] - y * force[0]]
+            total += [force[0], force[1], offsets[k] * force[1] - y * force[0]]
         return total
 
     def unbalanced(unknown):
@@ -211,7 +213,7 @@ def turn(speeds, contact_weight):
 
 
 def test_two_track_speeds_turn_it_with_the_radius_that_the_slip_law_gives(rest):
-    """Sprockets at 0.10 and 0.20 m/s: the radius is far above that of rolling without slip, as computed by hand."""
+    """Sprockets at 0.10 and 0.20 m/s: the radius is far above the one without slip, as computed by hand."""
     speeds = np.array([0.10, 0.20])
     signs = np.array([1.0, -1.0])
     held = np.zeros(2)
@@ -224,7 +226,7 @@ def test_two_track_speeds_turn_it_with_the_radius_that_the_slip_law_gives(rest):
     belts = signs * rest.velocities * RADIUS
     u, side, rate = turn(belts, WEIGHT / (2 * ROLLERS))
     wz, vx = (rest.x[rest.system.index('state', name)] for name in ('base_wz_rate', 'base_vx_rate'))
-    assert wz == pytest.approx(rate, rel=1e-3)  # inertia and the shift of loads are left out by hand
+    assert wz == pytest.approx(rate, rel=1e-3)  # the computation by hand neglects inertia and load shift
     assert vx == pytest.approx(u, rel=1e-3)
     assert WheelBase.of(rest.machine).moved(
         np.array([belts.mean(), 0.0, (belts[1] - belts[0]) / GAUGE])
@@ -238,13 +240,13 @@ def test_two_track_speeds_turn_it_with_the_radius_that_the_slip_law_gives(rest):
     assert len(sent['stability/support_polygon'].polygon.points) == 4
 
 
-def test_cmd_vel_drives_it_by_torques_and_its_odometry_knows_the_slip(rest):
-    """Twists are met to 5 mm/s and 5 mrad/s; the pose of the belts is 6 cm and 1 degree off, without the law 105."""
+def test_cmd_vel_drives_it_by_torques_and_its_odometry_includes_slip(rest):
+    """Twists have errors of 5 mm/s and 5 mrad/s; belt odometry is 6 cm and 1 degree off, without the slip law 105."""
     motion = WheelMotion(WheelBase.of(rest.machine), rest.period, DriveLimits(linear_acceleration=0.5))
-    places = [rest.joints.index(name) for name in motion.joints]
+    indices = [rest.joints.index(name) for name in motion.joints]
 
     def joints():
-        return JointValues(rest.positions[places], rest.velocities[places], rest.efforts[places])
+        return JointValues(rest.positions[indices], rest.velocities[indices], rest.efforts[indices])
 
     motion.restart(joints())
     without_slip = 0.0
@@ -265,7 +267,7 @@ def test_cmd_vel_drives_it_by_torques_and_its_odometry_knows_the_slip(rest):
 
 
 def moving(plan, seed):
-    """Return a state near the ground, everything moving, some rollers in the air."""
+    """Return a state near the ground, all parts moving, some rollers in the air."""
     rng = np.random.default_rng(seed)
     x = 0.05 * rng.standard_normal(len(plan.states.names))
     for k, name in enumerate(plan.states.names):
@@ -276,39 +278,39 @@ def moving(plan, seed):
 
 
 def turning_plane(plan, track, flow):
-    """Power that the springs take from the plane below them where curved ground turns it, W; zero elsewhere.
+    """Return the power of the springs due to the turning tangent plane of curved ground, W; zero on planes.
 
-    The height is that above the plane which touches the ground below a roller; its rate takes that plane at rest.
+    The height is measured from the plane that touches the ground below a roller; its rate neglects the plane's.
     """
     power = ca.SX(0)
-    for own in track.contacts(plan.state, plan.symbols):
-        rate = ca.jtimes(own.height, plan.x, flow)
-        push = track.stiffness(plan.symbols) * ca.fmax(FREE - own.height, 0.0)
-        power -= push * (rate - own.height_rate)
+    for contact in track.contacts(plan.state, plan.symbols):
+        rate = ca.jtimes(contact.height, plan.x, flow)
+        push = track.stiffness(plan.symbols) * ca.fmax(FREE - contact.height, 0.0)
+        power -= push * (rate - contact.height_rate)
     return power
 
 
 @pytest.mark.parametrize('terrain', [(), (RISE,)])
-def test_the_power_of_a_track_is_what_its_springs_store_and_what_turns_into_heat(machine, terrain):
-    """force . v = -d(energy)/dt - dissipated power at any state, sprocket included."""
+def test_the_power_of_a_track_equals_stored_and_dissipated_power(machine, terrain):
+    """force . v = -d(energy)/dt - dissipated power at any state, including the sprocket."""
     plan = Assembly(replace(machine, terrain=terrain), 'effort')
     flow = ca.vertcat(plan.state.position_rate, ca.SX(len(plan.states.names) - plan.tree.nq, 1))
-    for own in plan.contacts_on_ground:
-        power = ca.dot(total_force(own, plan.state, plan.symbols), plan.state.v)
-        stored = ca.jtimes(own.potential_energy(plan.state, plan.symbols), plan.x, flow)
-        lost = own.dissipated_power(plan.state, plan.symbols) - turning_plane(plan, own, flow)
-        accounts = sum(own.work_accounts(plan.state, plan.symbols).values())
-        sprocket = ca.dot(own.generalized_force(plan.state, plan.symbols), plan.state.v)
+    for contact in plan.contacts_on_ground:
+        power = ca.dot(total_force(contact, plan.state, plan.symbols), plan.state.v)
+        stored = ca.jtimes(contact.potential_energy(plan.state, plan.symbols), plan.x, flow)
+        lost = contact.dissipated_power(plan.state, plan.symbols) - turning_plane(plan, contact, flow)
+        accounts = sum(contact.work_accounts(plan.state, plan.symbols).values())
+        sprocket = ca.dot(contact.generalized_force(plan.state, plan.symbols), plan.state.v)
         check = ca.Function('check', [plan.x, plan.p], [power, stored, lost, accounts, sprocket])
         for seed in range(3):
-            found = check(moving(plan, seed), plan.default_parameters())
-            power_, stored_, lost_, accounts_, sprocket_ = (float(value) for value in found)
+            powers = check(moving(plan, seed), plan.default_parameters())
+            power_, stored_, lost_, accounts_, sprocket_ = (float(value) for value in powers)
             assert power_ == pytest.approx(accounts_ + sprocket_, rel=1e-10)
             assert power_ + stored_ + lost_ == pytest.approx(0.0, abs=1e-10 * (abs(power_) + abs(stored_)))
 
 
-def test_a_vacuous_constraint_changes_nothing_of_a_track(machine):
-    """Accelerations and rates of the bristles beside a loop that is closed in itself."""
+def test_a_vacuous_constraint_does_not_change_a_track(machine):
+    """Accelerations and rates of the bristles with a loop that is always closed."""
     plan = Assembly(machine, 'effort')
     frame = plan.tree.frame('base_link')
     elements = (*contact_elements(machine), *joint_elements(machine))
@@ -321,14 +323,14 @@ def test_a_vacuous_constraint_changes_nothing_of_a_track(machine):
         a, rhs = (np.array(part).ravel() for part in tree(x, 0.0, plan.default_parameters()))
         values = dict(zip(plan.states.names, x))
         numbers = blocks.numbers({name: values[name] for name in blocks.parameters.states})
-        q, v = x[plan.q_place], x[plan.v_place]
-        found = constrained_dynamics(blocks, q, v, np.zeros(plan.tree.nv), numbers, method='saddle')
-        assert np.abs(found.acceleration - a).max() <= 1e-12 * np.abs(a).max()
-        assert np.array(changes(q, v, numbers)).ravel() == pytest.approx(rhs[plan.element_place], rel=1e-12, abs=1e-15)
+        q, v = x[plan.q_slice], x[plan.v_slice]
+        solution = constrained_dynamics(blocks, q, v, np.zeros(plan.tree.nv), numbers, method='saddle')
+        assert np.abs(solution.acceleration - a).max() <= 1e-12 * np.abs(a).max()
+        assert np.array(changes(q, v, numbers)).ravel() == pytest.approx(rhs[plan.element_slice], rel=1e-12, abs=1e-15)
 
 
 def test_a_track_that_loses_the_ground_reports_it_once(rest):
-    """Lifted by 2 cm and dropped: one lift-off at once, one touch-down of each track after the fall."""
+    """After a drop from 2 cm: one lift-off at once, one touch-down of each track after the fall."""
     rest.x[rest.system.index('state', 'base_z')] = FREE + 0.02
     for _ in range(12):
         rest.advance()
@@ -352,7 +354,7 @@ def test_a_track_that_loses_the_ground_reports_it_once(rest):
         ('length: 1.5', 'length: -1.5', 'length'),
     ],
 )
-def test_a_mistake_in_a_track_is_one_clear_line(tmp_path, old, new, message):
+def test_a_fault_in_a_track_is_reported_in_one_line(tmp_path, old, new, message):
     carrier(tmp_path)
     config = tmp_path / 'carrier.yaml'
     config.write_text(config.read_text().replace(old, new, 1))
@@ -362,7 +364,7 @@ def test_a_mistake_in_a_track_is_one_clear_line(tmp_path, old, new, message):
 
 
 def test_check_shows_tracks_and_the_unit_of_every_margin(machine, capsys):
-    """Moment-height is M I / h: by hand for a point mass above the middle, in its own unit and not in N m."""
+    """Moment-height is M I / h: by hand for a point mass above the middle, in its unit and not in N m."""
     urdf, config = map(str, machine.sources)
     assert main(['check', urdf, '--config', config]) == 0
     shown = capsys.readouterr().out
@@ -374,6 +376,6 @@ def test_check_shows_tracks_and_the_unit_of_every_margin(machine, capsys):
     assert 'left_track 50 %' in shown
 
 
-def test_rigid_ground_does_not_take_tracks(machine):
+def test_rigid_ground_rejects_tracks(machine):
     with pytest.raises(ValueError, match='expected compliant for left_track, right_track'):
         Plant(machine, 'effort', 0.01, 0.001, contact_model='rigid')

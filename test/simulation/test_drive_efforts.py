@@ -1,4 +1,4 @@
-"""`<joint>/drive_effort` beside every kind of constraint on a joint: virtual work and hand statics."""
+"""`<joint>/drive_effort` with every kind of constraint on a joint, against virtual work and statics by hand."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ ARM, SIDE = Part('arm'), Part('side', origin='0 1 0')
 
 
 def plant_of(machine):
-    """The plant with its driven joints held."""
+    """Return the plant with its driven joints held."""
     plant = Plant(machine, 'effort', 2e-3, 5e-4, ())
     plant.set_efforts(plant.holding_efforts())
     return plant
 
 
 def lift_effort(angle):
-    """Effort at `lift` that holds the scissor lift with its followers at an angle, by virtual work, N m."""
+    """Return the effort at `lift` that holds the scissor lift at an angle, by virtual work, N m."""
     model = pin.buildModelFromUrdf(str(LIFT))
     data, q = model.createData(), np.zeros(model.nq)
     ratios = np.zeros(model.nv)
@@ -61,8 +61,8 @@ def test_a_driven_joint_that_others_follow_reports_the_effort_of_its_drive(tmp_p
     assert plant.efforts[plant.joints.index('lift')] == plant.output('lift/drive_effort')
 
 
-def test_efforts_of_followers_balance_their_weight_as_those_of_a_tree_do(tmp_path):
-    """What a coupling transmits to a joint that nothing drives is the effort that would hold this joint by itself."""
+def test_efforts_of_followers_balance_their_weight_as_in_a_tree(tmp_path):
+    """A coupling transmits to an undriven joint the effort that would hold this joint alone."""
     plant = plant_of(lift(tmp_path, 'joints: {fold: {class: free}, level: {class: free}}\n'))
     model = pin.buildModelFromUrdf(str(LIFT))
     data, q = model.createData(), np.zeros(model.nq)
@@ -70,12 +70,12 @@ def test_efforts_of_followers_balance_their_weight_as_those_of_a_tree_do(tmp_pat
         q[model.joints[model.getJointId(name)].idx_q] = 0.3 * ratio
     gravity = pin.computeGeneralizedGravity(model, data, q)
     for name in ('fold', 'level'):
-        own = gravity[model.joints[model.getJointId(name)].idx_v]
-        assert plant.output(f'{name}/drive_effort') == pytest.approx(own, rel=1e-9)
+        holding = gravity[model.joints[model.getJointId(name)].idx_v]
+        assert plant.output(f'{name}/drive_effort') == pytest.approx(holding, rel=1e-9)
 
 
-def test_every_driven_joint_of_a_coupling_reports_its_own_drive(tmp_path):
-    """Three drives share the load of the lift: the least efforts that hold it, along the rates of the motion."""
+def test_every_driven_joint_of_a_coupling_reports_its_drive_effort(tmp_path):
+    """Three drives share the load of the lift: the efforts of least norm, along the rates of the motion."""
     plant = plant_of(lift(tmp_path))
     rates = np.array([RATES_OF_LIFT[name] for name in plant.joints])
     expected = lift_effort(0.3) * rates / (rates @ rates)
@@ -83,7 +83,7 @@ def test_every_driven_joint_of_a_coupling_reports_its_own_drive(tmp_path):
     assert plant.efforts == pytest.approx(expected, rel=1e-9)
 
 
-def test_a_spring_beside_a_coupling_reports_its_own_effort(tmp_path):
+def test_a_spring_beside_a_coupling_reports_its_effort(tmp_path):
     keys = OUTWARD + (
         'joints: {side: {class: flexible, stiffness: 20, rest: -1.4}}\n'
         'constraints:\n  gear: {kind: coupling, coefficients: {arm: 1, side: -1}}\n'
@@ -94,7 +94,7 @@ def test_a_spring_beside_a_coupling_reports_its_own_effort(tmp_path):
     assert plant.output('arm/drive_effort') == pytest.approx(-2 * WEIGHT * LENGTH - spring, rel=1e-9)
 
 
-def test_a_prescribed_joint_that_another_follows_reports_what_its_motion_takes(tmp_path):
+def test_a_prescribed_joint_with_a_follower_reports_the_effort_of_its_motion(tmp_path):
     keys = OUTWARD + (
         'joints: {side: {class: free}}\n'
         'constraints:\n'
@@ -107,7 +107,7 @@ def test_a_prescribed_joint_that_another_follows_reports_what_its_motion_takes(t
 
 
 def test_a_driven_joint_that_is_steered_by_the_heading_reports_its_drive(tmp_path):
-    """A turret on a turntable keeps its heading; both are driven. The turntable's torque turns both as one inertia."""
+    """A turret on a turntable keeps its heading; both are driven. The turntable accelerates both inertias."""
     parts = [
         Part('table', axis='0 0 1', com='0 0 0'),
         Part('turret', parent='table_link', axis='0 0 1', com='0 0 0'),

@@ -1,4 +1,4 @@
-"""A machine whose fastest motion is too fast for the step that was asked for is integrated with shorter ones."""
+"""A machine whose fastest motion is too fast for the specified step is integrated with shorter steps."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def wrist(tmp_path, damping: float) -> Plant:
 
 def test_the_rate_of_a_damped_joint_is_damping_over_inertia(tmp_path):
     plant = wrist(tmp_path, 0.3)
-    found = plant.ground.linearization(plant.x, plant.u, plant.p).fastest()
-    assert found.rate == pytest.approx(0.3 / LIGHT, rel=1e-6)
-    assert found.state == 'wrist_rate'
+    motion = plant.ground.linearization(plant.x, plant.u, plant.p).fastest()
+    assert motion.rate == pytest.approx(0.3 / LIGHT, rel=1e-6)
+    assert motion.state == 'wrist_rate'
     assert (plant.substeps, plant.refined_for) == (10, '')
 
 
-def test_a_stiff_joint_is_integrated_with_steps_that_hold(tmp_path):
+def test_a_stiff_joint_is_integrated_with_stable_steps(tmp_path):
     plant = wrist(tmp_path, 2.0)
     assert plant.refined_for == 'wrist_rate'
     assert 2.0 / LIGHT * plant.period / plant.substeps <= 2.5
@@ -49,13 +49,13 @@ def test_a_stiff_joint_is_integrated_with_steps_that_hold(tmp_path):
     assert plant.velocities[0] == pytest.approx(0.5 / 2.0, rel=1e-9)
 
 
-def test_a_motion_too_fast_for_any_sensible_step_is_refused_by_name(tmp_path):
-    said = re.escape('wrist: wrist_rate moves with a rate of 5e+06 1/s, for which steps of 5e-07 s would be needed')
-    with pytest.raises(ValueError, match=said):
+def test_a_motion_too_fast_for_any_acceptable_step_is_rejected_by_name(tmp_path):
+    message = re.escape('wrist: wrist_rate moves with a rate of 5e+06 1/s, for which steps of 5e-07 s would be needed')
+    with pytest.raises(ValueError, match=message):
         wrist(tmp_path, 500.0)
 
 
-def test_a_state_without_rates_asks_for_no_division():
+def test_a_state_without_rates_needs_no_division():
     about = Linearization.of(['x'], {}, lambda x: np.full(1, np.nan), np.zeros(1))
     assert about.division('machine', 1.0).parts == 1
 
@@ -63,7 +63,7 @@ def test_a_state_without_rates_asks_for_no_division():
 @pytest.mark.parametrize(
     ('rate', 'damped', 'parts'), [(-1e4, False, 4), (-1e4, True, 3), (1e4j, False, 4), (1e4j, True, 6)]
 )
-def test_a_step_is_divided_as_the_formula_needs(rate, damped, parts):
+def test_a_step_is_divided_by_the_stability_limit_of_the_formula(rate, damped, parts):
     matrix = np.array([[0.0, rate.imag], [-rate.imag, 0.0]]) if rate.imag else np.array([[rate]])
     about = Linearization(matrix.real, [f'state_{k}' for k in range(len(matrix))])
     assert about.division('machine', 1e-3, damped).parts == parts
@@ -76,7 +76,7 @@ def test_implicit_states_slow_down_with_the_step():
 
 
 @pytest.mark.parametrize('seed', range(20))
-def test_the_bound_on_rates_is_one_and_near(seed):
+def test_the_bound_on_rates_is_valid_and_tight(seed):
     random = np.random.default_rng(seed)
     matrix = random.standard_normal((8, 8)) * 10.0 ** random.uniform(-3, 3, (8, 1))
     greatest = np.abs(np.linalg.eigvals(matrix)).max()

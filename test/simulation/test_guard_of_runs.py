@@ -1,4 +1,4 @@
-"""No run that failed its guard is called done, at any entry point."""
+"""No run that failed its guard has the status `done`, at any entry point."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ def bench(tmp_path_factory):
 
 
 def missed(bench, chosen):
-    """Return the cases that are called done although energy or gap is not within the limits, and count statuses."""
+    """Return the cases with status `done` whose energy or gap exceeds the limits, and count statuses."""
     counts, wrong = Counter(), []
     for case in chosen:
-        found = bench.judged(case)
-        counts[found.status] += 1
-        if found.status == 'done' and not found.accurate:
-            wrong.append((case, found))
-        assert (found.status == 'done') == (not found.detail), (case, found)
-        assert found.status != 'overturned', (case, found)
+        run = bench.judged(case)
+        counts[run.status] += 1
+        if run.status == 'done' and not run.accurate:
+            wrong.append((case, run))
+        assert (run.status == 'done') == (not run.detail), (case, run)
+        assert run.status != 'overturned', (case, run)
     return wrong, counts
 
 
@@ -70,7 +70,7 @@ wheels:
 
 @pytest.fixture(scope='module')
 def stiff(tmp_path_factory):
-    """Return a box of 500 kg that stands on four stiff wheels with friction, loaded by the library."""
+    """Return a box of 500 kg on four stiff wheels with friction, loaded by the library."""
     folder = tmp_path_factory.mktemp('stiff')
     wheels = [
         f'  wheel_{k}: {{link: body, position: [{x}, {y}, -0.3], stiffness: 4.0e+8, damping: 2.0e+4, free_length: 0.2}}'
@@ -85,7 +85,7 @@ def stiff(tmp_path_factory):
 
 
 @pytest.mark.parametrize('step', [1e-3, 2e-3, 1e-2])
-def test_a_machine_that_stands_on_stiff_wheels_stands_at_every_step(stiff, step):
+def test_a_machine_on_stiff_wheels_stays_at_rest_with_every_step(stiff, step):
     system = System(stiff.data, 'effort')
     start, times = initial_state(system), np.linspace(0.0, 0.5, 6)
     settings = Settings(step=step, watch=True)
@@ -101,7 +101,7 @@ def test_a_machine_that_stands_on_stiff_wheels_stands_at_every_step(stiff, step)
 
 
 def test_a_stiff_pad_that_lands_in_the_run_of_a_plant_makes_its_steps_shorter(stiff, tmp_path):
-    """A payload presses soft wheels down, until pads 1 mm above the ground carry the rest."""
+    """A payload compresses soft wheels until pads 1 mm above the ground carry the remaining weight."""
     wheels = Path(stiff.data.sources[1]).read_text().split('wheels:')[1]
     pads = wheels.replace('wheel', 'pad').replace('-0.3]', '-0.2745]')
     wheels = wheels.replace('4.0e+8', '5.0e+4').replace('2.0e+4', '2.0e+3')
@@ -122,7 +122,7 @@ def test_a_stiff_pad_that_lands_in_the_run_of_a_plant_makes_its_steps_shorter(st
     assert plant.substeps == 2
 
 
-def test_a_run_that_falls_apart_is_not_overturned(bench):
+def test_a_diverged_run_is_not_overturned(bench):
     case = next(case for case in CASES if case.name == 'box' and case.scale > 1e4 and case.step >= 5e-3)
     run = bench.run(case)
     assert run.status == 'inaccurate'
@@ -138,7 +138,7 @@ def test_a_flat_four_bar_ends_with_its_reason():
     assert [check.failed for check in run.checks] == [False, False]
 
 
-def test_a_run_that_is_driven_by_a_function_is_judged_like_any_other():
+def test_a_run_with_inputs_from_a_function_is_judged():
     four_bar = dn.load('four_bar')
     table = four_bar.simulate(0.2, torque={'crank_joint': 14.0}, period=0.01)
     function = four_bar.simulate(0.2, torque=lambda time, state: {'crank_joint': 14.0}, period=0.01)
@@ -148,7 +148,7 @@ def test_a_run_that_is_driven_by_a_function_is_judged_like_any_other():
     assert function.raw.energy_balance == pytest.approx(table.raw.energy_balance, abs=1e-9)
 
 
-def test_a_plant_takes_changes_of_its_parameters_for_no_error():
+def test_parameter_changes_of_a_plant_are_no_error():
     plant = Plant(dn.load('log_loader').data, 'hydraulic', 1e-2, 1e-3)
     for change in (
         lambda: plant.set_payload(800.0),
@@ -166,7 +166,7 @@ def test_a_plant_takes_changes_of_its_parameters_for_no_error():
     assert gap.measured == 0.0
 
 
-def test_a_plant_that_is_off_says_so(bench):
+def test_an_inaccurate_plant_reports_failed_checks(bench):
     plant = Plant(bench.system('kite').machine, 'effort', 4e-2, 2e-2)
     plant.set_inputs({'crank_joint/effort': 20.0})
     with suppress(PlantDivergedError):

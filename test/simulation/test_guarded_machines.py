@@ -1,4 +1,4 @@
-"""The machines of this package touch no memory that is not their own: a few steps of each between guard zones."""
+"""Machine code of the machines of this package stays within its memory: a few steps of each between guard zones."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ FEW = ['cart', 'slider_crank']
 def run_guarded(machines: list[str], seconds: float) -> None:
     environment = {**os.environ, 'DYN_NODES_GUARD': '1', 'PYTHONPATH': str(ROOT)}
     command = [sys.executable, str(Path(__file__).with_name('guarded_zoo.py')), *machines]
-    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
-    assert found.returncode == 0, found.stderr[-3000:]
-    assert found.stdout.split() == machines
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=seconds, check=False)
+    assert process.returncode == 0, process.stderr[-3000:]
+    assert process.stdout.split() == machines
 
 
 @pytest.mark.timeout(600)

@@ -1,4 +1,4 @@
-"""The log-loader's grapple on straight lines of 3 m, led by its valves: hydraulics, tyres and payload simulated."""
+"""The log-loader's grapple on straight lines of 3 m, controlled by its valves, with hydraulics, tyres and payload."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def base_of(plant):
 
 
 def drive(machine, start, move, payload, after=1.0):
-    """Lead the grapple along a line of the world, as seen from the base at the start; look at it in the world."""
+    """Control the grapple along a line in axes of the initial base; return its motion in the world."""
     hand = hand_of(machine, 'payload_link')
     guess = hand.home if hand.dependent else [0.1, 0.5, -1.2]
     first = inverse_kinematics(hand, HandPose(np.eye(3), np.array(start)), guess).best.posture
@@ -68,7 +68,7 @@ def drive(machine, start, move, payload, after=1.0):
         follower.advance(plant.time, measured, base)
         rates, efforts = plant.velocities[order][hand.places], plant.efforts[order][hand.places]
         volts.append(valves.voltages(plant.time, measured, rates, efforts))
-        plant.set_inputs({f'{own.name}/voltage': value for own, value in zip(valves.actuators, volts[-1])})
+        plant.set_inputs({f'{actuator.name}/voltage': value for actuator, value in zip(valves.actuators, volts[-1])})
         rows.append(hand.pose(measured).within(base).position - origin)
         peak = max(peak, float(plant.x[pressures].max()))
         margin.append(plant.balance().margins['zmp'].value)

@@ -1,6 +1,6 @@
-"""What a hand holds acts exactly, with constraints and without, and a hand answers it as the whole machine does.
+"""Wrenches on hands are exact with and without constraints, and so are the responses of hands.
 
-Evaluated by CasADi, without machine code.
+Evaluated with CasADi, without machine code.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ WRENCH = np.concatenate([FORCE, TORQUE])
 
 @pytest.fixture(scope='module')
 def robot() -> tuple[Machine, ConstraintBlocks, np.ndarray, np.ndarray, np.ndarray]:
-    """RM-1 with its blocks, in motion: q, v and efforts."""
+    """Return RM-1 with its blocks, in motion: q, v and efforts."""
     machine = machine_of('rm_1', '')
     blocks = machine_dynamics(machine, 'effort').blocks
     q = assemble(blocks, initial_guess(machine, blocks.tree))
@@ -47,14 +47,14 @@ def loaded(blocks: ConstraintBlocks, wrench: np.ndarray = WRENCH) -> np.ndarray:
 
 
 def test_a_wrench_on_the_hand_of_a_machine_on_wheels_acts_as_in_kanes_equations(robot):
-    """They take the wrench as a load on a frame, not as an element."""
+    """Kane's equations include the wrench as a load on a frame, not as an element."""
     _, blocks, q, v, tau = robot
-    found = constrained_dynamics(blocks, q, v, tau, loaded(blocks))
+    solution = constrained_dynamics(blocks, q, v, tau, loaded(blocks))
     equations = kanes_equations(blocks).at(q, v)
     expected = equations.accelerations(tau, [AppliedWrench(blocks.tree.frame('hand'), FORCE, TORQUE)])
-    np.testing.assert_allclose(found.acceleration, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    np.testing.assert_allclose(solution.acceleration, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
     unloaded = constrained_dynamics(blocks, q, v, tau)
-    assert np.abs(found.acceleration - unloaded.acceleration).max() > 1.0
+    assert np.abs(solution.acceleration - unloaded.acceleration).max() > 1.0
 
 
 def test_a_wrench_does_the_virtual_work_of_its_force_and_torque(robot):
@@ -75,8 +75,8 @@ def rates_of(blocks: ConstraintBlocks, q: np.ndarray, v: np.ndarray, tau: np.nda
     return rates
 
 
-class Places:
-    """Names of a system."""
+class ParameterIndices:
+    """Indices of the parameters of a system."""
 
     def __init__(self, blocks: ConstraintBlocks) -> None:
         self.nq, self.nv, self.names = blocks.tree.nq, blocks.tree.nv, blocks.parameters.names
@@ -85,9 +85,9 @@ class Places:
         return list(self.names).index(name)
 
 
-def test_a_hand_answers_forces_as_the_operational_space_of_the_machine_says(robot):
+def test_the_response_of_a_hand_to_forces_equals_its_operational_space_mobility(robot):
     machine, blocks, q, v, tau = robot
-    motion = HandMotion(machine, machine.grasp('hand'), Places(blocks))
+    motion = HandMotion(machine, machine.grasp('hand'), ParameterIndices(blocks))
     x = np.concatenate([q, v])
     answer = motion.mobility(x, np.zeros(0), loaded(blocks), rates_of(blocks, q, v, tau))
     equations = kanes_equations(blocks).at(q, v)
@@ -97,10 +97,10 @@ def test_a_hand_answers_forces_as_the_operational_space_of_the_machine_says(robo
     np.testing.assert_allclose(answer.acceleration, free, rtol=1e-9, atol=1e-9 * np.abs(free).max())
 
 
-def test_a_hand_answers_torques_as_its_equations_say(robot):
-    """Angular and linear parts belong together: the mobility is symmetric, of the rank of the machine's five speeds."""
+def test_the_response_of_a_hand_to_torques_equals_its_equations(robot):
+    """The mobility of angular and linear parts is symmetric and has the rank of the machine's five speeds."""
     machine, blocks, q, v, tau = robot
-    motion = HandMotion(machine, machine.grasp('hand'), Places(blocks))
+    motion = HandMotion(machine, machine.grasp('hand'), ParameterIndices(blocks))
     rates, p, x = rates_of(blocks, q, v, tau), loaded(blocks), np.concatenate([q, v])
     answer = motion.mobility(x, np.zeros(0), p, rates, 6)
     force = motion.mobility(x, np.zeros(0), p, rates)
@@ -113,7 +113,7 @@ def test_a_hand_answers_torques_as_its_equations_say(robot):
 
 def test_a_hand_moves_as_its_positions_change(robot):
     machine, blocks, q, v, _ = robot
-    motion, step = HandMotion(machine, machine.grasp('hand'), Places(blocks)), 1e-6
+    motion, step = HandMotion(machine, machine.grasp('hand'), ParameterIndices(blocks)), 1e-6
     now = motion.state(np.concatenate([q, v]))
     rate = np.array(ca.Function('rate', [blocks.q, blocks.v], [blocks.state.position_rate])(q, v)).ravel()
     after, before = (motion.state(np.concatenate([q + sign * step * rate, v])) for sign in (1.0, -1.0))
@@ -123,14 +123,14 @@ def test_a_hand_moves_as_its_positions_change(robot):
     np.testing.assert_allclose(now.angular_velocity, skew, atol=1e-8)
 
 
-def test_a_weight_on_the_hand_of_an_arm_takes_the_efforts_of_a_payload_there():
+def test_a_weight_on_the_hand_of_an_arm_needs_the_efforts_of_a_payload_there():
     machine = machine_of('arm_4r', '')
     assert machine.payload is not None
     machine = replace(machine, grasps=(Hand('hand', machine.payload.link, machine.payload.position),))
     plant = Assembly(machine, 'effort')
     efforts = ca.Function('efforts', [plant.x, plant.p], [plant.static_forces])
     names, x = plant.parameters.names, np.zeros(len(plant.states.names))
-    x[plant.q_place] = 0.4
+    x[plant.q_slice] = 0.4
     p = plant.default_parameters()
     p[names.index('payload_mass')] = 5.0
     expected = np.array(efforts(x, p)).ravel()
@@ -139,7 +139,7 @@ def test_a_weight_on_the_hand_of_an_arm_takes_the_efforts_of_a_payload_there():
     assert np.abs(expected).max() > 10.0
 
 
-def test_rigid_ground_is_refused_for_machines_that_hold_something():
+def test_rigid_ground_rejects_machines_that_hold_objects():
     machine = machine_of('log_loader_planar', '')
     machine = replace(machine, grasps=(Hand('hand', machine.links[-1].name, np.zeros(3)),))
     with pytest.raises(ContactModelError, match='expected compliant for hands that hold something'):

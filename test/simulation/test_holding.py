@@ -1,4 +1,4 @@
-"""Joints are held where they are, on machines that stand on them too."""
+"""Servos hold joints, also on machines that stand on these joints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BOXES = [
 
 
 @pytest.mark.parametrize(('attachment', 'sliders', 'friction'), BOXES)
-def test_kernel_of_the_statics_fills_as_many_numbers_as_the_search_for_rest_gives_it(
+def test_the_statics_kernel_fills_exactly_the_buffers_of_the_equilibrium_search(
     tmp_path, attachment, sliders, friction
 ):
     machine = slider_box(tmp_path, attachment, sliders, friction)
@@ -36,7 +36,7 @@ def test_kernel_of_the_statics_fills_as_many_numbers_as_the_search_for_rest_give
 
 
 @pytest.mark.parametrize(('attachment', 'sliders', 'friction'), BOXES)
-def test_no_expression_takes_nothing_from_one_number_as_a_row(tmp_path, monkeypatch, attachment, sliders, friction):
+def test_no_expression_selects_an_empty_row_from_a_single_number(tmp_path, monkeypatch, attachment, sliders, friction):
     """`x[[]]` of a column with one row is (1, 0), which `vertcat` counts as a row."""
     take = ca.SX.__getitem__
 
@@ -55,10 +55,10 @@ def test_no_expression_takes_nothing_from_one_number_as_a_row(tmp_path, monkeypa
 
 
 def test_entries_of_a_column_are_a_column():
-    for rows, places in ((0, []), (1, []), (2, []), (1, [0]), (3, [2, 0]), (1, slice(1, 1)), (3, slice(0, 2))):
+    for rows, indices in ((0, []), (1, []), (2, []), (1, [0]), (3, [2, 0]), (1, slice(1, 1)), (3, slice(0, 2))):
         column = ca.SX.sym('x', rows)
-        count = len(places) if isinstance(places, list) else len(range(rows)[places])
-        assert entries(column, places).shape == (count, 1)
+        count = len(indices) if isinstance(indices, list) else len(range(rows)[indices])
+        assert entries(column, indices).shape == (count, 1)
 
 
 def test_a_box_on_feet_with_one_slider_comes_to_rest(tmp_path):
@@ -69,7 +69,7 @@ def test_a_box_on_feet_with_one_slider_comes_to_rest(tmp_path):
 
 
 def advance_held(plant: Plant, duration: float, target: np.ndarray | None = None) -> None:
-    """Advance with the joints held by the servo, as dynamics_node holds them."""
+    """Advance with the joints held by the servo, like dynamics_node."""
     target = plant.positions.copy() if target is None else target
     for _ in range(round(duration / plant.period)):
         plant.set_efforts(plant.servo_efforts(target, np.zeros(len(plant.joints))))
@@ -81,7 +81,7 @@ def legged(tmp_path_factory) -> Machine:
     return legged_box(tmp_path_factory.mktemp('legged'))
 
 
-def test_a_machine_on_legs_stands_on_held_joints(legged):
+def test_a_machine_on_legs_rests_on_held_joints(legged):
     plant = Plant(legged, 'effort', 0.002, 0.001)
     rest, held = plant.x.copy(), plant.positions.copy()
     np.testing.assert_allclose(plant.holding_efforts(), plant.u, atol=1e-5 * np.abs(plant.u).max())
@@ -93,7 +93,7 @@ def test_a_machine_on_legs_stands_on_held_joints(legged):
 
 
 def test_held_legs_carry_a_machine_that_is_pushed(legged):
-    """A knock against the base: the joints give way by little, the base rocks on its feet and comes back."""
+    """After an impulse on the base, the joints deflect little, and the base rocks on its feet and returns."""
     plant = Plant(legged, 'effort', 0.002, 0.0005)
     height, held = plant.x[2], plant.positions.copy()
     plant.x[plant.system.nq + 3] += 0.2  # m/s of the base, forward
@@ -109,7 +109,7 @@ def test_held_legs_carry_a_machine_that_is_pushed(legged):
 
 
 def test_legs_follow_a_target_with_the_bandwidth_of_the_servo(legged):
-    """The machine crouches: e'' + 2 wn e' + wn^2 e = 0 though its feet are on the ground."""
+    """The machine crouches: e'' + 2 wn e' + wn^2 e = 0, although its feet are on the ground."""
     plant = Plant(legged, 'effort', 0.001, 0.0005)
     start = plant.positions.copy()
     target = start + 0.02 * np.sign(start)
@@ -122,7 +122,7 @@ def test_legs_follow_a_target_with_the_bandwidth_of_the_servo(legged):
     assert follows > 0.018
 
 
-def test_a_servo_goes_to_the_end_of_the_range_and_does_not_press_against_its_stop(tmp_path):
+def test_a_servo_moves_to_the_end_of_the_range_without_force_on_the_stop(tmp_path):
     plant = Plant(slider_box(tmp_path), 'effort', 0.002, 0.0005, values={'joint_stop_scale': 1.0})
     target = np.array([0.35])  # the limit is 0.3
     for _ in range(20):
@@ -131,8 +131,8 @@ def test_a_servo_goes_to_the_end_of_the_range_and_does_not_press_against_its_sto
     assert abs(plant.efforts[0]) < 1.0  # the linear law alone would press with several hundred N
 
 
-def test_a_hook_that_nothing_drives_hangs_at_the_start(tmp_path):
-    """Its link starts askew; effort 0 makes the joint passive."""
+def test_an_undriven_hook_hangs_at_the_start(tmp_path):
+    """Its link starts inclined; effort 0 makes the joint passive."""
     elements = [link('box', 100.0, 5.0), link('hook', 5.0, 0.1)]
     elements[1] = elements[1].replace('<inertial>', '<inertial><origin xyz="0 0 -0.5"/>')
     swing = joint('swing', 'revolute', 'box', 'hook', (0.3, 0, 1.0), '0 1 0').replace('effort="1e4"', 'effort="0"')

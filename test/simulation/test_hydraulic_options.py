@@ -26,7 +26,7 @@ def machine():
 
 @pytest.fixture(scope='module')
 def late(machine):
-    """The machine with a boom valve that answers late."""
+    """Return the machine with a dead time of the boom valve."""
     actuators = tuple(
         replace(a, valve=replace(a.valve, dead_time=DEAD_TIME)) if a.name == 'boom' else a for a in machine.actuators
     )
@@ -35,7 +35,7 @@ def late(machine):
 
 @pytest.fixture(scope='module')
 def shared(machine):
-    """The machine with one pump for all."""
+    """Return the machine with one pump for all actuators."""
     pump = SharedPump('main', ('swing', 'boom', 'stick'), 6e-3, 32e6)
     return replace(machine, pumps=(pump,))
 
@@ -57,12 +57,12 @@ def test_a_dead_time_shifts_the_command_of_its_valve_and_no_other(machine, late)
     by_hand = Inputs(
         merged, {'boom/voltage': np.interp(merged, later, volts), 'stick/voltage': np.interp(merged, knots, volts)}
     )
-    # a line at tank pressure amplifies round-off in longer steps, which do not follow its make-up check
-    found, expected = run(late, together, step=1e-4), run(machine, by_hand, step=1e-4)
-    np.testing.assert_allclose(found.states, expected.states, rtol=1e-9, atol=1e-9)
+    # a line at tank pressure amplifies round-off in longer steps, which do not resolve its make-up check valve
+    delayed, expected = run(late, together, step=1e-4), run(machine, by_hand, step=1e-4)
+    np.testing.assert_allclose(delayed.states, expected.states, rtol=1e-9, atol=1e-9)
 
 
-def test_without_dead_time_the_inputs_are_as_given(machine):
+def test_without_dead_time_the_inputs_are_unchanged(machine):
     assert System(machine).delays is None
     inputs = Inputs([0.0, 1.0], {'a': [0.0, 1.0]})
     knots, table = inputs.aligned(['a'])
@@ -93,8 +93,8 @@ def test_held_commands_arrive_after_their_dead_time(dead_time):
         knots, table = line.table(start, start + period, np.array([command, -command]))
         for t in start + period * np.array([0.1, 0.45, 0.7, 0.95]):
             row = table[np.searchsorted(knots, t, 'right') - 1]
-            given = int(np.floor((t - dead_time) / period + 1e-9))
-            assert row[0] == (commands[given] if given >= 0 else 0.0)
+            sample = int(np.floor((t - dead_time) / period + 1e-9))
+            assert row[0] == (commands[sample] if sample >= 0 else 0.0)
             assert row[1] == -command
         assert len(line.history) <= int(dead_time / period) + 2
 
@@ -144,8 +144,8 @@ def test_the_split_hydraulics_have_the_same_dead_time(late):
     assert system.oil[boom] == 0.0
 
 
-def test_looking_ahead_leaves_the_commands_on_their_way_alone(late):
-    """`follow` integrates one period into the future and goes back."""
+def test_prediction_does_not_change_delayed_commands(late):
+    """`follow` integrates one period ahead and restores the state."""
     volts = {'boom': 4.0}
     spools = {}
     for lookahead in (1e-3, 0.03):
@@ -254,13 +254,13 @@ def test_faults_of_a_pump_are_named_with_their_line(tmp_path, members, expected,
     assert found in text
 
 
-def test_an_actuator_at_two_pumps_is_a_fault(tmp_path):
+def test_an_actuator_with_two_pumps_is_a_fault(tmp_path):
     second = '  other: {actuators: [boom], flow: 1.0e-3, relief_pressure: 32.0e6}\n\nactuators:\n'
     report = load_changed(tmp_path, ('\nactuators:\n', '\n' + PUMP.replace('\nactuators:\n', second)))
     assert "'boom', which pump 'main' feeds" in '\n'.join(map(str, report.problems))
 
 
-def test_check_tells_the_locked_stiffness(machine):
+def test_check_reports_the_locked_stiffness(machine):
     from dyn_nodes.commands.machine_summary import machine_summary
 
     posture = replace(machine.initial, joint_positions={'boom_joint': 0.0, 'stick_joint': np.radians(-45.0)})

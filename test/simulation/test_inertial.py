@@ -1,4 +1,4 @@
-"""What an IMU on a plant measures, against gravity at rest and differentiated velocities in motion."""
+"""Measurements of an IMU on a plant, against gravity at rest and differentiated velocities in motion."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def plant(name: str, ground: str = 'compliant', **options) -> Plant:
 
 def differentiated(moving: Plant, periods: int) -> tuple[np.ndarray, np.ndarray]:
     """Advance; return measured and differentiated specific force (periods - 2, 3) in the base's axes."""
-    velocities, turns, felt = [], [], []
+    velocities, turns, specific_forces = [], [], []
     for _ in range(periods):
         moving.advance()
         turn = Rotation.from_quat(moving.base_pose()[1])
         turns.append(turn)
         velocities.append(turn.apply(moving.base_twist()[0]))
-        felt.append(read_imu(moving).specific_force)
+        specific_forces.append(read_imu(moving).specific_force)
     rates = (np.array(velocities[2:]) - velocities[:-2]) / (2 * PERIOD)
     expected = [turn.inv().apply(rate - moving.p[:3]) for turn, rate in zip(turns[1:-1], rates)]
-    return np.array(felt[1:-1]), np.array(expected)
+    return np.array(specific_forces[1:-1]), np.array(expected)
 
 
 @pytest.mark.parametrize(
@@ -62,19 +62,19 @@ def test_at_rest_the_specific_force_is_gravity_reversed_in_the_axes_of_the_base(
 def test_in_a_swing_it_is_the_differentiated_velocity_of_the_base_less_gravity():
     moving = plant('log_loader', slope=(0.03, 0.05))
     moving.set_efforts(moving.holding_efforts() + np.array([4.0e4, 3.0e4, -1.0e4]))
-    for _ in range(10):  # the step of the efforts sets the bristles of friction going within milliseconds
+    for _ in range(10):  # the step of the efforts excites friction bristles within milliseconds
         moving.advance()
-    felt, expected = differentiated(moving, 1000)
+    specific_forces, expected = differentiated(moving, 1000)
     assert np.ptp(expected, axis=0).min() > 0.1  # it moves in every direction
-    np.testing.assert_allclose(felt, expected, atol=2e-3)
+    np.testing.assert_allclose(specific_forces, expected, atol=2e-3)
 
 
-def test_a_planar_machine_on_springs_is_measured_as_the_others_are():
+def test_a_planar_machine_on_springs_has_the_differentiated_specific_force():
     moving = plant('log_loader_planar')
     moving.set_efforts(moving.holding_efforts() + np.array([3.0e4, -1.0e4]))
-    felt, expected = differentiated(moving, 600)
+    specific_forces, expected = differentiated(moving, 600)
     assert np.ptp(expected[:, [0, 2]], axis=0).min() > 0.2
-    np.testing.assert_allclose(felt, expected, atol=2e-3)
+    np.testing.assert_allclose(specific_forces, expected, atol=2e-3)
 
 
 def test_a_machine_that_tips_about_a_rigid_edge_is_measured_at_its_base_link():
@@ -85,11 +85,11 @@ def test_a_machine_that_tips_about_a_rigid_edge_is_measured_at_its_base_link():
             break
         moving.advance()
     assert moving.ground.mode != 'standing'
-    felt, expected = differentiated(moving, 200)
-    np.testing.assert_allclose(felt, expected, atol=2e-3)
+    specific_forces, expected = differentiated(moving, 200)
+    np.testing.assert_allclose(specific_forces, expected, atol=2e-3)
 
 
-def test_the_base_of_a_fixed_machine_feels_gravity_alone():
+def test_the_specific_force_of_a_fixed_base_is_gravity_alone():
     free = machine('log_loader')
     fixed = replace(free, wheels=(), base=replace(free.base, attachment='fixed'))
     moving = Plant(fixed, 'effort', PERIOD, PERIOD)

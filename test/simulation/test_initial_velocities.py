@@ -1,4 +1,4 @@
-"""Velocities at the start: of trees and beside constraints, in `check`, as parameters, after a reset."""
+"""Initial velocities: of trees and with constraints, in `check`, as parameters, after a reset."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def in_motion(machine: Machine, **changes) -> Machine:
 
 @pytest.fixture(scope='module')
 def adrift(tmp_path_factory) -> Plant:
-    """A body in space that starts leaning, moving and spinning."""
+    """Return the plant of a body in space that starts inclined, moving and spinning."""
     initial = '  base_position: [1, 2, 3]\n  base_roll: 0.3\n  base_pitch: -0.2\n  base_yaw: 0.5\n'
     initial += '  joint_velocities: {spin: 6}\n'
     initial += f'  base_twist: {{linear: {list(LINEAR)}, angular: {list(ANGULAR)}}}\n'
@@ -75,7 +75,7 @@ def test_a_body_starts_in_its_pose_with_its_twist_and_keeps_its_momentum(adrift)
     assert np.linalg.norm(adrift.base_pose()[0] - position) > 0.05
 
 
-def test_a_reset_goes_back_to_the_velocities(adrift):
+def test_a_reset_restores_the_initial_velocities(adrift):
     adrift.reset()
     start = adrift.x.copy()
     adrift.advance()
@@ -96,33 +96,33 @@ def test_the_rates_of_a_chain_of_joints_give_the_twist_of_a_free_base(adrift):
     assert rates['spin'] == 6.0
 
 
-def test_a_planar_base_moves_in_its_own_axes():
+def test_the_twist_of_a_planar_base_is_in_its_axes():
     machine = machine_of('log_loader_planar', '')
     moved = in_motion(machine, base_twist=InitialTwist((1.0, 0.0, 0.0), (0.0, 0.2, 0.0)))
-    found = given_velocities(moved, Rotation.from_euler('y', 0.3).as_matrix())
-    assert found == pytest.approx({'base_x': np.cos(0.3), 'base_z': -np.sin(0.3), 'base_pitch': 0.2})
+    velocities = given_velocities(moved, Rotation.from_euler('y', 0.3).as_matrix())
+    assert velocities == pytest.approx({'base_x': np.cos(0.3), 'base_z': -np.sin(0.3), 'base_pitch': 0.2})
     assert given_velocities(machine, np.eye(3)) == {}
 
 
-def test_joints_of_a_loop_follow_those_whose_velocity_is_given():
+def test_joints_of_a_loop_follow_a_joint_with_specified_velocity():
     machine = in_motion(machine_of('four_bar', ''), joint_velocities={'crank_joint': 0.8})
     start = constrained_machine(machine)
     names = start.system.blocks.tree.velocity_names
-    found = dict(zip(names, start.v))
+    velocities = dict(zip(names, start.v))
     # a parallelogram: rocker as crank, coupler keeps its direction
-    assert found == pytest.approx({'crank_joint': 0.8, 'coupler_joint': -0.8, 'rocker_joint': 0.8}, abs=1e-9)
+    assert velocities == pytest.approx({'crank_joint': 0.8, 'coupler_joint': -0.8, 'rocker_joint': 0.8}, abs=1e-9)
 
 
 def test_wheels_by_constraint_turn_as_the_base_moves():
     machine = machine_of('agv_caster', 'agv_caster_rigid')
     start = constrained_machine(in_motion(machine, base_twist=InitialTwist((0.3, 0.0, 0.0), (0.0, 0.0, 0.5))))
-    found = dict(zip(start.system.blocks.tree.velocity_names, start.v))
-    assert found['left_drive'] == pytest.approx((0.3 - 0.5 * 0.2) / 0.05, abs=1e-9)
-    assert found['right_drive'] == pytest.approx((0.3 + 0.5 * 0.2) / 0.05, abs=1e-9)
-    assert [found[f'base_{name}'] for name in ('vx', 'vy', 'wz')] == pytest.approx([0.3, 0.0, 0.5], abs=1e-12)
+    velocities = dict(zip(start.system.blocks.tree.velocity_names, start.v))
+    assert velocities['left_drive'] == pytest.approx((0.3 - 0.5 * 0.2) / 0.05, abs=1e-9)
+    assert velocities['right_drive'] == pytest.approx((0.3 + 0.5 * 0.2) / 0.05, abs=1e-9)
+    assert [velocities[f'base_{name}'] for name in ('vx', 'vy', 'wz')] == pytest.approx([0.3, 0.0, 0.5], abs=1e-12)
 
 
-def test_velocities_that_the_constraints_do_not_allow_are_refused_with_their_line(tmp_path):
+def test_velocities_that_violate_constraints_are_rejected_with_their_line(tmp_path):
     text = (Path(machine_of('agv_caster', 'agv_caster_rigid').sources[1])).read_text()
     config = tmp_path / 'aside.yaml'
     config.write_text(text.replace('0.05]\n', '0.05]\n  base_twist: {linear: [0.3, 0.1, 0]}\n', 1))
@@ -130,7 +130,7 @@ def test_velocities_that_the_constraints_do_not_allow_are_refused_with_their_lin
     with pytest.raises(MachineError) as error:
         constrained_machine(machine)
     (line,) = str(error.value).splitlines()
-    number = next(k for k, own in enumerate(config.read_text().splitlines(), 1) if 'base_twist' in own)
+    number = next(k for k, entry in enumerate(config.read_text().splitlines(), 1) if 'base_twist' in entry)
     assert line.startswith(
         f'{config}:{number}: initial: expected velocities that the constraints allow, found no velocity'
     )
@@ -156,7 +156,7 @@ def test_velocities_that_the_constraints_do_not_allow_are_refused_with_their_lin
         ('  base_twist: {linear: [0, 1]}\n', 'free', 'expected'),
     ],
 )
-def test_check_refuses_velocities_that_can_not_be(tmp_path, capsys, initial, attachment, fault):
+def test_check_rejects_invalid_velocities(tmp_path, capsys, initial, attachment, fault):
     urdf, config = body(tmp_path, initial, attachment)
     assert main(['check', str(urdf), '--config', str(config)]) == 1
     printed = capsys.readouterr().err
@@ -164,17 +164,17 @@ def test_check_refuses_velocities_that_can_not_be(tmp_path, capsys, initial, att
     assert fault in printed
 
 
-def test_check_shows_what_moves_at_the_start(tmp_path, capsys):
+def test_check_shows_the_initial_velocities(tmp_path, capsys):
     urdf, config = body(tmp_path, '  joint_velocities: {spin: 6}\n  base_twist: {linear: [0.5, 0, 0]}\n')
     assert main(['check', str(urdf), '--config', str(config)]) == 0
     assert 'base_vx 0.5 (m/s, rad/s)' in ' '.join(capsys.readouterr().out.replace('│', ' ').split())
 
 
-def test_parameters_go_over_the_velocities_of_the_file():
+def test_parameters_replace_the_velocities_of_the_file():
     machine = machine_of('agv_caster', '')
-    found = moving(machine, 'left_drive=8, right_drive=-8', '0.4,0,0,0,0,0.2').initial
-    assert found.joint_velocities == {'left_drive': 8.0, 'right_drive': -8.0}
-    assert found.base_twist == InitialTwist((0.4, 0.0, 0.0), (0.0, 0.0, 0.2))
+    initial = moving(machine, 'left_drive=8, right_drive=-8', '0.4,0,0,0,0,0.2').initial
+    assert initial.joint_velocities == {'left_drive': 8.0, 'right_drive': -8.0}
+    assert initial.base_twist == InitialTwist((0.4, 0.0, 0.0), (0.0, 0.0, 0.2))
     assert moving(machine, '', '').initial == machine.initial
 
 
@@ -189,27 +189,27 @@ def test_parameters_go_over_the_velocities_of_the_file():
         ('', 'fast', 'expected six finite numbers'),
     ],
 )
-def test_parameters_that_can_not_be_are_refused(velocities, twist, fault):
+def test_invalid_parameters_are_rejected(velocities, twist, fault):
     with pytest.raises(ParameterError) as error:
         moving(machine_of('agv_caster', ''), velocities, twist)
     assert fault in str(error.value)
 
 
-def test_a_node_starts_with_its_velocities_and_goes_back_to_them(monkeypatch):
+def test_a_node_starts_with_its_velocities_and_restores_them_at_reset(monkeypatch):
     from dyn_nodes.nodes.dynamics_node import DynamicsNode
 
     monkeypatch.setenv('ROS_DOMAIN_ID', str(DOMAIN))
     context = Context()
     init(args=['moving'], context=context)
-    given = {'machine': 'four_bar', 'mode': 'lockstep', 'initial_velocities': 'crank_joint=-0.8'}
+    values = {'machine': 'four_bar', 'mode': 'lockstep', 'initial_velocities': 'crank_joint=-0.8'}
     node = DynamicsNode(
-        context=context, parameter_overrides=[Parameter(name, value=own) for name, own in given.items()]
+        context=context, parameter_overrides=[Parameter(name, value=setting) for name, setting in values.items()]
     )
     try:
         start = node.plant.velocities.copy()
         assert start == pytest.approx([-0.8, 0.8, -0.8], abs=1e-9)
         assert node.advance()
-        # held by the efforts of rest only: no servo brakes what shall move
+        # held by the efforts at rest only: no servo brakes the initial motion
         assert node.plant.velocities == pytest.approx(start, rel=0.01)
         assert node.put_back() == ''
         assert (node.plant.velocities == start).all()

@@ -1,4 +1,4 @@
-"""Integrators: their orders on smooth plants, their agreement on the whole machine, and how they give up."""
+"""Integrators: orders on smooth plants, agreement on the whole machine, and reports of divergence."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RAMP = (np.array([0.0, 4.0]), np.array([[0.3], [2.0]]))  # knots and table of th
 
 
 def smooth_plant():
-    """A driven pendulum with a state that decays towards the input: smooth, nonlinear, coupled."""
+    """Return a driven pendulum with a state that decays towards the input: smooth, nonlinear, coupled."""
     x, u, p = ca.SX.sym('x', 3), ca.SX.sym('u', 1), ca.SX.sym('p', 1)
     rhs = ca.vertcat(x[1], -p * ca.sin(x[0]) - 0.1 * x[1] + x[2] * ca.cos(x[0]), u - x[2] * (1 + 0.2 * x[0] ** 2))
     jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(rhs, x))))
@@ -32,7 +32,7 @@ def smooth_plant():
 
 
 def stiff_plant():
-    """A state drawn to cos(t)-like motion of the others a hundred thousand times faster than they move."""
+    """Return a state that follows slow motions of the others with a rate of 1e5 /s."""
     x, u, p = ca.SX.sym('x', 3), ca.SX.sym('u', 1), ca.SX.sym('p', 1)
     rhs = ca.vertcat(x[1], -x[0], -p * (x[2] - x[0]))
     jacobian = ca.densify(ca.vec(ca.densify(ca.jacobian(rhs, x))))
@@ -62,7 +62,7 @@ START, PARAMETER = np.array([0.4, 0.0, 0.1]), np.array([3.0])
 
 @pytest.fixture(scope='module')
 def exact(plant):
-    """The smooth plant at t = 4 by SciPy's DOP853, from the same machine code of the right-hand side."""
+    """Return the smooth plant at t = 4 by SciPy's DOP853 with the same compiled right-hand side."""
 
     def rhs(t, x):
         rate = np.empty(3)
@@ -73,7 +73,7 @@ def exact(plant):
 
 
 def fixed_steps(module, method, count, end=4.0, start=START, parameter=PARAMETER):
-    """The end state after `count` equal steps of any of the integrators."""
+    """Return the final state after `count` equal steps of an integrator."""
     x, trace = start.copy(), np.empty((count + 1, 3))
     if method in FIXED:
         codes = codes_for(codes_of(module), Settings(method))
@@ -141,7 +141,7 @@ def test_implicit_method_takes_large_steps_where_the_explicit_ones_cannot(stiff)
 
 @pytest.mark.parametrize(('method', 'limit'), [('rk4', 2.785), ('rk3', 5.15)])
 def test_fixed_steps_follow_a_decay_up_to_their_limit(stiff, method, limit):
-    """x' = -a x alone, with a times the step just below and just above the limit."""
+    """For x' = -a x with a times the step just below and just above the limit."""
     start, step = np.array([0.0, 0.0, 1.0]), 0.01
     for share, grows in ((0.995, False), (1.005, True)):
         x = fixed_steps(stiff, method, 400, 400 * step, start, np.array([share * limit / step]))
@@ -189,7 +189,7 @@ def converged(system):
     ],
 )
 def test_every_integrator_gives_the_same_task(system, converged, settings, bound):
-    """Quaternion and joint angles over the whole run against a step of 20 microseconds, rad."""
+    """Quaternion and joint angles over the whole run agree with a step of 20 microseconds, rad."""
     result = run(system, P3D, 16.0, settings=settings)
     assert result.status == 'done'
     error = np.abs(result.states[:, 3 : system.nq] - converged.states[:, 3 : system.nq]).max()
@@ -202,7 +202,7 @@ def test_looser_tolerance_takes_fewer_steps(system):
 
 
 def usual_sizes(system):
-    """Of the states: a pascal is nothing, a radian is much."""
+    """Return the typical magnitudes of the states."""
     sizes = np.ones(len(system.state_names))
     for k, name in enumerate(system.state_names):
         for part, size in (('pressure', 1e6), ('spool', 1e-3), ('bristle', 1e-2)):
@@ -214,8 +214,8 @@ def usual_sizes(system):
 # not at rest: |v| of friction has a kink there
 @pytest.mark.parametrize('time', [5.5, 6.5, 8.0, 9.0, 11.0])
 def test_exact_jacobian_equals_differences(system, task, time):
-    place, p, sizes = round(time * 1000), task.parameters, usual_sizes(system)
-    x, u = task.states[place], task.inputs.at(task.times[[place]], system.input_names)[0]
+    sample, p, sizes = round(time * 1000), task.parameters, usual_sizes(system)
+    x, u = task.states[sample], task.inputs.at(task.times[[sample]], system.input_names)[0]
     by_x, by_u = system.jacobians(x, u, p)
 
     def columns(function, at, steps):
@@ -238,14 +238,14 @@ ABSURD = {'wheel_stiffness_scale': 1e9, 'wheel_damping_scale': 1e9}
 
 
 def disturbed(system, values):
-    """At rest, then lifted a little, so that absurd wheels have something to do."""
+    """Return a state at rest, then lifted a little, so that extreme wheels are in motion."""
     p = system.parameters(values)
     x = initial_state(system, system.parameters())
     x[system.index('state', 'base_z')] += 1e-3
     return x, p
 
 
-def test_motion_too_fast_for_any_step_is_reported_and_no_state_is_spoilt(system):
+def test_motion_too_fast_for_any_step_is_reported_without_invalid_states(system):
     x, p = disturbed(system, ABSURD)
     times = np.linspace(0.0, 1.0, 101)
     result = system.run(x, times, STILL, p, Settings(step=1e-3))
@@ -258,7 +258,7 @@ def test_motion_too_fast_for_any_step_is_reported_and_no_state_is_spoilt(system)
     np.testing.assert_array_equal(result.states[0], x)
 
 
-def test_adaptive_methods_report_that_they_cannot_go_on(system):
+def test_adaptive_methods_report_that_the_step_is_too_small(system):
     x, p = disturbed(system, ABSURD)
     x[system.index('state', 'boom/head_pressure')] = np.nan
     for method in ADAPTIVE:
@@ -267,7 +267,7 @@ def test_adaptive_methods_report_that_they_cannot_go_on(system):
         assert len(result.times) == 1
 
 
-def test_not_a_number_in_the_start_is_divergence_at_once(system):
+def test_a_start_with_nan_is_reported_as_divergence(system):
     p = system.parameters()
     x = initial_state(system, p)
     x[system.index('state', 'stick/spool')] = np.nan
@@ -277,7 +277,7 @@ def test_not_a_number_in_the_start_is_divergence_at_once(system):
 
 
 @pytest.mark.parametrize('method', ['rk4', 'dopri5', 'adams', pytest.param('rodas3', marks=pytest.mark.slow)])
-def test_overturning_ends_the_run_unless_it_is_told_not_to(effort_system, method):
+def test_overturning_ends_the_run_unless_disabled(effort_system, method):
     p = effort_system.parameters()
     x = initial_state(effort_system, p)
     x[effort_system.index('state', 'base_z')] += 3.0

@@ -1,4 +1,4 @@
-"""Damping, springs, dry friction and stops of joints: one list of elements, in trees and beside constraints."""
+"""Damping, springs, dry friction and stops of joints, in trees and with constraints."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ GRAVITY = 9.81
 NO_WEIGHT = 'gravity: 0\n'
 LOCKED_FLAP = 'joints:\n  flap: {class: pseudo}\n'
 FLAP = Part('flap', axis='0 0 1', com='0.1 0 0')
-"""A body on the fixed base: a row that holds its joint makes constraints of a machine and changes nothing else."""
+"""A body on the fixed base: a lock of its joint adds a constraint without effect on the machine."""
 
 
 def constrained_accelerations(machine, q, v, numbers=None):
-    """Accelerations of a machine with constraints at joint positions and rates, nothing driving it."""
+    """Return the accelerations of a machine with constraints at joint positions and rates, without drive efforts."""
     at = constrained_machine(machine).system.blocks.at(q, v, numbers)
     n, m = len(q), len(at.gamma)
     saddle = np.block([[at.M, -at.J.T], [at.J, np.zeros((m, m))]])
@@ -29,15 +29,15 @@ def constrained_accelerations(machine, q, v, numbers=None):
 
 
 def test_damping_of_the_urdf_acts_beside_constraints(tmp_path):
-    """Two geared joints with damping 5 at a rate of 1: both efforts slow both bodies."""
+    """Two geared joints with damping 5 at a rate of 1: both efforts decelerate both bodies."""
     parts = [Part('left', dynamics='damping="5"'), Part('right', origin='0 1 0', dynamics='damping="5"')]
     keys = NO_WEIGHT + 'constraints:\n  gear: {kind: coupling, coefficients: {left: 1, right: -1}}\n'
-    found = constrained_accelerations(machine_of(tmp_path, parts, keys), [0.1, 0.1], [1.0, 1.0])
-    assert found == pytest.approx([-10.0 / (2 * ABOUT_PIN)] * 2, rel=1e-12)
+    accelerations = constrained_accelerations(machine_of(tmp_path, parts, keys), [0.1, 0.1], [1.0, 1.0])
+    assert accelerations == pytest.approx([-10.0 / (2 * ABOUT_PIN)] * 2, rel=1e-12)
 
 
 def test_a_lock_elsewhere_changes_no_acceleration(tmp_path):
-    """Spring, damping, friction and stop of a double pendulum: the tree's forces are those beside a constraint."""
+    """Spring, damping, friction and stop of a double pendulum act equally in a tree and with a constraint."""
     parts = [
         Part('upper', dynamics='damping="0.3" friction="0.5"', limits='lower="-0.2" upper="0.2"'),
         Part('lower', parent='upper_link', origin='0 0 -1', dynamics='damping="0.1" friction="0.2"'),
@@ -46,15 +46,15 @@ def test_a_lock_elsewhere_changes_no_acceleration(tmp_path):
     spring = '  lower: {class: flexible, stiffness: 30, damping: 0.4, rest: 0.1}\n'
     plant = Assembly(machine_of(tmp_path, parts, 'joints:\n' + spring), 'effort')
     q, v = [0.3, -0.4, 0.0], [1.5, -0.7, 0.0]
-    own = {'upper/friction_deflection': 1e-4, 'lower/friction_deflection': -2e-5}
-    values = dict(zip(plant.states.names, [*q, *v])) | own
+    deflections = {'upper/friction_deflection': 1e-4, 'lower/friction_deflection': -2e-5}
+    values = dict(zip(plant.states.names, [*q, *v])) | deflections
     p = plant.default_parameters()
     p[plant.parameters.names.index('joint_stop_scale')] = 1.0
     evaluate = ca.Function('accelerations', [plant.x, plant.u, plant.p], [plant.accelerations])
     expected = np.array(evaluate([values[name] for name in plant.states.names], 0, p)).ravel()
     held = machine_of(tmp_path, parts, LOCKED_FLAP + spring)
-    found = constrained_accelerations(held, q, v, own | {'joint_stop_scale': 1.0})
-    assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    accelerations = constrained_accelerations(held, q, v, deflections | {'joint_stop_scale': 1.0})
+    assert accelerations == pytest.approx(expected, rel=1e-12, abs=1e-12)
     assert np.abs(expected[:2]).min() > 1.0
 
 
@@ -63,7 +63,7 @@ SWING = Part('swing', dynamics='damping="0.01" friction="0.15"')
 
 
 class Swing:
-    """A physical pendulum about the y axis, as a tree or beside a constraint, let go at rest at 0.4 rad."""
+    """Physical pendulum about the y axis, as a tree or with a constraint, released at rest at 0.4 rad."""
 
     def __init__(self, directory, constrained):
         self.machine = machine_of(directory, [SWING, FLAP], (LOCKED_FLAP if constrained else '') + START)
@@ -85,7 +85,7 @@ class Swing:
         return self.system.run(self.start, times, Inputs.constant(), p, Settings(step=step, **settings))
 
     def motion(self, friction, duration, **options):
-        """Times, angle and rate."""
+        """Return times, angle and rate."""
         run = self.run(friction, duration, **options)
         assert run.status == 'done'
         if self.constrained is not None:
@@ -114,13 +114,13 @@ def test_a_pendulum_with_dry_friction_loses_its_closed_form_every_half_swing(swi
     for k in range(5):
         before, after = turns[k], turns[k + 1]
         lost = MASS * GRAVITY * LENGTH * (np.cos(after) - np.cos(before))
-        # the damper of 0.01 takes its share along a swing that is nearly a sine
+        # dissipation of the damper of 0.01 along a nearly sinusoidal swing
         damped = 0.01 * np.pi / 2 * np.sqrt(MASS * GRAVITY * LENGTH / ABOUT_PIN) * ((before + after) / 2) ** 2
         assert lost == pytest.approx(friction * (before + after) + damped, rel=6e-3)
 
 
 def test_a_joint_whose_friction_exceeds_its_load_stays_where_it_is(swing):
-    """It sticks, and does not creep: after the first instants it stands still, for as long as one looks."""
+    """It sticks without creep: after a short transient it stays at rest."""
     load = MASS * GRAVITY * LENGTH * np.sin(0.4)
     _, angle, rate = swing.motion(1.05 * load, 10.0)
     assert np.abs(angle - 0.4).max() < 1e-3
@@ -131,7 +131,7 @@ def test_a_joint_whose_friction_exceeds_its_load_stays_where_it_is(swing):
 
 
 def test_energy_of_friction_is_heat_and_the_spring_before_the_foot(tmp_path):
-    """A constrained run's balance: what friction, damping and stops take appears as heat."""
+    """In the balance of a constrained run, dissipation of friction, damping and stops is heat."""
     parts = [
         Part('left', dynamics='damping="0.05" friction="0.4"'),
         Part('right', origin='0 1 0', dynamics='friction="0.2"', limits='lower="-0.3" upper="0.3"'),
@@ -146,8 +146,8 @@ def test_energy_of_friction_is_heat_and_the_spring_before_the_foot(tmp_path):
     assert np.abs(run.position('left') - run.position('right')).max() < 1e-12
 
 
-def test_friction_takes_what_a_tree_loses(tree):
-    """Audited: the energy that is gone is the work of friction and damper on the body."""
+def test_friction_work_equals_the_energy_loss_of_a_tree(tree):
+    """In an audited run, the energy loss equals the work of friction and damper on the body."""
     run = tree.run(0.3, 3.0, step=5e-4)
     energy = run.output('kinetic_energy') + run.output('potential_energy')
     work = run.state('work_actuators')
@@ -156,10 +156,10 @@ def test_friction_takes_what_a_tree_loses(tree):
 
 
 @pytest.mark.parametrize('method', ['dopri5', pytest.param('rodas3', marks=pytest.mark.slow)])
-def test_adaptive_integrators_go_through_stick_and_slip(tree, method):
+def test_adaptive_integrators_integrate_stick_and_slip(tree, method):
     _, fine, _ = tree.motion(0.4, 3.0, step=1e-4)
-    _, found, _ = tree.motion(0.4, 3.0, method=method, rtol=1e-7, atol=1e-7)
-    assert found == pytest.approx(fine, abs=2e-5)
+    _, path, _ = tree.motion(0.4, 3.0, method=method, rtol=1e-7, atol=1e-7)
+    assert path == pytest.approx(fine, abs=2e-5)
 
 
 def test_slipping_and_sticking_are_events(tree):

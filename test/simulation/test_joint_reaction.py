@@ -1,4 +1,4 @@
-"""The reaction at a joint of a running machine: one call, against the closed forms, the drives and the ground."""
+"""Joint reactions against closed forms, drive efforts and ground reactions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ JOINTS = ('swing_joint', 'boom_joint', 'stick_joint')
 
 
 def three_links():
-    """The chain of spec 6.1 in the x-z plane: z is up, and a positive angle turns the link from -z towards +x."""
+    """Return the chain of spec 6.1 in the x-z plane: z is up, a positive angle turns a link from -z towards +x."""
 
     def inertia(k):
         return frozen_array(np.diag([MASS[k] * LENGTH[k] ** 2 / 12] * 2 + [0.0]), (3, 3))
@@ -58,17 +58,17 @@ def chain():
 
 
 def state_of(angles, rates):
-    """State (8,): relative joint angles and rates, no work and no heat yet."""
+    """Return the state (8,): relative joint angles and rates, work and heat zero."""
     return np.r_[np.diff(angles, prepend=0.0), np.diff(rates, prepend=0.0), 0.0, 0.0]
 
 
 def efforts_of(torques):
-    """Joint efforts of the torques conjugate to the absolute angles."""
+    """Return the joint efforts from the torques conjugate to the absolute angles."""
     return {f'joint_{k + 1}/effort': float(sum(torques[k:])) for k in range(3)}
 
 
 def in_world(force, angle):
-    """A force in the child frame as (x, z) of the world."""
+    """Return a force in the child frame as (x, z) in the world."""
     return np.array(
         [np.cos(angle) * force[0] - np.sin(angle) * force[2], np.sin(angle) * force[0] + np.cos(angle) * force[2]]
     )
@@ -94,7 +94,7 @@ def test_the_reaction_is_the_multiplier_of_the_constrained_form(chain):
         assert error < 1e-10 * max(1.0, np.abs(multiplier).max())
 
 
-def test_the_peak_of_the_free_swing_is_that_of_the_spec(chain):
+def test_the_peak_of_the_free_swing_equals_the_specified_value(chain):
     x0 = state_of((1.0, 0.5, -0.5), (0.0, 0.0, 0.0))
     times = np.arange(10_001) * 1e-3
     run = chain.run(x0, times, Inputs.constant(), settings=Settings(step=1e-3, stop_at_overturn=False))
@@ -113,12 +113,12 @@ def meter(system):
 
 @pytest.fixture(scope='module')
 def instants(task):
-    """States and inputs of the reference run: at rest, at work, and in the recovery."""
+    """Return states and inputs of the reference run: at rest, at work, and in the recovery."""
     chosen = slice(0, None, len(task.times) // 25)
     return list(zip(task.states[chosen], task.inputs.at(task.times[chosen], task.system.input_names)))
 
 
-def test_the_component_along_the_axis_is_the_effort_of_the_drive(system, machine, meter, instants):
+def test_the_component_along_the_axis_equals_the_drive_effort(system, machine, meter, instants):
     p = system.parameters()
     for x, u in instants:
         y = system.outputs(x, u, p)
@@ -126,12 +126,12 @@ def test_the_component_along_the_axis_is_the_effort_of_the_drive(system, machine
         for name, reaction in zip(JOINTS, reactions):
             rate = x[system.index('state', f'{name}_rate')]
             effort = y[system.index('output', f'{name}/drive_effort')] - machine.joint(name).damping * rate
-            found = machine.joint(name).axis @ reaction[3:]
-            assert found == pytest.approx(effort, rel=1e-9, abs=1e-9 * np.abs(reaction).max())
+            component = machine.joint(name).axis @ reaction[3:]
+            assert component == pytest.approx(effort, rel=1e-9, abs=1e-9 * np.abs(reaction).max())
 
 
-def test_the_ground_carries_the_base_and_what_the_swing_bearing_passes_on(system, machine, meter, instants):
-    """Newton's law for the base link alone, whose wheels the bearing never sees."""
+def test_the_ground_balances_the_base_and_the_swing_bearing_reaction(system, machine, meter, instants):
+    """Newton's law for the base link alone, with its wheels."""
     p, rigid = system.parameters(), RigidBodyModel(machine)
     base = machine.link('base_link')
     for x, u in instants:
@@ -152,14 +152,14 @@ def test_a_fixed_joint_carries_the_payload(system, machine, meter, instants):
     p, (x, u) = system.parameters(), instants[0]
     force, torque = np.split(meter.at(x, u, p)[JOINTS.index('stick_joint') + 1], 2)
     turned = RigidBodyModel(machine).link_pose('payload_link', x[: system.nq])[:3, :3]
-    # settled: what is left of the motion is far below the weight
+    # settled: remaining inertia forces are far below the weight
     np.testing.assert_allclose(turned @ force, (0.0, 0.0, 9.81 * 5100.0), atol=1e-3 * 9.81 * 5100.0)
     np.testing.assert_allclose(torque, 0.0, atol=1e-6)
     p[system.index('parameter', 'payload_mass')] = 0.0
     np.testing.assert_allclose(meter.at(x, u, p)[3], 0.0, atol=1e-9)
 
 
-def test_one_call_takes_a_machine_a_state_and_a_joint(system, machine, meter, instants):
+def test_joint_reaction_accepts_a_machine_a_state_and_a_joint(system, machine, meter, instants):
     x, u = instants[12]
     expected = meter.at(x, u, system.parameters())[1]
     wrench = joint_reaction(machine, x, 'boom_joint', dict(zip(system.input_names, u)))
@@ -177,12 +177,12 @@ def test_chosen_directions_are_projections(system, meter, instants):
     p = system.parameters()
     links = (*force_along((1.0, 0.0, 1.0)), *torque_about((0.0, 3.0, 4.0)))
     force, torque = np.split(meter.at(x, u, p)[0], 2)
-    found = JointReaction(system, ('swing_joint',), links).at(x, u, p)
+    reactions = JointReaction(system, ('swing_joint',), links).at(x, u, p)
     expected = [[(force[0] + force[2]) / np.sqrt(2), 0.6 * torque[1] + 0.8 * torque[2]]]
-    np.testing.assert_allclose(found, expected, rtol=1e-11)
+    np.testing.assert_allclose(reactions, expected, rtol=1e-11)
 
 
-def test_the_planar_machine_carries_what_hangs_on_the_boom_foot():
+def test_the_planar_machine_carries_the_weight_at_the_boom_foot():
     machine = load_machine(URDF.with_name('log_loader_planar.urdf'), CONFIG.with_name('log_loader_planar.yaml'))
     system = System(machine)
     p = system.parameters()

@@ -1,4 +1,4 @@
-"""Joints stop at their limits; a dropped payload is back after a reset."""
+"""Joint stops at limits; a reset restores a dropped payload."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_a_stop_only_pushes_back_towards_the_range(q, v):
         assert effort <= 0.0
 
 
-def test_stops_are_as_stiff_as_what_they_stop_is_heavy(machine):
-    """The inertia is the one that the mass matrix has on a base that stands still."""
+def test_the_stiffness_of_stops_is_proportional_to_the_stopped_inertia(machine):
+    """The inertia is the element of the mass matrix with a fixed base."""
     model = RigidBodyModel(machine)
     p = model.parameters()
     p[3] = machine.payload.mass
@@ -56,7 +56,7 @@ def test_stops_are_as_stiff_as_what_they_stop_is_heavy(machine):
 
 
 def falling(effort_system, scale):
-    """The boom let go from its start: nothing holds it."""
+    """Return the run of the boom released from its start without efforts."""
     p = effort_system.parameters({'joint_stop_scale': scale})
     x0 = initial_state(effort_system, p)
     inputs = Inputs.constant(dict.fromkeys(effort_system.input_names, 0.0))
@@ -64,7 +64,7 @@ def falling(effort_system, scale):
     return effort_system.run(x0, np.arange(0.0, 3.001, 0.01), inputs, p, settings)
 
 
-def test_a_boom_that_nothing_holds_stays_above_its_lower_limit(effort_system):
+def test_a_free_boom_stays_above_its_lower_limit(effort_system):
     limit = effort_system.machine.joint('boom_joint').lower
     through, stopped = falling(effort_system, 0.0), falling(effort_system, 1.0)
     assert through.state('boom_joint').min() < limit - 0.3
@@ -73,7 +73,7 @@ def test_a_boom_that_nothing_holds_stays_above_its_lower_limit(effort_system):
     assert any(event.details['joint'] == 'boom_joint' and event.details['limit'] == 'lower' for event in reached)
 
 
-def test_a_dropped_payload_is_back_after_a_reset(machine):
+def test_a_reset_restores_a_dropped_payload(machine):
     plant = Plant(machine, 'effort', 1e-3, 1e-3)
     mass = plant.payload
     plant.drop_time = 0.002
@@ -87,15 +87,15 @@ def test_a_dropped_payload_is_back_after_a_reset(machine):
     assert plant.payload == 1000.0
 
 
-def test_a_stop_under_a_machine_is_as_stiff_as_the_heavier_side_asks_for():
-    """The machine comes to rest on it, so the axle alone does not count; a light axle is not made too fast."""
-    own = machine_of_case('pivot_side_1000')
-    axle, poses = own.joint('axle_pivot'), link_poses(own.links, own.joints, initial_positions(own))
-    light, heavy = moved_inertia(own, axle, poses), carrying_inertia(own, axle, poses)
+def test_the_stiffness_of_a_stop_under_a_machine_follows_from_the_heavier_side():
+    """The machine rests on it, so the axle alone does not determine it; a light axle does not become too fast."""
+    pivot = machine_of_case('pivot_side_1000')
+    axle, poses = pivot.joint('axle_pivot'), link_poses(pivot.links, pivot.joints, initial_positions(pivot))
+    light, heavy = moved_inertia(pivot, axle, poses), carrying_inertia(pivot, axle, poses)
     assert heavy > 50.0 * light
-    (stop,) = joint_stops(own)
+    (stop,) = joint_stops(pivot)
     assert stop.stiffness == pytest.approx(heavy * (2 * np.pi * FREQUENCY) ** 2)
-    heavier = replace(own, links=tuple(replace(k, mass=100.0 * k.mass) if k.name == 'load' else k for k in own.links))
+    heavier = replace(pivot, links=tuple(replace(k, mass=100 * k.mass) if k.name == 'load' else k for k in pivot.links))
     (stop,) = joint_stops(heavier)
     assert stop.stiffness == pytest.approx(light * (2 * np.pi * GREATEST_FREQUENCY) ** 2)
     assert stop.damping == pytest.approx(2 * DAMPING_RATIO * np.sqrt(stop.stiffness * light))

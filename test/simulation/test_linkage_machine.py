@@ -30,14 +30,14 @@ def start():
     return constrained_machine(loader(), actuation='hydraulic')
 
 
-def test_the_linkages_stand_on_their_oil(start):
+def test_the_linkages_stay_at_rest_on_their_oil(start):
     run = start.system.run(start.x, [0.0, 1.0, 2.0], settings=Settings(step=5e-4))
     assert run.status == 'done'
     assert run.q == pytest.approx(np.tile(start.q, (3, 1)), abs=1e-9)
 
 
-def test_energy_of_the_linkages_is_what_flows_in_less_heat(start):
-    """Arm, rods, barrels, compressed oil, friction and flow at the lines balance, but for the integrator's error."""
+def test_energy_of_the_linkages_equals_work_less_heat(start):
+    """Arm, rods, barrels, compressed oil, friction and flow at the lines balance up to the integrator's error."""
     exchanged, errors = 0.0, []
     for step in (2.5e-4, 1.25e-4):
         run = start.system.run(
@@ -53,8 +53,8 @@ def test_energy_of_the_linkages_is_what_flows_in_less_heat(start):
     assert errors[1] < 1e-8 * exchanged
 
 
-def test_boom_and_stick_move_with_their_pistons_as_the_formula_says(start):
-    """The loops stay closed while all three valves are open: the machine file without bodies has the formula."""
+def test_boom_and_stick_move_with_their_pistons_by_the_closed_form(start):
+    """The loops stay closed while all three valves are open; the closed form is that of the machine without bodies."""
     plain = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     run = start.system.run(
         start.x,

@@ -1,4 +1,4 @@
-"""The unrolled elimination against the solvers that decide the rank anew, on systems of several kinds."""
+"""Unrolled elimination against solvers that determine the rank in every step, on systems of several kinds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CASES = {
 
 
 @pytest.mark.parametrize('name', CASES)
-def test_accelerations_are_those_of_the_reference_solver(name):
+def test_accelerations_equal_those_of_the_reference_solver(name):
     model = CASES[name]()
     blocks = model.blocks()
     system = MinimalSystem(f'test_{name}', blocks, [model.q], model.actuated)
@@ -42,12 +42,12 @@ def test_accelerations_are_those_of_the_reference_solver(name):
         for joint, effort in zip(model.actuated, efforts):
             tau[model.tree.velocity_index(joint)] = effort
         expected = constrained_dynamics(blocks, model.q, v, tau, method='saddle').acceleration
-        found = system.accelerations(model.q, v, efforts)
-        assert found == pytest.approx(expected, rel=1e-9, abs=1e-9 * (1 + np.abs(expected).max()))
+        accelerations = system.accelerations(model.q, v, efforts)
+        assert accelerations == pytest.approx(expected, rel=1e-9, abs=1e-9 * (1 + np.abs(expected).max()))
         assert system.soundness(model.q, v) > 0
 
 
-def test_a_run_is_that_of_the_step_that_decides_the_rank():
+def test_a_run_equals_the_run_with_rank_detection():
     model = wheeled.cart('contact')
     inputs = Inputs.constant({'left_drive': -0.25, 'right_drive': -0.5})
     minimal = MinimalSystem('test_cart', model.blocks(), [model.q], model.actuated)
@@ -61,7 +61,7 @@ def test_a_run_is_that_of_the_step_that_decides_the_rank():
     assert run.v == pytest.approx(other.v, abs=1e-10)
 
 
-def test_a_motion_that_leaves_the_choice_ends_the_run_and_says_so():
+def test_a_run_ends_with_a_reason_when_the_chosen_coordinates_become_dependent():
     model = wheeled.platform('contact')
     minimal = MinimalSystem('test_platform', model.blocks(), [model.q], model.actuated)
     inputs = Inputs.constant({f'{corner}_drive': -1.5 for corner in wheeled.CORNERS})
@@ -79,7 +79,7 @@ def test_positions_of_different_rank_have_no_common_choice():
         choose(straight.blocks(), [straight.q, toe.q])
 
 
-def test_vectors_of_another_length_are_refused():
+def test_vectors_of_another_length_are_rejected():
     model = wheeled.disc(form='contact')
     system = MinimalSystem('test_disc', ConstraintBlocks(model.tree, model.constraints), [model.q])
     with pytest.raises(ValueError, match='expected 7 positions and 6 velocities'):
@@ -102,42 +102,42 @@ def test_a_system_held_completely_does_not_move():
 
 @pytest.fixture(scope='module')
 def device():
-    """The planar three-leg device, and its inverse dynamics by the base joints."""
-    own = machines.three_leg()
-    names = own.actuated[::-1]
-    return own, MinimalSystem('test_three_leg', own.blocks(), [own.q], independent=names), names
+    """Return the planar three-leg device and its inverse dynamics by the base joints."""
+    leg_machine = machines.three_leg()
+    names = leg_machine.actuated[::-1]
+    return leg_machine, MinimalSystem('test_three_leg', leg_machine.blocks(), [leg_machine.q], independent=names), names
 
 
-def test_inverse_dynamics_in_chosen_joints_is_that_of_the_transfer_of_coordinates(device):
-    own, system, names = device
+def test_inverse_dynamics_in_chosen_joints_equals_the_transfer_of_coordinates(device):
+    leg_machine, system, names = device
     assert system.independent == names
     rng = np.random.default_rng(5)
     for _ in range(5):
-        q = assemble(system.blocks, own.q + rng.uniform(-0.1, 0.1, own.q.shape))
+        q = assemble(system.blocks, leg_machine.q + rng.uniform(-0.1, 0.1, leg_machine.q.shape))
         rates, accelerations = rng.normal(size=(2, 3))
-        expected = own.parallel(q).actuated(names).effort(rates, accelerations)
-        found = system.inverse_dynamics(q, rates, accelerations)
-        assert found == pytest.approx(expected, rel=1e-10, abs=1e-11)
+        expected = leg_machine.parallel(q).actuated(names).effort(rates, accelerations)
+        efforts = system.inverse_dynamics(q, rates, accelerations)
+        assert efforts == pytest.approx(expected, rel=1e-10, abs=1e-11)
 
 
-def test_efforts_of_the_inverse_dynamics_give_the_accelerations_back(device):
-    own, system, names = device
+def test_efforts_of_the_inverse_dynamics_reproduce_the_accelerations(device):
+    leg_machine, system, names = device
     blocks = system.blocks
     rates, accelerations = np.array([0.5, -0.2, 0.3]), np.array([1.0, 0.4, -0.7])
-    places = [blocks.tree.velocity_index(name) for name in names]
-    N = Subspaces(blocks.at(own.q).J).motions
+    indices = [blocks.tree.velocity_index(name) for name in names]
+    N = Subspaces(blocks.at(leg_machine.q).J).motions
     tau = np.zeros(blocks.tree.nv)
-    tau[places] = system.inverse_dynamics(own.q, rates, accelerations)
-    v = N @ np.linalg.solve(N[places], rates)
-    found = constrained_dynamics(blocks, own.q, v, tau, method='saddle').acceleration
-    assert found[places] == pytest.approx(accelerations, rel=1e-8)
+    tau[indices] = system.inverse_dynamics(leg_machine.q, rates, accelerations)
+    v = N @ np.linalg.solve(N[indices], rates)
+    solved = constrained_dynamics(blocks, leg_machine.q, v, tau, method='saddle').acceleration
+    assert solved[indices] == pytest.approx(accelerations, rel=1e-8)
 
 
-def test_joints_that_do_not_determine_the_motion_and_vectors_of_another_length_are_refused(device):
-    own, system, _ = device
+def test_dependent_joints_and_vectors_of_another_length_are_rejected(device):
+    leg_machine, system, _ = device
     with pytest.raises(
         MethodError, match=r'two_legs: leg_2_1, leg_1_1 do not determine the motion: \S+ can still move'
     ):
-        MinimalSystem('two_legs', own.blocks(), [own.q], independent=('leg_2_1', 'leg_1_1'))
+        MinimalSystem('two_legs', leg_machine.blocks(), [leg_machine.q], independent=('leg_2_1', 'leg_1_1'))
     with pytest.raises(ValueError, match=r'expected 9 positions, 3 rates and 3 accelerations, found .*\(2,\)'):
-        system.inverse_dynamics(own.q, [0.0, 0.0], [0.0] * 3)
+        system.inverse_dynamics(leg_machine.q, [0.0, 0.0], [0.0] * 3)

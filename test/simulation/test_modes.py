@@ -1,4 +1,4 @@
-"""The machine on its wheels as an oscillator: about 3 Hz and 0.4 in heave (abo-shanab-2003, section 7.2)."""
+"""Heave of the machine on its wheels: about 3 Hz and damping ratio 0.4 (abo-shanab-2003, section 7.2)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FREQUENCY, RATIO = 3.185, 0.4288  # of the specification, for the machine withou
 
 
 class Heave:
-    """A plant without payload, at rest, and its modes."""
+    """Plant without payload, at rest, and its modes."""
 
     def __init__(self, machine, values=None):
         self.system = System(machine, 'effort')
@@ -24,7 +24,7 @@ class Heave:
         self.inputs = np.zeros(len(self.system.input_names))
 
     def modes(self):
-        """(Hz, damping ratio, share of the base's vertical motion) of every oscillating mode."""
+        """Return (Hz, damping ratio, share of the base's vertical motion) of every oscillating mode."""
         by_state, _ = self.system.jacobians(self.rest, self.inputs, self.parameters)
         values, vectors = np.linalg.eig(by_state)
         z = self.system.index('state', 'base_z')
@@ -38,7 +38,7 @@ class Heave:
         return max(self.modes(), key=lambda mode: mode[2])
 
     def dropped(self, height, end=1.0):
-        """Height of the centre of mass over its rest, after a drop from `height` above it, every half millisecond."""
+        """Return the height of the centre of mass above rest after a drop from `height`, every half millisecond."""
         start = self.rest.copy()
         start[self.system.index('state', 'base_z')] += height
         times = np.linspace(0.0, end, round(end / 5e-4) + 1)
@@ -54,7 +54,7 @@ def rigid_machine(machine):
 
 @pytest.fixture(scope='module')
 def heave(rigid_machine):
-    """All joints locked, and the wheels moved a little so that the centre of mass is above their middle."""
+    """Return the machine with locked joints and wheels shifted so that the centre of mass is above their middle."""
     first = Heave(rigid_machine)
     y = first.system.outputs(first.rest, first.inputs, first.parameters)
     shift = np.array([y[first.system.index('output', f'center_of_mass_{axis}')] for axis in 'xy'] + [0.0])
@@ -77,7 +77,7 @@ def test_linearized_machine_heaves_with_them(heave):
 
 
 def test_dropped_machine_swings_with_them(heave):
-    """From the extremes of a decay: the first overshoot and the time between extremes."""
+    """Frequency and damping from the extremes of a decay: first overshoot and time between extremes."""
     times, height = heave.dropped(0.002)
     turns = np.flatnonzero(np.diff(np.sign(np.diff(height)))) + 1
     first, second = turns[0], turns[1]
@@ -104,7 +104,7 @@ def test_drop_from_the_air_bounces_and_comes_to_rest(heave):
     'posture', [{}, {'boom_joint': 0.96, 'stick_joint': -1.8326}, {'boom_joint': 0.785, 'stick_joint': -0.785}]
 )
 def test_real_machine_heaves_near_3_hz_and_04_in_any_posture(machine, posture):
-    """Its centre of mass is not above the middle of the wheels: heave takes some pitch along."""
+    """Its centre of mass is not above the middle of the wheels, so that heave is coupled to pitch."""
     frequency, ratio, share = Heave(locked(machine, 'log_loader_locked', posture)).heave_mode()
     assert share > 0.98
     assert frequency == pytest.approx(FREQUENCY, rel=0.01)
@@ -112,9 +112,9 @@ def test_real_machine_heaves_near_3_hz_and_04_in_any_posture(machine, posture):
 
 
 @pytest.mark.parametrize(('scale', 'ratio'), [(7.0 / 7.5, 0.4002), (1.0, 0.4288)])
-def test_damping_scale_gives_the_damping_of_the_sources_other_figure(rigid_machine, scale, ratio):
-    found = Heave(rigid_machine, {'wheel_damping_scale': scale}).heave_mode()
-    assert found[1] == pytest.approx(ratio, rel=0.01)
+def test_the_damping_scale_gives_the_damping_ratio_of_the_second_figure(rigid_machine, scale, ratio):
+    mode = Heave(rigid_machine, {'wheel_damping_scale': scale}).heave_mode()
+    assert mode[1] == pytest.approx(ratio, rel=0.01)
 
 
 def test_stiffness_scale_moves_the_frequency_by_its_root(heave, rigid_machine):
@@ -130,7 +130,7 @@ def test_every_mode_of_the_machine_at_rest_is_damped(heave):
 
 @pytest.mark.pins('abo-shanab-2003/6.10/locked_boom')
 def test_locked_oil_is_the_spring_of_the_specification(system):
-    """Section 6.10: at a neutral spool the boom (0, -45 degrees) stands on oil of 2.154e7 N m/rad."""
+    """Section 6.10: with neutral spools the oil stiffness of the boom (0, -45 degrees) is 2.154e7 N m/rad."""
     p, u = system.parameters({'payload_mass': 5000.0}), np.zeros(3)
     x = initial_state(system, p, {'boom_joint': 0.0, 'stick_joint': -np.pi / 4})
     chambers = [system.index('state', f'boom/{name}_pressure') for name in ('head', 'rod')]

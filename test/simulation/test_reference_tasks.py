@@ -32,7 +32,7 @@ def degrees(values):
 
 
 def edges(flags, times):
-    """Times at which a flag changes."""
+    """Return the times at which a flag changes."""
     return times[np.flatnonzero(np.diff(flags.astype(int))) + 1]
 
 
@@ -67,7 +67,7 @@ def test_machine_stays_at_rest_without_commands(system):
 
 
 @pytest.mark.pins('abo-shanab-2003/6.8/p3d_peak')
-def test_recovered_task_tips_as_far_as_the_specification_says(task):
+def test_the_recovered_task_tips_by_the_specified_angle(task):
     tilt = task.output('tilt')
     assert task.status == 'done'
     assert degrees(tilt.max()) == pytest.approx(8.55, rel=SPEC)
@@ -86,8 +86,8 @@ def test_recovered_task_follows_the_printed_history(task):
 
 
 @pytest.mark.pins('abo-shanab-2003/6.8/p3d_lift')
-def test_rear_wheels_lift_and_come_down_when_the_specification_says(task, machine):
-    """A wheel has lifted when its strut is longer than its spring."""
+def test_rear_wheels_lift_and_land_at_the_specified_times(task, machine):
+    """A wheel has lifted if its strut is longer than its spring."""
     lifted = {}
     for wheel in machine.wheels:
         lifted[wheel.name] = edges(task.output(f'{wheel.name}/height') >= wheel.free_length, task.times)
@@ -97,7 +97,7 @@ def test_rear_wheels_lift_and_come_down_when_the_specification_says(task, machin
     assert lifted['rear_right'][1] == pytest.approx(12.0, abs=0.15)
 
 
-def test_machine_stands_on_all_wheels_at_the_end_and_rocks_less_and_less(task):
+def test_the_machine_ends_on_all_wheels_with_decaying_rocking(task):
     loads, tilt = wheel_loads(task), degrees(task.output('tilt'))
     assert (loads[:, -1] > 0).all()
     swings = [np.ptp(tilt[(task.times > start) & (task.times <= start + 1)]) for start in (12, 13, 14, 15)]
@@ -177,7 +177,7 @@ def test_softer_oil_tips_less_in_the_fast_profile(system):
 
 
 def test_influence_of_the_oil_is_no_general_law(system):
-    """Beyond the range of the source's claim it turns round, as the specification found."""
+    """Beyond the range of the source's claim the trend reverses, as in the specification."""
     assert_sweep(system, P3D_FAST, 20.0, 'bulk_modulus_scale', {1.5: 13.7, 2.0: 11.8, 4.0: 9.0})
     assert peak_tilt(system, P3D_FAST, 20.0, {'bulk_modulus_scale': 0.25}) is None
 
@@ -192,7 +192,7 @@ def test_influence_of_stiffness_in_the_fast_profile_is_not_monotone(system):
 
 
 def with_inertias(machine, reading):
-    """Cabin, boom and stick with another reading of table 7.3, brought from frames 7 to 9 to those of the URDF."""
+    """Return the machine with another reading of table 7.3 for cabin, boom and stick, in the frames of the URDF."""
     turn = np.array([[1.0, 0, 0], [0, 0, -1], [0, 1, 0]])
     bodies = spatial_bodies(reading)
     tensors = {

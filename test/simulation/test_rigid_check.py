@@ -14,29 +14,29 @@ FOUR = {('front_left', 'front_right'), ('front_left', 'rear_left'), ('front_righ
 
 
 def test_four_feet_of_one_body_share_their_loads_and_tip_over_four_edges(tmp_path):
-    found = rigid_ground_summary(slider_box(tmp_path))
-    assert found['refused'] is None
-    assert (found['contacts'], found['rows'], found['independent']) == (4, 12, 6)
-    assert found['unique'] == []
-    assert {tuple(sorted(names)) for names in found['leave']} == FOUR
+    summary = rigid_ground_summary(slider_box(tmp_path))
+    assert summary['refused'] is None
+    assert (summary['contacts'], summary['rows'], summary['independent']) == (4, 12, 6)
+    assert summary['unique'] == []
+    assert {tuple(sorted(names)) for names in summary['leave']} == FOUR
 
 
 def test_two_edges_of_a_planar_machine_have_unique_loads(tmp_path):
-    found = rigid_ground_summary(slider_box(tmp_path, 'planar'))
-    assert (found['contacts'], found['independent']) == (2, 3)
-    assert sorted(found['unique']) == ['front', 'rear']
-    assert sorted(found['leave']) == [['front'], ['rear']]
+    summary = rigid_ground_summary(slider_box(tmp_path, 'planar'))
+    assert (summary['contacts'], summary['independent']) == (2, 3)
+    assert sorted(summary['unique']) == ['front', 'rear']
+    assert sorted(summary['leave']) == [['front'], ['rear']]
 
 
-def test_what_rigid_ground_does_not_carry_is_a_fact_and_no_error():
+def test_unsupported_machines_on_rigid_ground_are_reported_without_an_error():
     machine = load_machine(find_resource('urdf/agv_mecanum.urdf'), find_resource('config/agv_mecanum.yaml'))
-    found = rigid_ground_summary(machine)
-    assert found['refused'].startswith('expected wheels and feet on a plane for rigid ground, found')
-    assert 'with rollers' in found['refused']
+    summary = rigid_ground_summary(machine)
+    assert summary['refused'].startswith('expected wheels and feet on a plane for rigid ground, found')
+    assert 'with rollers' in summary['refused']
 
 
-def test_check_prints_what_rigid_ground_is_for_a_machine(capsys):
-    files = [str(find_resource(place)) for place in ('urdf/log_loader.urdf', 'config/log_loader.yaml')]
+def test_check_prints_the_rigid_ground_summary_of_a_machine(capsys):
+    files = [str(find_resource(path)) for path in ('urdf/log_loader.urdf', 'config/log_loader.yaml')]
     assert main(['check', files[0], '--config', files[1]]) == 0
     text = '4 contacts, 6 of 12 rows independent, normal forces shared; it tips where these lift off: '
     assert f'rigid ground (contact_model: rigid): {text}' in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""A box on rigid ground in space: standing, tipping about an edge or over a corner, coming down, flying."""
+"""A box on rigid ground in space: at rest, tipping about an edge or a corner, landing, in flight."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOTHING = Inputs.constant()
 
 
 def box(folder: Path, **changes: str):
-    """A solid box of 1 m x 0.8 m x 1.2 m that touches with its lower corners."""
+    """Return a solid box of 1 m x 0.8 m x 1.2 m with contacts at its lower corners."""
     ixx, iyy, izz = (MASS / 3 * (p * p + q * q) for p, q in ((B, H), (A, H), (A, B)))
     inertia = f'<inertia ixx="{ixx}" iyy="{iyy}" izz="{izz}" ixy="0" ixz="0" iyz="0"/>'
     (folder / 'box.urdf').write_text(
@@ -46,7 +46,7 @@ def model(tmp_path_factory):
 
 
 def turned_about(model, point, turn, rate=(0.0, 0.0, 0.0)):
-    """The box turned from its rest about a point of the ground, with an angular velocity (3,) in the world."""
+    """Return the box rotated from rest about a point of the ground, with an angular velocity (3,) in the world."""
     rotation = Rotation.from_rotvec(turn)
     arm = rotation.apply(np.array([0.0, 0.0, H]) - point)
     x = np.zeros(len(model.state_names))
@@ -60,7 +60,7 @@ def energy(run):
     return run.output('kinetic_energy') + run.output('potential_energy')
 
 
-def test_it_stands_still_and_its_feet_share_its_weight(model):
+def test_it_stays_at_rest_and_its_feet_share_its_weight(model):
     p = model.parameters()
     x = model.initial_state(p)
     assert model.resting_mode(x, p) == STANDING
@@ -171,8 +171,8 @@ def test_over_a_corner_it_moves_as_mujocos_ball_joint(model):
     data.qvel[:] = start.inv().apply(rate)
     for _ in range(round(end / world.opt.timestep)):
         mujoco.mj_step(world, data)
-    found = Rotation.from_quat(run.states[-1][3:7]).inv() * Rotation.from_quat(np.roll(data.qpos, -1))
-    assert found.magnitude() < 1e-8
+    difference = Rotation.from_quat(run.states[-1][3:7]).inv() * Rotation.from_quat(np.roll(data.qpos, -1))
+    assert difference.magnitude() < 1e-8
     np.testing.assert_allclose(run.states[-1][7:10], data.qvel, atol=1e-7)
 
 
@@ -203,8 +203,8 @@ def test_dropped_it_falls_freely_and_lands_on_all_feet(model):
     np.testing.assert_allclose(run.last[:3], [0.0, 0.0, H], atol=1e-9)
 
 
-def test_thrown_up_by_gravity_turned_it_leaves_the_ground(model):
-    """Hung from the ceiling nothing holds it: it comes off in the first step."""
+def test_reversed_gravity_lifts_it_off_the_ground(model):
+    """With upward gravity it lifts off in the first step."""
     p = model.parameters()
     x = model.initial_state(p)
     p[:3] *= -1.0
@@ -214,7 +214,7 @@ def test_thrown_up_by_gravity_turned_it_leaves_the_ground(model):
     assert event.details['wheels'] == list(CORNERS)
 
 
-def test_beyond_its_balance_it_goes_on_to_overturn(model):
+def test_beyond_its_equilibrium_it_overturns(model):
     p = model.parameters()
     run = model.run(
         turned_about(model, (A, 0.0, 0.0), (0.0, math.atan2(A, H) + 0.01, 0.0)), FRONT_EDGE,
@@ -225,9 +225,9 @@ def test_beyond_its_balance_it_goes_on_to_overturn(model):
 
 
 def test_a_foot_that_does_not_reach_the_ground_stays_open(model):
-    """One ground point lies lower: the box stands on three feet, and the fourth is a gap."""
+    """One ground point is lower: the box stands on three feet, and the fourth has a gap."""
     p = model.parameters({'rear_left/ground_height': -0.01})
-    p[:3] = G * np.array([0.02, 0.0, -1.0])  # a little forward, so that the three carry it
+    p[:3] = G * np.array([0.02, 0.0, -1.0])  # slightly forward, so that three feet carry it
     x = model.initial_state(p)
     mode = model.resting_mode(x, p)
     assert mode == 'front_left+front_right+rear_right'
@@ -236,7 +236,7 @@ def test_a_foot_that_does_not_reach_the_ground_stays_open(model):
     assert y['rear_left/normal_force'] == 0.0
 
 
-def test_what_rigid_ground_does_not_carry_is_named(tmp_path):
+def test_unsupported_features_on_rigid_ground_are_named(tmp_path):
     from dataclasses import replace
 
     machine = box(tmp_path)
@@ -247,7 +247,7 @@ def test_what_rigid_ground_does_not_carry_is_named(tmp_path):
 
 
 def test_a_strut_is_as_long_as_its_free_length(tmp_path):
-    """friction_point: ground: the foot is one free length below its attachment, fixed to the link."""
+    """With `friction_point: ground` the foot is one free length below its attachment, fixed to the link."""
     from dyn_nodes.simulation.rigid_assembly import RigidAssembly
 
     for point, below in (('ground', 0.3), ('attachment', 0.0)):
@@ -256,8 +256,8 @@ def test_a_strut_is_as_long_as_its_free_length(tmp_path):
         np.testing.assert_allclose(frame.p, [A, B, -H - below])
 
 
-def test_where_holding_needs_more_friction_than_there_is_it_is_reported(tmp_path):
-    """A slope that grows steeper through the friction angle, and back; no report where the file has no friction."""
+def test_slip_is_reported_when_sticking_needs_too_much_friction(tmp_path):
+    """A slope increases beyond the friction angle and returns; without friction in the file there is no report."""
     rough = RigidGroundModel(box(tmp_path, friction='{static: 0.3, kinetic: 0.2}'), 'effort')
     p = rough.parameters(slope=(0.0, math.atan(0.31)))
     x = rough.initial_state(p)
@@ -275,8 +275,8 @@ def test_where_holding_needs_more_friction_than_there_is_it_is_reported(tmp_path
     assert not rough.run(x, STANDING, np.linspace(0.0, 0.01, 11), NOTHING, scaled).events
 
 
-def test_a_parameter_that_changes_on_the_way_counts_from_then_on(tmp_path):
-    """Less friction under a plant that already stands: what holds it has to be found anew."""
+def test_a_changed_parameter_takes_effect_at_once(tmp_path):
+    """The friction below a plant at rest is reduced: the contact forces are solved again."""
     machine = box(tmp_path, friction='{static: 0.3, kinetic: 0.2}')
     plant = Plant(machine, 'effort', 0.005, 0.001, slope=(0.0, math.atan(0.25)), contact_model='rigid')
     plant.advance()
@@ -291,7 +291,7 @@ def test_a_parameter_that_changes_on_the_way_counts_from_then_on(tmp_path):
 
 
 def test_springs_that_stiffen_tend_to_rigid_ground(model, tmp_path):
-    """Tipping about the front edge: springs and bristles ten times as stiff come far nearer to the rigid course."""
+    """Tipping about the front edge: springs and bristles ten times as stiff are far closer to the rigid course."""
     p, end = model.parameters(), 0.15
     x = turned_about(model, (A, 0.0, 0.0), (0.0, 0.3, 0.0))
     times = np.linspace(0.0, end, 4)

@@ -1,4 +1,4 @@
-"""Machines on rigid ground: onset of tipping and margins, a payload let go, legs, wheels that roll."""
+"""Machines on rigid ground: onset of tipping and margins, payload release, legs, rolling wheels."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def loader():
 
 
 def on_slope(plant, roll, pitch):
-    """Put the plant at rest on a slope, its joints held there."""
+    """Put the plant at rest on a slope with held joints."""
     plant.set_slope(0.0, 0.0)
     plant.reset()
     plant.set_slope(roll, pitch)
     plant.set_efforts(plant.system.holding_efforts(plant.x, plant.p))
 
 
-def test_the_log_loader_stands_on_rigid_ground_with_its_weight(loader):
+def test_ground_reactions_of_the_log_loader_on_rigid_ground_equal_its_weight(loader):
     on_slope(loader, 0.0, 0.0)
     x, before = loader.x.copy(), loader.positions.copy()
     for _ in range(300):
@@ -55,8 +55,8 @@ def test_the_log_loader_stands_on_rigid_ground_with_its_weight(loader):
     (-0.9, 0.1, {'front_right', 'rear_right'}),
     (0.0, 1.0, {'rear_left', 'rear_right'}),
 ])  # fmt: skip
-def test_it_tips_where_every_measure_changes_its_sign(loader, roll, pitch, lifted):
-    """The slope grows slowly: the wheels lift off within the period in which the margins pass through zero."""
+def test_it_tips_at_the_sign_change_of_every_measure(loader, roll, pitch, lifted):
+    """The slope increases slowly: the wheels lift off within the period in which the margins become zero."""
 
     def margin(size):
         on_slope(loader, size * roll, size * pitch)
@@ -68,7 +68,7 @@ def test_it_tips_where_every_measure_changes_its_sign(loader, roll, pitch, lifte
     for size in sizes:
         loader.set_slope(size * roll, size * pitch)
         loader.set_efforts(loader.holding_efforts())
-        margins = {name: found.value for name, found in loader.balance().margins.items()}
+        margins = {name: margin.value for name, margin in loader.balance().margins.items()}
         loader.advance()
         events = loader.take_events()
         if events:
@@ -80,7 +80,7 @@ def test_it_tips_where_every_measure_changes_its_sign(loader, roll, pitch, lifte
     assert size == pytest.approx(edge, abs=5e-5)
 
 
-def test_its_payload_is_let_go_where_it_tips_and_it_comes_back_down(loader):
+def test_it_lands_after_the_release_of_its_payload_while_tipping(loader):
     on_slope(loader, 0.0, 0.0)
     loader.drop_tilt = math.radians(2.0)
     loader.set_payload(loader.payload)
@@ -116,8 +116,8 @@ def test_joints_between_the_base_and_a_foot_have_no_reactions_on_rigid_ground(tm
         Plant(legged, 'effort', PERIOD, PERIOD, contact_model='rigid')
 
 
-def test_a_box_stands_on_four_legs_whose_joints_are_held(tmp_path):
-    """The joints of the legs are part of what holds the feet; a slow squat keeps them on the ground."""
+def test_a_box_rests_on_four_legs_with_held_joints(tmp_path):
+    """The joints of the legs hold the feet; a slow squat keeps the feet on the ground."""
     plant = Plant(legged_box(tmp_path), 'effort', PERIOD, PERIOD, (), contact_model='rigid')
     assert plant.ground.mode == STANDING
     x = plant.x.copy()
@@ -137,7 +137,7 @@ def test_a_box_stands_on_four_legs_whose_joints_are_held(tmp_path):
 
 
 def test_a_cart_rolls_down_a_slope_as_its_wheels_turn(tmp_path):
-    """Free wheels: m g sin(slope) = (m + sum of I / r2) a, and the wheels turn with the way."""
+    """Free wheels: m g sin(slope) = (m + sum of I / r2) a, and the wheel angles follow the distance."""
     radius, mass, spin = 0.1, 20.0, 0.05
     urdf = platform(mass, 1.0, (0.0, 0.0, 0.2))
     wheels = ''

@@ -1,4 +1,4 @@
-"""Vehicles on rolling wheels, against the rigid models of the sources and the books of energy."""
+"""Vehicles on rolling wheels, against the rigid models of the sources and the energy balance."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(machine, efforts, duration, step=5e-4, audit=False, x0=None, spacing=0.0
 
 
 def caster_reference(duration):
-    """Rates of both drives and the fork's angle at the end, rolling without slip."""
+    """Return the final rates of both drives and the angle of the fork, rolling without slip."""
     vehicle = CasterVehicle()
 
     def rate(t, y):
@@ -40,22 +40,22 @@ def caster_reference(duration):
     return solve_ivp(rate, (0.0, duration), [0.0, 0.0, 0.0], rtol=1e-10, atol=1e-12).y[:, -1]
 
 
-def test_caster_vehicle_moves_as_the_one_that_rolls_without_slip(tmp_path):
-    """But for 0.1 % of the speeds and 0.3 % of the fork's angle: pitch on its springs moves the caster's trail."""
+def test_the_caster_vehicle_moves_like_the_model_without_slip(tmp_path):
+    """Within 0.1 % of the speeds and 0.3 % of the fork's angle: pitch on the springs changes the caster's trail."""
     machine = caster_vehicle(tmp_path, 500.0, 12.0, 0.5)
     # ours drives ahead where the source's torque is negative
-    found = run(machine, {'left': -LEFT, 'right': -RIGHT}, 2.0)
-    drives = np.array([-found.state('left_rate')[-1], -found.state('right_rate')[-1], found.state('swivel')[-1]])
+    result = run(machine, {'left': -LEFT, 'right': -RIGHT}, 2.0)
+    drives = np.array([-result.state('left_rate')[-1], -result.state('right_rate')[-1], result.state('swivel')[-1]])
     errors = np.abs(drives / caster_reference(2.0) - 1)
     assert errors[:2].max() < 1e-3
     assert errors[2] < 4e-3
 
 
-def test_mecanum_vehicle_moves_as_the_rigid_one_in_every_direction(tmp_path):
+def test_the_mecanum_vehicle_moves_like_the_rigid_model_in_every_direction(tmp_path):
     machine = mecanum(tmp_path, 1000.0, 10.0)
     names = ('front_left', 'front_right', 'rear_left', 'rear_right')
     x, y = 0.3, 0.25
-    places = {'front_left': (x, y, -1), 'front_right': (x, -y, 1), 'rear_left': (-x, y, 1), 'rear_right': (-x, -y, -1)}
+    corners = {'front_left': (x, y, -1), 'front_right': (x, -y, 1), 'rear_left': (-x, y, 1), 'rear_right': (-x, -y, -1)}
     # the source's hub axis points along our axle; its roller angle is from that axis to the roller
     wheels = [
         OmniWheel(
@@ -69,19 +69,19 @@ def test_mecanum_vehicle_moves_as_the_rigid_one_in_every_direction(tmp_path):
             axial_inertia=0.01,
             diametral_inertia=0.006,
         )
-        for px, py, sign in places.values()
+        for px, py, sign in corners.values()
     ]
     vehicle = OmniVehicle(wheels, 60.0, 4.0)
     for torques in ([2, 2, 2, 2], [-2, 2, 2, -2], [-2, 2, -2, 2], [1, 2, 0.5, -1]):
-        found = run(machine, dict(zip(names, torques)), 1.0)
-        pose = np.array([np.unwrap(found.output('yaw'))[-1], found.state('base_x')[-1], found.state('base_y')[-1]])
+        result = run(machine, dict(zip(names, torques)), 1.0)
+        pose = np.array([np.unwrap(result.output('yaw'))[-1], result.state('base_x')[-1], result.state('base_y')[-1]])
         expected = simulate(vehicle, lambda t, torques=torques: torques, [0.0, 1.0]).pose[-1]
         assert pose == pytest.approx(expected, rel=6e-3, abs=6e-3 * np.abs(expected).max())
 
 
 @pytest.fixture(scope='module')
 def skid(tmp_path_factory):
-    """The caster vehicle thrown sideways and spinning, its motors pulling: sliding, rolling and gripping again."""
+    """Return a run of the caster vehicle with initial side speed, spin and motor torques: it slides, then grips."""
     machine = caster_vehicle(tmp_path_factory.mktemp('skid'), 300.0, 6.0, 0.05)
     system = System(machine, 'effort', audit=True)
     x0 = initial_state(system)
@@ -92,7 +92,7 @@ def skid(tmp_path_factory):
     return [run(machine, {'left': 2.0, 'right': 1.0}, 1.0, step, True, x0) for step in (1e-3, 5e-4, 2.5e-4)]
 
 
-def test_books_of_energy_close_while_wheels_slide_and_grip(skid):
+def test_energy_balances_while_wheels_slide_and_grip(skid):
     shares = []
     for result in skid:
         energy = result.output('kinetic_energy') + result.output('potential_energy')
@@ -103,23 +103,23 @@ def test_books_of_energy_close_while_wheels_slide_and_grip(skid):
     assert shares[0] > 3 * shares[1]
 
 
-def test_sliding_tyres_take_energy_out(skid):
+def test_sliding_tyres_dissipate_energy(skid):
     assert skid[-1].state('work_friction')[-1] < -1.0
 
 
 def test_a_braked_vehicle_on_a_slope_does_not_creep(tmp_path):
-    """Bristles hold like springs: no creep, which a friction that only grows with the speed would have."""
+    """Bristles hold like springs, without the creep of purely speed-dependent friction."""
     machine = caster_vehicle(tmp_path, 300.0, 6.0, 0.05, slope=0.1)
     system = System(machine, 'effort')
     rest = settle(system, system.parameters())
     efforts = dict(zip(('left', 'right'), rest.holding[system.nv - 4 : system.nv - 2]))
     assert sum(efforts.values()) == pytest.approx(-26.0 * GRAVITY * math.sin(0.1) * 0.05, rel=1e-2)
-    found = run(machine, efforts, 5.0)
-    assert abs(found.state('base_x')[-1] - found.state('base_x')[0]) < 1e-6
+    result = run(machine, efforts, 5.0)
+    assert abs(result.state('base_x')[-1] - result.state('base_x')[0]) < 1e-6
 
 
 def suspended(folder, stiffness):
-    """A block on four struts, each a sliding joint with a spring above a rolling wheel."""
+    """Return a block on four struts, each a sliding joint with a spring above a rolling wheel."""
     urdf = platform(100.0, 10.0, (0.05, 0.0, 0.2))
     wheels, joints = '', ''
     for name, x, y in (('fl', 0.5, 0.4), ('fr', 0.5, -0.4), ('rl', -0.5, 0.4), ('rr', -0.5, -0.4)):
@@ -148,7 +148,7 @@ wheels:
     return write(folder, 'suspended', urdf, config)
 
 
-def test_flexible_joints_give_way_by_the_load_that_they_carry(tmp_path):
+def test_flexible_joints_deflect_in_proportion_to_their_load(tmp_path):
     system = System(suspended(tmp_path, 1e4), 'effort')
     x0 = initial_state(system)
     y = system.outputs(x0, np.zeros(len(system.input_names)), system.parameters())
@@ -162,7 +162,7 @@ def test_flexible_joints_give_way_by_the_load_that_they_carry(tmp_path):
     assert np.abs(rates).max() < 1e-6
 
 
-def test_a_wheel_that_cannot_roll_is_refused_with_the_line(tmp_path):
+def test_a_wheel_that_cannot_roll_is_rejected_with_its_line(tmp_path):
     urdf = platform(10.0, 1.0, (0, 0, 0)) + disc('w', 1.0, 0.01, 0.01) + hinge('spin', 'base_link', 'w', (0, 0, 0))
     wheel = (
         f'{{link: w, position: [0, 0, 0], stiffness: 1e5, damping: 1, free_length: 0.1, friction: {friction(100, 1)}'
@@ -182,37 +182,37 @@ def test_a_wheel_that_cannot_roll_is_refused_with_the_line(tmp_path):
 
 
 def on_terrain(folder, terrain):
-    """The Mecanum vehicle on tyres, before what rises from the ground."""
+    """Return the Mecanum vehicle on tyres in front of a terrain feature."""
     machine = mecanum(folder, 300.0, 6.0)
     tyre = dataclasses.replace(machine.wheels[0].rolling, roller_angle=None)
     wheels = tuple(dataclasses.replace(wheel, rolling=tyre) for wheel in machine.wheels)
     return dataclasses.replace(machine, wheels=wheels, terrain=terrain)
 
 
-def test_a_vehicle_climbs_a_ramp_and_stands_higher_by_its_height(tmp_path):
+def test_a_vehicle_climbs_a_ramp_by_its_height(tmp_path):
     machine = on_terrain(tmp_path, (Rise('ramp', 'ramp', 0.6, 0.0, 0.0, 1.0, 0.15),))
-    found = run(machine, {wheel.name: 4.0 for wheel in machine.wheels}, 2.5, audit=True)
-    assert found.state('base_x')[-1] > 2.5
+    result = run(machine, {wheel.name: 4.0 for wheel in machine.wheels}, 2.5, audit=True)
+    assert result.state('base_x')[-1] > 2.5
     # it still accelerates, so it is pitched a little: the middle of the base rises by the height
-    assert found.state('base_z')[-1] - found.state('base_z')[0] == pytest.approx(0.15, abs=1e-3)
-    pitch = found.output('pitch')
+    assert result.state('base_z')[-1] - result.state('base_z')[0] == pytest.approx(0.15, abs=1e-3)
+    pitch = result.output('pitch')
     assert pitch.min() < -0.1  # nose up on the way
-    energy = found.output('kinetic_energy') + found.output('potential_energy')
-    works = sum(found.state(name) for name in ('work_actuators', 'work_suspension', 'work_friction'))
+    energy = result.output('kinetic_energy') + result.output('potential_energy')
+    works = sum(result.state(name) for name in ('work_actuators', 'work_suspension', 'work_friction'))
     gained = 68.0 * GRAVITY * 0.15
     assert np.abs(energy - energy[0] - works).max() < 1e-6 * gained
 
 
 @pytest.mark.slow
 def test_a_wheel_on_a_bump_carries_more_than_the_others_and_rolls_the_vehicle(tmp_path):
-    """A bump under the left wheels alone: height of the wheels is that of the ground below them."""
+    """A bump is under the left wheels only: the wheels have the height of the ground below them."""
     rise = Rise('bump', 'bump', 0.5, 0.25, 0.0, 0.8, 0.05, 0.1)
     machine = on_terrain(tmp_path, (rise,))
-    found = run(machine, {wheel.name: 2.0 for wheel in machine.wheels}, 2.5)
-    assert found.output('roll').max() > 0.05 / 0.5 * 0.3
-    top = int(np.argmax(found.output('front_left/point_z')))
-    assert found.output('front_left/point_z')[top] == pytest.approx(0.05, rel=2e-2)
-    assert np.abs(found.output('front_right/point_z')).max() < 1e-6
+    result = run(machine, {wheel.name: 2.0 for wheel in machine.wheels}, 2.5)
+    assert result.output('roll').max() > 0.05 / 0.5 * 0.3
+    top = int(np.argmax(result.output('front_left/point_z')))
+    assert result.output('front_left/point_z')[top] == pytest.approx(0.05, rel=2e-2)
+    assert np.abs(result.output('front_right/point_z')).max() < 1e-6
 
 
 def test_wheels_that_are_held_brake_and_stay_where_they_stop(tmp_path):

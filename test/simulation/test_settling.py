@@ -1,4 +1,4 @@
-"""Where a run begins: at rest, on any ground on which there is a rest."""
+"""Initial states at rest, on any ground with an equilibrium."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ POSTURES = {
 
 @pytest.fixture(scope='module')
 def chain(machine):
-    """The same plant on a base of virtual links."""
+    """Return the same plant on a base of virtual links."""
     return System(machine, base='virtual_chain')
 
 
@@ -55,18 +55,18 @@ def test_nothing_accelerates_at_the_settled_state(system, posture, slope, payloa
 
 
 @pytest.mark.parametrize('shorter', [0.002, 0.005])
-def test_a_vehicle_whose_front_springs_are_shorter_stands_on_all_of_its_wheels(shorter):
-    """It would also balance on its rear axle, inclined by 60 degrees."""
+def test_a_vehicle_with_shorter_front_springs_rests_on_all_wheels(shorter):
+    """It also has an equilibrium on its rear axle, inclined by 60 degrees."""
     machine = machine_of('agv_mecanum_arm', '')
 
-    def cut(own):
-        return replace(own, free_length=own.free_length - shorter * own.name.startswith('front'))
+    def cut(support):
+        return replace(support, free_length=support.free_length - shorter * support.name.startswith('front'))
 
     machine = replace(machine, wheels=tuple(map(cut, machine.wheels)))
     assert at_rest(machine) is not None
     system = System(machine, 'effort')
-    found = settle(system, system.parameters())
-    assert abs(found.pose[4]) < 0.02
+    settled = settle(system, system.parameters())
+    assert abs(settled.pose[4]) < 0.02
     x = initial_state(system, system.parameters())
     y = dict(zip(system.output_names, system.outputs(x, np.zeros(len(system.input_names)), system.parameters())))
     assert all(y[f'{wheel.name}/normal_force'] > 0.0 for wheel in machine.wheels)
@@ -83,7 +83,7 @@ def test_wheel_loads_sum_to_the_weight_along_the_normal(system, roll, pitch, swi
 
 
 def test_gravity_is_that_of_a_ground_turned_about_x_then_y():
-    """The ground's frame is Ry(pitch) Rx(roll): gravity there is the level world's, turned back."""
+    """The frame of the ground is Ry(pitch) Rx(roll): gravity there is the inversely rotated gravity of the world."""
     for roll, pitch in ((0.2, 0.0), (0.0, 0.3), (-0.15, 0.25)):
         ground = Rotation.from_euler('xy', [roll, pitch])  # extrinsic
         expected = ground.inv().apply([0.0, 0.0, -9.81])
@@ -103,7 +103,7 @@ def test_front_downhill_loads_the_front_and_left_uphill_the_right(system):
 
 
 @pytest.mark.parametrize('base', ['parked', 'turned', 'far away'])
-def test_heading_and_place_are_kept(system, base):
+def test_heading_and_position_are_kept(system, base):
     pose = {'parked': (0, 0, 0), 'turned': (0, 0, 2.5), 'far away': (30.0, -12.0, -0.7)}[base]
     p = system.parameters()
     start = np.array([pose[0], pose[1], 1.5, 0.0, 0.0, pose[2]])
@@ -122,7 +122,7 @@ def test_machine_parked_on_a_slope_does_not_creep(system):
     assert np.abs(result.states[:, : system.nq] - result.states[0, : system.nq]).max() < 1e-7
 
 
-def test_uneven_ground_is_stood_on(system):
+def test_it_rests_on_uneven_ground(system):
     values = {'front_left/ground_height': 0.01, 'rear_right/ground_height': -0.005, 'payload_mass': 0.0}
     p, x, u, y = rest(system, values)
     assert residual_accelerations(system, x, u, p) < 1e-7
@@ -131,7 +131,7 @@ def test_uneven_ground_is_stood_on(system):
 
 
 @pytest.mark.parametrize(('scale', 'words'), [(0.1, "wheel '.*' slides on this slope"), (0.01, 'slides')])
-def test_slippery_slope_is_no_place_to_stand(system, scale, words):
+def test_a_slippery_slope_is_rejected(system, scale, words):
     p = system.parameters({'friction_scale': scale, 'payload_mass': 0.0}, (0.0, 0.15))
     with pytest.raises(NoEquilibriumError, match=words):
         initial_state(system, p)
@@ -144,13 +144,13 @@ def test_slippery_slope_is_no_place_to_stand(system, scale, words):
         ({'payload_mass': 5100.0}, (0.3, 0.0), {'swing_joint': -np.pi / 2, 'boom_joint': 0.3, 'stick_joint': -1.0}),
     ],
 )
-def test_posture_that_tips_is_refused_with_the_reason(system, values, slope, joints):
+def test_a_posture_that_tips_is_rejected_with_the_reason(system, values, slope, joints):
     p = system.parameters(values, slope)
     with pytest.raises(NoEquilibriumError, match=r'log_loader: no resting pose .*: the machine tips over'):
         initial_state(system, p, joints)
 
 
-def test_holding_efforts_are_those_of_the_trapped_oil(system, effort_system):
+def test_holding_efforts_equal_those_of_the_trapped_oil(system, effort_system):
     p = system.parameters()
     holding = settle(effort_system, p).holding
     y = dict(zip(system.output_names, system.outputs(initial_state(system, p), np.zeros(3), p)))
@@ -187,7 +187,7 @@ def test_settled_state_of_the_virtual_chain_is_the_same_rest(system, chain):
 
 
 def test_virtual_chain_runs_as_the_quaternion_base(system, chain):
-    """The reach of the reference task, until the rear wheels are about to lift."""
+    """For the reach of the reference task, until the rear wheels are about to lift."""
     ours, theirs = (run(plant, P3D, 8.3, settings=Settings(step=2.5e-4)) for plant in (system, chain))
     assert ours.status == theirs.status == 'done'
     for name in ('tilt', 'roll', 'pitch', 'yaw', 'center_of_mass_x', 'center_of_mass_z'):
@@ -200,14 +200,14 @@ def test_virtual_chain_runs_as_the_quaternion_base(system, chain):
         )
 
 
-def test_a_machine_settles_whose_wheels_are_on_a_link_above_the_root(tmp_path):
-    """As TIAGo's: a massless root on the floor, a body above it, wheels of one length on springs of their own."""
+def test_a_machine_with_wheels_on_a_link_above_the_root_settles(tmp_path):
+    """As for TIAGo: a massless root on the floor, a body above it, wheels of equal length on springs."""
     inertia = '<inertia ixx="1" iyy="2" izz="2" ixy="0" ixz="0" iyz="0"/>'
     body = f'<link name="body"><inertial><origin xyz="0.05 -0.04 0.2"/><mass value="60"/>{inertia}</inertial></link>'
     joint = '<joint name="up" type="fixed"><parent link="root"/><child link="body"/><origin xyz="0 0 0.1"/></joint>'
     (tmp_path / 'cart.urdf').write_text(f'<robot name="cart"><link name="root"/>{body}{joint}</robot>')
-    places = {'a': (0.2, -0.15), 'b': (0.2, 0.15), 'c': (-0.2, -0.15), 'd': (-0.2, 0.15)}
-    wheels = ''.join(f'  {name}: {{link: body, position: [{x}, {y}, 0.0]}}\n' for name, (x, y) in places.items())
+    corners = {'a': (0.2, -0.15), 'b': (0.2, 0.15), 'c': (-0.2, -0.15), 'd': (-0.2, 0.15)}
+    wheels = ''.join(f'  {name}: {{link: body, position: [{x}, {y}, 0.0]}}\n' for name, (x, y) in corners.items())
     (tmp_path / 'cart.yaml').write_text(
         'base: {attachment: free}\n'
         'defaults: {wheel: {stiffness: 3.0e+4, damping: 300.0, free_length: 0.1}}\n'

@@ -1,4 +1,4 @@
-"""One start of a machine for every entry point: `check`, the library, nodes and sweeps; and it stands."""
+"""All entry points start a machine from the same equilibrium: `check`, the library, nodes and sweeps."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from dyn_nodes.simulation.initial import settle
 from dyn_nodes.simulation.start import start_of
 
 SAME = 1e-9
-"""Of positions at the start from different entry points, m or rad."""
+"""Permitted difference of initial positions from different entry points, m or rad."""
 FAST, ALL = 60, 1000
 
 
 def positions_of_check(machine: Machine) -> np.ndarray:
-    """Positions of the base and the joints, then deflections of friction, as `check` has them."""
-    found = checked_start(machine)
-    joints = [found.joints[joint.name] for joint in machine.movable_joints]
-    return np.array([*base_coordinates('free', found.pose), *joints, *found.deflections.values()])
+    """Return positions of base and joints, then deflections of friction, from `check`."""
+    start = checked_start(machine)
+    joints = [start.joints[joint.name] for joint in machine.movable_joints]
+    return np.array([*base_coordinates('free', start.pose), *joints, *start.deflections.values()])
 
 
 def positions_of_parameters(machine: Machine, slope: tuple[float, float]) -> np.ndarray:
-    """The same of a machine on level ground with the slope as a parameter, as nodes, library and sweeps start."""
+    """Return the same for level ground with the slope as a parameter, like nodes, library and sweeps."""
     if machine.needs_constraints:
         system = System(machine, 'effort')
         p = system.parameters(None, slope)
@@ -47,14 +47,14 @@ def positions_of_parameters(machine: Machine, slope: tuple[float, float]) -> np.
 
 
 def accelerations(machine: Machine) -> np.ndarray:
-    """Accelerations at the start under the efforts that hold the joints."""
+    """Return the accelerations at the start with the efforts that hold the joints."""
     from dyn_nodes.constraints import constrained_dynamics
 
-    found = checked_start(machine)
-    if found.constrained is None:
-        u = np.array([found.efforts[joint.name] for joint in machine.actuated_joints])
-        return found.traced.rhs(found.state, u, found.traced.parameters)
-    blocks, rest = found.constrained.system.blocks, found.constrained.at_rest()
+    start = checked_start(machine)
+    if start.constrained is None:
+        u = np.array([start.efforts[joint.name] for joint in machine.actuated_joints])
+        return start.traced.rhs(start.state, u, start.traced.parameters)
+    blocks, rest = start.constrained.system.blocks, start.constrained.at_rest()
     drives = np.zeros(blocks.tree.nv)
     for name, effort in rest.efforts.items():
         drives[blocks.tree.velocity_index(name)] = effort
@@ -63,22 +63,22 @@ def accelerations(machine: Machine) -> np.ndarray:
 
 
 def check_rest(mechanism: Mechanism, folder) -> bool:
-    """Check that a machine starts everywhere from the same rest, and that it stands; return whether it does."""
+    """Check that all entry points have the same stable rest, or none; return whether there is one."""
     machine = mechanism.written(folder)
     level = replace(machine, slope=Slope())
-    mechanism.stops = {own.joint.removesuffix('_joint'): own.stiffness for own in joint_stops(machine)}
+    mechanism.stops = {stop.joint.removesuffix('_joint'): stop.stiffness for stop in joint_stops(machine)}
     try:
-        found = positions_of_check(machine)
+        checked = positions_of_check(machine)
     except NoEquilibriumError as error:
         reason = str(error)
     else:
         reason = ''
     if reason:
-        assert mechanism.rest(tuple(1.1 * own for own in mechanism.slope)) is None, reason
+        assert mechanism.rest(tuple(1.1 * component for component in mechanism.slope)) is None, reason
         with pytest.raises(NoEquilibriumError, match=re.escape(reason)):
             positions_of_parameters(level, mechanism.slope)
         return False
-    assert positions_of_parameters(level, mechanism.slope) == pytest.approx(found, abs=SAME)
+    assert positions_of_parameters(level, mechanism.slope) == pytest.approx(checked, abs=SAME)
     assert np.abs(accelerations(machine)).max() < 1e-5
     start = checked_start(machine)
     if any(mechanism.slope):
@@ -105,7 +105,7 @@ def test_each_of_a_thousand_machines_starts_everywhere_from_the_same_stable_rest
 
 def test_the_random_machines_are_of_all_kinds():
     machines = [random_mechanism(seed) for seed in range(FAST)]
-    assert {own.gear for own in machines} == set(GEARS)
-    assert any(any(own.slope) for own in machines)
-    assert not all(any(own.slope) for own in machines)
-    assert any(foot.name.startswith('pad') for own in machines for foot in own.feet)
+    assert {machine.gear for machine in machines} == set(GEARS)
+    assert any(any(machine.slope) for machine in machines)
+    assert not all(any(machine.slope) for machine in machines)
+    assert any(foot.name.startswith('pad') for machine in machines for foot in machine.feet)

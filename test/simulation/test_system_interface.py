@@ -1,4 +1,4 @@
-"""Names, parameters, inputs and runs of a System: what is accepted, and what is said about what is not."""
+"""Names, parameters, inputs and runs of a System: valid arguments, and errors for invalid ones."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_states_inputs_and_parameters_have_the_expected_names(system, effort_sys
 
 
 @pytest.mark.parametrize('kind', ['state', 'input', 'parameter', 'output'])
-def test_unknown_name_is_answered_with_the_known_ones(system, kind):
+def test_an_unknown_name_raises_an_error_with_the_valid_names(system, kind):
     with pytest.raises(UnknownNameError) as caught:
         system.index(kind, 'bucket')
     assert str(caught.value).startswith(f"unknown {kind} 'bucket'; known: ")
@@ -39,7 +39,7 @@ def test_unknown_name_is_answered_with_the_known_ones(system, kind):
     assert isinstance(caught.value, KeyError)
 
 
-def test_unknown_parameter_and_output_are_named_where_they_are_used(system):
+def test_unknown_parameters_and_outputs_are_named(system):
     with pytest.raises(UnknownNameError, match=r"unknown parameter 'payload'; known: .*payload_mass"):
         system.parameters({'payload': 5.0})
     result = run(system, STILL, 0.01)
@@ -49,7 +49,7 @@ def test_unknown_parameter_and_output_are_named_where_they_are_used(system):
         result.state('bucket')
 
 
-def test_default_parameters_are_the_machines_own(system, machine):
+def test_default_parameters_come_from_the_machine(system, machine):
     p = dict(zip(system.parameter_names, system.parameters()))
     assert (p['gravity_x'], p['gravity_y'], p['gravity_z']) == (0.0, 0.0, -machine.gravity)
     assert p['payload_mass'] == machine.payload.mass
@@ -81,7 +81,7 @@ def test_parameters_act_at_run_time(system):
         ([0.0, 1.0], {'boom/voltage': [1.0, np.nan]}, "input 'boom/voltage': expected finite values, found nan"),
     ],
 )
-def test_faulty_inputs_are_refused(knots, values, words):
+def test_faulty_inputs_are_rejected(knots, values, words):
     with pytest.raises(ValueError, match=words):
         Inputs(knots, values)
 
@@ -91,7 +91,7 @@ def test_unknown_input_is_named(system):
         run(system, Inputs.constant({'bucket/voltage': 1.0}), 0.01)
 
 
-def test_inputs_are_linear_between_knots_and_zero_where_not_named():
+def test_inputs_are_linear_between_knots_and_zero_by_default():
     inputs = Inputs([1.0, 3.0], {'b': [2.0, 4.0]})
     np.testing.assert_allclose(inputs.at([0.0, 1.0, 2.0, 9.0], ['a', 'b']), [[0, 2], [0, 2], [0, 3], [0, 4]])
     assert Inputs.constant({'a': 1.5}).at([0.0, 7.0], ['a']).tolist() == [[1.5], [1.5]]
@@ -111,12 +111,12 @@ def test_fixed_steps_end_at_every_sample_however_these_are_spaced(system):
     np.testing.assert_allclose(multiples.states, even.states[[0, 1, 3]], rtol=1e-9, atol=1e-12)
     between = system.run(x, [0.0, 0.0015, 0.01, 0.0205, 0.03], volts, settings=settings)
     assert between.status == 'done'
-    work = system.index('state', 'work')  # and heat behind it: energies of oil, which are small differences
+    work = system.index('state', 'work')  # and heat after it: energies of oil are small differences
     np.testing.assert_allclose(between.states[[2, 4], :work], even.states[[1, 3], :work], rtol=1e-5, atol=1e-6)
 
 
-def test_no_step_of_a_tree_sees_both_sides_of_a_jump(system):
-    """A run over a jump beside the grid is the one up to it and the one from there on."""
+def test_no_step_of_a_tree_includes_both_sides_of_a_jump(system):
+    """A run over a jump beside the grid equals the run up to it followed by the run from it."""
     x, jump, settings = initial_state(system), 0.00437, Settings(step=1e-3)
     volts = Inputs([0.0, jump, jump, 1.0], {'boom/voltage': [0.0, 0.0, 5.0, 5.0]})
     whole = system.run(x, [0.0, 0.02], volts, settings=settings)
@@ -167,7 +167,7 @@ def test_run_starts_at_its_first_state_and_is_repeatable(system):
     assert one.end_time == pytest.approx(6.0)
 
 
-def test_run_in_parts_is_the_run_in_one(system):
+def test_a_run_in_parts_equals_the_run_in_one(system):
     p = system.parameters()
     x = initial_state(system, p)
     whole = system.run(x, np.linspace(0.0, 7.0, 701), P3D, p)
@@ -176,19 +176,19 @@ def test_run_in_parts_is_the_run_in_one(system):
     np.testing.assert_allclose(second.last[:10], whole.last[:10], atol=1e-10)
 
 
-def test_outputs_over_time_are_those_of_every_state(system):
+def test_outputs_over_time_equal_the_outputs_of_every_state(system):
     result = run(system, P3D, 5.5)
-    place = 540
-    u = result.inputs.at(result.times[[place]], system.input_names)[0]
-    y = system.outputs(result.states[place], u, result.parameters)
-    assert result.output('tilt')[place] == y[system.index('output', 'tilt')]
+    sample = 540
+    u = result.inputs.at(result.times[[sample]], system.input_names)[0]
+    y = system.outputs(result.states[sample], u, result.parameters)
+    assert result.output('tilt')[sample] == y[system.index('output', 'tilt')]
     np.testing.assert_array_equal(
-        result.outputs('center_of_mass')[place],
+        result.outputs('center_of_mass')[sample],
         [y[system.index('output', f'center_of_mass_{axis}')] for axis in 'xyz'],
     )
 
 
-def test_fingerprint_tells_machines_apart_by_what_moves_them(machine):
+def test_the_fingerprint_depends_only_on_the_dynamics_of_a_machine(machine):
     fingerprint = machine_fingerprint(machine)
     assert machine_fingerprint(replace(machine, urdf='', sources=(), assumed={})) == fingerprint
     wheel = replace(machine.wheels[0], stiffness=machine.wheels[0].stiffness * (1 + 1e-15))

@@ -1,4 +1,4 @@
-"""The plant loses its equilibrium where the solver of tipping says: at the lift-off of a wheel, and at the fall."""
+"""The plant loses its equilibrium at the loads that the tipping solver returns: lift-off of a wheel, and fall."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from dyn_nodes.stability.equilibrium.tipping import tipping_load
 FILES = Path(__file__).parents[1] / 'running_gear'
 BELOW, ABOVE = 0.985, 1.015
 STOP = 0.15
-"""Limit of the axle, rad."""
+"""Limit of the axle angle, rad."""
 
 
 @pytest.fixture(scope='module')
 def crane(tmp_path_factory):
-    """The crane with its boom held to the left, on an axle that swings between its stops.
+    """Return the crane with its boom held to the left, on an axle that pivots between its stops.
 
-    Without friction, which holds the frame on its way to the stop: its wheels would have to slide.
+    Without friction, which would hold the frame before the stop, because its wheels would have to slide.
     """
     text = (FILES / 'pivot_crane.yaml').read_text()
     posture = 'joint_positions: {swing: 1.5707963267948966, luff: 0.0, extend: 1.3}'
     config = tmp_path_factory.mktemp('crane') / 'crane.yaml'
     config.write_text(text.replace('initial: {', f'locked: [swing, luff, extend]\ninitial: {{{posture}, '))
     machine = load_machine(FILES / 'pivot_crane.urdf', config)
-    return System(replace(machine, wheels=tuple(replace(own, friction=None) for own in machine.wheels)), 'effort')
+    return System(replace(machine, wheels=tuple(replace(wheel, friction=None) for wheel in machine.wheels)), 'effort')
 
 
 @pytest.fixture(scope='module')
 def tipping(crane):
-    found = tipping_load(running_gear(crane.machine), gravity_in_ground(crane.machine))
-    assert found.load == pytest.approx(728.0, rel=1e-3)
-    assert found.fall == pytest.approx(1624.0, rel=1e-3)
-    return found
+    result = tipping_load(running_gear(crane.machine), gravity_in_ground(crane.machine))
+    assert result.load == pytest.approx(728.0, rel=1e-3)
+    assert result.fall == pytest.approx(1624.0, rel=1e-3)
+    return result
 
 
 def run(crane, start, payload):
-    """The machine at rest with a payload, then for 6 s with another one that is little more."""
+    """Return the run of the machine at rest with a payload, then for 6 s with a slightly greater one."""
     x0 = initial_state(crane, crane.parameters({'payload_mass': start}))
     settings = Settings(step=1e-3, watch=True)
     return crane.run(x0, np.linspace(0.0, 6.0, 61), Inputs.constant({}), {'payload_mass': payload}, settings)
 
 
-def test_below_the_first_loss_the_front_wheel_carries_and_above_the_machine_comes_to_its_stop(crane, tipping):
+def test_the_front_wheel_carries_below_the_first_loss_and_the_stop_is_reached_above(crane, tipping):
     start = BELOW * tipping.load - 10.0
     below = run(crane, start, BELOW * tipping.load)
     assert below.output('front_right/normal_force').min() > 0.0
@@ -61,7 +61,7 @@ def test_below_the_first_loss_the_front_wheel_carries_and_above_the_machine_come
 
 
 def test_above_the_first_loss_the_start_is_the_machine_on_its_stop(crane, tipping):
-    """It is at rest there, as after the motion from a lighter load."""
+    """It is at rest there, like after the motion from a lighter load."""
     payload = ABOVE * tipping.load
     start = initial_state(crane, crane.parameters({'payload_mass': payload}))
     moved = run(crane, BELOW * tipping.load - 10.0, payload)
@@ -69,7 +69,7 @@ def test_above_the_first_loss_the_start_is_the_machine_on_its_stop(crane, tippin
     assert run(crane, payload, payload).output('tilt') == pytest.approx(moved.output('tilt')[-1], abs=5e-4)
 
 
-def test_the_machine_on_its_stop_stands_below_the_fall_and_overturns_above(crane, tipping):
+def test_the_machine_on_its_stop_rests_below_the_fall_and_overturns_above(crane, tipping):
     start = BELOW * tipping.fall - 10.0
     below = run(crane, start, BELOW * tipping.fall)
     assert (below.status, below.overturned) == ('done', False)

@@ -29,7 +29,7 @@ def machine():
 
 @pytest.fixture(scope='module')
 def compiled(machine):
-    """The one machine that is compiled here; every test begins with a reset."""
+    """Return the only machine that is compiled here; every test starts with a reset."""
     return Plant(machine, 'hydraulic', 0.01, 0.001, measures=('static', 'zmp', 'load_share'))
 
 
@@ -53,30 +53,32 @@ def belts(plant):
 
 
 def speeds(plant):
-    """Speed ahead and yaw rate of the undercarriage."""
+    """Return forward speed and yaw rate of the undercarriage."""
     return tuple(plant.x[plant.system.index('state', f'base_{name}_rate')] for name in ('vx', 'wz'))
 
 
 def test_the_excavator_rests_on_its_tracks_with_its_loops_closed(machine):
-    """At rest the ground carries the weight to 1e-8, without side force; the loops are closed, all rollers pressed."""
+    """At rest the ground carries the weight to 1e-8, without side force; the loops are closed, all rollers loaded."""
     start = constrained_machine(machine, actuation='hydraulic')
     blocks, rest = start.system.blocks, start.at_rest()
     points = [
-        own.ground_points(blocks.state, blocks.parameters) for own in blocks.forces if isinstance(own, ContactElement)
+        track.ground_points(blocks.state, blocks.parameters)
+        for track in blocks.forces
+        if isinstance(track, ContactElement)
     ]
-    forces = ca.horzcat(*(point.force for own in points for point in own))
+    forces = ca.horzcat(*(point.force for group in points for point in group))
     ground = ca.Function('ground', [blocks.q, blocks.v, blocks.parameters.vector], [forces, blocks.rows.residual])
-    found, gaps = (np.array(part) for part in ground(rest.q, np.zeros(blocks.tree.nv), blocks.numbers(rest.states)))
+    pushes, gaps = (np.array(part) for part in ground(rest.q, np.zeros(blocks.tree.nv), blocks.numbers(rest.states)))
     weight = machine.total_mass * GRAVITY
-    assert found.sum(axis=1) == pytest.approx([0.0, 0.0, weight], abs=1e-8 * weight)
-    assert found.shape == (3, 16)
-    assert (found[2] > 0.0).all()
+    assert pushes.sum(axis=1) == pytest.approx([0.0, 0.0, weight], abs=1e-8 * weight)
+    assert pushes.shape == (3, 16)
+    assert (pushes[2] > 0.0).all()
     assert np.abs(gaps).max() < 1e-10
     assert rest.q[2] == pytest.approx(0.0, abs=1e-3)  # its base link is on the ground
 
 
 @pytest.mark.slow
-def test_it_stands_for_a_minute_without_drift(plant):
+def test_it_stays_at_rest_for_a_minute_without_drift(plant):
     before = plant.x.copy()
     run(plant, 60.0)
     assert plant.balance().total_normal == pytest.approx(plant.machine.total_mass * GRAVITY, rel=1e-6)
@@ -86,8 +88,8 @@ def test_it_stands_for_a_minute_without_drift(plant):
 
 @pytest.mark.slow
 @pytest.mark.parametrize('slope', [(STEEP, 0.0), (-STEEP, 0.0), (0.0, STEEP)])
-def test_it_stands_on_a_slope_of_15_degrees_held_by_the_oil_of_its_travel_motors(plant, slope):
-    """Reactions are the weight to 1e-6, motors hold its part downhill at the sprockets, nothing creeps."""
+def test_it_rests_on_a_slope_of_15_degrees_held_by_the_oil_of_its_travel_motors(plant, slope):
+    """Reactions equal the weight to 1e-6, motors hold its downhill part at the sprockets, nothing creeps."""
     plant.p[[plant.system.index('parameter', f'gravity_{axis}') for axis in 'xyz']] = gravity_vector(GRAVITY, slope)
     plant.reset()
     weight = plant.machine.total_mass * np.array(gravity_vector(GRAVITY, slope))
@@ -104,7 +106,7 @@ def test_it_stands_on_a_slope_of_15_degrees_held_by_the_oil_of_its_travel_motors
 
 @pytest.mark.slow
 def test_levers_drive_it_straight_and_in_a_turn(plant):
-    """Both ahead: straight, as fast as the belts. The right one alone, then both against each other: it turns."""
+    """With both ahead it drives straight at belt speed; with the right one alone or opposite levers it turns."""
     start = plant.x[:3].copy()
     run(plant, 4.0, left_travel=5.0, right_travel=5.0)
     ahead, _ = speeds(plant)
@@ -125,17 +127,17 @@ def test_levers_drive_it_straight_and_in_a_turn(plant):
 
 
 @pytest.mark.slow
-def test_its_valves_follow_cmd_vel_and_its_odometry_knows_the_slip(plant):
-    """Steady twists are met to 1 %; yaw by the belts is right to 3 %, without the slip law half as much again."""
+def test_its_valves_follow_cmd_vel_and_its_odometry_includes_slip(plant):
+    """Steady twists have errors of 1 %; yaw by belt odometry has 3 %, without the slip law it is 1.5 times as great."""
     machine = plant.machine
     base = WheelBase.of(machine)
     motion = WheelMotion(base, plant.period, DriveLimits(linear_acceleration=0.5, angular_acceleration=0.5))
     valves = DriveValves(machine, base)
     inputs = [plant.system.input_names.index(f'{machine.actuators[k].name}/voltage') for k in valves.places]
-    places = [plant.joints.index(name) for name in motion.joints]
+    indices = [plant.joints.index(name) for name in motion.joints]
 
     def joints():
-        return JointValues(plant.positions[places], plant.velocities[places], plant.efforts[places])
+        return JointValues(plant.positions[indices], plant.velocities[indices], plant.efforts[indices])
 
     motion.restart(joints())
     yaw = belts_yaw = without_slip = 0.0

@@ -1,4 +1,4 @@
-"""Vehicles of tanner-1998 from the YAML: casters without horizontal force, steering by the heading, ranks of wheels."""
+"""Vehicles of tanner-1998 from the YAML: casters without horizontal force, steering by heading, ranks of wheels."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ LIMIT = '<limit effort="10" velocity="10"/>'
 
 
 def vehicle(tmp_path, wheels, yaml, initial=''):
-    """A box at 0.3 m height with wheels (name, x, y, turn), or with forks where the turn is None."""
+    """Return a box at 0.3 m height with wheels (name, x, y, turn), or with forks if the turn is None."""
     parts = [LINK.format(name='base', mass=60, i=4)]
     for name, x, y, turn in wheels:
-        carrier, place = 'base', f'{x} {y} -0.2'
+        carrier, position = 'base', f'{x} {y} -0.2'
         if turn is None:
             parts += [LINK.format(name=f'{name}_fork', mass=0.1, i=0.001)]
             parts += [
                 JOINT.format(
-                    name=f'{name}_steer', kind='continuous', parent='base', child=f'{name}_fork', place=place, turn=0,
-                    axis='0 0 1', limit=LIMIT,
+                    name=f'{name}_steer', kind='continuous', parent='base', child=f'{name}_fork', place=position,
+                    turn=0, axis='0 0 1', limit=LIMIT,
                 )
             ]  # fmt: skip
-            carrier, place = f'{name}_fork', '0 0 0'
+            carrier, position = f'{name}_fork', '0 0 0'
         parts += [LINK.format(name=f'{name}_wheel', mass=0.1, i=0.001)]
         parts += [
             JOINT.format(
-                name=f'{name}_drive', kind='continuous', parent=carrier, child=f'{name}_wheel', place=place,
+                name=f'{name}_drive', kind='continuous', parent=carrier, child=f'{name}_wheel', place=position,
                 turn=turn or 0, axis='0 1 0', limit=LIMIT,
             )
         ]  # fmt: skip
@@ -74,10 +74,10 @@ def test_parallel_axles_and_axles_that_meet_leave_a_motion(tmp_path, turns):
     assert rolling_rank(start.machine, start.system.blocks, start.q) == 2
 
 
-def test_wheels_that_hold_their_vehicle_are_refused_by_name_and_line(tmp_path):
-    with pytest.raises(MachineError) as refused:
+def test_wheels_that_hold_their_vehicle_are_rejected_by_name_and_line(tmp_path):
+    with pytest.raises(MachineError) as rejected:
         constrained_machine(on_corners(tmp_path, {'front_left': 0.3, 'front_right': 0.3, 'rear_left': 0.0}))
-    (problem,) = refused.value.problems
+    (problem,) = rejected.value.problems
     assert problem.where == 'constraints.rear_left'
     assert problem.line == 6
     assert 'wheels whose axles meet in a point or are parallel' in problem.expected
@@ -85,7 +85,7 @@ def test_wheels_that_hold_their_vehicle_are_refused_by_name_and_line(tmp_path):
 
 
 def test_steering_follows_the_heading(tmp_path):
-    """The wheel of E1, with casters behind it: at a heading of 0.5 rad it is steered by 0.25 rad."""
+    """The wheel of E1 with casters behind it is steered by 0.25 rad at a heading of 0.5 rad."""
     casters = rolling('left', 'right', more=', frictionless: true')
     yaml = rolling('front') + casters + '  slave: {kind: steering, joint: front_steer, ratio: 0.3, offset: 0.1}\n'
     yaml += 'joints: {left_drive: {class: free}, right_drive: {class: free}}\n'
@@ -99,10 +99,10 @@ def test_steering_follows_the_heading(tmp_path):
     u = np.array([0.3, 0.35])
     turn = wheel.turning(*u)
     body = [np.cos(0.5) * u[0] + np.sin(0.5) * u[1], np.cos(0.5) * u[1] - np.sin(0.5) * u[0]]
-    given = dict(zip(('base_vx', 'base_vy'), body)) | {'left_drive': 0.0, 'right_drive': 0.0}
+    velocities = dict(zip(('base_vx', 'base_vy'), body)) | {'left_drive': 0.0, 'right_drive': 0.0}
     v = np.zeros(tree.nv)
-    v[[tree.velocity_index(name) for name in given]] = list(given.values())
-    here = kanes_equations(blocks, tuple(given)).at(start.q, v)
+    v[[tree.velocity_index(name) for name in velocities]] = list(velocities.values())
+    here = kanes_equations(blocks, tuple(velocities)).at(start.q, v)
     rates = {name: here.v[tree.velocity_index(name)] for name in ('base_wz', 'front_steer', 'front_drive')}
     assert rates['base_wz'] == pytest.approx(turn, rel=1e-9)
     assert rates['front_steer'] == pytest.approx(0.3 * turn, rel=1e-9)
@@ -146,9 +146,9 @@ def test_steering_follows_the_heading_through_full_turns(tmp_path):
 def test_faults_of_steering_are_named(tmp_path, entry, where, expected):
     wheels = [('front', 0.4, 0.1, None), ('left', -0.15, 0.3, 0.0), ('right', -0.15, -0.3, 0.0)]
     yaml = rolling('front', 'left', 'right') + f'  slave: {entry}\n'
-    with pytest.raises(MachineError) as refused:
+    with pytest.raises(MachineError) as rejected:
         vehicle(tmp_path, wheels, yaml)
-    (problem,) = refused.value.problems
+    (problem,) = rejected.value.problems
     assert problem.where == where
     assert expected in problem.expected
     assert problem.line == 7

@@ -1,4 +1,4 @@
-"""Wheels on springs beside constraints: laws, rest, energy, events, base forms, against the plain tree."""
+"""Wheels on springs with constraints: laws, rest, energy, events, base forms, against the tree."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def blocks_of(machine, constraints=(), base='quaternion'):
 
 
 def state_of(plant, seed):
-    """A state near the ground, wheels pressed by some mm, everything moving."""
+    """Return a state near the ground, wheels deflected by some mm, all parts moving."""
     rng = np.random.default_rng(seed)
     x = dict(zip(plant.states.names, 0.05 * rng.standard_normal(len(plant.states.names))))
     lengths = [wheel.free_length for wheel in plant.machine.wheels]
@@ -70,8 +70,8 @@ def at(names, values):
 
 
 @pytest.mark.parametrize('kind', KINDS)
-def test_a_vacuous_constraint_changes_nothing_of_any_kind_of_wheel(tmp_path, kind):
-    """Accelerations, rates of the bristles and next stick flags, beside a loop that is closed in itself."""
+def test_a_vacuous_constraint_does_not_change_any_kind_of_wheel(tmp_path, kind):
+    """Accelerations, rates of the bristles and next stick flags, with a loop that is always closed."""
     machine = KINDS[kind](tmp_path)
     plant = Assembly(machine, 'effort')
     frame = plant.tree.frame(machine.base.link)
@@ -91,33 +91,33 @@ def test_a_vacuous_constraint_changes_nothing_of_any_kind_of_wheel(tmp_path, kin
             for names, end in ((plant.tree.position_names, ''), (plant.tree.velocity_names, '_rate'))
         )
         numbers = blocks.numbers({name: x[name] for name in blocks.parameters.states})
-        found = constrained_dynamics(blocks, q, v, np.zeros(plant.tree.nv), numbers, method='saddle')
-        assert np.abs(found.acceleration - a).max() <= 1e-12 * np.abs(a).max()
-        own, flags = (np.array(part).ravel() for part in changes(q, v, numbers))
-        assert own[~discrete] == pytest.approx(rhs[plant.element_place][~discrete], rel=1e-12, abs=1e-15)
-        assert flags == pytest.approx(after[plant.element_place][discrete], abs=0.0)
+        solution = constrained_dynamics(blocks, q, v, np.zeros(plant.tree.nv), numbers, method='saddle')
+        assert np.abs(solution.acceleration - a).max() <= 1e-12 * np.abs(a).max()
+        element_rates, flags = (np.array(part).ravel() for part in changes(q, v, numbers))
+        assert element_rates[~discrete] == pytest.approx(rhs[plant.element_slice][~discrete], rel=1e-12, abs=1e-15)
+        assert flags == pytest.approx(after[plant.element_slice][discrete], abs=0.0)
 
 
 @pytest.mark.parametrize('kind', KINDS)
 def test_forces_at_points_are_the_same_by_recursion_and_by_jacobians(tmp_path, kind):
-    """M a + C = tau + J^T f: `bias` takes them along the tree, `applied` by the Jacobians of the points."""
+    """M a + C = tau + J^T f: `bias` uses recursion along the tree, `applied` the Jacobians of the points."""
     machine = KINDS[kind](tmp_path)
     blocks, plant = blocks_of(machine), Assembly(machine, 'effort')
     free = bias_force(blocks.state, blocks.parameters.gravity)
     variables = [blocks.q, blocks.v, blocks.parameters.vector]
     x = state_of(plant, 4)
-    place = [at(plant.tree.position_names, x), at([f'{n}_rate' for n in plant.tree.velocity_names], x)]
+    positions = [at(plant.tree.position_names, x), at([f'{n}_rate' for n in plant.tree.velocity_names], x)]
     numbers = blocks.numbers({name: x[name] for name in blocks.parameters.states})
     pair = ca.Function('pair', variables, [blocks.bias, free - blocks.applied])
-    recursive, projected = (np.array(part).ravel() for part in pair(*place, numbers))
+    recursive, projected = (np.array(part).ravel() for part in pair(*positions, numbers))
     assert recursive == pytest.approx(projected, rel=1e-11, abs=1e-11 * np.abs(recursive).max())
 
 
 @pytest.mark.parametrize('kind', [kind for kind in KINDS if 'plane' not in kind])
-def test_base_forms_agree_beside_a_constraint(tmp_path, kind):
-    """A quaternion and a chain of virtual links: the same accelerations of the joints, and the same a^T M a."""
+def test_base_forms_agree_with_a_constraint(tmp_path, kind):
+    """A quaternion and a chain of virtual links have the same joint accelerations and the same a^T M a."""
     machine = KINDS[kind](tmp_path)
-    found = []
+    solutions = []
     for base in ('quaternion', 'virtual_chain'):
         tree = build_tree(machine, base)
         frame = tree.frame(machine.base.link)
@@ -128,11 +128,11 @@ def test_base_forms_agree_beside_a_constraint(tmp_path, kind):
         joints = [tree.velocity_index(joint.name) for joint in machine.movable_joints]
         v = np.zeros(tree.nv)
         v[joints] = 0.1 * np.arange(1, len(joints) + 1)
-        numbers = blocks.numbers({own.name: 1.0 if own.discrete else 1e-5 for own in blocks.element_states})
+        numbers = blocks.numbers({state.name: 1.0 if state.discrete else 1e-5 for state in blocks.element_states})
         a = constrained_dynamics(blocks, q, v, np.zeros(tree.nv), numbers, method='saddle').acceleration
-        found.append((a[joints], float(a @ blocks.at(q, v, numbers).M @ a)))
-    assert found[0][0] == pytest.approx(found[1][0], rel=1e-11, abs=1e-11)
-    assert found[0][1] == pytest.approx(found[1][1], rel=1e-11)
+        solutions.append((a[joints], float(a @ blocks.at(q, v, numbers).M @ a)))
+    assert solutions[0][0] == pytest.approx(solutions[1][0], rel=1e-11, abs=1e-11)
+    assert solutions[0][1] == pytest.approx(solutions[1][1], rel=1e-11)
 
 
 @pytest.fixture(scope='module')
@@ -146,7 +146,7 @@ def plant(folder):
 
 
 def test_a_linkage_on_feet_rests_with_its_loop_closed(plant):
-    """Done by the balance alone: no acceleration, reactions that sum to the weight, margins, and 2 s without drift."""
+    """The equilibrium has no accelerations, reactions equal to the weight, margins, and no drift in 2 s."""
     plant.reset()
     balance = plant.balance()
     assert balance.total_normal == pytest.approx(WEIGHT, rel=1e-6)
@@ -164,7 +164,7 @@ def test_a_linkage_on_feet_rests_with_its_loop_closed(plant):
 
 
 @pytest.mark.slow
-def test_a_linkage_on_feet_stands_for_a_minute(plant):
+def test_a_linkage_on_feet_stays_at_rest_for_a_minute(plant):
     plant.reset()
     start = plant.x[: plant.system.nq].copy()
     for _ in range(30_000):
@@ -175,7 +175,7 @@ def test_a_linkage_on_feet_stands_for_a_minute(plant):
 
 
 def test_pin_and_feet_pass_the_check_of_all_forces_inside(plant):
-    """Momentum of each body against all wrenches on it: the feet push on the body that carries them."""
+    """Momentum of each body against all wrenches on it: the feet act on the body that carries them."""
     plant.reset()
     plant.u[:] = 900.0
     for _ in range(20):
@@ -192,7 +192,7 @@ def test_pin_and_feet_pass_the_check_of_all_forces_inside(plant):
 
 
 def test_energy_of_a_rocking_linkage_is_kept(folder):
-    """Weight, springs, dampers, bristles and crank: the balance is kept far below 1e-8 of what is exchanged."""
+    """Weight, springs, dampers, bristles and crank: the balance error is far below 1e-8 of the energy exchanged."""
     start = constrained_machine(standing_linkage(folder))
     system = start.system
     hold = start.at_rest().efforts['crank_joint']
@@ -205,7 +205,7 @@ def test_energy_of_a_rocking_linkage_is_kept(folder):
 
 
 def test_payload_slope_and_stiffness_are_parameters_of_the_rest(folder):
-    """The machine stands on the slope as on the level, held by friction; on a steep one it slides and says so."""
+    """Friction holds the machine on a slope; on a steep slope the error reports sliding."""
     keys = LOOP + 'payload: {link: coupler, position: [0.45, 0, 0], mass: 0, limit: 50}\n'
     start = constrained_machine(standing_linkage(folder, keys=keys))
     blocks = start.system.blocks
@@ -216,7 +216,7 @@ def test_payload_slope_and_stiffness_are_parameters_of_the_rest(folder):
         return blocks.numbers(values | {'wheel_stiffness_scale': scale})
 
     level, loaded, soft, slope = (
-        start.at_rest(numbers(*given)) for given in ((0.0,), (0.0, 50.0), (0.0, 0.0, 0.5), (0.2,))
+        start.at_rest(numbers(*values)) for values in ((0.0,), (0.0, 50.0), (0.0, 0.0, 0.5), (0.2,))
     )
     sag = 0.3 - level.q[2]
     assert sag == pytest.approx(WEIGHT / (4 * 5e4), rel=2e-2)
@@ -230,7 +230,7 @@ def test_payload_slope_and_stiffness_are_parameters_of_the_rest(folder):
 
 
 @pytest.mark.parametrize(('attachment', 'friction'), [('planar', 'lugre'), ('free', 'karnopp'), ('free', 'none')])
-def test_every_base_and_friction_finds_its_rest(folder, attachment, friction):
+def test_every_base_and_friction_law_has_an_equilibrium(folder, attachment, friction):
     start = constrained_machine(standing_linkage(folder, attachment, friction))
     blocks = start.system.blocks
     at = blocks.at(start.q, None, blocks.parameters.values())
@@ -243,8 +243,8 @@ def test_every_base_and_friction_finds_its_rest(folder, attachment, friction):
 
 
 @pytest.mark.parametrize(('name', 'attachment'), [('spatial_arms', 'free'), ('planar_arms', 'planar')])
-def test_arms_that_hold_a_load_stand_on_feet(name, attachment):
-    """Two arms, one load, one base on springs: loops, load and springs rest together under the efforts."""
+def test_arms_with_a_load_rest_on_feet(name, attachment):
+    """Two arms, one load, one base on springs: loops, load and springs are in equilibrium with the efforts."""
     machine = load_machine(ROOT / 'urdf' / f'{name}.urdf', ROOT / 'config' / f'{name}.yaml')
     root = machine.base.link
     heavy = {'mass': 50.0, 'com': np.zeros(3), 'inertia': 3.0 * np.eye(3)}
@@ -258,8 +258,8 @@ def test_arms_that_hold_a_load_stand_on_feet(name, attachment):
     base, weight = Base(root, attachment), GRAVITY * (machine.total_mass + 50.0 - machine.link(root).mass)
     weight += GRAVITY * sum(load.mass for load in machine.loads)
     standing = replace(machine, links=tuple(links), base=base, wheels=tuple(feet), initial=start, gravity=GRAVITY)
-    found = constrained_machine(standing)
-    blocks, rest = found.system.blocks, found.at_rest()
+    start = constrained_machine(standing)
+    blocks, rest = start.system.blocks, start.at_rest()
     tau = np.zeros(blocks.tree.nv)
     for joint, effort in rest.efforts.items():
         tau[blocks.tree.velocity_index(joint)] = effort
@@ -267,13 +267,13 @@ def test_arms_that_hold_a_load_stand_on_feet(name, attachment):
     motion = constrained_dynamics(blocks, rest.q, np.zeros(blocks.tree.nv), tau, numbers, method='reduced')
     assert np.abs(motion.acceleration).max() < 1e-7
     assert np.abs(blocks.at(rest.q).residual).max() < 1e-10
-    push = sum(own.force[2] for own in blocks.ground_points)
+    push = sum(point.force[2] for point in blocks.ground_points)
     total = ca.Function('total', [blocks.q, blocks.v, blocks.parameters.vector], [push])
     assert float(total(rest.q, np.zeros(blocks.tree.nv), numbers)) == pytest.approx(weight, rel=1e-6)
 
 
-def test_a_locked_joint_of_no_mass_leaves_lift_off_and_slip_as_on_the_tree(folder):
-    """The crank is thrown: feet lift off and come down, Karnopp feet stick and slip, at the same instants."""
+def test_a_locked_massless_joint_does_not_change_lift_off_and_slip(folder):
+    """With a fast crank, feet lift off and land, Karnopp feet stick and slip, at the same times."""
     rough = standing_linkage(folder, friction='karnopp', keys='')
     plants = Plant(rough, 'effort', 2e-3, 5e-4), Plant(with_lock(rough), 'effort', 2e-3, 5e-4)
     seen = []
@@ -293,8 +293,8 @@ def test_a_locked_joint_of_no_mass_leaves_lift_off_and_slip_as_on_the_tree(folde
 
 
 @pytest.mark.slow
-def test_the_demo_task_beside_a_locked_joint_of_no_mass_lifts_the_same_wheels_at_the_same_instants():
-    """The log-loader on its hydraulics: reach, tip and recover, as a tree and beside a constraint."""
+def test_the_demo_task_with_a_locked_massless_joint_lifts_the_same_wheels_at_the_same_times():
+    """The log-loader with hydraulics reaches, tips and recovers, as a tree and with a constraint."""
     machine = load_machine(URDF, CONFIG)
     seen, peaks = [], []
     for plant in (

@@ -1,4 +1,4 @@
-"""Fixtures of this room."""
+"""Fixtures of the study tests."""
 
 from log_loader_fixtures import machine, planar
 

@@ -1,4 +1,4 @@
-"""Accuracy of the rolling disk's schemes against their cost: the study's own claims, and its chart."""
+"""Accuracy of the rolling disk's schemes against their cost: claims and chart of the study."""
 
 from __future__ import annotations
 
@@ -33,5 +33,5 @@ def test_the_table_names_every_scheme(result):
 
 def test_a_smaller_step_is_more_accurate_for_every_scheme():
     errors = disk_schemes._errors(disk_schemes.GENERAL)
-    for name, found in errors.items():
-        assert np.all(np.diff(found) < 0.0), name
+    for name, scheme_errors in errors.items():
+        assert np.all(np.diff(scheme_errors) < 0.0), name

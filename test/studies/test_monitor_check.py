@@ -1,4 +1,4 @@
-"""The promise of the stability monitor: its margins on noisy measurements of the simulated machine."""
+"""Accuracy of the stability monitor: its margins from noisy measurements of the simulated machine."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def tipping(machine):
 def test_margins_stay_within_the_promised_bounds(run, request):
     """5 % steady, 15 % in motion, never more than 5 % on the unsafe side; % of the unloaded machine's margin."""
     measured = request.getfixturevalue(run)
-    found = [item for item in deviations(measured, *replay(measured)) if item.measure in CHECKED]
+    items = [item for item in deviations(measured, *replay(measured)) if item.measure in CHECKED]
     phases = {'steady', 'motion', 'impact'} if run == 'tipping' else {'steady', 'motion'}
-    assert {(item.measure, item.phase) for item in found} == {(m, p) for m in CHECKED for p in phases}
-    for item in found:
+    assert {(item.measure, item.phase) for item in items} == {(m, p) for m in CHECKED for p in phases}
+    for item in items:
         assert item.count > 150
         assert item.over <= 5.0, item
         assert item.under <= {'steady': 5.0, 'motion': 15.0, 'impact': np.inf}[item.phase], item
         assert item.passed
 
 
-def test_the_runs_are_what_they_are_said_to_be(work, tipping, machine):
-    """The cycle stays on all wheels and uses them; the task lifts two of them and sets them down hard."""
+def test_the_runs_have_their_documented_properties(work, tipping, machine):
+    """The cycle keeps all wheels on the ground at small margins; the task lifts two wheels and sets them down hard."""
     assert work.truth['load_share'].min() > 0.02
     assert work.truth['load_share'].min() < 0.06
     assert 0.15 < work.truth['zmp'].min() < 0.25
@@ -58,17 +58,17 @@ def test_the_runs_are_what_they_are_said_to_be(work, tipping, machine):
 
 
 def test_without_an_imu_the_bounds_hold_while_no_wheel_lifts(work):
-    """The rocking is predicted from the joints, and 5 % are taken off for what may be missed."""
+    """The rocking is predicted from the joints, with a deduction of 5 % for its error."""
     for item in deviations(work, *replay(work, use_imu=False)):
         assert item.passed, item
 
 
 @pytest.mark.slow
 def test_without_an_imu_margins_are_never_too_large_while_wheels_lift_and_come_down(tipping):
-    """For what the truth is then nobody knows: too small they may be."""
-    found = deviations(tipping, *replay(tipping, use_imu=False))
-    assert max(item.over for item in found if item.measure in CHECKED) <= 5.0
-    assert max(item.under for item in found if item.measure in CHECKED) > 50.0
+    """The base motion is not measured then; margins may be too small, but not too large."""
+    items = deviations(tipping, *replay(tipping, use_imu=False))
+    assert max(item.over for item in items if item.measure in CHECKED) <= 5.0
+    assert max(item.under for item in items if item.measure in CHECKED) > 50.0
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_measurements_are_reproducible_and_have_the_errors_they_claim(machine, w
     assert np.linalg.norm(first) == pytest.approx(9.81, rel=1e-6)
 
 
-def test_the_bag_holds_the_measurements(tmp_path, work):
+def test_the_bag_contains_the_measurements(tmp_path, work):
     write_bag(tmp_path / 'bag', work)
     data = read_bag(tmp_path / 'bag', namespace='')
     assert data.counts['/joint_states'] == data.counts['/imu'] == len(work.time)
@@ -94,7 +94,7 @@ def test_the_bag_holds_the_measurements(tmp_path, work):
 
 
 @pytest.mark.slow
-def test_the_command_prints_what_was_measured(capsys):
+def test_the_command_prints_the_measured_deviations(capsys):
     assert main(['monitor', 'check', '--run', 'work', '--json']) == 0
     report = json.loads(capsys.readouterr().out)
     assert report['sensors']['seed'] == 1
@@ -104,7 +104,7 @@ def test_the_command_prints_what_was_measured(capsys):
 
 
 @pytest.mark.slow
-def test_the_command_tells_what_errors_of_the_machine_do(capsys):
+def test_the_command_reports_the_effect_of_machine_errors(capsys):
     assert main(['monitor', 'errors', '--errors', '20', '--json']) == 0
     report = json.loads(capsys.readouterr().out)
 

@@ -16,7 +16,7 @@ PATH_3 = LinesAndCurve()
 
 
 def limits(**by_wheel) -> np.ndarray:
-    """Limits of the drives by number: `limits(count=4, w4=0.01)`."""
+    """Return the limits of the drives by number: `limits(count=4, w4=0.01)`."""
     limit = np.full(by_wheel.pop('count'), np.inf)
     for name, value in by_wheel.items():
         limit[int(name[1:]) - 1] = value
@@ -24,7 +24,7 @@ def limits(**by_wheel) -> np.ndarray:
 
 
 def peaks(v: OmniVehicle, limit=np.inf) -> tuple[np.ndarray, float]:
-    """Greatest torque of each drive on path 3, and the integral of their squares."""
+    """Return the greatest torque of each drive on path 3, and the integral of their squares."""
     motion = PATH_3(np.linspace(0.0, 60.0, 3001))
     torques = drive_torques(v, motion, TorqueDistribution(v.L_driven, -limit, limit))
     return np.abs(torques).max(axis=0), float(np.trapezoid((torques**2).sum(axis=1), motion.times))
@@ -36,15 +36,15 @@ PEAKS = [
     (6, None, {}, 7),
     (6, None, {'w2': 0.01, 'w6': 0.025}, 8),
 ]
-"""Number of wheels, driven and limited ones, row of the table."""
+"""Number of wheels, driven wheels, limited wheels, row of the table."""
 
 
 @pytest.mark.parametrize(('count', 'driven', 'limited', 'row'), PEAKS)
 def test_peak_torques_on_path_3_are_those_of_the_table(count, driven, limited, row):
     v = vehicle(count, driven)
     limit = limits(count=len(v.L_driven), **limited)
-    found, integral = peaks(v, limit)
-    assert found == pytest.approx(tabulated('saha-1991/6.6/peaks')[row], abs=1.5e-6)
+    highest, integral = peaks(v, limit)
+    assert highest == pytest.approx(tabulated('saha-1991/6.6/peaks')[row], abs=1.5e-6)
     assert integral == pytest.approx(tabulated('saha-1991/6.6/effort')[row], abs=2e-6)
 
 
@@ -89,9 +89,9 @@ def test_straight_paths_have_the_rates_and_torques_of_the_table(count, direction
 
 def test_limits_that_can_not_be_kept_are_reported_with_the_times():
     v = vehicle(4)
-    with pytest.raises(NoTorquesError, match='There is no solution at 211 of 301 samples') as refused:
+    with pytest.raises(NoTorquesError, match='There is no solution at 211 of 301 samples') as raised:
         drive_torques(v, PATH_3(np.linspace(0.0, 60.0, 301)), TorqueDistribution(v.L_driven, -0.01, 0.01))
-    assert len(refused.value.times) == 211
+    assert len(raised.value.times) == 211
 
 
 def test_the_torques_drive_the_vehicle_along_the_planned_path():

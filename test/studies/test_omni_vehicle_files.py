@@ -1,4 +1,4 @@
-"""Vehicles on omnidirectional wheels and their paths from files: the source's, and every fault named with its line."""
+"""Vehicles on omnidirectional wheels and their paths from files: the source's vehicles, and errors with their lines."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_isotropic_vehicle_of_the_source_is_isotropic():
     assert condition_number(scaled(L, length)) == pytest.approx(1.0, abs=1e-12)
 
 
-def test_both_ways_of_giving_a_place_mean_the_same(tmp_path):
+def test_both_ways_of_specifying_a_position_are_equivalent(tmp_path):
     machine = load_omni_machine(written(tmp_path, SOUND))
     other = SOUND.replace('distance: 0.3, direction: deg(120)', 'position: [-0.15, 0.2598076211353316]')
     same = load_omni_machine(written(tmp_path, other)).vehicle.L
@@ -67,7 +67,7 @@ def test_both_ways_of_giving_a_place_mean_the_same(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('old', 'new', 'said'),
+    ('old', 'new', 'message'),
     [
         (
             'hub: 0.0}',
@@ -86,13 +86,13 @@ def test_both_ways_of_giving_a_place_mean_the_same(tmp_path):
         ('  front: {', '  front: 3 #{', ":6: wheels.front: expected a mapping, found '3'"),
     ],
 )
-def test_every_fault_of_a_vehicle_is_named_with_its_line(tmp_path, old, new, said):
+def test_every_fault_of_a_vehicle_is_named_with_its_line(tmp_path, old, new, message):
     text = SOUND.replace(old, new)
     if 'direction: 0.0' in text:  # all three axes of rollers through one point
         text = text.replace('deg(-120)', 'deg(0)')
-    with pytest.raises(MachineError) as refused:
+    with pytest.raises(MachineError) as raised:
         load_omni_machine(written(tmp_path, text))
-    assert said in str(refused.value)
+    assert message in str(raised.value)
 
 
 def test_drives_and_limits_can_be_changed(tmp_path):
@@ -112,13 +112,13 @@ def test_limits_that_are_too_low_are_named_by_time_and_by_how_much():
         dict.fromkeys(('wheel_1', 'wheel_2', 'wheel_3', 'wheel_4'), 0.01)
     )
     motion = LinesAndCurve()(np.linspace(0.0, 60.0, 301))
-    with pytest.raises(NoTorquesError) as refused:
+    with pytest.raises(NoTorquesError) as raised:
         drive_torques(machine.vehicle, motion, machine.distribution())
-    error = refused.value
+    error = raised.value
     assert len(error.times) == 211
     assert len(error.intervals) == 4
     assert error.intervals[0] == pytest.approx((3.4, 11.6))
-    # with limits that much higher the worst sample is just possible, with a little less it is not
+    # with limits higher by this factor the worst sample is just feasible, with slightly less it is not
     factor = 1.0 / error.fractions.min()
     drive_torques(
         machine.vehicle, motion, TorqueDistribution(machine.vehicle.L_driven, -0.01001 * factor, 0.01001 * factor)
@@ -138,7 +138,7 @@ def test_a_greater_weight_spares_its_wheel():
     assert np.abs(drive_torques(spared.vehicle, motion, spared.distribution())).max(axis=0)[0] < 0.5 * even[0]
 
 
-def test_a_path_through_waypoints_has_them_and_its_own_derivatives():
+def test_a_path_through_waypoints_contains_them_and_has_exact_derivatives():
     times, poses = [0.0, 2.0, 5.0, 6.0], np.array([[0, 0, 0], [0.5, 1, 0], [1.0, 2, 1], [1.5, 2, 2.0]])
     path = WaypointPath(times, poses)
     assert path(times).pose == pytest.approx(poses, abs=1e-12)
@@ -167,7 +167,7 @@ def test_waypoints_come_from_csv_and_yaml(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('name', 'text', 'said'),
+    ('name', 'text', 'message'),
     [
         (
             'p.csv',
@@ -186,13 +186,13 @@ def test_waypoints_come_from_csv_and_yaml(tmp_path):
         ('p.yaml', 'waypoints:\n  - {time: 0, x: 0}\n', ':2: waypoints[0].y: expected a value (m)'),
     ],
 )
-def test_every_fault_of_a_path_is_named_with_its_line(tmp_path, name, text, said):
+def test_every_fault_of_a_path_is_named_with_its_line(tmp_path, name, text, message):
     file = tmp_path / name
     if text is not None:
         file.write_text(text)
-    with pytest.raises(MachineError) as refused:
+    with pytest.raises(MachineError) as raised:
         load_waypoints(file)
-    assert said in str(refused.value)
+    assert message in str(raised.value)
 
 
 def test_a_csv_file_with_line_ends_of_any_system_is_read(tmp_path):
@@ -206,10 +206,10 @@ def test_a_csv_file_with_line_ends_of_any_system_is_read(tmp_path):
 def test_of_a_csv_file_full_of_faults_some_are_listed(tmp_path, row, last):
     file = tmp_path / 'path.csv'
     file.write_text('time,x,y\n' + 3000 * row)
-    with pytest.raises(MachineError) as refused:
+    with pytest.raises(MachineError) as raised:
         load_waypoints(file)
-    assert 20 <= len(refused.value.problems) <= 22
-    assert last in str(refused.value.problems[-1])
+    assert 20 <= len(raised.value.problems) <= 22
+    assert last in str(raised.value.problems[-1])
 
 
 def test_levels_go_as_far_as_asked():

@@ -1,4 +1,4 @@
-"""`dyn-nodes monitor payload`: its cases, its bounds, and what it refuses."""
+"""`dyn-nodes monitor payload`: its cases, bounds and rejected arguments."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from dyn_nodes.cli import main
 
 
 def result(error=0.0, **changes):
-    given = {'truth': 1000.0, 'deviation': 20.0, 'state': 'observed', 'steps': 0, 'stepped': False}
-    given |= {'noticed': None, 'settled': None}
-    return PayloadResult(1, 0, error=error, **{**given, **changes})
+    values = {'truth': 1000.0, 'deviation': 20.0, 'state': 'observed', 'steps': 0, 'stepped': False}
+    values |= {'noticed': None, 'settled': None}
+    return PayloadResult(1, 0, error=error, **{**values, **changes})
 
 
 def test_the_same_seed_gives_the_same_cases_on_one_process_and_on_two(capsys, tmp_path):
-    found = []
+    outputs = []
     for jobs in ('1', '2'):
         out = tmp_path / jobs
         main(['monitor', 'payload', '--cases', '3', '--jobs', jobs, '--json', '--out', str(out)])
         lines = (out / 'payload.jsonl').read_text(encoding='utf-8').splitlines()
-        found.append((json.loads(capsys.readouterr().out), [json.loads(line) for line in lines]))
-    assert found[0] == found[1]
-    summed, lines = found[0]
+        outputs.append((json.loads(capsys.readouterr().out), [json.loads(line) for line in lines]))
+    assert outputs[0] == outputs[1]
+    summed, lines = outputs[0]
     assert summed['cases'] == len(lines) == 3
     assert len({line['truth'] for line in lines}) == 3
     assert max(abs(line['error']) for line in lines) == summed['greatest_error'] < 200.0
 
 
-def test_steps_of_the_load_are_noticed_and_the_exit_status_says_so(capsys):
+def test_steps_of_the_load_are_detected_and_the_exit_status_is_0(capsys):
     assert main(['monitor', 'payload', '--cases', '3', '--jobs', '1', '--steps']) == 0
     assert 'steps of the load noticed' in capsys.readouterr().out
 
@@ -40,22 +40,22 @@ def test_steps_of_the_load_are_noticed_and_the_exit_status_says_so(capsys):
 @pytest.mark.parametrize('words', [['--seed', '1'], ['--seed', '1', '--steps']])
 def test_a_thousand_cases_keep_the_bounds(capsys, words):
     assert main(['monitor', 'payload', '--cases', '1000', '--jobs', '1', '--json', *words]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found['cases'] == 1000
-    assert 0.93 <= found['covered'] <= 0.97 or '--steps' in words
-    assert found['within_bound'] >= 0.95
-    assert found['noticed'] == found['stepped']
+    report = json.loads(capsys.readouterr().out)
+    assert report['cases'] == 1000
+    assert 0.93 <= report['covered'] <= 0.97 or '--steps' in words
+    assert report['within_bound'] >= 0.95
+    assert report['noticed'] == report['stepped']
 
 
 def test_a_payload_that_is_not_observed_does_not_count_among_those_that_are():
-    found = summary([result(900.0, state='rated'), result(-70.0)], 6000.0)
-    assert (found['greatest_error'], found['greatest_error_observed'], found['rated']) == (900.0, 70.0, 1)
+    report = summary([result(900.0, state='rated'), result(-70.0)], 6000.0)
+    assert (report['greatest_error'], report['greatest_error_observed'], report['rated']) == (900.0, 70.0, 1)
     assert summary([result(900.0, state='rated')], 6000.0)['greatest_error_observed'] is None
 
 
-def test_errors_that_are_not_told_are_printed_with_and_without_a_tare(capsys):
+def test_unmodelled_errors_are_printed_with_and_without_a_tare(capsys):
     assert main(['monitor', 'payload', '--errors', '--cases', '1', '--json']) == 0
-    rows = {(own['wrong'], own['tared']): own for own in json.loads(capsys.readouterr().out)}
+    rows = {(row['wrong'], row['tared']): row for row in json.loads(capsys.readouterr().out)}
     heavy = 'all links 10 % heavier'
     assert rows[heavy, True]['greatest_error'] < 0.5 * rows[heavy, False]['greatest_error']
     assert len(rows) == 16
@@ -88,7 +88,7 @@ def test_a_step_that_is_noticed_late_or_never_misses_its_bound():
         (['--machine', 'no_such_machine'], 'no_such_machine'),
     ],
 )
-def test_mistakes_are_told_in_a_line(capsys, arguments, expected):
+def test_mistakes_are_reported_in_one_line(capsys, arguments, expected):
     assert main(['monitor', 'payload', *arguments]) != 0
     error = capsys.readouterr().err
     assert expected in error

@@ -1,4 +1,4 @@
-"""docs/sweeps.md has every key, outcome and function there is; its commands and its example are real."""
+"""docs/how_to/sweeps.md has every key, outcome and function there is; its commands and its example are real."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dyn_nodes.cli import build_parser
 from dyn_nodes.model.schema import keys_of
 from dyn_nodes.model.sweep import DesignEntry, FactorEntry, SweepEntries
 
-PAGE = (Path(__file__).resolve().parents[2] / 'docs' / 'sweeps.md').read_text()
+PAGE = (Path(__file__).resolve().parents[2] / 'docs' / 'how_to' / 'sweeps.md').read_text()
 KEYS = [key.name for record in (SweepEntries, FactorEntry, DesignEntry) for key in keys_of(record)]
 
 

@@ -1,4 +1,4 @@
-"""The commands of docs/sweeps.md for a cluster with TLS, and a client that has no key."""
+"""The commands of docs/how_to/sweeps.md for a cluster with TLS, and a client that has no key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dyn_nodes.analysis.sweeps.cluster import ClusterError, DaskWorkers
 
 pytest.importorskip('distributed')
 psutil = pytest.importorskip('psutil')
-PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'sweeps.md'
+PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'how_to' / 'sweeps.md'
 pytestmark = [
     pytest.mark.timeout(1800),
     pytest.mark.skipif(shutil.which('openssl') is None, reason='there is no openssl'),

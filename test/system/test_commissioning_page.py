@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'nodes'))
 fixtures = importlib.import_module('test_can_bridge_node')
 line, mapping_in = fixtures.line, importlib.import_module('can_testing').mapping_in
 
-PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'commissioning.md'
+PAGE = Path(__file__).resolve().parents[2] / 'docs' / 'how_to' / 'commissioning.md'
 LEVERS = "dyn-nodes topic pub -r 20 -t 40 -p 0 /machine/levers '{data: [-2.0, 0.0, 4.0]}'"
 SAID = {
     'check config/can': 'no problems',

@@ -16,7 +16,7 @@ from dyn_nodes.teams import load_team
 from dyn_nodes.teams.reach import fitted
 
 BAR = find_resource('config/teams/team_bar.yaml').read_text()
-DOCUMENT = Path(__file__).resolve().parents[2] / 'docs' / 'teams.md'
+DOCUMENT = Path(__file__).resolve().parents[2] / 'docs' / 'reference' / 'teams.md'
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The Mecanum vehicle with 8 kg held out ahead: while it brakes its margins fall, and warn before a wheel lifts."""
+"""The Mecanum vehicle with 8 kg ahead: its margins fall during braking and warn before a wheel lifts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CAUTION = MEASURES['load_share'].levels(4).caution
 
 
 class Vehicle:
-    """Plant, wheel controller and arm servo in one process, as their nodes run them in lockstep."""
+    """Plant, wheel controller and arm servo in one process, like their nodes in lockstep."""
 
     def __init__(self, payload, posture):
         machine = vehicle('agv_mecanum_arm')
@@ -56,7 +56,7 @@ class Vehicle:
 
 
 def braked(payload, posture, braking, duration=1.4):
-    """Run up to a speed and brake; return times, least shares of the load, and when a wheel lifted first or None."""
+    """Accelerate and brake; return times, least load shares, and the time of the first lift-off or None."""
     machine = Vehicle(payload, posture)
     times, shares, lifted = [], [], None
     while machine.plant.time < duration:
@@ -92,7 +92,7 @@ def test_braking_hard_with_the_arm_folded_and_one_kilogram_is_safe():
 
 
 def sag_of(machine, seconds=1.0):
-    """Let a vehicle stand; return the greatest error of its arm's joints."""
+    """Keep a vehicle at rest; return the greatest error of the joints of its arm."""
     greatest = 0.0
     for _ in range(round(seconds / PERIOD)):
         machine.step(0.0, BRAKES)
@@ -100,7 +100,7 @@ def sag_of(machine, seconds=1.0):
     return greatest
 
 
-def test_an_arm_keeps_still_on_a_vehicle_that_yields_below_it():
+def test_an_arm_stays_at_rest_on_a_compliant_vehicle():
     assert sag_of(Vehicle(8.0, OUT)) > 1e-3
     machine = Vehicle(8.0, OUT)
     plant = machine.plant
@@ -110,7 +110,7 @@ def test_an_arm_keeps_still_on_a_vehicle_that_yields_below_it():
     assert sag_of(machine) < 1e-7
 
 
-def test_efforts_that_hold_an_arm_at_no_likely_attitude_leave_its_base_level():
+def test_efforts_that_hold_an_arm_leave_its_base_level():
     machine = Vehicle(0.0, OUT)
     servo, positions = machine.servo, machine.plant.positions
     efforts = machine.plant.efforts.copy()

@@ -1,4 +1,4 @@
-"""The car's ride: heave against the quarter car, pitch against the half car (yesiloglu-2007, set P-D, section 6.11)."""
+"""Ride of the car: heave against quarter car, pitch against half car (yesiloglu-2007, set P-D, section 6.11)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ UNSPRUNG = 35.0
 
 
 def quarter_car(sprung):
-    """d/dt of (body, wheel, and their rates) about rest."""
+    """Return the matrix of d/dt of (body, wheel, and their rates) about rest."""
     matrix = np.zeros((4, 4))
     matrix[0, 2] = matrix[1, 3] = 1.0
     matrix[2] = np.array([-SPRING, SPRING, -DAMPER, DAMPER]) / sprung
@@ -20,21 +20,21 @@ def quarter_car(sprung):
     return matrix
 
 
-def place(car, name):
+def index_of_joint(car, name):
     return car.system.index('state', name)
 
 
 def suspensions(car):
-    return [(joint, place(car, joint)) for joint in car.joints if joint.endswith('_suspension')]
+    return [(joint, index_of_joint(car, joint)) for joint in car.joints if joint.endswith('_suspension')]
 
 
-def test_the_spectrum_is_that_of_the_specification():
+def test_the_spectrum_equals_the_specified_one():
     expected = [-2.017881925 + 8.481844644j, -24.76783236 + 75.173817846j]
-    found = [value for value in np.linalg.eigvals(quarter_car(300.0)) if value.imag > 0]
-    np.testing.assert_allclose(sorted(found, key=abs), expected, rtol=1e-8)
+    eigenvalues = [value for value in np.linalg.eigvals(quarter_car(300.0)) if value.imag > 0]
+    np.testing.assert_allclose(sorted(eigenvalues, key=abs), expected, rtol=1e-8)
 
 
-def test_heave_is_that_of_the_quarter_car():
+def test_heave_equals_the_quarter_car():
     car = plant('car')
     height = car.base_pose()[0][2]
     car.x[2] -= 0.03
@@ -55,10 +55,10 @@ def test_heave_is_that_of_the_quarter_car():
 
 
 def half_car():
-    """Body and wheels of the front corners in pitch, as displacements at the corner: a quarter car of I / (4 a^2).
+    """Return the matrix of body and wheels in pitch, as displacements at a corner: a quarter car of I / (4 a^2).
 
-    The hubs are h below the centre of mass. So the body is an inverted pendulum on its springs, and its pitch moves
-    what rolls by -h theta against it, both free along the ground.
+    The hubs are h below the centre of mass. Therefore the body is an inverted pendulum on its springs, and pitch moves
+    the wheels by -h theta relative to it, both free along the ground.
     """
     a, h, radius = 1.3, 0.55 - 0.30 + 335.0 * GRAVITY / TYRE, 0.30 - 335.0 * GRAVITY / TYRE
     rolling = 4 * (UNSPRUNG + 1.0 / radius**2)
@@ -69,7 +69,7 @@ def half_car():
     return matrix
 
 
-def test_pitch_is_that_of_the_half_car():
+def test_pitch_equals_the_half_car():
     car = plant('car')
     angle = 0.004
     half = angle / 2
@@ -78,16 +78,16 @@ def test_pitch_is_that_of_the_half_car():
         car.x[index] += 1.3 * np.sin(angle) * (1.0 if joint.startswith('front') else -1.0)
     car.forget_command()
     start = np.array([angle, 0.0, 0.0, 0.0])
-    expected, found = [], []
+    expected, measured = [], []
     for time in np.arange(0.02, 1.0001, 0.02):
         run(car, 0.02)
         quaternion = car.base_pose()[1]
-        found.append(2 * np.arcsin(quaternion[1]))
+        measured.append(2 * np.arcsin(quaternion[1]))
         expected.append((expm(half_car() * time) @ start)[0])
-    found, expected = np.array(found), np.array(expected)
-    assert np.abs(found - expected).max() < 1e-4 * angle
+    measured, expected = np.array(measured), np.array(expected)
+    assert np.abs(measured - expected).max() < 1e-4 * angle
     frequency = np.abs(np.linalg.eigvals(half_car()).imag).min() / (2 * np.pi)
-    assert crossing_frequency(found) == pytest.approx(frequency, rel=1e-4)
+    assert crossing_frequency(measured) == pytest.approx(frequency, rel=1e-4)
 
 
 def crossing_frequency(values, step=0.02):

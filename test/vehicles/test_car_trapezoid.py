@@ -19,7 +19,7 @@ WEIGHT = MASS * GRAVITY
 
 
 def right_angle(left):
-    """Turn of the right knuckle, rad, for one of the left: the plane linkage of two arms and a rod."""
+    """Return the angle of the right knuckle, rad, for an angle of the left: plane linkage of two arms and a rod."""
 
     def arm(side, angle):
         x, y = ARM[0], -side * ARM[1]
@@ -38,12 +38,12 @@ def car():
 
 
 @pytest.mark.parametrize('left', [-0.4, -0.1, 0.0, 0.25, 0.4])
-def test_the_rod_turns_the_right_knuckle_as_the_plane_linkage_does(left):
-    """At rest on springs and tyres, within the slip angles that a trapezoid leaves: 1 degree at 0.25 rad."""
+def test_the_rod_turns_the_right_knuckle_like_the_plane_linkage(left):
+    """At rest on springs and tyres, within the slip angles of a trapezoid: 1 degree at 0.25 rad."""
     start = constrained_machine(vehicle('car_trapezoid'), {'front_left_steer': left})
-    places = dict(zip(start.system.blocks.tree.position_names, start.q))
-    right = places['front_right_steer']
-    assert places['front_left_steer'] == pytest.approx(left, abs=1e-12)
+    positions = dict(zip(start.system.blocks.tree.position_names, start.q))
+    right = positions['front_right_steer']
+    assert positions['front_left_steer'] == pytest.approx(left, abs=1e-12)
     assert right == pytest.approx(right_angle(left), abs=1e-6)
     if 0.0 < left <= 0.25:
         ideal = np.arctan(1 / (1 / np.tan(left) + KING_PINS / BASE_LENGTH))
@@ -62,13 +62,13 @@ def test_it_rests_without_drift_and_its_tyres_carry_the_weight(car):
 
 
 def test_one_gear_steers_both_wheels_through_a_turn(car):
-    """At walking speed the car turns about the point where the wheels' axles meet."""
+    """At walking speed the car turns about the intersection of the axles of the wheels."""
     car.reset()
-    place = car.system.index
-    car.x[place('state', 'base_vx_rate')] = 1.5
+    index = car.system.index
+    car.x[index('state', 'base_vx_rate')] = 1.5
     for name in car.joints:
         if name.endswith('_drive'):
-            car.x[place('state', f'{name}_rate')] = 1.5 / 0.2836
+            car.x[index('state', f'{name}_rate')] = 1.5 / 0.2836
     angle = 0.2
     for _ in range(1200):
         car.u[:] = 0.0
@@ -78,7 +78,7 @@ def test_one_gear_steers_both_wheels_through_a_turn(car):
     assert steer[0] == pytest.approx(angle, abs=5e-3)
     assert steer[1] == pytest.approx(right_angle(steer[0]), abs=1e-4)
     linear, angular = car.base_twist()
-    inner, outer = (1 / np.tan(own) for own in steer)
+    inner, outer = (1 / np.tan(steer_angle) for steer_angle in steer)
     curvature = 2 / (BASE_LENGTH * (inner + outer))
     assert angular[2] / linear[0] == pytest.approx(curvature, rel=0.03)
     assert linear[0] > 1.2
@@ -103,7 +103,7 @@ def test_its_launch_file_runs_this_car():
 
 
 def test_without_the_rod_the_right_knuckle_is_loose():
-    """The tree has a freedom more; the rod's one row takes it."""
+    """The tree has an additional freedom, which the row of the rod removes."""
     machine = vehicle('car_trapezoid')
     loose = replace(machine, constraints=())
     assert not loose.needs_constraints

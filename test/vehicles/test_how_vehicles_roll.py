@@ -1,4 +1,4 @@
-"""Vehicles in motion under given torques, against closed forms and numbers of the sources."""
+"""Vehicles in motion with constant torques, against closed forms and numbers of the sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def yaw_rate(machine):
 
 
 def mean_rates(machine, duration):
-    """Change of (vx, vy, wz) per time over a stretch, after the tyres have taken up the load."""
+    """Return the mean rate of (vx, vy, wz) over a time, after the tyres have settled."""
     run(machine, 0.3)
     before = np.array([*machine.base_twist()[0][:2], yaw_rate(machine)])
     run(machine, duration)
@@ -24,7 +24,7 @@ def mean_rates(machine, duration):
 
 
 def test_the_axle_accelerates_as_its_wheels_roll_without_slip():
-    """m dv/dt = 2 tau / r - 2 I_a / r^2 dv/dt, and so about the vertical axis (saha-1991, eq. 4.29, with a frame)."""
+    """m dv/dt = 2 tau / r - 2 I_a / r^2 dv/dt, likewise about the vertical axis (saha-1991, eq. 4.29, with a frame)."""
     radius, half, axial = 0.05, 0.2, 0.0025
     frame = np.array([2.0 * (0.30**2 + 0.34**2) / 12, 2.0])
     mass = frame[1] + 2 * 2.0
@@ -69,7 +69,7 @@ def test_omnidirectional_wheels_turn_as_the_vehicle_moves():
 
 
 def start_caster(speed, swivel):
-    """The caster vehicle rolling at a speed, its caster turned by a little."""
+    """Return the caster vehicle rolling at a speed with a slightly turned caster."""
     machine = plant('agv_caster')
     state = {name: machine.system.index('state', name) for name in ('swivel', 'base_vx_rate')}
     for name, rate in (('left_drive', 1.0), ('right_drive', 1.0), ('caster_spin', 1.0)):
@@ -81,14 +81,14 @@ def start_caster(speed, swivel):
 
 
 def swivel_history(speed, swivel, duration, gain=1.0):
-    """Angle of the caster every millisecond; drives that hold their speed, or none (gain 0)."""
-    machine, place = start_caster(speed, swivel)
+    """Return the angle of the caster every millisecond; drives control their speed with a gain, 0: no drives."""
+    machine, index = start_caster(speed, swivel)
     angles = [swivel]
     for _ in range(round(duration / machine.period)):
         left, right = (gain * (speed / 0.05 - rate) for rate in machine.velocities[:2])
         drive(machine, {'left_drive': left, 'right_drive': right})
         machine.advance()
-        angles.append(machine.positions[place])
+        angles.append(machine.positions[index])
     return np.array(angles), machine
 
 
@@ -97,30 +97,30 @@ def growth(angles):
     return np.polyfit(1e-3 * small, np.log(np.abs(angles[small])), 1)[0]
 
 
-def test_a_caster_that_is_pulled_comes_into_line():
+def test_a_pulled_caster_aligns():
     angles, _ = swivel_history(0.05, 0.25, 2.5)
     assert growth(angles) == pytest.approx(-0.05 / 0.025, rel=0.03)
     assert np.abs(angles[-100:]).max() < 0.003
 
 
-def test_a_caster_that_is_pushed_swivels_round():
-    """Reverse is unstable (saha-1991, section 2.15): from 0.01 rad the caster goes round to where it is pulled."""
+def test_a_pushed_caster_swivels_round():
+    """Reverse is unstable (saha-1991, section 2.15): from 0.01 rad the caster swivels until it is pulled."""
     angles, machine = swivel_history(-0.3, 0.01, 2.0)
     assert abs(angles[-1]) == pytest.approx(np.pi, abs=0.01)
     assert forward(machine) == pytest.approx(-0.3, abs=0.005)
 
 
 def test_a_pushed_caster_leaves_its_line_at_the_rate_speed_over_offset():
-    """d theta_4 / dt = |v| / d sin theta_4 of a wheel that doesn't slip behind a platform that goes straight.
+    """d theta_4 / dt = |v| / d sin theta_4 without slip, on a platform that moves straight.
 
-    At speed its inertia turns the platform, which is held no better than the drives do: 9 % slower at 0.3 m/s.
+    At speed the inertia of the caster turns the platform against the drives: 9 % slower at 0.3 m/s.
     """
     angles, _ = swivel_history(-0.05, 0.01, 1.8)
     assert growth(angles) == pytest.approx(0.05 / 0.025, rel=0.03)
 
 
-def test_without_drives_the_pushed_caster_takes_the_vehicle_along():
-    """What is not held turns: the caster leaves its line more slowly, and the vehicle ends in a spin."""
+def test_without_drives_the_pushed_caster_spins_the_vehicle():
+    """The caster deviates more slowly, and the vehicle ends in a spin."""
     angles, machine = swivel_history(-0.3, 0.01, 2.0, gain=0.0)
     assert 0.7 * 0.3 / 0.025 < growth(angles) < 0.85 * 0.3 / 0.025
     assert abs(yaw_rate(machine)) > 1.0

@@ -1,4 +1,4 @@
-"""The disc as a machine: steady turns, the motion of the study, the classical equations, and its energy."""
+"""The rolling disc as a machine: steady turns, motion of the study, classical equations, energy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PERIOD = 0.002
 
 
 def started(lean: float, lean_rate: float, yaw_rate: float, spin: float) -> Machine:
-    """The disc with a lean to its right, rad, and rates, rad/s; the spin is the one relative to its leaning plane."""
+    """Return the disc with a lean to the right, rad, and rates, rad/s; the spin is relative to the leaning plane."""
     machine = machine_of('disc', '')
     twist = InitialTwist(None, (lean_rate, spin + yaw_rate * np.sin(lean), yaw_rate * np.cos(lean)))
     position = (0.0, -RADIUS * np.sin(lean), RADIUS * np.cos(lean))
@@ -27,14 +27,14 @@ def started(lean: float, lean_rate: float, yaw_rate: float, spin: float) -> Mach
 
 
 def run(machine: Machine, duration: float) -> dict[str, np.ndarray]:
-    """Run a disc: lean, yaw, their rates, spin, contact, energy and force at every period."""
+    """Run a disc; return lean, yaw, their rates, spin, contact, energy and force at every period."""
     plant = Plant(machine, 'effort', PERIOD, 5e-4)
     rows = []
     for _ in range(round(duration / PERIOD) + 1):
         (x, y, _), quaternion = plant.base_pose()
         turn = Rotation.from_quat(quaternion).as_matrix()
         angular = turn @ plant.base_twist()[1]
-        axle = turn[:, 1]  # to the left; the disc leans to its right where it points upwards
+        axle = turn[:, 1]  # to the left; upwards if the disc leans to the right
         lean, heading = np.arcsin(axle[2]), np.arctan2(-axle[0], axle[1])
         ahead = np.array([np.cos(heading), np.sin(heading), 0.0])
         spin_and_yaw = np.linalg.lstsq(
@@ -69,7 +69,7 @@ def run(machine: Machine, duration: float) -> dict[str, np.ndarray]:
 
 
 def steady_spin(lean: float, yaw_rate: float) -> float:
-    """Spin relative to the leaning plane at which lean and yaw rate stay (classical disc equations)."""
+    """Return the spin relative to the leaning plane of a steady turn (classical disc equations)."""
     theta = np.pi / 2 + lean
     balance = DIAMETRAL * yaw_rate**2 * np.sin(theta) * np.cos(theta) - MASS * GRAVITY * RADIUS * np.cos(theta)
     omega = balance / ((AXIAL + MASS * RADIUS**2) * yaw_rate * np.sin(theta))
@@ -82,22 +82,22 @@ def test_the_machine_file_starts_a_steady_turn():
     assert spin == pytest.approx(6.428860120, abs=1e-9)
     expected = [0.0, spin - 0.7 * np.sin(0.2), -0.7 * np.cos(0.2)]
     assert machine.initial.base_twist.angular == pytest.approx(expected, abs=1e-8)
-    found = run(machine, 2.0)
-    assert np.ptp(found['lean']) < 1e-8
-    assert np.abs(found['yaw_rate'] + 0.7).max() < 1e-8
-    assert np.ptp(found['energy']) < 1e-8
-    assert found['normal'] == pytest.approx(MASS * GRAVITY, rel=1e-9)
-    centre = np.array([found['at_x'].mean(), found['at_y'].mean()])
-    circle = np.column_stack([found['at_x'], found['at_y'], np.ones(len(found['at_x']))])
-    middle = np.linalg.lstsq(circle, found['at_x'] ** 2 + found['at_y'] ** 2, rcond=None)[0]
+    result = run(machine, 2.0)
+    assert np.ptp(result['lean']) < 1e-8
+    assert np.abs(result['yaw_rate'] + 0.7).max() < 1e-8
+    assert np.ptp(result['energy']) < 1e-8
+    assert result['normal'] == pytest.approx(MASS * GRAVITY, rel=1e-9)
+    centre = np.array([result['at_x'].mean(), result['at_y'].mean()])
+    circle = np.column_stack([result['at_x'], result['at_y'], np.ones(len(result['at_x']))])
+    middle = np.linalg.lstsq(circle, result['at_x'] ** 2 + result['at_y'] ** 2, rcond=None)[0]
     radius = np.sqrt(middle[2] + 0.25 * (middle[0] ** 2 + middle[1] ** 2))
     assert radius == pytest.approx(2.755225766, abs=1e-7)
     assert np.linalg.norm(centre) > 0.1
 
 
-def test_it_moves_as_the_disc_of_the_study_does():
+def test_it_moves_like_the_disc_of_the_study():
     """Section 6.8 (b) of the specification of yesiloglu-2007; its x is our -y, its y our x."""
-    found = run(started(0.2, 0.1, 0.7, 8.0), 2.0)
+    result = run(started(0.2, 0.1, 0.7, 8.0), 2.0)
     rows = (
         (0.5, 0.202793758, -0.442565040, 8.006040186, -0.274490774, 0.654360676, 0.2598327, 1.2195046),
         (1.0, 0.217005690, -0.880672640, 8.042163439, -0.613139199, 0.421186022, 0.9683949, 2.2466729),
@@ -105,10 +105,10 @@ def test_it_moves_as_the_disc_of_the_study_does():
     )
     for time, *expected in rows:
         k = round(time / PERIOD)
-        values = [found[name][k] for name in ('lean', 'yaw', 'spin', 'lean_rate', 'yaw_rate')]
-        assert [*values, -found['at_y'][k], found['at_x'][k]] == pytest.approx(expected, abs=1e-6)
-    assert [-found['left'][0], found['normal'][0]] == pytest.approx([17.82758, 90.99083], abs=5e-4)
-    assert found['energy'][0] - found['energy'] == pytest.approx(np.zeros(len(found['energy'])), abs=1e-6)
+        values = [result[name][k] for name in ('lean', 'yaw', 'spin', 'lean_rate', 'yaw_rate')]
+        assert [*values, -result['at_y'][k], result['at_x'][k]] == pytest.approx(expected, abs=1e-6)
+    assert [-result['left'][0], result['normal'][0]] == pytest.approx([17.82758, 90.99083], abs=5e-4)
+    assert result['energy'][0] - result['energy'] == pytest.approx(np.zeros(len(result['energy'])), abs=1e-6)
 
 
 def test_it_moves_by_the_classical_equations_of_a_disc():
@@ -127,13 +127,13 @@ def test_it_moves_by_the_classical_equations_of_a_disc():
     start = [theta, lean_rate, yaw_rate, -spin + yaw_rate * np.cos(theta)]
     times = np.arange(0, 1.0 + 1e-9, 0.25)
     expected = solve_ivp(rates, (0, 1), start, t_eval=times, rtol=1e-11, atol=1e-12).y
-    found = run(started(lean, lean_rate, yaw_rate, spin), 1.0)
+    result = run(started(lean, lean_rate, yaw_rate, spin), 1.0)
     k = np.round(times / PERIOD).astype(int)
-    assert found['lean'][k] == pytest.approx(expected[0] - np.pi / 2, abs=1e-7)
-    assert found['yaw_rate'][k] == pytest.approx(expected[2], abs=1e-6)
-    assert found['spin'][k] == pytest.approx(-expected[3] + expected[2] * np.cos(expected[0]), abs=1e-6)
+    assert result['lean'][k] == pytest.approx(expected[0] - np.pi / 2, abs=1e-7)
+    assert result['yaw_rate'][k] == pytest.approx(expected[2], abs=1e-6)
+    assert result['spin'][k] == pytest.approx(-expected[3] + expected[2] * np.cos(expected[0]), abs=1e-6)
 
 
 def test_a_disc_that_turns_over_as_it_rolls_has_not_overturned():
-    """Its base is the wheel: `run` finds no event, after more than half a turn."""
+    """Its base is the wheel: `run` has no event after more than half a turn."""
     assert run(machine_of('disc', ''), 1.0)['spin'].mean() > np.pi

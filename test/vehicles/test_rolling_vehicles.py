@@ -1,4 +1,4 @@
-"""Vehicles whose wheels roll by constraint, under twists: unicycle kinematics, and odometry without slip."""
+"""Vehicles with rolling constraints under twists: unicycle kinematics, and odometry without slip."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def machine(name: str) -> Machine:
 
 @dataclass
 class Drive:
-    """A vehicle driven by SCRIPT: twists (t, 3) of the base and of the odometry, poses (t, 3), pitch rates (t,)."""
+    """Run of a vehicle with SCRIPT: twists (t, 3) of base and odometry, poses (t, 3), pitch rates (t,)."""
 
     plant: Plant
     motion: WheelMotion
@@ -43,15 +43,15 @@ class Drive:
 
 
 def driven(name: str) -> Drive:
-    own = machine(name)
-    plant = Plant(own, 'effort', PERIOD, 5e-4)
-    motion = WheelMotion(WheelBase.of(own), PERIOD)
-    places = [plant.joints.index(joint) for joint in motion.joints]
+    vehicle_machine = machine(name)
+    plant = Plant(vehicle_machine, 'effort', PERIOD, 5e-4)
+    motion = WheelMotion(WheelBase.of(vehicle_machine), PERIOD)
+    indices = [plant.joints.index(joint) for joint in motion.joints]
     out = [plant.joints.index(joint) for joint in motion.commanded]
     rows = []
 
     def joints() -> JointValues:
-        return JointValues(plant.positions[places], plant.velocities[places], np.zeros(len(places)))
+        return JointValues(plant.positions[indices], plant.velocities[indices], np.zeros(len(indices)))
 
     motion.restart(joints())
     for k in range(round(SCRIPT[-1][0] / PERIOD)):
@@ -87,8 +87,8 @@ ALL = pytest.mark.parametrize('drive', ['agv_caster_rigid', 'cart_skids', *SLOW]
 
 
 @ALL
-def test_it_follows_the_twists_as_a_unicycle_does(drive):
-    """No motion across the axle, the twist that was asked for, and the pose that its speed and yaw rate draw."""
+def test_it_follows_the_twists_like_a_unicycle(drive):
+    """No motion along the axle, the commanded twist, and the pose integrated from speed and yaw rate."""
     assert np.abs(drive.twists[:, 1]).max() < 1e-12
     for end, (speed, yaw_rate) in SCRIPT:
         assert drive.twists[round(end / PERIOD) - 1] == pytest.approx([speed, 0.0, yaw_rate], abs=0.03)
@@ -102,8 +102,8 @@ def test_it_follows_the_twists_as_a_unicycle_does(drive):
 
 
 @ALL
-def test_its_wheels_know_where_it_is_as_nothing_slips(drive):
-    """The base turns by its pitch against the wheels: what odometry misses is the radius times the pitch rate."""
+def test_odometry_is_exact_without_slip(drive):
+    """The base pitches relative to the wheels: the error of odometry is the radius times the pitch rate."""
     radius = drive.motion.base.wheels[0].radius
     missed, rocks = drive.twists - drive.seen, drive.plant.machine.supports
     assert np.abs(missed[:, 0] - radius * drive.pitching).max() < (1e-5 if rocks else 1e-12)
@@ -131,9 +131,9 @@ def test_the_ground_carries_its_weight(drive):
 @pytest.mark.parametrize('slope', [0.0, 0.1])
 @pytest.mark.parametrize('name', ['agv_caster_rigid', 'cart_skids'])
 def test_a_vehicle_whose_joints_are_held_while_it_drives_comes_to_rest_on_all_its_wheels(name, slope):
-    """The safe state, where commands stop: a stiff servo would stop the wheels in milliseconds and lift one."""
-    own = moving(machine(name), '', '0.6,0,0,0,0,0')
-    plant = Plant(own, 'effort', PERIOD, 5e-4, slope=(0.0, slope))
+    """The safe state after the end of commands: a stiff servo would stop the wheels in milliseconds and lift one."""
+    vehicle_machine = moving(machine(name), '', '0.6,0,0,0,0,0')
+    plant = Plant(vehicle_machine, 'effort', PERIOD, 5e-4, slope=(0.0, slope))
     target, rates = plant.positions.copy(), np.zeros(len(plant.joints))
     speeds, loads = [plant.base_twist()[0][0]], []
     for _ in range(240):
@@ -151,27 +151,27 @@ def test_a_vehicle_whose_joints_are_held_while_it_drives_comes_to_rest_on_all_it
 
 @pytest.mark.parametrize(('rigid', 'sprung'), [('agv_caster_rigid', 'agv_caster'), ('agv_axle_rigid', 'agv_axle')])
 def test_wheels_by_constraint_have_the_geometry_of_those_on_tyres(rigid, sprung):
-    found, expected = WheelBase.of(machine(rigid)), WheelBase.of(vehicle(sprung))
+    rigid_base, expected = WheelBase.of(machine(rigid)), WheelBase.of(vehicle(sprung))
     zero = np.zeros(len(expected.wheels))
-    assert found.names == expected.names
-    assert found.driven.tolist() == expected.driven.tolist()
-    np.testing.assert_allclose(found.rolling_rows(zero)[0], expected.rolling_rows(zero)[0], atol=1e-12)
-    np.testing.assert_allclose(found.held_rows(zero), expected.held_rows(zero), atol=1e-12)
-    np.testing.assert_allclose(found.inertia, expected.inertia, rtol=1e-12)
-    assert found.reach == pytest.approx(np.full(len(zero), 0.05), abs=1e-12)
-    assert found.height == pytest.approx(0.05, abs=1e-12)
+    assert rigid_base.names == expected.names
+    assert rigid_base.driven.tolist() == expected.driven.tolist()
+    np.testing.assert_allclose(rigid_base.rolling_rows(zero)[0], expected.rolling_rows(zero)[0], atol=1e-12)
+    np.testing.assert_allclose(rigid_base.held_rows(zero), expected.held_rows(zero), atol=1e-12)
+    np.testing.assert_allclose(rigid_base.inertia, expected.inertia, rtol=1e-12)
+    assert rigid_base.reach == pytest.approx(np.full(len(zero), 0.05), abs=1e-12)
+    assert rigid_base.height == pytest.approx(0.05, abs=1e-12)
 
 
 def test_a_tyre_beside_wheels_by_constraint_rolls_on_the_height_that_these_give():
     axle = vehicle('agv_axle')
-    rigid = tuple(own for own in machine('agv_axle_rigid').constraints if own.name == 'left')
-    sprung = tuple(own for own in axle.wheels if own.name != 'left')
+    rigid = tuple(wheel for wheel in machine('agv_axle_rigid').constraints if wheel.name == 'left')
+    sprung = tuple(wheel for wheel in axle.wheels if wheel.name != 'left')
     base = WheelBase.of(replace(axle, wheels=sprung, constraints=rigid))
     assert base.names == ('right', 'left')
     assert [wheel.radius for wheel in base.wheels] == pytest.approx([0.05, 0.05], abs=1e-12)
 
 
-def test_a_wheel_by_constraint_that_no_joint_turns_about_its_axle_is_no_vehicles_wheel():
+def test_a_wheel_by_constraint_without_an_axle_joint_is_no_vehicle_wheel():
     axle = machine('agv_axle_rigid')
     left, right = axle.constraints
     assert left.first is not None
@@ -189,23 +189,23 @@ def test_a_wheel_by_constraint_that_no_joint_turns_about_its_axle_is_no_vehicles
 @pytest.mark.parametrize('name', MACHINES)
 def test_its_launch_file_drives_it_and_its_layout_shows_its_ground_reactions(name):
     children = {
-        own.name: list(own.command)
-        for own in interpret(ROOT / f'launch/{name}.launch.xml', {'compose': 'false'}).children
+        child.name: list(child.command)
+        for child in interpret(ROOT / f'launch/{name}.launch.xml', {'compose': 'false'}).children
     }
     assert set(children) == {'dynamics_node', 'vehicle_controller_node'}
     for words in children.values():
-        given = dict(word.split(':=', 1) for word in words if ':=' in word)
-        assert (given['machine'].strip("'"), given['config'].strip("'")) == (MACHINES[name], name)
-    own = machine(name)
-    displays = machine_layout(own)['Visualization Manager']['Displays']
+        arguments = dict(word.split(':=', 1) for word in words if ':=' in word)
+        assert (arguments['machine'].strip("'"), arguments['config'].strip("'")) == (MACHINES[name], name)
+    vehicle_machine = machine(name)
+    displays = machine_layout(vehicle_machine)['Visualization Manager']['Displays']
     group = next(display for display in displays if display['Class'] == 'rviz_common/Group')
-    expected = {f'ground_reactions/{wheel.name}' for wheel in (*own.rigid_wheels, *own.wheels)}
+    expected = {f'ground_reactions/{wheel.name}' for wheel in (*vehicle_machine.rigid_wheels, *vehicle_machine.wheels)}
     assert {display['Topic']['Value'] for display in group['Displays']} == expected
 
 
 @pytest.mark.parametrize('name', MACHINES)
-def test_check_finds_nothing_and_says_nothing_of_springs_alone(name, capsys):
-    """The skids carry a third of the weight: springs alone are not what the machine stands on."""
+def test_check_reports_no_problem_and_no_springs_alone(name, capsys):
+    """The skids carry a third of the weight, so that the machine does not stand on springs alone."""
     files = ROOT / f'urdf/{MACHINES[name]}.urdf', ROOT / f'config/{name}.yaml'
     assert main(['check', str(files[0]), '--config', str(files[1])]) == 0
     printed = capsys.readouterr().out
@@ -221,7 +221,7 @@ def test_skids_in_line_with_an_axle_by_constraint_span_no_area(tmp_path, capsys)
     assert 'expected wheels that span an area, found wheels on one line' in capsys.readouterr().err
 
 
-def test_a_node_takes_the_name_of_a_machine_yaml_of_the_package():
+def test_a_node_accepts_the_name_of_a_machine_yaml_of_the_package():
     assert machine_of('agv_axle', 'agv_axle_rigid').name == 'agv_axle_rigid'
     assert machine_of('agv_axle', '').name == 'agv_axle'
     with pytest.raises(ValueError, match=r"parameter 'config': config/agv_axle_rigit\.yaml was not found"):

@@ -1,4 +1,4 @@
-"""Each vehicle has a launch file that runs the vehicle's nodes, and a layout for RViz that names its wheels."""
+"""Launch files of vehicles run their nodes, and their RViz layouts contain their wheels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dyn_nodes.middleware.launching import declared_arguments, interpret
 
 
 def arguments(child) -> dict[str, str]:
-    """Parameters on the command line of a node."""
+    """Return the parameters on the command line of a node."""
     command = list(child.command)
     pairs = [command[k + 1] for k, word in enumerate(command) if word == '-p']
     return dict(pair.split(':=', 1) for pair in pairs)
@@ -23,19 +23,19 @@ def test_the_launch_file_runs_dynamics_and_controller_of_this_vehicle(name):
     assert set(children) == {'dynamics_node', 'vehicle_controller_node'}
     for child in children.values():
         assert arguments(child)['machine'].strip("'") == name
-    known = {argument.name for argument in declared_arguments(path)}
-    assert {'machine', 'mode', 'record', 'viewer', 'rviz', 'linear_speed'} <= known
+    declared = {argument.name for argument in declared_arguments(path)}
+    assert {'machine', 'mode', 'record', 'viewer', 'rviz', 'linear_speed'} <= declared
 
 
 @pytest.mark.parametrize('name', [*VEHICLES, 'rm_1'])
-def test_a_vehicle_runs_in_one_process_unless_asked_otherwise(name):
+def test_a_vehicle_runs_in_one_process_by_default(name):
     children = interpret(ROOT / 'launch' / f'{name}.launch.xml', {'viewer': 'true'}).children
     assert {child.name for child in children} == {'composition_node', 'viewer_node'}
 
 
-def test_what_is_given_to_a_vehicles_file_reaches_the_nodes():
+def test_arguments_of_a_vehicle_launch_file_reach_the_nodes():
     path = ROOT / 'launch' / 'agv_mecanum_arm.launch.xml'
-    given = {
+    arguments_of_file = {
         'payload': '8.0',
         'linear_acceleration': '6.0',
         'mode': 'lockstep',
@@ -43,7 +43,7 @@ def test_what_is_given_to_a_vehicles_file_reaches_the_nodes():
         'bag': 'x',
         'compose': 'false',
     }
-    children = {child.name: arguments(child) for child in interpret(path, given).children}
+    children = {child.name: arguments(child) for child in interpret(path, arguments_of_file).children}
     assert float(children['dynamics_node']['payload']) == 8.0
     assert float(children['vehicle_controller_node']['payload']) == 8.0
     assert float(children['vehicle_controller_node']['limits.linear_acceleration']) == 6.0
@@ -59,7 +59,7 @@ def arguments_of(name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize('name', [*VEHICLES, 'rm_1'])
-def test_rviz_shows_what_the_ground_does_to_every_wheel(name):
+def test_rviz_shows_the_ground_reaction_of_every_wheel(name):
     layout = machine_layout(vehicle(name))
     displays = layout['Visualization Manager']['Displays']
     group = next(display for display in displays if display['Class'] == 'rviz_common/Group')
@@ -77,7 +77,7 @@ def test_rviz_shows_what_the_ground_does_to_every_wheel(name):
 @pytest.mark.parametrize(
     ('name', 'controller'), [('arm_a6', 'controller_node'), ('agv_omni_motors', 'vehicle_controller_node')]
 )
-def test_machines_on_motors_have_their_node_beside_the_dynamics_or_inside(name, controller):
+def test_motors_run_in_a_separate_node_or_in_the_dynamics(name, controller):
     path = ROOT / 'launch' / f'{name}.launch.xml'
     beside = {child.name: arguments(child) for child in interpret(path, {'compose': 'false'}).children}
     assert set(beside) == {'dynamics_node', 'electric_actuator_node', controller}
@@ -86,8 +86,8 @@ def test_machines_on_motors_have_their_node_beside_the_dynamics_or_inside(name, 
     assert beside['electric_actuator_node']['command_source'].strip("'") == 'lockstep'
     inside = interpret(path, {'compose': 'false', 'monolithic': 'true'}).children
     assert {child.name for child in inside} == {'dynamics_node', controller}
-    given = {child.name: arguments(child) for child in inside}
-    assert given['dynamics_node']['actuation'].strip("'") == 'monolithic'
+    arguments_of_child = {child.name: arguments(child) for child in inside}
+    assert arguments_of_child['dynamics_node']['actuation'].strip("'") == 'monolithic'
     ideal = {
         child.name: arguments(child) for child in interpret(path, {'compose': 'false', 'motors': 'false'}).children
     }

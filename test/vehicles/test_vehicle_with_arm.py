@@ -1,4 +1,4 @@
-"""A vehicle with an arm, in simulation: it drives while its arm follows a trajectory, on tyres that slip."""
+"""A vehicle on slipping tyres drives while its arm follows a trajectory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vehicle files are sound, and each machine stands as its weight says."""
+"""Vehicle files have no problems, and each vehicle rests with its weight on its wheels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_wheels_carry_the_weight_and_nothing_moves(name):
     assert np.abs(forces[:, :2]).max() < 1e-6 * mass * GRAVITY
     assert machine.system.nv == DEGREES_OF_FREEDOM[name]
     before = machine.base_pose()[0].copy()
-    # what holds the joints while the ground pushes: a leg on a leaning base is turned by the load of its wheel
+    # holding efforts with ground forces: the wheel load turns a leg on an inclined base
     machine.set_efforts(settle(machine.system, machine.p).holding[6:])
     for _ in range(50):
         machine.advance()
@@ -34,11 +34,11 @@ def test_wheels_carry_the_weight_and_nothing_moves(name):
 
 
 @pytest.mark.parametrize(('name', 'height'), [('agv_axle', 0.05), ('agv_omni', 0.1), ('agv_mecanum', 0.1)])
-def test_hubs_stand_at_the_radius_of_the_source(name, height):
+def test_hubs_are_at_the_radius_of_the_source(name, height):
     assert plant(name).base_pose()[0][2] == pytest.approx(height, abs=1e-5)
 
 
-def test_each_spring_of_the_car_gives_way_by_its_quarter_of_the_body():
+def test_each_spring_of_the_car_carries_a_quarter_of_the_body():
     car = plant('car')
     rest = {entry.joint: entry for entry in car.machine.joint_classes}
     for joint, position in zip(car.joints, car.positions):
@@ -53,7 +53,7 @@ def test_each_spring_of_the_car_gives_way_by_its_quarter_of_the_body():
 
 
 def test_the_car_has_the_24_degrees_of_freedom_of_the_source():
-    """16 velocities and 8 tyre deflections; the deflection of each tyre along its plane is a state of first order."""
+    """16 velocities and 8 tyre deflections; the longitudinal deflection of a tyre is a state of first order."""
     car = plant('car')
     tyres = [name for name in car.system.state_names if 'bristle' in name]
     assert car.system.nv + len(tyres) == 24
@@ -67,11 +67,11 @@ MOUNTED = {
 
 
 @pytest.mark.parametrize('name', MOUNTED)
-def test_the_vehicles_with_arms_are_what_attach_writes(name, tmp_path):
-    platform, arm, place = MOUNTED[name]
+def test_the_vehicles_with_arms_equal_the_output_of_attach(name, tmp_path):
+    platform, arm, position = MOUNTED[name]
     urdf, config = tmp_path / f'{name}.urdf', tmp_path / f'{name}.yaml'
     files = [str(ROOT / 'urdf' / f'{part}.urdf') for part in (platform, arm)]
-    options = ['--to', 'base_link', '--xyz', *place.split(), '--prefix', 'arm_', '--name', name, '-o', str(urdf)]
+    options = ['--to', 'base_link', '--xyz', *position.split(), '--prefix', 'arm_', '--name', name, '-o', str(urdf)]
     options += ['--config', str(ROOT / 'config' / f'{platform}.yaml'), '--out-config', str(config)]
     assert main(['attach', *files, *options, '--arm-config', str(ROOT / 'config' / f'{arm}.yaml')]) == 0
     assert urdf.read_text() == (ROOT / 'urdf' / f'{name}.urdf').read_text()

@@ -1,4 +1,4 @@
-"""Vehicles in simulation, on tyres that slip: they park on a slope, crab, and turn on the spot."""
+"""Vehicles on slipping tyres park on a slope, crab, and turn on the spot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PERIOD = 0.002
 
 
 class Driven:
-    """A machine and its controller, in one process."""
+    """Machine and controller in one process."""
 
     def __init__(self, name: str, slope: float) -> None:
         machine = machine_of(name, '')

@@ -1,4 +1,4 @@
-"""Telehandler, forwarder and rover stand as statics says, drive, and are rejected by name by parts without pivots."""
+"""Telehandler, forwarder and rover: wheel loads against statics, driving, rejection by parts that need no pivots."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ OUT = {'slew_joint': 1.57, 'boom_joint': 0.4, 'stick_joint': -0.6, 'extend_joint
 
 
 def loads(machine, payload=0.0, positions=None):
-    """Load of every wheel at rest, N, by name."""
+    """Return the load of every wheel at rest, N, by name."""
     running = running_gear(machine, positions)
-    found = settle(running, payload, np.array([0.0, 0.0, -GRAVITY]))
-    assert found is not None
-    return dict(zip(running.supports, found.loads))
+    rest = settle(running, payload, np.array([0.0, 0.0, -GRAVITY]))
+    assert rest is not None
+    return dict(zip(running.supports, rest.loads))
 
 
 @pytest.mark.parametrize('name', LOOSE)
@@ -50,33 +50,33 @@ def test_the_wheels_carry_the_weight(name):
 
 
 def test_a_load_beside_the_middle_of_the_telehandler_rests_on_its_front_axle():
-    """By moments about the length through the pivot: track times the difference in front is load times distance."""
+    """Moments about the longitudinal axis of the pivot: track times half the load difference is load times distance."""
     machine, mass, aside, track = vehicle('telehandler'), 800.0, 0.4, 1.9
     x, _, z = machine.payload.position
     machine = stiffened(replace(machine, payload=replace(machine.payload, position=np.array([x, aside, z]))))
-    found = loads(machine, mass)
-    assert found['rear_left'] == pytest.approx(found['rear_right'], rel=1e-6)
-    moment = 0.5 * track * (found['front_left'] - found['front_right'])
+    wheel_loads = loads(machine, mass)
+    assert wheel_loads['rear_left'] == pytest.approx(wheel_loads['rear_right'], rel=1e-6)
+    moment = 0.5 * track * (wheel_loads['front_left'] - wheel_loads['front_right'])
     assert moment == pytest.approx(mass * GRAVITY * aside, rel=1e-3)
 
 
 def test_wheels_of_a_bogie_of_the_forwarder_carry_the_same_and_raised_pads_nothing():
-    found = loads(stiffened(vehicle('forwarder')))
+    wheel_loads = loads(stiffened(vehicle('forwarder')))
     for side in ('left', 'right'):
-        assert found[f'{side}_fore'] == pytest.approx(found[f'{side}_aft'], rel=1e-6)
-    assert found['left_pad'] == found['right_pad'] == 0.0
+        assert wheel_loads[f'{side}_fore'] == pytest.approx(wheel_loads[f'{side}_aft'], rel=1e-6)
+    assert wheel_loads['left_pad'] == wheel_loads['right_pad'] == 0.0
 
 
 def test_the_differential_of_the_rover_gives_each_rocker_half_of_the_moment_of_the_body():
-    """By moments of each rocker about its pivot, its bogie 0.28 m ahead and its rear wheel 0.62 m behind."""
+    """Moments of each rocker about its pivot, its bogie 0.28 m ahead and its rear wheel 0.62 m behind."""
     machine = vehicle('rover')
-    found, weight = loads(stiffened(machine)), {link.name: GRAVITY * link.mass for link in machine.links}
+    wheel_loads, weight = loads(stiffened(machine)), {link.name: GRAVITY * link.mass for link in machine.links}
     elbow = 0.42 + 0.58 * math.cos(1.2)
     body = {'base_link': -0.04, 'turret': 0.42, 'upper_arm': 0.42 + 0.28 * math.cos(1.2)}
     body['forearm'] = elbow + 0.25 * math.cos(1.2 - 2.4)
     moment = sum(weight[link] * x for link, x in body.items())
     for side in ('left', 'right'):
-        front, middle, rear = (found[f'{side}_{wheel}'] for wheel in ('front', 'middle', 'rear'))
+        front, middle, rear = (wheel_loads[f'{side}_{wheel}'] for wheel in ('front', 'middle', 'rear'))
         wheel, leg = weight[f'{side}_front_wheel'], weight[f'{side}_front_leg']
         assert front - leg == pytest.approx(middle, rel=1e-3)
         bogie = front + middle - 2.0 * wheel - leg - weight[f'{side}_bogie']
@@ -85,16 +85,16 @@ def test_the_differential_of_the_rover_gives_each_rocker_half_of_the_moment_of_t
 
 
 @pytest.mark.parametrize(('name', 'torque'), [('telehandler', 1500.0), ('forwarder', 1500.0), ('rover', 6.0)])
-def test_it_drives_as_far_as_its_wheels_push_it(name, torque):
-    """In a second from rest: push of all wheels over the mass, and the wheels' inertia over their radius squared."""
+def test_it_drives_by_the_distance_of_its_wheel_forces(name, torque):
+    """In one second from rest: force of all wheels over the mass plus the wheels' inertia over their radius squared."""
     machine, duration = plant(name, 0.01), 1.0
     carried, inertia = loads(machine.machine), {link.name: link.inertia[1, 1] for link in machine.machine.links}
-    rolling = [own for own in machine.machine.wheels if own.rolling is not None]
-    radius = {own.link: own.free_length - carried[own.name] / own.stiffness for own in rolling}
+    rolling = [wheel for wheel in machine.machine.wheels if wheel.rolling is not None]
+    radius = {wheel.link: wheel.free_length - carried[wheel.name] / wheel.stiffness for wheel in rolling}
     push = sum(torque / r for r in radius.values())
     mass = machine.machine.total_mass + sum(inertia[link] / r**2 for link, r in radius.items())
     start, hold = machine.base_pose()[0][0], machine.positions.copy()
-    wheels = [k for k, own in enumerate(machine.joints) if own.endswith('_drive')]
+    wheels = [k for k, joint in enumerate(machine.joints) if joint.endswith('_drive')]
     for _ in range(round(duration / machine.period)):
         efforts = machine.servo_efforts(hold, np.zeros(len(hold)))
         efforts[wheels] = torque
@@ -132,12 +132,12 @@ def test_the_governor_rejects_it_by_name_with_its_brakes_on(tmp_path, name, foun
 
 
 def test_outriggers_on_the_ground_carry_the_rear_frame_of_the_forwarder():
-    """The rear wheels are off the ground, and the front frame, free to roll, has the same load on both wheels."""
+    """The rear wheels are off the ground, and the front frame, free to roll, has equal wheel loads."""
     machine = vehicle('forwarder')
-    found = loads(machine, 800.0, DOWN | OUT)
-    assert found['left_fore'] == found['right_aft'] == 0.0
-    assert found['front_left'] == pytest.approx(found['front_right'], rel=1e-6)
-    assert found['left_pad'] > found['right_pad'] > 0.0
+    wheel_loads = loads(machine, 800.0, DOWN | OUT)
+    assert wheel_loads['left_fore'] == wheel_loads['right_aft'] == 0.0
+    assert wheel_loads['front_left'] == pytest.approx(wheel_loads['front_right'], rel=1e-6)
+    assert wheel_loads['left_pad'] > wheel_loads['right_pad'] > 0.0
     raised, down = (Machine(machine).tipping(OUT | legs).load for legs in ({}, DOWN))
     assert down > 2.0 * raised
 

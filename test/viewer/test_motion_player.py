@@ -112,7 +112,7 @@ def test_the_stream_has_every_pose_of_every_body(motions, tmp_path, capsys):
 @pytest.mark.parametrize(
     ('arguments', 'part'),
     [
-        (['saha-1991/omni'], "no motion of study 'saha-1991/omni' to look at; there are saha-1991/disk"),
+        (['saha-1991/omni'], "no motion of study 'saha-1991/omni' to view; available: saha-1991/disk"),
         (['saha-1991/disk', '--variants', 'F6'], 'expected 1 to 6 schemes'),
         (['saha-1991/disk', '--motion', 'circle E'], '--motion: expected one of general motion, circle A'),
         (['saha-1991/disk', '--motion', 'circle A', '--csv', '/no/such/folder/x.csv'], '--csv /no/such/folder/x.csv'),

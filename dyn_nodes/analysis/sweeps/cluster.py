@@ -71,7 +71,7 @@ class DaskWorkers:
                 while waiting and len(running) < AHEAD * self.count:
                     running[self._submit(sweep, waiting[0])] = waiting[0]
                     waiting.popleft()
-                for future in self._ended(running):
+                for future in self._finished(running):
                     part = running.pop(future)
                     made = self._made(future)
                     if made is not None:
@@ -92,18 +92,18 @@ class DaskWorkers:
         key = f'dyn_nodes-{sweep.identity[:16]}-{part}-{id(self)}-{self._attempts}'
         return self._client.submit(run_part, *order_of(sweep, part), key=key)
 
-    def _ended(self, running: dict[Any, int]) -> list[Any]:
+    def _finished(self, running: dict[Any, int]) -> list[Any]:
         """Wait until a part has finished or failed; return all such parts in order."""
         from distributed import wait
 
-        while not (ended := [future for future in running if future.status != 'pending']):
+        while not (finished := [future for future in running if future.status != 'pending']):
             if self._client.status != 'running':
                 raise self._gone(f'a connection that is {self._client.status}')
             try:
                 wait(list(running), timeout=PERIOD, return_when='FIRST_COMPLETED')
             except (TimeoutError, _cancelled()):
                 continue
-        return sorted(ended, key=running.__getitem__)
+        return sorted(finished, key=running.__getitem__)
 
     def _made(self, future: Any) -> Made | None:
         """Return the result of a part; None if it failed, or if the result was lost in transfer."""

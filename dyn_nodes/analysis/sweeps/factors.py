@@ -134,12 +134,12 @@ TIMES = (WAIT, LENGTH, RAMP)
 
 def _timed(profile: VoltageProfile, key: str, value: float) -> VoltageProfile:
     """Return the task with another time of a segment; later segments and the end of the task are shifted."""
-    name, _, what = key.rpartition('/')
+    name, _, time_kind = key.rpartition('/')
     index = next(k for k, segment in enumerate(profile.segments) if segment.name == name)
     segment = profile.segments[index]
-    if what == RAMP:
+    if time_kind == RAMP:
         changed, moved = replace(segment, ramp=value), 0.0
-    elif what == LENGTH:
+    elif time_kind == LENGTH:
         moved = segment.start + value - segment.end
         changed = replace(segment, end=segment.start + value)
     else:

@@ -70,18 +70,18 @@ class NameChecks:
             self._demand(entry, "a segment's name/actuator", factor.key, valid)
 
         elif factor.target == 'timing' and task is not None:
-            valid = [f'{segment.name}/{what}' for segment in task.segments for what in TIMES]
+            valid = [f'{segment.name}/{time_kind}' for segment in task.segments for time_kind in TIMES]
             self._demand(entry, f"a segment's name/{', /'.join(TIMES)}", factor.key, valid)
 
     def _ranges(self) -> None:
         """Record values outside the range of the machine."""
         for k, factor in enumerate(self.sweep.factors):
             column = self.sweep.values[:, k]
-            low, high, what = self._range(factor)
+            low, high, expected = self._range(factor)
             for value in (float(column.min()), float(column.max())):
                 if not low <= value <= high:
                     entry = self.root.mapping['factors'].mapping[factor.name]
-                    self.report.add(entry.line, entry.path, f'{what} from {low:g} to {high:g}', f'{value:g}')
+                    self.report.add(entry.line, entry.path, f'{expected} from {low:g} to {high:g}', f'{value:g}')
                     break
 
     def _range(self, factor: Factor) -> tuple[float, float, str]:

@@ -46,12 +46,12 @@ def draw_map(results: Results, surface: Map, curves: list[Array], limit: float |
     edges = shown(results, surface.across, surface.x_edges), shown(results, surface.up, surface.y_edges)
     scale = {'vmin': 0.0, 'vmax': 1.0} if flag else {}
     mesh = axes.pcolormesh(*edges, np.ma.masked_invalid(surface.means), cmap='cividis', **scale)
-    what = 'share of the runs' if flag else f'mean of {surface.outcome}'
-    figure.colorbar(mesh, ax=axes, label=what)
+    quantity = 'share of the runs' if flag else f'mean of {surface.outcome}'
+    figure.colorbar(mesh, ax=axes, label=quantity)
     for number, curve in enumerate(curves):
         x, y = shown(results, surface.across, curve[:, 0]), shown(results, surface.up, curve[:, 1])
         axes.plot(x, y, color='white', linewidth=4.0)
-        axes.plot(x, y, color=HIGH, linewidth=2.0, label=f'{what} is {limit:g}' if number == 0 else None)
+        axes.plot(x, y, color=HIGH, linewidth=2.0, label=f'{quantity} is {limit:g}' if number == 0 else None)
     axes.set(xlabel=label(results, surface.across), ylabel=label(results, surface.up))
     if curves:
         _legend(axes, 5.2)
@@ -65,16 +65,16 @@ def draw_tornado(results: Results, outcome: str, swings: Mapping[str, Swing], pa
     values = results.column(outcome)
     middle = float(np.nanmean(np.where(np.isfinite(values), values, np.nan))) if np.isfinite(values).any() else 0.0
     rows = np.arange(len(swings))[::-1]
-    for which, colour, text in ((0, LOW, 'least values of the factor'), (1, HIGH, 'greatest values of the factor')):
-        ends = np.array([swing[which] for swing in swings.values()])
-        bounds = np.array([swing[2 + which] for swing in swings.values()]).reshape(-1, 2)
+    for k, colour, text in ((0, LOW, 'least values of the factor'), (1, HIGH, 'greatest values of the factor')):
+        ends = np.array([swing[k] for swing in swings.values()])
+        bounds = np.array([swing[2 + k] for swing in swings.values()]).reshape(-1, 2)
         errors = np.nan_to_num(np.abs(bounds.T - ends), posinf=0.0).clip(0.0)
         axes.barh(rows, ends - middle, 0.62, middle, color=colour, label=text)
-        axes.errorbar(ends, rows + (0.12 if which else -0.12), xerr=errors, fmt='none', ecolor=LINE, capsize=3.0)
+        axes.errorbar(ends, rows + (0.12 if k else -0.12), xerr=errors, fmt='none', ecolor=LINE, capsize=3.0)
     axes.axvline(middle, color=LINE, linewidth=0.9)
     axes.set_yticks(rows, list(swings))
-    what = 'share of the runs' if results.outcomes[outcome] == 'flag' else f'mean of {outcome}'
-    axes.set(xlabel=f'{what}, with intervals of 95 %')
+    quantity = 'share of the runs' if results.outcomes[outcome] == 'flag' else f'mean of {outcome}'
+    axes.set(xlabel=f'{quantity}, with intervals of 95 %')
     _legend(axes, height)
     _save(figure, path)
 
@@ -84,11 +84,11 @@ def draw_indices(results: Results, outcome: str, indices: Mapping[str, Index], p
     height = 1.9 + 0.55 * len(indices)
     figure, axes = _figure(results, outcome, height)
     rows = np.arange(len(indices))[::-1]
-    for which, colour, text in ((0, LOW, 'first order: the factor alone'), (1, HIGH, 'total: with its interactions')):
-        shares = [index[which] for index in indices.values()]
-        errors = [index[2 + which] for index in indices.values()]
-        axes.barh(rows + (-0.18 if which else 0.18), shares, 0.34, color=colour, label=text)
-        axes.errorbar(shares, rows + (-0.18 if which else 0.18), xerr=errors, fmt='none', ecolor=LINE, capsize=3.0)
+    for k, colour, text in ((0, LOW, 'first order: the factor alone'), (1, HIGH, 'total: with its interactions')):
+        shares = [index[k] for index in indices.values()]
+        errors = [index[2 + k] for index in indices.values()]
+        axes.barh(rows + (-0.18 if k else 0.18), shares, 0.34, color=colour, label=text)
+        axes.errorbar(shares, rows + (-0.18 if k else 0.18), xerr=errors, fmt='none', ecolor=LINE, capsize=3.0)
     axes.axvline(0.0, color=LINE, linewidth=0.9)
     axes.set_yticks(rows, list(indices))
     axes.set(xlabel=f'Sobol index: share of the variance of {outcome}, with intervals of 95 %')

@@ -225,12 +225,12 @@ def _launch(definition: Definition, case: Case, task: VoltageProfile | None) -> 
     )
 
 
-def _literal(what: str, text: str) -> str:
+def _literal(name: str, text: str) -> str:
     """Return a text as an attribute of a launch file. Raise ReplayError if it cannot be one."""
     try:
         return literal(text)
     except SubstitutionError as error:
-        raise ReplayError(f'{what}: {error}') from None
+        raise ReplayError(f'{name}: {error}') from None
 
 
 def _joint(name: str) -> str:

@@ -92,7 +92,7 @@ class _Reader:
     def _check_names(self, key: str, names: Iterable[str], valid: Iterable[str]) -> None:
         for name in names:
             if name not in valid:
-                entry = self.reader.places[f'{key}.{name}']
+                entry = self.reader.entries[f'{key}.{name}']
                 self.report.add(entry.line, entry.path, f'one of {", ".join(valid)}', did_you_mean(name, valid))
 
     def _expressions(self, listed: object) -> dict[str, Expression]:

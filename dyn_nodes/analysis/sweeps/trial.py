@@ -142,7 +142,7 @@ class Trials:
                 status = NO_START
                 p, start = self.start(case)
             except (NoEquilibriumError, ValueError) as error:
-                rows[number] = (number, *levels, status, float('nan'), str(error), *self._nothing)
+                rows[number] = (number, *levels, status, float('nan'), str(error), *self._missing_outcomes)
                 continue
             begun.append(Begun(number, tuple(levels), case, p, start, self._duration(case)))
         return begun, rows
@@ -206,7 +206,7 @@ class Trials:
         return Inputs(knots, columns)
 
     @cached_property
-    def _nothing(self) -> tuple[Cell, ...]:
+    def _missing_outcomes(self) -> tuple[Cell, ...]:
         """Outcomes of a run that cannot start."""
         return tuple(False if kind == 'flag' else float('nan') for kind in self._outcome_kinds.values())
 

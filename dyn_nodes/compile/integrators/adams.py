@@ -30,7 +30,7 @@ from dyn_nodes.compile.integrators.codes import (
 
 MOST_ORDER = 12
 SIZE = MOST_ORDER + 3
-ORDER, KNOWN, STEADY, STARTING = 0, 1, 2, 3
+ORDER, STORED, STEADY, STARTING = 0, 1, 2, 3
 """Indices of `memory`: order, number of available differences, steps of the current length, starting phase (0 or 1)."""
 
 
@@ -61,7 +61,7 @@ def basis_integrals(psi, span, ahead, count, w):
 @kernel
 def restart(codes, x, u, p, phi, psi, memory):
     """Discard the history: order 1 from the rate at x. Return a status."""
-    memory[ORDER], memory[KNOWN], memory[STEADY], memory[STARTING] = 1, 1, 0, 1
+    memory[ORDER], memory[STORED], memory[STEADY], memory[STARTING] = 1, 1, 0, 1
     for j in range(SIZE):
         psi[j] = 0.0
     return evaluate(codes[RHS], x, u, p, phi[0])
@@ -145,8 +145,8 @@ def growth(error, order):
 @kernel
 def advance(h, phi, new, psi, memory):
     """Make the end of an accepted step the newest point, with the differences `new`."""
-    count = min(memory[KNOWN] + 1, memory[ORDER] + 2)
-    memory[KNOWN] = count
+    count = min(memory[STORED] + 1, memory[ORDER] + 2)
+    memory[STORED] = count
     for j in range(SIZE - 1, 0, -1):
         psi[j] = psi[j - 1] + h
     for j in range(count):
@@ -170,7 +170,7 @@ def predict(x, phi, psi, h, memory, w, ratio, y):
     order = memory[ORDER]
     basis_integrals(psi, h, 0.0, order - 1, w)
     ratio[0] = 1.0
-    for j in range(1, memory[KNOWN]):
+    for j in range(1, memory[STORED]):
         ratio[j] = ratio[j - 1] * (h + psi[j - 1]) / psi[j]
     for i in range(x.shape[0]):
         s = 0.0
@@ -185,7 +185,7 @@ def shortened(h, error, stopped, failures, memory):
     memory[STARTING], memory[STEADY] = 0, 0
     factor = 0.5 if stopped == 0 and error >= 0.0 and failures < 3 else 0.25
     if failures >= 3:
-        memory[ORDER], memory[KNOWN] = 1, 1
+        memory[ORDER], memory[STORED] = 1, 1
         if error >= 0.0:
             factor = min(factor, max(0.01, np.sqrt(0.5 / error)))
     return h * factor
@@ -235,7 +235,7 @@ def run_adams(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hmi
         last = step >= remaining * (1.0 - 1e-12)
         if last:
             step = remaining
-        k, available = memory[ORDER], memory[KNOWN]
+        k, available = memory[ORDER], memory[STORED]
         predict(x, phi, psi, step, memory, w, ratio, y)
         basis_integrals(psi, step, step, k + 1, g)
         cursor = table_input(t + step, knots, table, cursor, u)
@@ -281,6 +281,6 @@ def run_adams(codes, x, times, knots, table, p, guard_limit, rtol, atol, h0, hmi
         h = max(h, grown) if last else grown
         if last and t < end:
             stop = next_break(t, end, knots, table, cursor)
-            memory[ORDER], memory[KNOWN], memory[STEADY], memory[STARTING] = 1, 1, 0, 1
+            memory[ORDER], memory[STORED], memory[STEADY], memory[STARTING] = 1, 1, 0, 1
             h = first_step(x, phi[0], rtol, atol, h)
     return 0, times.shape[0], accepted, rejected

@@ -1,4 +1,4 @@
-"""Kane's equations at one state, and what follows from them (tanner-1998, C4, C7, C10)."""
+"""Kane's equations at one state, with accelerations, multipliers and mount wrenches (tanner-1998, C4, C7, C10)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class AppliedWrench(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TracedNumbers:
-    """What was traced of constraints and elements, as numbers at one state.
+    """Traced quantities of constraints and elements at one state.
 
     Attributes:
         J, gamma, sigma: (m, nv), (m,), (m,) rows of the constraints, J v = sigma, J dv/dt = gamma.
         applied: (nv,) efforts of springs, tyres and actuators along the velocities.
         gravity: (3,) m/s2.
-        Y, Z, drift: (n, nv), (n,), (n,) of the user's speeds u = Y v + Z, drift = dY/dt v + dZ/dt; of none (0, nv).
+        Y, Z, drift: (n, nv), (n,), (n,) of the user's speeds u = Y v + Z, drift = dY/dt v + dZ/dt; else (0, nv).
         payload: mass, kg.
     """
 
@@ -49,14 +49,14 @@ class TracedNumbers:
 
 
 class PullsOnBodies(Protocol):
-    """Where the wrenches of elements and constraints on single bodies come from; only mounts ask for them."""
+    """Source of the wrenches of elements and constraints on single bodies; only mounts need them."""
 
     @property
     def system(self) -> ConstraintBlocks:
-        """The traced system."""
+        """Return the traced system."""
 
     def pulls(self, q: Array, v: Array, p: Array) -> tuple[Array, Array]:
-        """Return wrenches [moment; force] at the bodies' origins, world: of elements (6 r,), of unit rows (m, 6 r)."""
+        """Return wrenches [moment; force] at the bodies' origins, world axes: elements (6 r,), unit rows (m, 6 r)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,14 +64,14 @@ class KaneEquations:
     """Kane's equations at one state: M du/dt + C + G = efforts + elements + loads, n independent speeds u.
 
     Attributes:
-        formulation: that these are of.
-        q, v, p: (nq,) positions, (nv,) velocities that meet the constraints, parameters.
-        names: (n) of the speeds.  u: (n,) the speeds.
+        formulation: formulation of the equations.
+        q, v, p: (nq,) positions, (nv,) velocities that satisfy the constraints, parameters.
+        names: (n) names of the speeds.  u: (n,) the speeds.
         W: (nv, n) velocities per speed, v = W u + X.  bias: (nv,) b, dv/dt = W du/dt + b.
-        places, parts: of the bodies, and of everything that has mass.
+        placements, parts: placements of the bodies, and all parts with mass.
         inertia: (n, n) M.
-        convective, gravity, elements: (n,) C, G, and of springs, tyres and actuators.
-        numbers: what was traced.
+        convective, gravity, elements: (n,) C, G, and efforts of springs, tyres and actuators.
+        numbers: traced quantities.
     """
 
     formulation: PullsOnBodies
@@ -82,7 +82,7 @@ class KaneEquations:
     u: Array
     W: Array
     bias: Array
-    places: tuple[Placement, ...]
+    placements: tuple[Placement, ...]
     parts: tuple[Part, ...]
     inertia: Array
     convective: Array
@@ -91,9 +91,9 @@ class KaneEquations:
     numbers: TracedNumbers
 
     def partial_velocities(self, frame: Frame) -> tuple[Array, Array]:
-        """Return the partial angular velocities, and partial velocities of a frame's origin, (3, n) in the world."""
-        place = self._place(frame.body)
-        return place.turning @ self.W, place.moving_at(place.p + place.R @ frame.p) @ self.W
+        """Return the partial angular velocities, and partial velocities of a frame's origin, (3, n), world axes."""
+        placement = self._placement(frame.body)
+        return placement.turning @ self.W, placement.moving_at(placement.p + placement.R @ frame.p) @ self.W
 
     def generalized_force(self, frame: Frame, force: ArrayLike = (0, 0, 0), torque: ArrayLike = (0, 0, 0)) -> Array:
         """Return the generalized active force (n,) of a force, N, at a frame's origin and a torque, N m, on its body.
@@ -117,25 +117,25 @@ class KaneEquations:
         return np.asarray(self.W @ self.speed_rates(tau, loads) + self.bias)
 
     def multipliers(self, tau: ArrayLike, loads: Sequence[AppliedWrench] = ()) -> Array:
-        """Return the multipliers (m,) of the rows, of least norm where rows depend on each other.
+        """Return the multipliers (m,) of the rows, of least norm if rows depend on each other.
 
-        They are what is left over along velocities that the constraints do not allow.
+        They balance the forces along velocities that the constraints do not allow.
         """
-        a, own = self.accelerations(tau, loads), self.numbers
-        rest = self.formulation.system.tree.armatures * a - own.applied - _vector('tau', tau, len(self.v))
+        a, numbers = self.accelerations(tau, loads), self.numbers
+        rest = self.formulation.system.tree.armatures * a - numbers.applied - _vector('tau', tau, len(self.v))
         for part in self.parts:
-            force = part.mass * (part.moving @ a + part.acceleration - own.gravity)
+            force = part.mass * (part.moving @ a + part.acceleration - numbers.gravity)
             rest += part.moving.T @ force - part.turning.T @ part.inertia_torque(part.turning @ a + part.alpha)
         for load in loads:
-            place = self._place(load.frame.body)
-            point = place.p + place.R @ load.frame.p
-            rest -= place.moving_at(point).T @ np.asarray(load.force, float)
-            rest -= place.turning.T @ np.asarray(load.torque, float)
-        return np.asarray(np.linalg.lstsq(own.J.T, rest, rcond=1e-10)[0])
+            placement = self._placement(load.frame.body)
+            point = placement.p + placement.R @ load.frame.p
+            rest -= placement.moving_at(point).T @ np.asarray(load.force, float)
+            rest -= placement.turning.T @ np.asarray(load.torque, float)
+        return np.asarray(np.linalg.lstsq(numbers.J.T, rest, rcond=1e-10)[0])
 
     @property
     def kinetic_energy(self) -> float:
-        """Of all bodies and rotors, J."""
+        """Return the kinetic energy of all bodies and rotors, J."""
         total = float(self.formulation.system.tree.armatures @ self.v**2)
         for part in self.parts:
             velocity = part.moving @ self.v
@@ -143,16 +143,16 @@ class KaneEquations:
         return 0.5 * total
 
     def mount_wrench(self, mount: Mount, tau: ArrayLike, loads: Sequence[AppliedWrench] = ()) -> MountWrench:
-        """Return what the arm exerts on the vehicle, from the rows of the six extra speeds (C7).
+        """Return the wrench of the arm on the vehicle, from the rows of the six extra speeds (C7).
 
         Args:
-            mount: where the arm is mounted.
+            mount: mount of the arm.
             tau: (nv,) efforts of the joints.
-            loads: on any bodies.
+            loads: loads on any bodies.
         """
         rates = self.speed_rates(tau, loads)
-        place = self._place(mount.frame.body)
-        axes, point = place.R @ mount.frame.R, place.p + place.R @ mount.frame.p
+        placement = self._placement(mount.frame.body)
+        axes, point = placement.R @ mount.frame.R, placement.p + placement.R @ mount.frame.p
         rows = np.zeros(6)
         for part in self._parts_beyond(mount):
             moving, turning = _extra(axes, part.centre - point), np.hstack([np.zeros((3, 3)), axes])
@@ -167,10 +167,10 @@ class KaneEquations:
         return MountWrench(axes @ rows[:3], axes @ rows[3:], axes)
 
     def newton_euler_wrench(self, mount: Mount, tau: ArrayLike, loads: Sequence[AppliedWrench] = ()) -> MountWrench:
-        """Return the same as the sum of what weighs on the arm less the rate of its momentum: a witness of the rows."""
+        """Return the mount wrench as the forces on the arm less the rate of its momentum: an independent check."""
         a = self.accelerations(tau, loads)
-        place = self._place(mount.frame.body)
-        axes, point = place.R @ mount.frame.R, place.p + place.R @ mount.frame.p
+        placement = self._placement(mount.frame.body)
+        axes, point = placement.R @ mount.frame.R, placement.p + placement.R @ mount.frame.p
         total, about = np.zeros(3), np.zeros(3)
         for part in self._parts_beyond(mount):
             force = part.mass * (self.numbers.gravity - part.moving @ a - part.acceleration)
@@ -185,35 +185,35 @@ class KaneEquations:
     def _pulls(self) -> tuple[Array, Array]:
         return self.formulation.pulls(self.q, self.v, self.p)
 
-    def _place(self, body: int) -> Placement:
-        return self.places[body] if body >= 0 else ground(len(self.v))
+    def _placement(self, body: int) -> Placement:
+        return self.placements[body] if body >= 0 else ground(len(self.v))
 
     def _loaded(self, loads: Sequence[AppliedWrench]) -> Array:
         return sum((self.generalized_force(*load) for load in loads), np.zeros(len(self.names)))
 
     def _parts_beyond(self, mount: Mount) -> list[Part]:
-        found = [part for part in self.parts if part.body in mount.bodies]
-        carrier = self._place(mount.frame.body)
-        found += [part_in(carrier, mount.frame.body, own.mass, own.com, own.inertia) for own in mount.fixed]
+        parts = [part for part in self.parts if part.body in mount.bodies]
+        carrier = self._placement(mount.frame.body)
+        parts += [part_in(carrier, mount.frame.body, link.mass, link.com, link.inertia) for link in mount.fixed]
         payload = self.formulation.system.tree.payload
         if mount.payload and payload is not None:
-            found.append(part_in(carrier, payload.body, self.numbers.payload, payload.p, np.zeros((3, 3))))
-        return found
+            parts.append(part_in(carrier, payload.body, self.numbers.payload, payload.p, np.zeros((3, 3))))
+        return parts
 
     def _forces_beyond(
         self, mount: Mount, tau: ArrayLike, loads: Sequence[AppliedWrench]
     ) -> list[tuple[Array, Array, Array]]:
-        """Force, torque and place of loads, elements and constraints on the bodies of the arm."""
-        found = []
+        """Return force, torque and point of loads, elements and constraints on the bodies of the arm."""
+        forces = []
         for load in loads:
             if load.frame.body in mount.bodies:
-                place = self._place(load.frame.body)
-                at = place.p + place.R @ load.frame.p
-                found.append((np.asarray(load.force, float), np.asarray(load.torque, float), at))
+                placement = self._placement(load.frame.body)
+                at = placement.p + placement.R @ load.frame.p
+                forces.append((np.asarray(load.force, float), np.asarray(load.torque, float), at))
         pushed, per_row = self._pulls
         wrenches = (pushed + per_row.T @ self.multipliers(tau, loads)).reshape(-1, 6)
-        found += [(wrenches[k, 3:], wrenches[k, :3], self.places[k].p) for k in sorted(mount.bodies)]
-        return found
+        forces += [(wrenches[k, 3:], wrenches[k, :3], self.placements[k].p) for k in sorted(mount.bodies)]
+        return forces
 
 
 def _extra(axes: Array, arm: Array) -> Array:
@@ -221,8 +221,8 @@ def _extra(axes: Array, arm: Array) -> Array:
     return np.hstack([axes, -skew(arm) @ axes])
 
 
-def _vector(what: str, values: ArrayLike, size: int) -> Array:
+def _vector(name: str, values: ArrayLike, size: int) -> Array:
     vector = np.asarray(values, dtype=np.float64)
     if vector.shape != (size,):
-        raise ValueError(f'expected {what} of {size} numbers, found shape {vector.shape}')
+        raise ValueError(f'expected {name} of {size} numbers, found shape {vector.shape}')
     return vector

@@ -1,7 +1,7 @@
 """Partial velocities and accelerations of rigid bodies, by recursion from the roots of a tree (tanner-1998, 2.4).
 
-Everything is in world axes. Columns of partial velocities are those of the velocities v of the tree; what other speeds
-see of them are combinations of these columns.
+All vectors are in world axes. Columns of partial velocities belong to the velocities v of the tree; partial velocities
+of other speeds are combinations of these columns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def skew(vector: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Pose:
-    """Where a body is, and its partial velocities there.
+    """Pose of a body, and its partial velocities.
 
     Attributes:
         R, p: (3, 3) axes and (3,) origin in the world, m.
@@ -36,17 +36,17 @@ class Pose:
     moving: Array
 
     def moving_at(self, point: Array) -> Array:
-        """Return the partial velocities (3, nv) of the point of the body at a place in the world (3,)."""
+        """Return the partial velocities (3, nv) of the body's point at a position in the world (3,)."""
         return np.asarray(self.moving - skew(point - self.p) @ self.turning)
 
 
 @dataclass(frozen=True, eq=False)
 class Placement(Pose):
-    """A body at one state: where it is, and how it moves.
+    """Pose and motion of a body at one state.
 
     Attributes:
-        omega, alpha: (3,) angular velocity, and its rate at zero dv/dt.
-        acceleration: (3,) of the origin at zero dv/dt, m/s2.
+        omega, alpha: (3,) angular velocity, and its rate at zero dv/dt, rad/s and rad/s2.
+        acceleration: (3,) acceleration of the origin at zero dv/dt, m/s2.
     """
 
     omega: Array
@@ -54,7 +54,7 @@ class Placement(Pose):
     acceleration: Array
 
     def acceleration_at(self, point: Array) -> Array:
-        """Return the acceleration (3,) of the point of the body at a place in the world (3,), at zero dv/dt, m/s2."""
+        """Return the acceleration (3,) of the body's point at a position in the world (3,), at zero dv/dt, m/s2."""
         arm, spin = point - self.p, skew(self.omega)
         return np.asarray(self.acceleration + skew(self.alpha) @ arm + spin @ (spin @ arm))
 
@@ -64,11 +64,11 @@ class Part:
     """A rigid body with mass, or a payload, at one state; world axes.
 
     Attributes:
-        body: index in the tree; -1 for one that is fixed in the world.
+        body: index in the tree; -1 if fixed in the world.
         mass: kg.  inertia: (3, 3) about its mass centre, kg m2.  centre: (3,) mass centre, m.
         turning, moving: (3, nv) partial angular velocities, and partial velocities of the mass centre.
-        omega, alpha: (3,) angular velocity, and its rate at zero dv/dt.
-        acceleration: (3,) of the mass centre at zero dv/dt, m/s2.
+        omega, alpha: (3,) angular velocity, and its rate at zero dv/dt, rad/s and rad/s2.
+        acceleration: (3,) acceleration of the mass centre at zero dv/dt, m/s2.
     """
 
     body: int
@@ -87,13 +87,13 @@ class Part:
 
 
 def ground(nv: int) -> Placement:
-    """Return the placement of the world itself."""
+    """Return the placement of the world."""
     zero = np.zeros(3)
     return Placement(np.eye(3), zero, np.zeros((3, nv)), np.zeros((3, nv)), zero, zero, zero)
 
 
 def poses(tree: Tree, q: Array) -> list[Pose]:
-    """Return all bodies of a tree at positions q (nq,), in their order."""
+    """Return the poses of all bodies of a tree at positions q (nq,), in tree order."""
     result: list[Pose] = []
     world = ground(tree.nv)
     for body in tree.bodies:
@@ -103,7 +103,7 @@ def poses(tree: Tree, q: Array) -> list[Pose]:
 
 
 def _free(body: Body, q: Array, nv: int) -> Pose:
-    """A free body: velocities [angular; linear] are components along its own axes."""
+    """Return the pose of a free body: velocities [angular; linear] are components along its axes."""
     turn = q[body.q + 3 : body.q + 7]
     R = matrix_of_quaternion(turn / np.linalg.norm(turn))
     turning, moving = np.zeros((3, nv)), np.zeros((3, nv))
@@ -125,14 +125,14 @@ def _joined(body: Body, carrier: Pose, q: Array) -> Pose:
 
 
 def placements(tree: Tree, at: list[Pose], v: Array) -> list[Placement]:
-    """Return the bodies of a tree at their poses, moving with velocities v (nv,)."""
+    """Return the placements of the bodies of a tree at their poses and velocities v (nv,)."""
     result: list[Placement] = []
     world = ground(tree.nv)
     for body, pose in zip(tree.bodies, at):
-        own = pose.R, pose.p, pose.turning, pose.moving
+        pose_terms = pose.R, pose.p, pose.turning, pose.moving
         omega = pose.turning @ v
         if body.kind == 'free':
-            result.append(Placement(*own, omega, np.zeros(3), skew(omega) @ (pose.moving @ v)))
+            result.append(Placement(*pose_terms, omega, np.zeros(3), skew(omega) @ (pose.moving @ v)))
             continue
         carrier = world if body.parent < 0 else result[body.parent]
         alpha, acceleration = carrier.alpha, carrier.acceleration_at(pose.p)
@@ -140,7 +140,7 @@ def placements(tree: Tree, at: list[Pose], v: Array) -> list[Placement]:
             acceleration = acceleration + 2.0 * skew(carrier.omega) @ pose.moving[:, body.v] * v[body.v]
         else:
             alpha = alpha + skew(carrier.omega) @ pose.turning[:, body.v] * v[body.v]
-        result.append(Placement(*own, omega, alpha, acceleration))
+        result.append(Placement(*pose_terms, omega, alpha, acceleration))
     return result
 
 
@@ -165,14 +165,14 @@ def part_in(placement: Placement, body: int, mass: float, com: Array, inertia: A
     )
 
 
-def parts_of(tree: Tree, places: list[Placement], payload_mass: float) -> list[Part]:
-    """Return everything that has mass; the payload is a particle."""
+def parts_of(tree: Tree, placed: list[Placement], payload_mass: float) -> list[Part]:
+    """Return all parts with mass; the payload is a particle."""
     result = [
-        part_in(place, k, body.mass, body.com, body.inertia)
-        for k, (body, place) in enumerate(zip(tree.bodies, places))
+        part_in(placement, k, body.mass, body.com, body.inertia)
+        for k, (body, placement) in enumerate(zip(tree.bodies, placed))
         if not body.massless
     ]
     payload = tree.payload
     if payload is not None and payload.body >= 0:
-        result.append(part_in(places[payload.body], payload.body, payload_mass, payload.p, np.zeros((3, 3))))
+        result.append(part_in(placed[payload.body], payload.body, payload_mass, payload.p, np.zeros((3, 3))))
     return result

@@ -1,1 +1,1 @@
-"""Kinds of constraints in a machine YAML: each file of this package is one, a record with keys, checks and rows."""
+"""Kinds of constraints in a machine YAML, one file each: a record with keys, checks and rows."""

@@ -30,11 +30,11 @@ class CouplingConstraint(ConstraintRecord):
 
     @property
     def joint_sum(self) -> JointSum | None:
-        """Coefficients and offset."""
+        """Return coefficients and offset."""
         return JointSum(self.coefficients, self.offset)
 
     def beside_locked(self, positions: Mapping[str, float], report: Report) -> ConstraintRecord | None:
-        """Return the coupling of the joints that move; locked ones shift its offset."""
+        """Return the coupling of the movable joints; locked joints shift its offset."""
         if not positions.keys() & set(self.coupled_joints):
             return self
         moving = tuple((joint, factor) for joint, factor in self.coefficients if joint not in positions and factor)
@@ -47,7 +47,7 @@ class CouplingConstraint(ConstraintRecord):
         return None
 
     def check(self, parts: Parts, report: Report) -> None:
-        """Report joints that do not exist or do not move, and coefficients that are all zero."""
+        """Report unknown or immovable joints, and coefficients that are all zero."""
         where = f'constraints.{self.name}'
         for joint in self.coupled_joints:
             if joint not in parts.joints or joint not in parts.locked:  # locked joints shift the offset

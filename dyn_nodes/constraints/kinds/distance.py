@@ -1,4 +1,4 @@
-"""Rod without mass between two points."""
+"""Massless rod between two points."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -12,7 +12,7 @@ from dyn_nodes.multibody import Tree
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class DistanceConstraint(LoopRecord):
-    """The distance of the ends is the length of the rod."""
+    """The distance between the ends is the length of the rod."""
 
     kind: ClassVar[str] = 'distance'
 
@@ -20,7 +20,7 @@ class DistanceConstraint(LoopRecord):
 
     @property
     def rod(self) -> float:
-        """The length, m."""
+        """Return the length, m."""
         return self.length
 
     def on(self, tree: Tree) -> Distance:

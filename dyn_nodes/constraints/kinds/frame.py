@@ -11,7 +11,7 @@ from dyn_nodes.multibody import Tree
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class FrameConstraint(LoopRecord):
-    """Position and orientation of the first end are those of the second."""
+    """The ends have the same position and orientation."""
 
     kind: ClassVar[str] = 'frame'
     directions: ClassVar[tuple[str, ...]] = ROW_NAMES

@@ -11,7 +11,7 @@ from dyn_nodes.multibody import Tree
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HingeConstraint(AxisLoopRecord):
-    """The first end turns about the axis of the second and does nothing else."""
+    """The first end can only turn about the axis of the second."""
 
     kind: ClassVar[str] = 'hinge'
     directions: ClassVar[tuple[str, ...]] = ('rx', 'ry', 'x', 'y', 'z')

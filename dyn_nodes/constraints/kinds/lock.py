@@ -1,4 +1,4 @@
-"""Joint that is held at a position."""
+"""Joint held at a position."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from dyn_nodes.multibody import Tree
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LockConstraint(JointRecord):
-    """The joint is held, as the list `locked` of a machine YAML holds it."""
+    """The joint is held, like the joints in the list `locked` of a machine YAML."""
 
     kind: ClassVar[str] = 'lock'
 
@@ -21,11 +21,11 @@ class LockConstraint(JointRecord):
 
     @property
     def locked_position(self) -> float | None:
-        """The position, rad or m."""
+        """Return the position, rad or m."""
         return self.position
 
     def beside_locked(self, positions: Mapping[str, float], report: Report) -> ConstraintRecord | None:
-        """Return None: the joint is among the locked ones."""
+        """Return None: the joint is locked."""
         return None
 
     def on(self, tree: Tree) -> Lock:

@@ -11,7 +11,7 @@ from dyn_nodes.multibody import Tree
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PlanarConstraint(LoopRecord):
-    """x, z and pitch of the first end are those of the second."""
+    """The ends have the same x, z and pitch."""
 
     kind: ClassVar[str] = 'planar'
 

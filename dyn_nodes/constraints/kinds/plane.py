@@ -23,7 +23,7 @@ class PlaneConstraint(AxisLoopRecord):
 
     @property
     def motion(self) -> tuple[str, Profile] | None:
-        """The motion of the plane."""
+        """Return the motion of the plane."""
         return None if self.profile is None else ('profile', self.profile)
 
     def on(self, tree: Tree) -> Loop | Prescribed:

@@ -11,7 +11,7 @@ from dyn_nodes.multibody import Tree
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PointConstraint(LoopRecord):
-    """The position of the first end is that of the second."""
+    """The ends have the same position."""
 
     kind: ClassVar[str] = 'point'
     directions: ClassVar[tuple[str, ...]] = ('x', 'y', 'z')

@@ -1,4 +1,4 @@
-"""Joint that is moved as a function of time."""
+"""Joint moved as a function of time."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -20,12 +20,12 @@ class PrescribedConstraint(JointRecord):
 
     @property
     def moved_joint(self) -> str:
-        """The joint."""
+        """Return the joint."""
         return self.joint
 
     @property
     def motion(self) -> tuple[str, Profile] | None:
-        """The motion of the joint."""
+        """Return the motion of the joint."""
         return 'profile', self.profile
 
     def on(self, tree: Tree) -> Prescribed:

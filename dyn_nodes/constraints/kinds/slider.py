@@ -11,7 +11,7 @@ from dyn_nodes.multibody import Tree
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SliderConstraint(AxisLoopRecord):
-    """The first end travels along the axis of the second and does nothing else."""
+    """The first end can only travel along the axis of the second."""
 
     kind: ClassVar[str] = 'slider'
     directions: ClassVar[tuple[str, ...]] = ('rx', 'ry', 'rz', 'x', 'y')

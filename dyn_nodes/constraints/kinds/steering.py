@@ -20,7 +20,7 @@ class SteeringConstraint(JointRecord):
 
     @property
     def fault(self) -> tuple[str, str, str] | None:
-        """A ratio of zero."""
+        """Return the problem of a zero ratio."""
         return ('ratio', 'a number other than zero', '0; lock the joint') if self.ratio == 0.0 else None
 
     def on(self, tree: Tree) -> HeadingSteering:

@@ -17,7 +17,7 @@ class WheelConstraint(RollingRecord):
     kind: ClassVar[str] = 'wheel'
 
     def on(self, tree: Tree) -> RollingWheel:
-        """Return the three rows on a tree; one of a frictionless wheel."""
+        """Return the three rows on a tree; one for a frictionless wheel."""
         ground = None if self.ground is None else motion_of(self.ground)
         centre = frame_of(tree, self.first)
         return RollingWheel(self.name, centre, self.axis, self.radius, ground, self.frictionless)

@@ -1,4 +1,4 @@
-"""Kinds of actuators, each a file of this package, and those of a machine as elements."""
+"""Kinds of actuators, one file each, and the actuators of a machine as elements."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ KINDS: Kinds = kinds_of(
     sys.modules[__name__],
     ActuatorElement,  # type: ignore[type-abstract]
 )
-"""Element of every `type` of actuator in a machine file."""
+"""Class of the element of every `type` of actuator in a machine file."""
 
 
 def actuator_element(record: Actuator, kinds: Kinds = KINDS) -> Any:
-    """Return the element of an actuator; its numbers may be expressions."""
+    """Return the element of an actuator; its parameters may be expressions."""
     return kinds[record.kind](record)
 
 
@@ -41,17 +41,20 @@ def actuator_terms(
     motions: Mapping[str, tuple[Expression, Expression]],
     symbols: Symbols,
 ) -> dict[str, ActuatorTerms]:
-    """Evaluate actuators of a machine; those with a common source together.
+    """Return the terms of a machine's actuators by name; actuators that share a source are evaluated together.
 
     Args:
         machine: the machine.
-        actuators: those that are part of the system.
-        motions: position and rate of the joints, by the name of the joint.
-        symbols: of states, inputs and parameters by name.
+        actuators: the actuators that are part of the system.
+        motions: position and rate of the joints, by joint name.
+        symbols: states, inputs and parameters, by name.
     """
     actuators = tuple(actuators)
     feeds = shared_feeds(machine, actuators, symbols)
-    return {own.name: own.terms(*motions[own.joint], symbols, feeds.get(own.name)) for own in actuators}
+    return {
+        actuator.name: actuator.terms(*motions[actuator.joint], symbols, feeds.get(actuator.name))
+        for actuator in actuators
+    }
 
 
 class ActuatorForces(ForceElement):
@@ -59,7 +62,7 @@ class ActuatorForces(ForceElement):
 
     Args:
         machine: the machine.
-        actuators: those that are part of the system.
+        actuators: the actuators that are part of the system.
     """
 
     drives = True
@@ -70,28 +73,28 @@ class ActuatorForces(ForceElement):
 
     @property
     def name(self) -> str:
-        """Name of the element."""
+        """Return the name of the element."""
         return 'actuators'
 
     @property
     def states(self) -> tuple[ElementState, ...]:
-        """States of all actuators."""
-        return tuple(state for own in self.actuators for state in own.states)
+        """Return the states of all actuators."""
+        return tuple(state for actuator in self.actuators for state in actuator.states)
 
     @property
     def inputs(self) -> tuple[Command, ...]:
-        """Commands of all actuators."""
-        return tuple(command for own in self.actuators for command in own.inputs)
+        """Return the commands of all actuators."""
+        return tuple(command for actuator in self.actuators for command in actuator.inputs)
 
     @property
     def parameters(self) -> Mapping[str, float]:
-        """Parameters of all actuators."""
-        return {name: value for own in self.actuators for name, value in own.parameters.items()}
+        """Return the parameters of all actuators."""
+        return {name: value for actuator in self.actuators for name, value in actuator.parameters.items()}
 
     def terms(self, state: TreeState, symbols: Symbols) -> dict[str, ActuatorTerms]:
         """Return the terms of the actuators by name."""
         if self._traced is None or self._traced[0] is not state:
-            motions = {own.joint: joint_motion(state, own.joint)[:2] for own in self.actuators}
+            motions = {actuator.joint: joint_motion(state, actuator.joint)[:2] for actuator in self.actuators}
             self._traced = state, actuator_terms(self.machine, self.actuators, motions, symbols)
         return self._traced[1]
 
@@ -99,7 +102,8 @@ class ActuatorForces(ForceElement):
         """Return (width,) the efforts along the joints."""
         terms = self.terms(state, symbols)
         efforts = (
-            along_joint(state, joint_motion(state, own.joint).place, terms[own.name].effort) for own in self.actuators
+            along_joint(state, joint_motion(state, actuator.joint).velocity_index, terms[actuator.name].effort)
+            for actuator in self.actuators
         )
         return sum(efforts, ca.SX(state.width, 1))
 
@@ -112,11 +116,11 @@ class ActuatorForces(ForceElement):
         return self._total('stored_energy', state, symbols)
 
     def dissipated_power(self, state: TreeState, symbols: Symbols) -> Expression:
-        """Return the power that turns into heat, W."""
+        """Return the dissipated power, W."""
         return self._total('dissipated_power', state, symbols)
 
     def supplied_power(self, state: TreeState, symbols: Symbols) -> Expression:
-        """Return the power that flows in, W."""
+        """Return the supplied power, W."""
         return self._total('supplied_power', state, symbols)
 
     def _total(self, term: str, state: TreeState, symbols: Symbols) -> Expression:
@@ -127,23 +131,23 @@ class ActuatorForces(ForceElement):
         return {name: value for terms in self.terms(state, symbols).values() for name, value in terms.outputs.items()}
 
     def surfaces(self, state: TreeState, symbols: Symbols) -> Sequence[Surface]:
-        """Return the surfaces of all actuators."""
+        """Return the event surfaces of all actuators."""
         return [surface for terms in self.terms(state, symbols).values() for surface in terms.surfaces]
 
 
 def states_at_rest(machine: Machine, positions: Mapping[str, float], efforts: Mapping[str, float]) -> dict[str, float]:
-    """Return the states of a machine's actuators that hold its joints, by name.
+    """Return the states of a machine's actuators at which they hold its joints, by name.
 
     Args:
         machine: the machine.
-        positions: of the joints by name, rad or m.
-        efforts: on the joints by name, N m or N.
+        positions: positions of the joints by name, rad or m.
+        efforts: efforts on the joints by name, N m or N.
 
     Raises:
-        ValueError: an actuator holds nothing there, such as a cylinder at its dead centre.
+        ValueError: an actuator cannot hold its joint, such as a cylinder at its dead centre.
     """
     result: dict[str, float] = {}
-    for own in actuator_elements(machine):
-        values = own.at_rest(float(positions[own.joint]), float(efforts[own.joint]))
-        result |= {state.name: value for state, value in zip(own.states, values)}
+    for actuator in actuator_elements(machine):
+        values = actuator.at_rest(float(positions[actuator.joint]), float(efforts[actuator.joint]))
+        result |= {state.name: value for state, value in zip(actuator.states, values)}
     return result

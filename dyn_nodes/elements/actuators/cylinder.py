@@ -1,4 +1,4 @@
-"""Hydraulic cylinder that moves a revolute joint through two pins, or is itself a prismatic joint."""
+"""Hydraulic cylinder between two pins about a revolute joint, or along a prismatic joint."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _LEAST_LEVER = 1e-6  # m/rad; a shorter lever is a dead centre
 
 
 class Cylinder(HydraulicActuator[CylinderActuator]):
-    """A cylinder. Lines: head and rod; outputs beside those of every hydraulic actuator: force (N), piston (m)."""
+    """A cylinder. Lines: head and rod; additional outputs: force (N), piston (m)."""
 
     kind = 'cylinder'
 
     @property
     def reported(self) -> tuple[Quantity, ...]:
-        """Those of every hydraulic actuator, and the force."""
+        """Return the quantities of every hydraulic actuator, and the force."""
         return (*super().reported, Quantity('force', 'N'))
 
     def oil(
@@ -37,21 +37,22 @@ class Cylinder(HydraulicActuator[CylinderActuator]):
     ) -> OilTerms:
         """Evaluate chambers, piston and end stops."""
         head, rod = pressures
-        own, beta = cylinder(record, head, rod, spool, *motion, ports), record.supply.bulk_modulus
-        head_volume, rod_volume = _volumes(record, own.piston)
+        result, beta = cylinder(record, head, rod, spool, *motion, ports), record.supply.bulk_modulus
+        head_volume, rod_volume = _volumes(record, result.piston)
         oil = head_volume * compression_energy(beta, head) + rod_volume * compression_energy(beta, rod)
         return OilTerms(
-            flows=(own.head_flow, own.rod_flow),
-            pressure_rates=(own.head_pressure_rate, own.rod_pressure_rate),
-            effort=own.effort,
-            outputs={'force': own.force, 'piston': own.piston},
-            supplied_power=flow_energy(beta, head) * own.head_flow + flow_energy(beta, rod) * own.rod_flow,
-            stored_energy=oil + stop_energy(record, own.piston),
-            dissipated_power=record.viscous * own.piston_rate**2 + stop_loss(record, own.piston, own.piston_rate),
+            flows=(result.head_flow, result.rod_flow),
+            pressure_rates=(result.head_pressure_rate, result.rod_pressure_rate),
+            effort=result.effort,
+            outputs={'force': result.force, 'piston': result.piston},
+            supplied_power=flow_energy(beta, head) * result.head_flow + flow_energy(beta, rod) * result.rod_flow,
+            stored_energy=oil + stop_energy(record, result.piston),
+            dissipated_power=record.viscous * result.piston_rate**2
+            + stop_loss(record, result.piston, result.piston_rate),
         )
 
     def relieved(self, first: Expression, second: Expression) -> dict[str, Expression]:
-        """Each line has a relief to tank."""
+        """Return the pressure of each line: each has a relief to tank, Pa."""
         return {'head line': first, 'rod line': second}
 
     def lever(self, position: Any) -> Any:
@@ -59,7 +60,7 @@ class Cylinder(HydraulicActuator[CylinderActuator]):
         return linkage(self.record.linkage, position).lever
 
     def pressures_at_rest(self, position: float, effort: float) -> tuple[float, float]:
-        """Return the pressures of head and rod; those that the machine file names are taken as they are.
+        """Return the pressures of head and rod, Pa; pressures in the machine file are used unchanged.
 
         Raises ValueError at a dead centre.
         """
@@ -86,8 +87,8 @@ class Cylinder(HydraulicActuator[CylinderActuator]):
 
         Args:
             position: of the joint, rad or m.
-            head_pressure: Pa. Where both pressures are given, the geometric term -F d2X/dq2 is added, which makes the
-                result the full -d(effort)/dq at constant trapped oil.
+            head_pressure: Pa. With both pressures the geometric term -F d2X/dq2 is added: the result is the full
+                -d(effort)/dq at constant trapped oil.
             rod_pressure: Pa.
         """
         record, geometry = self.record, linkage(self.record.linkage, position)
@@ -99,7 +100,7 @@ class Cylinder(HydraulicActuator[CylinderActuator]):
         return stiffness - (head_pressure * record.head_area - rod_pressure * record.rod_area) * geometry.lever_rate
 
     def capacity(self, position: Any, source: float, holding: bool) -> tuple[Any, Any]:
-        """Return the efforts at the pump's relief pressure, or holding at the line relief's; the other side at tank."""
+        """Return the efforts at pump relief pressure, or holding at line relief pressure; other side at tank."""
         record, supply, lever = self.record, self.record.supply, self.lever(position)
         pressure = supply.line_relief_pressure if holding else min(source, supply.line_relief_pressure)
         push = lever * (pressure * record.head_area - supply.tank_pressure * record.rod_area)
@@ -107,21 +108,21 @@ class Cylinder(HydraulicActuator[CylinderActuator]):
         return ca.fmin(push, pull), ca.fmax(push, pull)
 
     def summary(self, lower: float, upper: float, start: float) -> dict[str, Any]:
-        """Stroke, its used part, areas; flow and reliefs."""
+        """Return stroke, used stroke, areas, flow and relief pressures."""
         geometry = self.record.linkage
         low, high = sorted(piston_position(geometry, position) for position in (lower, upper))
-        begin = piston_position(geometry, start)
+        initial = piston_position(geometry, start)
         return {
             **super().summary(lower, upper, start),
-            'travel': f'{low:.3f} to {high:.3f} of {geometry.stroke:.3f} m, starts at {begin:.3f}',
+            'travel': f'{low:.3f} to {high:.3f} of {geometry.stroke:.3f} m, starts at {initial:.3f}',
             'stroke': geometry.stroke,
             'used_stroke': [low, high],
-            'initial_piston_position': begin,
+            'initial_piston_position': initial,
             'head_area': self.record.head_area,
             'rod_area': self.record.rod_area,
         }
 
 
 def _volumes(record: CylinderActuator, piston: Any) -> tuple[Any, Any]:
-    """Oil on the head and on the rod side, m3."""
+    """Return the volumes of oil on the head and on the rod side, m3."""
     return record.head_volume + record.head_area * piston, record.rod_volume - record.rod_area * piston

@@ -1,4 +1,4 @@
-"""Kinds of contacts, each a file of this package, and those of a machine as elements: wheels and feet first."""
+"""Kinds of contacts, one file each, and the contacts of a machine as elements: wheels and feet first."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ KINDS: Mapping[str, Callable[[Any, Machine], ContactElement]] = kinds_of(
     sys.modules[__name__],
     ContactElement,  # type: ignore[type-abstract]
 )
-"""Element of every `type` of contact in a machine file."""
+"""Class of the element of every `type` of contact in a machine file."""
 
 
 def other_contacts(machine: Machine) -> tuple[ContactElement, ...]:
-    """Return the contacts of a machine beside its wheels, in its order."""
+    """Return the contacts of a machine other than its wheels, in the machine's order."""
     return tuple(KINDS[record.kind](record, machine) for record in machine.contacts)
 
 
 def contact_elements(machine: Machine) -> tuple[ContactElement, ...]:
-    """Return everything on which a machine stands by springs: wheels and feet, then other contacts."""
+    """Return all spring-supported contacts of a machine: wheels and feet, then other contacts."""
     return (*sprung_wheels(machine), *other_contacts(machine))

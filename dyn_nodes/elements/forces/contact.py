@@ -14,13 +14,13 @@ Scalar = Any  # a Python float, a casadi DM or an SX expression
 Vector = Any  # anything that holds scalars and takes an index: list, array, DM or SX column
 
 _LEAST_HEADING_SQUARED = 1e-12
-"""Lower bound of the squared length of the heading on the plane: a base that stands on its nose has no heading."""
+"""Lower bound of the squared length of the heading on the plane: a vertical base has no heading."""
 
 
 class GroundAxes(NamedTuple):
     """Unit vectors of a contact, (3,) each, world frame: normal of the ground, longitudinal and lateral in it.
 
-    Longitudinal is where a rolling wheel rolls to, axle x normal; of a braked wheel or a foot the heading of the base.
+    Longitudinal is axle x normal for a rolling wheel, the heading of the base for a braked wheel or a foot.
     """
 
     normal: tuple[Scalar, Scalar, Scalar]
@@ -29,19 +29,19 @@ class GroundAxes(NamedTuple):
 
 
 class WheelContact(NamedTuple):
-    """What the ground does to a wheel.
+    """Geometry and forces of the contact of a wheel with the ground.
 
     Attributes:
-        height: of the attachment above the plane, m.  height_rate: m/s.
-        normal_force: N >= 0, along the plane's normal, N.
+        height: height of the attachment above the plane, m.  height_rate: m/s.
+        normal_force: force along the plane's normal, N, >= 0.
         friction: (2,) along the longitudinal and lateral axis, on the body, N.
         force: (3,) on the body, world frame, N.
-        application_point: (3,) where the force acts, world frame, m: of the wheel's `friction_point`.
-        slip: (2,) speed of the body-fixed point that is there, longitudinal and lateral, m/s.
-        bristle_rate: (2,) of the deflections of the friction law, m/s.
-        ground_point: (3,) of the ground below the wheel, world frame, m.
-        stick: (2,) flags after this instant, 1 where the foot sticks.
-        axes: of the contact.
+        application_point: (3,) where the force acts, world frame, m: the wheel's `friction_point`.
+        slip: (2,) velocity of the body-fixed point there, longitudinal and lateral, m/s.
+        bristle_rate: (2,) rates of the deflections of the friction law, m/s.
+        ground_point: (3,) point of the ground below the wheel, world frame, m.
+        stick: (2,) flags after this instant, 1 if the foot sticks.
+        axes: axes of the contact.
 
     The vectors are casadi columns. `force` at `application_point` has the power
     normal_force * height_rate + friction . slip.
@@ -65,8 +65,8 @@ def kelvin_voigt(
 ) -> Scalar:
     """Return the push of a unilateral spring and damper, N (abo-shanab-2003, eqs 5.2 to 5.7, 7.8 to 7.11; F10).
 
-    N = max(0, -(k (h - l_o) + c dh/dt)), and 0 for h >= l_o: the ground never pulls, and a damper that
-    does not touch does not push.
+    N = max(0, -(k (h - l_o) + c dh/dt)), and 0 for h >= l_o: the ground never pulls, and a damper without contact does
+    not push.
 
     Args:
         stiffness: k, N/m.
@@ -85,7 +85,7 @@ def ground_axes(normal_axis: Vector, heading_axis: Vector) -> GroundAxes:
 
     Args:
         normal_axis: (3,) unit normal of the plane, world frame.
-        heading_axis: (3,) forward axis of the base, world frame; need not be of unit length nor in the plane.
+        heading_axis: (3,) forward axis of the base, world frame; of any length, not necessarily in the plane.
     """
     n = (normal_axis[0], normal_axis[1], normal_axis[2])
     along = dot(n, heading_axis)
@@ -108,20 +108,20 @@ def wheel_contact(
 ) -> WheelContact:
     """Evaluate a braked wheel on a plane of any slope (abo-shanab-2003, eqs 7.8 to 7.17).
 
-    The force acts at the wheel's `friction_point`, the ground point below it or its attachment, and friction sees the
-    speed of the body-fixed point there, which makes it power-consistent (the source leaves the point open in chapter 7
-    and has neither in its chapter 6; sections 2.23 and 2.24 of the spec).
+    The force acts at the wheel's `friction_point`, the ground point below it or its attachment, and friction depends on
+    the velocity of the body-fixed point there, which makes it power-consistent (the source does not specify the point
+    in chapter 7 and uses neither in its chapter 6; sections 2.23 and 2.24 of the spec).
 
     Args:
         wheel: parameters; `friction` None makes the contact frictionless.
         normal_axis: (3,) unit normal of the plane.
         heading_axis: (3,) forward axis of the base.
-        point: (3,) of the attachment, m.
-        velocity: (3,) of the attachment, m/s.
-        angular_velocity: (3,) of the body that carries the wheel, rad/s.
+        point: (3,) position of the attachment, m.
+        velocity: (3,) velocity of the attachment, m/s.
+        angular_velocity: (3,) angular velocity of the body that carries the wheel, rad/s.
         bristle: (2,) deflections of the friction law, longitudinal and lateral, m; ignored without friction.
         plane_offset: distance of the plane from the world origin along its normal, m.
-        stick: (2,) flags of the friction law, 1 or 0; ignored without them.
+        stick: (2,) flags of the friction law, 1 or 0; ignored by a law without flags.
 
     All vectors are in the world frame.
     """

@@ -1,4 +1,4 @@
-"""What elements of a joint of one degree of freedom share: its position, its rate, an effort along it."""
+"""Position, rate and effort of a joint of one degree of freedom, for the elements on it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class JointMotion(NamedTuple):
 
     Attributes:
         position: rad or m.  rate: rad/s or m/s.
-        place: of the joint among the velocities of the tree.
+        velocity_index: index of the joint's rate in the velocities of the tree.
     """
 
     position: Expression
     rate: Expression
-    place: int
+    velocity_index: int
 
 
 def joint_motion(state: TreeState, joint: str) -> JointMotion:
@@ -28,7 +28,7 @@ def joint_motion(state: TreeState, joint: str) -> JointMotion:
 
     Raises:
         KeyError: no such joint.
-        ValueError: a free body of that name, which has no single position.
+        ValueError: the name belongs to a free body, which has no single position.
     """
     body = state.tree.bodies[state.tree.body(joint)]
     if body.kind == 'free':
@@ -36,8 +36,8 @@ def joint_motion(state: TreeState, joint: str) -> JointMotion:
     return JointMotion(state.q[body.q], state.v[body.v], body.v)
 
 
-def along_joint(state: TreeState, place: int, effort: Expression) -> Expression:
-    """Return (width,) an effort at the place of a joint among the velocities, zero elsewhere."""
+def along_joint(state: TreeState, velocity_index: int, effort: Expression) -> Expression:
+    """Return (width,) an effort at a velocity index, zero elsewhere."""
     force = ca.SX(state.width, 1)
-    force[place] = effort
+    force[velocity_index] = effort
     return force

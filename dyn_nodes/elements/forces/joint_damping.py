@@ -24,13 +24,13 @@ class JointDamping(ForceElement):
 
     @property
     def name(self) -> str:
-        """Name of the element."""
+        """Return the name of the element."""
         return f'{self.joint}/damping'
 
     def generalized_force(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return (width,) -d v along the joint."""
-        _, rate, place = joint_motion(state, self.joint)
-        return along_joint(state, place, -(self.damping * rate))
+        _, rate, velocity_index = joint_motion(state, self.joint)
+        return along_joint(state, velocity_index, -(self.damping * rate))
 
     def dissipated_power(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return d v^2, W."""

@@ -1,4 +1,4 @@
-"""The elements of a machine's joints: one list, for trees and for machines with constraints."""
+"""List of the elements on a machine's joints, for trees and for machines with constraints."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """Dry friction of a joint: `friction` of a URDF joint's `dynamics`, N m or N.
 
-Karnopp's model of a body on a massless foot (`model.friction`), with one coefficient for sticking and sliding, as a
-URDF has one: the joint carries the foot behind a stiff spring and damper. Up to its greatest force F the foot stands:
-a joint that sticks holds its place like a spring and does not creep; beyond, the foot slides and the effort is F
-against the motion. The effort is a continuous function of the state: integrators of every kind go through it, and no
-step has to end where the joint begins to slip.
+Karnopp's model of a body on a massless foot (`model.friction`), with one coefficient for sticking and sliding, as in
+URDF: the joint carries the foot behind a stiff spring and damper. Up to its greatest force F the foot does not move: a
+sticking joint holds its position like a spring and does not creep. Beyond F the foot slides, and the effort is F
+against the motion. The effort is a continuous function of the state, so that every integrator can be used and no step
+has to end at the start of slip.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from dyn_nodes.multibody.elements import ElementState, ForceElement, Surface, Sy
 from dyn_nodes.multibody.spatial import Expression
 
 FREQUENCY = 20.0
-"""Of a sticking joint on its spring, Hz, everything else free to give way: a fixed step of a millisecond follows it."""
+"""Frequency of a sticking joint on its spring, all other joints free, Hz: allows a fixed step of a millisecond."""
 DAMPING_RATIO = 0.7
 _SLIPS = 0.0
 
@@ -37,10 +37,10 @@ class JointFriction(ForceElement):
     Attributes:
         joint: name.
         friction: F >= 0, N m or N; parameter `<joint>/friction`.
-        stiffness, damping: of the spring and damper before the foot, N m/rad or N/m, N m s/rad or N s/m.
-        passive: nothing drives the joint, so that at rest friction holds it.
+        stiffness, damping: of the spring and damper at the foot, N m/rad or N/m, N m s/rad or N s/m.
+        passive: no actuator drives the joint: at rest friction holds it.
 
-    Its state is the deflection of the joint against its foot, rad or m.
+    Its state is the deflection of the joint relative to its foot, rad or m.
     """
 
     joint: str
@@ -53,22 +53,22 @@ class JointFriction(ForceElement):
 
     @property
     def name(self) -> str:
-        """Name of the element."""
+        """Return the name of the element."""
         return f'{self.joint}/friction'
 
     @property
     def states(self) -> tuple[ElementState, ...]:
-        """The deflection; its scale is that at which the joint begins to slip."""
+        """Return the deflection; its scale is the deflection at which the joint starts to slip."""
         scale = self.friction / self.stiffness
         return (ElementState(f'{self.joint}/friction_deflection', scale, balances=self.passive),)
 
     @property
     def parameters(self) -> Mapping[str, float]:
-        """The greatest effort."""
+        """Return the greatest effort."""
         return {f'{self.joint}/friction': self.friction}
 
     def _law(self, state: TreeState, symbols: Symbols) -> Friction:
-        # equal coefficients: the force is the same whether the foot is taken to stick or to slip
+        # equal coefficients: the force does not depend on the stick flag
         law = Karnopp(static=1.0, kinetic=1.0, stiffness=self.stiffness, damping=self.damping)
         rate = joint_motion(state, self.joint).rate
         deflection = symbols[f'{self.joint}/friction_deflection']
@@ -76,7 +76,7 @@ class JointFriction(ForceElement):
 
     def generalized_force(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return (width,) the friction along the joint, at most F."""
-        return along_joint(state, joint_motion(state, self.joint).place, self._law(state, symbols).force)
+        return along_joint(state, joint_motion(state, self.joint).velocity_index, self._law(state, symbols).force)
 
     def rates(self, state: TreeState, symbols: Symbols) -> Sequence[Expression]:
         """Return the rate of the deflection."""
@@ -88,7 +88,7 @@ class JointFriction(ForceElement):
         return 0.5 * self.stiffness * deflection * deflection
 
     def dissipated_power(self, state: TreeState, symbols: Symbols) -> Expression:
-        """Return the power of damper and sliding foot, W: c (ds/dt)^2 + friction times the speed of the foot."""
+        """Return the power of damper and sliding foot, W: c (ds/dt)^2 + friction times foot speed."""
         rate, law = joint_motion(state, self.joint).rate, self._law(state, symbols)
         sliding = rate - law.deflection_rate
         return self.damping * law.deflection_rate * law.deflection_rate - law.force * sliding
@@ -98,31 +98,31 @@ class JointFriction(ForceElement):
         return {f'{self.joint}/friction_effort': self._law(state, symbols).force}
 
     def surfaces(self, state: TreeState, symbols: Symbols) -> Sequence[Surface]:
-        """Return what is left until the joint slips: `joint_slip` where it is used up, else `joint_stick`."""
+        """Return the effort that remains until the joint slips: `joint_slip` if none remains, else `joint_stick`."""
         rate = joint_motion(state, self.joint).rate
         held = self.stiffness * symbols[f'{self.joint}/friction_deflection'] + self.damping * rate
-        left = symbols[f'{self.joint}/friction'] - ca.fabs(held)
-        return [Surface(Watch('joint_stick', 'joint_slip', 'velocity', {'joint': self.joint}), left, rate)]
+        reserve = symbols[f'{self.joint}/friction'] - ca.fabs(held)
+        return [Surface(Watch('joint_stick', 'joint_slip', 'velocity', {'joint': self.joint}), reserve, rate)]
 
 
 def joint_frictions(machine: Machine) -> tuple[JointFriction, ...]:
-    """Return the dry friction of all movable joints that have any."""
+    """Return the dry friction of all movable joints with friction."""
     rough = [joint for joint in machine.movable_joints if joint.friction > 0.0]
     if not rough:
         return ()
     driven = {joint.name for joint in machine.actuated_joints}
     rate, frictions = 2 * np.pi * FREQUENCY, []
-    for joint, inertia in zip(rough, felt_inertias(machine, rough)):
+    for joint, inertia in zip(rough, apparent_inertias(machine, rough)):
         stiffness, damping = inertia * rate**2, 2 * DAMPING_RATIO * inertia * rate
         passive = joint.name not in driven
         frictions.append(JointFriction(joint.name, joint.friction, stiffness, damping, passive))
     return tuple(frictions)
 
 
-def felt_inertias(machine: Machine, joints: Sequence[Joint]) -> list[float]:
-    """Return the inertia that an effort along each joint feels in the initial posture while all else gives way.
+def apparent_inertias(machine: Machine, joints: Sequence[Joint]) -> list[float]:
+    """Return the inertia against an effort along each joint in the initial posture, all other joints free.
 
-    That is 1 / (M^-1)_jj, kg m2 or kg, payload included; where the mass matrix is singular, what the joint moves.
+    It is 1 / (M^-1)_jj, kg m2 or kg, payload included; for a singular mass matrix, the inertia that the joint moves.
     """
     tree = build_tree(machine)
     q = tree.neutral
@@ -130,10 +130,10 @@ def felt_inertias(machine: Machine, joints: Sequence[Joint]) -> list[float]:
         q[tree.bodies[tree.body(name)].q] = position
     payload = machine.payload.mass if machine.payload is not None else 0.0
     M = np.array(ca.DM(mass_matrix(TreeState(tree, ca.SX(q), ca.SX(tree.nv, 1), payload))))
-    places = [tree.velocity_index(joint.name) for joint in joints]
-    compliance = np.diag(np.linalg.inv(M))[places] if np.linalg.cond(M) < 1e12 else np.zeros(len(places))
+    indices = [tree.velocity_index(joint.name) for joint in joints]
+    inverse_inertias = np.diag(np.linalg.inv(M))[indices] if np.linalg.cond(M) < 1e12 else np.zeros(len(indices))
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     return [
-        1.0 / float(own) if own > 0.0 else moved_inertia(machine, joint, poses)
-        for joint, own in zip(joints, compliance)
+        1.0 / float(inverse) if inverse > 0.0 else moved_inertia(machine, joint, poses)
+        for joint, inverse in zip(joints, inverse_inertias)
     ]

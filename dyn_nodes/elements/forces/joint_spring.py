@@ -1,4 +1,4 @@
-"""Spring and damper in a joint: what makes a joint flexible (yesiloglu-2007, eq. 4.3)."""
+"""Spring and damper of a flexible joint (yesiloglu-2007, eq. 4.3)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class JointSpring(ForceElement):
         rest: unstressed position, rad or m; parameter `<joint>/rest`.
 
     Raises:
-        ValueError: a stiffness or damping below zero.
+        ValueError: stiffness or damping is below zero.
     """
 
     joint: str
@@ -43,12 +43,12 @@ class JointSpring(ForceElement):
 
     @property
     def name(self) -> str:
-        """Name of the element: that of its joint."""
+        """Return the name of the element: the joint's name."""
         return self.joint
 
     @property
     def parameters(self) -> Mapping[str, float]:
-        """Rest position, stiffness and damping."""
+        """Return rest position, stiffness and damping."""
         return {
             f'{self.joint}/rest': self.rest,
             f'{self.joint}/stiffness': self.stiffness,
@@ -60,9 +60,9 @@ class JointSpring(ForceElement):
 
     def generalized_force(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return (width,) -k (q - rest) - d v along the joint."""
-        _, rate, place = joint_motion(state, self.joint)
+        _, rate, velocity_index = joint_motion(state, self.joint)
         stiffness, damping = symbols[f'{self.joint}/stiffness'], symbols[f'{self.joint}/damping']
-        return along_joint(state, place, -stiffness * self._stretch(state, symbols) - damping * rate)
+        return along_joint(state, velocity_index, -stiffness * self._stretch(state, symbols) - damping * rate)
 
     def potential_energy(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return k (q - rest)^2 / 2, J."""
@@ -76,7 +76,7 @@ class JointSpring(ForceElement):
 
 
 def rest_position(machine: Machine, entry: JointClass) -> float:
-    """Return where a flexible joint is unstressed or a locked one is held, rad or m: absent, where it starts."""
+    """Return the rest position of a flexible or the position of a locked joint, rad or m; default: its initial one."""
     return machine.initial.joint_positions.get(entry.joint, 0.0) if entry.rest is None else entry.rest
 
 

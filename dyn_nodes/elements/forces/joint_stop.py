@@ -1,4 +1,4 @@
-"""Stops of a joint at its limits: one-sided springs and dampers, as stiff as what they have to stop is heavy."""
+"""Stops of a joint at its limits: one-sided springs and dampers whose stiffness follows the stopped inertia."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from dyn_nodes.multibody.spatial import Expression
 
 Scalar = Any  # a Python float, a casadi DM or an SX expression
 SCALE = 'joint_stop_scale'
-"""Parameter that all stops share: a factor of their efforts (`default_scale`)."""
+"""Parameter that all stops share: factor of their efforts (`default_scale`)."""
 FREQUENCY = 15.0
-"""Of the stopped body on its stop, Hz: a fixed step of a millisecond follows it."""
+"""Frequency of the stopped body on its stop, Hz: allows a fixed step of a millisecond."""
 GREATEST_FREQUENCY = 150.0
-"""Of the lighter of two bodies that a stop keeps apart, Hz: a fixed step of two milliseconds follows it."""
+"""Greatest frequency of the lighter of two bodies at a stop, Hz: allows a fixed step of two milliseconds."""
 DAMPING_RATIO = 0.7
 
 
@@ -41,7 +41,7 @@ class JointStop(ForceElement):
 
     Attributes:
         joint: name.
-        lower, upper: positions at which they begin to push, rad or m; may be infinite.
+        lower, upper: positions at which they start to push, rad or m; may be infinite.
         stiffness, damping: N m/rad or N/m, N m s/rad or N s/m.
         scale: default of the factor that all stops share.
     """
@@ -57,12 +57,12 @@ class JointStop(ForceElement):
 
     @property
     def name(self) -> str:
-        """Name of the element."""
+        """Return the name of the element."""
         return f'{self.joint}/stop'
 
     @property
     def parameters(self) -> Mapping[str, float]:
-        """The factor of all stops."""
+        """Return the factor of all stops."""
         return {SCALE: self.scale}
 
     def effort(self, position: Scalar, rate: Scalar) -> Scalar:
@@ -75,15 +75,15 @@ class JointStop(ForceElement):
         return effort
 
     def _depths(self, position: Expression) -> tuple[Expression, Expression]:
-        """How far the joint is beyond its lower and its upper limit."""
+        """Return the depths beyond the lower and the upper limit, rad or m."""
         below = ca.fmax(self.lower - position, 0) if math.isfinite(self.lower) else ca.SX(0)
         above = ca.fmax(position - self.upper, 0) if math.isfinite(self.upper) else ca.SX(0)
         return below, above
 
     def generalized_force(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return (width,) the effort along the joint."""
-        position, rate, place = joint_motion(state, self.joint)
-        return along_joint(state, place, symbols[SCALE] * self.effort(position, rate))
+        position, rate, velocity_index = joint_motion(state, self.joint)
+        return along_joint(state, velocity_index, symbols[SCALE] * self.effort(position, rate))
 
     def potential_energy(self, state: TreeState, symbols: Symbols) -> Expression:
         """Return the energy of the springs, J."""
@@ -97,7 +97,7 @@ class JointStop(ForceElement):
         return symbols[SCALE] * ((self.stiffness * (below - above) - self.effort(position, rate)) * rate)
 
     def surfaces(self, state: TreeState, symbols: Symbols) -> Sequence[Surface]:
-        """Return the distances to the limits: reaching one is a `joint_limit`."""
+        """Return the distances to the limits: zero is a `joint_limit` event."""
         position = joint_motion(state, self.joint).position
         return [
             Surface(Watch('', 'joint_limit', 'position', {'joint': self.joint, 'limit': limit}), gap, position)
@@ -109,9 +109,9 @@ class JointStop(ForceElement):
 def joint_stops(machine: Machine) -> tuple[JointStop, ...]:
     """Return the stops of all movable joints with limits.
 
-    The inertia that counts is that of everything beyond the joint in the initial posture, payload included, on a parent
-    that stands still: on one that gives way the stop is harder, never softer. Where a joint that gives way carries
-    contacts, the rest of the machine comes to rest on the stop: the heavier side counts for the stiffness.
+    The stopped inertia is everything beyond the joint in the initial posture, payload included, with a fixed parent; on
+    a parent that yields, the stop is stiffer, never softer. If a joint that yields carries contacts, the rest of the
+    machine rests on the stop, and the heavier side determines the stiffness.
     """
     stops, scale, positions = [], default_scale(machine), initial_positions(machine)
     poses = link_poses(machine.links, machine.joints, positions)
@@ -130,15 +130,15 @@ def joint_stops(machine: Machine) -> tuple[JointStop, ...]:
 
 
 def default_scale(machine: Machine) -> float:
-    """Return the default of the factor of all stops: 1 where a joint that nothing drives carries contacts, else 0.
+    """Return the default factor of all stops: 1 if a joint without actuator carries contacts, else 0.
 
-    Such a machine stands on its stops, or falls without them.
+    Such a machine needs its stops to stand.
     """
     return float(bool(_standing(machine)))
 
 
 def _standing(machine: Machine) -> list[str]:
-    """Return the joints with limits that nothing drives and that carry contacts."""
+    """Return the joints with limits and without actuator that carry contacts."""
     carrying = carrying_links(machine)
     idle = (machine.joint(name) for name in machine.idle_joints)
-    return [own.name for own in idle if own.child in carrying and np.isfinite([own.lower, own.upper]).any()]
+    return [joint.name for joint in idle if joint.child in carrying and np.isfinite([joint.lower, joint.upper]).any()]

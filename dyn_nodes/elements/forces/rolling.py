@@ -1,9 +1,9 @@
-"""Wheels that roll: tyres, and omnidirectional wheels that grip along the axis of a roller alone.
+"""Wheels that roll: tyres, and omnidirectional wheels that grip only along the axis of a roller.
 
 Bristles as in LuGre friction, lumped over a contact patch that moves over the tyre (Canudas de Wit, Tsiotras, Velenis,
-Basset and Gissinger, Vehicle System Dynamics 39, 2003, in a lumped form): what rolls out of the patch takes its
-deflection with it. So a tyre needs slip to carry a steady force, sigma_0 N relaxation_length per unit of slip while it
-is small; at rest it holds, up to the static friction, like a spring.
+Basset and Gissinger, Vehicle System Dynamics 39, 2003, in a lumped form): bristles that leave the patch lose their
+deflection. So a tyre needs slip to carry a steady force, sigma_0 N relaxation_length per unit of small slip; at rest it
+holds like a spring, up to the static friction.
 """
 
 from __future__ import annotations
@@ -21,19 +21,18 @@ Scalar = Any  # a Python float, a casadi DM or an SX expression
 Vector = Any  # anything that holds scalars and takes an index: list, array, DM or SX column
 
 _FASTEST = 1000.0
-"""Bristles adapt no faster than this, 1/s, to a slip of metres a second: the force it leads to is the same, and fixed
-steps of a millisecond follow."""
+"""Greatest rate at which bristles adapt, 1/s: allows fixed steps of a millisecond; steady forces are unchanged."""
 
 _SPEED_FLOOR = 1e-9
-"""Added in quadrature to the slip speed, m/s: its root has a slope at rest then."""
+"""Added in quadrature to the slip speed, m/s: keeps the speed differentiable at rest."""
 
 
 def grip_directions(wheel: Wheel, rolling_axis: Vector, lateral_axis: Vector) -> list[Vector]:
-    """Return the directions on the ground in which a wheel grips, (3,) each: of a tyre two, of a roller wheel one.
+    """Return the directions on the ground in which a wheel grips, (3,) each: two for a tyre, one for a roller wheel.
 
     Args:
-        wheel: that rolls.
-        rolling_axis: (3,) unit vector that it rolls along.
+        wheel: rolling wheel.
+        rolling_axis: (3,) unit vector of its rolling direction.
         lateral_axis: (3,) unit vector to its left, on the ground.
     """
     assert wheel.rolling is not None
@@ -50,14 +49,14 @@ def tyre_friction(
     """Return friction on the body, N, and bristle rates, m/s, of directions that share one friction limit.
 
     dz/dt = v - |v| sigma_0 z / eta(|v|) - fading z,  F = -N (sigma_0 z + sigma_1 dz/dt + sigma_2 v), where |v| is the
-    length of the slip velocity: sliding, the force opposes it and is N eta long, whatever its direction.
+    length of the slip velocity: in sliding, the force opposes it with magnitude N eta in every direction.
 
     Args:
         params: coefficients per unit of normal load.
         slip: velocity v of the contact point in each direction, m/s.
         bristles: mean deflection z in each direction, m.
-        normal: N >= 0, N.
-        fading: rate at which the patch loses its deflection to rolling, 1/s.
+        normal: normal force N >= 0, N.
+        fading: rate at which rolling removes deflection from the patch, 1/s.
     """
     speed = ca.sqrt(sum(v * v for v in slip) + _SPEED_FLOOR**2)
     loss = speed * params.bristle_stiffness / stribeck(params, speed) + fading
@@ -84,17 +83,17 @@ def rolling_contact(
 ) -> WheelContact:
     """Evaluate a rolling wheel on a plane.
 
-    The ground pushes along the normal through the wheel's centre; friction acts at the ground point below the centre
-    and sees the velocity of the point of the wheel that is there, so that all power is accounted for.
+    The normal force acts through the wheel's centre; friction acts at the ground point below the centre and depends on
+    the velocity of the wheel's point there, so that all power is accounted for.
 
     Args:
         wheel: parameters, with `rolling` and bristle friction.
         normal_axis: (3,) unit normal of the plane.
-        axle: (3,) unit axle; the wheel rolls forward, along axle x normal, when it turns about it by the right hand.
-        center: (3,) m.
-        velocity: (3,) of the centre, m/s.
-        angular_velocity: (3,) of the wheel, rad/s.
-        bristles: of a tyre (2,) along the rolling direction and to the left, of a roller wheel (1,), m.
+        axle: (3,) unit axle; a positive rotation about it rolls the wheel forward, along axle x normal.
+        center: (3,) centre of the wheel, m.
+        velocity: (3,) velocity of the centre, m/s.
+        angular_velocity: (3,) angular velocity of the wheel, rad/s.
+        bristles: (2,) along the rolling direction and to the left for a tyre, (1,) for a roller wheel, m.
         plane_offset: distance of the plane from the world origin along its normal, m.
 
     Returns:
@@ -102,7 +101,7 @@ def rolling_contact(
 
     All vectors are in the world frame.
     """
-    # `ground_axes` takes the part of an axis that lies in the plane: the axle points to the left
+    # `ground_axes` projects an axis onto the plane: the axle points to the left
     n, left, back = ground_axes(normal_axis, axle)
     rolling_axis = (-back[0], -back[1], -back[2])
     height = dot(n, center) - plane_offset

@@ -1,4 +1,4 @@
-"""The ground under a wheel: its height and slope as smooth expressions of the place."""
+"""Height and slope of the ground below a wheel as smooth expressions of the position."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Scalar = Any  # a Python float, a casadi DM or an SX expression
 
 
 class Ground(NamedTuple):
-    """The ground at a place: height, m, and its slopes along the world's x and y."""
+    """The ground at a point: height, m, and slopes along the world's x and y."""
 
     height: Scalar
     slope_x: Scalar
@@ -20,18 +20,18 @@ class Ground(NamedTuple):
 
     @property
     def normal(self) -> tuple[Scalar, Scalar, Scalar]:
-        """(3,) unit normal, world frame."""
+        """Return the (3,) unit normal, world frame."""
         scale = 1.0 / ca.sqrt(1.0 + self.slope_x**2 + self.slope_y**2)
         return (-scale * self.slope_x, -scale * self.slope_y, scale)
 
     def plane_offset(self, x: Scalar, y: Scalar) -> Scalar:
-        """Return the distance from the world's origin of the plane that touches the ground at (x, y), m."""
+        """Return the distance of the tangent plane at (x, y) from the world's origin, m."""
         n = self.normal
         return n[0] * x + n[1] * y + n[2] * self.height
 
 
 def ground_at(rises: tuple[Rise, ...], x: Scalar, y: Scalar) -> Ground:
-    """Return the ground at a place (x, y), m: the sum of its rises."""
+    """Return the ground at (x, y), m: the sum of all rises."""
     height, slope_x, slope_y = ca.SX(0), ca.SX(0), ca.SX(0)
     for rise in rises:
         c, s = ca.cos(rise.heading), ca.sin(rise.heading)
@@ -50,7 +50,7 @@ def ground_at(rises: tuple[Rise, ...], x: Scalar, y: Scalar) -> Ground:
 
 
 def _edge(across: Scalar, rise: Rise) -> tuple[Scalar, Scalar]:
-    """Return the share of its height that a rise has beside its middle, and the slope of that share, 1/m."""
+    """Return the height of a rise beside its middle, as a share of the full height, and its slope, 1/m."""
     if rise.width is None:
         return 1.0, 0.0
     taper = 0.5 * rise.length

@@ -14,23 +14,23 @@ from dyn_nodes.model.machine import CylinderActuator
 Scalar = Any  # a Python float, a casadi DM or an SX expression
 
 STOP_TRAVEL = 5e-3
-"""How far the piston runs into an end stop under line-relief pressure on the head side, m (assumed)."""
+"""Penetration of an end stop under line-relief pressure on the head side, m (assumed)."""
 
 STOP_DAMPING = 2.0
 """Loss factor of the end stops (Hunt and Crossley), s/m (assumed)."""
 
 
 class CylinderTerms(NamedTuple):
-    """What a cylinder does at one state.
+    """Rates, force and flows of a cylinder at one state.
 
     Attributes:
         head_pressure_rate, rod_pressure_rate: Pa/s.
         force: net push of the piston, oil minus viscous friction plus end stop, N; positive extends.
         effort: force * dX/dq, N m or N.
         piston: X, m.  piston_rate: dX/dt, m/s.
-        supply_pressure: of the pump's gallery, Pa.
-        head_flow, rod_flow: all oil entering each chamber (valve, make-up, minus line relief and leakage), m3/s.
-        bypass_flow: through the open centre to tank, m3/s.
+        supply_pressure: pressure of the pump's gallery, Pa.
+        head_flow, rod_flow: total flow into each chamber (valve, make-up, minus line relief and leakage), m3/s.
+        bypass_flow: flow through the open centre to tank, m3/s.
     """
 
     head_pressure_rate: Scalar
@@ -49,7 +49,7 @@ def stop_force(actuator: CylinderActuator, piston: Scalar, piston_rate: Scalar) 
     """Return the force of the end stops on the piston, N; zero for 0 <= X <= stroke.
 
     A stop is a unilateral Hunt-Crossley element, -K p (1 + d dp/dt) for a penetration p: continuous at touch, and
-    it takes energy at every speed.
+    dissipative at every speed.
 
     Args:
         actuator: the cylinder; its head area and line relief pressure set the stiffness.
@@ -67,13 +67,13 @@ def stop_energy(actuator: CylinderActuator, piston: Scalar) -> Scalar:
 
 
 def stop_loss(actuator: CylinderActuator, piston: Scalar, piston_rate: Scalar) -> Scalar:
-    """Return the power that the end stops turn into heat, W: K d |p| (dX/dt)^2."""
+    """Return the power that the end stops dissipate, W: K d |p| (dX/dt)^2."""
     stiffness, penetration = _stop(actuator, piston)
     return stiffness * STOP_DAMPING * ca.fabs(penetration) * piston_rate**2
 
 
 def _stop(actuator: CylinderActuator, piston: Scalar) -> tuple[Scalar, Scalar]:
-    """Stiffness of the stops, N/m, and penetration, m, positive beyond the stroke."""
+    """Return the stiffness of the stops, N/m, and the penetration, m, positive beyond the stroke."""
     penetration = piston - ca.fmin(ca.fmax(piston, 0.0), actuator.linkage.stroke)
     return actuator.supply.line_relief_pressure * actuator.head_area * (1.0 / STOP_TRAVEL), penetration
 
@@ -87,7 +87,7 @@ def cylinder(
     qd: Scalar,
     ports: PortFlows | None = None,
 ) -> CylinderTerms:
-    """Evaluate a cylinder moved by an open-centre valve (abo-shanab-2003, eqs 2.7 to 2.15; spec G2 to G4).
+    """Return the terms of a cylinder on an open-centre valve (abo-shanab-2003, eqs 2.7 to 2.15; spec G2 to G4).
 
     Args:
         actuator: parameters; `rod_volume` must exceed `rod_area * stroke`.
@@ -96,7 +96,7 @@ def cylinder(
         spool: displacement, m; positive extends.
         q: joint position, rad or m.
         qd: joint speed, rad/s or m/s.
-        ports: flows of the valve where its pump is shared (`series_flows`); None: its own pump.
+        ports: flows of a valve on a shared pump (`series_flows`); None: the valve has a dedicated pump.
     """
     supply = actuator.supply
     piston, lever, _ = linkage(actuator.linkage, q)

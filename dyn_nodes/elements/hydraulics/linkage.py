@@ -29,7 +29,7 @@ def linkage(geometry: Linkage, q: Scalar) -> LinkageTerms:
     """Return X(q) and its first two derivatives.
 
     Args:
-        geometry: pins about a revolute joint, or the rod on its own prismatic joint; `direction` is +1 or -1.
+        geometry: pins about a revolute joint, or the rod along a prismatic joint; `direction` is +1 or -1.
         q: joint position, rad or m.
     """
     if isinstance(geometry, SlidingRod):
@@ -40,7 +40,7 @@ def linkage(geometry: Linkage, q: Scalar) -> LinkageTerms:
 def _triangle(triangle: PinTriangle, q: Scalar) -> LinkageTerms:
     """Return the terms of two pins about a joint (abo-shanab-2003, section 2.14 of the spec, G2).
 
-    The angle sum is expanded, so that sin q and cos q are shared with the machine's kinematics.
+    The angle sum is expanded to share sin q and cos q with the machine's kinematics.
     """
     cos_offset, sin_offset = ca.cos(triangle.angle), ca.sin(triangle.angle)
     cos_q, sin_q = ca.cos(q), triangle.direction * ca.sin(q)

@@ -12,14 +12,14 @@ Scalar = Any  # a Python float, a casadi DM or an SX expression
 
 
 class MotorTerms(NamedTuple):
-    """What a motor does at one state.
+    """Rates, effort and flows of a motor at one state.
 
     Attributes:
-        first_pressure_rate, second_pressure_rate: of the two lines, Pa/s.
+        first_pressure_rate, second_pressure_rate: pressure rates of the two lines, Pa/s.
         effort: torque on the joint, oil minus viscous friction, N m.
-        supply_pressure: of the pump's gallery, Pa.
-        first_flow, second_flow: all oil entering each line (valve, make-up, cross-over, leakage), m3/s.
-        bypass_flow: through the open centre to tank, m3/s.
+        supply_pressure: pressure of the pump's gallery, Pa.
+        first_flow, second_flow: total flow into each line (valve, make-up, cross-over, leakage), m3/s.
+        bypass_flow: flow through the open centre to tank, m3/s.
     """
 
     first_pressure_rate: Scalar
@@ -39,15 +39,15 @@ def motor(
     qd: Scalar,
     ports: PortFlows | None = None,
 ) -> MotorTerms:
-    """Evaluate a motor moved by an open-centre valve (abo-shanab-2003, eq. 2.16; section 2.12 and G6 of the spec).
+    """Return the terms of a motor on an open-centre valve (abo-shanab-2003, eq. 2.16; section 2.12 and G6 of the spec).
 
     Args:
         actuator: parameters.
-        first_pressure: of the line that drives the joint forward, Pa.
-        second_pressure: of the other line, Pa.
+        first_pressure: pressure of the line that drives the joint forward, Pa.
+        second_pressure: pressure of the other line, Pa.
         spool: displacement, m; positive feeds the first line.
         qd: joint speed, rad/s.
-        ports: flows of the valve where its pump is shared (`series_flows`); None: its own pump.
+        ports: flows of a valve on a shared pump (`series_flows`); None: the valve has a dedicated pump.
     """
     supply = actuator.supply
     if ports is None:

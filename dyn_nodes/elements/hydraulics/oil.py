@@ -1,4 +1,4 @@
-"""Energy of compressed oil of constant bulk modulus: its density is rho_0 exp(P / beta).
+"""Energy of compressed oil of constant bulk modulus and density rho_0 exp(P / beta).
 
 For a chamber of volume V into which a flow Q enters, V dP/dt = beta (Q - dV/dt), and exactly
 

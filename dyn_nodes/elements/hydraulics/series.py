@@ -1,4 +1,4 @@
-"""Several open-centre valves on one pump: the bypass of each valve feeds the next, the last one's goes to tank."""
+"""Open-centre valves in series on one pump: each bypass feeds the next valve, the last one drains to tank."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dyn_nodes.model.machine import Supply, Valve
 Scalar = Any  # a Python float, a casadi DM or an SX expression
 
 LEAKAGE_AREA = 2e-8
-"""Of a shut bypass, m2: a fiftieth of a square millimetre; a fifth of a litre a minute at 30 MPa."""
+"""Leakage area of a shut bypass, m2: 0.02 mm2, which passes 0.2 l/min at 30 MPa."""
 
-HALVINGS = 50  # behind two shut valves the first pressure is 1e12 times as sensitive as the unknown
+HALVINGS = 50  # upstream of two shut valves the first pressure is 1e12 times as sensitive as the unknown
 
 
 class SeriesMember(NamedTuple):
@@ -33,8 +33,8 @@ class _Row(NamedTuple):
     """The galleries of a row at one trial.
 
     Attributes:
-        flow: that the pump has to deliver, m3/s.  flow_rate: its derivative by the trial.
-        pressures: of the galleries above tank, Pa.  pressure_rate: derivative of the first.
+        flow: required flow of the pump, m3/s.  flow_rate: its derivative by the trial.
+        pressures: pressures of the galleries above tank, Pa.  pressure_rate: derivative of the first.
         inlets, bypasses: flows of each valve, m3/s.
     """
 
@@ -49,17 +49,17 @@ class _Row(NamedTuple):
 def series_flows(members: Sequence[SeriesMember], flow: Scalar, relief_pressure: Scalar) -> list[PortFlows]:
     """Return the flows of every valve of a row on one pump.
 
-    All unknowns follow from one: the signed root v of the last gallery's pressure above tank (below, where a line that
-    cavitates sucks oil from tank). Its bypass passes g v to tank, its inlet takes what its load lets in, and the sum is
-    what the bypass of the valve before must pass: this gives the pressure before it; and so on up to the pump. What the
-    pump has to deliver rises with v, so there is one v at which it is what the pump gives, or at which the first
-    gallery is at relief pressure. Bisection finds it with a fixed number of steps; a last step by Newton takes the
-    exact derivatives along, which bisection has not.
+    All unknowns follow from one: the signed root v of the last gallery's pressure relative to tank (negative if a
+    cavitating line draws oil from tank). Its bypass passes g v to tank, its inlet the flow that its load allows; the
+    bypass of the previous valve must pass the sum, which determines the pressure upstream; and so on up to the pump.
+    The required pump flow increases with v, so one v exists at which it equals the pump's flow, or at which the first
+    gallery is at relief pressure. Bisection with a fixed number of steps approximates v; a final Newton step provides
+    the exact derivatives, which bisection lacks.
 
     Args:
-        members: the one next to the pump first. All need the same tank pressure; their own pump data are not used.
-        flow: of the pump, m3/s.
-        relief_pressure: of the pump, Pa.
+        members: the valves, in order from the pump. All need the same tank pressure; their pump data are not used.
+        flow: flow of the pump, m3/s.
+        relief_pressure: relief pressure of the pump, Pa.
     """
     parts = [_Part(member) for member in members]
     tank = members[-1].supply.tank_pressure
@@ -94,12 +94,12 @@ class _Part:
 
 
 def _row(parts: Sequence[_Part], trial: Scalar) -> _Row:
-    """From the last gallery up to the pump."""
+    """Evaluate the row from the last gallery up to the pump."""
     pressure, pressure_rate = trial * ca.fabs(trial), 2.0 * ca.fabs(trial)
     passing, passing_rate = parts[-1].bypass * trial, parts[-1].bypass
     pressures, inlets, bypasses = [], [], []
     for k, part in reversed(list(enumerate(parts))):
-        drop = ca.fmax(pressure - part.load, 0.0)  # the load check is shut below
+        drop = ca.fmax(pressure - part.load, 0.0)  # below zero the load check is shut
         root = 1.0 / ca.sqrt(drop + part.supply.smoothing)
         inlet = part.inlet * drop * root
         inlet_rate = part.inlet * (pressure > part.load) * root * (1.0 - 0.5 * drop * root * root) * pressure_rate
@@ -115,7 +115,7 @@ def _row(parts: Sequence[_Part], trial: Scalar) -> _Row:
 
 
 def _excess(row: _Row, flow: Scalar, highest: Scalar) -> tuple[Scalar, Scalar]:
-    """What is too much, as a share of the pump's flow or of the relief pressure, and its derivative by the trial."""
+    """Return the excess, as a share of the pump's flow or relief pressure, and its derivative by the trial."""
     by_flow, by_pressure = row.flow / flow - 1.0, row.pressures[0] / highest - 1.0
     relieved = by_pressure > by_flow
     excess = ca.fmax(by_flow, by_pressure)

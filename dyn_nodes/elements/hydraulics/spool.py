@@ -14,8 +14,8 @@ Scalar = Any  # a Python float, a casadi DM or an SX expression
 def spool_rate(valve: Valve, spool: Scalar, volts: Scalar) -> Scalar:
     """Return the speed of the spool, m/s (abo-shanab-2003, eq. 2.17).
 
-    The voltage is clipped to the valve's limit and the position asked for to the mechanical stops; a
-    first-order lag that starts between the stops then stays between them.
+    The voltage is clipped to the valve's limit and the commanded position to the mechanical stops; a first-order lag
+    that starts between the stops then stays between them.
 
     Args:
         valve: time constant, gain, limits.

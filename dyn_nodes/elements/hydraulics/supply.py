@@ -14,19 +14,19 @@ Scalar = Any  # a Python float, a casadi DM or an SX expression
 _TINY_FLOW_SQUARED = 1e-24  # m6/s2; below every physical flow, keeps roots and quotients finite
 
 _VOID_ROOT = math.sqrt(1e5)
-"""Slope of the filling of voids: that of an orifice at a drop of a quarter of a bar, Pa^(1/2).
+"""Inverse slope of the filling of voids: an orifice at a pressure drop of a quarter of a bar, Pa^(1/2).
 
-Steeper is stiffer: with the volumes of a log-loader this slope lets an explicit integrator take half a millisecond.
+A steeper slope is stiffer: with a log-loader's volumes this one allows explicit steps of half a millisecond.
 """
 
 
 class SharedFlow(NamedTuple):
-    """How the pump's flow is shared.
+    """Shares of the pump's flow.
 
     Attributes:
-        inlet_flow: through the inlet orifice and the load check, m3/s, never negative.
-        supply_pressure: of the valve gallery, Pa, not below tank pressure.
-        bypass_flow: through the open centre to tank, m3/s. What is left of the pump's flow goes over its relief valve.
+        inlet_flow: flow through the inlet orifice and the load check, m3/s, never negative.
+        supply_pressure: pressure of the valve gallery, Pa, not below tank pressure.
+        bypass_flow: flow through the open centre to tank, m3/s. The rest of the pump's flow passes its relief valve.
     """
 
     inlet_flow: Scalar
@@ -45,7 +45,7 @@ def signed_root(difference: Scalar, smoothing: Scalar) -> Scalar:
 
 
 def shared_flow(supply: Supply, inlet_area: Scalar, bypass_area: Scalar, pressure: Scalar) -> SharedFlow:
-    r"""Share the pump's flow between an inlet orifice and the bypass (abo-shanab-2003, eqs 2.7 to 2.9).
+    r"""Return the shares of the pump's flow to an inlet orifice and the bypass (abo-shanab-2003, eqs 2.7 to 2.9).
 
     With g = k a for inlet and bypass, D = P - P_tank and the load check open, the gallery pressure
     solves a quadratic whose solution, free of cancellation, is
@@ -53,15 +53,15 @@ def shared_flow(supply: Supply, inlet_area: Scalar, bypass_area: Scalar, pressur
         sqrt(P_s - P_tank) = (g_i^2 D + Q^2) / (Q g_e + g_i R),    R^2 = Q^2 + (g_i^2 - g_e^2) D,
         Q_i = g_i (Q R - g_i g_e D) / (Q g_e + g_i R).
 
-    The numerator of Q_i is negative exactly where the load check is shut, so clipping it at zero *is*
-    the check valve; and as P_s <= P_relief is the same as Q_i <= g_i sqrt(P_relief - P), the relief valve
+    The numerator of Q_i is negative exactly if the load check is shut, so clipping it at zero *is*
+    the check valve; and as P_s <= P_relief is equivalent to Q_i <= g_i sqrt(P_relief - P), the relief valve
     is a second clip. No branch is needed, and neither g_i = g_e nor g_e = 0 nor g_i = 0 is special.
 
     Args:
         supply: pump and oil.
         inlet_area: m2, >= 0.
         bypass_area: m2, >= 0.
-        pressure: of the chamber that is fed, Pa.
+        pressure: pressure of the fed chamber, Pa.
     """
     flow, coefficient = supply.flow, supply.orifice_coefficient
     inlet, bypass = coefficient * inlet_area, coefficient * bypass_area
@@ -70,7 +70,7 @@ def shared_flow(supply: Supply, inlet_area: Scalar, bypass_area: Scalar, pressur
     flow_squared = flow * flow
     inlet_squared_load = inlet * inlet_load
     root = ca.sqrt(ca.fmax(flow_squared + inlet_squared_load - bypass * bypass * load, _TINY_FLOW_SQUARED))
-    # The tiny area keeps 0/0 away from a shut valve without bypass; it is 1e-15 of a bypass of 1 mm2.
+    # The tiny area avoids 0/0 for a shut valve without bypass; it is 1e-15 of a bypass of 1 mm2.
     denominator = flow * bypass + inlet * root + _TINY_FLOW_SQUARED
     surplus = flow * root - bypass * inlet_load
     # Both quotients, surplus / denominator and headroom / sqrt(headroom + smoothing), with one division.
@@ -89,8 +89,8 @@ def shared_flow(supply: Supply, inlet_area: Scalar, bypass_area: Scalar, pressur
 def makeup_flow(supply: Supply, pressure: Scalar) -> Scalar:
     """Return the flow from tank into a line below tank pressure, m3/s (anti-cavitation check, spec G4).
 
-    An orifice alone would let a fast piston pull the line to pressures below absolute zero. There the flow
-    grows linearly as well: the void is filled.
+    With an orifice alone, a fast piston would pull the line below absolute zero pressure. There an additional flow that
+    grows linearly fills the void.
     """
     shortage = ca.fmax(supply.tank_pressure - pressure, 0.0)
     conductance = supply.orifice_coefficient * supply.makeup_area
@@ -98,10 +98,10 @@ def makeup_flow(supply: Supply, pressure: Scalar) -> Scalar:
 
 
 def port_protection_flow(supply: Supply, pressure: Scalar) -> Scalar:
-    """Return the flow into a line through its make-up check, minus that out of it over its relief, m3/s (spec G4).
+    """Return the flow into a line through its make-up check, minus the outflow over its relief, m3/s (spec G4).
 
     Only one of the two valves is ever open (tank pressure is below relief pressure), so both share one root.
-    The make-up is that of `makeup_flow`.
+    The make-up follows `makeup_flow`.
     """
     shortage = ca.fmax(supply.tank_pressure - pressure, 0.0)
     excess = ca.fmax(pressure - supply.line_relief_pressure, 0.0)

@@ -25,8 +25,8 @@ class PortFlows(NamedTuple):
 
     Attributes:
         first, second: into the first (head) and second (rod) line, m3/s, negative where oil leaves the line.
-        supply_pressure: of the pump's gallery, Pa.
-        bypass_flow: through the open centre to tank, m3/s.
+        supply_pressure: pressure of the pump's gallery, Pa.
+        bypass_flow: flow through the open centre to tank, m3/s.
     """
 
     first: Scalar
@@ -60,8 +60,8 @@ def valve_flows(
         valve: areas.
         supply: pump and oil.
         spool: displacement, m.
-        first_pressure: of the first (head) line, Pa.
-        second_pressure: of the second (rod) line, Pa.
+        first_pressure: pressure of the first (head) line, Pa.
+        second_pressure: pressure of the second (rod) line, Pa.
     """
     areas = valve_areas(valve, spool)
     fed, drained = fed_and_drained(spool, first_pressure, second_pressure)
@@ -69,20 +69,20 @@ def valve_flows(
 
 
 def fed_and_drained(spool: Scalar, first_pressure: Scalar, second_pressure: Scalar) -> tuple[Scalar, Scalar]:
-    """Return the pressures of the line that the pump feeds and of the one that drains to tank, Pa."""
+    """Return the pressures of the line fed by the pump and of the line that drains to tank, Pa."""
     swap = (spool >= 0.0) * (first_pressure - second_pressure)
     return second_pressure + swap, first_pressure - swap
 
 
 def port_flows(supply: Supply, areas: ValveAreas, spool: Scalar, drained: Scalar, pump: SharedFlow) -> PortFlows:
-    """Return the flows of a valve whose share of the pump's flow is known.
+    """Return the flows of a valve with a specified share of the pump's flow.
 
     Args:
         supply: oil and tank.
         areas: m2.
         spool: displacement, m.
         drained: pressure of the line that drains to tank, Pa.
-        pump: what goes through inlet and bypass.
+        pump: flows through inlet and bypass.
     """
     forward = spool >= 0.0
     conductance = supply.orifice_coefficient * areas.outlet

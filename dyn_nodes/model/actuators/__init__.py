@@ -1,6 +1,6 @@
-"""Kinds of actuators in a machine YAML, by `type`: each file of this package is the record of one.
+"""Kinds of actuators in a machine YAML, by `type`: each file of this package contains the record of one kind.
 
-The record of a kind may also stand beside its element, in a file of `dyn_nodes.elements.actuators`.
+A record may also be in the file of its element, in `dyn_nodes.elements.actuators`.
 """
 
 from __future__ import annotations
@@ -25,28 +25,30 @@ def actuator_kinds() -> dict[str, type[ActuatorRecord]]:
 def actuator_keys(kind: str) -> tuple[Key, ...]:
     """Return the keys of a kind of actuator."""
     return (
-        choice('what kind of actuator', tuple(actuator_kinds()), default=REQUIRED, name='type'),
+        choice('kind of the actuator', tuple(actuator_kinds()), default=REQUIRED, name='type'),
         *keys_of(actuator_kinds()[kind]),  # type: ignore[arg-type]
     )
 
 
 def kind_of_keys(names: Iterable[str], kind: str) -> str:
-    """Return the kind whose keys these are, where they are plainly not those of `kind`; else `kind`.
+    """Return the kind to which the keys clearly belong instead of `kind`; else `kind`.
 
     Args:
         names: keys of an actuator in a machine YAML.
-        kind: its `type`.
+        kind: `type` of the actuator.
     """
-    given = set(names)
-    foreign = {own: len(given - {key.name for key in actuator_keys(own)}) for own in actuator_kinds()}
-    nearest = min(foreign, key=lambda own: foreign[own])
+    present = set(names)
+    foreign = {
+        candidate: len(present - {key.name for key in actuator_keys(candidate)}) for candidate in actuator_kinds()
+    }
+    nearest = min(foreign, key=lambda candidate: foreign[candidate])
     return nearest if foreign[kind] > max(1, 2 * foreign[nearest]) else kind
 
 
 def shared_keys() -> tuple[Key, ...]:
-    """Return the keys of `defaults` for actuators: tables that kinds share, then the kinds."""
-    tables = {own.name: own for kind in actuator_kinds() for own in actuator_keys(kind) if own.shared}
-    below = [own._replace(default=None, meaning=f'under the {name} of every actuator') for name, own in tables.items()]
+    """Return the keys of `defaults` for actuators: tables shared by kinds, then the kinds."""
+    tables = {key.name: key for kind in actuator_kinds() for key in actuator_keys(kind) if key.shared}
+    below = [key._replace(default=None, meaning=f'under the {name} of every actuator') for name, key in tables.items()]
     kinds = [
         Key(kind, 'table', f'under every actuator of type {kind}', default=None, table=actuator_keys(kind))
         for kind in actuator_kinds()
@@ -55,24 +57,24 @@ def shared_keys() -> tuple[Key, ...]:
 
 
 def oil_actuators(actuators: Iterable[ActuatorRecord]) -> list[HydraulicRecord]:
-    """Return the actuators behind valves."""
-    return [own for own in actuators if isinstance(own, HydraulicRecord)]
+    """Return the hydraulic actuators."""
+    return [actuator for actuator in actuators if isinstance(actuator, HydraulicRecord)]
 
 
 def electric_motors(actuators: Iterable[ActuatorRecord]) -> list[ElectricRecord]:
     """Return the electric motors."""
-    return [own for own in actuators if isinstance(own, ElectricRecord)]
+    return [actuator for actuator in actuators if isinstance(actuator, ElectricRecord)]
 
 
 def hydraulic(actuator: ActuatorRecord) -> HydraulicRecord:
-    """Return an actuator as one behind a valve. Raises ValueError for another one."""
+    """Return a hydraulic actuator. Raises ValueError for another one."""
     if not isinstance(actuator, HydraulicRecord):
         raise ValueError(f'actuator {actuator.name!r}: expected a hydraulic one, found a {actuator.kind}')
     return actuator
 
 
 def electric(actuator: ActuatorRecord) -> ElectricRecord:
-    """Return an actuator as an electric motor. Raises ValueError for another one."""
+    """Return an electric motor. Raises ValueError for another actuator."""
     if not isinstance(actuator, ElectricRecord):
         raise ValueError(f'actuator {actuator.name!r}: expected an electric motor, found a {actuator.kind}')
     return actuator

@@ -1,4 +1,4 @@
-"""Hydraulic cylinder: its numbers, keys and checks."""
+"""Record of a hydraulic cylinder: keys, relations and checks."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -11,21 +11,21 @@ from dyn_nodes.model.hydraulic import HydraulicRecord, Supply, Valve
 from dyn_nodes.model.linkage import Linkage, PinTriangle, SlidingRod, piston_position
 from dyn_nodes.model.linkage_checks import check_linkage, check_rod
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
-from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.problems import number as shown
 from dyn_nodes.model.schema import number, table
+from dyn_nodes.model.source_map import SourceMap
 
 
 @dataclass(frozen=True)
 class CylinderActuator(HydraulicRecord):
     """One or more equal cylinders in parallel, moved by an open-centre valve.
 
-    The areas are totals, the volumes those at X = 0. Without initial pressures the cylinder starts in static
-    equilibrium, the unloaded side at `idle_pressure` (spec G5).
+    Areas are totals; volumes are at X = 0. Without initial pressures the cylinder starts in static equilibrium, the
+    unloaded side at `idle_pressure` (spec G5).
 
     Attributes:
-        lines: names of the pressures of its two lines.
+        lines: names of the pressures of the two lines.
     """
 
     kind: ClassVar[str] = 'cylinder'
@@ -54,28 +54,31 @@ class CylinderActuator(HydraulicRecord):
 
     @property
     def areas(self) -> tuple[float, float]:
-        """Oil that each line takes up per travel of the piston, m2."""
+        """Oil volume of each line per travel of the piston, m2."""
         return self.head_area, self.rod_area
 
     @classmethod
     def contradiction(cls, values: Mapping[str, Any]) -> tuple[str, str] | None:
-        """A cylinder has either pins or its own prismatic joint."""
-        given = [key for key in ('linkage', 'rod') if values.get(key) is not None]
-        if len(given) == 1:
+        """Return the texts unless the cylinder has either pins or a prismatic joint."""
+        specified = [key for key in ('linkage', 'rod') if values.get(key) is not None]
+        if len(specified) == 1:
             return None
-        return '`linkage` (on a revolute joint) or `rod` (on a prismatic joint)', 'both' if given else 'nothing'
+        return '`linkage` (on a revolute joint) or `rod` (on a prismatic joint)', 'both' if specified else 'nothing'
 
     def relations(self, drive: Drive) -> Iterator[Relation]:
-        """Yield the relations of its areas, volumes and pins to pump, stroke and joint."""
+        """Yield the relations of areas, volumes and pins to pump, stroke and joint."""
         yield from super().relations(drive)
-        own = f'actuators.{self.name}'
+        where = f'actuators.{self.name}'
         flow, relief = self.source(drive)
-        head, rod = Quantity(f'{own}.head_area', self.head_area, 'm2'), Quantity(f'{own}.rod_area', self.rod_area, 'm2')
-        linkage, key = self.linkage, f'{own}.{"rod" if isinstance(self.linkage, SlidingRod) else "linkage"}'
+        head, rod = (
+            Quantity(f'{where}.head_area', self.head_area, 'm2'),
+            Quantity(f'{where}.rod_area', self.rod_area, 'm2'),
+        )
+        linkage, key = self.linkage, f'{where}.{"rod" if isinstance(self.linkage, SlidingRod) else "linkage"}'
         stroke = Quantity(f'{key}.stroke', linkage.stroke, 'm')
         turn = drive.joint.upper - drive.joint.lower or math.inf
         lever = abs(piston_position(linkage, drive.joint.upper) - piston_position(linkage, drive.joint.lower)) / turn
-        viscous = Quantity(f'{own}.viscous', self.viscous, 'N s/m')
+        viscous = Quantity(f'{where}.viscous', self.viscous, 'N s/m')
         yield from relation('a piston speed', 'm/s', 2e-3, 3.0, (flow, 1.0), (head, -1.0))
         yield from relation(
             'a speed of its joint over the limit',
@@ -101,11 +104,11 @@ class CylinderActuator(HydraulicRecord):
         yield from relation(
             'a bore over the stroke', '', 0.005, 2.0, (head, 0.5), (stroke, -1.0), factor=2.0 / math.sqrt(math.pi)
         )
-        volume = Quantity(f'{own}.head_volume', self.head_volume, 'm3')
+        volume = Quantity(f'{where}.head_volume', self.head_volume, 'm3')
         yield from relation(
             'a volume over head area times stroke', '', 1e-4, 3.0, (volume, 1.0), (head, -1.0), (stroke, -1.0)
         )
-        volume = Quantity(f'{own}.rod_volume', self.rod_volume, 'm3')
+        volume = Quantity(f'{where}.rod_volume', self.rod_volume, 'm3')
         yield from relation(
             'a volume over rod area times stroke', '', 1.0, 4.0, (volume, 1.0), (rod, -1.0), (stroke, -1.0)
         )
@@ -129,19 +132,19 @@ class CylinderActuator(HydraulicRecord):
                     'a length over the size of the machine', '', 1e-3, 1.5, (pin, 1.0), factor=1.0 / drive.extent
                 )
 
-    def check(self, joint: Joint, places: Places, report: Report) -> None:
-        """Report a joint without limits, areas and volumes that contradict each other, a stroke that is too short."""
-        super().check(joint, places, report)
+    def check(self, joint: Joint, source_map: SourceMap, report: Report) -> None:
+        """Report a joint without limits, contradicting areas and volumes, and a stroke that is too short."""
+        super().check(joint, source_map, report)
         where = f'actuators.{self.name}'
-        line = places.line(f'{where}.joint')
+        line = source_map.line(f'{where}.joint')
         if joint.type not in ('revolute', 'prismatic'):
             report.add(line, f'{where}.joint', 'a revolute or prismatic joint for a cylinder', f'a {joint.type} joint')
             return
         if not (math.isfinite(joint.lower) and math.isfinite(joint.upper)):
-            found = f'{joint.name!r}, which moves without limits'
-            report.add(line, f'{where}.joint', 'a joint with limits for a cylinder', found)
+            actual = f'{joint.name!r}, which moves without limits'
+            report.add(line, f'{where}.joint', 'a joint with limits for a cylinder', actual)
             return
-        self._check_oil(places, report)
+        self._check_oil(source_map, report)
         key, fitting = (
             'rod' if slides else 'linkage'
             for slides in (isinstance(self.linkage, SlidingRod), joint.type == 'prismatic')
@@ -149,28 +152,28 @@ class CylinderActuator(HydraulicRecord):
         where = f'{where}.{key}'
         if key != fitting:
             expected = f'`{fitting}` for a cylinder on a {joint.type} joint'
-            report.add(places.line(where), where, expected, f'`{key}`')
+            report.add(source_map.line(where), where, expected, f'`{key}`')
         elif isinstance(self.linkage, SlidingRod):
-            check_rod(self.linkage, joint, where, places.line(where), report)
-            self._check_effort(joint, places, report)
+            check_rod(self.linkage, joint, where, source_map.line(where), report)
+            self._check_effort(joint, source_map, report)
         else:
-            check_linkage(self.linkage, joint, where, places.line(where), report)
+            check_linkage(self.linkage, joint, where, source_map.line(where), report)
 
-    def _check_effort(self, joint: Joint, places: Places, report: Report) -> None:
-        """Warn of a rod whose joint takes less than the cylinder pushes: such an effort is rejected while it runs."""
+    def _check_effort(self, joint: Joint, source_map: SourceMap, report: Report) -> None:
+        """Warn if the effort limit of the joint is below the force of the cylinder: a run rejects such an effort."""
         push = self.supply.line_relief_pressure * self.head_area
         if 0.0 < joint.effort_limit < push:
             where = f'actuators.{self.name}.joint'
-            expected = f'a joint that takes what the cylinder pushes at its line relief, {shown(push)} N'
-            found = f'an effort limit of {shown(joint.effort_limit)} N'
-            report.warn(places.line(where), where, expected, found)
+            expected = f'an effort limit of at least the force at the line relief, {shown(push)} N'
+            actual = f'{shown(joint.effort_limit)} N'
+            report.warn(source_map.line(where), where, expected, actual)
 
-    def _check_oil(self, places: Places, report: Report) -> None:
+    def _check_oil(self, source_map: SourceMap, report: Report) -> None:
         where = f'actuators.{self.name}'
         if self.rod_area > self.head_area:
             expected = f'at most the head area, {shown(self.head_area)} m2'
-            report.add(places.line(f'{where}.rod_area'), f'{where}.rod_area', expected, shown(self.rod_area))
+            report.add(source_map.line(f'{where}.rod_area'), f'{where}.rod_area', expected, shown(self.rod_area))
         displaced = self.rod_area * self.linkage.stroke
         if self.rod_volume <= displaced:
             expected = f'more than rod area times stroke, {shown(displaced)} m3'
-            report.add(places.line(f'{where}.rod_volume'), f'{where}.rod_volume', expected, shown(self.rod_volume))
+            report.add(source_map.line(f'{where}.rod_volume'), f'{where}.rod_volume', expected, shown(self.rod_volume))

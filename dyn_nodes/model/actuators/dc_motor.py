@@ -1,4 +1,4 @@
-"""Electric motor: its numbers, keys and checks."""
+"""Record of a d-c motor: keys, relations and checks."""
 
 import math
 from collections.abc import Iterator
@@ -9,13 +9,13 @@ from dyn_nodes.model.actuator import Drive
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.electric import ElectricRecord
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
-from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.problems import number as shown
 from dyn_nodes.model.schema import number
+from dyn_nodes.model.source_map import SourceMap
 
 LEAST_SHARE_OF_SPEED = 10.0
-"""How much faster than its motor the limit of a joint may be before `check` doubts the gear."""
+"""Greatest ratio of the velocity limit of a joint to the speed of its motor before `check` warns of the gear."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class DcMotorActuator(ElectricRecord):
     inductance: Annotated[float, number('of the armature winding', 'H', 'positive')]
     voltage_limit: Annotated[float, number('of the source; greater commands are clipped', 'V', 'positive')]
     current_limit: Annotated[
-        float, number('to which the amplifier holds the current by its voltage, within that of the source', 'A',
+        float, number('limit of the current by the amplifier, at most the limit of the source', 'A',
                       'positive')
     ]  # fmt: skip
     gear_ratio: Annotated[
@@ -45,13 +45,16 @@ class DcMotorActuator(ElectricRecord):
                              'positive')
     ] = None  # fmt: skip
     rotor_inertia: Annotated[
-        float, number('of the rotor and what spins with it, beside the masses of the URDF', 'kg m2', 'non-negative')
+        float,
+        number(
+            'of the rotor and parts turning with it, in addition to the masses of the URDF', 'kg m2', 'non-negative'
+        ),
     ] = 0.0
     rotor_damping: Annotated[float, number('viscous friction at the rotor', 'N m s/rad', 'non-negative')] = 0.0
 
     @property
     def drive_ratio(self) -> float:
-        """Rotor angle per joint position, of gear and screw, rad/rad or rad/m."""
+        """Rotor angle per joint position through gear and screw, rad/rad or rad/m."""
         return self.gear_ratio if self.screw_lead is None else self.gear_ratio * 2.0 * math.pi / self.screw_lead
 
     @property
@@ -71,11 +74,11 @@ class DcMotorActuator(ElectricRecord):
 
     @property
     def current_unit(self) -> str:
-        """Unit of the effort per current: of a screw N/A."""
+        """Unit of the effort per current; N/A with a screw."""
         return 'N m/A' if self.screw_lead is None else 'N/A'
 
     def relations(self, drive: Drive) -> Iterator[Relation]:
-        """Yield the relations of its windings, gear and rotor to the joint."""
+        """Yield the relations of winding, gear and rotor to the joint."""
 
         def value(key: str, unit: str) -> Quantity:
             return Quantity(f'actuators.{self.name}.{key}', getattr(self, key) or 0.0, unit)
@@ -91,8 +94,8 @@ class DcMotorActuator(ElectricRecord):
         if self.screw_lead is not None:
             gear += ((value('screw_lead', 'm'), -1.0),)
         factor = 1.0 if self.screw_lead is None else 2.0 * math.pi
-        back = tuple((own, -power) for own, power in gear)
-        twice = tuple((own, 2.0 * power) for own, power in gear)
+        back = tuple((quantity, -power) for quantity, power in gear)
+        twice = tuple((quantity, 2.0 * power) for quantity, power in gear)
         yield from relation(
             'a speed without load over the limit of its joint',
             '',
@@ -146,7 +149,7 @@ class DcMotorActuator(ElectricRecord):
         )
         yield from relation('a speed without load of its rotor', 'rad/s', 1.0, 5e3, (voltage, 1.0), (constant, -1.0))
         yield from relation(
-            'an inertia of its rotor over what its joint moves',
+            'an inertia of its rotor over the inertia that its joint moves',
             '',
             1e-6,
             1e4,
@@ -155,11 +158,11 @@ class DcMotorActuator(ElectricRecord):
             factor=factor**2 / drive.inertia,
         )
 
-    def check(self, joint: Joint, places: Places, report: Report) -> None:
-        """Report a screw on a joint that turns, and a rate that the voltage of the source cannot reach: wrong units."""
+    def check(self, joint: Joint, source_map: SourceMap, report: Report) -> None:
+        """Report a screw on a revolute joint, and a velocity limit beyond the voltage of the source (wrong units)."""
         if self.screw_lead is not None and joint.type != 'prismatic':
             where = f'actuators.{self.name}.screw_lead'
-            report.add(places.line(where), where, 'a prismatic joint for a screw', f'a {joint.type} joint')
+            report.add(source_map.line(where), where, 'a prismatic joint for a screw', f'a {joint.type} joint')
             return
         if not math.isfinite(joint.velocity_limit) or joint.velocity_limit <= 0.0:
             return
@@ -168,4 +171,4 @@ class DcMotorActuator(ElectricRecord):
             key, value = ('gear_ratio', self.gear_ratio) if self.screw_lead is None else ('screw_lead', self.screw_lead)
             where = f'actuators.{self.name}.{key}'
             expected = f'a gear with which {shown(self.voltage_limit)} V reach a speed near the limit of {joint.name}'
-            report.warn(places.line(where), where, expected, f'{shown(value)}: {shown(fastest)} at most')
+            report.warn(source_map.line(where), where, expected, f'{shown(value)}: {shown(fastest)} at most')

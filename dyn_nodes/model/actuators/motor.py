@@ -1,4 +1,4 @@
-"""Hydraulic rotary motor: its numbers, keys and checks."""
+"""Record of a hydraulic rotary motor: keys, relations and checks."""
 
 import math
 from collections.abc import Iterator
@@ -9,9 +9,9 @@ from dyn_nodes.model.actuator import Drive
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.hydraulic import HydraulicRecord, Supply, Valve
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
-from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report
 from dyn_nodes.model.schema import number, table
+from dyn_nodes.model.source_map import SourceMap
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class MotorActuator(HydraulicRecord):
     """Hydraulic rotary motor with gear (abo-shanab-2003, eq. 2.16; spec 2.12 and G6). The displacement is n D_m.
 
     Attributes:
-        lines: names of the pressures of its two lines.
+        lines: names of the pressures of the two lines.
     """
 
     kind: ClassVar[str] = 'motor'
@@ -37,18 +37,18 @@ class MotorActuator(HydraulicRecord):
 
     @property
     def areas(self) -> tuple[float, float]:
-        """Oil that each line takes up per angle of the joint, m3/rad."""
+        """Oil volume of each line per angle of the joint, m3/rad."""
         return self.displacement, self.displacement
 
     def relations(self, drive: Drive) -> Iterator[Relation]:
-        """Yield the relations of its displacement and volumes to pump and joint."""
+        """Yield the relations of displacement and volumes to pump and joint."""
         yield from super().relations(drive)
-        own = f'actuators.{self.name}'
+        where = f'actuators.{self.name}'
         flow, relief = self.source(drive)
-        displacement = Quantity(f'{own}.displacement', self.displacement, 'm3/rad')
-        line = Quantity(f'{own}.supply.line_relief_pressure', self.supply.line_relief_pressure, 'Pa')
-        volume = Quantity(f'{own}.line_volume', self.line_volume, 'm3')
-        viscous = Quantity(f'{own}.viscous', self.viscous, 'N m s/rad')
+        displacement = Quantity(f'{where}.displacement', self.displacement, 'm3/rad')
+        line = Quantity(f'{where}.supply.line_relief_pressure', self.supply.line_relief_pressure, 'Pa')
+        volume = Quantity(f'{where}.line_volume', self.line_volume, 'm3')
+        viscous = Quantity(f'{where}.viscous', self.viscous, 'N m s/rad')
         yield from relation('a speed', 'rad/s', 0.01, 300.0, (flow, 1.0), (displacement, -1.0))
         yield from relation(
             'a speed of its joint over the limit',
@@ -69,7 +69,13 @@ class MotorActuator(HydraulicRecord):
             (line, 1.0),
         )
         yield from relation(
-            'a volume over that of a turn', '', 1e-3, 20.0, (volume, 1.0), (displacement, -1.0), factor=0.5 / math.pi
+            'a volume over the volume of a turn',
+            '',
+            1e-3,
+            20.0,
+            (volume, 1.0),
+            (displacement, -1.0),
+            factor=0.5 / math.pi,
         )
         yield from relation(
             'a friction at its speed over its torque',
@@ -82,9 +88,9 @@ class MotorActuator(HydraulicRecord):
             (relief, -1.0),
         )
 
-    def check(self, joint: Joint, places: Places, report: Report) -> None:
-        """Report a joint that does not turn."""
-        super().check(joint, places, report)
+    def check(self, joint: Joint, source_map: SourceMap, report: Report) -> None:
+        """Report a prismatic joint."""
+        super().check(joint, source_map, report)
         if joint.type == 'prismatic':
             where = f'actuators.{self.name}.joint'
-            report.add(places.line(where), where, 'a revolute or continuous joint for a motor', 'a prismatic joint')
+            report.add(source_map.line(where), where, 'a revolute or continuous joint for a motor', 'a prismatic joint')

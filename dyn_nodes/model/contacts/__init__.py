@@ -1,4 +1,4 @@
-"""Kinds of contacts in a machine YAML, by `type`: each file of this package is one, a record with keys and checks."""
+"""Kinds of contacts in a machine YAML, by `type`: each file of this package contains the record of one kind."""
 
 import sys
 
@@ -11,4 +11,4 @@ KINDS: dict[str, type[ContactRecord]] = kinds_of(sys.modules[__name__], ContactR
 
 def contact_keys(kind: str) -> tuple[Key, ...]:
     """Return the keys of a kind of contact."""
-    return (choice('what kind of contact', tuple(KINDS), default=REQUIRED, name='type'), *keys_of(KINDS[kind]))  # type: ignore[arg-type]
+    return (choice('kind of the contact', tuple(KINDS), default=REQUIRED, name='type'), *keys_of(KINDS[kind]))  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Crawler track: its numbers, keys and checks."""
+"""Record of a crawler track: keys, relations and checks."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from dyn_nodes.model.bodies import Array, Joint, Link
 from dyn_nodes.model.contact import ContactRecord, Support
 from dyn_nodes.model.friction.lugre import LuGre
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
-from dyn_nodes.model.places import Places
 from dyn_nodes.model.problems import Report, did_you_mean, number
 from dyn_nodes.model.schema import frozen_vector, table, text, vector
 from dyn_nodes.model.schema import number as quantity
+from dyn_nodes.model.source_map import SourceMap
 
 LEAST_ROLLERS = 2
 MOST_ROLLERS = 40
@@ -22,9 +22,9 @@ PARALLEL = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Track(ContactRecord):
-    """A crawler track along the x axis of its link: a row of road rollers on springs over a belt that grips the ground.
+    """A crawler track along the x axis of its link: a row of road rollers on springs over a belt on the ground.
 
-    Every roller carries one pitch of the belt, length / (rollers - 1). Its topic is `ground_reactions/<name>`.
+    Each roller carries one pitch of the belt, length / (rollers - 1). The topic is `ground_reactions/<name>`.
     """
 
     kind: ClassVar[str] = 'track'
@@ -62,13 +62,13 @@ class Track(ContactRecord):
 
     @property
     def places(self) -> tuple[float, ...]:
-        """Place of every roller along x from the middle, m: the rearmost one first."""
+        """Offset of every roller along x from the middle, m, the rearmost one first."""
         middle = 0.5 * (self.count - 1)
         return tuple((k - middle) * self.pitch for k in range(self.count))
 
     @property
     def supports(self) -> tuple[Support, ...]:
-        """One spring a roller, the rearmost one first; the ends are corners of the support polygon."""
+        """One spring per roller, the rearmost one first; the ends are corners of the support polygon."""
         share = 1.0 / self.count
         return tuple(
             Support(
@@ -76,39 +76,41 @@ class Track(ContactRecord):
                 self.name,
                 f'contacts.{self.name}',
                 self.link,
-                self.position + np.array([place, 0.0, 0.0]),
+                self.position + np.array([offset, 0.0, 0.0]),
                 self.stiffness * share,
                 self.damping * share,
                 self.free_length,
                 k in (0, self.count - 1),
             )
-            for k, place in enumerate(self.places)
+            for k, offset in enumerate(self.places)
         )
 
     def relations(self, extent: float) -> Iterator[Relation]:
-        """Yield the relations of its lengths to the size of the machine, m."""
+        """Yield the relations of the lengths to the size of the machine, m."""
         where = f'contacts.{self.name}'
         length, radius = (Quantity(f'{where}.length', self.length, 'm'),
                           Quantity(f'{where}.sprocket_radius', self.sprocket_radius, 'm (radius)'))  # fmt: skip
         yield from relation('a length over the size of the machine', '', 0.02, 1.5, (length, 1.0), factor=1.0 / extent)
         yield from relation('a radius over the length of its track', '', 0.02, 0.5, (radius, 1.0), (length, -1.0))
 
-    def check(self, links: Mapping[str, Link], joints: Mapping[str, Joint], places: Places, report: Report) -> None:
-        """Report a number of rollers that is none, a sprocket that does not turn the belt, and wrong friction."""
-        super().check(links, joints, places, report)
-        own = f'contacts.{self.name}'
+    def check(
+        self, links: Mapping[str, Link], joints: Mapping[str, Joint], source_map: SourceMap, report: Report
+    ) -> None:
+        """Report an invalid number of rollers, a sprocket that cannot drive the belt, and invalid friction."""
+        super().check(links, joints, source_map, report)
+        prefix = f'contacts.{self.name}'
         if self.rollers != self.count or not LEAST_ROLLERS <= self.rollers <= MOST_ROLLERS:
-            where, expected = f'{own}.rollers', f'a whole number from {LEAST_ROLLERS} to {MOST_ROLLERS}'
-            report.add(places.line(where), where, expected, number(self.rollers))
+            where, expected = f'{prefix}.rollers', f'a whole number from {LEAST_ROLLERS} to {MOST_ROLLERS}'
+            report.add(source_map.line(where), where, expected, number(self.rollers))
         if self.friction.kinetic > self.friction.static:
-            where = f'{own}.friction.kinetic'
+            where = f'{prefix}.friction.kinetic'
             expected = f'kinetic friction at most the static {number(self.friction.static)}'
-            report.add(places.line(where), where, expected, number(self.friction.kinetic))
-        self._check_sprocket(joints, places, report)
+            report.add(source_map.line(where), where, expected, number(self.friction.kinetic))
+        self._check_sprocket(joints, source_map, report)
 
-    def _check_sprocket(self, joints: Mapping[str, Joint], places: Places, report: Report) -> None:
+    def _check_sprocket(self, joints: Mapping[str, Joint], source_map: SourceMap, report: Report) -> None:
         where = f'contacts.{self.name}.sprocket'
-        line, joint = places.line(where), joints.get(self.sprocket)
+        line, joint = source_map.line(where), joints.get(self.sprocket)
         if joint is None:
             report.add(line, where, 'a joint of the URDF', did_you_mean(self.sprocket, joints))
         elif joint.type not in ('continuous', 'revolute'):
@@ -116,16 +118,16 @@ class Track(ContactRecord):
         elif joint.parent != self.link:
             report.add(line, where, f'a joint on link {self.link}', f'{joint.name!r} on {joint.parent}')
         elif abs(forward(joint)) < 1.0 - PARALLEL:
-            found = f'{joint.name!r} along [{", ".join(f"{part:g}" for part in _axis(joint))}]'
-            report.add(line, where, 'an axis along y of the link', found)
+            actual = f'{joint.name!r} along [{", ".join(f"{part:g}" for part in _axis(joint))}]'
+            report.add(line, where, 'an axis along y of the link', actual)
 
 
 def _axis(joint: Joint) -> Array:
-    """Axis of a joint in the frame of its parent."""
+    """Return the axis (3,) of a joint in the frame of its parent."""
     axis: Array = joint.origin[:3, :3] @ joint.axis
     return axis
 
 
 def forward(joint: Joint) -> float:
-    """Return 1 where the positive direction of a sprocket drives its track to +x of the link, -1 where to -x."""
+    """Return 1 if the positive direction of a sprocket drives its track to +x of the link, -1 if to -x."""
     return float(_axis(joint)[1])

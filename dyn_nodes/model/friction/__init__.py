@@ -1,4 +1,4 @@
-"""Friction laws of wheels and feet, by `model` of a machine YAML: each file of this package is one."""
+"""Friction laws of wheels and feet, by `model` of a machine YAML: each file of this package contains one law."""
 
 import sys
 
@@ -11,6 +11,6 @@ MODEL = Key('model', 'choice', 'friction model', default=DEFAULT)
 
 
 def friction_laws() -> dict[str, type[FrictionLaw]]:
-    """Return the record of every law, the default one first."""
+    """Return the record of every law by name, the default one first."""
     laws = kinds_of(sys.modules[__name__], FrictionLaw)
     return {DEFAULT: laws[DEFAULT], **laws}

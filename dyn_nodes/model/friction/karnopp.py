@@ -13,19 +13,19 @@ from dyn_nodes.model.schema import number
 class Karnopp(FrictionLaw):
     """Karnopp friction behind a horizontal spring and damper on a massless foot (abo-shanab-2003, eqs 6.1, 6.5 to 6.8).
 
-    The loader puts the wheel's stiffness and damping where the machine YAML has none for the foot.
+    The loader uses the wheel's stiffness and damping if the machine YAML has none for the foot.
     """
 
     kind: ClassVar[str] = 'karnopp'
     deflection: ClassVar[str] = 'deflection'
     sticks: ClassVar[bool] = True
 
-    stiffness: Annotated[Any, number('k_h, horizontal; absent: that of the wheel', 'N/m', 'positive')] = None
-    damping: Annotated[Any, number('c_h, horizontal; absent: that of the wheel', 'N s/m', 'positive')] = None
+    stiffness: Annotated[Any, number('k_h, horizontal; absent: stiffness of the wheel', 'N/m', 'positive')] = None
+    damping: Annotated[Any, number('c_h, horizontal; absent: damping of the wheel', 'N s/m', 'positive')] = None
     stick_speed: Annotated[float, number('D_v, below which the wheel sticks', 'm/s', 'positive')] = 1e-3
 
     def on_wheel(self, stiffness: float, damping: float) -> FrictionLaw:
-        """Return the law with the stiffness and damping of the wheel where it has none."""
+        """Return the law with the stiffness and damping of the wheel for absent ones."""
         absent = {'stiffness': stiffness, 'damping': damping}
         return replace(self, **{key: value for key, value in absent.items() if getattr(self, key) is None})
 
@@ -67,15 +67,15 @@ def karnopp(params: 'Karnopp', slip_speed: Scalar, deflection: Scalar, stick: Sc
     """Return friction in one direction (abo-shanab-2003, eqs 6.1, 6.5 to 6.8; spec 2.21).
 
     The state is the deflection s = x - x_f of the wheel against its foot. As the foot has no mass, spring and damper
-    carry the friction force, and the foot's speed follows from it; the print leaves it undetermined while the foot
-    sticks. With F_st = k s + c v, the force if the foot stood still:
+    carry the friction force, and the speed of the foot follows from it; the source leaves it undetermined while the
+    foot sticks. With F_st = k s + c v, the force of a resting foot:
 
-    - stick: F = F_st, the foot stands; it breaks loose where |F_st| > mu_s N;
-    - slip: F = mu_c N sgn(F_st), the foot moves with (F_st - F) / c, not backwards; it sticks again where that is less
-      than the stick speed;
+    - stick: F = F_st, the foot rests; it breaks loose if |F_st| > mu_s N;
+    - slip: F = mu_c N sgn(F_st), the foot moves with (F_st - F) / c, not backwards; it sticks again below the stick
+      speed;
     - in the air: F = 0, the foot follows the wheel.
 
-    Between integration steps the flag is to be replaced by `stick` of the result; within a step it stays.
+    Replace the flag by `stick` of the result between integration steps; it is constant within a step.
 
     Args:
         params: coefficients, spring and damper.
@@ -90,7 +90,7 @@ def karnopp(params: 'Karnopp', slip_speed: Scalar, deflection: Scalar, stick: Sc
     size = ca.fabs(standing)
     loaded = normal > 0.0
     greatest = params.kinetic * normal
-    # while the foot slips, no more than the kinetic friction; where spring and damper give less, the foot stands
+    # while the foot slips, at most the kinetic friction; if spring and damper exert less, the foot rests
     sliding = ca.fmin(ca.fmax(standing, -greatest), greatest)
     force = loaded * ca.if_else(stick > 0.5, standing, sliding)
     foot_speed = (standing - force) / params.damping

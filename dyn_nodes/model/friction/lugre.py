@@ -28,7 +28,7 @@ class LuGre(FrictionLaw):
     stribeck_exponent: Annotated[float, number('alpha', '', 'positive')] = 0.5
 
     def friction(self, slip_speed: Scalar, deflection: Scalar, stick: Scalar, normal: Scalar) -> Friction:
-        """Return friction in one direction; the flag has no meaning."""
+        """Return friction in one direction; the flag is ignored."""
         return lugre(self, slip_speed, deflection, normal)
 
     def relations(self, key: str, free_length: Quantity, load: float, gravity: float) -> Iterator[Relation]:
@@ -56,7 +56,7 @@ def stribeck(params: 'LuGre', speed: Scalar) -> Scalar:
     """Return eta(v) = mu_c + (mu_s - mu_c) exp(-|v / v_s|^alpha) (abo-shanab-2003, eq. 6.16).
 
     Args:
-        params: coefficients. An exponent that is the plain number 0.5, 1 or 2 needs no power function.
+        params: coefficients. A numeric exponent of 0.5, 1 or 2 needs no power function.
         speed: |v|, m/s, not negative.
     """
     import casadi as ca

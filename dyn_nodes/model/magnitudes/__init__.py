@@ -1,4 +1,4 @@
-"""Magnitudes of a machine's numbers: which of them are probably in another unit."""
+"""Checks of the magnitudes of a machine's numbers for wrong units."""
 
 from dyn_nodes.model.magnitudes.relation import Doubt, Quantity, Relation, doubts, relation
 

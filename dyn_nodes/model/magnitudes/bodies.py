@@ -1,4 +1,4 @@
-"""Masses, inertias, lengths and limits of a URDF against each other."""
+"""Relations between masses, inertias, lengths and limits of a URDF."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from dyn_nodes.model.magnitudes.relation import Quantity, Relation, relation
 from dyn_nodes.model.posture import moved_inertia, moved_mass
 
 LEAST_GROUP = 3
-"""Joints of which one is compared with the median."""
+"""Least number of joints for a comparison with their median."""
 STANDARD_GRAVITY = 9.81
-"""m/s2; of a machine that is modelled without gravity."""
+"""Gravity, m/s2, for machines that are modelled without gravity."""
 LEAST_SHARE = 0.005
-"""Of the machine's mass: the density of lighter links is not judged, which are often drawn as anything."""
+"""Least share of the machine's mass for a check of density: shapes of lighter links are often not realistic."""
 NEGLIGIBLE_SHARE = 1e-5
-"""Of the machine's mass: a lighter link is a frame with placeholders."""
+"""Share of the machine's mass below which a link is a frame with placeholder values."""
 
 
 def links(geometry: Geometry) -> Iterator[Relation]:
@@ -40,12 +40,12 @@ def _largest(link: Link) -> float:
 
 
 def _gyration_range(share: float, of_inertia: float, moves: bool) -> tuple[float, float]:
-    """Return the range of the radius of gyration over the reach: light links are often placeholders.
+    """Return the range of the radius of gyration over the reach; wide for light links, which are often placeholders.
 
     Args:
         share: of the machine's mass.
         of_inertia: inertia over the largest one of the machine.
-        moves: a joint moves the link.
+        moves: whether a joint moves the link.
     """
     if max(share, of_inertia) <= LEAST_SHARE:
         return 0.0, 9.0 if moves else 12.0 if share > NEGLIGIBLE_SHARE else math.inf
@@ -102,20 +102,20 @@ def _link(link: Link, geometry: Geometry, largest: float, moved: Collection[str]
 def _lengths(geometry: Geometry) -> Iterator[Relation]:
     lengths = geometry.lengths
     order = sorted(lengths.values(), reverse=True)
-    for place, length in lengths.items() if len(order) > 1 else ():
+    for where, length in lengths.items() if len(order) > 1 else ():
         others = order[1] if length == order[0] else order[0]
         yield from relation(
             'a length over the greatest of the others',
             '',
             0.0,
             30.0,
-            (Quantity(place, length, 'm'), 1.0),
+            (Quantity(where, length, 'm'), 1.0),
             factor=1.0 / others,
         )
     for link in geometry.machine.links:
         drawn, size = geometry.drawn_size(link.name), geometry.size(link.name)
         yield from relation(
-            'a size over that of its collision shapes',
+            'a size over the size of its collision shapes',
             '',
             0.0,
             6.0,
@@ -138,20 +138,23 @@ def _lengths(geometry: Geometry) -> Iterator[Relation]:
 
 def joints(geometry: Geometry) -> Iterator[Relation]:
     """Yield the relations of the limits of all movable joints."""
-    turning = [own for own in geometry.machine.movable_joints if own.type != 'prismatic']
+    turning = [joint for joint in geometry.machine.movable_joints if joint.type != 'prismatic']
     wheels = {wheel.link for wheel in geometry.machine.wheels}
     for joint in geometry.machine.movable_joints:
         yield from _joint(joint, geometry)
-    for group in ([own for own in turning if own.child not in wheels], [own for own in turning if own.child in wheels]):
-        yield from _beside_others([limits_of(own)[0] for own in group])
+    for group in (
+        [joint for joint in turning if joint.child not in wheels],
+        [joint for joint in turning if joint.child in wheels],
+    ):
+        yield from _beside_others([limits_of(joint)[0] for joint in group])
 
 
 def _beside_others(velocities: list[Quantity]) -> Iterator[Relation]:
     """Yield the relations of velocity limits to their median."""
-    known = [own for own in velocities if math.isfinite(own.value) and own.value > 0.0]
-    median = statistics.median(own.value for own in known) if len(known) >= LEAST_GROUP else 0.0
-    for own in known if median else ():
-        yield from relation('a speed over the median of such joints', '', 0.01, 5.0, (own, 1.0), factor=1.0 / median)
+    finite = [limit for limit in velocities if math.isfinite(limit.value) and limit.value > 0.0]
+    median = statistics.median(limit.value for limit in finite) if len(finite) >= LEAST_GROUP else 0.0
+    for limit in finite if median else ():
+        yield from relation('a speed over the median of such joints', '', 0.01, 5.0, (limit, 1.0), factor=1.0 / median)
 
 
 def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
@@ -171,11 +174,11 @@ def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
         )
     elif joint.type == 'revolute' and machine.idle_joints.get(joint.name) == 'free':
         limit = Quantity(f'joint {joint.name}, limit', max(-joint.lower, joint.upper), 'rad')
-        yield from relation('a turn of a joint that nothing drives', 'rad', 0.0, 1.01 * math.pi, (limit, 1.0))
+        yield from relation('a turn of a joint without drive', 'rad', 0.0, 1.01 * math.pi, (limit, 1.0))
     way = travel if slides else min(travel, 2.0 * math.pi)
     mass, inertia = moved_mass(machine, joint), moved_inertia(machine, joint, geometry.poses)
     yield from relation(
-        'a way to its greatest speed over its range',
+        'a distance to its greatest speed over its range',
         '',
         0.0,
         30.0,
@@ -186,13 +189,13 @@ def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
     yield from relation('a time to its greatest speed', 's', 0.0, 15.0, (velocity, 1.0), (effort, -1.0), factor=inertia)
     reach = 1.0 if slides else max(_reach(joint, geometry), 1e-3)
     turns = joint.type == 'revolute'
-    for own, fall, turn in ((velocity, 13.0, 40.0), (usual, 6.0, 18.0)):
+    for rate, fall, turn in ((velocity, 13.0, 40.0), (usual, 6.0, 18.0)):
         yield from relation(
-            'a speed over that of a fall by the size of the machine',
+            'a speed over the speed of a fall by the size of the machine',
             '',
             1e-5,
             fall if turns else 13.0,
-            (own, 1.0),
+            (rate, 1.0),
             factor=reach / math.sqrt(gravity * extent),
         )
         if not slides:
@@ -201,12 +204,12 @@ def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
                 '',
                 1e-4,
                 turn if turns else 150.0,
-                (own, 1.0),
+                (rate, 1.0),
                 factor=math.sqrt(extent / gravity),
             )
-    what = 'the weight of the machine' if slides else 'weight times size of the machine'
+    reference = 'the weight of the machine' if slides else 'weight times size of the machine'
     yield from relation(
-        f'an effort over {what}',
+        f'an effort over {reference}',
         '',
         0.0,
         20.0 if turns else 50.0,
@@ -239,7 +242,7 @@ def _joint(joint: Joint, geometry: Geometry) -> Iterator[Relation]:
 
 
 def _reach(joint: Joint, geometry: Geometry) -> float:
-    """Return the greatest distance of the axis from what the link of a joint carries next, m."""
+    """Return the greatest distance of the axis from the shapes and the joints of the moved link, m."""
     child = joint.child
     centre, axis = np.zeros(3), joint.axis
     arms = geometry.joints_on(child)

@@ -1,4 +1,4 @@
-"""Wheels, tracks, friction and terrain against the loads that they carry and the size of the machine."""
+"""Relations of wheels, tracks, friction and terrain to their loads and to the size of the machine."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def contacts(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relatio
 
     Args:
         geometry: of the machine.
-        loads: normal force of each wheel and contact at rest, N; empty where the machine does not rest.
+        loads: normal force of each wheel and contact at rest, N; empty if the machine does not rest.
     """
     machine = geometry.machine
     for wheel in machine.wheels:
@@ -27,9 +27,9 @@ def contacts(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relatio
         if wheel.rolling is not None:
             yield from _rolling(wheel, geometry)
             yield from _drive(wheel.link, wheel.free_length, loads.get(wheel.name, 0.0), geometry)
-    for own in machine.contacts:
-        yield from _contact(f'contacts.{own.name}', own, loads.get(own.name, 0.0), geometry)
-        yield from own.relations(geometry.extent)
+    for contact in machine.contacts:
+        yield from _contact(f'contacts.{contact.name}', contact, loads.get(contact.name, 0.0), geometry)
+        yield from contact.relations(geometry.extent)
     for entry in machine.rigid_wheels:
         radius = Quantity(f'constraints.{entry.name}.radius', entry.radius, 'm (radius)')
         yield from _radius(radius, entry.first.link, np.array(entry.axis), entry.first.position, geometry)
@@ -45,11 +45,11 @@ def contacts(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relatio
         yield from relation('a width over its length', '', 1e-2, 100.0, (width, 1.0), (length, -1.0))
 
 
-def _contact(key: str, own: Any, load: float, geometry: Geometry) -> Iterator[Relation]:
-    stiffness = Quantity(f'{key}.stiffness', own.stiffness, 'N/m')
-    damping = Quantity(f'{key}.damping', own.damping, 'N s/m')
-    free = Quantity(f'{key}.free_length', own.free_length, 'm')
-    position = Quantity(f'{key}.position', float(np.linalg.norm(own.position)), 'm')
+def _contact(key: str, contact: Any, load: float, geometry: Geometry) -> Iterator[Relation]:
+    stiffness = Quantity(f'{key}.stiffness', contact.stiffness, 'N/m')
+    damping = Quantity(f'{key}.damping', contact.damping, 'N s/m')
+    free = Quantity(f'{key}.free_length', contact.free_length, 'm')
+    position = Quantity(f'{key}.position', float(np.linalg.norm(contact.position)), 'm')
     gravity = geometry.machine.gravity
     yield from relation(
         'a distance from its link over the size of the machine',
@@ -83,7 +83,7 @@ def _contact(key: str, own: Any, load: float, geometry: Geometry) -> Iterator[Re
             (stiffness, -0.5),
             factor=0.5 / math.sqrt(carried / gravity),
         )
-    friction = own.friction
+    friction = contact.friction
     if friction is None:
         return
     yield from _coefficient(f'{key}.friction.static', friction.static)
@@ -107,8 +107,8 @@ def _rolling(wheel: Wheel, geometry: Geometry) -> Iterator[Relation]:
 
 
 def _drive(link: str, radius: float, load: float, geometry: Geometry) -> Iterator[Relation]:
-    """Yield the relation of the torque that turns a wheel to the load that it carries."""
-    joint = next(own for own in geometry.machine.joints if own.child == link)
+    """Yield the relation of the torque of a wheel to its load."""
+    joint = next(joint for joint in geometry.machine.joints if joint.child == link)
     _, effort = limits_of(joint)
     yield from relation(
         'a force at its rim over the load that it carries',
@@ -125,4 +125,4 @@ def _radius(
 ) -> Iterator[Relation]:
     drawn = geometry.across(link, axis, centre)
     if drawn > 0.0:
-        yield from relation('a radius over that of its shape', '', 0.6, 1.6, (radius, 1.0), factor=1.0 / drawn)
+        yield from relation('a radius over the radius of its shape', '', 0.6, 1.6, (radius, 1.0), factor=1.0 / drawn)

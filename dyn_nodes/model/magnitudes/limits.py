@@ -1,4 +1,4 @@
-"""Limits of joints as quantities, without those that stand for none."""
+"""Limits of joints as quantities; placeholders are infinite."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.magnitudes.relation import Quantity
 
 PLACEHOLDER_RATE, PLACEHOLDER_EFFORT = 1e3, 1e6
-"""rad/s or m/s, N m or N: from here on a power of ten as a limit stands for none."""
+"""Least powers of ten, rad/s or m/s and N m or N, that mean "no limit"."""
 
 
 def limits_of(joint: Joint) -> tuple[Quantity, Quantity]:
-    """Return the limits of velocity and effort of a joint; infinite where there is none."""
+    """Return the velocity and the effort limit of a joint; infinite without limit."""
     fastest = limit_or_none(joint.velocity_limit, PLACEHOLDER_RATE)
     strongest = limit_or_none(joint.effort_limit, PLACEHOLDER_EFFORT if math.isfinite(fastest) else PLACEHOLDER_RATE)
     where, slides = f'joint {joint.name}, limit', joint.type == 'prismatic'
@@ -21,6 +21,6 @@ def limits_of(joint: Joint) -> tuple[Quantity, Quantity]:
 
 
 def limit_or_none(value: float, placeholder: float) -> float:
-    """Return a limit; infinite where it is a power of ten that stands for none."""
+    """Return a limit; infinite if it is a power of ten that means "no limit"."""
     round_one = value >= placeholder and math.isfinite(value) and abs(math.log10(value) % 1.0) < 1e-9
     return math.inf if round_one else value

@@ -1,4 +1,4 @@
-"""All relations of a machine's numbers, and warnings of those that are probably in another unit."""
+"""Warnings of numbers of a machine that are probably in another unit."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.model.magnitudes import bodies, ground, settings
 from dyn_nodes.model.magnitudes.geometry import Geometry
 from dyn_nodes.model.magnitudes.relation import Quantity, Relation, doubts
-from dyn_nodes.model.places import Places
 from dyn_nodes.model.posture import moved_inertia
 from dyn_nodes.model.problems import Problem, Report
 from dyn_nodes.model.shapes import Shapes
+from dyn_nodes.model.source_map import SourceMap
 from dyn_nodes.model.xml_source import UrdfLines
 from dyn_nodes.model.yaml_source import read_yaml
 
@@ -24,35 +24,37 @@ LEAST_OF_A_CUBE = 0.01
 
 
 def magnitude_warnings(machine: Machine, shapes: Shapes, loads: Mapping[str, float]) -> tuple[Problem, ...]:
-    """Return a warning for every number that does not fit the others, with the unit that it is probably in.
+    """Return a warning for every number that contradicts the others, with its probable unit.
 
     Args:
         machine: without faults.
         shapes: of its links.
-        loads: normal force of each wheel and contact at rest, N; empty where the machine does not rest.
+        loads: normal force of each wheel and contact at rest, N; empty if the machine does not rest.
     """
     geometry = Geometry(machine, shapes)
     relations = list(machine_relations(geometry, loads))
     if all(one.holds(one.value) for one in relations):
         return tuple(_cube(geometry))
-    found: list[Problem] = []
+    warnings: list[Problem] = []
     config = machine.sources[-1]
-    places, lines = _places(config if len(machine.sources) > 1 else None), UrdfLines(machine.sources[0])
+    source_map, lines = _source_map(config if len(machine.sources) > 1 else None), UrdfLines(machine.sources[0])
     seen = set()
-    for doubt in doubts(relations, places.written):
-        where = places.written(doubt.quantity.where)
+    for doubt in doubts(relations, source_map.written):
+        where = source_map.written(doubt.quantity.where)
         if (where, doubt.relation.name) in seen:
             continue
         seen.add((where, doubt.relation.name))
         in_urdf = where.startswith(('link ', 'joint '))
-        file, line = (machine.sources[0], lines.of(where)) if in_urdf else (config, places.line(doubt.quantity.where))
-        found.append(Problem(file, line, where, doubt.expected, doubt.found))
+        file, line = (
+            (machine.sources[0], lines.of(where)) if in_urdf else (config, source_map.line(doubt.quantity.where))
+        )
+        warnings.append(Problem(file, line, where, doubt.expected, doubt.found))
     files = machine.sources
-    return (*sorted(found, key=lambda own: (files.index(own.file), own.line)), *_cube(geometry))
+    return (*sorted(warnings, key=lambda warning: (files.index(warning.file), warning.line)), *_cube(geometry))
 
 
 def machine_relations(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relation]:
-    """Yield the relations of a machine's numbers; arguments as those of `magnitude_warnings`."""
+    """Yield the relations of a machine's numbers; arguments as for `magnitude_warnings`."""
     yield from bodies.links(geometry)
     yield from bodies.joints(geometry)
     yield from ground.contacts(geometry, loads)
@@ -77,14 +79,14 @@ def _cube(geometry: Geometry) -> Iterator[Problem]:
     least = LEAST_OF_A_CUBE * extent**3
     if 0.0 < mass < least < math.inf:
         expected = f'at least {least:.3g} kg of a machine that measures {extent:.3g} m'
-        found = f'{mass:.4g} kg (are the masses in tonnes, or the lengths in millimetres?)'
-        yield Problem(geometry.machine.sources[0], 0, 'masses', expected, found)
+        actual = f'{mass:.4g} kg (are the masses in tonnes, or the lengths in millimetres?)'
+        yield Problem(geometry.machine.sources[0], 0, 'masses', expected, actual)
 
 
-def _places(config: str | None) -> Places:
-    """Return where the values of a machine YAML stand."""
+def _source_map(config: str | None) -> SourceMap:
+    """Return the lines of the values of a machine YAML."""
     if config is None:
-        return Places()
+        return SourceMap()
     aside = Report(config)
     root = read_yaml(Path(config), aside)
-    return Places() if root is None else read_config(root, '', aside).places
+    return SourceMap() if root is None else read_config(root, '', aside).source_map

@@ -1,4 +1,4 @@
-"""Relations between the numbers of a machine, each with its usual range, and the unit that explains one outside."""
+"""Relations between numbers of a machine, each with its usual range, and the units that explain values outside."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Quantity(NamedTuple):
 
 
 class Relation(NamedTuple):
-    """A product of powers of quantities, and the range in which it is for real machines.
+    """A product of powers of quantities, and its range for real machines.
 
     Attributes:
-        name: of the value, as a message has it: `a piston speed`.
+        name: of the value in messages: `a piston speed`.
         value, low, high: of the relation, in `unit`.
-        terms: quantities with their exponents, the one that is most likely wrong first.
+        terms: quantities with their exponents, the most probably wrong one first.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Relation(NamedTuple):
 def relation(
     name: str, unit: str, low: float, high: float, *terms: tuple[Quantity, float], factor: float = 1.0
 ) -> tuple[Relation, ...]:
-    """Return the relation whose value is `factor` times the powers of its terms; none where a number is 0 or infinite.
+    """Return the relation with the value `factor` times the powers of its terms; () if a number is 0 or infinite.
 
     Args:
         name: as in `Relation`.
@@ -54,7 +54,7 @@ def relation(
         low: least value.
         high: greatest value.
         *terms: as in `Relation`.
-        factor: what the value has beside its terms.
+        factor: constant factor of the value.
     """
     sizes = [factor, *(quantity.value for quantity, _ in terms)]
     if not all(math.isfinite(size) and size != 0.0 for size in sizes):
@@ -71,7 +71,7 @@ class Doubt(NamedTuple):
 
     Attributes:
         relation: outside its range.
-        units: in which the number would fit; empty where none does.
+        units: in which the number would fit; may be empty.
     """
 
     quantity: Quantity
@@ -80,7 +80,7 @@ class Doubt(NamedTuple):
 
     @property
     def expected(self) -> str:
-        """The range of the relation, as a message has it."""
+        """The range of the relation, for a message."""
         low, high, unit = self.relation.low, self.relation.high, self.relation.unit
         span = f'{_short(low)} to {_short(high)}' if low > 0.0 else f'at most {_short(high)}'
         span = f'at least {_short(low)}' if math.isinf(high) else span
@@ -88,9 +88,9 @@ class Doubt(NamedTuple):
 
     @property
     def found(self) -> str:
-        """The number, the value of the relation and the suspected unit, as a message has them."""
-        own, unit = self.quantity, self.relation.unit
-        text = f'{number(own.value)}{own.unit and " "}{own.unit}'
+        """The number, the value of the relation and the suspected unit, for a message."""
+        quantity, unit = self.quantity, self.relation.unit
+        text = f'{number(quantity.value)}{quantity.unit and " "}{quantity.unit}'
         text += f', which gives {_short(self.relation.value)}{unit and " "}{unit}'
         return f'{text}; perhaps {" or ".join(self.units)}' if self.units else text
 
@@ -135,18 +135,18 @@ OTHER_UNITS: dict[str, dict[str, float]] = {
 
 
 MOST_OTHERS = 2
-"""Further quantities in another unit that a warning names."""
+"""Greatest number of alternative quantities that a warning names."""
 
 
 def doubts(relations: Sequence[Relation], entry: Callable[[str], str]) -> Iterator[Doubt]:
     """Yield the quantities that explain the relations outside their range.
 
-    A number in another unit moves every relation in which it takes part. Of all quantities and units the one is taken
-    that brings the most relations back without moving others out, until all are explained.
+    A number in another unit changes all its relations. Each step selects the quantity and the unit that bring most
+    relations back into their ranges without moving others out, until all are explained.
 
     Args:
         relations: of a machine.
-        entry: returns what stands for a quantity in the files, of several that come from one entry the same.
+        entry: returns the key of a quantity in the files; several quantities may come from one entry.
     """
     tables = [(one, _exponents(one, entry)) for one in relations]
     open_ones = [one for one in tables if not one[0].holds(one[0].value)]
@@ -155,29 +155,37 @@ def doubts(relations: Sequence[Relation], entry: Callable[[str], str]) -> Iterat
         if not candidates:
             yield from (Doubt(one.terms[0][0], one, ()) for one, _ in open_ones)
             return
-        best = max(candidates, key=lambda own: own.score)
+        best = max(candidates, key=lambda candidate: candidate.score)
         key, same = entry(best.quantity.where), {id(one) for one in best.explained}
-        units = [own.unit for own in candidates if entry(own.quantity.where) == key and own.score == best.score]
-        rest = (own for own in candidates if {id(one) for one in own.explained} == same)
-        others = {entry(own.quantity.where): own.unit for own in rest if entry(own.quantity.where) != key}
+        units = [
+            candidate.unit
+            for candidate in candidates
+            if entry(candidate.quantity.where) == key and candidate.score == best.score
+        ]
+        rest = (candidate for candidate in candidates if {id(one) for one in candidate.explained} == same)
+        others = {
+            entry(candidate.quantity.where): candidate.unit
+            for candidate in rest
+            if entry(candidate.quantity.where) != key
+        }
         units += [f'{where} {unit}' for where, unit in list(others.items())[:MOST_OTHERS]]
         yield Doubt(best.quantity, best.explained[0], tuple(dict.fromkeys(units)))
         open_ones = [one for one in open_ones if one[0] not in best.explained]
 
 
 def _exponents(relation: Relation, entry: Callable[[str], str]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    exponents: dict[str, float] = {}
     for quantity, power in relation.terms:
         key = entry(quantity.where)
-        found[key] = found.get(key, 0.0) + power
-    return found
+        exponents[key] = exponents.get(key, 0.0) + power
+    return exponents
 
 
 Table = Sequence[tuple[Relation, dict[str, float]]]
 
 
 class _Candidate(NamedTuple):
-    """A quantity, a unit, what both explain, and how well: relations explained, place among the terms."""
+    """A quantity, a unit, the relations that they explain, and a score: number of these, index among the terms."""
 
     quantity: Quantity
     unit: str
@@ -186,8 +194,8 @@ class _Candidate(NamedTuple):
 
 
 def _candidates(open_ones: Table, tables: Table, entry: Callable[[str], str]) -> list[_Candidate]:
-    """Return the quantities with the units that bring back more relations than they move out."""
-    found = []
+    """Return the quantities with units that bring more relations into their ranges than out of them."""
+    candidates = []
     outside = {id(one) for one, _ in open_ones}
     for quantity in _quantities(open_ones):
         key = entry(quantity.where)
@@ -197,15 +205,15 @@ def _candidates(open_ones: Table, tables: Table, entry: Callable[[str], str]) ->
             fixed = [one for one, back in holds if back and id(one) in outside]
             worse = sum(not back for _, back in holds)
             if len(fixed) > worse:
-                ordered = sorted(fixed, key=lambda one: _place(one, key, entry))
-                score = (len(fixed) - worse, -_place(ordered[0], key, entry))
-                found.append(_Candidate(quantity, name, ordered, score))
-    return found
+                ordered = sorted(fixed, key=lambda one: _term_index(one, key, entry))
+                score = (len(fixed) - worse, -_term_index(ordered[0], key, entry))
+                candidates.append(_Candidate(quantity, name, ordered, score))
+    return candidates
 
 
-def _place(relation: Relation, key: str, entry: Callable[[str], str]) -> int:
-    """Return the place of a quantity among the terms of a relation: the first is the one that it is about."""
-    return next(k for k, (own, _) in enumerate(relation.terms) if entry(own.where) == key)
+def _term_index(relation: Relation, key: str, entry: Callable[[str], str]) -> int:
+    """Return the index of a quantity among the terms of a relation."""
+    return next(k for k, (quantity, _) in enumerate(relation.terms) if entry(quantity.where) == key)
 
 
 def _quantities(open_ones: Table) -> Iterable[Quantity]:

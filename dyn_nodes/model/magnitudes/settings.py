@@ -1,4 +1,4 @@
-"""Payload, gravity, start, springs, loads and motions of a machine YAML against the size of the machine."""
+"""Relations of payload, gravity, start, springs, loads and motions of a machine YAML to the size of the machine."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from dyn_nodes.model.posture import moved_inertia, moved_links
 
 
 def settings(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relation]:
-    """Yield the relations of all that is neither a contact nor an actuator.
+    """Yield the relations of all keys except contacts and actuators.
 
     Args:
         geometry: of the machine.
-        loads: normal force of each wheel and contact at rest, N; empty where the machine does not rest.
+        loads: normal force of each wheel and contact at rest, N; empty if the machine does not rest.
     """
     machine = geometry.machine
     yield from relation('a gravity', 'm/s2', 1.5, 26.0, (Quantity('gravity', machine.gravity, 'm/s2'), 1.0))
@@ -32,8 +32,8 @@ def settings(geometry: Geometry, loads: Mapping[str, float]) -> Iterator[Relatio
             yield from _spring(entry, geometry, loads)
     for load in machine.loads:
         yield from _load(load, geometry)
-    for own in machine.constraints:
-        yield from _motion(own, geometry)
+    for constraint in machine.constraints:
+        yield from _motion(constraint, geometry)
 
 
 def _near(name: str, length: Quantity, geometry: Geometry, most: float = 1.5) -> Iterator[Relation]:
@@ -44,8 +44,8 @@ def _near(name: str, length: Quantity, geometry: Geometry, most: float = 1.5) ->
 
 def _start(geometry: Geometry) -> Iterator[Relation]:
     machine = geometry.machine
-    initial, stands = machine.initial, bool(machine.supports or machine.rigid_wheels)
-    if stands:
+    initial, on_ground = machine.initial, bool(machine.supports or machine.rigid_wheels)
+    if on_ground:
         height = Quantity('initial.base_position', initial.base_position[2], 'm')
         yield from _near('a height above the ground', height, geometry, 5.0)
     for name, value in initial.joint_positions.items():
@@ -59,9 +59,9 @@ def _start(geometry: Geometry) -> Iterator[Relation]:
     yield from relation('a speed of its ends', 'm/s', 0.0, 30.0, (rate, 1.0), factor=geometry.extent)
     for name, value in initial.joint_velocities.items():
         slides = machine.joint(name).type == 'prismatic'
-        own = Quantity(f'initial.joint_velocities.{name}', value, 'm/s' if slides else 'rad/s')
+        velocity = Quantity(f'initial.joint_velocities.{name}', value, 'm/s' if slides else 'rad/s')
         yield from relation(
-            'a speed of its ends', 'm/s', 0.0, 60.0, (own, 1.0), factor=1.0 if slides else geometry.extent
+            'a speed of its ends', 'm/s', 0.0, 60.0, (velocity, 1.0), factor=1.0 if slides else geometry.extent
         )
 
 
@@ -94,7 +94,7 @@ def _spring(entry: JointClass, geometry: Geometry, loads: Mapping[str, float]) -
         factor=1.0 / (2.0 * math.pi * math.sqrt(inertia)),
     )
     yield from relation(
-        'a damping ratio with what it moves',
+        'a damping ratio with the moved inertia',
         '',
         1e-3,
         50.0,
@@ -103,7 +103,7 @@ def _spring(entry: JointClass, geometry: Geometry, loads: Mapping[str, float]) -
         factor=0.5 / math.sqrt(inertia),
     )
     beyond = moved_links(machine, joint)
-    carried = sum(loads.get(own.name, 0.0) for own in machine.ground_contacts if own.link in beyond)
+    carried = sum(loads.get(contact.name, 0.0) for contact in machine.ground_contacts if contact.link in beyond)
     if slides:
         yield from relation(
             'a deflection below its load over the size of the machine',
@@ -119,7 +119,7 @@ def _load(load: Load, geometry: Geometry) -> Iterator[Relation]:
     machine, key = geometry.machine, f'loads.{load.name}'
     mass = Quantity(f'{key}.mass', load.mass, 'kg')
     inertia = Quantity(f'{key}.inertia', float(np.linalg.eigvalsh(load.inertia)[-1]), 'kg m2')
-    ends = [end for own in machine.constraints for end in own.ends if end.link == load.name]
+    ends = [end for constraint in machine.constraints for end in constraint.ends if end.link == load.name]
     reach = max((float(np.linalg.norm(end.position - load.com)) for end in ends), default=0.0)
     if reach > 0.0:
         yield from relation(
@@ -131,7 +131,7 @@ def _load(load: Load, geometry: Geometry) -> Iterator[Relation]:
             (mass, -0.5),
             factor=1.0 / reach,
         )
-    yield from relation('a mass over that of the machine', '', 1e-3, 100.0, (mass, 1.0), factor=1.0 / geometry.mass)
+    yield from relation('a mass over the mass of the machine', '', 1e-3, 100.0, (mass, 1.0), factor=1.0 / geometry.mass)
     yield from _near(
         'a distance from its frame', Quantity(f'{key}.com', float(np.linalg.norm(load.com)), 'm'), geometry
     )
@@ -140,12 +140,12 @@ def _load(load: Load, geometry: Geometry) -> Iterator[Relation]:
     )
 
 
-def _motion(own: ConstraintRecord, geometry: Geometry) -> Iterator[Relation]:
-    if own.motion is None:
+def _motion(constraint: ConstraintRecord, geometry: Geometry) -> Iterator[Relation]:
+    if constraint.motion is None:
         return
-    name, profile = own.motion
-    key = f'constraints.{own.name}.{name}'
-    slides = not own.moved_joint or geometry.machine.joint(own.moved_joint).type == 'prismatic'
+    name, profile = constraint.motion
+    key = f'constraints.{constraint.name}.{name}'
+    slides = not constraint.moved_joint or geometry.machine.joint(constraint.moved_joint).type == 'prismatic'
     unit, span = ('m', geometry.extent) if slides else ('rad', 2.0 * math.pi)
     frequency = Quantity(f'{key}.frequency', profile.frequency, 'Hz')
     amplitude = Quantity(f'{key}.amplitude', profile.amplitude, unit)

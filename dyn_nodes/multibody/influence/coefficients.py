@@ -205,9 +205,9 @@ class Coefficients:
             D = -np.einsum('icr,rba->icba', H, first, optimize=True) - dot_product(B, inner)
         return Coefficients(self.coordinates, self.parameters, B, H, D)
 
-    def _third(self, what: str) -> Array:
+    def _third(self, kind: str) -> Array:
         if self.D is None:
-            raise ValueError(f'{what}: expected coefficients of third order, found two orders; use order=3')
+            raise ValueError(f'{kind}: expected coefficients of third order, found two orders; use order=3')
         return self.D
 
 
@@ -245,7 +245,7 @@ def dependent_coordinate(coefficients: Coefficients) -> str:
     return coefficients.parameters[int(np.flatnonzero(share > (1 - 1e-6) * share.max())[-1])]
 
 
-def _index(name: str, names: Sequence[str], what: str) -> int:
+def _index(name: str, names: Sequence[str], kind: str) -> int:
     if name not in names:
-        raise KeyError(f'unknown {what} {name!r}; known: {", ".join(names)}')
+        raise KeyError(f'unknown {kind} {name!r}; known: {", ".join(names)}')
     return names.index(name)

@@ -1,4 +1,4 @@
-"""Many runs of one system at once, in the lanes of the processor's vectors and on all cores."""
+"""Batches of runs of one system, in the vector lanes of the processor and on all cores."""
 
 from dyn_nodes.simulation.batches.runs import fill_outputs, run_batch, takes_lanes
 

@@ -1,12 +1,12 @@
-"""Batches of runs of one system: the runs of `System.run`, many of them in one call.
+"""Batches of runs of one system: many runs of `System.run` in one call.
 
-A system that is a tree goes through the vector kernels with rk4 and rk3, a run in each lane, and all cores; the
-interpreter is not in between. `takes_lanes` says which systems and settings do so; others run one after the other, on
-all cores where their kernels let them.
+A tree is simulated with rk4 and rk3 by vector kernels, one run per lane, on all cores and without the interpreter.
+`takes_lanes` returns whether a system and settings qualify; others run one by one, on all cores if their kernels
+release the interpreter.
 
-A run in a lane has the same steps as alone, and the same choices in them, but for rounding: its kernels are fused
-otherwise, and their sine, cosine and exponential differ in the last digit. It does not depend on the runs beside it:
-the same run gives the same bits in any batch of a computer.
+A run in a lane has the same steps and branches as a single run, except for rounding: its kernels are fused differently,
+and their sine, cosine and exponential differ in the last digit. It does not depend on the other runs of the batch: on
+one computer, a run has the same bits in any batch.
 """
 
 from __future__ import annotations
@@ -28,24 +28,23 @@ from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.compile.module import lane_module, wide_kernel
 from dyn_nodes.simulation import Inputs, Run, Settings, System
 from dyn_nodes.simulation.batches.plan import Course, course_of, plan_of
-from dyn_nodes.simulation.events import FOUND_COLUMNS, Watcher
+from dyn_nodes.simulation.events import EVENT_COLUMNS, Watcher
 from dyn_nodes.simulation.guards.endings import conclude
 from dyn_nodes.simulation.guards.fastest_motion import TooFastError
 from dyn_nodes.simulation.march import checked_times, codes_for, fitted, too_fast
 from dyn_nodes.simulation.settings import FIXED
 
 EVENTS = 512
-"""Kept of one run in a lane; one with more is made again alone."""
+"""Greatest number of events of a run in a lane; a run with more is repeated alone."""
 OF_LANES = ('rhs', 'guard', 'watch', 'switch', 'stiff', 'outputs')
 BLOCK = 4
-"""Lanes' runs that a thread takes at once: a lane whose run ends early takes the next one of them."""
+"""Number of runs per lane in a task of a thread: a lane whose run ends early continues with the next run."""
 
 
 def takes_lanes(system: System, settings: Settings) -> bool:
-    """Return whether runs of a system go through the lanes of vectors.
+    """Return whether runs of a system use the vector lanes.
 
-    Constraints need a solve in every step and modes a search, so their systems do not; nor do steps that follow the
-    error.
+    Systems with constraints, which need a solve in every step, systems with modes and adaptive steps do not.
     """
     return system.constraints is None and system.time_place is None and settings.method in FIXED
 
@@ -59,34 +58,34 @@ def run_batch(
     settings: Settings | None = None,
     threads: int = 0,
 ) -> list[Run]:
-    """Simulate many runs from their states at times[0] through `times`, each as `System.run` does.
+    """Simulate many runs from their states at times[0] through `times`, like `System.run`.
 
     Args:
         system: of all of them.
         x0: (r, n) states, or (n,) for all.
-        times: (t,) rising sample times, s.
+        times: (t,) increasing sample times, s.
         inputs: of all runs, or of each; None: zero.
-        p: (r, k) parameters; (k,), or those that differ from their default by name, for all.
+        p: (r, k) parameters; for all runs (k,), or values that replace defaults by name.
         settings: of the integrator.
-        threads: 0: one for each core.
+        threads: number of threads; 0: one per core.
 
     Raises:
-        ValueError: arrays with other numbers of runs or columns, and what `System.run` raises.
-        KeyError: an input that the system does not have.
+        ValueError: arrays with other numbers of runs or columns; errors of `System.run`.
+        KeyError: unknown input.
     """
     settings = settings or Settings()
-    given = [inputs or Inputs.constant()] if inputs is None or isinstance(inputs, Inputs) else list(inputs)
-    shared = system.given_parameters(p) if p is None or isinstance(p, Mapping) or np.ndim(p) == 1 else p
+    input_sets = [inputs or Inputs.constant()] if inputs is None or isinstance(inputs, Inputs) else list(inputs)
+    shared = system.parameter_vector(p) if p is None or isinstance(p, Mapping) or np.ndim(p) == 1 else p
     states, parameters = np.atleast_2d(np.array(x0, dtype=float)), np.atleast_2d(np.array(shared, dtype=float))
-    count = max(len(states), len(parameters), len(given))
+    count = max(len(states), len(parameters), len(input_sets))
     states, parameters = _for_all(states, count, 'states'), _for_all(parameters, count, 'parameters')
-    if len(given) not in (1, count):
-        raise ValueError(f'inputs: expected those of 1 or {count} runs, found {len(given)}')
-    for x, own in zip(states, parameters):
-        system.check(x, np.empty(len(system.input_names)), own)
+    if len(input_sets) not in (1, count):
+        raise ValueError(f'inputs: expected 1 or {count}, found {len(input_sets)}')
+    for x, values in zip(states, parameters):
+        system.check(x, np.empty(len(system.input_names)), values)
     threads = threads or os.cpu_count() or 1
     stops = checked_times(system, times, settings)
-    every = given * count if len(given) == 1 else given
+    every = input_sets * count if len(input_sets) == 1 else input_sets
     if takes_lanes(system, settings):
         return _in_lanes(system, states, stops, every, parameters, settings, threads)
 
@@ -96,47 +95,47 @@ def run_batch(
     return _shared_out(threads, [alone(k) for k in range(count)])
 
 
-def _for_all(rows: Array, count: int, what: str) -> Array:
+def _for_all(rows: Array, count: int, name: str) -> Array:
     if len(rows) not in (1, count):
-        raise ValueError(f'{what}: expected 1 or {count} rows, found {len(rows)}')
+        raise ValueError(f'{name}: expected 1 or {count} rows, found {len(rows)}')
     return np.array(np.broadcast_to(rows, (count, rows.shape[1])), order='C')
 
 
 def _shared_out(threads: int, tasks: Sequence[Callable[[], Any]]) -> list[Any]:
-    """Return the results of tasks, made by threads."""
+    """Return the results of tasks that run in threads."""
     if threads == 1 or len(tasks) == 1:
         return [task() for task in tasks]
     with ThreadPoolExecutor(threads) as pool:
-        return [own.result() for own in [pool.submit(task) for task in tasks]]
+        return [future.result() for future in [pool.submit(task) for task in tasks]]
 
 
 def lane_kernels(module: CompiledModule) -> CompiledModule:
-    """Return the vector kernels of a compiled tree, for the lanes of this computer."""
+    """Return the vector kernels of a compiled tree for the lanes of this processor."""
     return lane_module(module, tuple(name for name in OF_LANES if name in module.kernels), lane_count())
 
 
 def fill_outputs(runs: Sequence[Run]) -> None:
-    """Compute `u` and `all_outputs` of runs of one system in one call, where `takes_lanes` it."""
+    """Compute `u` and `all_outputs` of runs of one system in one call, if the system `takes_lanes`."""
     if not runs or not takes_lanes(runs[0].system, Settings()):
         return
     system = runs[0].system
-    known: dict[tuple[int, int], Array] = {}
+    inputs_of: dict[tuple[int, int], Array] = {}
     for run in runs:
         key = id(run.inputs), len(run.times)
-        if key not in known:
-            known[key] = run.u
-        run.__dict__['u'] = known[key]
+        if key not in inputs_of:
+            inputs_of[key] = run.u
+        run.__dict__['u'] = inputs_of[key]
     x, u = np.concatenate([run.states for run in runs]), np.concatenate([run.u for run in runs])
     counts = [len(run.times) for run in runs]
     p = np.repeat([run.parameters for run in runs], counts, axis=0)
     y = np.empty((len(x), len(system.output_names)))
     wide_kernel(lane_kernels(system.module), 'outputs').fill(x, u, p, y)
-    for run, own in zip(runs, np.split(y, np.cumsum(counts)[:-1])):
-        run.__dict__['all_outputs'] = own
+    for run, outputs in zip(runs, np.split(y, np.cumsum(counts)[:-1])):
+        run.__dict__['all_outputs'] = outputs
 
 
 def _lane_codes(system: System, settings: Settings) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the addresses of the vector kernels, and of the scalar ones."""
+    """Return the addresses of the vector kernels and of the scalar kernels."""
     wide = codes_for(codes_of(lane_kernels(system.module)), settings)
     if wide[STIFF] == 0:
         wide = wide[:PLACES].copy()
@@ -152,7 +151,7 @@ def _in_lanes(
     settings: Settings,
     threads: int,
 ) -> list[Run]:
-    first = [own.aligned(system.input_names, system.delays)[1][0] for own in inputs]
+    first = [series.aligned(system.input_names, system.delays)[1][0] for series in inputs]
     runs: dict[int, Run] = {}
     fits: dict[int, tuple[Settings, str]] = {}
     for k, (x, u, p) in enumerate(zip(states, first, parameters)):
@@ -162,8 +161,8 @@ def _in_lanes(
             runs[k] = too_fast(system, stops, x.copy(), inputs[k], p, error)
     if fits:
         chosen = list(fits)
-        given = states[chosen], stops, [inputs[k] for k in chosen], [first[k] for k in chosen], parameters[chosen]
-        runs |= zip(chosen, _marched(system, *given, settings, list(fits.values()), threads))
+        arguments = states[chosen], stops, [inputs[k] for k in chosen], [first[k] for k in chosen], parameters[chosen]
+        runs |= zip(chosen, _marched(system, *arguments, settings, list(fits.values()), threads))
     return [runs[k] for k in range(len(states))]
 
 
@@ -178,41 +177,41 @@ def _marched(
     fits: Sequence[tuple[Settings, str]],
     threads: int,
 ) -> list[Run]:
-    """Return the runs in lanes; `fits` are the settings of each run and the state that asks for its step."""
+    """Return the runs in lanes; `fits` are the settings of each run and the state that requires its step."""
     lanes, count = lane_count(), len(states)
     wide, single = _lane_codes(system, settings)
-    courses, of_run = _courses(system, inputs, stops, [own.step for own, _ in fits])
+    courses, of_run = _courses(system, inputs, stops, [fit.step for fit, _ in fits])
     watchers = [system.watcher(x, u, p, 0) for x, u, p in zip(states, first, parameters)] if settings.watch else []
     made = _room(states, stops, watchers)
     plan, limit = plan_of(courses, of_run), system.guard_limit(settings)
     share = lanes * min(BLOCK, max(1, -(-count // (lanes * threads))))
 
-    def task(begin: int) -> Callable[[], None]:
-        return lambda: run_lanes(wide, single, lanes, plan, made, parameters, limit, begin, min(begin + share, count))
+    def task(start: int) -> Callable[[], None]:
+        return lambda: run_lanes(wide, single, lanes, plan, made, parameters, limit, start, min(start + share, count))
 
-    _shared_out(threads, [task(begin) for begin in range(0, count, share)])
+    _shared_out(threads, [task(start) for start in range(0, count, share)])
     return [_run(system, k, stops, inputs[k], parameters[k], fits[k], made, watchers) for k in range(count)]
 
 
 def _courses(
     system: System, inputs: Sequence[Inputs], stops: Array, steps: Sequence[float]
 ) -> tuple[list[Course], NDArray[np.intp]]:
-    """Return the courses of runs, and the number of that of each run: the same object and step have one."""
-    known: dict[tuple[int, float], int] = {}
+    """Return the courses, and the index of the course of each run; equal inputs and steps share a course."""
+    course_numbers: dict[tuple[int, float], int] = {}
     courses: list[Course] = []
-    keys = [(id(own), step) for own, step in zip(inputs, steps)]
-    for own, key in zip(inputs, keys):
-        if key not in known:
-            known[key] = len(courses)
-            courses.append(course_of(*own.aligned(system.input_names, system.delays), stops, key[1]))
-    return courses, np.array([known[key] for key in keys], dtype=np.intp)
+    keys = [(id(series), step) for series, step in zip(inputs, steps)]
+    for series, key in zip(inputs, keys):
+        if key not in course_numbers:
+            course_numbers[key] = len(courses)
+            courses.append(course_of(*series.aligned(system.input_names, system.delays), stops, key[1]))
+    return courses, np.array([course_numbers[key] for key in keys], dtype=np.intp)
 
 
 def _room(states: Array, stops: Array, watchers: Sequence[Watcher]) -> Made:
     count, n = states.shape
     trace = np.full((count, len(stops), n), np.nan)
     trace[:, 0] = states
-    positive = np.array([own.positive for own in watchers]) if watchers else np.ones((count, 0), np.bool_)
+    positive = np.array([watcher.positive for watcher in watchers]) if watchers else np.ones((count, 0), np.bool_)
     return Made(
         states.copy(),
         trace,
@@ -220,7 +219,7 @@ def _room(states: Array, stops: Array, watchers: Sequence[Watcher]) -> Made:
         np.full(count, integrators.DONE),
         np.full(count, stops[0]),
         positive,
-        np.zeros((count, EVENTS if positive.shape[1] else 0, FOUND_COLUMNS)),
+        np.zeros((count, EVENTS if positive.shape[1] else 0, EVENT_COLUMNS)),
         np.zeros(count, np.int64),
     )
 
@@ -240,7 +239,7 @@ def _run(
         return system.run(made.trace[k, 0], stops, inputs, p, settings)
     events = []
     if watchers:
-        watchers[k].found = made.found[k]
+        watchers[k].table = made.found[k]
         events = watchers[k].events(int(made.events[k]))
     status, kept = int(made.status[k]), int(made.kept[k])
     end = float(stops[-1] if status == integrators.DONE else made.time[k])

@@ -1,1 +1,1 @@
-"""Actuators in a process beside the dynamics: what goes to and fro at the instants of exchange."""
+"""Co-simulation: actuators and held objects in separate processes, coupled to the dynamics at exchange instants."""

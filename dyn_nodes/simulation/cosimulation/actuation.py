@@ -1,7 +1,7 @@
-"""The hydraulics of a machine on their own, for a process beside the dynamics.
+"""Hydraulics of a machine for a process separate from the dynamics.
 
-Valves and oil are integrated while the joints move as predicted from what was last measured; what goes back is the mean
-effort over the exchange interval, so that the impulse on the joints is right to second order in the interval.
+Valves and oil are integrated with joint motions predicted from the last measurement. The result is the mean effort over
+the exchange interval, so that the impulse on the joints is accurate to second order in the interval.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from dyn_nodes.simulation.events import Event, Watcher, watched
 
 MOTION = ('position', 'velocity', 'impulse')
 MOST_EVENTS = 256
-"""Kept of one interval."""
+"""Greatest number of events stored per interval."""
 
 
 Snapshot = tuple[Array, float, History, NDArray[np.bool_]]
 
 
 class DivergedError(UserError, RuntimeError):
-    """The integration left the numbers that make sense."""
+    """The integration diverged."""
 
 
 class ActuatorSystem:
-    """The actuators of a machine with their pumps.
+    """Actuators of a machine with their pumps.
 
     Attributes:
         actuators: in the machine's order; voltages and efforts follow it.
-        names: theirs.
-        joints: the joint that each one moves.
+        names: of the actuators.
+        joints: names of the joints that they move.
         state_names: of the actuators.
-        oil: (s,) their current state. Set it by `start`.
-        events: what the reliefs did in the last `advance`; times from its beginning, s.
+        oil: (s,) current states of the actuators, initialized by `start`.
+        events: of the relief valves in the last `advance`; times from its start, s.
     """
 
     def __init__(self, machine: Machine, step: float = 5e-4) -> None:
@@ -54,7 +54,7 @@ class ActuatorSystem:
         self.joints = tuple(actuator.joint for actuator in self.actuators)
         self.state_names = tuple(state.name for actuator in self.actuators for state in actuator.states)
         self._inputs = [command.name for actuator in self.actuators for command in actuator.inputs]
-        self._own = {name: value for actuator in self.actuators for name, value in actuator.parameters.items()}
+        self._constants = {name: value for actuator in self.actuators for name, value in actuator.parameters.items()}
         self.module = build_module(
             f'{machine.name}: actuators',
             [machine_fingerprint(machine)],
@@ -62,7 +62,7 @@ class ActuatorSystem:
         )
         self._codes = codes_of(self.module)
         self.output_names: tuple[str, ...] = tuple(self.module.meta['outputs'])
-        self.parameters = np.concatenate([list(self._own.values()), np.zeros(len(self.names) ** 2)])
+        self.parameters = np.concatenate([list(self._constants.values()), np.zeros(len(self.names) ** 2)])
         self.oil = np.zeros(len(self.state_names))
         self._knots = np.zeros(1)
         self._commanded = np.zeros(len(self._inputs) + len(self.names))
@@ -75,22 +75,22 @@ class ActuatorSystem:
         self._watcher = Watcher(self.module.meta['watches'], MOST_EVENTS)
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
-        # x: states, then position, rate and impulse of each joint; u: commands, accelerations; p: own, mobility
+        # x: states, then position, rate and impulse of each joint; u: commands, accelerations; p: constants, mobility
         count, size = len(self.names), len(self.state_names)
         x, u = ca.SX.sym('x', size + 3 * count), ca.SX.sym('u', len(self._inputs) + count)
-        p = ca.SX.sym('p', len(self._own) + count**2)
-        named = ((self.state_names, x), (self._inputs, u), (self._own, p))
+        p = ca.SX.sym('p', len(self._constants) + count**2)
+        named = ((self.state_names, x), (self._inputs, u), (self._constants, p))
         symbols = {name: vector[k] for names, vector in named for k, name in enumerate(names)}
         motions = {joint: (x[size + 3 * k], x[size + 3 * k + 1]) for k, joint in enumerate(self.joints)}
         every = actuator_terms(self.machine, self.actuators, motions, symbols)
         efforts = ca.vertcat(*(terms.effort for terms in every.values()))
-        accelerations = u[len(self._inputs) :] + ca.reshape(p[len(self._own) :], count, count) @ efforts
+        accelerations = u[len(self._inputs) :] + ca.reshape(p[len(self._constants) :], count, count) @ efforts
         rates = [rate for terms in every.values() for rate in terms.rates]
         for k, joint in enumerate(self.joints):
             rates += [motions[joint][1], accelerations[k], efforts[k]]
         outputs = {name: value for terms in every.values() for name, value in terms.outputs.items()}
         states = [state for actuator in self.actuators for state in actuator.states]
-        stiff, stiff_places = stiff_kernel((x, u, p), ca.vertcat(*rates)[:size], states, 0)
+        stiff, stiff_indices = stiff_kernel((x, u, p), ca.vertcat(*rates)[:size], states, 0)
         watches, watch = watched(surface for terms in every.values() for surface in terms.surfaces)
         functions = {
             'watch': ca.Function('watch', [x, u, p], [watch]),
@@ -99,10 +99,10 @@ class ActuatorSystem:
             'guard': ca.Function('guard', [x], [ca.SX(1.0)]),
             **stiff,
         }
-        return functions, {'outputs': list(outputs), 'watches': watches, 'stiff': stiff_places}
+        return functions, {'outputs': list(outputs), 'watches': watches, 'stiff': stiff_indices}
 
     def start(self, positions: Array, efforts: Array) -> None:
-        """Trap oil that holds the given efforts (n,) at the given joint positions (n,); spools at neutral."""
+        """Set the oil to hold the efforts (n,) at the joint positions (n,), spools at neutral."""
         self._time = 0.0
         self._commanded[:] = 0.0
         if self._delay is not None:
@@ -112,7 +112,7 @@ class ActuatorSystem:
         values = np.empty(2 * len(self._watcher.watches))
         still = np.zeros(len(self.names))
         self.module.watch(self._state(positions, still), self._commanded, self.parameters, values)
-        self._watcher.begin(values)
+        self._watcher.take_signs(values)
         self.events = []
 
     def advance(
@@ -124,32 +124,32 @@ class ActuatorSystem:
         volts: Array,
         mobility: Array | None = None,
     ) -> Array:
-        """Integrate over an interval (s) of predicted joint motion; return the mean efforts (n,), N m or N.
+        """Integrate over an interval, s, of predicted joint motion; return the mean efforts (n,), N m or N.
 
-        The joints move with `accelerations` (n,) plus `mobility` (n, n) times the efforts of the moment; without a
-        mobility with the accelerations alone. All arrays in the order of `names`; volts are held.
+        The joints move with `accelerations` (n,) plus `mobility` (n, n) times the current efforts; without a mobility
+        with the accelerations alone. All arrays are in the order of `names`; volts are held.
 
-        Raises DivergedError and keeps the state before it.
+        Raises DivergedError and keeps the previous state.
         """
-        self.parameters[len(self._own) :] = 0.0 if mobility is None else mobility.ravel()
+        self.parameters[len(self._constants) :] = 0.0 if mobility is None else mobility.ravel()
         self._commanded[: len(volts)] = volts
         x = self._state(positions, velocities)
         knots, table = self._knots, np.concatenate([volts, accelerations]).reshape(1, -1)
         before = self.snapshot()
-        if self._delay is not None:  # the times of the line are this object's own
+        if self._delay is not None:  # the delay line counts time from `start`
             held = np.concatenate([volts, accelerations])
             knots, table = self._delay.table(self._time, self._time + interval, held)
             knots = knots - self._time
         steps = max(1, int(np.ceil(interval / self.step - 1e-9)))
         watcher = self._watcher
         arguments = (x, 0.0, interval / steps, steps, knots, table, self.parameters, -1.0, 0, self._trace)
-        status, _, found = run_rk4_watched(self._codes, *arguments, watcher.positive, watcher.found)
+        status, _, event_count = run_rk4_watched(self._codes, *arguments, watcher.positive, watcher.table)
         if status != DONE:
             self.restore(before)
             raise DivergedError(f'{self.machine.name}: the hydraulics diverged at joint positions {positions}')
         self.oil = x[: len(self.oil)].copy()
         self._time += interval
-        self.events = watcher.events(found)
+        self.events = watcher.events(event_count)
         return x[len(self.oil) + 2 :: 3] / interval
 
     def _state(self, positions: Array, velocities: Array) -> Array:
@@ -160,28 +160,28 @@ class ActuatorSystem:
         return x
 
     def snapshot(self) -> Snapshot:
-        """Return everything that `advance` changes, but for the events."""
+        """Return everything that `advance` changes, except the events."""
         history = () if self._delay is None else self._delay.history
         return self.oil, self._time, history, self._watcher.positive.copy()
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go back to a snapshot."""
+        """Restore a snapshot."""
         self.oil, self._time, history, self._watcher.positive[:] = snapshot
         if self._delay is not None:
             self._delay.history = history
 
     def set_parameter(self, name: str, value: float) -> None:
-        """Set a parameter of the actuators by name; one that none of them has changes nothing."""
-        if name in self._own:
-            self.parameters[list(self._own).index(name)] = value
+        """Set a parameter of the actuators by name; unknown names have no effect."""
+        if name in self._constants:
+            self.parameters[list(self._constants).index(name)] = value
 
     def efforts(self, positions: Array, velocities: Array) -> Array:
-        """Return the efforts (n,) at this instant."""
+        """Return the current efforts (n,)."""
         values = self.outputs(positions, velocities)
         return np.array([values[f'{name}/effort'] for name in self.names])
 
     def outputs(self, positions: Array, velocities: Array) -> dict[str, float]:
-        """Return all outputs by name, `<actuator>/<quantity>`, states included, under the latest volts."""
+        """Return all outputs by name, `<actuator>/<quantity>`, including states, for the latest volts."""
         y = np.empty(len(self.output_names))
         self.module.outputs(self._state(positions, velocities), self._commanded, self.parameters, y)
         values = dict(zip(self.output_names, y.tolist()))

@@ -1,4 +1,4 @@
-"""Hydraulics against joint motion that is known at instants only, as it comes over a topic."""
+"""Hydraulics coupled to joint motion that is sampled, for example received on a topic."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from dyn_nodes.simulation.events import Event
 
 
 class ActuatorExchange:
-    """Keeps the oil in step with sampled joint motion, and gives the efforts for the time until the next sample.
+    """Integrates the oil along sampled joint motion and predicts the efforts until the next sample.
 
-    Each sample is taken in two steps. First the oil is brought here from the last sample, along the joint motion that
-    was measured: an error of the last prediction leaves no trace in the pressures. Then it is led ahead by a period,
-    and the mean effort of that time is returned: the impulse on the joints is right to second order.
+    Each sample is processed in two steps. First the oil is integrated from the last sample along the measured joint
+    motion, so that an error of the last prediction has no effect on the pressures. Then it is integrated ahead by a
+    period, and the mean effort of this time is returned: the impulse on the joints is accurate to second order.
 
-    On the way ahead the joints are part of the integration. With W, the mobility of the joints (`JointMobility`), their
-    acceleration is
+    In the prediction the joints are part of the integration. With W, the mobility of the joints (`JointMobility`),
+    their acceleration is
 
         a(t) = a_last + W (tau(t) - tau_last)
 
-    where a_last is the mean acceleration of the last interval and tau_last the effort that caused it: gravity, the
-    ground and all else are held, oil and inertia act on each other as they do. The natural frequency of a light link
-    on its oil may then be above that of the samples. With W = 0 the joints keep their last acceleration, and the
-    exchange is stable only while that frequency times the period is small.
+    where a_last is the mean acceleration of the last interval and tau_last the effort that caused it: gravity, ground
+    and other forces are held, while oil and inertia interact. The natural frequency of a light link on its oil may then
+    exceed the sample frequency. With W = 0 the joints keep their last acceleration, and the exchange is stable only if
+    the natural frequency times the period is small.
 
     Attributes:
         system: the hydraulics; its `oil` is at the newest sample.
         period: time for which an effort is held, s.
-        events: what the reliefs did between the last two samples; times from the newest sample, s.
+        events: of the relief valves between the last two samples; times relative to the newest sample, s.
     """
 
     def __init__(self, system: ActuatorSystem, period: float) -> None:
@@ -40,9 +40,9 @@ class ActuatorExchange:
         self.events: list[Event] = []
 
     def start(self, positions: Array, efforts: Array) -> None:
-        """Trap oil that holds the efforts (n,) at the positions (n,), in the order of the actuators.
+        """Set the oil to hold the efforts (n,) at the positions (n,), in the order of the actuators.
 
-        Raises ValueError where a cylinder stands at a dead centre.
+        Raises ValueError for a cylinder at a dead centre.
         """
         self.system.start(positions, efforts)
         self._velocity = None
@@ -57,19 +57,19 @@ class ActuatorExchange:
         mobility: Array | None = None,
         applied: Array | None = None,
     ) -> Array:
-        """Take the sample that is one period after the last one (or the first); return the mean efforts (n,) to come.
+        """Process the first sample, or one a period after the last; return the mean efforts (n,) of the next period.
 
-        For lockstep: until here the valves had the volts of the last call.
+        For lockstep: until this sample the valves had the volts of the last call.
 
         Args:
             positions: (n,) in the order of the actuators, rad or m.
             velocities: (n,) rad/s or m/s.
             volts: (n,) held from here on.
             mobility: (n, n) derivative of the joints' accelerations by their efforts; None: 0.
-            applied: (n,) efforts that the joints have had since the last sample; None: those that were returned.
+            applied: (n,) efforts on the joints since the last sample; None: the efforts returned by the last call.
 
         Raises:
-            DivergedError: the oil stays.
+            DivergedError: the integration diverged; the oil does not change.
         """
         interval = 0.0 if self._velocity is None else self.period
         efforts = self._take(interval, positions, velocities, (self._volts, volts), mobility, applied)
@@ -79,10 +79,10 @@ class ActuatorExchange:
     def follow(
         self, interval: float, positions: Array, velocities: Array, volts: Array, mobility: Array | None = None
     ) -> Array:
-        """Take a sample that is `interval` (s) after the last one, under the same volts; return the efforts to come.
+        """Process a sample an interval, s, after the last one, with the same volts; return the predicted efforts.
 
-        For samples that come when they like. With an interval of 0 (after `start`) the oil is there already. Raises
-        DivergedError; the oil stays.
+        For irregular samples. An interval of 0 (after `start`) needs no integration to the sample. Raises
+        DivergedError; the oil does not change.
         """
         return self._take(interval, positions, velocities, (volts, volts), mobility, None)
 
@@ -100,8 +100,8 @@ class ActuatorExchange:
         self.events = []
         try:
             if interval > 0.0 and self._velocity is not None:
-                begin = positions - 0.5 * interval * (self._velocity + velocities)
-                system.advance(interval, begin, self._velocity, acceleration, volts[0])
+                earlier = positions - 0.5 * interval * (self._velocity + velocities)
+                system.advance(interval, earlier, self._velocity, acceleration, volts[0])
                 self.events = [event.shifted(-interval) for event in system.events]
             now = system.snapshot()
             if mobility is not None:

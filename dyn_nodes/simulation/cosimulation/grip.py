@@ -1,4 +1,4 @@
-"""A hand that is simulated elsewhere, and what it holds of an object."""
+"""Hands of separately simulated machines, and their grips on an object."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EYE = np.eye(3)
 
 
 def skew(a: Array) -> Array:
-    """Return the matrix (3, 3) that takes b to a x b."""
+    """Return the matrix (3, 3) of the cross product b -> a x b."""
     return np.array([(0.0, -a[2], a[1]), (a[2], 0.0, -a[0]), (-a[1], a[0], 0.0)])
 
 
@@ -25,12 +25,12 @@ def turned(vector: Array) -> Array:
 
 
 class HeldHand(NamedTuple):
-    """A hand in the world at the start of a period. With d = 3 it is known as a point, with d = 6 in its turning, too.
+    """Hand in the world at the start of a period, as a point (d = 3) or with its rotation (d = 6).
 
     Attributes:
         position, velocity: (3,) m and m/s.
-        mobility: (d, d) acceleration, linear above angular, for force above torque; zero: the hand is moved,
-            whatever it holds.
+        mobility: (d, d) derivative of the acceleration, linear above angular, by force above torque; zero: prescribed
+            motion.
         acceleration: (d,) without a wrench on the hand, m/s2 and rad/s2.
         rotation: (3, 3) axes of its link.
         spin: (3,) angular velocity, rad/s.
@@ -45,12 +45,12 @@ class HeldHand(NamedTuple):
 
 
 class Grip(NamedTuple):
-    """What a hand holds.
+    """Grip of a hand on an object.
 
     Attributes:
-        nodes: one node of a ball grasp, three of a fixed one.
-        arms: (k, 3) of these from the hand, in axes of its link, m; zero of a ball grasp.
-        force, torque: beyond either of which the hand slips off, N and N m.
+        nodes: one node for a ball grasp, three for a fixed grasp.
+        arms: (k, 3) positions of the nodes relative to the hand, in axes of its link, m; zero for a ball grasp.
+        force, torque: limits above which the hand slips off, N and N m.
     """
 
     nodes: tuple[int, ...]
@@ -60,30 +60,30 @@ class Grip(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Numbers of its wrench: 3 or 6."""
+        """Size of its wrench: 3 or 6."""
         return 3 if len(self.nodes) == 1 else 6
 
     @property
     def rows(self) -> Array:
-        """(3k,) coordinates of its nodes."""
+        """(3k,) indices of the coordinates of its nodes."""
         return np.concatenate([np.arange(3 * node, 3 * node + 3) for node in self.nodes])
 
-    def places(self, hand: HeldHand) -> Array:
-        """Return where the hand has its nodes (k, 3), m."""
+    def positions(self, hand: HeldHand) -> Array:
+        """Return the positions of the nodes (k, 3) in the hand, m."""
         return np.asarray(hand.position + self.arms @ hand.rotation.T)
 
     def led(self, motion: Array, arms: Array) -> Array:
-        """Return velocities (3k,) of nodes at arms (k, 3) in the world, of a hand with velocities (d,)."""
+        """Return the velocities (3k,) of nodes at arms (k, 3) in the world, for a hand with velocities (d,)."""
         if self.size == 3:
             return motion
         return np.asarray(motion[:3] + arms @ skew(motion[3:]).T).ravel()
 
     def slopes(self, arms: Array) -> Array:
-        """Return (3k, d) derivatives of these by the velocities of the hand."""
+        """Return the derivatives (3k, d) of the node velocities by the velocities of the hand."""
         if self.size == 3:
             return np.eye(3)
         return np.concatenate([np.hstack([EYE, -skew(arm)]) for arm in arms])
 
     def velocities(self, hand: HeldHand) -> Array:
-        """Return the velocities (d,) of a hand that matter here, linear above angular."""
+        """Return the velocities (d,) of a hand, linear above angular."""
         return np.concatenate([hand.velocity, hand.spin])[: self.size]

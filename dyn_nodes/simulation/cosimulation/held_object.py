@@ -1,16 +1,17 @@
-"""An object between the hands of machines that are simulated elsewhere, through one exchange period.
+"""Object between hands of separately simulated machines, over one exchange period.
 
-The object gets, at the start of a period, how every hand moves and how it answers a wrench (`HeldHand`). It moves with
-the hands through the period, as one augmented object, and returns the wrenches that do this. The hands feel these
-wrenches as constants of the period:
+At the start of a period the object receives the motion and the mobility of every hand (`HeldHand`). It is integrated
+together with the hands over the period, as one augmented object, and returns the wrenches. These wrenches act on the
+hands as constants of the period:
 
     (M' v' - p) / h + pulls(x_mid, v_mid) = f                    of the object with momentum p, implicit midpoint rule
     V'_hand = V_hand + h (acceleration - mobility F)             of every hand that holds
 
-A ball grasp holds one node, a fixed one three that turn with the hand. The rule is stable however stiff the object is,
-and it is what a hand does under a constant wrench: object and hands have one velocity at the end. As mobility and free
-acceleration change over the period, the hands come out a little elsewhere. The next period begins with their true
-positions and velocities, and with the momentum that the object had: what the hands have lost the object has got.
+A ball grasp holds one node, a fixed grasp three nodes that rotate with the hand. The rule is stable for any stiffness
+of the object, and exact for a hand under a constant wrench: object and hands have equal velocities at the end. Because
+mobility and free acceleration change over the period, the actual motion of the hands deviates slightly. The next period
+starts with their actual positions and velocities and with the momentum of the object, so that the total momentum is
+conserved.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ __all__ = ['Grip', 'HeldHand', 'HeldObject', 'HeldObjectError', 'strains']
 
 
 class HeldObject:
-    """An object whose nodes are held by hands.
+    """Object whose nodes are held by hands.
 
     Args:
         body: rods, or finite elements reduced to the nodes.
         gravity: (3,) m/s2.
-        limits: (m,) force beyond which a hand slips off its node, N; inf: it never does. None: none does.
-        grips: what each hand holds; None: hand k holds node k by a ball grasp, with these limits.
+        limits: (m,) force above which a hand slips off its node, N; inf or None: no limit.
+        grips: of the hands; None: hand k holds node k by a ball grasp, with these limits.
 
     Attributes:
         position, velocity: (n, 3) of the nodes, m and m/s.
         amplitudes, rates: (k,) of the vibrations.
-        released: numbers of the grips whose hand has slipped off.
+        released: indices of the grips whose hand has slipped off.
     """
 
     def __init__(
@@ -76,41 +77,41 @@ class HeldObject:
         self._momentum = self.body.mass(self.position) @ self._velocity
 
     def follow(self, hands: Sequence[HeldHand]) -> None:
-        """Put every node that is held where its hand is."""
+        """Set the positions of held nodes from their hands."""
         for k in self._held():
-            self.position[list(self.grips[k].nodes)] = self.grips[k].places(hands[k])
+            self.position[list(self.grips[k].nodes)] = self.grips[k].positions(hands[k])
 
     def advance(self, hands: Sequence[HeldHand], period: float) -> Array:
-        """Go through a period; return the wrenches (m, 6) of the object on the hands, force then torque, N and N m.
+        """Advance by a period; return the wrenches (m, 6) of the object on the hands, force then torque, N and N m.
 
-        A hand that would have to give more than its limits slips off at the start of the period. Torques are about
-        the hands in the middle of the period; those of ball grasps are zero.
+        A hand whose wrench would exceed its limits slips off at the start of the period. Torques are about the hands in
+        the middle of the period, and zero for ball grasps.
 
         Args:
-            hands: of the grips, in their order; those of released grips do not matter.
+            hands: of the grips, in their order; hands of released grips are ignored.
             period: s.
 
         Raises:
-            HeldObjectError: the numbers run away.
+            HeldObjectError: the iteration diverged.
         """
         self.follow(hands)
         while True:
             held = {k: (self.grips[k], hands[k]) for k in self._held()}
             state = BodyState(self.position, self._velocity, self.amplitudes, self._momentum)
-            found = HeldPeriod(self.body, state, held, self.gravity, period).solve()
-            slipping = [k for k, own in found.wrenches.items() if self._slips(self.grips[k], own)]
+            motion = HeldPeriod(self.body, state, held, self.gravity, period).solve()
+            slipping = [k for k, wrench in motion.wrenches.items() if self._slips(self.grips[k], wrench)]
             if not slipping:
                 break
             self.released.update(slipping)
-        middle = 0.5 * (found.start + found.velocity)
+        middle = 0.5 * (motion.start + motion.velocity)
         size = self.position.size
         self.position = self.position + period * middle[:size].reshape(-1, 3)
         self.amplitudes = self.amplitudes + period * middle[size:]
-        self._take_velocity(found.velocity)
-        self._momentum = self.body.mass(self.position) @ found.velocity
+        self._take_velocity(motion.velocity)
+        self._momentum = self.body.mass(self.position) @ motion.velocity
         result = np.zeros((len(self.grips), 6))
-        for k, own in found.wrenches.items():
-            result[k, : len(own)] = -own
+        for k, wrench in motion.wrenches.items():
+            result[k, : len(wrench)] = -wrench
         return result
 
     @property

@@ -1,4 +1,4 @@
-"""The equations of an object and the hands that hold it through one exchange period, see `held_object`."""
+"""Equations of an object and the hands that hold it over one exchange period, see `held_object`."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from dyn_nodes.simulation.cosimulation.moving_body import MovingBody
 
 MOST_ITERATIONS = 40
 CLOSE = 1e-10
-"""Change of the velocities, relative to the fastest node or to 1 m/s, at which the iteration ends."""
+"""Change of the velocities at which the iteration ends, relative to the fastest node or to 1 m/s."""
 
 
 class HeldObjectError(UserError, ArithmeticError):
-    """The object has no motion through the period: its numbers have run away."""
+    """The iteration for the motion of the object diverged or did not converge."""
 
 
 class BodyState(NamedTuple):
-    """A body at the start of a period.
+    """State of a body at the start of a period.
 
     Attributes:
         position: (n, 3) of its nodes, m.
-        velocity: (r,) of nodes, then of amplitudes; those of held nodes do not matter.
+        velocity: (r,) of nodes, then of amplitudes; velocities of held nodes are ignored.
         amplitudes: (k,) of its vibrations.
-        momentum: (r,) mass times velocity at the end of the period before.
+        momentum: (r,) mass times velocity at the end of the previous period.
     """
 
     position: Array
@@ -46,14 +46,14 @@ class HeldMotion(NamedTuple):
 
 
 class HeldPeriod:
-    """The equations of one period.
+    """Equations of one period.
 
-    Unknowns are wrenches of the hands that hold, then velocities at the end of what no hand holds.
+    Unknowns are the wrenches of the holding hands, then the final velocities of the free coordinates.
 
     Args:
         body: the object.
-        state: of it.
-        held: grips that hold, and their hands, by number.
+        state: of the object.
+        held: holding grips and their hands, by index.
         gravity: (3,) m/s2.
         period: s.
     """
@@ -71,14 +71,14 @@ class HeldPeriod:
         rows = [grip.rows for grip, _ in held.values()]
         self.free = np.setdiff1d(np.arange(len(state.momentum)), np.concatenate(rows) if rows else [])
         ends = np.cumsum([0, *(grip.size for grip, _ in held.values())])
-        self.own = {k: slice(int(start), int(end)) for k, start, end in zip(held, ends, ends[1:])}
+        self.slices = {k: slice(int(start), int(end)) for k, start, end in zip(held, ends, ends[1:])}
         self.count = int(ends[-1])
         self.start = state.velocity.copy()
         for k, (grip, hand) in held.items():
             self.start[grip.rows] = grip.led(grip.velocities(hand), self.arms[k])
 
     def solve(self) -> HeldMotion:
-        """Return the motion by Newton's method. Raises HeldObjectError: the numbers run away."""
+        """Return the motion by Newton's method. Raises HeldObjectError if it diverges or does not converge."""
         unknown = np.concatenate([np.zeros(self.count), self.start[self.free]])
         velocity, arms = self._velocity(unknown)
         for _ in range(MOST_ITERATIONS):
@@ -86,20 +86,20 @@ class HeldPeriod:
             before = velocity
             velocity, arms = self._velocity(unknown)
             if not np.isfinite(velocity).all():
-                raise HeldObjectError('the object has no motion through this period: its numbers run away')
+                raise HeldObjectError('held object: the iteration for its motion over a period diverged')
             if np.abs(velocity - before).max(initial=0.0) <= CLOSE * max(1.0, np.abs(velocity).max(initial=0.0)):
-                wrenches = {k: unknown[own] for k, own in self.own.items()}
+                wrenches = {k: unknown[part] for k, part in self.slices.items()}
                 return HeldMotion(self.start, velocity, wrenches)
         text = f'expected a motion through {self.period:g} s after {MOST_ITERATIONS} iterations, found none'
         raise HeldObjectError(text)
 
     def _velocity(self, unknown: Array) -> tuple[Array, dict[int, Array]]:
-        """Return velocities (r,) at the end, and arms (k, 3) of the nodes there, by grip."""
+        """Return the velocities (r,) and the arms (k, 3) of the nodes, by grip, at the end."""
         velocity, arms = np.zeros_like(self.start), {}
         velocity[self.free] = unknown[self.count :]
         for k, (grip, hand) in self.held.items():
             first = grip.velocities(hand)
-            answer = hand.acceleration[: grip.size] - hand.mobility[: grip.size, : grip.size] @ unknown[self.own[k]]
+            answer = hand.acceleration[: grip.size] - hand.mobility[: grip.size, : grip.size] @ unknown[self.slices[k]]
             motion = first + self.period * answer
             arms[k] = self.arms[k]
             if grip.size > 3:
@@ -121,10 +121,10 @@ class HeldPeriod:
         moved[self.free, np.arange(self.count, width)] = 1.0
         project = moved.copy()
         for k, (grip, hand) in self.held.items():
-            own = self.own[k]
+            columns = self.slices[k]
             here = halfway[list(grip.nodes)]
-            project[grip.rows, own] = grip.slopes(here - here.mean(axis=0))
-            moved[grip.rows, own] = -period * grip.slopes(arms[k]) @ hand.mobility[: grip.size, : grip.size]
+            project[grip.rows, columns] = grip.slopes(here - here.mean(axis=0))
+            moved[grip.rows, columns] = -period * grip.slopes(arms[k]) @ hand.mobility[: grip.size, : grip.size]
         residual = project.T @ rest
         residual[: self.count] -= unknown[: self.count]
         matrix = project.T @ by_velocity @ moved

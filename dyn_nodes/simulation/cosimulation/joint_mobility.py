@@ -1,4 +1,4 @@
-"""Joint accelerations that joint efforts cause at once, by the machine's own masses."""
+"""Joint mobility: instantaneous joint accelerations per joint effort, from the masses of the machine."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from dyn_nodes.multibody.tree import Tree
 
 
 class JointMobility:
-    """S M^-1 S^T: derivative of the accelerations of some joints by their efforts, (n, n), rad/s2 per N m.
+    """S M^-1 S^T: derivative of joint accelerations by joint efforts, (n, n), rad/s2 per N m.
 
-    The base gives way freely: ground, springs and gravity depend on position and velocity, not on an effort of the same
-    moment, so that this is exact for a tree. The mass matrix in the base's own axes depends on the joints alone.
+    The base is free: ground, springs and gravity depend on position and velocity and not on the present efforts, so
+    that the result is exact for a tree. The mass matrix in the axes of the base depends only on the joints.
 
     Args:
         machine: the machine, without constraints.
@@ -34,14 +34,14 @@ class JointMobility:
         tree = build_tree(machine)
         movable = [joint.name for joint in machine.movable_joints]
         self.payload = machine.payload.mass if machine.payload else 0.0
-        self._places = np.array([tree.nv - len(movable) + movable.index(name) for name in joints], dtype=np.intp)
+        self._indices = np.array([tree.nv - len(movable) + movable.index(name) for name in joints], dtype=np.intp)
         self._nv, self._q = tree.nv, np.zeros(tree.nq)
         self._first = tree.nq - len(movable)
         if tree.free:
             self._q[6] = 1.0
         self._M = np.empty(tree.nv**2)
         self._columns = np.zeros((tree.nv, len(joints)))
-        self._columns[self._places, np.arange(len(joints))] = 1.0
+        self._columns[self._indices, np.arange(len(joints))] = 1.0
         self._payload = np.empty(1)
         self.module = build_module(
             f'{machine.name}: mass', [machine_fingerprint(machine)], lambda: (_functions(tree), {})
@@ -52,16 +52,16 @@ class JointMobility:
         self._q[self._first :] = positions
         self._payload[0] = self.payload
         self.module.mass_matrix(self._q, self._payload, self._M)
-        return np.asarray(np.linalg.solve(self._M.reshape(self._nv, self._nv), self._columns)[self._places])
+        return np.asarray(np.linalg.solve(self._M.reshape(self._nv, self._nv), self._columns)[self._indices])
 
 
 class ConstrainedMobility:
-    """S N (N^T M N)^-1 N^T S^T: the same beside constraints, N their motions at the present posture, (n, n).
+    """S N (N^T M N)^-1 N^T S^T: joint mobility with constraints, N their motions at the present posture, (n, n).
 
-    The base stays where the machine starts: constraints against the world are those of its initial pose.
+    The base keeps its initial pose, on which constraints against the world depend.
 
     Args:
-        machine: with constraints, without loads, whose poses no joint states hold.
+        machine: with constraints and without loads, whose poses are unknown.
         joints: names of the n joints.
 
     Attributes:
@@ -69,7 +69,7 @@ class ConstrainedMobility:
     """
 
     def __init__(self, machine: Machine, joints: Sequence[str]) -> None:
-        # much to import for the few that need it
+        # slow imports, needed by few machines
         from dyn_nodes.constraints.linear import Subspaces
         from dyn_nodes.simulation.constrained_machine import constrained_machine
 
@@ -78,7 +78,7 @@ class ConstrainedMobility:
         tree = start.system.blocks.tree
         self._q, self._still = start.q.copy(), np.zeros(tree.nv)
         self._movable = [tree.position_names.index(joint.name) for joint in machine.movable_joints]
-        self._places = [tree.velocity_index(name) for name in joints]
+        self._indices = [tree.velocity_index(name) for name in joints]
         self.payload = machine.payload.mass if machine.payload else 0.0
 
     def at(self, positions: Array) -> Array:
@@ -88,12 +88,12 @@ class ConstrainedMobility:
         p = system.parameters({'payload_mass': self.payload})
         at = system.constraints.blocks_at(system.state(self._q, self._still), np.zeros(len(system.input_names)), p)
         motions = self._subspaces(at.J).motions
-        own = motions[self._places]
-        return np.asarray(own @ np.linalg.solve(motions.T @ at.M @ motions, own.T))
+        rows = motions[self._indices]
+        return np.asarray(rows @ np.linalg.solve(motions.T @ at.M @ motions, rows.T))
 
 
 def mobility_of(machine: Machine, joints: Sequence[str]) -> JointMobility | ConstrainedMobility | None:
-    """Return the mobility of joints of a machine; None where loads, whose poses are not known, take part in it."""
+    """Return the mobility of joints of a machine; None with loads, whose poses are unknown."""
     if machine.loads:
         return None
     return (ConstrainedMobility if machine.needs_constraints else JointMobility)(machine, joints)

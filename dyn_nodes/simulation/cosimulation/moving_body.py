@@ -1,7 +1,7 @@
-"""Bodies between hands in numbers: rods, or finite elements reduced to the points that hands hold.
+"""Numerical models of bodies between hands: rods, or finite elements reduced to the held points.
 
-The motion of a body is d(mass v)/dt + pulls = forces of the hands, in the positions of its nodes and the amplitudes of
-its vibrations.
+The equation of motion is d(mass v)/dt + pulls = forces of the hands, in the positions of the nodes and the amplitudes
+of the vibrations.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ class MovingBody(Protocol):
 
     @property
     def nodes(self) -> Array:
-        """(n, 3) without load, m."""
+        """(n, 3) positions of the nodes without load, m."""
 
     @property
     def vibrations(self) -> int:
-        """Number k of its vibrations."""
+        """Number k of vibrations."""
 
     def mass(self, position: Array) -> Array:
-        """Return (r, r) kg with nodes at positions (n, 3)."""
+        """Return the mass matrix (r, r), kg, with nodes at positions (n, 3)."""
 
     def pulls(self, position: Array, velocity: Array, amplitudes: Array, gravity: Array) -> Array:
-        """Return (r,) elastic and viscous forces, and -d(kinetic energy)/dx, less weight, N.
+        """Return elastic and viscous forces, and -d(kinetic energy)/dx, less weight (r,), N.
 
         Args:
             position: (n, 3) of the nodes, m.
@@ -41,17 +41,17 @@ class MovingBody(Protocol):
         """
 
     def settled(self, position: Array, gravity: Array) -> Array:
-        """Return the amplitudes (k,) at which the body hangs at rest with nodes at positions (n, 3)."""
+        """Return the amplitudes (k,) in equilibrium with nodes at positions (n, 3)."""
 
     def slopes(self, position: Array, period: float) -> Array:
-        """Return (r, r) derivatives of the pulls in the middle of a period by the velocities at its end, N s/m.
+        """Return the derivatives (r, r) of the pulls in the middle of a period by the velocities at its end, N s/m.
 
-        What stress adds to the stiffness of finite elements, which is a strain smaller, is left out.
+        The geometric stiffness of finite elements, smaller by a factor of the strain, is neglected.
         """
 
 
 class MovingLattice:
-    """Rods between nodes."""
+    """Body of rods between nodes."""
 
     vibrations = 0
 
@@ -61,24 +61,24 @@ class MovingLattice:
 
     @property
     def nodes(self) -> Array:
-        """(n, 3) without load, m."""
+        """(n, 3) positions of the nodes without load, m."""
         return self.lattice.nodes
 
     def mass(self, position: Array) -> Array:
-        """Return (3n, 3n) kg."""
+        """Return the mass matrix (3n, 3n), kg."""
         return self._mass
 
     def pulls(self, position: Array, velocity: Array, amplitudes: Array, gravity: Array) -> Array:
-        """Return (3n,) pulls of the rods less weight, N."""
+        """Return the pulls of the rods less weight (3n,), N."""
         weight = np.outer(self.lattice.lumped_mass, gravity)
         return np.asarray(self.lattice.forces(position, velocity.reshape(-1, 3)) - weight).ravel()
 
     def settled(self, position: Array, gravity: Array) -> Array:
-        """Return nothing."""
+        """Return an empty array."""
         return np.zeros(0)
 
     def slopes(self, position: Array, period: float) -> Array:
-        """Return (3n, 3n) derivatives: stiffness, and damping along rods, exactly."""
+        """Return the exact derivatives (3n, 3n) from stiffness and damping along the rods."""
         lattice, count = self.lattice, len(position)
         first, second = lattice.rods.T
         along = position[second] - position[first]
@@ -87,10 +87,10 @@ class MovingLattice:
         outer = along[:, :, None] * along[:, None, :]
         tension = lattice.stiffness * (length - lattice.lengths)
         across = (tension / length)[:, None, None] * (np.eye(3) - outer)
-        own = 0.25 * period * (lattice.stiffness[:, None, None] * outer + across)
-        own = own + 0.5 * lattice.damping[:, None, None] * outer
+        blocks = 0.25 * period * (lattice.stiffness[:, None, None] * outer + across)
+        blocks = blocks + 0.5 * lattice.damping[:, None, None] * outer
         result = np.zeros((count, 3, count, 3))
-        for block, i, j in zip(own, first, second):
+        for block, i, j in zip(blocks, first, second):
             result[i, :, i] += block
             result[j, :, j] += block
             result[i, :, j] -= block
@@ -99,27 +99,27 @@ class MovingLattice:
 
 
 class MovingCondensed:
-    """Finite elements reduced to points that are not on a line. Raises ValueError for points that are."""
+    """Finite elements reduced to points. Raises ValueError for points on a line."""
 
     def __init__(self, reduced: Condensed) -> None:
         self.body = CorotatedBody(reduced)
 
     @property
     def nodes(self) -> Array:
-        """(n, 3) without load, m."""
+        """(n, 3) positions of the nodes without load, m."""
         return self.body.reduced.positions.reshape(-1, 3)
 
     @property
     def vibrations(self) -> int:
-        """Number of its vibrations."""
+        """Number of vibrations."""
         return len(self.body.reduced.frequencies)
 
     def mass(self, position: Array) -> Array:
-        """Return (r, r) kg, in the world."""
+        """Return the mass matrix (r, r) in the world, kg."""
         return self.body.mass(position)
 
     def pulls(self, position: Array, velocity: Array, amplitudes: Array, gravity: Array) -> Array:
-        """Return (r,) pulls less weight, N."""
+        """Return the pulls less weight (r,), N."""
         size = position.size
         return self.body.pulls(position, velocity[:size], amplitudes, velocity[size:], gravity)
 
@@ -130,15 +130,15 @@ class MovingCondensed:
         return np.asarray(-np.linalg.solve(self.body.reduced.stiffness[size:, size:], load), dtype=np.float64)
 
     def slopes(self, position: Array, period: float) -> Array:
-        """Return (r, r) stiffness and damping in the axes of the body, turned into the world."""
+        """Return the derivatives (r, r) from stiffness and damping in body axes, rotated into the world."""
         reduced, R = self.body.reduced, self.body.axes(position).R
-        own = 0.25 * period * reduced.stiffness + 0.5 * reduced.damping
+        slopes = 0.25 * period * reduced.stiffness + 0.5 * reduced.damping
         size = position.size
-        turn = np.eye(len(own))
+        turn = np.eye(len(slopes))
         turn[:size, :size] = np.kron(np.eye(len(position)), R)
-        return turn @ own @ turn.T
+        return turn @ slopes @ turn.T
 
 
 def moving_body(body: Lattice | Condensed) -> MovingBody:
-    """Return the body in numbers."""
+    """Return the numerical model of a body."""
     return MovingLattice(body) if isinstance(body, Lattice) else MovingCondensed(body)

@@ -1,1 +1,1 @@
-"""Guards of runs: the fastest motion, which bounds fixed steps, and checks of energy and gaps where a run ends."""
+"""Guards of runs: the fastest motion, which bounds fixed steps, and checks of energy and gaps at the end of a run."""

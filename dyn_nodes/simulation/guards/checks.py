@@ -1,8 +1,8 @@
-"""The guard of a run: its energy balance and the gaps of its constraints, judged where it ends.
+"""Guard of a run: checks of its energy balance and of the gaps of its constraints.
 
-The energy error is that of the whole run: change of kinetic and potential energy, plus heat, less the work supplied,
-the greatest over the samples. It is compared with the energy exchanged: the greatest of the ranges of kinetic energy,
-potential energy, work and heat.
+The energy error is the greatest value over the samples of the change of kinetic and potential energy, plus heat, less
+the work supplied. It is compared with the energy exchanged: the greatest of the ranges of kinetic energy, potential
+energy, work and heat.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from dyn_nodes.compile.integrators.codes import evaluate_rows
 BOOKS = ('work', 'heat')
 """States that integrate the energy supplied to a system and the energy dissipated in it, J."""
 WORK_SCALE = 1e5
-"""Usual size of work and heat, J."""
+"""Typical magnitude of work and heat, J."""
 OVERTURNED, INACCURATE = 'overturned', 'inaccurate'
-"""Status of a run that ended where the machine overturned; of a run that failed a check."""
+"""Status of a run that ended when the machine overturned, and of a run that failed a check."""
 ENERGY_SHARE = 1e-2
-"""Energy error allowed, over the energy exchanged."""
+"""Permitted energy error, relative to the energy exchanged."""
 FALL = 1e-6
-"""Height, m: the energy of the weight over it is allowed in any case."""
+"""Height, m, whose potential energy is always permitted as an error."""
 LEAST_GRAVITY = 1e-6
-"""Gravity, m/s2, that counts at least for the weight: of a machine without gravity, the energy at 1 um/s is allowed."""
+"""Least gravity for the weight, m/s2: without gravity, the energy at 1 um/s is a permitted error."""
 ROUND_OFF = 1e-9
-"""Energy error allowed, over the greatest kinetic and potential energy."""
+"""Permitted energy error, relative to the greatest kinetic and potential energy."""
 GREATEST_GAP = 1e-6
-"""Gap allowed: length of the errors of a constraint at position level, m or rad."""
+"""Permitted gap: norm of the errors of a constraint at position level, m or rad."""
 INSPECTED = ('kinetic', 'potential', 'weight', 'gap')
 """Columns of the kernel `inspect` of a system: energies, J, weight of the machine, N, greatest gap, m or rad."""
 NO_BOOKS = 'the model keeps no account of the energy that is supplied and dissipated'
 
 
 class Check(NamedTuple):
-    """One check of a run.
+    """Check of a run.
 
     Attributes:
         name: `energy` or `gap`.
         measured, allowed: J; m or rad.
         unit: of both.
-        reason: why there is nothing to be judged; '': it was judged.
+        reason: why the check does not apply; '': it applies.
     """
 
     name: str
@@ -54,12 +54,12 @@ class Check(NamedTuple):
 
     @property
     def judged(self) -> bool:
-        """The check applies to this run."""
+        """Whether the check applies to this run."""
         return not self.reason
 
     @property
     def failed(self) -> bool:
-        """The run does not meet it."""
+        """Whether the run failed the check."""
         return self.judged and not self.measured <= self.allowed
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class Check(NamedTuple):
 
 
 class Books(NamedTuple):
-    """The account of a run, at its samples.
+    """Energy account of a run at its samples.
 
     Attributes:
         kinetic, potential, work, heat: (t,) J; work and heat since the start.
@@ -86,13 +86,13 @@ class Books(NamedTuple):
 
     @classmethod
     def of(cls, inspected: Array, work: Array, heat: Array) -> Books:
-        """Return the account from what the kernel `inspect` writes (t, 4), and from work and heat (t,)."""
+        """Return the account from the output of the kernel `inspect` (t, 4), work (t,) and heat (t,)."""
         kinetic, potential, weight, gaps = inspected.T
         return cls(kinetic, potential, work, heat, float(weight[0]), gaps)
 
     @property
     def balance(self) -> Array:
-        """(t,) energy plus heat less work, relative to the start, J: zero but for the error of the integrator."""
+        """(t,) energy plus heat less work, relative to the start, J: the error of the integrator."""
         total = self.kinetic + self.potential + self.heat - self.work
         return np.asarray(total - total[0])
 
@@ -104,7 +104,7 @@ class Books(NamedTuple):
 
 
 def allowed_error(exchanged: float, weight: float, level: float) -> float:
-    """Return the energy error allowed, J; see `checks_of`."""
+    """Return the permitted energy error, J; see `checks_of`."""
     return ENERGY_SHARE * exchanged + FALL * weight + ROUND_OFF * level
 
 
@@ -124,10 +124,10 @@ def checks_of(error: float, exchanged: float, weight: float, level: float, gap: 
 
 
 def books_of(module: Any, states: Array, p: Array, names: Sequence[str]) -> Books | None:
-    """Return the account of a compiled system at states (t, n) under parameters (k,); None: it keeps none.
+    """Return the account of a compiled system at states (t, n) with parameters (k,), or None if it has none.
 
     Args:
-        module: with the kernel `inspect`, if it keeps an account.
+        module: has the kernel `inspect` if the system has an account.
         states: (t, n).
         p: (k,) parameters.
         names: of the states.
@@ -141,7 +141,7 @@ def books_of(module: Any, states: Array, p: Array, names: Sequence[str]) -> Book
 
 
 def not_judged(reason: str) -> tuple[Check, ...]:
-    """Return the checks of a run that none applies to."""
+    """Return the checks of a run to which no check applies."""
     return tuple(Check(name, np.nan, allowed, unit, reason) for name, allowed, unit in _KINDS)
 
 
@@ -149,7 +149,7 @@ _KINDS = (('energy', np.nan, 'J'), ('gap', GREATEST_GAP, 'm or rad'))
 
 
 def judge(run: Any) -> None:
-    """Set the checks of a run (`simulation.Run`); `done` or `overturned` becomes `inaccurate` where a check fails."""
+    """Set the checks of a run (`simulation.Run`); `done` or `overturned` becomes `inaccurate` if a check fails."""
     run.checks = not_judged(NO_BOOKS) if run.books is None else run.books.checks()
     failed = [str(check) for check in run.checks if check.failed]
     if not failed:

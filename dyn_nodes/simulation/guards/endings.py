@@ -1,4 +1,4 @@
-"""The end of a run: its status, the reason, and its checks."""
+"""Status, reason and checks at the end of a run."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dyn_nodes.compile import integrators
 from dyn_nodes.simulation.guards.checks import judge
 
 GREATEST = 1e15
-"""Size of a state, in its unit, beyond which a run has diverged (`integrators.codes.sound`)."""
+"""Magnitude of a state, in its unit, beyond which a run has diverged (`integrators.codes.sound`)."""
 OPENED = 'contact opened'
-"""Status of a run in which a constraint on the ground would have to pull: no fault of the constraints."""
+"""Status of a run in which a constraint on the ground would have to pull."""
 
 
 def conclude(run: Any, status: int, solver: Any = None) -> None:
@@ -41,5 +41,5 @@ def conclude(run: Any, status: int, solver: Any = None) -> None:
 
 
 def beyond(names: Sequence[str], x: Array) -> str:
-    """Return the name of the first state that is no number of sensible size."""
+    """Return the name of the first state that is not finite or exceeds GREATEST."""
     return next((name for name, value in zip(names, x) if not abs(value) <= GREATEST), 'a state')

@@ -1,4 +1,4 @@
-"""The fastest motion of a system about a state, which bounds the fixed steps of an integrator."""
+"""Fastest motion of a system about a state, which bounds the fixed steps of an integrator."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.common.errors import UserError
 
 STABLE = 2.5
-"""Rate times step up to which classical Runge-Kutta is stable: 2.78 for decay, 2.83 for oscillation, less a reserve."""
+"""Stability limit of rate times step of classical Runge-Kutta: 2.78 for decay, 2.83 for oscillation, less a reserve."""
 RESERVE = 1.1
-"""Factor of a step by which it has to be stable."""
+"""Safety factor of the step in the stability check."""
 SLOW = 1.0
-"""Rate times step below which a motion is not looked at: its growth is that of the machine, or round-off."""
+"""Rate times step below which a motion is not checked: it grows with the machine itself, or by round-off."""
 BEYOND = 6.0
 """Rate times step beyond which no formula is stable."""
 INCREMENT = 1e-7
-"""Of a state, over its scale: small against the states and large against round-off."""
+"""Increment of a state for differences, relative to its scale: small against the state, large against round-off."""
 SQUARINGS = 4
-"""Of the matrix whose norm bounds the rates: less than a factor of 2 above the greatest one."""
+"""Number of squarings of the matrix whose norm bounds the rates: the bound exceeds the greatest by less than 2."""
 MOST_SUBSTEPS = 1000
-"""Integration steps in an exchange period, or in the step asked for, beyond which a machine is taken to be wrong."""
+"""Greatest number of integration steps in an exchange period or in the specified step."""
 
 
 class FastestMotion(NamedTuple):
-    """The eigenvalue of greatest magnitude of the linearized system.
+    """Eigenvalue of greatest magnitude of the linearized system.
 
     Attributes:
         rate: its magnitude, 1/s.
-        state: name of the state that has the greatest part in it, over the scales of the states.
+        state: name of the state with the greatest share in the eigenvector, in units of the scales.
     """
 
     rate: float
@@ -41,11 +41,11 @@ class FastestMotion(NamedTuple):
 
 
 class Division(NamedTuple):
-    """The division of a step into shorter ones that follow the fastest motion.
+    """Division of a step into shorter ones that follow the fastest motion.
 
     Attributes:
-        parts: number of them; 1: the step is short enough.
-        motion: that asks for it.
+        parts: number of shorter steps; 1: the step is short enough.
+        motion: that requires the division.
     """
 
     parts: int
@@ -53,15 +53,15 @@ class Division(NamedTuple):
 
 
 class TooFastError(UserError, ValueError):
-    """A motion for which no sensible step is short enough."""
+    """The fastest motion requires more steps than permitted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
-    """The linearized system about a state, by central differences of the rates: no Jacobian is compiled for it.
+    """Linearized system about a state, by central differences of the rates, without a compiled Jacobian.
 
     Attributes:
-        matrix: (n, n) partial derivatives of the rates over the usual sizes of the states, 1/s; None: not finite.
+        matrix: (n, n) partial derivatives of the rates in units of the typical magnitudes, 1/s; None: not finite.
         names: of the states.
         stiff: (m,) indices of the states that the integrator solves for implicitly.
     """
@@ -83,10 +83,10 @@ class Linearization:
 
         Args:
             names: of the states.
-            scales: usual sizes of states by name, where they are not 1.
+            scales: typical magnitudes of states by name, if not 1.
             rates: dx/dt (n,) at a state (n,).
             x: (n,) state.
-            stiff: indices of the states that are solved for implicitly.
+            stiff: indices of the states that the integrator solves for implicitly.
         """
         sizes = np.array([max(float(scales.get(name, 1.0)), abs(value)) for name, value in zip(names, x)])
         columns = []
@@ -98,7 +98,7 @@ class Linearization:
         return cls(matrix if np.isfinite(matrix).all() else None, names, stiff)
 
     def fastest(self, step: float = 0.0) -> FastestMotion:
-        """Return the fastest motion; for a step, s, that of which implicit states have been slowed down by it."""
+        """Return the fastest motion; with a step, s, the rates of implicit states are limited by it."""
         if self.matrix is None or not self.matrix.size:
             return FastestMotion(0.0, '')
         values, vectors = np.linalg.eig(self._slowed(self.matrix, step))
@@ -106,7 +106,7 @@ class Linearization:
         return FastestMotion(float(abs(values[greatest])), self.names[int(np.argmax(np.abs(vectors[:, greatest])))])
 
     def division(self, owner: str, step: float, damped: bool = False, most: int = MOST_SUBSTEPS) -> Division:
-        """Return how a step, s, has to be divided.
+        """Return the required division of a step, s.
 
         Args:
             owner: name of the machine.
@@ -124,10 +124,11 @@ class Linearization:
                 return Division(count, self.fastest(step / count) if count > 1 else FastestMotion(0.0, ''))
             count *= more
             if count > most:
-                found = self.fastest(step)
+                fastest = self.fastest(step)
                 raise TooFastError(
-                    f'{owner}: {found.state} moves with a rate of {found.rate:.3g} 1/s, for which steps of '
-                    f'{STABLE / found.rate:.2g} s would be needed: expected more inertia, or less stiffness and damping'
+                    f'{owner}: {fastest.state} moves with a rate of {fastest.rate:.3g} 1/s, for which steps of '
+                    f'{STABLE / fastest.rate:.2g} s would be needed: expected more inertia, or less stiffness and '
+                    'damping'
                 )
 
     def _parts(self, step: float, damped: bool) -> int:
@@ -143,12 +144,12 @@ class Linearization:
         return count
 
     def _slowed(self, matrix: Array, step: float) -> Array:
-        """Return the matrix with the rates of implicit states as a step makes them: at most 1 / step."""
+        """Return the matrix with the rates of implicit states limited to at most 1 / step."""
         stiff = list(self.stiff)
         if step > 0.0 and stiff:
             matrix = matrix.copy()
-            own = np.abs(matrix[np.ix_(stiff, stiff)]).sum(axis=1)
-            matrix[stiff] /= (1.0 + step * own)[:, None]
+            rates = np.abs(matrix[np.ix_(stiff, stiff)]).sum(axis=1)
+            matrix[stiff] /= (1.0 + step * rates)[:, None]
         return matrix
 
 
@@ -172,7 +173,7 @@ def is_stable(values: NDArray[Any], damped: bool) -> bool:
 
     Args:
         values: (n,) eigenvalues times the step.
-        damped: the step is that of `rk3` instead of `rk4` (`integrators.classical`).
+        damped: a step of `rk3` instead of `rk4` (`integrators.classical`).
     """
     near = values[np.abs(values) > SLOW]
     growth = 1.0 + near * (1.0 + near / 2.0 * (1.0 + near / 3.0 * (1.0 + near * (0.125 if damped else 0.25))))

@@ -1,4 +1,4 @@
-"""The guard of a machine that goes on period by period, while parameters change and loads are put on."""
+"""Guard of a running machine whose parameters and loads change between periods."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from dyn_nodes.simulation.guards.checks import (
 )
 
 FINER = (1, 2, 4, 8, 16, 32, 64)
-"""Times as many steps that are tried in a period that fails the guard."""
+"""Factors of the number of steps that are tried in a period that fails the guard."""
 
 
 class End(Protocol):
-    """The end of a period: state (n,) and parameters (k,)."""
+    """End of a period: state (n,) and parameters (k,)."""
 
     @property
     def x(self) -> Array:
@@ -35,17 +35,17 @@ class End(Protocol):
         """Parameters (k,)."""
 
 
-Ended = TypeVar('Ended', bound=End)
+EndType = TypeVar('EndType', bound=End)
 
 
 class RunningGuard:
-    """The energy account of a running machine, and the gaps of its constraints, as `guard.Books` for a run.
+    """Energy account of a running machine, and gaps of its constraints, like `checks.Books` of a run.
 
-    Energy that changes between two periods, as a payload is put on or gravity turns, belongs to no error: the account
-    goes on from there.
+    A change of energy between two periods, such as a new payload or slope, is no error: the account continues from
+    there.
 
     Args:
-        system: what is integrated.
+        system: that is integrated.
     """
 
     def __init__(self, system: Any) -> None:
@@ -62,36 +62,36 @@ class RunningGuard:
             kept = self._x, self._p, self._row, self._account
             books.keep_account(self._code, call, x, p, self._first, *kept)
 
-    def begin(self, x: Array, p: Array) -> None:
+    def open(self, x: Array, p: Array) -> None:
         """Open the account at a state (n,) with parameters (k,)."""
         self._account[:] = 0.0
         self._enter(books.OPEN, x, p)
 
     def depart(self, x: Array, p: Array) -> None:
-        """Take the state from which a period starts; changes since the end of the last one are no error."""
+        """Enter the state at the start of a period; changes since the end of the last period are no error."""
         self._enter(books.DEPART, x, p)
 
     def arrive(self, x: Array, p: Array) -> None:
-        """Take the state to which a period has led; parameters that changed on the way leave it without judgement."""
+        """Enter the state at the end of a period; a period with changed parameters is not judged."""
         self._enter(books.ARRIVE, x, p)
 
     def through(
         self,
-        attempt: Callable[[int], Ended],
+        attempt: Callable[[int], EndType],
         go_back: Callable[[], None] | None,
         diverged: type[Exception],
         stopped: type[Exception],
-    ) -> Ended:
-        """Go through a period by the fewest steps with which it meets the guard, and enter its end into the account.
+    ) -> EndType:
+        """Return the end of a period with the fewest steps that satisfy the guard, and enter it into the account.
 
-        Where no number of steps does, as the error has another cause or began earlier, those count that come within
-        twice the least error.
+        If no number of steps does, because the error has another cause or started earlier, the fewest steps within
+        twice the least error are used.
 
         Args:
-            attempt: goes through the period by so many times the steps of the one before.
-            go_back: undoes an attempt; None: there is one attempt only.
-            diverged: raised by an attempt whose numbers run away; shorter steps may help.
-            stopped: a kind of it that shorter steps do not help.
+            attempt: advances by the period with a multiple of the number of steps.
+            go_back: undoes an attempt; None: a single attempt.
+            diverged: raised by an attempt that diverges; shorter steps may help.
+            stopped: subclass of it that shorter steps do not avoid.
         """
         before, errors = (self._account.copy(), self._x.copy(), self._p.copy()), []
         for parts in FINER if go_back is not None and self._meets else ():
@@ -116,12 +116,12 @@ class RunningGuard:
 
     @property
     def gap(self) -> float:
-        """Greatest error of the constraints now, m or rad."""
+        """Current greatest error of the constraints, m or rad."""
         return float(self._account[books.GAP])
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """The checks of energy and gaps since the start."""
+        """Checks of energy and gaps since the start."""
         if not self._kept:
             return not_judged(NO_BOOKS)
         account = self._account
@@ -133,7 +133,7 @@ class RunningGuard:
 
     @property
     def _meets(self) -> bool:
-        """Whether no check has failed: `checks` without its texts, for every period."""
+        """Whether no check has failed: fast version of `checks` for every period."""
         if not self._kept:
             return True
         account = self._account.tolist()
@@ -144,5 +144,5 @@ class RunningGuard:
 
     @property
     def failed(self) -> str:
-        """The checks that failed, with numbers; ''."""
+        """Failed checks with numbers, or ''."""
         return '; '.join(str(check) for check in self.checks if check.failed)

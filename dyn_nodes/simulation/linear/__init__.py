@@ -6,7 +6,7 @@
     model.bode('boom/voltage', 'boom_joint', hertz).gain
     model.controllability().rank
 
-This room knows no machine: the vectors are deviations from a state, whatever it is.
+This package is independent of machines: the vectors are deviations from a state.
 """
 
 from dyn_nodes.simulation.linear.frequency import Bode

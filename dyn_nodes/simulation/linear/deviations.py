@@ -1,13 +1,13 @@
-"""Minimal coordinates of the deviations from a state: a rotation vector for a quaternion, independent motions of loops.
+"""Minimal coordinates of deviations from a state: rotation vectors for quaternions, independent motions of loops.
 
-Deviations dx of a state x follow d(dx)/dt = A dx. Not every dx is one of the machine: a quaternion keeps its norm and
-constraints hold, at the levels of position and of velocity. With dx = T z and z = L dx, L T = 1,
+Deviations dx of a state x satisfy d(dx)/dt = A dx. Not every dx is admissible: a quaternion keeps its norm, and
+constraints hold at the levels of position and velocity. With dx = T z and z = L dx, L T = 1,
 
     dz/dt = (L A T + (dL/dt) T) z,
 
-exactly, along any nominal motion; dL/dt comes from the quaternions and vanishes at rest. z are coordinates of the
-machine itself, so that they have its names: joints and rates that determine the others, world position and rotation
-vector, in the axes of the body, of a free body, states of actuators and contacts.
+exactly, along any nominal motion; dL/dt results from the quaternions and is zero at rest. The elements of z have the
+names of the machine: independent joints and rates, world position and rotation vector (in body axes) of a free body,
+states of actuators and contacts.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from dyn_nodes.multibody import Tree
 
 RANK_TOLERANCE = 1e-10
 RELUCTANCE = 1e-3
-"""Preferred coordinates become dependent only where others would be worse conditioned by the inverse of this."""
+"""Preferred coordinates become dependent only if the others are worse conditioned by the inverse of this factor."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """Which coordinates are independent: their places among the minimal positions and among the velocities."""
+    """Indices of the independent coordinates among the minimal positions and among the velocities."""
 
     positions: NDArray[np.intp]
     velocities: NDArray[np.intp]
@@ -65,13 +65,13 @@ class Deviations:
         other = np.asarray(x, float)
         change = other - self.x
         for at in self.quaternions:
-            own, there = self.x[at : at + 4], other[at : at + 4]
-            turn = (Rotation.from_quat(own).inv() * Rotation.from_quat(there)).as_rotvec()
-            change[at : at + 4] = 0.5 * spread(own) @ turn
+            nominal, there = self.x[at : at + 4], other[at : at + 4]
+            turn = (Rotation.from_quat(nominal).inv() * Rotation.from_quat(there)).as_rotvec()
+            change[at : at + 4] = 0.5 * spread(nominal) @ turn
         return np.asarray(self.out_of @ change)
 
     def reduced(self, A: Array, B: Array) -> tuple[Array, Array]:
-        """Return A (n, n) and B (n, m) of z from those of x."""
+        """Return A (n, n) and B (n, m) of z from A (N, N) and B (N, m) of x."""
         return self.out_of @ A @ self.into + self.turning, self.out_of @ B
 
 
@@ -82,14 +82,14 @@ def spread(quaternion: Array) -> Array:
 
 
 class Coordinates:
-    """What is independent among the states of a system.
+    """Independent coordinates of the states of a system.
 
     Args:
-        tree: of the system, whose positions and velocities come first in its state.
+        tree: of the system; its positions and velocities come first in the state.
         state_names: of the whole state.
-        blocks: the constraints of the system, or None.
-        dropped: states that are no deviations: time, work, discrete states.
-        preferred: names of positions that are to be independent, such as those of driven joints.
+        blocks: constraints of the system, or None.
+        dropped: states without deviations: time, work, discrete states.
+        preferred: names of positions that should be independent, such as driven joints.
     """
 
     def __init__(
@@ -106,22 +106,22 @@ class Coordinates:
         self.names = self._minimal_names()
         nq, nv = tree.nq, tree.nv
         self.rate_names = self.state_names[nq : nq + nv]
-        self.own = [k for k in range(nq + nv, len(self.state_names)) if self.state_names[k] not in dropped]
+        self.further = [k for k in range(nq + nv, len(self.state_names)) if self.state_names[k] not in dropped]
         self.preferred = np.array([name in preferred for name in self.names], dtype=bool)
 
     def _minimal_names(self) -> tuple[str, ...]:
         names: list[str] = []
         for body in self.tree.bodies:
-            own = self.tree.position_names[body.q : body.q + (7 if body.kind == 'free' else 1)]
+            names_of_body = self.tree.position_names[body.q : body.q + (7 if body.kind == 'free' else 1)]
             if body.kind == 'free':
-                prefix = own[3].removesuffix('qx')
-                names += [*own[:3], *(f'{prefix}r{axis}' for axis in 'xyz')]
+                prefix = names_of_body[3].removesuffix('qx')
+                names += [*names_of_body[:3], *(f'{prefix}r{axis}' for axis in 'xyz')]
             else:
-                names += own
+                names += names_of_body
         return tuple(names)
 
     def _maps(self, q: Array, quaternion_rates: Array | None = None) -> tuple[Array, Array, Array]:
-        """Return positions by minimal ones (nq, nv), back (nv, nq), velocities by minimal rates (nv, nv)."""
+        """Return the maps from minimal to all positions (nq, nv), back (nv, nq), and from minimal rates (nv, nv)."""
         nq, nv = self.tree.nq, self.tree.nv
         into, back, velocity = np.zeros((nq, nv)), np.zeros((nv, nq)), np.zeros((nv, nv))
         row = 0
@@ -130,9 +130,9 @@ class Coordinates:
                 into[body.q, row] = back[row, body.q] = velocity[body.v, row] = 1.0
                 row += 1
                 continue
-            place, turn = slice(body.q, body.q + 3), slice(body.q + 3, body.q + 7)
+            translation, turn = slice(body.q, body.q + 3), slice(body.q + 3, body.q + 7)
             Q = spread(q[turn])
-            into[place, row : row + 3] = back[row : row + 3, place] = np.eye(3)
+            into[translation, row : row + 3] = back[row : row + 3, translation] = np.eye(3)
             into[turn, row + 3 : row + 6], back[row + 3 : row + 6, turn] = 0.5 * Q, 2.0 * Q.T / (q[turn] @ q[turn])
             R = Rotation.from_quat(q[turn]).as_matrix()
             velocity[body.v : body.v + 3, row + 3 : row + 6] = np.eye(3)
@@ -141,7 +141,7 @@ class Coordinates:
         return into, back, velocity
 
     def _turning(self, q: Array, rate: Array) -> Array:
-        """(nv, nv) rate of `back` times `into`: zero but for quaternions that turn."""
+        """Return the rate of `back` times `into` (nv, nv); only rotating quaternions contribute."""
         result, row = np.zeros((self.tree.nv, self.tree.nv)), 0
         for body in self.tree.bodies:
             if body.kind == 'free':
@@ -167,33 +167,33 @@ class Coordinates:
             x: (N,) state.
             rate: (N,) dx/dt there.
             numbers: parameters of the blocks, for constraints.
-            choice: to keep, that of another state; None: the best conditioned here.
+            choice: of another state, to be kept; None: the best conditioned here.
 
         Raises:
-            ValueError: a choice that does not determine the motion here.
+            ValueError: the choice does not determine the motion here.
         """
         nq, nv = self.tree.nq, self.tree.nv
         q, v = x[:nq], x[nq : nq + nv]
         into, back, velocity = self._maps(q)
         N, M, K, chosen = self._constrained(q, v, velocity, into, numbers, choice)
         positions, velocities = chosen.positions, chosen.velocities
-        n_q, n_v, n_own = len(positions), len(velocities), len(self.own)
-        T, L = np.zeros((len(x), n_q + n_v + n_own)), np.zeros((n_q + n_v + n_own, len(x)))
+        n_q, n_v, n_further = len(positions), len(velocities), len(self.further)
+        T, L = np.zeros((len(x), n_q + n_v + n_further)), np.zeros((n_q + n_v + n_further, len(x)))
         T[:nq, :n_q] = into @ N
         T[nq : nq + nv, :n_q], T[nq : nq + nv, n_q : n_q + n_v] = K, M
         L[:n_q, :nq] = back[positions]
         L[n_q + np.arange(n_v), nq + velocities] = 1.0
-        T[self.own, n_q + n_v + np.arange(n_own)] = L[n_q + n_v + np.arange(n_own), self.own] = 1.0
+        T[self.further, n_q + n_v + np.arange(n_further)] = L[n_q + n_v + np.arange(n_further), self.further] = 1.0
         turning = np.zeros((len(L), len(L)))
         turning[:n_q, :n_q] = (self._turning(q, rate) @ N)[positions]
         names = [self.names[k] for k in positions] + [self.rate_names[k] for k in velocities]
-        names += [self.state_names[k] for k in self.own]
+        names += [self.state_names[k] for k in self.further]
         return Deviations(tuple(names), x.copy(), L, T, turning, chosen, self.quaternions)
 
     def _constrained(
         self, q: Array, v: Array, velocity: Array, into: Array, numbers: Array | None, choice: Choice | None
     ) -> tuple[Array, Array, Array, Choice]:
-        """Return positions by independent ones, velocities by independent ones and by independent positions."""
+        """Return the derivatives of positions and velocities by independent ones, and of velocities by positions."""
         nv = self.tree.nv
         if self.blocks is None or self.blocks.m == 0:
             every = np.arange(nv)
@@ -219,11 +219,11 @@ class Coordinates:
         return N, M, K, choice
 
     def _preferred_velocities(self, velocity: Array) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = np.asarray(np.abs(velocity[:, self.preferred]).sum(axis=1) > 0.5)
-        return found
+        preferred: NDArray[np.bool_] = np.asarray(np.abs(velocity[:, self.preferred]).sum(axis=1) > 0.5)
+        return preferred
 
     def _same_velocities(self, positions: NDArray[np.intp]) -> NDArray[np.intp] | None:
-        """Return the velocities of independent positions, or None where one is that of a free body."""
+        """Return the velocities of independent positions, or None if one belongs to a free body."""
         joints, row = {}, 0
         for body in self.tree.bodies:
             if body.kind != 'free':
@@ -235,7 +235,7 @@ class Coordinates:
 
 
 def independent(J: Array, preferred: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Return the places of columns of J (m, n) that are free where the rows hold, preferred ones among them."""
+    """Return the indices of independent columns of J (m, n), preferably the preferred ones."""
     if not J.size:
         return np.arange(J.shape[1])
     weighted = J * np.where(preferred, RELUCTANCE, 1.0)
@@ -246,7 +246,7 @@ def independent(J: Array, preferred: NDArray[np.bool_]) -> NDArray[np.intp]:
 
 
 def by_independent(J: Array, chosen: NDArray[np.intp], names: Sequence[str]) -> Array:
-    """Return N (n, k) with J N = 0 and unit rows at the chosen places.
+    """Return N (n, k) with J N = 0 and unit rows at the chosen indices.
 
     Raises:
         ValueError: the chosen coordinates do not determine the others.
@@ -257,9 +257,11 @@ def by_independent(J: Array, chosen: NDArray[np.intp], names: Sequence[str]) -> 
     rest = np.setdiff1d(np.arange(n), chosen)
     if not rest.size:
         return N
-    found, _, rank, _ = np.linalg.lstsq(J[:, rest], J[:, chosen], rcond=RANK_TOLERANCE)
-    if rank < len(rest) or np.abs(J[:, rest] @ found - J[:, chosen]).max(initial=0.0) > 1e-6 * np.abs(J).max():
-        said = ', '.join(names[k] for k in chosen) or 'no coordinates'
-        raise ValueError(f'{said}: expected coordinates that determine the motion, found a position where they do not')
-    N[rest] = -found
+    solution, _, rank, _ = np.linalg.lstsq(J[:, rest], J[:, chosen], rcond=RANK_TOLERANCE)
+    if rank < len(rest) or np.abs(J[:, rest] @ solution - J[:, chosen]).max(initial=0.0) > 1e-6 * np.abs(J).max():
+        listed = ', '.join(names[k] for k in chosen) or 'no coordinates'
+        raise ValueError(
+            f'{listed}: expected coordinates that determine the motion, found a position where they do not'
+        )
+    N[rest] = -solution
     return N

@@ -11,7 +11,7 @@ from dyn_nodes.common.arrays import Array
 
 POINTS = 400
 SLOWEST, FASTEST = 1e-3, 1e5
-"""Hz; bounds of the frequencies that are chosen from the poles."""
+"""Bounds of the frequencies that are chosen from the poles, Hz."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +20,7 @@ class Bode:
 
     Attributes:
         hertz: (k,).
-        response: (k,) complex, unit of the output by that of the input.
+        response: (k,) complex, unit of the output per unit of the input.
     """
 
     hertz: Array
@@ -28,18 +28,18 @@ class Bode:
 
     @property
     def gain(self) -> Array:
-        """(k,) size of the response."""
+        """(k,) magnitude of the response."""
         return np.abs(self.response)
 
     @property
     def decibels(self) -> Array:
-        """(k,) 20 log10 of the gain; -inf where it is zero."""
+        """(k,) 20 log10 of the gain; -inf for a gain of zero."""
         with np.errstate(divide='ignore'):
             return np.asarray(20 * np.log10(self.gain))
 
     @property
     def phase(self) -> Array:
-        """(k,) rad, without jumps."""
+        """(k,) unwrapped phase, rad."""
         return np.unwrap(np.angle(self.response))
 
 
@@ -50,9 +50,9 @@ def bode(A: Array, b: Array, c: Array, d: float, poles: NDArray[np.complex128], 
         A: (n, n) of the model.
         b: (n,) column of its input.
         c: (n,) row of its output.
-        d: direct part.
+        d: feedthrough.
         poles: (n,) of A.
-        hertz: (k,) frequencies above zero; None: chosen by the poles.
+        hertz: (k,) frequencies above zero; None: chosen from the poles.
 
     Raises:
         ValueError: a frequency that is not above zero and finite.

@@ -1,11 +1,11 @@
-"""Any system of a machine becomes a linear model about a state, or along a motion, by exact derivatives.
+"""Linearization of systems about a state or along a motion, by exact derivatives.
 
     linearizer = Linearizer(system, outputs=['hook_x', 'boom_joint'])
     model = linearizer.at(x, u, p)                      # about one state
     models = linearizer.along(run, np.linspace(0, 2, 21))
 
-The derivatives are those of the traced equations; where these have a kink (a closed valve, a wheel that just touches
-the ground) they are those of one side.
+The traced equations are differentiated; at a kink (a closed valve, a wheel that just touches the ground) derivatives
+are one-sided.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from dyn_nodes.simulation.linear.deviations import Choice, Coordinates, Deviatio
 from dyn_nodes.simulation.linear.model import LinearModel, OperatingPoint
 from dyn_nodes.simulation.linear.output_slopes import OutputSlopes, constrained_outputs, tree_outputs
 
-OWN_STATES = ('time', 'work', 'heat')
-"""States of a system with constraints that are no deviations of its motion."""
+RUN_STATES = ('time', 'work', 'heat')
+"""States of a system with constraints that do not describe its motion."""
 
 
 class Linearizer:
     """Linear models of a system in minimal coordinates.
 
     Args:
-        system: a `System`, or one with constraints.
+        system: a `System`, with or without constraints.
         outputs: names of outputs or states of the system; None: the positions of its driven joints, or of all joints
-            where nothing drives them.
+            without drives.
 
     Raises:
-        KeyError: an output that the system does not have.
-        ValueError: a system without derivatives: one on rigid ground, whose modes have no common state.
+        KeyError: unknown output.
+        ValueError: a system on rigid ground, whose modes have no common state.
     """
 
     def __init__(self, system: Any, outputs: Sequence[str] | None = None) -> None:
@@ -49,31 +49,33 @@ class Linearizer:
         self.blocks = system.blocks
         self.tree: Tree = self.blocks.tree if self.blocks is not None else build_tree(system.machine, system.base)
         self.outputs = tuple(self._driven if outputs is None else outputs)
-        known = {*system.state_names, *system.output_names}
+        valid = {*system.state_names, *system.output_names}
         for name in self.outputs:
-            if name not in known:
-                raise KeyError(f'unknown output {name!r}; known: {", ".join(sorted(known))}{near(name, sorted(known))}')
+            if name not in valid:
+                raise KeyError(f'unknown output {name!r}; known: {", ".join(sorted(valid))}{near(name, sorted(valid))}')
 
     @property
     def _driven(self) -> tuple[str, ...]:
-        """Positions that inputs act on: those of driven joints, else of all joints."""
+        """Positions of driven joints, or of all joints without drives."""
         joints = [body.name for body in self.tree.bodies if body.kind != 'free']
         named = {name.split('/')[0] for name in self.system.input_names}
-        named |= {own.joint for own in getattr(self.system.machine, 'actuators', ()) if own.name in named}
+        named |= {
+            actuator.joint for actuator in getattr(self.system.machine, 'actuators', ()) if actuator.name in named
+        }
         return tuple(name for name in joints if name in named) or tuple(joints)
 
     @cached_property
     def _dropped(self) -> tuple[str, ...]:
         if self.blocks is not None:
             states = self.blocks.element_states
-            return (*OWN_STATES, *(own.name for own in states if own.discrete))
+            return (*RUN_STATES, *(state.name for state in states if state.discrete))
         plant = self.system.dynamics.assembly()
-        books = (*plant.states.names[plant.book_place], *plant.states.names[plant.audit_place])
-        return (*books, *(own.name for own in plant.element_states if own.discrete))
+        books = (*plant.states.names[plant.book_slice], *plant.states.names[plant.audit_slice])
+        return (*books, *(state.name for state in plant.element_states if state.discrete))
 
     @cached_property
     def coordinates(self) -> Coordinates:
-        """The minimal coordinates of the system."""
+        """Minimal coordinates of the system."""
         return Coordinates(self.tree, self.system.state_names, self.blocks, self._dropped, self._driven)
 
     @cached_property
@@ -83,13 +85,13 @@ class Linearizer:
 
     @cached_property
     def _scales(self) -> dict[str, float]:
-        """Usual sizes of the states that have another one than 1, by name."""
+        """Typical magnitudes of states by name, if not 1."""
         return dict(self.system.scales)
 
     def deviations(
         self, x: ArrayLike, u: ArrayLike | None = None, p: Array | None = None, choice: Choice | None = None
     ) -> Deviations:
-        """Return the minimal coordinates of deviations from a state. Raises ValueError where there is no dx/dt."""
+        """Return the minimal coordinates of deviations from a state. Raises ValueError if dx/dt is undefined."""
         state, inputs, values = self._vectors(x, u, p)
         return self._deviations(state, inputs, values, self._rate(state, inputs, values), choice)
 
@@ -104,42 +106,41 @@ class Linearizer:
         """Return the linear model about a state.
 
         Args:
-            x: (N,) state of the system, that meets its constraints.
+            x: (N,) state of the system that satisfies its constraints.
             u: (m,) inputs; None: zero.
             p: (k,) parameters; None: the defaults.
             time: of the point, s.
-            choice: of independent coordinates to keep; None: the best conditioned.
+            choice: independent coordinates to keep; None: the best conditioned.
 
         Raises:
-            ValueError: vectors of another length; a state where the system has no dx/dt; an output that a state does
-                not determine.
+            ValueError: vectors of another length; a state without dx/dt; an output that the state does not determine.
         """
         state, inputs, values = self._vectors(x, u, p)
         rate = self._rate(state, inputs, values)
-        own = self._deviations(state, inputs, values, rate, choice)
+        deviations = self._deviations(state, inputs, values, rate, choice)
         by_state, by_input = self.system.jacobians(state, inputs, values)
-        A, B = own.reduced(by_state, by_input)
+        A, B = deviations.reduced(by_state, by_input)
         C, D = self._outputs(state, inputs, values)
-        scales = np.array([self._scales.get(name, 1.0) for name in own.names])
+        scales = np.array([self._scales.get(name, 1.0) for name in deviations.names])
         point = OperatingPoint(state, inputs, values, rate, time)
         names = tuple(self.system.input_names)
-        return LinearModel(A, B, C @ own.into, D, own.names, names, self.outputs, scales, point)
+        return LinearModel(A, B, C @ deviations.into, D, deviations.names, names, self.outputs, scales, point)
 
     def along(self, run: Any, times: ArrayLike | None = None) -> list[LinearModel]:
-        """Return the linear models at the samples of a run nearest to some times, s, all in the same coordinates.
+        """Return the linear models at the samples of a run nearest to times, s, all in the same coordinates.
 
         Raises:
-            ValueError: a sample where the coordinates of the first one do not determine the motion.
+            ValueError: the coordinates of the first sample do not determine the motion at another one.
         """
         wanted = run.times if times is None else np.atleast_1d(np.asarray(times, float))
-        places = [int(np.argmin(np.abs(run.times - time))) for time in wanted]
-        inputs = run.inputs.at(run.times[places], self.system.input_names)
+        samples = [int(np.argmin(np.abs(run.times - time))) for time in wanted]
+        inputs = run.inputs.at(run.times[samples], self.system.input_names)
         choice: Choice | None = None
         models = []
-        for place, u in zip(places, inputs):
+        for sample, u in zip(samples, inputs):
             if choice is None:
-                choice = self.deviations(run.states[place], u, run.parameters).choice
-            models.append(self.at(run.states[place], u, run.parameters, float(run.times[place]), choice))
+                choice = self.deviations(run.states[sample], u, run.parameters).choice
+            models.append(self.at(run.states[sample], u, run.parameters, float(run.times[sample]), choice))
         return models
 
     def _vectors(self, x: ArrayLike, u: ArrayLike | None, p: Array | None) -> tuple[Array, Array, Array]:
@@ -162,7 +163,7 @@ class Linearizer:
         return self.coordinates.at(x, rate, numbers, choice)
 
     def _outputs(self, x: Array, u: Array, p: Array) -> tuple[Array, Array]:
-        """Return the derivatives of the outputs by the whole state (l, N) and by the inputs (l, m)."""
+        """Return the derivatives of the outputs by the whole state (l, N) and the inputs (l, m)."""
         C, D = np.zeros((len(self.outputs), len(x))), np.zeros((len(self.outputs), len(u)))
         states = list(self.system.state_names)
         traced = [k for k, name in enumerate(self.outputs) if name not in states]
@@ -181,5 +182,5 @@ def linearize(
     p: Array | None = None,
     outputs: Sequence[str] | None = None,
 ) -> LinearModel:
-    """Return the linear model of a system about a state; arguments as `Linearizer` and `Linearizer.at`."""
+    """Return the linear model of a system about a state; arguments: see `Linearizer` and `Linearizer.at`."""
     return Linearizer(system, outputs).at(x, u, p)

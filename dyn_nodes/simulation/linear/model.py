@@ -1,4 +1,4 @@
-"""A linear model with named states, inputs and outputs."""
+"""Linear models with named states, inputs and outputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dyn_nodes.simulation.linear.reachability import Reachability, reachability
 
 @dataclass(frozen=True, eq=False)
 class OperatingPoint:
-    """Where a model was linearized.
+    """Operating point of a linear model.
 
     Attributes:
         x, u, p: state (N,), inputs (m,) and parameters of the nonlinear system.
@@ -41,8 +41,8 @@ class LinearModel:
     Attributes:
         A, B, C, D: (n, n), (n, m), (l, n), (l, m).
         state_names, input_names, output_names: of the vectors.
-        scales: (n,) usual sizes of the states, for what compares states of other units; ones where not given.
-        point: the nominal state, or None.
+        scales: (n,) typical magnitudes of the states, to compare states of different units; default: ones.
+        point: nominal state, or None.
 
     Raises:
         ValueError: matrices whose shapes do not fit the names.
@@ -68,12 +68,12 @@ class LinearModel:
                 raise ValueError(f'{name}: expected shape {shape}, found {getattr(self, name).shape}')
 
     def __iter__(self) -> Iterator[Array]:
-        """Give A, B, C and D, to be unpacked."""
+        """Iterate over A, B, C and D, for unpacking."""
         return iter((self.A, self.B, self.C, self.D))
 
     @cached_property
     def poles(self) -> NDArray[np.complex128]:
-        """(n,) eigenvalues of A, 1/s, the slowest first."""
+        """(n,) eigenvalues of A, 1/s, in ascending magnitude."""
         values = np.linalg.eigvals(self.scaled.A).astype(np.complex128)
         return values[np.lexsort((values.imag, np.round(np.abs(values), 12)))]
 
@@ -84,7 +84,7 @@ class LinearModel:
 
     @cached_property
     def scaled(self) -> LinearModel:
-        """The same model with states in units of their usual sizes."""
+        """The same model with states in units of their typical magnitudes."""
         if (self.scales == 1.0).all():
             return self
         s = self.scales
@@ -97,11 +97,11 @@ class LinearModel:
         return modes(self.scaled.A, self.state_names)
 
     def picked(self, inputs: Sequence[str] | None = None, outputs: Sequence[str] | None = None) -> LinearModel:
-        """Return the model with some inputs and outputs. Raises KeyError that lists the known ones."""
+        """Return the model with selected inputs and outputs. Raises KeyError that lists the valid names."""
         chosen = self.input_names if inputs is None else tuple(inputs)
-        columns = [_place(name, self.input_names, 'input') for name in chosen]
+        columns = [_index(name, self.input_names, 'input') for name in chosen]
         wanted = self.output_names if outputs is None else tuple(outputs)
-        rows = [_place(name, self.output_names, 'output') for name in wanted]
+        rows = [_index(name, self.output_names, 'output') for name in wanted]
         return replace(
             self,
             B=self.B[:, columns],
@@ -122,23 +122,23 @@ class LinearModel:
         Raises:
             KeyError: an unknown name.
         """
-        column = _place(input_name, self.input_names, 'input')
-        row = _place(output_name, self.output_names, 'output')
-        own = self.scaled
-        return bode(own.A, own.B[:, column], own.C[row], float(own.D[row, column]), self.poles, hertz)
+        column = _index(input_name, self.input_names, 'input')
+        row = _index(output_name, self.output_names, 'output')
+        scaled = self.scaled
+        return bode(scaled.A, scaled.B[:, column], scaled.C[row], float(scaled.D[row, column]), self.poles, hertz)
 
     def controllability(self, inputs: Sequence[str] | None = None) -> Reachability:
-        """Return what some inputs, or all, can move."""
-        own = self.picked(inputs=inputs).scaled
-        return reachability(own.A, own.B, self.state_names)
+        """Return the controllability from selected inputs, or from all."""
+        picked = self.picked(inputs=inputs).scaled
+        return reachability(picked.A, picked.B, self.state_names)
 
     def observability(self, outputs: Sequence[str] | None = None) -> Reachability:
-        """Return what some outputs, or all, can see: the controllability of the dual system."""
-        own = self.picked(outputs=outputs).scaled
-        return reachability(own.A.T, own.C.T, self.state_names)
+        """Return the observability from selected outputs, or from all: the controllability of the dual system."""
+        picked = self.picked(outputs=outputs).scaled
+        return reachability(picked.A.T, picked.C.T, self.state_names)
 
     def discretized(self, period: float) -> tuple[Array, Array]:
-        """Return A_d (n, n) and B_d (n, m) of samples every `period` s, inputs held between them.
+        """Return A_d (n, n) and B_d (n, m) for a sample period, s, with inputs held between samples (zero-order hold).
 
         Raises:
             ValueError: a period that is not above zero.
@@ -147,9 +147,9 @@ class LinearModel:
 
         if not period > 0:
             raise ValueError(f'expected a period above zero, found {period:g} s')
-        n, m, own = len(self.A), self.B.shape[1], self.scaled
+        n, m, scaled = len(self.A), self.B.shape[1], self.scaled
         block = np.zeros((n + m, n + m))
-        block[:n, :n], block[:n, n:] = own.A * period, own.B * period
+        block[:n, :n], block[:n, n:] = scaled.A * period, scaled.B * period
         whole = expm(block)
         s = self.scales
         return whole[:n, :n] / s * s[:, None], whole[:n, n:] * s[:, None]
@@ -171,26 +171,26 @@ class LinearModel:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the model as lists and numbers, for JSON."""
-        found: dict[str, Any] = {name: getattr(self, name).tolist() for name in 'ABCD'}
-        found |= {name: list(getattr(self, name)) for name in ('state_names', 'input_names', 'output_names')}
-        found['poles'] = [[float(pole.real), float(pole.imag)] for pole in self.poles]
-        found['modes'] = [mode.as_dict() for mode in self.modes()]
+        result: dict[str, Any] = {name: getattr(self, name).tolist() for name in 'ABCD'}
+        result |= {name: list(getattr(self, name)) for name in ('state_names', 'input_names', 'output_names')}
+        result['poles'] = [[float(pole.real), float(pole.imag)] for pole in self.poles]
+        result['modes'] = [mode.as_dict() for mode in self.modes()]
         if self.point is not None:
-            found['time'] = self.point.time
-        return found
+            result['time'] = self.point.time
+        return result
 
     def arrays(self) -> dict[str, Any]:
         """Return the model as arrays, for a .npz file."""
-        found: dict[str, Any] = {name: getattr(self, name) for name in 'ABCD'}
-        found |= {name: np.array(getattr(self, name)) for name in ('state_names', 'input_names', 'output_names')}
-        found |= {'poles': self.poles, 'scales': self.scales}
+        result: dict[str, Any] = {name: getattr(self, name) for name in 'ABCD'}
+        result |= {name: np.array(getattr(self, name)) for name in ('state_names', 'input_names', 'output_names')}
+        result |= {'poles': self.poles, 'scales': self.scales}
         if self.point is not None:
-            found |= {name: getattr(self.point, name) for name in ('x', 'u', 'p', 'rate', 'time')}
-        return found
+            result |= {name: getattr(self.point, name) for name in ('x', 'u', 'p', 'rate', 'time')}
+        return result
 
 
-def _place(name: str, names: Sequence[str], what: str) -> int:
+def _index(name: str, names: Sequence[str], kind: str) -> int:
     try:
         return list(names).index(name)
     except ValueError:
-        raise KeyError(f'unknown {what} {name!r}; known: {", ".join(names)}{near(name, names)}') from None
+        raise KeyError(f'unknown {kind} {name!r}; known: {", ".join(names)}{near(name, names)}') from None

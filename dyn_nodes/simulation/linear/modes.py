@@ -1,4 +1,4 @@
-"""Modes of a linear model: frequency, damping ratio, shape, and the states that take part."""
+"""Modes of a linear model: frequency, damping ratio, shape and participation of states."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from numpy.typing import NDArray
 from dyn_nodes.common.arrays import Array
 
 REAL = 1e-9
-"""Real or imaginary part of a pole, relative to its size, that counts as zero."""
+"""Real or imaginary part of a pole, relative to its magnitude, that counts as zero."""
 ORIGIN = 1e-8
-"""Poles smaller than this share of the size of A count as zero: a double integrator is exact to the root of epsilon."""
+"""Magnitude of a pole, relative to the norm of A, that counts as zero: double poles are exact to sqrt(epsilon)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Mode:
-    """A real pole, a pair of conjugate ones, or all poles at the origin.
+    """A real pole, a pair of conjugate poles, or all poles at the origin.
 
     Attributes:
         pole: 1/s, imaginary part not negative.
-        shape: (n,) complex amplitudes of the states in units of their usual sizes, the greatest 1. Poles at the origin
-            have a participation and no shape.
-        participation: (n,) share of each state, sum 1, without units: |left x right eigenvector|; of the poles at the
+        shape: (n,) complex amplitudes of the states in units of their typical magnitudes, the greatest 1. For poles at
+            the origin it has no meaning beyond the participation.
+        participation: (n,) share of each state, sum 1, without units: |left x right eigenvector|; for poles at the
             origin the diagonal of the projector on their invariant subspace.
-        state_names: of both.
-        count: number of poles: 1 or 2, or that of the poles at the origin.
+        state_names: of shape and participation.
+        count: number of poles: 1, 2, or the number of poles at the origin.
     """
 
     pole: complex
@@ -54,21 +54,21 @@ class Mode:
 
     @property
     def damping_ratio(self) -> float:
-        """Minus real part over size of the pole: 1 for a stable real pole, -1 for an unstable one, 0 at the origin."""
+        """Minus real part over magnitude: 1 for a stable real pole, -1 for an unstable one, 0 at the origin."""
         return -self.pole.real / abs(self.pole) if self.pole else 0.0
 
     @property
     def time_constant(self) -> float:
-        """Time in which the mode falls (or grows, if negative) by e, s; infinite on the imaginary axis."""
+        """Time in which the mode decays (or grows, if negative) by a factor e, s; infinite on the imaginary axis."""
         return -1.0 / self.pole.real if abs(self.pole.real) > REAL * abs(self.pole) else float('inf')
 
     def main_states(self, count: int = 3) -> list[tuple[str, float]]:
-        """Return the states with the greatest shares, and these."""
+        """Return names and shares of the states with the greatest participation."""
         order = np.argsort(-self.participation, kind='stable')[:count]
         return [(self.state_names[k], float(self.participation[k])) for k in order]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the mode as numbers and names, for JSON; the shape as [size, phase in rad] by state."""
+        """Return the mode as numbers and names, for JSON; the shape as [magnitude, phase in rad] by state."""
         decay = self.time_constant
         return {
             'pole': [self.pole.real, self.pole.imag],
@@ -78,45 +78,48 @@ class Mode:
             'time_constant_s': decay if np.isfinite(decay) else None,
             'participation': dict(zip(self.state_names, self.participation.tolist())),
             'shape': {
-                name: [abs(own), float(np.angle(own))] for name, own in zip(self.state_names, self.shape.tolist())
+                name: [abs(amplitude), float(np.angle(amplitude))]
+                for name, amplitude in zip(self.state_names, self.shape.tolist())
             },
         }
 
 
 def modes(A: Array, names: Sequence[str]) -> list[Mode]:
-    """Return the modes of A (n, n), states in comparable units, the slowest first."""
+    """Return the modes of A (n, n), states in comparable units, in ascending magnitude of the poles."""
     from scipy.linalg import eig
 
     if not len(A):
         return []
     values, left, right = eig(A, left=True, right=True)
     still = np.abs(values) <= origin_of(A)
-    found = [_at_origin(A, int(still.sum()), names)] if still.any() else []
+    result = [_at_origin(A, int(still.sum()), names)] if still.any() else []
     for k in np.lexsort((values.real, np.abs(values))):
         pole = complex(values[k])
         if still[k] or pole.imag < -REAL * abs(pole):
-            continue  # the conjugate stands for both
+            continue  # the conjugate represents both
         share = np.abs(left[:, k].conj() * right[:, k])
         shape = right[:, k] / right[np.argmax(np.abs(right[:, k])), k]
         real = abs(pole.imag) <= REAL * abs(pole)
-        own = complex(pole.real) if real else pole
-        found.append(Mode(own, shape.astype(np.complex128), share / share.sum(), tuple(names), 1 if real else 2))
-    return found
+        eigenvalue = complex(pole.real) if real else pole
+        result.append(
+            Mode(eigenvalue, shape.astype(np.complex128), share / share.sum(), tuple(names), 1 if real else 2)
+        )
+    return result
 
 
 def origin_of(A: Array) -> float:
-    """Return the size below which poles of A (n, n) count as zero, 1/s."""
+    """Return the magnitude below which poles of A (n, n) count as zero, 1/s."""
     return ORIGIN * float(np.linalg.norm(A, 2)) if A.size else 0.0
 
 
 def _at_origin(A: Array, count: int, names: Sequence[str]) -> Mode:
-    """The poles at the origin as one mode: of a defective group single eigenvectors mean nothing."""
+    """Return the poles at the origin as one mode, because eigenvectors of a defective group have no meaning."""
     from scipy.linalg import schur, solve_sylvester
 
     limit = origin_of(A)
-    T, Q, found = schur(A.astype(np.complex128), 'complex', sort=lambda value: bool(abs(value) <= limit))
-    rest = solve_sylvester(T[:found, :found], -T[found:, found:], T[:found, found:])
-    share = np.abs(np.einsum('ki,ki->k', Q[:, :found] @ np.hstack([np.eye(found), rest]), Q.conj()))
+    T, Q, size = schur(A.astype(np.complex128), 'complex', sort=lambda value: bool(abs(value) <= limit))
+    rest = solve_sylvester(T[:size, :size], -T[size:, size:], T[:size, size:])
+    share = np.abs(np.einsum('ki,ki->k', Q[:, :size] @ np.hstack([np.eye(size), rest]), Q.conj()))
     share = share / max(float(share.sum()), np.finfo(float).tiny)
     shape = (share / max(float(share.max()), np.finfo(float).tiny)).astype(np.complex128)
     return Mode(0j, shape, share, tuple(names), count)

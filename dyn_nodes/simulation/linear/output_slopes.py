@@ -1,4 +1,4 @@
-"""Exact derivatives of the named outputs of a system by its state and inputs."""
+"""Exact derivatives of named outputs of a system by its state and inputs."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.simulation.outputs import traced_outputs
 
 OutputSlopes = Callable[[Array, Array, Array], tuple[Array, Array]]
-"""Of a state, inputs and parameters: derivatives (l, N) by the state, (l, m) by the inputs."""
+"""Function of state, inputs and parameters; returns derivatives (l, N) by the state and (l, m) by the inputs."""
 UNDETERMINED = 1e-9
-"""Change of an output under multipliers that do nothing, relative, from which it has no derivative."""
+"""Relative change of an output by multipliers without effect on the motion, above which it has no derivative."""
 
 
 def tree_outputs(system: Any, names: Sequence[str]) -> OutputSlopes:
@@ -23,8 +23,8 @@ def tree_outputs(system: Any, names: Sequence[str]) -> OutputSlopes:
     if not names:
         return _nothing
     plant = system.dynamics.assembly()
-    known, values = traced_outputs(plant)
-    chosen = values[[known.index(name) for name in names]]
+    all_names, values = traced_outputs(plant)
+    chosen = values[[all_names.index(name) for name in names]]
     slopes = [ca.densify(ca.jacobian(chosen, by)) for by in (plant.x, plant.u)]
     traced = ca.Function('output_slopes', [plant.x, plant.u, plant.p], slopes)
 
@@ -57,13 +57,13 @@ class _ConstrainedSlopes:
         x, u, p = system._symbols
         a, multipliers = ca.SX.sym('a', nv), ca.SX.sym('multipliers', blocks.m)
         tau = ca.SX(nv, 1)
-        places = system.driven_places.tolist()
-        tau[places] = u[: len(places)]
+        driven = system.driven_indices.tolist()
+        tau[driven] = u[: len(driven)]
         chosen = system.traced_outputs(names, a, multipliers, tau)
         values = system._traced(chosen, a, multipliers, u)
         efforts, gaps = blocks.residuals(a, multipliers)
         rest = system._traced(ca.vertcat(efforts, gaps), a, multipliers)
-        rest[places] += u[: len(places)]
+        rest[driven] += u[: len(driven)]
         held = ca.vertcat(a, multipliers)
         slopes = [ca.densify(ca.jacobian(part, by)) for part in (values, rest) for by in (x, u, held)]
         self._traced = ca.Function('output_slopes', [x, u, p, held], slopes)
@@ -75,7 +75,7 @@ class _ConstrainedSlopes:
         held = np.concatenate([a, multipliers])
         by_x, by_u, by_held, rest_x, rest_u, rest_held = (np.array(part) for part in self._traced(x, u, p, held))
         self._demand_determined(blocks.J, by_held)
-        # rest(x, u, held) = 0 on every motion; where rows depend on each other, any solution will do
+        # rest(x, u, held) = 0 on every motion; with dependent rows any solution is valid
         change = -np.linalg.lstsq(rest_held, np.hstack([rest_x, rest_u]), rcond=1e-13)[0]
         moved = by_held @ change
         return by_x + moved[:, : len(x)], by_u + moved[:, len(x) :]

@@ -1,7 +1,7 @@
-"""What inputs can move: the staircase form by orthogonal transformations, and the test of each pole (Hautus).
+"""Controllability by the staircase form with orthogonal transformations, and the Hautus test of each pole.
 
-The rank of [B, AB, A^2 B, ...] is no numerical test: powers of a stiff A have columns that differ by hundreds of
-decades. The staircase form takes one singular value decomposition a step and no powers.
+The rank of [B, AB, A^2 B, ...] is no numerical test, because powers of a stiff A have columns that differ by hundreds
+of decades. The staircase form needs one singular value decomposition per step and no powers.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from numpy.typing import NDArray
 from dyn_nodes.common.arrays import Array
 
 TOLERANCE = 1e-12
-"""Singular values below this share of the size of [A, B] count as zero, times the order of the model."""
+"""Singular value, relative to the norm of [A, B] times the order of the model, that counts as zero."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reachability:
-    """The part of a model that its inputs can move (or that its outputs can see).
+    """Controllable (or observable) part of a model.
 
     Attributes:
-        rank: dimension of that part.
+        rank: dimension of this part.
         order: of the model.
-        unreached: (order - rank,) poles of the rest, 1/s.
-        rest: names of the states with the greatest part in the rest, at most one for each of its dimensions.
-        distances: pole and its distance: least singular value of [A - pole, B], inputs of unit size, over the size of
-            A. A change of A by as much would lose the pole.
+        unreached: (order - rank,) poles of the remaining part, 1/s.
+        rest: names of the states with the greatest share in the remaining part, at most one per dimension.
+        distances: pole and its distance: least singular value of [A - pole, B], inputs of unit norm, relative to the
+            norm of A. A change of A by this distance makes the pole uncontrollable.
     """
 
     rank: int
@@ -39,12 +39,12 @@ class Reachability:
 
     @property
     def complete(self) -> bool:
-        """Whether all states are reached."""
+        """Whether the model is completely controllable."""
         return self.rank == self.order
 
 
 def reachability(A: Array, B: Array, names: Sequence[str]) -> Reachability:
-    """Return what the columns of B (n, m) reach through A (n, n), states in comparable units."""
+    """Return the controllability of A (n, n) from the columns of B (n, m), states in comparable units."""
     n = len(A)
     size = float(np.linalg.norm(A, 2)) if n else 0.0
     columns = np.linalg.norm(B, axis=0)
@@ -63,7 +63,7 @@ def reachability(A: Array, B: Array, names: Sequence[str]) -> Reachability:
 
 
 def staircase(A: Array, B: Array, tolerance: float) -> tuple[int, Array, Array]:
-    """Return the dimension that B reaches, Q^T A Q with that part first, and the orthogonal Q (n, n)."""
+    """Return the controllable dimension, Q^T A Q with this part first, and the orthogonal Q (n, n)."""
     n = len(A)
     turned, basis, block, done = A.copy(), np.eye(n), B, 0
     while done < n and block.size:

@@ -13,7 +13,7 @@ import numpy as np
 
 from dyn_nodes.stability.equilibrium._kernels import inlined, part
 from dyn_nodes.stability.equilibrium.balance import balance, cross, dot, motion_of, point_of
-from dyn_nodes.stability.equilibrium.search import FOUND, is_positive, settle, tangent
+from dyn_nodes.stability.equilibrium.search import SOLVED, is_positive, settle, tangent
 
 ROUNDS, SETTLED = 40, 1e-10
 """Greatest number of iterations, and change of the payload at convergence, of the mass of the machine."""
@@ -180,7 +180,7 @@ def lean_payload(gear, start, gravity, edges, q, at):
     if plane[2] > np.cos(STRAIGHT):
         return best
     leaning = start.copy()  # the machine set down with almost this load must reach the same position
-    if settle(gear, leaning, (1.0 - JUST_BELOW) * best, gravity, np.empty(0), at) != FOUND:
+    if settle(gear, leaning, (1.0 - JUST_BELOW) * best, gravity, np.empty(0), at) != SOLVED:
         return UNKNOWN
     for a in range(3):
         if not abs(leaning[a] - q[a]) < SAME:

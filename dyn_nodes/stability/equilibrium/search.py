@@ -11,7 +11,7 @@ import numpy as np
 from dyn_nodes.stability.equilibrium._kernels import inlined, part
 from dyn_nodes.stability.equilibrium.balance import SINGULAR, balance
 
-FOUND, OVERTURNED, UNSOLVED = range(3)
+SOLVED, OVERTURNED, UNSOLVED = range(3)
 """Results of a search."""
 LIFTED, TOUCHED, LOWER, UPPER, RELEASED, LOSS, FALL, FLATTENED = range(8)
 """Kinds of events on a path."""
@@ -331,7 +331,7 @@ def settle(gear, q, payload, gravity, multipliers, at):
         searching, halvings = True, 0
         if unbalanced(at, multipliers, weight) < BALANCED:
             if is_stable(at, weight):
-                return FOUND if spans(gear, at) else OVERTURNED
+                return SOLVED if spans(gear, at) else OVERTURNED
             searching = False
             for j in range(n):  # leave a summit
                 trial[j] = q[j] + 1e-4 * np.cos(1.7 * j)
@@ -445,18 +445,18 @@ def tip(gear, ramp, share, q, multipliers, step, most, fine, levels, stages, los
     """
     gravity = np.empty(3)
     payload = load_at(ramp, share, gravity)
-    if settle(gear, q, payload, gravity, multipliers, at) != FOUND:
+    if settle(gear, q, payload, gravity, multipliers, at) != SOLVED:
         return float(NOT_STANDING), 0.0, 0.0, 0
     put(q, lost)
     carrying = at.compression > 0.0
     lift_off, loss, count = np.inf, np.inf, np.int64(0)
     for level in range(levels):
         first = count
-        share, ended, count = follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, at)
+        share, finished, count = follow(gear, ramp, share, q, multipliers, step, most, fine, stages, count, at)
         for k in range(first, count):
             if stages[k, 0] == LIFTED and carrying[int(stages[k, 1])]:
                 lift_off = min(lift_off, stages[k, 2])
-        if not ended:
+        if not finished:
             return lift_off, loss, np.inf, count
         put(q, fell)
         if loss == np.inf:
@@ -467,7 +467,7 @@ def tip(gear, ramp, share, q, multipliers, step, most, fine, levels, stages, los
         if level == 0 and levels == 1:
             return lift_off, loss, np.inf, count
         payload = load_at(ramp, share + fine, gravity)
-        if settle(gear, q, payload, gravity, multipliers, at) != FOUND:
+        if settle(gear, q, payload, gravity, multipliers, at) != SOLVED:
             break
         share += fine
     count = _append(stages, count, FALL, -1, share)

@@ -23,13 +23,13 @@ from dyn_nodes.stability.equilibrium.search import (
     EVENTS,
     FALL,
     FLATTENED,
-    FOUND,
     LEVELS,
     LIFTED,
     LOSS,
     LOWER,
     NOT_STANDING,
     RELEASED,
+    SOLVED,
     TOUCHED,
     UPPER,
     Ramp,
@@ -126,7 +126,7 @@ def settle(running: RunningGear, payload: float, gravity: Array, start: Array | 
     """
     gear, q = running.gear, np.array(running.start if start is None else start, dtype=np.float64)
     at, multipliers = new_balance(gear), np.zeros(gear.rows)
-    if settle_kernel(gear, q, float(payload), np.asarray(gravity, dtype=np.float64), multipliers, at) != FOUND:
+    if settle_kernel(gear, q, float(payload), np.asarray(gravity, dtype=np.float64), multipliers, at) != SOLVED:
         return None
     compression = at.compression.copy()
     return Equilibrium(q, multipliers, compression, gear.supports['stiffness'] * np.maximum(compression, 0.0))

@@ -25,7 +25,7 @@ MANOEUVRES = 100
 
 @study('abo-shanab-2003/e5', 'Compliant against rigid contact: stiffness and damping')
 def e5(s: StudyRun) -> None:
-    """Profile P1 on compliant contact without skidding, and its sweeps."""
+    """Check profile P1 on compliant contact without skidding, and its sweeps."""
     soft = [Case(contact='no_skid', stiffness=k) for k in STIFFNESSES]
     damped = [Case(contact='no_skid', damping=c) for c in DAMPINGS]
     stiff = [Case(contact='no_skid', stiffness=k, damping=c, step=1e-4) for k, c, _ in NEARLY_RIGID]
@@ -40,7 +40,7 @@ def e5(s: StudyRun) -> None:
 
 
 def _claim_unselected(s: StudyRun) -> None:
-    """The source's trends in manoeuvres that were not chosen for them (spec 6.11)."""
+    """Check the source's trends in random manoeuvres (spec 6.11)."""
     survey = contact_survey(s.map, MANOEUVRES)
     kept = survey.returning
     s.holds(
@@ -95,9 +95,9 @@ def _claim_nominal(s: StudyRun, run: Outcome, rigid: Outcome) -> None:
         run.peak,
         relative=0.03,
     )
-    s.near('time of it, s', 'spec 6.6', 13.78, run.peak_time, relative=0.03)
+    s.near('time of the greatest rotation, s', 'spec 6.6', 13.78, run.peak_time, relative=0.03)
     s.near('height of the rear edge then, m', 'spec 6.6', 1.453, float(rear.max()), relative=0.03)
-    s.near('the rear edge is back, s', 'spec 6.6', 15.98, run.first('touch_down').time, relative=0.03)
+    s.near('the rear edge touches down, s', 'spec 6.6', 15.98, run.first('touch_down').time, relative=0.03)
     s.holds(
         'the front edge stays in contact: below 0.3 m',
         'p. 66, Fig. 5.5',
@@ -116,7 +116,7 @@ def _claim_nominal(s: StudyRun, run: Outcome, rigid: Outcome) -> None:
     s.near('least height of the front edge until then, m', 'spec 6.6', 0.236, float(front[off].min()), relative=0.03)
     s.near('greatest height of the front edge until then, m', 'spec 6.6', 0.275, float(front[off].max()), relative=0.03)
     _claim_joints(s, run, rigid)
-    s.holds('it comes back on both edges', 'p. 66', run.returned)
+    s.holds('it returns to both edges', 'p. 66', run.returned)
 
 
 def _claim_joints(s: StudyRun, run: Outcome, rigid: Outcome) -> None:

@@ -1,6 +1,6 @@
 """Denavit-Hartenberg tables with fixed letter rows, rigid bodies as second-moment matrices, and chains of both.
 
-This is the source's own description of a machine (abo-shanab-2003, chapters 3 to 7), kept as a formulation that must
+This is the source's description of a machine (abo-shanab-2003, chapters 3 to 7), an independent formulation that must
 agree with the trees of this package. The machines of its tables are in `dh_machines`.
 """
 
@@ -18,10 +18,10 @@ Variable = Literal['theta', 'd']
 
 
 def dh_matrix(theta: Any, d: Any, a: float, alpha: float) -> Array:
-    """Pose (4, 4) of frame i in frame i-1: turn theta about z, move d along z and a along x, turn alpha about x.
+    """Return the pose (4, 4) of frame i in frame i-1: theta about z, d along z, a along x, alpha about x.
 
-    The corrected matrix: the source prints -cos(alpha) cos(theta), sin(alpha) cos(theta) in its second row, which is
-    no rotation (section 3.2).
+    The matrix is corrected: the source prints -cos(alpha) cos(theta), sin(alpha) cos(theta) in its second row, which is
+    not a rotation (section 3.2).
     """
     ct, st, ca, sa = np.cos(theta), np.sin(theta), np.cos(alpha), np.sin(alpha)
     return np.array(
@@ -35,13 +35,13 @@ def dh_matrix(theta: Any, d: Any, a: float, alpha: float) -> Array:
 
 
 def pseudo_inertia(inertia: ArrayLike) -> Array:
-    """Second-moment matrix J = tr(I)/2 E - I (3, 3) of an ordinary inertia tensor I (3, 3), kg m2."""
+    """Return the second-moment matrix J = tr(I)/2 E - I (3, 3) of an inertia tensor I (3, 3), kg m2."""
     tensor = np.asarray(inertia, dtype=np.float64)
     return 0.5 * np.trace(tensor) * np.eye(3) - tensor
 
 
 def ordinary_inertia(second_moment: ArrayLike) -> Array:
-    """Ordinary inertia tensor I = tr(J) E - J (3, 3) of a second-moment matrix J (3, 3), kg m2."""
+    """Return the inertia tensor I = tr(J) E - J (3, 3) of a second-moment matrix J (3, 3), kg m2."""
     matrix = np.asarray(second_moment, dtype=np.float64)
     return np.trace(matrix) * np.eye(3) - matrix
 
@@ -64,7 +64,7 @@ class Row:
     variable: Variable | None = None
 
     def matrix(self, q: Any = 0.0) -> Array:
-        """Pose (4, 4) of this row's frame in the row before, at joint position `q` (rad or m)."""
+        """Return the pose (4, 4) of this row's frame in the previous row's at joint position `q` (rad or m)."""
         theta = self.theta + q if self.variable == 'theta' else self.theta
         d = self.d + q if self.variable == 'd' else self.d
         return dh_matrix(theta, d, self.a, self.alpha)
@@ -95,12 +95,12 @@ class Body:
 
     @classmethod
     def from_inertia(cls, mass: float, com: ArrayLike, inertia: ArrayLike) -> Body:
-        """Body of an ordinary inertia tensor (3, 3) about its centre of mass, kg m2."""
+        """Return a body from its inertia tensor (3, 3) about its centre of mass, kg m2."""
         return cls(mass, np.asarray(com), pseudo_inertia(inertia))
 
     @classmethod
     def from_link_matrix(cls, matrix: Array) -> Body:
-        """Body of a link matrix (4, 4); the inverse of :meth:`link_matrix`."""
+        """Return a body from its link matrix (4, 4); the inverse of :meth:`link_matrix`."""
         mass = float(matrix[3, 3])
         com = matrix[:3, 3] / mass if mass else np.zeros(3)
         return cls(mass, com, matrix[:3, :3] - mass * np.outer(com, com))
@@ -111,7 +111,7 @@ class Body:
         return ordinary_inertia(self.second_moment)
 
     def link_matrix(self) -> Array:
-        """Link matrix (4, 4): [[J + m r r^T, m r], [m r^T, m]] (7.6)."""
+        """Return the link matrix (4, 4): [[J + m r r^T, m r], [m r^T, m]] (7.6)."""
         weighted = self.mass * self.com
         matrix = np.empty((4, 4))
         matrix[:3, :3] = self.second_moment + np.outer(weighted, self.com)
@@ -125,9 +125,9 @@ class Body:
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """A serial chain of n one-degree-of-freedom joints, with massless virtual links where the table has them.
+    """A serial chain of n one-degree-of-freedom joints, including the massless virtual links of the table.
 
-    A row with a variable begins a link; the fixed rows after it belong to the same link, whose frame is the one after
+    A row with a variable starts a link; the fixed rows after it belong to the same link, whose frame is the frame of
     its last row. Fixed rows before the first variable place the chain in the world.
 
     Attributes:
@@ -136,7 +136,7 @@ class Chain:
         gravity: (3,) acceleration of gravity in the reference frame, m/s2.
 
     Raises:
-        ValueError: the number of bodies is not the number of variable rows.
+        ValueError: the numbers of bodies and variable rows differ.
     """
 
     rows: tuple[Row, ...]
@@ -176,14 +176,14 @@ class Chain:
         return float(sum(body.mass for body in self.bodies))
 
     def vector(self, values: ArrayLike, name: str) -> Array:
-        """Check that `values` are n numbers. Raises ValueError that names them."""
+        """Return `values` as an array of n numbers. Raises ValueError with the name otherwise."""
         array = np.asarray(values)
         if array.shape != (len(self),):
             raise ValueError(f'{name}: expected shape ({len(self)},), found {array.shape}')
         return array if np.iscomplexobj(array) else array.astype(np.float64)
 
     def frames(self, q: ArrayLike) -> Array:
-        """Forward kinematics.
+        """Return the poses of all frames.
 
         Args:
             q: (n,) joint positions, rad or m.
@@ -202,12 +202,12 @@ class Chain:
         return np.array([*poses, pose])
 
     def com(self, q: ArrayLike) -> Array:
-        """Centre of mass (3,) of all bodies in the reference frame, m."""
+        """Return the centre of mass (3,) of all bodies in the reference frame, m."""
         first = np.einsum('pab,pb->a', self.frames(q)[1:], self.link_matrices[:, :, 3])
         return first[:3] / first[3]
 
     def with_payload(self, mass: float, position: ArrayLike = (0.0, 0.0, 0.0)) -> Chain:
-        """Add a point mass to the last link.
+        """Return the chain with a point mass added to its last link.
 
         Args:
             mass: kg.
@@ -217,7 +217,7 @@ class Chain:
 
 
 def chain_of(rows: Sequence[Row], bodies: dict[str, Body], gravity: ArrayLike) -> Chain:
-    """Build a chain from bodies by the label of their variable row; all other links are virtual.
+    """Return a chain from bodies by the label of their variable row; all other links are virtual.
 
     Raises:
         KeyError: a label that is no variable row of the table.

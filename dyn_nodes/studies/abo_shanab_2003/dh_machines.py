@@ -44,7 +44,7 @@ def spherical_joint(
     first_offset: float = 0.0,
     second_offset: float = 0.0,
 ) -> Chain:
-    """Body on a spherical joint: z-y-z Euler angles with two virtual links (table 3.1); x of the reference is up.
+    """Return a body on a spherical joint: z-y-z Euler angles with two virtual links (table 3.1); reference x is up.
 
     Args:
         mass: m_3.
@@ -66,13 +66,13 @@ def spherical_joint(
 
 
 def planar_bodies(inertia: PlanarInertia = 'literal') -> dict[str, Body]:
-    """Base, boom and stick of table 4.2 (= 5.2), in frames 3a, 4, 5.
+    """Return base, boom and stick of table 4.2 (= 5.2), in frames 3a, 4, 5.
 
     Args:
         inertia: `literal`: the printed values are about the centre of mass; `axis`: about the proximal joint (the
-            base: about the rear edge), as the header of the table says.
+            base: about the rear edge), as in the header of the table.
 
-    A motion in the plane sees one moment of inertia alone; the mass is taken as spread along x.
+    Planar motion depends on one moment of inertia only; the mass is assumed to be distributed along x.
     """
     if inertia not in ('literal', 'axis'):
         raise ValueError(f"inertia: expected 'literal' or 'axis', found {inertia!r}")
@@ -86,7 +86,7 @@ def planar_bodies(inertia: PlanarInertia = 'literal') -> dict[str, Body]:
 def planar_rigid_machine(
     edge: Edge = 'front', inertia: PlanarInertia = 'literal', payload: float = 0.0, slope: float = 0.0
 ) -> Chain:
-    """Planar machine on rigid ground (table 4.1): x, height and nose-up rotation of a base edge, boom, stick.
+    """Return the planar machine on rigid ground (table 4.1): x, height, nose-up rotation of a base edge, boom, stick.
 
     The z axis of the reference is forward along the ground line, x along its normal.
 
@@ -100,7 +100,7 @@ def planar_rigid_machine(
 
 
 def planar_friction_machine(inertia: PlanarInertia = 'literal', payload: float = 0.0, slope: float = 0.0) -> Chain:
-    """Planar machine with friction (table 6.1): as table 4.1, with the middle of the base as reference (a_3 = 1.5)."""
+    """Return the planar machine with friction (table 6.1): table 4.1 with the middle as reference (a_3 = 1.5)."""
     return _planar(1.5, inertia, payload, slope)
 
 
@@ -122,9 +122,9 @@ def _planar(reference: float, inertia: PlanarInertia, payload: float, slope: flo
 def planar_compliant_machine(
     edge: Edge = 'rear', inertia: PlanarInertia = 'literal', payload: float = 0.0, slope: float = 0.0
 ) -> Chain:
-    """Planar machine on compliant contact (table 5.1): height and nose-up rotation of a base edge, boom, stick.
+    """Return the planar machine on compliant contact (table 5.1): height, rotation of a base edge, boom, stick.
 
-    The z axis of the reference is along the normal of the ground line, y forward along it. Arguments as those of
+    The z axis of the reference is along the normal of the ground line, y forward along it. Arguments as in
     :func:`planar_rigid_machine`.
     """
     rows = (
@@ -147,15 +147,15 @@ def _reference(edge: Edge) -> float:
 
 
 def spatial_bodies(inertia: SpatialInertia = 'literal') -> dict[str, Body]:
-    """Base, cabin, boom and stick of tables 7.2 and 7.3, in frames 6 to 9.
+    """Return base, cabin, boom and stick of tables 7.2 and 7.3, in frames 6 to 9.
 
     The row of the base is an ordinary inertia tensor; the other three cannot be (zeros on the diagonal, triangle
     inequality broken) and are second moments.
 
     Args:
-        inertia: `literal`: second moments about the centre of mass, as (7.6) says; `point`: they already contain
-            m r r^T, so J = 0; `uniform`: a box of 4.0 x 2.4 x 1.2 m and two rods of the link lengths, which
-            is assumed and not from the source.
+        inertia: `literal`: second moments about the centre of mass, as in (7.6); `point`: they already contain m r r^T,
+            so J = 0; `uniform`: a box of 4.0 x 2.4 x 1.2 m and two rods of the link lengths, which is assumed and not
+            from the source.
     """
     if inertia == 'literal':
         cabin = np.diag((15_700.0, 0.0, 200.0))
@@ -178,9 +178,9 @@ def spatial_bodies(inertia: SpatialInertia = 'literal') -> dict[str, Body]:
 
 
 def log_loader_chain(inertia: SpatialInertia = 'literal', payload: float = 0.0) -> Chain:
-    """The log-loader in space (table 7.1): height, x, y, three rotations of the base, swing, boom, stick.
+    """Return the log-loader in space (table 7.1): height, x, y, three rotations of the base, swing, boom, stick.
 
-    z of the reference is up, x forward. The base stands level at q_4 = 0, q_5 = q_6 = -pi/2.
+    z of the reference is up, x forward. The base is level at q_4 = 0, q_5 = q_6 = -pi/2.
 
     Args:
         inertia: reading of table 7.3, see :func:`spatial_bodies`.

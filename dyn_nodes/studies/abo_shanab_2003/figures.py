@@ -1,4 +1,4 @@
-"""Drawings of planar runs, in the house's style (`dyn_nodes.analysis.plots`)."""
+"""Figures of planar runs in the plot style of `dyn_nodes.analysis.plots`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OVER = 25.0  # degrees at which a rotation that overturns is cut
 
 
 def over_time(axes: Any, outcome: Outcome, label: str) -> None:
-    """Set the limits of the time axis and name both axes."""
+    """Set the limits of the time axis and the label of the other axis."""
     axes.set_xlim(0.0, profile(outcome.case.task).duration)
     axes.set_ylabel(label)
 
@@ -54,7 +54,7 @@ def histories(
 
 
 def shades(count: int) -> Sequence[Any]:
-    """Return colours for a number of lines: the house's, or from dark to light where those run out."""
+    """Return colours for a number of lines: the package's line colours, or a colour map for more lines."""
     if count <= len(LINES):
         return LINES[:count]
     from matplotlib import colormaps
@@ -111,7 +111,7 @@ def postures(outcome: Outcome, times: Sequence[float], columns: int = 4) -> Figu
 def _posture(axes: Any, outcome: Outcome, time: float, tilt: float) -> None:
     turn = math.radians(outcome.at('rotation', time))
     rear_height, front_height = outcome.at('rear_height', time), outcome.at('front_height', time)
-    # the edge that is lower stays where it is
+    # the lower edge does not move
     front_pivot = rear_height > front_height
     rear_x = -HALF_BASE + (2.0 * HALF_BASE * (1.0 - math.cos(turn)) if front_pivot else 0.0)
     if 'x' in outcome.series:
@@ -129,7 +129,7 @@ def _posture(axes: Any, outcome: Outcome, time: float, tilt: float) -> None:
         center = _tilted(np.array([point]), tilt)[0]
         axes.plot(*center, 'o', color=BLACK, markersize=5)
         if outcome.case.contact != 'rigid' and point[1] < SPRING:
-            # the spring that carries it
+            # supporting spring
             leg = _tilted(np.array([point, (point[0], 0.0)]), tilt)
             axes.plot(leg[:, 0], leg[:, 1], color=BLACK, linewidth=2.0)
     for chain, width in (((foot, elbow), 3.2), ((elbow, tip), 2.4)):
@@ -167,7 +167,7 @@ def pressures(outcome: Outcome) -> Figure:
 def against(
     x: ArrayLike, lines: Mapping[str, ArrayLike], xlabel: str, ylabel: str, *, log: bool = False, height: float = 3.4
 ) -> Figure:
-    """Return numbers of a sweep against what was swept."""
+    """Return the results of a sweep against the swept quantity."""
     figure, (axes,) = panels(1, height)
     for (name, values), colour in zip(lines.items(), LINES):
         axes.plot(x, values, 'o-', color=colour, label=name, markersize=4)

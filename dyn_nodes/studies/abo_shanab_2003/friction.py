@@ -1,4 +1,4 @@
-"""Studies E6 and E7: wheels that slide, by Karnopp's and the LuGre model (chapter 6 of the source)."""
+"""Studies E6 and E7: sliding wheels with Karnopp's and the LuGre model (chapter 6 of the source)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ TASK_NAMES = {P1: 'P1', P2: 'P2'}
 
 @study('abo-shanab-2003/e6', 'Friction of the wheels: Karnopp, LuGre and no skidding')
 def e6(s: StudyRun) -> None:
-    """Profiles P1 and P2 with mu 0.05 / 0.03."""
+    """Check profiles P1 and P2 with mu 0.05 / 0.03."""
     keys = list(TABLE)
     cases = [Case(task, 'friction', arm=arm, friction=model) for task, arm, model in keys]  # type: ignore[arg-type]
     smooth = [Case(task, 'no_skid') for task in (P1, P2)]
@@ -70,7 +70,7 @@ def e6(s: StudyRun) -> None:
 
 
 def _claim_unselected(s: StudyRun) -> None:
-    """Way, friction and rotation in manoeuvres that were not chosen for them (spec 6.11)."""
+    """Check sliding distance, friction and rotation in random manoeuvres (spec 6.11)."""
     survey = friction_survey(s.map, MANOEUVRES)
     for name in ('slide', 'friction', 'lugre', 'karnopp'):
         share = survey.shares[name]
@@ -83,14 +83,14 @@ def _claim_unselected(s: StudyRun) -> None:
         )
     share = survey.shares['models']
     s.note(
-        f'{share.trend} in {share.holding} of {share.count} random manoeuvres, in half of those of the specification: '
-        'no claim of the source, and a matter of how the manoeuvres are drawn.'
+        f"{share.trend} in {share.holding} of {share.count} random manoeuvres, in half of the specification's: "
+        'not a claim of the source, and dependent on how the manoeuvres are drawn.'
     )
 
 
 def _claim_numbers(s: StudyRun, name: str, expected: tuple[float, float, float], run: Outcome) -> None:
     s.near(f'{name}: greatest rotation, deg', 'spec 6.7', expected[0], run.peak, relative=0.05)
-    s.near(f'{name}: way backwards, m', 'spec 6.7', expected[1], run.slide, relative=0.05)
+    s.near(f'{name}: backward displacement, m', 'spec 6.7', expected[1], run.slide, relative=0.05)
     s.near(f'{name}: mean friction while sliding, N', 'spec 6.7', expected[2], run.friction, relative=0.05)
 
 
@@ -165,9 +165,9 @@ def _draw_e6(s: StudyRun, runs: Sequence[Outcome], no_skid: Outcome) -> None:
     )
 
 
-@study('abo-shanab-2003/e7', 'Level of friction: less of it, less rotation, down to a limit')
+@study('abo-shanab-2003/e7', 'Level of friction: lower friction reduces rotation down to a limit')
 def e7(s: StudyRun) -> None:
-    """Profile P2 with friction coefficients from 0.9 to 0.005, mu_c = 0.6 mu_s."""
+    """Check profile P2 with friction coefficients from 0.9 to 0.005, mu_c = 0.6 mu_s."""
     keys = list(LEVEL_PEAKS)
     cases = [
         Case(P2, 'friction', friction=model, arm=arm, static=level)  # type: ignore[arg-type]
@@ -183,14 +183,14 @@ def e7(s: StudyRun) -> None:
         _claim_minimum(s, name, model, [run.peak for run in runs])
         if arm == 'edge':
             slides = [run.slide for level, run in zip(LEVELS, runs) if 0.02 <= level <= 0.1]
-            s.rising(f'{name}: mu_s 0.1 to 0.02, the farther it slides, m', 'p. 82, Figs 6.12, 6.13', slides)
+            s.rising(f'{name}: mu_s 0.1 to 0.02, increasing displacement, m', 'p. 82, Figs 6.12, 6.13', slides)
             _claim_skid_at_stop(s, name, runs[LEVELS.index(0.03)], runs[0])
     _claim_not_general(s)
     _draw_e7(s, sweeps)
 
 
 def _claim_not_general(s: StudyRun) -> None:
-    """The source's claim is one of its manoeuvre: how often it holds in others (spec 6.11)."""
+    """Check how often the source's claim holds in random manoeuvres (spec 6.11)."""
     survey = friction_level_survey(s.map, LEVEL_MANOEUVRES)
     for name in ('smaller', 'larger'):
         share = survey.shares[name]
@@ -204,21 +204,21 @@ def _claim_not_general(s: StudyRun) -> None:
 
 
 def _claim_minimum(s: StudyRun, name: str, model: str, peaks: list[float]) -> None:
-    place = int(np.argmin(peaks))
+    index = int(np.argmin(peaks))
     low, high = (0.02, 0.05) if model == 'lugre' else (0.05, 0.1)
     s.holds(
         f'{name}: least rotation between the ends of the sweep, at mu_s',
         'p. 82, Figs 6.12, 6.13',
-        0 < place < len(LEVELS) - 1 and low <= LEVELS[place] <= high,
+        0 < index < len(LEVELS) - 1 and low <= LEVELS[index] <= high,
         expected=f'{low:g} to {high:g}',
-        value=LEVELS[place],
+        value=LEVELS[index],
     )
     slippery = min(peaks[LEVELS.index(level)] for level in (0.01, 0.005))
     s.holds(
         f'{name}: it rises clearly at 0.01 and 0.005, deg',
         'p. 87',
-        slippery > peaks[place] + 0.1,
-        expected=f'> {peaks[place] + 0.1:.5g}',
+        slippery > peaks[index] + 0.1,
+        expected=f'> {peaks[index] + 0.1:.5g}',
         value=slippery,
     )
 

@@ -2,9 +2,9 @@
 
     M(q) qdd + C(q, qd) + G(q) = tau
 
-A formulation to read next to the source and to hold other code against: plain NumPy, O(n^3), no speed intended.
-Corrected where the print is wrong: second-moment matrices in (3.3), Delta_j transposed in (3.6), and the range of the
-third rule of (7.4). :func:`newton_euler` is its independent witness.
+A readable reference in the notation of the source, in plain NumPy, O(n^3), not optimized. Misprints are corrected:
+second-moment matrices in (3.3), Delta_j transposed in (3.6), and the range of the third rule of (7.4).
+:func:`newton_euler` is an independent check.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class JointLoads(NamedTuple):
 
 
 def skew(vectors: Array) -> Array:
-    """Matrices (..., 3, 3) of the cross product with vectors (..., 3)."""
+    """Return the matrices (..., 3, 3) of the cross product with vectors (..., 3)."""
     x, y, z = np.moveaxis(vectors, -1, 0)
     zero = np.zeros_like(x)
     return np.moveaxis(np.array([[zero, -z, y], [z, zero, -x], [-y, x, zero]]), (0, 1), (-2, -1))
 
 
 def differential_operators(chain: Chain, frames: Array) -> Array:
-    """Delta_1 ... Delta_n (n, 4, 4), with dT_p/dq_i = Delta_i T_p for i <= p (3.4), (7.7).
+    """Return Delta_1 ... Delta_n (n, 4, 4), with dT_p/dq_i = Delta_i T_p for i <= p (3.4), (7.7).
 
     Args:
         chain: n joints.
@@ -54,20 +54,20 @@ def differential_operators(chain: Chain, frames: Array) -> Array:
 
 
 def distal_link_matrices(chain: Chain, frames: Array) -> Array:
-    """Suffix sums (n, 4, 4) of T_p I_p T_p^T over p >= j: the bodies beyond joint j, in the reference frame."""
+    """Return the sums (n, 4, 4) of T_p I_p T_p^T over p >= j: the bodies beyond joint j, in the reference frame."""
     links = frames[1:] @ chain.link_matrices @ np.swapaxes(frames[1:], 1, 2)
     return np.cumsum(links[::-1], axis=0)[::-1]
 
 
 def mass_matrix(chain: Chain, q: ArrayLike) -> Array:
-    """Inertia matrix (n, n): M_ij = Tr(Delta_i S_j Delta_j^T) for j >= i (3.3), (7.2).
+    """Return the inertia matrix (n, n): M_ij = Tr(Delta_i S_j Delta_j^T) for j >= i (3.3), (7.2).
 
     Args:
         chain: n joints.
         q: (n,) joint positions, rad or m.
 
     Raises:
-        ValueError: wrong shape of q (so in all functions of this module).
+        ValueError: wrong shape of q (as in all functions of this module).
     """
     frames = chain.frames(q)
     delta, distal = differential_operators(chain, frames), distal_link_matrices(chain, frames)
@@ -76,7 +76,7 @@ def mass_matrix(chain: Chain, q: ArrayLike) -> Array:
 
 
 def coriolis_coefficients(chain: Chain, q: ArrayLike) -> Array:
-    """Coefficients C_ijk (n, n, n) of qd_j qd_k in equation i: the Christoffel symbols of M (3.6), (7.4).
+    """Return the coefficients C_ijk (n, n, n) of qd_j qd_k in equation i: the Christoffel symbols of M (3.6), (7.4).
 
     C_ijk = Tr(Delta_i S_k Delta_k^T Delta_j^T) for i < k, j <= k; C_ikj = C_ijk; C_kji = -C_ijk for j <= i, k; and
     C_kjk = 0 for j <= k.
@@ -98,17 +98,17 @@ def coriolis_coefficients(chain: Chain, q: ArrayLike) -> Array:
 
 
 def coriolis_matrix(chain: Chain, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Matrix (n, n) whose product with qd is :func:`coriolis_vector`; dM/dt minus twice it is skew-symmetric."""
+    """Return the matrix (n, n) whose product with qd is :func:`coriolis_vector`; dM/dt - 2 C is skew-symmetric."""
     return coriolis_coefficients(chain, q) @ chain.vector(qd, 'qd')
 
 
 def coriolis_vector(chain: Chain, q: ArrayLike, qd: ArrayLike) -> Array:
-    """Coriolis and centrifugal forces C_i (n,) = sum C_ijk qd_j qd_k (3.5), (7.3), N m or N."""
+    """Return the Coriolis and centrifugal forces C_i (n,) = sum C_ijk qd_j qd_k (3.5), (7.3), N m or N."""
     return coriolis_matrix(chain, q, qd) @ chain.vector(qd, 'qd')
 
 
 def gravity_vector(chain: Chain, q: ArrayLike) -> Array:
-    """Gravity forces (n,): G_i = -g^T Delta_i sum m_p T_p r_p over p >= i (3.7), (7.5), N m or N."""
+    """Return the gravity forces (n,): G_i = -g^T Delta_i sum m_p T_p r_p over p >= i (3.7), (7.5), N m or N."""
     frames = chain.frames(q)
     distal = distal_link_matrices(chain, frames)[:, :, 3]  # T_p I_p T_p^T e_4 = m_p T_p (r_p; 1)
     gravity = np.append(chain.gravity, 0.0)
@@ -116,13 +116,13 @@ def gravity_vector(chain: Chain, q: ArrayLike) -> Array:
 
 
 def inverse_dynamics(chain: Chain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Generalized forces (n,) of a motion, N m or N (3.1)."""
+    """Return the generalized forces (n,) of a motion, N m or N (3.1)."""
     acceleration = chain.vector(qdd, 'qdd')
     return mass_matrix(chain, q) @ acceleration + coriolis_vector(chain, q, qd) + gravity_vector(chain, q)
 
 
 def forward_dynamics(chain: Chain, q: ArrayLike, qd: ArrayLike, torque: ArrayLike) -> Array:
-    """Accelerations (n,) under generalized forces, rad/s2 or m/s2.
+    """Return the accelerations (n,) under generalized forces, rad/s2 or m/s2.
 
     Raises:
         numpy.linalg.LinAlgError: M is singular: a virtual link with no body beyond it, or Euler angles at
@@ -133,10 +133,10 @@ def forward_dynamics(chain: Chain, q: ArrayLike, qd: ArrayLike, torque: ArrayLik
 
 
 def newton_euler(chain: Chain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> JointLoads:
-    """Recursive Newton-Euler inverse dynamics, in vectors of the reference frame and ordinary inertia tensors.
+    """Return joint loads by recursive Newton-Euler, in vectors of the reference frame and inertia tensors.
 
-    Shares the forward kinematics with the trace form and nothing else. The reaction at joint i is `force[i]`,
-    `moment[i]`; on the proximal side the opposite acts.
+    Only the forward kinematics is shared with the trace form. The reaction at joint i is `force[i]`, `moment[i]`; the
+    opposite acts on the proximal side.
     """
     frames = chain.frames(q)
     speed, rate = chain.vector(qd, 'qd'), chain.vector(qdd, 'qdd')
@@ -165,5 +165,5 @@ def newton_euler(chain: Chain, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> J
 
 
 def _rigid(omega: Array, alpha: Array, arm: Array) -> Array:
-    """Acceleration of one end of a rigid arm relative to the other."""
+    """Return the acceleration of one end of a rigid arm relative to the other."""
     return np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))

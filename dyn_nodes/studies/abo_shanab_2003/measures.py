@@ -1,4 +1,4 @@
-"""Study E15: the stability measures compared (sections 2.2 and 4.3 of the source)."""
+"""Study E15: comparison of stability measures (sections 2.2 and 4.3 of the source)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXTENDED = (-200_000, -100_000, 0, 100_000, 200_000, 300_000, 350_000, 353_160)
 
 @study('abo-shanab-2003/e15', 'Stability measures compared: slope, onset, agreement')
 def e15(s: StudyRun) -> None:
-    """Static margin and energy level on a slope; energy level, moment and ZMP at the onset of tipping."""
+    """Check static margin and energy level on a slope, and energy level, moment and ZMP at the onset of tipping."""
     _claim_slope(s)
     _claim_extended(s)
     (run,) = s.map(simulate, [Case()])
@@ -39,7 +39,7 @@ class Levels(NamedTuple):
 
 
 def levelled_body(drop: float) -> Levels:
-    """Return the measures of a body of 1000 kg kept level while its front feet stand lower by `drop`, m."""
+    """Return the measures of a level body of 1000 kg whose front feet are lower by `drop`, m."""
     feet = np.array([[2.0, 1.0, 0.0], [-2.0, 1.0, 0.0], [-2.0, -1.0, 0.0], [2.0, -1.0, 0.0]])
     feet[[0, 3], 2] = -drop
     com = np.array([0.0, 0.0, 1.2])
@@ -66,7 +66,7 @@ def _claim_slope(s: StudyRun) -> None:
     s.near('energy level of the front (downhill) edge, J', 'spec 6.4', 9_073.082, front, relative=1e-6)
     s.near('energy level of the rear edge, J', 'spec 6.4', 11_108.655, rear, relative=1e-6)
     s.holds(
-        'the energy level knows the slope: downhill is smaller, J',
+        'the energy level depends on the slope: downhill is smaller, J',
         'section 2.2, Fig. 2.4',
         front < rear,
         expected=f'< {rear:.6g}',
@@ -96,8 +96,10 @@ def _claim_extended(s: StudyRun) -> None:
     weight = 12_000.0 * GRAVITY
     distance, angle = math.hypot(3.0, 0.9), math.atan2(3.0, 0.9)
     moments = np.array(list(EXTENDED), dtype=np.float64)
-    found = planar_energy_level(moments, weight=weight, distance=distance, angle=angle)
-    for moment, expected, level in zip(EXTENDED, (*tabulated('abo-shanab-2003/6.4/extended_level'), 0.0), found.level):
+    energies = planar_energy_level(moments, weight=weight, distance=distance, angle=angle)
+    for moment, expected, level in zip(
+        EXTENDED, (*tabulated('abo-shanab-2003/6.4/extended_level'), 0.0), energies.level
+    ):
         s.near(
             f'extended energy level of the front edge, M = {moment} N m, J',
             'spec 6.4',
@@ -120,7 +122,7 @@ def _claim_extended(s: StudyRun) -> None:
         levels = planar_energy_level(sweep, weight=weight, distance=distance, angle=angle)
         figure, (axes,) = figures.panels(1, 3.2)
         axes.plot(1e-3 * sweep, 1e-3 * levels.level, color=figures.BLUE)
-        axes.plot(1e-3 * moments, 1e-3 * found.level, 'o', color=figures.ORANGE, markersize=4)
+        axes.plot(1e-3 * moments, 1e-3 * energies.level, 'o', color=figures.ORANGE, markersize=4)
         axes.set(xlabel='moment about the front edge, kN m', ylabel='energy level, kJ')
         return figure
 
@@ -149,7 +151,7 @@ def _claim_onset(s: StudyRun, run: Outcome) -> None:
         'section 4.3',
         bool(((level > 0.0) == (front > 0.0))[standing].all()),
     )
-    s.holds('and so has the ZMP degree', 'spec 2.9', bool(((degree > 0.0) == (front[standing] > 0.0)).all()))
+    s.holds('the ZMP degree has the same sign', 'spec 2.9', bool(((degree > 0.0) == (front[standing] > 0.0)).all()))
     before = (run.time < onset.time) & (run.time >= onset.time - 0.01)
     s.holds(
         'the sample before the onset is positive, none later until touch-down stands',
@@ -172,11 +174,11 @@ def _claim_onset(s: StudyRun, run: Outcome) -> None:
         axes[-1].set_xlabel('time, s')
         return figure
 
-    s.figure('onset', 'Three measures of the rigid machine (P1): all vanish when it begins to tip', draw)
+    s.figure('onset', 'Three measures of the rigid machine (P1): all vanish at the onset of tipping', draw)
 
 
 def _zmp_degree(front: Array, rear: Array) -> Array:
-    """Degree of the ZMP between the edges, from the moments about them (spec 2.9)."""
+    """Return the degree of the ZMP between the edges, from the moments about them (spec 2.9)."""
     normal_rear, normal_front = front / LENGTH, -rear / LENGTH
     ahead = LENGTH * normal_front / (normal_rear + normal_front)
     return np.asarray(np.minimum(ahead, LENGTH - ahead) / (0.5 * LENGTH))

@@ -1,8 +1,8 @@
 """Planar machines whose base turns about an edge: reference points, locked coordinates.
 
-The source (abo-shanab-2003, chapters 4 and 5) writes the base's motion as that of one edge (tables 4.1 and 5.1) and
-strikes out the rows and columns of the coordinates that the ground holds. So does this: the frame of the base link is
-moved to the edge, whose x, z and pitch are then the base coordinates of the tree; some of them are locked.
+The source (abo-shanab-2003, chapters 4 and 5) describes the base by the motion of one edge (tables 4.1 and 5.1) and
+removes the rows and columns of the coordinates that the ground holds. Here the frame of the base link is moved to the
+edge, whose x, z and pitch are then the base coordinates of the tree; some of them are locked.
 
 Sign: pitch turns about +y, nose down positive; the source's base rotation is nose up positive, q3 = -pitch.
 """
@@ -69,12 +69,12 @@ def relocated(machine: Machine, point: np.ndarray) -> Machine:
 
 
 class PinnedAssembly(Assembly):
-    """The traced plant of a planar machine whose base moves in some of its coordinates only.
+    """The traced plant of a planar machine whose base moves only in some of its coordinates.
 
     Args:
         machine: planar, its base frame at the reference point.
         actuation: of the joints.
-        moving: those of `base_x`, `base_z`, `base_pitch` that are not locked.
+        moving: unlocked coordinates among `base_x`, `base_z`, `base_pitch`.
     """
 
     def __init__(self, machine: Machine, actuation: Actuation, moving: tuple[str, ...]) -> None:
@@ -91,7 +91,7 @@ class PinnedAssembly(Assembly):
 
     @cached_property
     def accelerations(self) -> Expression:
-        """(nv,) with zeros for the locked coordinates: the rows and columns of the others are struck out."""
+        """(nv,) accelerations, zero for the locked coordinates, whose rows and columns are removed."""
         free = self.free
         right = self.generalized_forces - bias_force(self.state, self.gravity, self.external_forces)
         solved = solve_symmetric(self.inertia[free, free], right[free])
@@ -104,21 +104,21 @@ class PinnedAssembly(Assembly):
         """(3,) force x, force z, N, and moment about +y, N m, of the ground on the machine, at the reference point."""
         total = (ca.mtimes(self.inertia, self.accelerations) + bias_force(self.state, self.gravity))[:3]
         if not self.machine.wheels:
-            # nothing but the locks holds the base: along a free coordinate the sum is zero but for round-off
+            # only the locks hold the base: along a free coordinate the sum is zero up to round-off
             for name in self.moving:
                 total[BASE_COORDINATES.index(name)] = 0.0
         return total
 
     @cached_property
     def ground_wrench(self) -> tuple[Expression, Expression]:
-        """Force of the ground (3,), and its moment about the centre of mass (3,), what locks the base included."""
+        """Force of the ground and the locks (3,), and its moment about the centre of mass (3,)."""
         force = ca.vertcat(self.base_wrench[0], 0, self.base_wrench[1])
         reference = ca.vertcat(self.state.q[0], 0, self.state.q[1])
         moment = ca.vertcat(0, self.base_wrench[2], 0)
         return force, moment + cross(reference - self.state.center_of_mass, force)
 
     def with_locked(self, expression: Expression) -> Expression:
-        """Return an expression of x with the rates of locked coordinates put to zero."""
+        """Return an expression of x with the rates of locked coordinates set to zero."""
         x = ca.SX(self.x)
         for locked in self.locked:
             x[self.states.names.index(f'{locked}_rate')] = 0.0

@@ -4,17 +4,17 @@
     x0 = model.initial_state(p)
     run = model.run(x0, model.modes[0], times, inputs, p)
 
-Horizontally the base has no freedom. It is written as the motion of a reference edge above its fixed ground point: the
-rear edge while that is lower than its free spring length (mode `rear`, the source's phase 1), else the front one
-(`front`, phase 2). At a switch pitch, joints and rates stay, and the height is that of the other edge; the jump of the
-machine's horizontal speed that this implies is the source's, and ignored (spec 2.20, G12). With `reference='middle'`
-the middle of the base is held horizontally instead: one mode, no jump.
+The base has no horizontal freedom. Its motion is described by a reference edge above its fixed ground point: the rear
+edge while it is lower than its free spring length (mode `rear`, the source's phase 1), else the front edge (`front`,
+phase 2). At a switch pitch, joints and rates are continuous, and the height changes to the other edge; the implied jump
+of the machine's horizontal speed is ignored, as in the source (spec 2.20, G12). With `reference='middle'` the middle of
+the base is held horizontally instead: one mode, no jump.
 
-States are those of a planar System without friction, for the reference point: `edge_x`, `edge_z`, `base_pitch` (nose
-DOWN positive, the source's q2 = -pitch), the joints, their rates, the oil. Outputs are those of a System. Parameters
-beside a System's: `drop_tilt`, `drop_time`, as of the rigid model. The events `lift_off` and `touch_down` of the rear
-edge are the changes of the reference edge, at the free length of its spring; a spring with a damper has stopped pushing
-a moment before it gets there. Those of the front edge are beginning and end of its push.
+The states are as of a planar System without friction, for the reference point: `edge_x`, `edge_z`, `base_pitch` (nose
+DOWN positive, the source's q2 = -pitch), the joints, their rates, the oil. The outputs are as of a System. Additional
+parameters are `drop_tilt` and `drop_time`, as of the rigid model. The events `lift_off` and `touch_down` of the rear
+edge are changes of the reference edge, at the free length of its spring; a spring with a damper stops pushing shortly
+before. The events of the front edge are start and end of its contact force.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class PinnedPlanarModel(HybridModel):
         reference: `edges`: the source's two phases; `middle`: the point between the edges is held.
 
     Raises:
-        ValueError: the machine is not of this kind.
+        ValueError: an unknown reference.
+        ContactModelError: not a planar machine with two wheels on its base.
     """
 
     def __init__(self, machine: Machine, actuation: Actuation = 'hydraulic', reference: Reference = 'edges') -> None:
@@ -77,13 +78,13 @@ class PinnedPlanarModel(HybridModel):
         self.take(self.module.meta)
 
     def _point(self, mode: str) -> Array:
-        """Reference point of a mode in the frame of the base link."""
+        """Return the reference point of a mode in the frame of the base link."""
         if mode == MIDDLE:
             return np.asarray(0.5 * (self.rear.position + self.front.position))
         return self.rear.position if mode == REAR else self.front.position
 
     def assembly(self, mode: str) -> PinnedAssembly:
-        """Return the traced plant of a mode, in the state's own coordinates."""
+        """Return the traced plant of a mode, in the coordinates of the state."""
         smooth = replace(self.machine, wheels=tuple(replace(w, friction=None) for w in self.machine.wheels))
         return PinnedAssembly(relocated(smooth, self._point(mode)), self.actuation, MOVING)
 
@@ -115,8 +116,8 @@ class PinnedPlanarModel(HybridModel):
                     [plant.with_locked(expression)], [plant.x, plant.u, plant.p], [first.x, first.u, first.p]
                 )[0]
 
-            names, own = traced_outputs(plant)
-            rhs[mode], outputs[mode] = here(plant.rhs), here(own)
+            names, plant_outputs = traced_outputs(plant)
+            rhs[mode], outputs[mode] = here(plant.rhs), here(plant_outputs)
             surfaces[mode] = ca.vertcat(here(self._surfaces(plant, mode)), drop[0] - ca.fabs(first.x[2]))
             watched_for, watch = watched(self._wheel_surfaces(plant, mode), plant.actuator_surfaces)
             watches[mode] = here(watch)
@@ -140,10 +141,10 @@ class PinnedPlanarModel(HybridModel):
         return functions, meta
 
     def _wheel_surfaces(self, plant: PinnedAssembly, mode: str) -> list[Surface]:
-        """Surfaces of the front wheel; about the middle of the base those of the rear wheel, too."""
+        """Return the surfaces of the front wheel and, in mode `middle`, of the rear wheel."""
         names = (self.front.name,) if mode != MIDDLE else (self.rear.name, self.front.name)
         wheels = {wheel.name: wheel for wheel in plant.wheels}
-        return [own for name in names for own in wheels[name].surfaces(plant.state, plant.symbols)]
+        return [surface for name in names for surface in wheels[name].surfaces(plant.state, plant.symbols)]
 
     def _surfaces(self, plant: PinnedAssembly, mode: str) -> ca.SX:
         upright = plant.upright - np.cos(self.machine.overturn_angle)
@@ -153,7 +154,7 @@ class PinnedPlanarModel(HybridModel):
         return ca.vertcat(upright, -left if mode == REAR else left)
 
     def _rest(self, plant: PinnedAssembly, p: ca.SX) -> ca.Function:
-        """Kernel: x, parameters of the model -> forces that hold it at rest, their derivatives by height and pitch."""
+        """Return a kernel from x and parameters to the holding forces and their derivatives by height and pitch."""
         velocities = [plant.states.names.index(f'{name}_rate') for name in plant.tree.velocity_names]
         x = ca.SX(plant.x)
         x[velocities] = 0.0
@@ -166,7 +167,7 @@ class PinnedPlanarModel(HybridModel):
 
         Raises:
             NoEquilibriumError: the machine tips in this posture.
-            ValueError: a cylinder stands at a dead centre.
+            ValueError: a cylinder is at a dead centre.
         """
         machine = self.machine
         x = np.zeros(len(self.state_names))
@@ -187,7 +188,7 @@ class PinnedPlanarModel(HybridModel):
         return x
 
     def transition(self, mode: str, reached: Sequence[str], t: float, x: Array, u: Array, p: Array) -> Step:
-        """Change the reference edge, let the payload go, or end the run."""
+        """Change the reference edge, drop the payload, or end the run."""
         if 'overturned' in reached:
             return Step(END, x, p, (Event(t, 'overturned', mode, END, {'pitch': float(x[2])}),))
         if 'switch' not in reached:

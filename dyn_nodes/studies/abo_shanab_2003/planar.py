@@ -45,7 +45,7 @@ P1, P2, S1 = POSTURES
 
 @dataclass(frozen=True)
 class Case:
-    """One run. The scales multiply the machine's own values.
+    """One run. The scales multiply the machine's values.
 
     Attributes:
         task: file of config/tasks, without suffix.
@@ -53,15 +53,15 @@ class Case:
             horizontally), `friction` (chapter 6).
         inertia: reading of table 4.2.
         friction: model.
-        arm: where friction acts and sees the speed: at the `edge`, at the `ground` below it; `source`: the lever arm as
-            printed, with the speed of the edge (`printed_friction`).
+        arm: point of the friction force and slip speed: the `edge`, or the `ground` below it; `source`: the lever arm
+            as printed, with the speed of the edge (`printed_friction`).
         static: friction coefficient; the kinetic one is 0.6 times it.
         payload: kg.
-        drop_tilt: the payload is let go at this rotation, degrees; rigid contact only.
+        drop_tilt: rotation at which the payload is dropped, degrees; rigid contact only.
         slope: degrees, front downhill.
         posture: boom and stick at the start, degrees; None: of the task.
-        recovery: False leaves the recovery out.
-        segments: (start, end, ramp, boom, stick), s and V, instead of the task's voltages; 20 s then.
+        recovery: False omits the recovery.
+        segments: (start, end, ramp, boom, stick), s and V, instead of the task's voltages; duration 20 s.
     """
 
     task: str = P1
@@ -84,16 +84,16 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a case gave.
+    """Result of a case.
 
     Attributes:
-        peak: greatest rotation of the base, degrees, without sign; infinity where it overturned.
+        peak: greatest rotation of the base, degrees, without sign; infinity if it overturned.
         peak_time: s.
-        onset: first lift-off of an edge, s; NaN where none lifts.
+        onset: first lift-off of an edge, s; NaN if no edge lifts.
         returned: both edges are on the ground at the end.
         end_time: s.
-        slide: greatest way of the middle of the base backwards, m.
-        friction: mean size of the total friction force while the base slides, N.
+        slide: greatest backward displacement of the middle of the base, m.
+        friction: mean magnitude of the total friction force while the base slides, N.
         time: (t,) s.
         series: histories (t,) by name: `rotation`, `rotation_rate`, `boom`, `stick` (degrees), `x`, `rear_height`,
             `front_height`, pressures, forces, moments.
@@ -115,15 +115,15 @@ class Outcome:
 
     @property
     def overturned(self) -> bool:
-        """True where the base turned beyond 80 degrees."""
+        """True if the base turned beyond 80 degrees."""
         return math.isinf(self.peak)
 
     def at(self, name: str, time: float) -> float:
-        """Return the value of a history at a time, between samples."""
+        """Return the value of a history at a time, interpolated between samples."""
         return float(np.interp(time, self.time, self.series[name]))
 
     def first(self, kind: str) -> Event:
-        """Return the first event of a kind. Raises StopIteration where there is none."""
+        """Return the first event of a kind. Raises StopIteration if no event has this kind."""
         return next(event for event in self.events if event.kind == kind)
 
 
@@ -139,8 +139,8 @@ def planar_inertia(machine: Machine, reading: Inertia) -> Machine:
 
     Args:
         machine: with the printed numbers as moments about the mass centre.
-        reading: `literal`: they are that; `axis`: they are about the proximal joint, for the base about the rear edge,
-            as the header of the source's table 4.2 says.
+        reading: `literal`: unchanged; `axis`: the numbers are about the proximal joint, for the base about the rear
+            edge, as in the header of the source's table 4.2.
     """
     if reading not in ('literal', 'axis'):
         raise ValueError(f"inertia: expected 'literal' or 'axis', found {reading!r}")
@@ -152,14 +152,14 @@ def planar_inertia(machine: Machine, reading: Inertia) -> Machine:
         arm = link.com - rear if link.name == machine.base.link else link.com
         tensor = np.array(link.inertia)
         tensor[1, 1] -= link.mass * float(arm[0] ** 2 + arm[2] ** 2)
-        # what turns about x and z does not matter in the plane; a thin body keeps the tensor one of a real body
+        # moments about x and z do not affect planar motion; a thin body keeps the tensor physical
         tensor[0, 0], tensor[2, 2] = 0.1 * tensor[1, 1], tensor[1, 1]
         links.append(replace(link, inertia=tensor))
     return replace(machine, links=tuple(links))
 
 
 def with_friction(machine: Machine, model: FrictionModel, arm: Arm) -> Machine:
-    """Return the machine with another friction model on its wheels, coefficients and strut kept."""
+    """Return the machine with another friction model on its wheels and the same coefficients and struts."""
     point: Literal['ground', 'attachment'] = 'ground' if arm == 'ground' else 'attachment'
 
     def changed(wheel: Wheel) -> Wheel:
@@ -193,8 +193,8 @@ def profile(task: str, recovery: bool = True) -> VoltageProfile:
     return load_voltage_profile(find_resource(f'config/tasks/{task}.yaml'), ('boom', 'stick'), recovery)
 
 
-def own_profile(segments: tuple[tuple[float, float, float, float, float], ...]) -> VoltageProfile:
-    """Return the voltages of a case that brings its own."""
+def segment_profile(segments: tuple[tuple[float, float, float, float, float], ...]) -> VoltageProfile:
+    """Return the voltages of a case with segments."""
     parts = tuple(
         Segment(f'segment {k + 1}', start, end, ramp, {'boom': boom, 'stick': stick})
         for k, (start, end, ramp, boom, stick) in enumerate(segments)
@@ -217,7 +217,7 @@ def random_manoeuvres(count: int, seed: int = 2003) -> list[Case]:
 
 
 def rocks_and_returns(run: Outcome) -> bool:
-    """Return whether a manoeuvre is of the kind that the specification counts: it rocks by 2.5 to 20 degrees."""
+    """Return True if a manoeuvre counts in the specification: it rocks by 2.5 to 20 degrees and returns."""
     return run.returned and 2.5 <= run.peak <= 20.0
 
 
@@ -230,7 +230,7 @@ def profile_inputs(task: VoltageProfile) -> Inputs:
 
 def simulate(case: Case) -> Outcome:
     """Run a case."""
-    task = own_profile(case.segments) if case.segments else profile(case.task, case.recovery)
+    task = segment_profile(case.segments) if case.segments else profile(case.task, case.recovery)
     times: Array = np.asarray(np.arange(round(task.duration / SAMPLE) + 1) * SAMPLE, dtype=np.float64)
     boom, stick = case.posture or POSTURES[case.task]
     joints = {'boom_joint': math.radians(boom), 'stick_joint': math.radians(stick)}
@@ -327,14 +327,14 @@ def _outcome(
     end_time: float,
     events: tuple[Event, ...] = (),
 ) -> Outcome:
-    # the attitude at rest on the springs is not a rotation that the machine makes
+    # the attitude at rest on the springs is included in the rotation
     size = np.abs(series['rotation'])
-    place = int(np.argmax(size))
+    index = int(np.argmax(size))
     slide = max(0.0, -float(series['x'].min())) if 'x' in series else 0.0
     friction = math.nan
     if 'speed' in series:
         sliding = np.abs(series['speed']) > SLIDING
         total = np.abs(series['rear_friction'] + series['front_friction'])
         friction = float(total[sliding].mean()) if sliding.any() else math.nan
-    peak, peak_time = (math.inf, end_time) if status == 'overturned' else (float(size[place]), float(time[place]))
+    peak, peak_time = (math.inf, end_time) if status == 'overturned' else (float(size[index]), float(time[index]))
     return Outcome(case, status, peak, peak_time, onset, returned, end_time, slide, friction, time, series, events)

@@ -1,8 +1,8 @@
 """The lever arm of wheel friction as the source prints it (spec 2.23, F9), for comparison.
 
-(6.12) and (6.23) give friction the heights of the edges above the ground as lever arms about the middle of the base. A
-force at the edge has not got that arm, nor has one on the ground: power is made or lost. So it is here, in a study, and
-nowhere else; the machine YAML offers the two consistent forms (`friction_point: attachment | ground`).
+(6.12) and (6.23) use the heights of the edges above the ground as lever arms of friction about the middle of the base.
+Neither a force at the edge nor one on the ground has this arm, so energy is not conserved. Therefore this form is
+available only in this study; the machine YAML offers the two consistent forms (`friction_point: attachment | ground`).
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from dyn_nodes.simulation.tree_dynamics import TreeDynamics
 
 
 class PrintedArmAssembly(Assembly):
-    """A planar plant with friction at its attachments, and a couple that makes its lever arm the height of the edge.
+    """A planar plant with friction at its attachments and a couple that changes its lever arm to the edge height.
 
     The origin of the base link must be the middle of the base, the reference point of the source.
     """
 
     @cached_property
     def external_forces(self) -> dict[int, Force]:
-        """Spatial forces of the ground, the couples of friction added; friction acts along x, its couples about +y."""
+        """Spatial forces of the ground with the couples of friction; friction acts along x, its couples about +y."""
         plain: dict[int, Force] = Assembly.external_forces.func(self)  # type: ignore[attr-defined]
         base = self.tree.frame(self.machine.base.link).body
         height = self.state.poses[base].p[2]
@@ -39,7 +39,7 @@ class PrintedArmAssembly(Assembly):
 
 
 class PrintedArmDynamics(TreeDynamics):
-    """The dynamics of a machine with that lever arm."""
+    """The dynamics of a machine with the printed lever arm."""
 
     def assembly(self) -> Assembly:
         """Return the traced equations."""

@@ -1,4 +1,4 @@
-"""Recovery by a supervisor: the arm is pulled back some time after a wheel has lifted, or after a margin has fallen."""
+"""Recovery by a supervisor: the arm is pulled back some time after a wheel lifts or a margin falls below a limit."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ ARMS = ('boom', 'stick')
 CLOCK = 8.8
 DURATION = 24.0
 REPORT = 0.02
-"""Time between two reports of a margin, s, as dynamics_node publishes them."""
+"""Period of the margin messages of dynamics_node, s."""
 DELAYS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.6, 2.0)
 PEAKS = (7.930, 7.764, 7.833, 8.075, None, None, 9.878, None, 14.100)
-"""Peak rotation by delay, deg, as this engine gave it; None: not held to a number."""
+"""Peak rotation by delay, computed by this engine, deg; None: not checked."""
 LIMITS = (0.3, 0.15, 0.1)
 
 
 class Reaction(NamedTuple):
-    """A reaction to the lift-off, or to the degree of the zero moment point below a limit; and its delay, s."""
+    """A reaction to the lift-off or to a zero-moment-point degree below a limit, and its delay, s."""
 
     below: float | None
     delay: float
 
 
 class Causes(NamedTuple):
-    """When the machine that is not recovered gives a cause, s: its first lift-off, and margins by limit."""
+    """Times of the causes without recovery, s: first lift-off, and margins below their limits."""
 
     lift_off: float
     margins: dict[float, float]
@@ -50,7 +50,7 @@ def task() -> VoltageProfile:
 
 
 def inputs_of(course: VoltageProfile | SupervisedTask) -> Inputs:
-    """Return the voltages of a task as things are now."""
+    """Return the voltages of a task in its current state."""
     grid = course.knot_times
     volts = np.array([course.evaluate(float(time), ARMS) for time in grid])
     return Inputs(grid, {f'{name}/voltage': column for name, column in zip(ARMS, volts.T)})
@@ -58,7 +58,7 @@ def inputs_of(course: VoltageProfile | SupervisedTask) -> Inputs:
 
 @lru_cache(maxsize=1)
 def causes() -> Causes:
-    """Return when the machine would be seen to tip, up to the end of the reach."""
+    """Return the times at which tipping is detectable, up to the end of the reach."""
     plant = system()
     p = plant.parameters()
     times: Array = np.arange(round(9.5 / SPACING) + 1, dtype=np.float64) * SPACING
@@ -79,7 +79,7 @@ def causes() -> Causes:
 
 
 def reaction_case(reaction: Reaction) -> SpatialRun:
-    """Reach out, and pull the arm back so long after the cause."""
+    """Run the reach and pull the arm back with the delay after the cause."""
     below, delay = reaction
     if below is None:
         supervised = SupervisedTask(task(), RecoverOn('lift_off', delay=delay))
@@ -92,7 +92,7 @@ def reaction_case(reaction: Reaction) -> SpatialRun:
 
 @study('abo-shanab-2003/recovery', '3-D: the arm is pulled back after the lift-off of a wheel, or after a margin')
 def recovery(s: StudyRun) -> None:
-    """The recovery of example 2, begun by what is seen of the machine instead of by the clock."""
+    """Check the recovery of example 2, started by measured events instead of by the clock."""
     lifted, where = causes().lift_off, 'this engine'
     s.near('first lift-off, s', 'E10', 8.38, lifted, relative=0.03)
     by_clock = reaction_case(Reaction(None, CLOCK - lifted))
@@ -105,9 +105,9 @@ def recovery(s: StudyRun) -> None:
             s.near(f'{delay:g} s after lift-off: peak, deg', where, expected, run.peak, relative=0.005)
     s.holds('up to 0.8 s after lift-off it recovers', where, all(np.isfinite(peaks[: DELAYS.index(0.8) + 1])))
     s.holds('from 1 s after lift-off it overturns', where, not any(np.isfinite(peaks[DELAYS.index(1.0) :])))
-    s.rising('beyond 0.1 s, the later the farther', where, peaks[1 : DELAYS.index(0.8) + 1])
+    s.rising('beyond 0.1 s, a later reaction gives a greater peak', where, peaks[1 : DELAYS.index(0.8) + 1])
     s.holds(
-        'to brake the reach at once tips it farther than to let it end',
+        'braking the reach at once tips it farther than completing the reach',
         where,
         peaks[0] > peaks[1],
         expected='0 s above 0.1 s',
@@ -117,14 +117,14 @@ def recovery(s: StudyRun) -> None:
     for limit, run in zip(LIMITS, early):
         s.holds(f'0.3 s after the zero moment point degree is below {limit:g} it recovers', where, not run.overturned)
     s.holds(
-        'a margin of 0.1 is passed no sooner than the wheel lifts, and keeps the rotation no smaller',
+        'a margin of 0.1 is not reached before the wheel lifts, and does not reduce the rotation',
         where,
         abs(causes().margins[0.1] - lifted) < 0.1 and early[LIMITS.index(0.1)].peak > peaks[1],
         expected=f'above {peaks[1]:.2f} deg',
         value=early[LIMITS.index(0.1)].peak,
     )
     s.holds(
-        'a margin of 0.15 keeps the rotation below half of what a reaction to the lift-off gives',
+        'a margin of 0.15 keeps the rotation below half of the rotation after a reaction to the lift-off',
         where,
         early[LIMITS.index(0.15)].peak < 0.5 * peaks[DELAYS.index(0.3)],
         expected=f'below {0.5 * peaks[DELAYS.index(0.3)]:.2f} deg',

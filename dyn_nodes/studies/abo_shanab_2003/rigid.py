@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FRONT_ARM, CENTER_BEHIND, CENTER_HEIGHT = 1.0, -2.0, 0.9
-"""The front edge ahead of the boom foot, the base's centre of mass behind it and above the ground, m."""
+"""Distances of the front edge ahead of the boom foot, and of the base's mass centre from it and above the ground, m."""
 LEVELS = {
     0: 81_567,
     6: 38_196,
@@ -55,15 +55,15 @@ def front_energy_level(moment_front: Array, slope: float = 0.0) -> Array:
     machine = planar_machine()
     weight = machine.link('base_link').mass * machine.gravity
     ahead = FRONT_ARM - CENTER_BEHIND
-    own = weight * (ahead * math.cos(slope) - CENTER_HEIGHT * math.sin(slope))
+    base_moment = weight * (ahead * math.cos(slope) - CENTER_HEIGHT * math.sin(slope))
     distance, angle = math.hypot(ahead, CENTER_HEIGHT), math.atan2(ahead, CENTER_HEIGHT) - slope
-    level = planar_energy_level(own - moment_front, weight=weight, distance=distance, angle=angle)
+    level = planar_energy_level(base_moment - moment_front, weight=weight, distance=distance, angle=angle)
     return np.asarray(level.level, dtype=np.float64)
 
 
 @study('abo-shanab-2003/e3', 'Rigid, level ground: 5000 kg picked, carried out and pulled back')
 def e3(s: StudyRun) -> None:
-    """Profile P1 on rigid contact."""
+    """Check profile P1 on rigid contact."""
     run, axis = s.map(simulate, [Case(), Case(inertia='axis')])
     level = front_energy_level(run.series['moment_front'])
     _claim_course(s, run)
@@ -85,7 +85,7 @@ def e3(s: StudyRun) -> None:
 
 
 def _rates(run: Outcome) -> tuple[float, float]:
-    """Base rate before and after the first impact, nose up positive, rad/s."""
+    """Return the base rates before and after the first impact, nose up positive, rad/s."""
     details = run.first('impact').details
     return -details['velocity_before'][2], -details['velocity_after'][2]
 
@@ -93,9 +93,9 @@ def _rates(run: Outcome) -> tuple[float, float]:
 def _claim_course(s: StudyRun, run: Outcome) -> None:
     onset, impact = run.first('lift_off'), run.first('impact')
     before, after = _rates(run)
-    s.near('tipping begins, s', 'p. 53 to 57, Fig. 4.8', 9.0, onset.time, absolute=0.3)
-    begins, peak, highest, lands, (_, slowed), _ = tabulated('abo-shanab-2003/6.6/rigid_course')
-    s.near('tipping begins, s', 'spec 6.6', begins, onset.time, relative=0.01)
+    s.near('onset of tipping, s', 'p. 53 to 57, Fig. 4.8', 9.0, onset.time, absolute=0.3)
+    starts, peak, highest, lands, (_, slowed), _ = tabulated('abo-shanab-2003/6.6/rigid_course')
+    s.near('onset of tipping, s', 'spec 6.6', starts, onset.time, relative=0.01)
     s.holds('it tips over the front edge', 'p. 54', onset.after == 'front', expected='front', value=onset.after)
     s.holds(
         'it tips while the arm is being stopped',
@@ -105,20 +105,20 @@ def _claim_course(s: StudyRun, run: Outcome) -> None:
         value=onset.time,
     )
     s.near('greatest rotation, deg', 'spec 6.6', -peak, run.peak, relative=0.01)
-    s.near('time of it, s', 'spec 6.6', highest, run.peak_time, relative=0.01)
+    s.near('time of the greatest rotation, s', 'spec 6.6', highest, run.peak_time, relative=0.01)
     s.near('the rear edge is back on the ground, s', 'p. 55, Fig. 4.8', 14.5, impact.time, absolute=0.3)
     s.near('the rear edge is back on the ground, s', 'spec 6.6', lands, impact.time, relative=0.01)
     s.near('base rate before the impact, rad/s', 'spec 6.6', 0.201, before, relative=0.01)
     s.near('base rate after it, rad/s', 'spec 6.6', slowed, after, relative=0.01)
     later = np.abs(run.series['rotation'][run.time > impact.time])
     s.holds(
-        'one rocking: what follows is below 0.05 deg',
+        'one rocking: later rotation is below 0.05 deg',
         'Fig. 4.8',
         later.max() < 0.05,
         expected='< 0.05',
         value=float(later.max()),
     )
-    s.holds('it ends standing on both edges', 'p. 55', run.returned)
+    s.holds('it returns to both edges', 'p. 55', run.returned)
     energies = [(e.details['energy_before'], e.details['energy_after']) for e in run.events if e.kind == 'impact']
     s.holds('no impact adds kinetic energy', 'spec 2.18', all(b >= a for b, a in energies))
 
@@ -178,7 +178,7 @@ def _draw_e3(s: StudyRun, run: Outcome, level: Array) -> None:
 
 @study('abo-shanab-2003/e4', 'Rigid, slope of 20 degrees: 4000 kg lifted, dropped while tipping')
 def e4(s: StudyRun) -> None:
-    """Profile S1 on a slope, front downhill, with and without letting the load go."""
+    """Check profile S1 on a slope, front downhill, with and without dropping the load."""
     common = {'task': S1, 'payload': 4000.0, 'slope': 20.0}
     run, kept = s.map(simulate, [Case(**common, drop_tilt=15.0), Case(**common)])  # type: ignore[arg-type]
     onset, drop, impact = (run.first(kind) for kind in ('lift_off', 'payload_drop', 'impact'))
@@ -186,11 +186,11 @@ def e4(s: StudyRun) -> None:
     s.holds(
         'it tips over the front (downhill) edge', 'p. 58', onset.after == 'front', expected='front', value=onset.after
     )
-    s.near('tipping begins soon after the lift, s', 'spec E4', 1.372, onset.time, relative=0.02)
+    s.near('onset of tipping soon after the lift, s', 'spec E4', 1.372, onset.time, relative=0.02)
     s.near('the load is dropped at 15 deg, s', 'spec E4', 5.230, drop.time, relative=0.02)
     s.near('rotation at the drop, deg', 'p. 58', -15.0, -math.degrees(drop.details['pitch']), absolute=1e-6)
     s.near('greatest rotation after the drop, deg', 'spec E4', 18.02, run.peak, relative=0.02)
-    s.near('time of it, s', 'spec E4', 5.66, run.peak_time, relative=0.02)
+    s.near('time of the greatest rotation, s', 'spec E4', 5.66, run.peak_time, relative=0.02)
     s.near('the rear edge hits the ground, s', 'spec E4', 6.707, impact.time, relative=0.02)
     s.near('base rate before the impact, rad/s', 'spec E4', 0.642, before, relative=0.02)
     s.near('base rate after it, rad/s', 'spec E4', 0.098, after, relative=0.02)

@@ -1,13 +1,13 @@
-"""The planar machine on rigid ground as the source writes it (chapter 4): two edges, and moments about them.
+"""The planar machine on rigid ground in the source's formulation (chapter 4): two edges, and moments about them.
 
     model = RigidPlanarModel(machine)
     p = model.parameters({'payload_mass': 4000.0}, slope=math.radians(20))
     run = model.run(model.initial_state(p), STANDING, times, inputs, p)
 
-The equations are those of `simulation.rigid_ground`. Mode `standing` is phase 1 of the source, `rear` (tipping about
-the rear edge) phase 2A and `front` phase 2B. Beside its outputs there are `moment_front` and `moment_rear` (M_f and
-M_r, (4.6) and (4.7)) and `traction`, the force of the ground along its line. Positions about an edge, as the source has
-them, are `at_edge`, `mass_matrix` and `impact`. Pitch is nose DOWN positive, the source's q3 = -pitch.
+The equations are in `simulation.rigid_ground`. Mode `standing` is phase 1 of the source, `rear` (tipping about the rear
+edge) phase 2A and `front` phase 2B. Additional outputs are `moment_front` and `moment_rear` (M_f and M_r, (4.6) and
+(4.7)) and `traction`, the force of the ground along its line. `at_edge`, `mass_matrix` and `impact` use the source's
+coordinates about an edge. Pitch is nose DOWN positive, the source's q3 = -pitch.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ class RigidPlanarModel(RigidGroundModel):
     Args:
         machine: planar, with two wheels of these names at one height of the base link.
         actuation: of the joints.
-        double_impact: where an impact would turn the base back about the edge it has just left: `stop` it by an impulse
-            on both edges, or raise HybridError.
-        rest_rate: base rate below which the base sits down, rad/s (the source's epsilon_v).
+        double_impact: if an impact would turn the base back about the edge it has just left: `stop` it by an impulse on
+            both edges, or raise HybridError (`error`).
+        rest_rate: base rate below which the base comes to rest on both edges, rad/s (the source's epsilon_v).
 
     Raises:
-        ContactModelError: the machine is not of this kind.
-        ValueError: a choice that does not exist.
+        ContactModelError: not a planar machine with two edges at one height.
+        ValueError: an unknown `double_impact`.
     """
 
     watches_friction = False
-    """Friction holds the edges of the source whatever is asked of it (section 4.1)."""
+    """Friction is unlimited in the source and holds the edges (section 4.1)."""
 
     def __init__(
         self,
@@ -68,22 +68,22 @@ class RigidPlanarModel(RigidGroundModel):
             )
         self.length = float(self.front.position[0] - self.rear.position[0])
         super().__init__(machine, actuation, rest_rate * self.length)
-        self._own_names = self.output_names
+        self._ground_names = self.output_names
         self.output_names = (*self.output_names, 'moment_front', 'moment_rear', 'traction')
 
     def output_vector(self, mode: str, x: Array, u: Array, p: Array) -> Array:
         """Return all outputs at a state, in the order of `output_names`."""
-        own = self.vector_of(mode, x, u, p, len(self._own_names))
+        values = self.vector_of(mode, x, u, p, len(self._ground_names))
         loads, along = (
-            [float(own[self._own_names.index(f'{wheel.name}/{part}')]) for wheel in (self.rear, self.front)]
+            [float(values[self._ground_names.index(f'{wheel.name}/{part}')]) for wheel in (self.rear, self.front)]
             for part in ('normal_force', 'friction_longitudinal')
         )
-        return np.array([*own, self.length * loads[0], -self.length * loads[1], sum(along)])
+        return np.array([*values, self.length * loads[0], -self.length * loads[1], sum(along)])
 
     # --- positions about an edge -------------------------------------------------------------------------------------
 
     def at_edge(self, edge: str, pitch: float = 0.0, joints: ArrayLike = (), rates: ArrayLike = ()) -> Array:
-        """Return a state with an edge at its place on the ground.
+        """Return a state with an edge on its ground point.
 
         Args:
             edge: `rear` or `front`.
@@ -95,25 +95,25 @@ class RigidPlanarModel(RigidGroundModel):
         point = self._point(edge)
         x[2] = pitch
         x[:2] = point[[0, 2]] * (1.0, 0.0) - self._turned(point, pitch)
-        own = np.asarray(joints, dtype=np.float64)
-        x[3 : 3 + len(own)] = own
+        angles = np.asarray(joints, dtype=np.float64)
+        x[3 : 3 + len(angles)] = angles
         moving = np.asarray(rates, dtype=np.float64)
         if len(moving):
             x[self.nq : self.nq + self.nv] = np.linalg.solve(self._edge_rates(edge, pitch), moving)
         return x
 
     def _point(self, edge: str) -> Array:
-        """Position of an edge in the frame of the base link."""
+        """Return the position of an edge in the frame of the base link."""
         return np.asarray((self.rear if edge == REAR else self.front).position)
 
     @staticmethod
     def _turned(point: Array, pitch: float) -> Array:
-        """Place (x, z) of a point of the base from the base link's origin."""
+        """Return the position (x, z) of a point of the base from the base link's origin."""
         c, s = np.cos(pitch), np.sin(pitch)
         return np.array([c * point[0] + s * point[2], -s * point[0] + c * point[2]])
 
     def _edge_rates(self, edge: str, pitch: float) -> Array:
-        """(nv, nv) from velocities of the machine to those with the edge in place of the base link's origin."""
+        """Return the matrix (nv, nv) from machine velocities to velocities with the edge as base origin."""
         matrix = np.eye(self.nv)
         ahead, up = self._turned(self._point(edge), pitch)
         matrix[0, 2], matrix[1, 2] = up, -ahead
@@ -126,10 +126,10 @@ class RigidPlanarModel(RigidGroundModel):
         return np.asarray(back.T @ problem.M @ back)
 
     def impact(self, edge: str, x: Array, p: Array) -> Impact:
-        """Return the plastic impact of the other edge alone ((4.2) to (4.5)); velocities of the pivot up to now.
+        """Return the plastic impact of the other edge alone ((4.2) to (4.5)), in velocities of the previous pivot.
 
         Args:
-            edge: the pivot up to now, which is let go.
+            edge: the previous pivot, which is released.
             x: state, the base level.
             p: parameters.
         """
@@ -161,7 +161,7 @@ class RigidPlanarModel(RigidGroundModel):
             return step
         alone: dict[str, Any] = {'velocity_after': single.velocity.tolist(), 'impulse': single.impulse.tolist()}
         if not event.details.get('double'):
-            # rule (d) of the specification: the base sits down, the joints go on as after the impact of one edge
+            # rule (d) of the specification: the base comes to rest, the joints move as after the impact of one edge
             slow = event.kind == 'touch_down'
             x[self.nq : self.nq + 3] = 0.0
             x[self.nq + 3 : self.nq + self.nv] = before[3:] if slow else single.velocity[3:]
@@ -175,5 +175,5 @@ class RigidPlanarModel(RigidGroundModel):
 
 
 def _with_details(step: Step, details: dict[str, Any]) -> Step:
-    """Return a step whose events have further details."""
+    """Return a step with details added to its events."""
     return replace(step, events=tuple(replace(event, details={**event.details, **details}) for event in step.events))

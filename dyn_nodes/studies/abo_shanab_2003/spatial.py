@@ -47,8 +47,8 @@ class SwingCase(NamedTuple):
     Attributes:
         speed, acceleration: of the reference, rad/s, rad/s2.  posture: boom and stick, degrees.
         variant: of the machine (`spatial_runs.system`).
-        pieces: straight pieces of the angle's reference in each ramp of the speed; the specification does not print it,
-            its reached speeds and peaks come out with 4.
+        pieces: linear pieces of the angle reference in each speed ramp; not in the specification, whose reached speeds
+            and peaks are reproduced with 4.
     """
 
     speed: float
@@ -69,7 +69,7 @@ def swing_reference(case: SwingCase) -> tuple[Array, Array]:
 
 
 def swing_case(case: tuple[float, float] | SwingCase) -> SpatialRun:
-    """Run a revolution of the cabin; see :class:`SwingCase`."""
+    """Run one revolution of the cabin; see :class:`SwingCase`."""
     case = SwingCase(*case)
     times, angles = swing_reference(case)
     law = ValvePositionLaw(gain=25.0, dead_band=0.002)
@@ -81,16 +81,16 @@ def swing_case(case: tuple[float, float] | SwingCase) -> SpatialRun:
 
 @study('abo-shanab-2003/e8', '3-D: one revolution of the cabin at several speeds, 2000 kg')
 def e8(s: StudyRun) -> None:
-    """Example 1, Figs 7.5 and 7.6."""
+    """Check example 1, Figs 7.5 and 7.6."""
     cases = [SwingCase(*pair, posture) for posture in SWING_POSTURES for pair in zip(SPEEDS, ACCELERATIONS)]
     runs = s.map(swing_case, cases, 'swing speeds')
     first, second = runs[: len(SPEEDS)], runs[len(SPEEDS) :]
-    for posture, own, expected in zip(SWING_POSTURES, (first, second), SWING_PEAKS):
+    for posture, posture_runs, expected in zip(SWING_POSTURES, (first, second), SWING_PEAKS):
         name = f'boom and stick at ({posture[0]:g}, {posture[1]:g}) deg'
-        peaks = [run.peak for run in own]
+        peaks = [run.peak for run in posture_runs]
         s.rising(f'{name}: the faster the swing, the greater the base rotation', 'p. 99 to 102', peaks)
-        s.holds(f'{name}: it overturns at the highest speed', 'Fig. 7.6', own[-1].overturned)
-        for speed, value, run in zip(SPEEDS, expected, own):
+        s.holds(f'{name}: it overturns at the highest speed', 'Fig. 7.6', posture_runs[-1].overturned)
+        for speed, value, run in zip(SPEEDS, expected, posture_runs):
             if np.isinf(value):
                 s.holds(f'{name}: it overturns at {speed:g} rad/s', 'section 6.8', run.overturned)
             else:
@@ -106,9 +106,9 @@ def e8(s: StudyRun) -> None:
         )
         s.near(f'least wheel load at {speed:g} rad/s, N', 'section 6.8', load, run.least_load, relative=0.03)
     s.note(
-        'Two things that the specification does not print decide its numbers: the reference angle is straight between '
-        'five points in each ramp of the speed, and each line of the drive is relieved at 22 MPa of its own. With the '
-        'cross-over relief of the product the peaks are the same up to 1.0 rad/s and others beyond.'
+        'Two assumptions that the specification does not print determine its numbers: the reference angle is linear '
+        'between five points in each speed ramp, and each line of the drive is relieved at a line pressure of 22 MPa. '
+        'With the cross-over relief of the product the peaks are equal up to 1.0 rad/s and differ beyond.'
     )
     named = {f'{speed:g} rad/s': run for speed, run in zip(SPEEDS, first)}
     s.figure('fig_7_5', 'Fig. 7.5: swing angle for several speeds', lambda: draw.histories(named, ('swing_joint',), 5))
@@ -117,7 +117,7 @@ def e8(s: StudyRun) -> None:
 
 @study('abo-shanab-2003/e9', '3-D: reaching out with 5100 kg, no recovery')
 def e9(s: StudyRun) -> None:
-    """Example 2, Fig. 7.7."""
+    """Check example 2, Fig. 7.7."""
     run = profile_run([REACH], 20.0)
     s.holds('it overturns completely', 'p. 100, 104', run.overturned)
     s.near('time at which 75 deg are reached, s', 'section 6.8', 13.0, run.end_time, absolute=0.05)
@@ -132,7 +132,7 @@ def e9(s: StudyRun) -> None:
 
 @study('abo-shanab-2003/e10', '3-D: reaching out with 5100 kg, recovered by pulling the arm back')
 def e10(s: StudyRun) -> None:
-    """Example 2, Fig. 7.8."""
+    """Check example 2, Fig. 7.8."""
     run = profile_run(FAR_AND_BACK, 24.0)
     s.holds('the machine returns', 'p. 100, 104', not run.overturned)
     s.near('peak of the base rotation, deg', 'section 6.8', 8.55, run.peak, relative=0.03)
@@ -171,23 +171,23 @@ def e10(s: StudyRun) -> None:
 
 
 def stiffness_case(factor: float) -> SpatialRun:
-    """P3D with all wheels' stiffness times a factor."""
+    """Run P3D with the stiffness of all wheels times a factor."""
     return profile_run(FAR_AND_BACK, 16.0, {'wheel_stiffness_scale': factor})
 
 
 def damping_case(damping: float) -> SpatialRun:
-    """P3D with a damping of every wheel, N s/m."""
+    """Run P3D with a damping of every wheel, N s/m."""
     return profile_run(FAR_AND_BACK, 16.0, {'wheel_damping_scale': damping / NOMINAL_DAMPING})
 
 
 def modulus_case(factor: float) -> SpatialRun:
-    """P3D-fast with the oil's bulk modulus times a factor."""
+    """Run P3D-fast with the oil's bulk modulus times a factor."""
     return profile_run([FAST_REACH, FAST_RECOVERY], 20.0, {'bulk_modulus_scale': factor})
 
 
 @study('abo-shanab-2003/e11', '3-D: contact stiffness')
 def e11(s: StudyRun) -> None:
-    """Example 3, Fig. 7.9."""
+    """Check example 3, Fig. 7.9."""
     runs = s.map(stiffness_case, STIFFNESSES, 'stiffnesses')
     s.falling('the stiffer the contact, the smaller the base rotation', 'p. 103, 105', [run.peak for run in runs])
     for factor, expected, run in zip(STIFFNESSES, STIFFNESS_PEAKS, runs):
@@ -200,7 +200,7 @@ def e11(s: StudyRun) -> None:
 
 
 def _claim_unselected(s: StudyRun) -> None:
-    """Trends of E11 to E13 in manoeuvres that were not chosen for them (spec 6.11)."""
+    """Check the trends of E11 to E13 in random manoeuvres (spec 6.11)."""
     survey = spatial_survey(s.map, MANOEUVRES)
     for share in survey.shares.values():
         s.holds(
@@ -214,7 +214,7 @@ def _claim_unselected(s: StudyRun) -> None:
 
 @study('abo-shanab-2003/e12', '3-D: contact damping')
 def e12(s: StudyRun) -> None:
-    """Example 3, Fig. 7.10."""
+    """Check example 3, Fig. 7.10."""
     runs = s.map(damping_case, DAMPINGS, 'dampings')
     peaks = [run.peak for run in runs]
     s.falling('the stronger the damping, the smaller the base rotation', 'p. 103, 105', peaks)
@@ -226,7 +226,7 @@ def e12(s: StudyRun) -> None:
         'stiffness matters more than damping',
         'p. 105',
         base - four_k > base - four_c,
-        expected='effect of k x 4 above that of c x 4',
+        expected='effect of k x 4 above effect of c x 4',
         value=[base - four_k, base - four_c],
     )
     named = {f'{1e-3 * damping:g} kN s/m': run for damping, run in zip(DAMPINGS, runs)}
@@ -235,7 +235,7 @@ def e12(s: StudyRun) -> None:
 
 @study('abo-shanab-2003/e13', '3-D: bulk modulus of the oil')
 def e13(s: StudyRun) -> None:
-    """Example 4, Fig. 7.11."""
+    """Check example 4, Fig. 7.11."""
     wide = (*MODULI, 1.5, 2.0, 4.0, 0.25)
     runs = s.map(modulus_case, wide, 'bulk moduli')
     s.rising('the softer the oil, the smaller the base rotation (0.5 to 1)', 'p. 103, 106', [r.peak for r in runs[:3]])
@@ -263,7 +263,7 @@ Coordination = tuple[str, float, float, float]
 
 
 def coordination_case(case: Coordination) -> SpatialRun:
-    """Move (55, -105) deg to (boom, stick) deg in a total time: `simultaneous`, `boom first` or `stick first`."""
+    """Run from (55, -105) deg to (boom, stick) deg in a total time: `simultaneous`, `boom first` or `stick first`."""
     order, boom_end, stick_end, total = case
     half = 0.5 * total
     spans = {
@@ -288,7 +288,7 @@ def _coordination_cases(boom: float, stick: float, total: float) -> Sequence[Coo
 
 @study('abo-shanab-2003/e14', '3-D: simultaneous against sequential motion of boom and stick')
 def e14(s: StudyRun) -> None:
-    """Example 5, Fig. 7.12."""
+    """Check example 5, Fig. 7.12."""
     cases = [
         *_coordination_cases(30.0, -75.0, 4.0),
         *_coordination_cases(35.0, -75.0, 4.0),
@@ -300,11 +300,11 @@ def e14(s: StudyRun) -> None:
     s.holds('stick, then boom overturns', 'p. 106, 107', runs[2].overturned)
     expected = (1.85, np.inf, np.inf, 1.56, 3.85, np.inf, 1.45, 1.38, np.inf)
     for (order, boom, stick, total), value, run in zip(cases, expected, runs):
-        what = f'{order} to ({boom:g}, {stick:g}) deg in {total:g} s'
+        label = f'{order} to ({boom:g}, {stick:g}) deg in {total:g} s'
         if np.isinf(value):
-            s.holds(f'{what}: overturns', 'section 6.8', run.overturned)
+            s.holds(f'{label}: overturns', 'section 6.8', run.overturned)
         else:
-            s.near(f'{what}: peak, deg', 'section 6.8', value, run.peak, relative=0.03)
+            s.near(f'{label}: peak, deg', 'section 6.8', value, run.peak, relative=0.03)
     named = {order: run for (order, *_), run in zip(cases[:3], runs)}
     s.figure(
         'fig_7_12',

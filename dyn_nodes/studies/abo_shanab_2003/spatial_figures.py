@@ -1,4 +1,4 @@
-"""Drawings of runs of the 3-D machine, in the style of the planar ones (`figures`)."""
+"""Figures of runs of the 3-D machine, in the style of the planar figures (`figures`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dyn_nodes.studies.abo_shanab_2003.spatial_runs import SpatialRun
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HIGHEST = 10.0  # degrees; tilts of a machine that overturns are cut here, or above those of the others
+HIGHEST = 10.0  # degrees; least upper limit of the tilt axis if a machine overturns
 LABELS = {
     'tilt': 'rotation of the base, °',
     'swing_joint': 'swing angle, °',
@@ -23,22 +23,22 @@ LABELS = {
 Runs = Mapping[str, SpatialRun]
 
 
-def values_of(run: SpatialRun, what: str) -> np.ndarray:
+def values_of(run: SpatialRun, quantity: str) -> np.ndarray:
     """Return the tilt of the base or the angle of a joint, degrees."""
-    return run.tilt if what == 'tilt' else run.joints[what]
+    return run.tilt if quantity == 'tilt' else run.joints[quantity]
 
 
 def histories(runs: Runs, quantities: Sequence[str] = ('tilt',), columns: int = 4, start: float = 0.0) -> Figure:
-    """Return one panel a quantity with its history in several runs, from `start` on, s."""
+    """Return one panel per quantity with its history in several runs, from `start` on, s."""
     figure, axes = figures.panels(len(quantities), 3.6 if len(quantities) == 1 else 1.2 + 1.7 * len(quantities))
     colours = figures.shades(len(runs))
-    for panel, what in zip(axes, quantities):
+    for panel, quantity in zip(axes, quantities):
         for (title, run), colour in zip(runs.items(), colours):
             label = title + (' (overturns)' if run.overturned else '')
-            panel.plot(run.times, values_of(run, what), color=colour, label=label)
-        panel.set_ylabel(LABELS[what])
+            panel.plot(run.times, values_of(run, quantity), color=colour, label=label)
+        panel.set_ylabel(LABELS[quantity])
         panel.set_xlim(start, max(float(run.times[-1]) for run in runs.values()))
-        if what == 'tilt':
+        if quantity == 'tilt':
             _limit_tilt(panel, runs.values())
     figures.legend(axes[0], columns)
     axes[-1].set_xlabel('time, s')
@@ -52,19 +52,19 @@ def _limit_tilt(panel: Any, runs: Any) -> None:
 
 
 def motion(run: SpatialRun, spans: Mapping[str, tuple[float, float]]) -> Figure:
-    """Return boom, stick and tilt of one run; `spans` are shaded and named: commands of the valves, s."""
+    """Return boom, stick and tilt of one run; `spans`: shaded and labelled time spans of the valve commands, s."""
     figure, axes = figures.panels(3, 5.6)
-    for panel, what, colour in zip(
+    for panel, quantity, colour in zip(
         axes, ('boom_joint', 'stick_joint', 'tilt'), (figures.BLUE, figures.ORANGE, figures.GREEN)
     ):
-        panel.plot(run.times, values_of(run, what), color=colour)
-        panel.set_ylabel(LABELS[what])
+        panel.plot(run.times, values_of(run, quantity), color=colour)
+        panel.set_ylabel(LABELS[quantity])
         panel.set_xlim(0.0, float(run.times[-1]))
-        for (name, (begin, end)), shade in zip(spans.items(), (figures.SKY, figures.AMBER)):
-            panel.axvspan(begin, end, color=shade, alpha=0.13, linewidth=0, zorder=0)
+        for (name, (start, end)), shade in zip(spans.items(), (figures.SKY, figures.AMBER)):
+            panel.axvspan(start, end, color=shade, alpha=0.13, linewidth=0, zorder=0)
             if panel is axes[0]:
                 panel.text(
-                    0.5 * (begin + end),
+                    0.5 * (start + end),
                     1.02,
                     name,
                     transform=panel.get_xaxis_transform(),

@@ -1,4 +1,4 @@
-"""Runs of the 3-D log-loader for the studies: voltage profiles, and joints led by position-controlled valves."""
+"""Runs of the 3-D log-loader for the studies: voltage profiles, and joints under valve position control."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FAST_RECOVERY: Schedule = {'boom': ((7.4, 10.4, 4.5, 0.3),), 'stick': ((7.4, 10.
 
 @dataclass(frozen=True, eq=False)
 class SpatialRun:
-    """What a study needs of a run.
+    """Results of a run.
 
     Attributes:
         times: s.  tilt, pitch: of the base, deg.  joints: by name, deg.  rates: by joint, rad/s.  loads: by wheel, N.
@@ -53,7 +53,7 @@ class SpatialRun:
 
     @property
     def peak(self) -> float:
-        """Greatest tilt, deg; infinity where it overturned."""
+        """Greatest tilt, deg; infinity if it overturned."""
         return float('inf') if self.overturned else float(self.tilt.max())
 
     @property
@@ -67,12 +67,12 @@ class SpatialRun:
         return float(min(load.min() for load in self.loads.values()))
 
     def lift_time(self, wheel: str) -> float:
-        """Time at which a wheel first leaves the ground, s; NaN where it stays."""
+        """Return the time at which a wheel first leaves the ground, s; NaN if it never does."""
         return self._first(self.loads[wheel] <= 0.0)
 
     @property
     def first_return(self) -> float:
-        """First time after the peak at which all wheels are on the ground, s; NaN where they never are."""
+        """First time after the peak at which all wheels are on the ground, s; NaN if they never are."""
         standing = np.min(list(self.loads.values()), axis=0) > 0.0
         return self._first(standing & (self.times > self.peak_time))
 
@@ -81,8 +81,8 @@ class SpatialRun:
         return float(np.interp(time, self.times, self.pitch))
 
     def _first(self, condition: NDArray[np.bool_]) -> float:
-        places = np.flatnonzero(condition)
-        return float(self.times[places[0]]) if len(places) else float('nan')
+        indices = np.flatnonzero(condition)
+        return float(self.times[indices[0]]) if len(indices) else float('nan')
 
 
 @lru_cache(maxsize=1)
@@ -95,7 +95,7 @@ def log_loader() -> Machine:
 def system(variant: str = 'standard') -> System:
     """Return the compiled machine: `standard`, `fast_swing` (spec G6) or `fast_valves` (spec G15).
 
-    `fast_swing` has the reliefs of the reference runs, `fast_swing_crossover` those of the product (`line_relief`).
+    `fast_swing` has the line reliefs of the reference runs (`line_relief`), `fast_swing_crossover` cross-over reliefs.
     """
     machine = log_loader()
     changes: dict[str, Callable[[Actuator], Any]] = {
@@ -120,9 +120,9 @@ def _fast_valves(actuator: Actuator) -> Actuator:
     flows = {'boom': 6e-3, 'stick': 5e-3}
     if actuator.name not in flows:
         return actuator
-    own = hydraulic(actuator)
-    valve = replace(own.valve, inlet_gain=2e-2, outlet_gain=1.2e-2)
-    return symbolic(own, valve=valve, supply=replace(own.supply, flow=flows[own.name]))
+    drive = hydraulic(actuator)
+    valve = replace(drive.valve, inlet_gain=2e-2, outlet_gain=1.2e-2)
+    return symbolic(drive, valve=valve, supply=replace(drive.supply, flow=flows[drive.name]))
 
 
 def voltage_inputs(schedules: Sequence[Schedule]) -> Inputs:
@@ -144,7 +144,7 @@ def profile_run(
     parameters: Mapping[str, float] | None = None,
     posture: Mapping[str, float] | None = None,
 ) -> SpatialRun:
-    """Run voltage profiles with 5100 kg; `posture` in rad, None: the machine's initial one."""
+    """Run voltage profiles with 5100 kg; `posture` in rad, None: the machine's initial posture."""
     return inputs_run(voltage_inputs(schedules), duration, parameters, posture)
 
 
@@ -166,7 +166,7 @@ def inputs_run(
 
 @dataclass(frozen=True)
 class Led:
-    """A joint led by a position-controlled valve.
+    """A joint under valve position control.
 
     Attributes:
         joint, actuator: names.  law: the controller.
@@ -188,7 +188,7 @@ def led_run(
     p = plant.parameters({'payload_mass': payload})
     x = initial_state(plant, p, posture)
     steps, stride = round(duration / STEP), round(SPACING / STEP)
-    places = [plant.index('state', item.joint) for item in led]
+    indices = [plant.index('state', item.joint) for item in led]
     ports = [plant.index('input', f'{item.actuator}/voltage') for item in led]
     grid = np.arange(steps) * STEP
     references = [np.interp(grid, item.times, item.angles) for item in led]
@@ -196,8 +196,8 @@ def led_run(
     knots, u, nothing = np.zeros(1), np.zeros((1, len(plant.input_names))), np.zeros((1, len(x)))
     states, inputs, overturned = [x.copy()], [u[0].copy()], False
     for step in range(steps):
-        for item, place, port, reference in zip(led, places, ports, references):
-            u[0, port] = item.law.voltage(reference[step], x[place])
+        for item, index, port, reference in zip(led, indices, ports, references):
+            u[0, port] = item.law.voltage(reference[step], x[index])
         status, _ = run_rk4(plant.codes, x, 0.0, STEP, 1, knots, u, p, limit, 0, nothing)
         if (step + 1) % stride == 0 or status != status_codes.DONE:
             states.append(x.copy())

@@ -1,10 +1,10 @@
-"""How often the source's trends hold in manoeuvres that were not chosen for them (spec 6.11).
+"""Frequencies of the source's trends in random manoeuvres (spec 6.11).
 
-    python -m dyn_nodes.studies.abo_shanab_2003.surveys contact 486     prints the shares of that many manoeuvres
+    python -m dyn_nodes.studies.abo_shanab_2003.surveys contact 486     prints the shares of 486 manoeuvres
 
-The specification counted over manoeuvres drawn at random, and prints neither these nor the ranges of their voltages and
-times. So the draw here is another one, and a share is compared as one sample with another: Fisher's exact test of both
-counts. A trend that the specification found in all of 252 manoeuvres must be found in all but as many as chance allows.
+The specification counts over random manoeuvres and prints neither these nor the ranges of their voltages and times.
+Therefore the manoeuvres here are drawn independently, and Fisher's exact test compares the counts of both samples. A
+trend that holds in all of 252 manoeuvres of the specification may fail here only as often as chance allows.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from dyn_nodes.studies.abo_shanab_2003.planar import Case, random_manoeuvres, ro
 from dyn_nodes.studies.abo_shanab_2003.spatial_runs import Schedule, profile_run
 
 Mapper = Callable[..., list[Any]]
-"""Of a function and its cases, and a label, to the results in order: `StudyRun.map`."""
+"""Callable from a function, its cases and a label to the results in order: `StudyRun.map`."""
 LEVEL = 0.01
-"""Two counts differ where chance alone would part them as far in less than this share of draws."""
+"""Significance level: two counts differ if their p-value is below it."""
 FRICTION_LEVELS = (0.9, 0.3, 0.1, 0.05, 0.03, 0.01, 0.005)
 CHANGE = 0.005
-"""A peak is another one beyond half a per cent (spec 6.11)."""
+"""Least relative change of a peak that counts as a change (spec 6.11)."""
 
 
 @dataclass(frozen=True)
 class Share:
-    """In how many manoeuvres a trend holds, here and in the specification's own survey.
+    """Share of manoeuvres in which a trend holds, here and in the specification's survey.
 
     Attributes:
-        trend: in words.
-        holding, count: manoeuvres here.
+        trend: description.
+        holding, count: manoeuvres with the trend and all manoeuvres here.
         expected: share in the specification.
-        expected_count: manoeuvres there.
+        expected_count: manoeuvres in the specification.
     """
 
     trend: str
@@ -55,31 +55,31 @@ class Share:
         return self.holding / self.count if self.count else math.nan
 
     def chance(self, alternative: str = 'two-sided') -> float:
-        """Return how often two draws of one kind are as far apart; `less`: with ours the rarer."""
+        """Return the p-value of the difference of both shares; `less`: one-sided, with the smaller share here."""
         theirs = round(self.expected * self.expected_count)
         table = [[self.holding, self.count - self.holding], [theirs, self.expected_count - theirs]]
         return float(fisher_exact(table, alternative=alternative).pvalue)
 
     @property
     def alike(self) -> bool:
-        """Chance explains the difference of both shares."""
+        """True if chance explains the difference of both shares."""
         return self.count > 0 and self.chance() >= LEVEL
 
     @property
     def not_rarer(self) -> bool:
-        """Chance explains that the trend is rarer here, or it is not."""
+        """True if the trend is not rarer here, or chance explains it."""
         return self.count > 0 and self.chance('less') >= LEVEL
 
     @property
     def least(self) -> int:
-        """In how many manoeuvres of ours it must hold so as not to be rarer."""
+        """Least number of manoeuvres with the trend here that does not count as rarer."""
         return next(
             (k for k in range(self.count + 1) if replace(self, holding=k).chance('less') >= LEVEL), self.count + 1
         )
 
 
 class Survey(NamedTuple):
-    """Shares by name, medians of changes by name (parts of the nominal peak), and how many of the drawn were kept."""
+    """Numbers of drawn and kept manoeuvres, shares by name, median changes by name (relative to the nominal peak)."""
 
     drawn: int
     kept: int
@@ -88,12 +88,12 @@ class Survey(NamedTuple):
 
     @property
     def returning(self) -> Share:
-        """How many of a planar draw rock by 2.5 to 20 degrees and return; in the specification 252 of 486."""
+        """Share of planar manoeuvres that rock by 2.5 to 20 degrees and return; in the specification 252 of 486."""
         return Share('it rocks by 2.5 to 20 degrees and returns', self.kept, self.drawn, 252 / 486, 486)
 
 
 class Numbers(NamedTuple):
-    """What a survey keeps of a planar run: peak, deg; way backwards, m; mean friction while sliding, N."""
+    """Results of a planar run: peak, deg; backward displacement, m; mean friction while sliding, N; whether kept."""
 
     peak: float
     slide: float
@@ -119,15 +119,15 @@ def _variants(run: Mapper, cases: Sequence[Case], changes: dict[str, dict[str, A
 
 
 def _kept(run: Mapper, count: int, seed: int) -> tuple[list[Case], Array]:
-    """Draw manoeuvres; return those that rock and return, and their peaks without skidding."""
+    """Return the random manoeuvres that rock and return, and their peaks without skidding."""
     cases = random_manoeuvres(count, seed)
     results = run(planar_numbers, cases, 'manoeuvres')
-    kept = [case for case, found in zip(cases, results) if found.kept]
-    return kept, np.array([found.peak for found in results if found.kept])
+    kept = [case for case, result in zip(cases, results) if result.kept]
+    return kept, np.array([result.peak for result in results if result.kept])
 
 
 def contact_survey(run: Mapper, count: int, seed: int = 2003) -> Survey:
-    """Compliant against rigid contact, stiffness and damping (E5)."""
+    """Return the survey of compliant against rigid contact, stiffness and damping (E5)."""
     cases, nominal = _kept(run, count, seed)
     changes: dict[str, dict[str, Any]] = {
         'rigid': {'contact': 'rigid'},
@@ -152,7 +152,7 @@ def contact_survey(run: Mapper, count: int, seed: int = 2003) -> Survey:
 
 
 def friction_survey(run: Mapper, count: int, seed: int = 2003) -> Survey:
-    """Karnopp against LuGre against no skidding (E6)."""
+    """Return the survey of Karnopp against LuGre against no skidding (E6)."""
     cases, nominal = _kept(run, count, seed)
     both = _variants(run, cases, {m: {'contact': 'friction', 'friction': m} for m in ('karnopp', 'lugre')})
     table = {name: np.array(results, dtype=np.float64).reshape(-1, 4) for name, results in both.items()}
@@ -174,10 +174,10 @@ def friction_level_survey(
     levels: Sequence[float] = FRICTION_LEVELS,
     change: float = CHANGE,
 ) -> Survey:
-    """Level of friction, LuGre, the printed lever arm (E7).
+    """Return the survey of the friction level with LuGre and the printed lever arm (E7).
 
-    An interior extremum is one at an inner level, beyond both ends of the sweep by more than `change`; what the
-    specification counted, and over which levels, it does not print.
+    An interior extremum is at an inner level and beyond both ends of the sweep by more than `change`; the specification
+    prints neither its definition nor its levels.
     """
     cases, _ = _kept(run, count, seed)
     changes: dict[str, dict[str, Any]] = {
@@ -204,7 +204,7 @@ class SpatialCase(NamedTuple):
 
 
 def random_reaches(count: int, seed: int = 2003) -> list[SpatialCase]:
-    """Return manoeuvres like P3D, without selection: start, voltages, stop and recovery drawn at random."""
+    """Return manoeuvres like P3D with random start, voltages, stop and recovery."""
     draw = np.random.default_rng(seed).uniform
     cases = []
     for _ in range(count):
@@ -221,14 +221,14 @@ def random_reaches(count: int, seed: int = 2003) -> list[SpatialCase]:
 
 
 def spatial_peak(case: SpatialCase) -> tuple[float, bool]:
-    """Return the peak tilt, deg, and whether the machine rocks by 2.5 to 20 degrees and returns."""
+    """Return the peak tilt, deg, and True if the machine rocks by 2.5 to 20 degrees and returns."""
     run = profile_run([case.schedule], 20.0, case.parameters, case.posture)
     standing = bool(min(load[-1] for load in run.loads.values()) > 0.0)
     return run.peak, not run.overturned and standing and 2.5 <= run.peak <= 20.0
 
 
 def spatial_survey(run: Mapper, count: int, seed: int = 2003) -> Survey:
-    """Stiffness, damping and bulk modulus of the 3-D machine (E11 to E13)."""
+    """Return the survey of stiffness, damping and bulk modulus of the 3-D machine (E11 to E13)."""
     cases = random_reaches(count, seed)
     results = run(spatial_peak, cases, 'manoeuvres')
     kept = [case for case, (_, counts) in zip(cases, results) if counts]
@@ -265,23 +265,23 @@ SURVEYS: dict[str, Callable[..., Survey]] = {
 
 
 def main(words: Sequence[str] | None = None) -> None:
-    """Print a survey: its name and the number of manoeuvres to draw."""
+    """Run the command line: print a survey of a number of random manoeuvres."""
     from dyn_nodes.commands.option_types import count
     from dyn_nodes.studies.framework import Workers
 
     parser = argparse.ArgumentParser(description='Count how often trends of the source hold in random manoeuvres.')
-    parser.add_argument('survey', choices=list(SURVEYS), help='which trends')
-    parser.add_argument('count', type=count(1), help='manoeuvres to draw; about half of them are kept')
+    parser.add_argument('survey', choices=list(SURVEYS), help='group of trends')
+    parser.add_argument('count', type=count(1), help='number of manoeuvres to draw; about half are kept')
     arguments = parser.parse_args(words)
     with Workers() as workers:
-        found = SURVEYS[arguments.survey](workers.map, arguments.count)
-    print(f'{found.kept} of {found.drawn} manoeuvres rock by 2.5 to 20 degrees and return')
-    for share in found.shares.values():
+        survey = SURVEYS[arguments.survey](workers.map, arguments.count)
+    print(f'{survey.kept} of {survey.drawn} manoeuvres rock by 2.5 to 20 degrees and return')
+    for share in survey.shares.values():
         print(
             f'{share.trend}: {share.holding} of {share.count}, {100 * share.value:.1f} % '
             f'(specification {100 * share.expected:.1f} % of {share.expected_count}; chance {share.chance():.2g})'
         )
-    for change, median in found.medians.items():
+    for change, median in survey.medians.items():
         print(f'median change of the peak at {change}: {100 * median:+.1f} %')
 
 

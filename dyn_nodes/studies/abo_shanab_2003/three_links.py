@@ -1,4 +1,4 @@
-"""The three-link chain of section 3.3 as a machine, for the product's own virtual links (`joint_reaction`).
+"""The three-link chain of section 3.3 as a machine, for virtual links by `joint_reaction`.
 
 The chain moves in the x-z plane: z is up, and a positive angle turns a link from -z towards +x. The source's angles are
 absolute, joint positions relative; its y is z here.
@@ -59,19 +59,19 @@ def machine_of(chain: ThreeLinkChain) -> Machine:
 
 
 def _link(name: str, mass: float, com: float, inertia: float) -> Link:
-    # a rod along z: nothing about its own axis
+    # a rod along z has no inertia about its axis
     tensor = np.diag([inertia, inertia, 0.0])
     return Link(name, mass, frozen_array((0, 0, -com), (3,)), frozen_array(tensor, (3, 3)))
 
 
 @cache
 def chain_system() -> System:
-    """Return the chain, compiled, driven by joint efforts."""
+    """Return the compiled chain, driven by joint efforts."""
     return System(machine_of(CHAIN), 'effort')
 
 
 def state_of(angles: ArrayLike, rates: ArrayLike) -> Array:
-    """Return the state (8,) of absolute angles and rates, rad and rad/s, without work and heat so far."""
+    """Return the state (8,) of absolute angles and rates, rad and rad/s, with zero work and heat."""
     return np.concatenate([np.diff(angles, prepend=0.0), np.diff(rates, prepend=0.0), np.zeros(2)])
 
 

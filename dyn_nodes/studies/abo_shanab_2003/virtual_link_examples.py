@@ -28,9 +28,9 @@ def spherical_joint_torque(
     axial_inertia: float,
     length: float,
 ) -> Array:
-    """Torques (3,) about the Euler angles z-y-z of a body on a spherical joint, N m.
+    """Return the torques (3,) about the Euler angles z-y-z of a body on a spherical joint, N m.
 
-    Arguments as those of `dh_machines.spherical_joint`, whose chain gives the same.
+    Arguments as in `dh_machines.spherical_joint`, whose chain gives the same torques.
     """
     (q1, q2, _), (w1, w2, w3), (a1, a2, a3) = (np.asarray(values, dtype=np.float64) for values in (q, qd, qdd))
     s1, c1, s2, c2 = np.sin(q1), np.cos(q1), np.sin(q2), np.cos(q2)
@@ -76,14 +76,14 @@ class ThreeLinkChain:
     def extended_equations(
         self, angles: ArrayLike, rates: ArrayLike, virtual_masses: tuple[float, float] = (0.0, 0.0)
     ) -> tuple[Array, Array]:
-        """Equations with two virtual prismatic links at the joint A between links 1 and 2, locked (3.15), (3.16).
+        """Return the equations with two locked virtual prismatic links at joint A between links 1 and 2 (3.15), (3.16).
 
         The coordinates are (theta_1, theta_2, theta_3, x, y): x and y open the joint along the inertial axes.
 
         Args:
             angles: (3,) rad.
             rates: (3,) rad/s.
-            virtual_masses: of the two virtual links, kg; zero in use.
+            virtual_masses: of the two virtual links, kg; normally zero.
 
         Returns:
             M (5, 5), and Coriolis plus gravity (5,), at x = y = 0.
@@ -91,7 +91,7 @@ class ThreeLinkChain:
         sine, cosine = np.sin(angles), np.cos(angles)
         _, m2, m3 = self.mass
         v1, v2 = virtual_masses
-        # mass moment of everything that link i carries, about its proximal joint
+        # mass moment of link i and all distal links about its proximal joint
         carried = np.array(
             [
                 self.mass[0] * self.com[0] + (m2 + m3) * self.length[0],
@@ -100,7 +100,7 @@ class ThreeLinkChain:
             ]
         )
         beyond = np.array([(m2 + m3) * self.length[0], carried[1], carried[2]])  # the part beyond A
-        # coupling of links i < j: l_i times what link j carries
+        # coupling of links i < j: l_i times the mass moment of link j
         coupling = np.array(
             [
                 [0.0, self.length[0] * carried[1], self.length[0] * carried[2]],
@@ -131,17 +131,17 @@ class ThreeLinkChain:
         return matrix, bias
 
     def accelerations(self, angles: ArrayLike, rates: ArrayLike, torques: ArrayLike) -> Array:
-        """Angular accelerations (3,) under torques (3,), from the first block row (3.13), (3.17), rad/s2."""
+        """Return the angular accelerations (3,) under torques (3,) by the first block row (3.13), (3.17), rad/s2."""
         matrix, bias = self.extended_equations(angles, rates)
         return np.linalg.solve(matrix[:3, :3], np.asarray(torques, dtype=float) - bias[:3])
 
     def reaction(self, angles: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> Array:
-        """Force (2,) of link 1 on link 2 at A, from the second block row (3.14), (3.18): F_x, F_y, N."""
+        """Return the force (2,) of link 1 on link 2 at A by the second block row (3.14), (3.18): F_x, F_y, N."""
         matrix, bias = self.extended_equations(angles, rates)
         return matrix[3:, :3] @ np.asarray(accelerations, dtype=float) + bias[3:]
 
     def constrained_motion(self, angles: ArrayLike, rates: ArrayLike, torques: ArrayLike) -> ConstrainedMotion:
-        """The reference method: Lagrange's equations with multipliers (3.19) to (3.24).
+        """Return the solution of the reference method: Lagrange's equations with multipliers (3.19) to (3.24).
 
         Args:
             angles: (3,) rad.

@@ -24,7 +24,7 @@ RELEASED = (1.0, 0.5, -0.5)  # rad
 
 @study('abo-shanab-2003/e1', 'Spherical joint by virtual links against the closed form')
 def e1(s: StudyRun) -> None:
-    """Torques of the z-y-z angles at random states."""
+    """Check torques of the z-y-z angles at random states."""
     chain = spherical_joint(**SPHERICAL)
     generator = np.random.default_rng(1)
     by_chain, by_newton, closed = (np.empty((STATES, 3)) for _ in range(3))
@@ -67,7 +67,7 @@ def e1(s: StudyRun) -> None:
 
     s.figure(
         'difference',
-        'Virtual links against the closed form, relative to the greatest torque (equal ones at the foot)',
+        'Virtual links against the closed form, relative to the greatest torque (equal values at the bottom)',
         draw,
     )
 
@@ -77,8 +77,8 @@ class Swing:
     """A free swing of the three-link chain.
 
     Attributes:
-        time: (t,) s.  angles: (t, 3) rad.  energy: (t,) J; NaN of the constrained form.
-        drift: (t,) m, how far the joint A has opened.
+        time: (t,) s.  angles: (t, 3) rad.  energy: (t,) J; NaN for the constrained form.
+        drift: (t,) opening of joint A, m.
         reaction: (t,) size of the force at A, N.
     """
 
@@ -90,15 +90,15 @@ class Swing:
 
 
 def swing(case: tuple[str, float]) -> Swing:
-    """Let the chain swing for 10 s by the method `virtual_links` or `constrained` (DAE), with a step, s."""
+    """Run a free swing of 10 s by the method `virtual_links` or `constrained` (DAE) with a step, s."""
     method, step = case
     return free_swing(step) if method == 'virtual_links' else constrained_swing(step)
 
 
 def free_swing(step: float) -> Swing:
-    """The product's system of the chain, and the reaction at A from its virtual links."""
+    """Return a swing of the chain's system, with the reaction at A from virtual links."""
     system = three_links.chain_system()
-    # the reaction has sharp peaks: every step where it is looked at, else a hundredth of a second
+    # the reaction has sharp peaks: keep every step if it is checked, else every 0.01 s
     spacing = step if step == STEPS[0] else 0.01
     times: Array = np.asarray(np.arange(round(DURATION / spacing) + 1) * spacing, dtype=np.float64)
     run = system.run(
@@ -109,21 +109,21 @@ def free_swing(step: float) -> Swing:
     energy = run.output('kinetic_energy') + run.output('potential_energy')
     size = np.linalg.norm(three_links.in_world(force, angles[:, 1]), axis=1)
     center = np.stack([run.output('center_of_mass_x'), run.output('center_of_mass_z')])
-    # what hangs on A would carry the common centre of mass with it, if A opened
+    # an opening of A would shift the common centre of mass by this share
     share = sum(CHAIN.mass[1:]) / sum(CHAIN.mass)
     drift = np.linalg.norm(center - _closed_center(angles), axis=0) / share
     return Swing(run.times, angles, energy, drift, size)
 
 
 def _closed_center(angles: Array) -> Array:
-    """Centre of mass (2, t) of the closed chain at absolute angles (t, 3): x, up."""
+    """Return the centre of mass (2, t) of the closed chain at absolute angles (t, 3): x, up."""
     (l1, l2, _), (d1, d2, d3), (m1, m2, m3) = CHAIN.length, CHAIN.com, CHAIN.mass
     arms = np.array([m1 * d1 + (m2 + m3) * l1, m2 * d2 + m3 * l2, m3 * d3]) / sum(CHAIN.mass)
     return np.stack([np.sin(angles) @ arms, -np.cos(angles) @ arms])
 
 
 def constrained_swing(step: float) -> Swing:
-    """The constrained Lagrange equations, integrated as they are."""
+    """Return a swing by the constrained Lagrange equations without stabilization."""
     count, keep = round(DURATION / step), round(0.01 / step)
     q = np.append(RELEASED, _second_center(np.array(RELEASED)))
     rows = np.empty((count + 1, 10))
@@ -139,7 +139,7 @@ def constrained_swing(step: float) -> Swing:
 
 
 def _second_center(angles: Array) -> Array:
-    """Mass centre of link 2 when joint A is closed: x, y."""
+    """Return the mass centre of link 2 with joint A closed: x, y."""
     l1, d2 = CHAIN.length[0], CHAIN.com[1]
     return np.array(
         [
@@ -222,7 +222,7 @@ def _claim_equality(s: StudyRun) -> None:
 
 
 def _newton(q: Array, qd: Array, acceleration: Array) -> Array:
-    """Force on link 2 at A: mass times acceleration of links 2 and 3, less their weight."""
+    """Return the force on link 2 at A: mass times acceleration of links 2 and 3, less their weight."""
     sine, cosine = np.sin(q), np.cos(q)
     along, across = np.array([cosine, sine]), np.array([-sine, cosine])  # of d(sin, -cos) by the angle, and twice
 

@@ -1,8 +1,8 @@
 """Order-n dynamics of trees given by arrays: chains and trees of ten to thousands of links (yesiloglu-2007, C8 and C9).
 
-The traced form of `dynamics.py` becomes straight-line machine code, which is fastest for a machine and explodes for a
-chain of hundreds of links. Here loops over arrays do the same work in time proportional to the number of links, without
-tracing or compiling anything for the tree at hand.
+The traced form of `dynamics.py` becomes straight-line machine code, which is fastest for a machine but too large for a
+chain of hundreds of links. Here loops over arrays compute the same in time proportional to the number of links,
+without tracing or compiling anything for a specific tree.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ KINDS = {'revolute': REVOLUTE, 'prismatic': PRISMATIC, 'free': FREE}
 NO_GRAVITY = np.zeros(3)
 NO_EXTERNAL = np.zeros((0, 6))
 TOLERANCE = 1e-9
-"""How far a unit vector, a rotation or a symmetric tensor may be from being one."""
+"""Tolerance of unit vectors, rotations and symmetric tensors."""
 
 
 class LinkArrays:
     """A tree of links, ready for the array loops.
 
-    Generalized coordinates are those of `Tree`: per link in order, one position and one velocity, or, where a root is
-    `free`, the positions x, y, z, qx, qy, qz, qw (quaternion of any norm but zero) and the velocity [angular; linear]
-    of its origin in its own axes. Generalized forces act along the velocities. SI units throughout.
+    Generalized coordinates are as in `Tree`: per link in order, one position and one velocity; for a `free` root, the
+    positions x, y, z, qx, qy, qz, qw (quaternion of any norm but zero) and the velocity [angular; linear] of its origin
+    in link axes. Generalized forces act along the velocities. SI units throughout.
 
-    Springs and locks of the joints may be changed between calls by `set_springs` and `set_locks`.
-    An object has its own working memory: one thread at a time may use it.
+    `set_springs` and `set_locks` change springs and locks of the joints between calls.
+    An object contains working memory and must not be used by several threads at a time.
 
     Attributes:
         n, nq, nv: number of links, positions and velocities.
@@ -62,13 +62,13 @@ class LinkArrays:
             axis: (n, 3) unit joint axes in the link frames; unused for `free`.
             R: (n, 3, 3) axes of the link frame in the parent's at joint position 0.
             p: (n, 3) origin of the link frame in the parent's at joint position 0, m.
-            mass: (n,) kg; 0 for a link that only joins two joints.
+            mass: (n,) kg; 0 for a link that only connects two joints.
             com: (n, 3) centre of mass in the link frame, m.
             inertia: (n, 3, 3) about the centre of mass in link axes, kg m2.
-            names: (n,) for messages; `link 0`, `link 1`, ... where none are given.
+            names: (n,) for messages; default: `link 0`, `link 1`, ...
 
         Raises:
-            ValueError: an array of another shape, or a link that no tree can have; the message names it.
+            ValueError: an array of another shape, or an invalid link; the message names it.
         """
         self.parent = np.ascontiguousarray(parent, dtype=np.int64)
         self.n = self.parent.shape[0] if self.parent.ndim == 1 else 0
@@ -92,7 +92,7 @@ class LinkArrays:
 
     @classmethod
     def from_tree(cls, tree: Tree) -> LinkArrays:
-        """Take a `Tree`; its payload is not part of it. Raises ValueError where rotors drive joints."""
+        """Return the links of a `Tree` without its payload. Raises ValueError if rotors drive joints."""
         refuse_rotors(tree)
         bodies = tree.bodies
         return cls(
@@ -111,16 +111,16 @@ class LinkArrays:
         """Give every joint a spring and a damper: effort -stiffness (q - rest) - damping v (4.3).
 
         Args:
-            stiffness: (n,) or one number, N m/rad or N/m; nothing for a free root.
+            stiffness: (n,) or one number, N m/rad or N/m; ignored for a free root.
             damping: (n,) or one number, N m s/rad or N s/m.
-            rest: (n,) or one number, position without force, rad or m.
+            rest: (n,) or one number, unstressed position, rad or m.
         """
         for column, values in (('STIFFNESS', stiffness), ('DAMPING', damping), ('REST', rest)):
-            place = getattr(sweeps, column)
-            self._constants[:, place] = np.broadcast_to(np.asarray(values, dtype=float), (self.n,))
+            index = getattr(sweeps, column)
+            self._constants[:, index] = np.broadcast_to(np.asarray(values, dtype=float), (self.n,))
 
     def set_locks(self, locked: ArrayLike = False) -> None:
-        """Hold joints: (n,) or one truth value. A held joint does not accelerate; its velocity has to be 0.
+        """Lock joints: (n,) or one truth value. A locked joint does not accelerate; its velocity must be 0.
 
         Raises:
             ValueError: a free root cannot be locked.
@@ -142,16 +142,16 @@ class LinkArrays:
         out: Array | None = None,
         efforts: Array | None = None,
     ) -> Array:
-        """Return the generalized accelerations (nv,) by articulated bodies, in a time proportional to n.
+        """Return the generalized accelerations (nv,) by articulated bodies in a time proportional to n.
 
         Args:
             q: (nq,) positions.
             v: (nv,) velocities.
-            tau: (nv,) generalized forces of the actuators; what a lock carries is not among them.
+            tau: (nv,) generalized forces of the actuators, without lock reactions.
             gravity: (3,) in the world, m/s2.
             external: (n, 6) force [moment; force] on each link at its origin, in world axes.
             out: (nv,) array that takes the result.
-            efforts: (nv,) array that takes the whole generalized force at each joint: tau, spring, damper and lock.
+            efforts: (nv,) array that takes the total generalized force at each joint: tau, spring, damper and lock.
 
         Raises:
             ValueError: an array of another size, or a joint that moves no inertia.
@@ -186,7 +186,7 @@ class LinkArrays:
     ) -> Array:
         """Return the generalized forces (nv,) that give the accelerations `a` (nv,): recursive Newton-Euler.
 
-        They are the whole ones, springs and locks included. Arguments as in `forward_dynamics`.
+        They include springs and locks. Arguments as in `forward_dynamics`.
         """
         result = np.empty(self.nv)
         sweeps.inverse_dynamics(
@@ -214,7 +214,7 @@ class LinkArrays:
         return float(0.5 * np.dot(v, self.mass_matrix_times(q, v)))
 
     def inverse_mass_matrix_times(self, q: ArrayLike, b: ArrayLike) -> Array:
-        """Return M(q)^-1 b for b (nv,) or the columns of b (nv, m): (3.38) without any matrix larger than 6 x 6.
+        """Return M(q)^-1 b for b (nv,) or the columns of b (nv, m) by (3.38) without matrices larger than 6 x 6.
 
         Locked joints count as fixed: their rows and columns are zero.
 
@@ -233,8 +233,8 @@ class LinkArrays:
     def tip_inverse_inertia(self, q: ArrayLike, bodies: Sequence[int], points: ArrayLike) -> Array:
         """Return J M^-1 J^T (6 p, 6 p) of p tips by the recursion for Upsilon (C9), world axes.
 
-        The time is proportional to the links on the ways from the tips to their roots, plus p squared. Rows and columns
-        of a tip are [angular; linear] at its point.
+        The time is proportional to the number of links between tips and roots, plus p squared. Rows and columns of a
+        tip are [angular; linear] at its point.
 
         Args:
             q: (nq,) positions.
@@ -242,13 +242,13 @@ class LinkArrays:
             points: (p, 3) the tips in the axes of their links, m.
 
         Raises:
-            ValueError: a link that isn't there, an array of another size, or a joint that moves no inertia.
+            ValueError: an invalid link index, an array of another size, or a joint that moves no inertia.
         """
-        carriers, places = self._tips(bodies, points)
+        carriers, offsets = self._tips(bodies, points)
         self._factorize(q)
         tips.upsilon(self.parent, self.kind, self._work)
         rotations = self._work[carriers, :9].reshape(-1, 3, 3)
-        arms = np.einsum('kij,klj,kl->ki', rotations, self._to_link[carriers], places)
+        arms = np.einsum('kij,klj,kl->ki', rotations, self._to_link[carriers], offsets)
         count = len(carriers)
         result = np.zeros((6 * count, 6 * count))
         tips.tip_blocks(
@@ -266,8 +266,8 @@ class LinkArrays:
 
     def poses(self, q: ArrayLike) -> tuple[Array, Array]:
         """Return rotations (n, 3, 3) and origins (n, 3) of the link frames in the world."""
-        found = self._motions(q, np.zeros(self.nv))
-        return self._rotations(found), found[:, 9:12].copy()
+        motions = self._motions(q, np.zeros(self.nv))
+        return self._rotations(motions), motions[:, 9:12].copy()
 
     def tip_motion(
         self, q: ArrayLike, v: ArrayLike, a: ArrayLike, bodies: Sequence[int], points: ArrayLike
@@ -277,17 +277,17 @@ class LinkArrays:
         The acceleration is the classical one, [angular; linear] of the material point. With a = 0 it is dJ/dt v (2.43).
         Arguments as in `tip_inverse_inertia` and `inverse_dynamics`.
         """
-        carriers, places = self._tips(bodies, points)
-        found = self._motions(q, v)[carriers]
+        carriers, offsets = self._tips(bodies, points)
+        motions = self._motions(q, v)[carriers]
         self.inverse_dynamics(q, v, a)  # leaves the accelerations of all links in the work rows
         at = sweeps.ACCELERATION
         angular, linear = self._work[carriers, at : at + 3], self._work[carriers, at + 3 : at + 6]
-        rotations = found[:, :9].reshape(-1, 3, 3)
-        arms = np.einsum('kij,klj,kl->ki', rotations, self._to_link[carriers], places)
-        w = found[:, 12:15]
-        velocity = np.hstack([w, found[:, 15:18] + np.cross(w, arms)])
-        own = linear + np.cross(angular, arms) + np.cross(w, np.cross(w, arms))
-        return found[:, 9:12] + arms, velocity, np.hstack([angular, own])
+        rotations = motions[:, :9].reshape(-1, 3, 3)
+        arms = np.einsum('kij,klj,kl->ki', rotations, self._to_link[carriers], offsets)
+        w = motions[:, 12:15]
+        velocity = np.hstack([w, motions[:, 15:18] + np.cross(w, arms)])
+        point_acceleration = linear + np.cross(angular, arms) + np.cross(w, np.cross(w, arms))
+        return motions[:, 9:12] + arms, velocity, np.hstack([angular, point_acceleration])
 
     def _factorize(self, q: ArrayLike) -> None:
         rest = np.zeros(self.nv)
@@ -299,20 +299,20 @@ class LinkArrays:
         tips.poses(self.parent, self.kind, self.at_q, self.at_v, self._constants, *vectors, self._work, out)
         return out
 
-    def _rotations(self, found: Array) -> Array:
-        return np.einsum('kij,klj->kil', found[:, :9].reshape(-1, 3, 3), self._to_link)
+    def _rotations(self, motions: Array) -> Array:
+        return np.einsum('kij,klj->kil', motions[:, :9].reshape(-1, 3, 3), self._to_link)
 
     def _tips(self, bodies: Sequence[int], points: ArrayLike) -> tuple[Array, Array]:
         carriers = np.ascontiguousarray(bodies, dtype=np.int64)
-        places = np.ascontiguousarray(points, dtype=float)
-        if carriers.ndim != 1 or places.shape != (len(carriers), 3):
-            raise ValueError(f'points: expected three numbers for each of {carriers.size} tips, found {places.shape}')
+        offsets = np.ascontiguousarray(points, dtype=float)
+        if carriers.ndim != 1 or offsets.shape != (len(carriers), 3):
+            raise ValueError(f'points: expected three numbers for each of {carriers.size} tips, found {offsets.shape}')
         if ((carriers < 0) | (carriers >= self.n)).any():
             raise ValueError(f'bodies: expected indices from 0 to {self.n - 1}, found {carriers.tolist()}')
-        return carriers, places
+        return carriers, offsets
 
     def _meetings(self, carriers: Array) -> Array:
-        """The outermost link that carries both tips of a pair, or -1."""
+        """Return the outermost link (p, p) that carries both tips of each pair, or -1."""
         result = np.full((len(carriers), len(carriers)), -1, dtype=np.int64)
         for i, first in enumerate(carriers):
             carrying = np.zeros(self.n + 1, dtype=bool)
@@ -346,14 +346,14 @@ class LinkArrays:
     def _kinds(self, kind: Sequence[str]) -> Array:
         if len(kind) != self.n or len(self.names) != self.n:
             raise ValueError(f'kind, names: expected {self.n} entries, found {len(kind)} and {len(self.names)}')
-        for k, (name, what) in enumerate(zip(self.names, kind)):
-            if what not in KINDS:
-                raise ValueError(f'{name}: expected a joint of {", ".join(KINDS)}, found {what!r}')
+        for k, (name, joint_kind) in enumerate(zip(self.names, kind)):
+            if joint_kind not in KINDS:
+                raise ValueError(f'{name}: expected a joint of {", ".join(KINDS)}, found {joint_kind!r}')
             if not -1 <= self.parent[k] < k:
                 raise ValueError(f'{name}: expected a parent from -1 to {k - 1}, found {self.parent[k]}')
-            if what == 'free' and self.parent[k] >= 0:
+            if joint_kind == 'free' and self.parent[k] >= 0:
                 raise ValueError(f'{name}: a free link is a root; expected parent -1, found {self.parent[k]}')
-        return np.array([KINDS[what] for what in kind], dtype=np.int64)
+        return np.array([KINDS[joint_kind] for joint_kind in kind], dtype=np.int64)
 
     def _check(self, axes: Array, rotations: Array, masses: Array, tensors: Array) -> None:
         scale = np.maximum(np.abs(tensors).max(axis=(1, 2)), 1e-300)
@@ -370,23 +370,23 @@ class LinkArrays:
                 'inertia is not symmetric',
             ),
         )
-        for wrong, what in faults:
+        for wrong, fault in faults:
             if wrong.any():
-                raise ValueError(f'{self.names[int(np.argmax(wrong))]}: {what}')
+                raise ValueError(f'{self.names[int(np.argmax(wrong))]}: {fault}')
 
     def _fill(self, R: Array, p: Array, masses: Array, coms: Array, tensors: Array) -> None:
         """Write the constants of the loops, in frames whose z is the axis of the joint (`_to_link`)."""
-        own = self._to_link
-        carrier = np.where((self.parent >= 0)[:, None, None], own[self.parent], np.eye(3))
+        to_link = self._to_link
+        carrier = np.where((self.parent >= 0)[:, None, None], to_link[self.parent], np.eye(3))
         rows = self._constants
         free = (self.kind == FREE)[:, None]
-        rows[:, sweeps.R0 : sweeps.P0] = (carrier.transpose(0, 2, 1) @ R @ own).reshape(-1, 9)
+        rows[:, sweeps.R0 : sweeps.P0] = (carrier.transpose(0, 2, 1) @ R @ to_link).reshape(-1, 9)
         rows[:, sweeps.P0 : sweeps.J0] = np.where(free, 0.0, np.einsum('kji,kj->ki', carrier, p))
         squares = np.einsum('ki,ki->k', coms, coms)[:, None, None] * np.eye(3) - coms[:, :, None] * coms[:, None, :]
-        about = own.transpose(0, 2, 1) @ (tensors + masses[:, None, None] * squares) @ own
+        about = to_link.transpose(0, 2, 1) @ (tensors + masses[:, None, None] * squares) @ to_link
         upper = np.triu_indices(3)
         rows[:, sweeps.J0 : sweeps.MC] = 0.5 * (about + about.transpose(0, 2, 1))[:, upper[0], upper[1]]
-        rows[:, sweeps.MC : sweeps.MASS] = np.einsum('kji,kj->ki', own, masses[:, None] * coms)
+        rows[:, sweeps.MC : sweeps.MASS] = np.einsum('kji,kj->ki', to_link, masses[:, None] * coms)
         rows[:, sweeps.MASS] = masses
 
 

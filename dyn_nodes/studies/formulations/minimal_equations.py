@@ -1,4 +1,4 @@
-"""Minimal equations of a constrained system at one state, and what follows from them (saha-1991, 3.29, 3.44)."""
+"""Minimal equations of a constrained system at one state, and their solutions (saha-1991, 3.29, 3.44)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dyn_nodes.studies.formulations.pair_wrenches import ConstraintWrenches, rec
 
 @dataclass(frozen=True, eq=False)
 class StackedBodies:
-    """What was traced of all bodies and rows, as numbers at one state: r bodies, nv joint rates, m rows.
+    """Traced quantities of all bodies and rows as numbers at one state: r bodies, nv joint rates, m rows.
 
     Attributes:
         tree, tree_rate: (6 r, nv) twists per joint rate, and its derivative by time.
@@ -49,7 +49,7 @@ class StackedBodies:
         return np.concatenate(parts, axis=1).reshape(motions.shape)
 
     def inertia_rates(self, v: Array) -> Array:
-        """Return Omega I - I Omega (r, 3, 3) of every body at joint rates v (nv,): what of dM/dt is not zero."""
+        """Return Omega I - I Omega (r, 3, 3) of every body at joint rates v (nv,): the nonzero blocks of dM/dt."""
         omega = (self.tree @ v).reshape(-1, 6)[:, :3]
         turn = np.cross(omega[:, None, :], np.eye(3)).transpose(0, 2, 1)
         return np.asarray(turn @ self.central - self.central @ turn)
@@ -67,7 +67,7 @@ class StackedBodies:
 
 
 class RowsOfTwists(Protocol):
-    """Where the rows of constraints on bodies come from; only the wrenches ask for them."""
+    """Source of the constraint rows on bodies; used only for wrenches."""
 
     @property
     def system(self) -> ConstraintBlocks:
@@ -84,7 +84,7 @@ class MinimalEquations:
     r bodies, n independent rates, nv joint rates, m constraint rows. World axes, mass centres.
 
     Attributes:
-        formulation: that these are of.
+        formulation: of these equations.
         q: (nq,) positions.  v: (nv,) all rates, dependent ones from the independent ones.  p: parameters.
         partition: which rates are independent.
         N: (nv, n) all joint rates per independent rate, [1; U] in the order of the velocities (3.37).
@@ -94,8 +94,8 @@ class MinimalEquations:
         convective: (n, n) C = -T^T (M dT/dt + dM/dt T) - N^T A dN/dt.
         gravity, elements: (n,) of the weights, and of springs, dampers and tyres.
         driven: (n,) of motions that constraints prescribe in time; zero for constraints at rest.
-        start: (nv,) joint accelerations at zero ones of the independent rates.
-        parts: what was traced of all bodies and rows.
+        start: (nv,) joint accelerations at zero accelerations of the independent rates.
+        parts: traced quantities of all bodies and rows.
     """
 
     formulation: RowsOfTwists
@@ -131,7 +131,7 @@ class MinimalEquations:
         return np.asarray(self.parts.tree @ self.v)
 
     def efforts(self, tau: ArrayLike) -> Array:
-        """Return T^T w of joint efforts tau (nv,), N or N m: what the independent rates feel of them."""
+        """Return T^T w of joint efforts tau (nv,): the efforts along the independent rates, N or N m."""
         return np.asarray(self.T.T @ (self.parts.per_effort @ _vector('tau', tau, len(self.v))))
 
     def minimal_accelerations(self, tau: ArrayLike) -> Array:
@@ -144,17 +144,17 @@ class MinimalEquations:
         return np.asarray(self.N @ self.minimal_accelerations(tau) + self.start)
 
     def inverse_dynamics(self, accelerations: ArrayLike) -> Array:
-        """Return the efforts (n,) along the independent rates that give them these accelerations (n,) (3.44)."""
+        """Return the efforts (n,) along the independent rates for their accelerations (n,) (3.44)."""
         a = _vector('accelerations', accelerations, self.N.shape[1])
-        own = self.convective @ self.independent_rates
-        return np.asarray(self.inertia @ a - own - self.gravity - self.elements - self.driven)
+        velocity_terms = self.convective @ self.independent_rates
+        return np.asarray(self.inertia @ a - velocity_terms - self.gravity - self.elements - self.driven)
 
     def twist_rates(self, accelerations: ArrayLike) -> Array:
         """Return dt/dt (6 r,) for accelerations of all joints (nv,)."""
         return np.asarray(self.parts.tree @ _vector('a', accelerations, len(self.v)) + self.parts.tree_bias)
 
     def wrenches(self, tau: ArrayLike) -> ConstraintWrenches:
-        """Return what joints and constraints carry under joint efforts tau (nv,) (spec 2.12)."""
+        """Return the wrenches of joints and constraints under joint efforts tau (nv,) (spec 2.12)."""
         parts = self.parts
         turning = parts.turned(self.twists, parts.inertia_rates(self.v))
         accelerations = self.accelerations(tau)
@@ -165,8 +165,8 @@ class MinimalEquations:
         return recovered(self.formulation.system, rows, parts.tree, centres, motion - working)
 
 
-def _vector(what: str, values: ArrayLike, size: int) -> Array:
+def _vector(name: str, values: ArrayLike, size: int) -> Array:
     vector = np.asarray(values, dtype=np.float64)
     if vector.shape != (size,):
-        raise ValueError(f'expected {what} of {size} numbers, found shape {vector.shape}')
+        raise ValueError(f'expected {name} of {size} numbers, found shape {vector.shape}')
     return vector

@@ -2,7 +2,7 @@
 
     run = run_minimal(system, q, v, 2.0, Inputs.constant({'left_drive': -0.5}), step=1e-3)
 
-A run ends where the choice of independent motions is no longer sound.
+A run ends when the choice of independent motions becomes unsound.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ UNSOUND = 'the choice of independent motions no longer holds: the rank changes, 
 
 
 class MinimalRun(NamedTuple):
-    """A run: times (t,), positions (t, nq), velocities (t, nv); status `done`, or why it ended at `end`, s."""
+    """A run: times (t,), positions (t, nq), velocities (t, nv); status `done`, or the reason of its end at `end`, s."""
 
     times: Array
     q: Array
@@ -40,7 +40,7 @@ def run_minimal(
     stride: int = 1,
     p: ArrayLike | None = None,
 ) -> MinimalRun:
-    """Simulate by classical Runge-Kutta steps from q (nq,), v (nv,), keeping every `stride`-th state.
+    """Simulate by classical Runge-Kutta steps from q (nq,), v (nv,) and keep every `stride`-th state.
 
     Raises:
         ValueError: vectors of another length, a duration that is no whole number of strides.
@@ -57,5 +57,5 @@ def run_minimal(
     )
     kept = taken // stride + 1
     nq = system.blocks.tree.nq
-    ended = UNSOUND if STATUS[status] == 'guarded' else STATUS[status]
-    return MinimalRun(trace[:kept, -1], trace[:kept, :nq], trace[:kept, nq:-1], ended, taken * step)
+    reason = UNSOUND if STATUS[status] == 'guarded' else STATUS[status]
+    return MinimalRun(trace[:kept, -1], trace[:kept, :nq], trace[:kept, nq:-1], reason, taken * step)

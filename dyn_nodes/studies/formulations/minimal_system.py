@@ -1,12 +1,12 @@
-"""Constrained systems in minimal form, compiled: the fast way where the choice of independent motions holds.
+"""Compiled constrained systems in minimal form: fast while the choice of independent motions is sound.
 
     system = MinimalSystem('platform', blocks, [q], actuated=('left_drive', 'right_drive'))
     a = system.accelerations(q, v, u)
     legs = MinimalSystem('platform', blocks, [q], independent=('leg_1', 'leg_2', 'leg_3'))
     forces = legs.inverse_dynamics(q, rates, accelerations)
 
-`System.of_blocks` decides the rank anew in every stage and gives the multipliers; this one has the elimination
-unrolled and only watches that it stays sound. `simulation.minimal_run` runs it.
+`System.of_blocks` determines the rank in every stage and computes the multipliers; this class unrolls the elimination
+and only checks that it stays sound. `minimal_run` simulates it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class MinimalSystem:
         name: for messages and for the cache.
         blocks: the traced system.
         positions: (nq,) each, for which the choice of independent motions is made.
-        actuated: velocities with an input each, of the same name, N or N m.
-        independent: velocities that are to determine all others, such as those of the legs of a parallel machine;
-            empty: chosen by pivoting.
+        actuated: velocities with an input of the same name each, N or N m.
+        independent: velocities that determine all others, such as the leg velocities of a parallel machine; empty:
+            chosen by pivoting.
 
     Raises:
-        MethodError: no choice serves all positions, or the independent velocities do not determine the motion.
+        MethodError: no choice is valid at all positions, or the independent velocities do not determine the motion.
         KeyError: a velocity that the tree does not have.
         ValueError: an element with states, such as dry friction.
     """
@@ -56,12 +56,12 @@ class MinimalSystem:
         self.name, self.blocks, self.actuated = name, blocks, tuple(actuated)
         wanted = [blocks.tree.velocity_index(joint) for joint in independent]
         self.elimination: Elimination = choose(blocks, positions, independent=wanted)
-        found = self.elimination.independent
-        if wanted and len(found) != len(wanted):
-            left = ', '.join(blocks.tree.velocity_names[k] for k in found if k not in wanted)
+        independent_indices = self.elimination.independent
+        if wanted and len(independent_indices) != len(wanted):
+            left = ', '.join(blocks.tree.velocity_names[k] for k in independent_indices if k not in wanted)
             raise MethodError(f'{name}: {", ".join(independent)} do not determine the motion: {left} can still move')
-        self._order = [found.index(place) for place in wanted or found]
-        self._places = [blocks.tree.velocity_index(joint) for joint in actuated]
+        self._order = [independent_indices.index(index) for index in wanted or independent_indices]
+        self._actuated_indices = [blocks.tree.velocity_index(joint) for joint in actuated]
 
     @cached_property
     def module(self) -> CompiledModule:
@@ -71,14 +71,14 @@ class MinimalSystem:
         x, u = ca.SX.sym('x', nq + nv + 1), ca.SX.sym('u', len(self.actuated))
         p = ca.SX.sym('p', len(blocks.parameters.names))
         tau = ca.SX(nv, 1)
-        for k, place in enumerate(self._places):
-            tau[place] = u[k]
+        for k, index in enumerate(self._actuated_indices):
+            tau[index] = u[k]
         a, sound = traced_acceleration(blocks, self.elimination, tau - blocks.bias)
         rate = ca.vertcat(blocks.state.position_rate, a, 1)
-        known = [blocks.q, blocks.v, blocks.parameters.vector]
-        given = [x[:nq], x[nq : nq + nv], ca.vertcat(x[nq + nv], p[1:])]
-        # the time is the last state: a motion of the ground may depend on it
-        rate, sound = ca.substitute([rate, sound], known, given)
+        symbols = [blocks.q, blocks.v, blocks.parameters.vector]
+        expressions = [x[:nq], x[nq : nq + nv], ca.vertcat(x[nq + nv], p[1:])]
+        # time is the last state: a motion of the ground may depend on it
+        rate, sound = ca.substitute([rate, sound], symbols, expressions)
         defaults = ca.DM(blocks.parameters.values())
         functions = {
             'rhs': ca.Function('rhs', [x, u, p], [ca.densify(rate)]),
@@ -97,7 +97,7 @@ class MinimalSystem:
     def inverse_module(self) -> CompiledModule:
         """Machine code `inverse(q, rates, accelerations, p, efforts)` of the inverse dynamics.
 
-        Raises MethodError where a constraint moves by itself.
+        Raises MethodError if a constraint is a function of time.
         """
         blocks, n = self.blocks, len(self._order)
         for k, name in enumerate(blocks.row_names):
@@ -108,8 +108,8 @@ class MinimalSystem:
         N, particular, _ = traced_complement(blocks, self.elimination)
         N = N[:, self._order]
         left, _ = blocks.residuals(particular + ca.mtimes(N, accelerations), ca.SX(blocks.m, 1))
-        known, given = [blocks.v, blocks.parameters.vector], [ca.mtimes(N, rates), p]
-        efforts = ca.substitute([ca.mtimes(N.T, -left)], known, given)[0]
+        symbols, expressions = [blocks.v, blocks.parameters.vector], [ca.mtimes(N, rates), p]
+        efforts = ca.substitute([ca.mtimes(N.T, -left)], symbols, expressions)[0]
         function = ca.Function('inverse', [blocks.q, rates, accelerations, p], [ca.densify(efforts)])
         key = [Tape.from_function(function).digest]
         return build_module(f'{self.name}: inverse', key, lambda: ({'inverse': function}, {}))
@@ -142,8 +142,8 @@ class MinimalSystem:
 
         Args:
             q: (nq,) positions that meet the constraints.
-            rates: of the independent velocities; all others follow.
-            accelerations: of these.
+            rates: of the independent velocities; all others are computed.
+            accelerations: of the independent velocities.
             p: parameters; None: the defaults.
 
         Raises:
@@ -160,7 +160,7 @@ class MinimalSystem:
         return efforts
 
     def soundness(self, q: ArrayLike, v: ArrayLike) -> float:
-        """Return the soundness of the elimination at a state; below zero it does not hold."""
+        """Return the soundness of the elimination at a state; it is invalid below zero."""
         value = np.empty(1)
         self.module.guard(self.state(q, v), value)
         return float(value[0])

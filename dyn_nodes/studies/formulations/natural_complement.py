@@ -1,15 +1,16 @@
-"""The natural orthogonal complement: minimal equations from twists, without any decomposition of A (saha-1991, ch. 3).
+"""The natural orthogonal complement: minimal equations from twists without a decomposition of A (saha-1991, ch. 3).
 
     noc = natural_orthogonal_complement(blocks, independent=('left', 'right'))
     here = noc.at(q, v)
     here.T, here.T_rate, here.inertia, here.convective       # I a = C v + tau + gravity + elements
     here.accelerations(tau), here.wrenches(tau)
 
-The twists of all bodies are t = T v_I with the rates of the independent joints: the tree gives them per joint rate, the
-loops give the dependent rates. A T = 0 then holds by itself, and T^T removes every constraint wrench from the stacked
-Newton-Euler equations M dt/dt + dM/dt t = w. The wrenches are recovered afterwards from what is left over.
+The twists of all bodies are t = T v_I with the rates of the independent joints: the tree defines them per joint rate,
+the loops define the dependent rates. Then A T = 0, and T^T removes every constraint wrench from the stacked
+Newton-Euler equations M dt/dt + dM/dt t = w. The wrenches are computed afterwards from the residuals.
 
-It shares no solver with `constrained_dynamics`: mass matrix and bias are sums over the bodies in world axes.
+The formulation shares no solver with `constrained_dynamics`: mass matrix and bias are sums over the bodies in world
+axes.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ class NaturalOrthogonalComplement:
     """The formulation for one traced system.
 
     Args:
-        system: a tree with what holds and pushes it.
+        system: a tree with its constraints and force elements.
         independent: names of the independent rates; empty: chosen at every state by pivoting.
-        prefer: names of rates to choose before others where they can be independent, such as the actuated ones.
+        prefer: names of rates chosen first where they can be independent, such as the actuated ones.
 
     Raises:
         KeyError: a velocity that the tree does not have.
@@ -74,7 +75,7 @@ class NaturalOrthogonalComplement:
         return ca.Function('rows', [system.q, system.v, system.parameters.vector], outputs)
 
     def _rate(self, matrix: ca.SX) -> ca.SX:
-        """Exact derivative by time along the motion."""
+        """Return the exact time derivative along the motion."""
         flat, state, time = ca.vec(matrix), self.system.state, self.system.parameters.time
         rate = ca.jtimes(flat, state.q, state.position_rate) + ca.jacobian(flat, time)
         return ca.reshape(ca.densify(rate), matrix.shape[0], matrix.shape[1])
@@ -83,8 +84,8 @@ class NaturalOrthogonalComplement:
         """Return the rows A t = sigma of the pairs (6 pairs, 6 r) and of the constraints (m, 6 r) (3.18)."""
         tree = self.system.tree
         width = 6 * len(tree.bodies)
-        found = self._twist_rows(_vector('q', q, tree.nq), np.zeros(tree.nv), self.system.numbers(p))
-        pairs, rows = (np.array(part).reshape(-1, width) for part in found)
+        matrices = self._twist_rows(_vector('q', q, tree.nq), np.zeros(tree.nv), self.system.numbers(p))
+        pairs, rows = (np.array(part).reshape(-1, width) for part in matrices)
         return pairs, rows
 
     @cached_property
@@ -105,7 +106,7 @@ class NaturalOrthogonalComplement:
         return len(self.partition(q, p).independent)
 
     def partition(self, q: ArrayLike, p: ArrayLike | Mapping[str, float] | None = None) -> Partition:
-        """Return which rates are independent at a position. Raises MethodError where the named ones are not."""
+        """Return the independent rates at a position. Raises MethodError if the named rates are not independent."""
         J, _, M = self._rows_at(_vector('q', q, self.system.tree.nq), self.system.numbers(p))
         return self._chosen(J, M)
 
@@ -124,7 +125,7 @@ class NaturalOrthogonalComplement:
 
         Args:
             q: (nq,) positions that meet the constraints.
-            v: (nv,) rates; of the dependent ones those that follow from the independent ones are taken.
+            v: (nv,) rates; the dependent ones are recomputed from the independent ones.
             p: parameters, see `ConstraintBlocks.numbers`.
 
         Raises:
@@ -134,7 +135,7 @@ class NaturalOrthogonalComplement:
         """
         tree, numbers = self.system.tree, self.system.numbers(p)
         position, rates = _vector('q', q, tree.nq), _vector('v', v, tree.nv)
-        # rates that meet the constraints first: the rates of T and J go with them
+        # make the rates consistent with the constraints first: the rates of T and J depend on them
         J, sigma, M = self._rows_at(position, numbers)
         partition = self._chosen(J, M)
         rates = _consistent(J, sigma, partition, rates)
@@ -160,7 +161,7 @@ class NaturalOrthogonalComplement:
         refuse_massless(inertia, N, self.system.tree.velocity_names)
         convective = -T.T @ (parts.weighed(T_rate) + parts.turned(T, rates)) - rotors @ N_rate
         v_I = v[list(partition.independent)]
-        # with constraints that move by themselves dt/dt is not T a + dT/dt v_I alone
+        # with time-dependent constraints dt/dt is not T a + dT/dt v_I alone
         whole = T.T @ (parts.weighed(tree @ start + parts.tree_bias) + parts.turned(tree @ v, rates)) + rotors @ start
         return MinimalEquations(
             self, q, v, p, partition, N, N_rate, T, T_rate, inertia, convective,
@@ -176,7 +177,7 @@ def natural_orthogonal_complement(
 
 
 def _consistent(J: Array, sigma: Array, partition: Partition, v: Array) -> Array:
-    """Return v with the dependent rates that follow from the independent ones."""
+    """Return v with the dependent rates computed from the independent ones."""
     rows, free, held = list(partition.rows), list(partition.independent), list(partition.dependent)
     result = v.copy()
     if held:
@@ -185,7 +186,7 @@ def _consistent(J: Array, sigma: Array, partition: Partition, v: Array) -> Array
 
 
 def _complement(system: ConstraintBlocks, partition: Partition, parts: StackedBodies) -> tuple[Array, Array, Array]:
-    """Return N and dN/dt (nv, n), and the accelerations (nv,) at zero ones of the independent rates."""
+    """Return N and dN/dt (nv, n), and the accelerations (nv,) at zero accelerations of the independent rates."""
     rows, free, held = list(partition.rows), list(partition.independent), list(partition.dependent)
     J, J_rate, gamma = parts.J, parts.J_rate, parts.gamma
     nv = J.shape[1]
@@ -207,7 +208,7 @@ def _complement(system: ConstraintBlocks, partition: Partition, parts: StackedBo
 
 
 def _flat(outputs: Sequence[ca.SX]) -> ca.SX:
-    """One vector: to take numbers out of CasADi costs much for every matrix, little for its length."""
+    """Return one vector: reading numbers from CasADi has a high cost per matrix and a low cost per entry."""
     return ca.vertcat(*(ca.vec(ca.densify(part)) for part in outputs))
 
 
@@ -217,8 +218,8 @@ def _parts(numbers: ca.DM, shapes: Sequence[tuple[int, ...]]) -> list[Array]:
     return [vector[a:b].reshape(shape, order='F') for a, b, shape in zip(ends[:-1], ends[1:], shapes)]
 
 
-def _vector(what: str, values: ArrayLike, size: int) -> Array:
+def _vector(name: str, values: ArrayLike, size: int) -> Array:
     vector = np.asarray(values, dtype=np.float64)
     if vector.shape != (size,):
-        raise ValueError(f'expected {what} of {size} numbers, found shape {vector.shape}')
+        raise ValueError(f'expected {name} of {size} numbers, found shape {vector.shape}')
     return vector

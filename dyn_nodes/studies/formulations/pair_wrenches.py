@@ -1,8 +1,8 @@
-"""What joints and constraints carry, recovered after the motion is known: w = A^T lambda (saha-1991, 3.24; spec 2.12).
+"""Wrenches of joints and constraints, computed from the motion: w = A^T lambda (saha-1991, 3.24; spec 2.12).
 
-The multipliers of the constraints come first, from what the wrenches w do along the joints of the tree; then every
-joint carries what its own body and those beyond it ask for. Where constraints repeat what others say, neither need be
-unique: the multipliers are then those of least norm, and every number is marked by whether it is determined.
+The multipliers of the constraints follow from the components of the wrenches w along the joints of the tree; the
+wrench of every joint then balances its body and all bodies beyond it. With redundant constraints neither need be
+unique: the multipliers then have least norm, and every number is marked as determined or not.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ class ConstraintWrenches:
     Attributes:
         multipliers: (m,) of the constraints' rows, forces on the system, as in `Solution`.
         unique: (m,) whether a multiplier is determined.
-        pairs: by joint, the wrench [moment; force] (6,) that the carrier puts on the moved body, at that body's mass
-            centre in world axes; without the effort of the joint itself.
+        pairs: by joint, the wrench [moment; force] (6,) of the carrier on the moved body, at that body's mass centre
+            in world axes, without the joint effort.
         pairs_unique: by joint, (6,) whether a component is determined.
-        left_over: greatest part along the joints that no constraint can carry, N or N m: zero for true accelerations.
+        left_over: greatest residual along the joints, N or N m; zero for true accelerations.
         slices: rows by name of the constraint.
     """
 
@@ -59,7 +59,7 @@ def recovered(system: ConstraintBlocks, rows: Array, tree: Array, centres: Array
     along = tree.T @ wrench
     multipliers = spaces.pseudo_inverse.T @ along
     free = spaces.dependencies
-    # what the joints carry: the first column, then what it changes by with each free combination of multipliers
+    # joint wrenches: first column; other columns: their change with each free combination of multipliers
     rest = np.column_stack([wrench - rows.T @ multipliers, rows.T @ free])
     loads = _down_the_tree(system, rest, centres)
     size = max(1.0, float(np.abs(rows).max(initial=0.0)))
@@ -74,16 +74,16 @@ def recovered(system: ConstraintBlocks, rows: Array, tree: Array, centres: Array
 
 
 def _down_the_tree(system: ConstraintBlocks, wrenches: Array, centres: Array) -> dict[str, Array]:
-    """Return by joint the wrenches of its body and of those beyond it, at the body's mass centre; columns alike."""
+    """Return for each joint the wrench of its body and all bodies beyond it, at the body's mass centre, per column."""
     carried = wrenches.copy()
     loads = {}
     for index in reversed(range(len(system.tree.bodies))):
         body = system.tree.bodies[index]
-        own = carried[6 * index : 6 * index + 6]
+        load = carried[6 * index : 6 * index + 6]
         if body.kind != 'free':
-            loads[body.name] = own.copy()
+            loads[body.name] = load.copy()
         if body.parent >= 0:
             above = slice(6 * body.parent, 6 * body.parent + 6)
             arm = centres[index] - centres[body.parent]
-            carried[above] += np.vstack([own[:3] + np.cross(arm, own[3:], axisb=0).T, own[3:]])
+            carried[above] += np.vstack([load[:3] + np.cross(arm, load[3:], axisb=0).T, load[3:]])
     return loads

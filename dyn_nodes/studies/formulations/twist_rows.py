@@ -1,9 +1,9 @@
 """Constraints linear in the twists of the bodies, A t = sigma (saha-1991, 3.1 to 3.11, 3.18).
 
-Every joint of the tree gives six rows [A_parent A_body], of rank five: for a revolute pair E (omega - omega_p) and the
-velocity of their common point, for a prismatic one omega - omega_p and E (dc - dc_p - omega_p x rho). A rolling contact
-gives its own rows, of full rank; so do loops, locks and couplings. The rows stand in the mass-centre twists of
-`multibody.twists`, wrenches of constraints are A^T lambda.
+Every joint of the tree gives six rows [A_parent A_body] of rank five: for a revolute pair E (omega - omega_p) and the
+velocity of their common point, for a prismatic one omega - omega_p and E (dc - dc_p - omega_p x rho). Rolling contacts,
+loops, locks and couplings give rows of full rank. The rows act on the mass-centre twists of `twists`; constraint
+wrenches are A^T lambda.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from dyn_nodes.studies.formulations.twists import MassCentreTwists
 
 
 def pair_rows(twists: MassCentreTwists, index: int) -> tuple[Expression, Expression | None]:
-    """Return [A_ii] and [A_i,parent] (6, 6) of the joint that carries a body; no second one against the world.
+    """Return [A_ii] and [A_i,parent] (6, 6) of the joint that carries a body; the second is None for a root.
 
     Raises:
-        ValueError: a free body, which no pair holds.
+        ValueError: a free body, which has no pair.
     """
     body = twists.state.tree.bodies[index]
     if body.kind == 'free':
-        raise ValueError(f'{body.name}: a free body is held by no pair')
+        raise ValueError(f'{body.name}: expected a body with a pair, found a free body')
     E, one, zero = skew(twists.joint_axis(body, index)), ca.SX.eye(3), ca.SX(3, 3)
     if body.kind == 'revolute':
-        own = _blocks(E, zero, skew(twists.arms[index]), one)
+        body_block = _blocks(E, zero, skew(twists.arms[index]), one)
     else:
-        own = _blocks(one, zero, zero, E)
-    return own, None if body.parent < 0 else _parent_block(twists, index, body)
+        body_block = _blocks(one, zero, zero, E)
+    return body_block, None if body.parent < 0 else _parent_block(twists, index, body)
 
 
 def _parent_block(twists: MassCentreTwists, index: int, body: Body) -> Expression:
@@ -58,10 +58,10 @@ def pair_matrix(system: ConstraintBlocks, twists: MassCentreTwists) -> Expressio
     """Return A of the pairs (6 pairs, 6 r)."""
     held = held_bodies(system)
     result = ca.SX(6 * len(held), 6 * len(system.tree.bodies))
-    for place, index in enumerate(held):
-        rows = slice(6 * place, 6 * place + 6)
-        own, above = pair_rows(twists, index)
-        result[rows, 6 * index : 6 * index + 6] = own
+    for position, index in enumerate(held):
+        rows = slice(6 * position, 6 * position + 6)
+        body_block, above = pair_rows(twists, index)
+        result[rows, 6 * index : 6 * index + 6] = body_block
         if above is not None:
             parent = system.tree.bodies[index].parent
             result[rows, 6 * parent : 6 * parent + 6] = above
@@ -71,7 +71,7 @@ def pair_matrix(system: ConstraintBlocks, twists: MassCentreTwists) -> Expressio
 def constraint_matrix(system: ConstraintBlocks, twists: MassCentreTwists) -> Expression:
     """Return A of all constraints (m, 6 r): loops, rolling contacts, locks; A T = J of the joint rates.
 
-    What a constraint says about joint rates is said through the twists on both sides of the joint.
+    Constraints on joint rates are expressed by the twists on both sides of the joint.
     """
     exploded = ExplodedState(system.tree, system.q, system.v, system.state.payload_mass)
     parts = [constraint.rows(exploded, system.parameters) for constraint in system.constraints]
@@ -82,7 +82,7 @@ def constraint_matrix(system: ConstraintBlocks, twists: MassCentreTwists) -> Exp
 
 
 def element_wrenches(system: ConstraintBlocks, twists: MassCentreTwists) -> Expression:
-    """Return what springs, dampers and tyres put on the bodies (6 r,), as wrenches at their mass centres."""
+    """Return the wrenches (6 r,) of springs, dampers and tyres on the bodies at their mass centres."""
     exploded = ExplodedState(system.tree, system.q, system.v, system.state.payload_mass)
     total = ca.SX(exploded.width, 1)
     for element in system.forces:

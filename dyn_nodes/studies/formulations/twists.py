@@ -1,8 +1,8 @@
 """Twists of all bodies at their mass centres, from the joint rates of a tree (saha-1991, 2.5 to 2.10, 3.30).
 
 A twist is [angular velocity; velocity of the mass centre], a wrench [moment; force at the mass centre], all in world
-axes. Dots are then true derivatives: the frame does not turn (W of the source is zero, and dM/dt holds the turn of the
-bodies). A body without mass has its twist at its own origin.
+axes. Dots are then true derivatives: the frame does not rotate (W of the source is zero, and dM/dt contains the
+rotation of the bodies). A massless body has its twist at its origin.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class MassCentreTwists:
     """Stacked twists, inertias and wrenches of the bodies of a tree; r bodies, rows 6 k to 6 k + 5 belong to body k.
 
     Attributes:
-        state: of the tree; its payload, where there is one, is part of its body.
+        state: of the tree; a payload is part of the body that carries it.
     """
 
     state: TreeState
@@ -51,7 +51,7 @@ class MassCentreTwists:
 
     @cached_property
     def _frames(self) -> list[Frame]:
-        # a frame of numbers everywhere but in the body that carries the payload
+        # numeric frames, except in the body that carries the payload
         return [Frame(k, np.eye(3), cast(np.ndarray, centre)) for k, centre in enumerate(self.centres)]
 
     @cached_property
@@ -84,7 +84,7 @@ class MassCentreTwists:
 
     @cached_property
     def per_effort(self) -> Expression:
-        """(6 r, nv) wrenches that unit efforts of the joints put on the bodies: on the moved one and on its carrier.
+        """(6 r, nv) wrenches of unit joint efforts on the moved body and on its carrier.
 
         per_rate^T per_effort is the unit matrix.
         """
@@ -98,8 +98,8 @@ class MassCentreTwists:
                 continue
             axis, zero = self.joint_axis(body, index), ca.SX(3, 1)
             unit = ca.vertcat(axis, zero) if body.kind == 'revolute' else ca.vertcat(zero, axis)
-            own = ca.mtimes(self.at_centre(index), unit)
-            result[6 * index : 6 * index + 6, body.v] = own
+            wrench = ca.mtimes(self.at_centre(index), unit)
+            result[6 * index : 6 * index + 6, body.v] = wrench
             if body.parent >= 0:
                 result[6 * body.parent : 6 * body.parent + 6, body.v] = -ca.mtimes(
                     self.at_centre(body.parent, self.state.poses[index].p), unit
@@ -128,7 +128,7 @@ class MassCentreTwists:
     def rates_per_twist(self) -> Expression:
         """(nv, 6 r) joint rates from the twists of the bodies on both sides: a left inverse of `per_rate`.
 
-        It is dual to the efforts: what holds a joint's rate acts where the joint's effort acts.
+        It is dual to the efforts: a constraint on a joint's rate acts along the joint's effort.
         """
         return self.per_effort.T
 

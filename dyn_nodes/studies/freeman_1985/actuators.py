@@ -1,4 +1,4 @@
-"""D-c motors of arm A6: nominal currents and voltages, and the arm that follows them (experiment X5 of the spec)."""
+"""D-c motors of arm A6: nominal currents and voltages, and the driven arm (experiment X5 of the spec)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ STEP = 1e-3
 
 
 def nominal_path(t: float) -> tuple[Array, Array, Array, Array]:
-    """Return positions and their first three derivatives (6,) of the path of spec 7.4."""
+    """Return the positions and their first three derivatives (6,) of the path of spec 7.4."""
     q = A6_Q + A6_V * t + A6_A * t**2 / 2 + A6_JERK * t**3 / 6
     return q, A6_V + A6_A * t + A6_JERK * t**2 / 2, A6_A + A6_JERK * t, A6_JERK
 
 
 def motor_arm() -> Machine:
-    """Return arm A6 with its motors, as its machine file has it."""
+    """Return arm A6 with its motors, from its machine file."""
     return load_machine(find_resource('urdf/arm_a6.urdf'), find_resource('config/arm_a6.yaml'))
 
 
@@ -41,7 +41,7 @@ class ToolLoad(ForceElement):
     """A constant load in world axes at a frame of a tree, as an element of its system.
 
     Args:
-        link: whose frame it acts at.
+        link: link at whose frame the load acts.
         load: force and moment.
     """
 
@@ -94,9 +94,9 @@ def actuators(s: StudyRun) -> None:
     )  # fmt: skip
     end, (q, v, *_) = run.y[:, -1], nominal_path(DURATION)
     positions, velocities, currents = (end[k : k + 6] for k in (0, 6, 12))
-    s.near('joints leave the path within 0.5 s by, rad', 'X5, spec 7.4', 0.0, float(np.abs(positions - q).max()),
+    s.near('joints differ from the path after 0.5 s by, rad', 'X5, spec 7.4', 0.0, float(np.abs(positions - q).max()),
            absolute=1e-6)  # fmt: skip
-    s.near('joint rates leave those of the path by, rad/s', 'X5, spec 7.4', 0.0, float(np.abs(velocities - v).max()),
+    s.near('joint rates differ from the path by, rad/s', 'X5, spec 7.4', 0.0, float(np.abs(velocities - v).max()),
            absolute=1e-6)  # fmt: skip
     off = float(np.abs(currents - nominal.at(*nominal_path(DURATION)).current).max())
     s.near('currents differ from the nominal ones after 0.5 s by, A', 'eq. 2-238', 0.0, off, absolute=1e-5)
@@ -106,27 +106,27 @@ def actuators(s: StudyRun) -> None:
 
 def _nominal_drive(nominal: NominalVoltage) -> drawing.Figure:
     times = np.linspace(0.0, DURATION, 51)
-    own = [nominal.at(*nominal_path(t)) for t in times]
+    states = [nominal.at(*nominal_path(t)) for t in times]
     lines = {
         label: {f'joint {k + 1}': values[:, k] for k in range(6)}
         for label, values in (
-            ('voltage, V', np.array([each.voltage for each in own])),
-            ('current, A', np.array([each.current for each in own])),
+            ('voltage, V', np.array([each.voltage for each in states])),
+            ('current, A', np.array([each.current for each in states])),
         )
     }
     return drawing.histories(times, lines, columns=2, height=2.6)
 
 
 def _claims_of_power(s: StudyRun, plant: Assembly, nominal: NominalVoltage) -> None:
-    """Power of the sources at the start of the path: heat, friction, and what bodies, rotors and windings take up."""
+    """Check the power balance at the start of the path: sources, heat, friction, bodies, rotors and windings."""
     q, v, a, jerk = nominal_path(0.0)
     start = nominal.at(q, v, a, jerk)
-    own = plant.actuators
-    powers = [own.supplied_power(plant.state, plant.symbols), own.dissipated_power(plant.state, plant.symbols)]
-    found = ca.Function('powers', [plant.x, plant.u, plant.p], [ca.vertcat(*powers)])
+    drives = plant.actuators
+    powers = [drives.supplied_power(plant.state, plant.symbols), drives.dissipated_power(plant.state, plant.symbols)]
+    evaluate = ca.Function('powers', [plant.x, plant.u, plant.p], [ca.vertcat(*powers)])
     x = np.concatenate([q, v, start.current])
-    supplied, lost = np.array(found(x, start.voltage, plant.default_parameters())).ravel()
+    supplied, lost = np.array(evaluate(x, start.voltage, plant.default_parameters())).ravel()
     law = nominal.law
     windings = float(law.inductance * start.current @ start.current_rate)
-    s.near('electric power less heat, friction and that of the windings is the power on the joints, W',
+    s.near('electric power less heat, friction and winding power is the power on the joints, W',
            'eq. 2-228', float(start.effort @ v), supplied - lost - windings, relative=1e-12)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Transfer of coordinates beside the constraint engine and the natural complement, on the mechanisms of the source."""
+"""Comparison of coordinate transfer, constraint engine and natural complement on the mechanisms of the source."""
 
 from __future__ import annotations
 
@@ -49,62 +49,62 @@ def arm() -> Mechanism:
 
 def compare(name: str) -> Agreement:
     """Return the differences on one machine in seeded random states."""
-    own = arm() if name == ARM else MECHANISMS[name]()
-    system = own.blocks(GRAVITY)
+    mechanism = arm() if name == ARM else MECHANISMS[name]()
+    system = mechanism.blocks(GRAVITY)
     transfer, complement = coordinate_transfer(system), natural_orthogonal_complement(system)
     rng = np.random.default_rng(1985)
     worst = np.zeros(5)
     for _ in range(STATES):
-        q, v, tau = random_state(own, system, rng)
+        q, v, tau = random_state(mechanism, system, rng)
         here = transfer.at(q, v)
-        found, reference = here.accelerations(tau), constrained_dynamics(system, q, v, tau, method='saddle')
+        accelerations, reference = here.accelerations(tau), constrained_dynamics(system, q, v, tau, method='saddle')
         J = system.at(q).J
         differences = [
-            _apart(found, reference.acceleration),
-            _apart(complement.at(q, v).accelerations(tau), found),
+            _apart(accelerations, reference.acceleration),
+            _apart(complement.at(q, v).accelerations(tau), accelerations),
             _apart(J.T @ here.multipliers(tau), J.T @ reference.multipliers) if len(J) else 0.0,
-            _apart(*_by_legs(own, q, v, tau, reference.acceleration)) if own.legs else 0.0,
+            _apart(*_by_legs(mechanism, q, v, tau, reference.acceleration)) if mechanism.legs else 0.0,
             here.condition,
         ]
         worst = np.maximum(worst, differences)
-    return Agreement(worst[0], worst[1], worst[2], worst[3] if own.legs else None, worst[4])
+    return Agreement(worst[0], worst[1], worst[2], worst[3] if mechanism.legs else None, worst[4])
 
 
-def _by_legs(own: Mechanism, q: Array, v: Array, tau: Array, expected: Array) -> tuple[Array, Array]:
-    """Accelerations of the joints by the source's own route, and those expected, in the same order."""
-    position, names = own.coefficients.at(q, order=2), own.tree.velocity_names
-    machine = ParallelMachine(position, own.legs, own.directions, GRAVITY)
-    platform = position.frame(own.end).rows(own.directions)
-    kept = [names.index(joint) for leg in own.legs for joint in leg.kept]
+def _by_legs(mechanism: Mechanism, q: Array, v: Array, tau: Array, expected: Array) -> tuple[Array, Array]:
+    """Return the joint accelerations by the source's method, and the expected ones in the same order."""
+    position, names = mechanism.coefficients.at(q, order=2), mechanism.tree.velocity_names
+    machine = ParallelMachine(position, mechanism.legs, mechanism.directions, GRAVITY)
+    platform = position.frame(mechanism.end).rows(mechanism.directions)
+    kept = [names.index(joint) for leg in mechanism.legs for joint in leg.kept]
     w = np.concatenate([v[kept], platform.velocity(v)])
     order = [names.index(joint) for joint in machine.joints.parameters]
     acceleration = machine.model.acceleration(w, machine.joints.G.T @ tau[order])
     return machine.joints.acceleration(w, acceleration), expected[order]
 
 
-def _apart(found: Array, expected: Array) -> float:
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
+def _apart(measured: Array, expected: Array) -> float:
+    return float(np.abs(measured - expected).max() / np.abs(expected).max())
 
 
 @study('freeman-1985/formulations', 'Transfer of coordinates, constraint engine and natural complement on ten machines')
 def formulations(s: StudyRun) -> None:
     """Check that they agree to 1e-10 in 200 random states of each machine."""
     results = dict(zip(NAMES, s.map(compare, NAMES, 'machines')))
-    for name, found in results.items():
-        s.near(f'{name}: accelerations differ from the constraint engine, relative', 'ch. 4', 0.0, found.engine,
+    for name, agreement in results.items():
+        s.near(f'{name}: accelerations differ from the constraint engine, relative', 'ch. 4', 0.0, agreement.engine,
                absolute=AGREE)  # fmt: skip
-        s.near(f'{name}: accelerations differ from the natural complement, relative', 'ch. 4', 0.0, found.complement,
-               absolute=AGREE)  # fmt: skip
-        s.near(f'{name}: loads of the constraints differ, relative', 'eq. 4-31', 0.0, found.loads, absolute=AGREE)
-        if found.legs is not None:
-            s.near(f'{name}: legs added at the platform, accelerations differ, relative', 'eq. 4-48', 0.0, found.legs,
-                   absolute=AGREE)  # fmt: skip
-    said = ', '.join(f'{name} {found.condition:.3g}' for name, found in results.items())
-    s.note(f'Greatest condition number of the transfers, {STATES} states each: {said}.')
+        s.near(f'{name}: accelerations differ from the natural complement, relative', 'ch. 4', 0.0,
+               agreement.complement, absolute=AGREE)  # fmt: skip
+        s.near(f'{name}: loads of the constraints differ, relative', 'eq. 4-31', 0.0, agreement.loads, absolute=AGREE)
+        if agreement.legs is not None:
+            s.near(f'{name}: legs added at the platform, accelerations differ, relative', 'eq. 4-48', 0.0,
+                   agreement.legs, absolute=AGREE)  # fmt: skip
+    listed = ', '.join(f'{name} {agreement.condition:.3g}' for name, agreement in results.items())
+    s.note(f'Greatest condition number of the transfers, {STATES} states each: {listed}.')
     s.figure('agreement', f'Greatest relative difference in {STATES} states', lambda: _picture(results))
 
 
 def _picture(results: dict[str, Agreement]) -> drawing.Figure:
     kinds = ('engine', 'complement', 'loads', 'legs')
-    rows = {name: {kind: getattr(found, kind) for kind in kinds} for name, found in results.items()}
+    rows = {name: {kind: getattr(agreement, kind) for kind in kinds} for name, agreement in results.items()}
     return spots(rows, AGREE, 'difference, relative')

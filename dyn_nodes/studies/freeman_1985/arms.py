@@ -25,7 +25,7 @@ A3_GRAVITY = (0.0, 0.0, -386.4)
 
 
 def symmetric(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> Array:
-    """Return the symmetric matrix of its six entries."""
+    """Return the symmetric matrix (3, 3) with these six entries."""
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
@@ -40,7 +40,7 @@ A6_MASSES: Mapping[int, LinkMass] = {
 
 
 def arm_a6(kinds: str = 'RRRRRR') -> Tree:
-    """Return the PUMA-like arm, frame `tool` at its tool point; with slides its offsets are those of the variant."""
+    """Return the PUMA-like arm, frame `tool` at its tool point; variants with slides have the offsets of the spec."""
     lengths = (0.0, 0.4318, 0.0203, 0.0, 0.0, 0.0)
     twists = (-QUARTER, 0.0, QUARTER, -QUARTER, QUARTER, 0.0)
     offsets = (0.6604, 0.1501, 0.0, 0.4318, 0.0, 0.0565) if 'P' not in kinds else (0.66, 0.15, 0.30, 0.43, 0.0, 0.0565)

@@ -1,8 +1,8 @@
 """Serial chains by the source's parameters (section 2.3 of its spec, pp. 24 to 30), as branches of a tree.
 
-Joint j turns about or slides along s^j, the z axis of frame (j); frame (j) is fixed in link jk, its x axis along the
-common perpendicular a^jk of length a_jk; the twist alpha_jk turns s^j to s^k about a^jk. This is the placement of the
-modified Denavit-Hartenberg frames.
+Joint j turns about or slides along s^j, the z axis of frame (j); frame (j) is fixed in link jk with its x axis along
+the common perpendicular a^jk of length a_jk; the twist alpha_jk turns s^j to s^k about a^jk. These are modified
+Denavit-Hartenberg frames.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class LinkMass:
     @property
     def tensor(self) -> Array:
         """(3, 3) about the mass centre."""
-        given = np.asarray(self.inertia, float)
-        return np.diag(given) if given.ndim == 1 else given
+        inertia = np.asarray(self.inertia, float)
+        return np.diag(inertia) if inertia.ndim == 1 else inertia
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +48,11 @@ class SerialChain:
         kinds: such as `RRPRRR`.
         lengths: (M,) a_12, a_23, ...: of the link after each joint.
         twists: (M,) alpha_12, alpha_23, ..., rad.
-        offsets: (M,) s_jj; of a P joint the slide at position 0.
-        angles: (M,) added to the joint's angle; of a P joint its fixed angle theta_jj, rad.
+        offsets: (M,) s_jj; for a P joint the slide at position 0.
+        angles: (M,) added to the joint angle; for a P joint its fixed angle theta_jj, rad.
         masses: of links by their number, from 1.
         turn: (3, 3) T^0, axes of the base; its third column is s^1.
-        place: (3,) origin of the base.
+        base: (3,) origin of the base.
     """
 
     kinds: str
@@ -62,7 +62,7 @@ class SerialChain:
     angles: Sequence[float] = ()
     masses: Mapping[int, LinkMass] = field(default_factory=dict)
     turn: ArrayLike = tuple(map(tuple, np.eye(3)))
-    place: ArrayLike = (0.0, 0.0, 0.0)
+    base: ArrayLike = (0.0, 0.0, 0.0)
 
     def __post_init__(self) -> None:
         for name in ('lengths', 'twists', 'offsets'):
@@ -77,7 +77,7 @@ class SerialChain:
     def add_to(self, builder: TreeBuilder, prefix: str = 'joint_') -> list[int]:
         """Add the chain as joints `<prefix>1`, ...; return the indices of its bodies."""
         bodies: list[int] = []
-        R, p = np.asarray(self.turn, float), np.asarray(self.place, float)
+        R, p = np.asarray(self.turn, float), np.asarray(self.base, float)
         for j, kind in enumerate(self.kinds):
             if j:
                 R, p = _about_x(self.twists[j - 1]), np.array([self.lengths[j - 1], 0.0, 0.0])
@@ -105,11 +105,11 @@ def _about_z(angle: float) -> Array:
 def planar_chain(
     lengths: Sequence[float],
     masses: Mapping[int, LinkMass] | None = None,
-    place: ArrayLike = (0.0, 0.0, 0.0),
+    base: ArrayLike = (0.0, 0.0, 0.0),
 ) -> SerialChain:
-    """Return a chain of revolutes about Z in the plane z = 0; a link's x axis runs along it."""
+    """Return a chain of revolutes about Z in the plane z = 0; the x axis of a link is along the link."""
     n = len(lengths)
-    return SerialChain('R' * n, lengths, (0.0,) * n, (0.0,) * n, (), masses or {}, place=place)
+    return SerialChain('R' * n, lengths, (0.0,) * n, (0.0,) * n, (), masses or {}, base=base)
 
 
 def rod(mass: float, length: float) -> LinkMass:

@@ -16,7 +16,7 @@ from dyn_nodes.multibody.tree import Frame, Tree
 from dyn_nodes.studies.freeman_1985.traced_influence import traced_coefficients
 
 MOST_JOINTS = 10
-"""Of a tree; the length of the code grows with their third power."""
+"""Greatest number of joints of a tree; the code size grows with its third power."""
 
 
 class FrameBatch(NamedTuple):
@@ -34,7 +34,7 @@ class FrameBatch(NamedTuple):
 
 
 class CompiledCoefficients:
-    """G, H and D of a frame, the same as `TreeCoefficients` gives.
+    """G, H and D of a frame, equal to those of `TreeCoefficients`.
 
     Args:
         tree: of revolute and prismatic joints, at most `MOST_JOINTS`.
@@ -69,7 +69,7 @@ class CompiledCoefficients:
 
         Args:
             q: positions.
-            out: of an earlier call with as many states, to be overwritten and returned.
+            out: result of an earlier call with N states, which is overwritten and returned.
 
         Raises:
             ValueError: arrays of another shape.
@@ -79,12 +79,12 @@ class CompiledCoefficients:
         if positions.ndim != 2 or positions.shape[1] != n:
             raise ValueError(f'expected q of shape (N, {n}), found {positions.shape}')
         N = len(positions)
-        found = out or self._empty(N)
-        if not all(part is None or part.flags.c_contiguous for part in found):
+        frames = out or self._empty(N)
+        if not all(part is None or part.flags.c_contiguous for part in frames):
             raise ValueError('out: expected contiguous arrays')
-        parts = [part.reshape(N, -1) for part in found if part is not None]
+        parts = [part.reshape(N, -1) for part in frames if part is not None]
         self.module.coefficients_batch(positions, *parts)
-        return found
+        return frames
 
     def _empty(self, N: int) -> FrameBatch:
         n = self.tree.nv
@@ -93,5 +93,5 @@ class CompiledCoefficients:
 
 
 def _flat(planes: list[ca.SX]) -> ca.SX:
-    """Return matrices one after the other as a dense vector, rows first."""
+    """Return concatenated matrices as a dense vector in row order."""
     return ca.densify(ca.vertcat(*(ca.vec(plane.T) for plane in planes)))

@@ -1,4 +1,4 @@
-"""May the matrices of a linear model be frozen along a task? The source asks (p. 78, 79) and does not answer."""
+"""May the matrices of a linear model be frozen along a task? The source leaves this question open (p. 78, 79)."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from dyn_nodes.studies.freeman_1985.linear import MotorArm
 
 ALTERNATING = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 START = np.r_[1e-3 * ALTERNATING, np.zeros(12)]
-"""Deviation of the joints, rad, at rest against the path."""
+"""Initial deviation of the joints from the path, rad, with zero rates."""
 REACH = (1.1, -2.2), (0.3, -0.5)
-"""Boom and stick of the log-loader at the beginning and at the end of a reach, rad."""
+"""Boom and stick of the log-loader at start and end of a reach, rad."""
 POSTURES = 5
 PAYLOAD = 500.0
-"""kg."""
+"""Payload of the log-loader, kg."""
 REACH_TIME = 4.0
-"""For the whole reach, s: the boom moves at 0.2 rad/s."""
+"""Duration of the reach, s: the boom moves at 0.2 rad/s."""
 
 
 @study('freeman-1985/frozen-matrices', 'May the matrices of the linear model be frozen along a task?')
 def frozen_matrices(s: StudyRun) -> None:
-    """Answer the question of p. 78 with numbers, for arm A6 on its path and for the log-loader on a reach."""
+    """Check frozen matrices (p. 78) for arm A6 on its path and for the log-loader on a reach."""
     arm = MotorArm()
     times = (0.05, 0.1, 0.2, 0.5)
     errors = []
@@ -43,38 +43,38 @@ def frozen_matrices(s: StudyRun) -> None:
     inputs = arm.at(0.0).inputs
     slowest = [np.linalg.eigvals(arm.F(t) - inputs @ gain).real.max() for t in np.linspace(0, 0.5, 6)]
     change = float(np.ptp(slowest) / abs(slowest[0]))
-    s.holds('arm A6, LQR made at t = 0: its slowest pole moves by less than 5 % in 0.5 s', 'p. 78, 79', change < 0.05,
+    s.holds('arm A6, LQR for t = 0: its slowest pole moves by less than 5 % in 0.5 s', 'p. 78, 79', change < 0.05,
             expected='below 0.05', value=change)  # fmt: skip
     end = 0.1
     closed = _closed_loop_error(arm, gain, end)
     s.holds('arm A6 under this LQR: error of the frozen model in position after 0.1 s, of the deviation at the start',
             'p. 78, 79', closed < 1e-3, expected='below 0.001', value=closed)  # fmt: skip
-    found = _swing_modes()
-    hertz = [mode.frequency for mode in found]
+    modes = _swing_modes()
+    hertz = [mode.frequency for mode in modes]
     s.holds('log-loader: frequency of the swing on its oil over a reach, greatest over least', 'p. 78, 79',
             max(hertz) > 1.5 * min(hertz), expected='above 1.5', value=max(hertz) / min(hertz))  # fmt: skip
-    speed = _pole_speed(found)
+    speed = _pole_speed(modes)
     s.holds(f'log-loader: change of that pole within its time constant, reach in {REACH_TIME:g} s', 'p. 78, 79',
             speed < 0.1, expected='below 0.1', value=speed)  # fmt: skip
     s.note(
-        'A frozen model serves feedback that is fast against the path, and predictions over a small part of it (arm '
-        f'A6: rates to {100 * errors[1]:.0f} % after 0.1 s), not over the whole task. Between postures of a reach the '
-        'log-loader needs other matrices, which change slowly against its own motions: gains by posture will do. The '
+        'A frozen model is adequate for feedback that is fast against the path, and for predictions over a small part '
+        f'of it (arm A6: rates to {100 * errors[1]:.0f} % after 0.1 s), not over the whole task. The matrices of the '
+        'log-loader depend on posture but change slowly against its motions: gains by posture are sufficient. The '
         'swing on its oil, from tucked to far: '
-        + ', '.join(f'{mode.frequency:.2f} Hz ({mode.damping_ratio:.3f})' for mode in found)
+        + ', '.join(f'{mode.frequency:.2f} Hz ({mode.damping_ratio:.3f})' for mode in modes)
         + '.'
     )
     s.figure('frozen', 'Arm A6: rates of joint 5 by the model along the path and by the frozen one', lambda: _draw(arm))
 
 
 def _gain(arm: MotorArm) -> Array:
-    """LQR of spec 7.4, made at the start of the path."""
-    own, weight = arm.at(0.0), np.diag(np.r_[np.full(6, 1e6), np.full(6, 1e3), np.zeros(6)])
-    return linear_quadratic_gain(own.F, own.inputs, weight, np.eye(6))
+    """Return the LQR gain of spec 7.4 at the start of the path."""
+    linear, weight = arm.at(0.0), np.diag(np.r_[np.full(6, 1e6), np.full(6, 1e3), np.zeros(6)])
+    return linear_quadratic_gain(linear.F, linear.inputs, weight, np.eye(6))
 
 
 def _closed_loop_error(arm: MotorArm, gain: Array, end: float) -> float:
-    """How far the frozen model with feedback is from the one along the path, in position, over the first deviation."""
+    """Return the position error of the frozen model with feedback, relative to the initial deviation."""
     inputs = arm.at(0.0).inputs
 
     def at_end(frozen: bool) -> Array:
@@ -87,21 +87,21 @@ def _closed_loop_error(arm: MotorArm, gain: Array, end: float) -> float:
 
 
 def _swing_modes() -> list[Mode]:
-    """The oscillation in which the swing of the log-loader takes part most, in postures of the reach, valves closed."""
+    """Return the mode with the greatest swing participation in postures of the reach, valves closed."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     system = System(machine)
-    p, linearizer, found = system.parameters({'payload_mass': PAYLOAD}), Linearizer(system), []
+    p, linearizer, modes = system.parameters({'payload_mass': PAYLOAD}), Linearizer(system), []
     for boom, stick in np.linspace(*REACH, POSTURES):
         x = initial_state(system, p, {'boom_joint': float(boom), 'stick_joint': float(stick)})
         model = linearizer.at(x, None, p)
-        place = model.state_names.index('swing_joint_rate')
+        index = model.state_names.index('swing_joint_rate')
         oscillations = [mode for mode in model.modes() if mode.oscillates]
-        found.append(max(oscillations, key=lambda mode: float(mode.participation[place])))
-    return found
+        modes.append(max(oscillations, key=lambda mode: float(mode.participation[index])))
+    return modes
 
 
 def _pole_speed(modes: list[Mode]) -> float:
-    """Greatest |d pole / dt| / |pole|^2 on the reach: small where a model holds long against its own motion."""
+    """Return the greatest |d pole / dt| / |pole|^2 on the reach; small if the model changes slowly."""
     poles = np.array([mode.pole for mode in modes])
     rates = np.abs(np.diff(poles)) / (REACH_TIME / (len(poles) - 1))
     return float((rates / np.abs(poles[:-1]) ** 2).max())

@@ -4,7 +4,7 @@
     F, G = arm_state_space(slopes, drives)                             # states: joints, rates, currents (2-241)
     F, G = in_hand_coordinates(F, G, hand, v, a)                       # states of the hand, currents (3-53)
 
-The coefficients are those at the nominal motion; H and D keep their order of differentiation.
+The coefficients are evaluated at the nominal motion; H and D keep their order of differentiation.
 """
 
 from __future__ import annotations
@@ -40,30 +40,30 @@ class EffortSlopes:
     by_position: Array
 
     def with_inertia(self, inertia: ArrayLike) -> EffortSlopes:
-        """Return the slopes with a constant inertia (M, M) added, such as that of rotors."""
+        """Return the slopes with a constant inertia (M, M) added, such as rotor inertia."""
         return EffortSlopes(self.by_acceleration + np.asarray(inertia, float), self.by_velocity, self.by_position)
 
 
 def effort_slopes(
     position: TreePosition, v: ArrayLike, a: ArrayLike, gravity: ArrayLike = STILL, loads: Sequence[Load] = ()
 ) -> EffortSlopes:
-    """Return how the efforts of a tree change with its accelerations, velocities and positions (2-225).
+    """Return the derivatives of the efforts of a tree by its accelerations, velocities and positions (2-225).
 
     Args:
         position: of the tree, with coefficients of third order.
         v: (M,) nominal rates of the joints.
         a: (M,) nominal accelerations.
         gravity: (3,) world axes, m/s2.
-        loads: applied ones, such as that of a tool.
+        loads: applied loads, such as a tool load.
 
     Raises:
-        ValueError: a position with coefficients of two orders only.
+        ValueError: a position without coefficients of third order.
     """
     if position.order < 3:
         raise ValueError(f'expected coefficients of third order, found {position.order}; ask for order=3')
     rates, accelerations, g = np.asarray(v, float), np.asarray(a, float), np.asarray(gravity, float)
-    own = serial_model(position)
-    by_position = np.zeros_like(own.inertia)
+    model = serial_model(position)
+    by_position = np.zeros_like(model.inertia)
     for k, body in enumerate(position.model.tree.bodies):
         if body.massless:
             continue
@@ -76,8 +76,8 @@ def effort_slopes(
         by_position += _rotation(rotation, R @ body.inertia @ R.T, rates, accelerations)
     for where, load in loads:
         by_position -= _held(load, where)
-    by_velocity = np.einsum('m,kmn->kn', rates, own.power + transposed(own.power))
-    return EffortSlopes(own.inertia, by_velocity, by_position)
+    by_velocity = np.einsum('m,kmn->kn', rates, model.power + transposed(model.power))
+    return EffortSlopes(model.inertia, by_velocity, by_position)
 
 
 def _single(batch: object) -> tuple[Array, Array, Array]:
@@ -85,7 +85,7 @@ def _single(batch: object) -> tuple[Array, Array, Array]:
 
 
 def _held(load: ArrayLike, where: Coefficients) -> Array:
-    """(M, M) derivative of G^T f by the coordinates, f held: sum of f_p H[p, n, m] at [m, n]."""
+    """Return the derivative (M, M) of G^T f by the coordinates at constant f: sum of f_p H[p, n, m] at [m, n]."""
     return np.einsum('p,pnm->mn', np.asarray(load, float), where.H)
 
 
@@ -95,14 +95,14 @@ def _third(where: Coefficients) -> Array:
 
 
 def _translation(centre: Coefficients, mass: float, v: Array, a: Array, g: Array) -> Array:
-    """Of the rate of linear momentum, less the weight (2-211 to 2-216)."""
+    """Return the derivative of the rate of linear momentum less the weight (2-211 to 2-216)."""
     force = mass * (centre.acceleration(v, a) - g)
     change = np.einsum('pmn,n->pm', centre.H, a) + np.einsum('plmn,m,n->pl', _third(centre), v, v)
     return _held(force, centre) + mass * centre.G.T @ change
 
 
 def _rotation(rotation: Coefficients, II: Array, v: Array, a: Array) -> Array:
-    """Of the rate of angular momentum (2-221, 2-223)."""
+    """Return the derivative of the rate of angular momentum (2-221, 2-223)."""
     G, H = rotation.G, rotation.H
     omega, alpha = rotation.velocity(v), rotation.acceleration(v, a)
     spin = II @ omega
@@ -116,7 +116,7 @@ def _rotation(rotation: Coefficients, II: Array, v: Array, a: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Drives:
-    """M d-c motors with constant field behind a gear train without compliance, in joint coordinates (2-237).
+    """M d-c motors with constant field on a rigid gear train, in joint coordinates (2-237).
 
     Attributes:
         inductance, resistance: (M, M) of the armatures, H and ohm.
@@ -143,7 +143,7 @@ class Drives:
         inertia: ArrayLike,
         damping: ArrayLike,
     ) -> Drives:
-        """Return the drives of motors, given at their shafts (M,), and a gear train.
+        """Return the drives of motors with shaft data (M,) and a gear train.
 
         Args:
             gear: (M, M) joint rates by shaft rates, constant (2-230).
@@ -211,10 +211,10 @@ def arm_state_space(slopes: EffortSlopes, drives: Drives) -> tuple[Array, Array]
 def in_hand_coordinates(
     F: Array, inputs: Array, hand: Coefficients, v: ArrayLike, a: ArrayLike, as_printed: bool = False
 ) -> tuple[Array, Array]:
-    """Return the state space with the deviations of a hand in place of those of the joints; currents stay (3-53).
+    """Return the state space with deviations of a hand instead of the joints, and the same currents (3-53).
 
-    The deviation of an orientation is that of the hand's angular velocity integrated: G times the deviation of the
-    joints.
+    The deviation of an orientation is the integrated deviation of the hand's angular velocity: G times the deviation of
+    the joints.
 
     Args:
         F: (3M, 3M) of joints, rates, currents.
@@ -222,7 +222,7 @@ def in_hand_coordinates(
         hand: M parameters of the hand by the joints, to third order.
         v: (M,) nominal rates of the joints.
         a: (M,) nominal accelerations.
-        as_printed: keep the zero first block of the source, which holds for true coordinates only.
+        as_printed: keep the zero first block of the source, which is valid for true coordinates only.
 
     Raises:
         SingularTransferError: the hand does not determine the joints here.

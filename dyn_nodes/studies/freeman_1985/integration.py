@@ -42,7 +42,7 @@ class Fall:
 
 @cache
 def falling_arm() -> CompiledModule:
-    """Return the kernel of the rates of the arm without efforts; a state is q, v (6,)."""
+    """Return the kernel of the rates of the arm without efforts; the state is q, v (6,)."""
 
     def make() -> tuple[dict[str, ca.Function], dict[str, Any]]:
         x, u, p = ca.SX.sym('x', 6), ca.SX.sym('u', 0), ca.SX.sym('p', 0)
@@ -55,14 +55,14 @@ def falling_arm() -> CompiledModule:
 
 def rates(_: float, x: Array) -> Array:
     """Return dx/dt."""
-    found = np.empty(6)
-    falling_arm().rhs(np.ascontiguousarray(x), NOTHING, NOTHING, found)
-    return found
+    derivative = np.empty(6)
+    falling_arm().rhs(np.ascontiguousarray(x), NOTHING, NOTHING, derivative)
+    return derivative
 
 
 @cache
 def fallen() -> Array:
-    """State after 1 s, by SciPy's method of order 8."""
+    """Return the state after 1 s by SciPy's method of order 8."""
     return np.asarray(solve_ivp(rates, (0, 1), START, 'DOP853', rtol=1e-13, atol=1e-13).y[:, -1])
 
 
@@ -78,7 +78,7 @@ def fixed(steps: int) -> Fall:
 
 
 def adaptive(method: str, tolerance: float) -> Fall:
-    """Return the fall by `adams` or `dopri5`, relative and absolute tolerance the same."""
+    """Return the fall by `adams` or `dopri5` with equal relative and absolute tolerance."""
     x, trace, times = START.copy(), np.empty((2, 6)), np.array([0.0, 1.0])
     status, _, accepted, rejected = ADAPTIVE[method](
         codes_of(falling_arm()), x, times, KNOTS, TABLE, NOTHING, NO_GUARD, tolerance, np.full(6, tolerance),
@@ -90,7 +90,7 @@ def adaptive(method: str, tolerance: float) -> Fall:
 
 
 def peer(method: str, tolerance: float) -> Fall:
-    """Return the fall by a peer: `VODE`, its Adams method, or `RK45` of SciPy."""
+    """Return the fall by a reference code: the Adams method of `VODE`, or `RK45` of SciPy."""
     if method == 'RK45':
         run = solve_ivp(rates, (0, 1), START, 'RK45', rtol=tolerance, atol=tolerance)
         return Fall(int(run.nfev), _error(run.y[:, -1]))
@@ -106,7 +106,7 @@ def peer(method: str, tolerance: float) -> Fall:
 
 
 def evaluations_at(falls: Sequence[Fall], error: float = EQUAL_ERROR) -> float:
-    """Return the evaluations at an error, by the two most accurate runs on logarithmic scales."""
+    """Return the evaluations at an error, extrapolated from the two most accurate runs on logarithmic scales."""
     (one, two), (first, second) = np.log([[fall.error, fall.evaluations] for fall in falls[-2:]]).T
     return float(np.exp(first + (second - first) * (np.log(error) - one) / (two - one)))
 
@@ -123,12 +123,12 @@ def adams(s: StudyRun) -> None:
     for expected, fall in zip((1.3e-4, 8.2e-6, 5.0e-7), runs['RK4']):
         s.near(f'RK4, {fall.evaluations} evaluations: error', 'spec 7.5', expected, fall.error,
                absolute=0.05 * 10 ** np.floor(np.log10(expected)))  # fmt: skip
-    for tolerance, own, other in zip(TOLERANCES, runs['Adams'], runs['VODE (Adams)']):
-        s.holds(f'tolerance {tolerance:g}: Adams is as accurate as VODE', 'X21', own.error <= other.error,
-                expected=f'at most {other.error:.2g}', value=own.error)  # fmt: skip
+    for tolerance, adams_run, other in zip(TOLERANCES, runs['Adams'], runs['VODE (Adams)']):
+        s.holds(f'tolerance {tolerance:g}: Adams is as accurate as VODE', 'X21', adams_run.error <= other.error,
+                expected=f'at most {other.error:.2g}', value=adams_run.error)  # fmt: skip
         s.holds(f'tolerance {tolerance:g}: with 5 % more evaluations at most', 'X21',
-                own.evaluations <= 1.05 * other.evaluations, expected=f'at most {1.05 * other.evaluations:.0f}',
-                value=own.evaluations)  # fmt: skip
+                adams_run.evaluations <= 1.05 * other.evaluations, expected=f'at most {1.05 * other.evaluations:.0f}',
+                value=adams_run.evaluations)  # fmt: skip
     at = {name: evaluations_at(falls) for name, falls in runs.items()}
     for name in ('Dormand-Prince', 'RK4'):
         s.holds(f'fewer evaluations than {name} at an error of {EQUAL_ERROR:g}', 'p. 63', at['Adams'] < at[name],

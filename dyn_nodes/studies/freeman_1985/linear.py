@@ -1,4 +1,4 @@
-"""Arm A6 with d-c motors along its path: linear models, and the nonlinear machine that they stand for (spec 7.4)."""
+"""Arm A6 with d-c motors along its path: linear models and the nonlinear machine (spec 7.4)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from dyn_nodes.studies.freeman_1985.influence_linearization import (
 from dyn_nodes.studies.freeman_1985.traced_influence import traced_coefficients
 
 HORIZON = 0.6
-"""Of the path, s."""
+"""Duration of the path, s."""
 DEGREE = 20
-"""Of the polynomials that stand for the nominal motion over the horizon: exact to round-off."""
+"""Degree of the polynomials of the nominal motion over the horizon; exact to round-off."""
 
 
 class Nominal(NamedTuple):
@@ -63,16 +63,16 @@ class Nominal(NamedTuple):
 
 def drives_of(machine: Machine) -> Drives:
     """Return the motors and gears of a machine with a d-c motor for every joint, in the order of the joints."""
-    motors = {own.joint: own for own in machine.actuators if isinstance(own, DcMotorActuator)}
-    own = [motors[joint.name] for joint in machine.movable_joints]
+    motors = {actuator.joint: actuator for actuator in machine.actuators if isinstance(actuator, DcMotorActuator)}
+    drives = [motors[joint.name] for joint in machine.movable_joints]
     return Drives.geared(
-        np.diag([1 / motor.drive_ratio for motor in own]),
-        inductance=[motor.inductance for motor in own],
-        resistance=[motor.resistance for motor in own],
-        back_emf=[motor.torque_constant for motor in own],
-        torque=[motor.torque_constant for motor in own],
-        inertia=[motor.rotor_inertia for motor in own],
-        damping=[motor.rotor_damping for motor in own],
+        np.diag([1 / motor.drive_ratio for motor in drives]),
+        inductance=[motor.inductance for motor in drives],
+        resistance=[motor.resistance for motor in drives],
+        back_emf=[motor.torque_constant for motor in drives],
+        torque=[motor.torque_constant for motor in drives],
+        inertia=[motor.rotor_inertia for motor in drives],
+        damping=[motor.rotor_damping for motor in drives],
     )
 
 
@@ -96,8 +96,8 @@ class MotorArm:
     def effort(self, q: Array, v: Array, a: Array) -> Array:
         """Return the efforts (6,) at the joints with the inertia of the rotors."""
         here = self.model.at(q, 2)
-        own = serial_model(here, A6_GRAVITY).with_load(*tool_load(here))
-        return own.effort(v, a) + self.drives.inertia @ a
+        model = serial_model(here, A6_GRAVITY).with_load(*tool_load(here))
+        return model.effort(v, a) + self.drives.inertia @ a
 
     def at(self, t: float) -> Nominal:
         """Return the nominal motion and its linear model at a time, s."""
@@ -110,8 +110,8 @@ class MotorArm:
 
     def in_hand_coordinates(self, t: float, as_printed: bool = False) -> tuple[Array, Array]:
         """Return the state space with the states of the hand (3-53)."""
-        own = self.at(t)
-        return in_hand_coordinates(own.F, own.inputs, self.hand(t), own.v, own.a, as_printed)
+        linear = self.at(t)
+        return in_hand_coordinates(linear.F, linear.inputs, self.hand(t), linear.v, linear.a, as_printed)
 
     def hand(self, t: float) -> Coefficients:
         """Return the coefficients of the hand on the path."""
@@ -119,17 +119,17 @@ class MotorArm:
 
     @cached_property
     def _curves(self) -> tuple[Array, Array]:
-        """Chebyshev coefficients of voltages and currents, and of F, over the horizon."""
+        """Chebyshev coefficients of voltages and currents and of F over the horizon."""
         x = chebyshev.chebpts1(DEGREE + 1)
-        own = [self.at(0.5 * HORIZON * (1 + node)) for node in x]
-        motion = np.array([np.r_[each.voltages, each.currents] for each in own])
-        matrices = np.array([each.F.ravel() for each in own])
+        states = [self.at(0.5 * HORIZON * (1 + node)) for node in x]
+        motion = np.array([np.r_[each.voltages, each.currents] for each in states])
+        matrices = np.array([each.F.ravel() for each in states])
         return chebyshev.chebfit(x, motion, DEGREE), chebyshev.chebfit(x, matrices, DEGREE)
 
     def voltages_and_currents(self, t: float) -> tuple[Array, Array]:
-        """Return both of the nominal motion, (6,) each."""
-        found = np.asarray(chebyshev.chebval(2 * t / HORIZON - 1, self._curves[0]))
-        return found[:6], found[6:]
+        """Return voltages and currents of the nominal motion, (6,) each."""
+        values = np.asarray(chebyshev.chebval(2 * t / HORIZON - 1, self._curves[0]))
+        return values[:6], values[6:]
 
     def F(self, t: float) -> Array:
         """Return F (18, 18) on the path."""
@@ -142,7 +142,7 @@ class MotorArm:
 
     @cached_property
     def _dynamics(self) -> ca.Function:
-        """Mass matrix, and all efforts but those of the motors, of the traced tree instead of the closed form."""
+        """Mass matrix, and all efforts except the motor efforts, of the traced tree instead of the closed form."""
         tree = self.model.tree
         q, v = ca.SX.sym('q', 6), ca.SX.sym('v', 6)
         state = TreeState(tree, q, v)
@@ -153,10 +153,10 @@ class MotorArm:
 
     def rate(self, x: Array, volts: Array) -> Array:
         """Return dx/dt (18,) of the nonlinear arm with its motors."""
-        own, v, i = self.drives, x[6:12], x[12:]
+        drives, v, i = self.drives, x[6:12], x[12:]
         M, rest = (np.array(part) for part in self._dynamics(x[:6], v))
-        a = np.linalg.solve(M + own.inertia, own.torque @ i - own.damping @ v - rest.ravel())
-        current = np.linalg.solve(own.inductance, volts - own.resistance @ i - own.back_emf @ v)
+        a = np.linalg.solve(M + drives.inertia, drives.torque @ i - drives.damping @ v - rest.ravel())
+        current = np.linalg.solve(drives.inductance, volts - drives.resistance @ i - drives.back_emf @ v)
         return np.concatenate([v, a, current])
 
     def deviation(self, end: float, start: Array, gain: Array | None = None) -> Array:
@@ -174,8 +174,8 @@ class MotorArm:
             return self.rate(x, feedback.inputs(volts, x - self.nominal_state(t)))
 
         x0 = self.nominal_state(0.0) + start
-        found = solve_ivp(rate, (0.0, end), x0, 'DOP853', rtol=1e-10, atol=1e-12).y[:, -1]
-        return np.asarray(found - self.nominal_state(end))
+        final = solve_ivp(rate, (0.0, end), x0, 'DOP853', rtol=1e-10, atol=1e-12).y[:, -1]
+        return np.asarray(final - self.nominal_state(end))
 
     def linear_deviation(self, end: float, start: Array, frozen: bool = False) -> Array:
         """Return the same by the linear model: along the path, or frozen at its start."""

@@ -31,7 +31,7 @@ STEP = 1e-5
 ALTERNATING = np.array([1.0, -1.0, 1.0, -1.0, 1.0, -1.0])
 
 
-@study('freeman-1985/linearization', 'Slopes of the efforts of serial arms against differences and traced ones (X4)')
+@study('freeman-1985/linearization', 'Slopes of the efforts of serial arms against differences and traced slopes (X4)')
 def linearization(s: StudyRun) -> None:
     """Check (2-225) with tool load and gravity."""
     differences: dict[str, dict[str, float | None]] = {}
@@ -46,9 +46,9 @@ def linearization(s: StudyRun) -> None:
         for name, other in _traced_slopes(kinds).items():
             off = float(np.abs(getattr(closed, name) - other).max())
             differences[kinds][f'{name.replace("_", " ")}, traced'] = off
-            s.near(f'{kinds}: slopes {name} differ from those of traced Newton-Euler', 'eq. 2-225', 0.0, off,
+            s.near(f'{kinds}: slopes {name} differ from traced Newton-Euler', 'eq. 2-225', 0.0, off,
                    absolute=1e-11)  # fmt: skip
-    s.figure('differences', 'Slopes of the efforts against central differences and traced ones',
+    s.figure('differences', 'Slopes of the efforts against central differences and traced slopes',
              lambda: spots(differences, 1e-7, 'greatest difference, N m and s'))  # fmt: skip
 
 
@@ -73,23 +73,23 @@ def _traced_slopes(kinds: str) -> dict[str, Array]:
     load = ca.mtimes(hand.T, ca.SX([*A6_FORCE, *A6_MOMENT]))
     effort = inverse_dynamics(state, a, ca.SX(list(A6_GRAVITY))) - load
     outputs = [ca.densify(ca.jacobian(effort, by)) for by in (q, v, a)]
-    found = ca.Function('slopes', [q, v, a], outputs)(A6_Q, A6_V, A6_A)
-    return dict(zip(('by_position', 'by_velocity', 'by_acceleration'), (np.array(part) for part in found)))
+    slopes = ca.Function('slopes', [q, v, a], outputs)(A6_Q, A6_V, A6_A)
+    return dict(zip(('by_position', 'by_velocity', 'by_acceleration'), (np.array(part) for part in slopes)))
 
 
 @study('freeman-1985/state-space', 'Arm A6 with motors as a state space, against the nonlinear machine (X6)')
 def state_space(s: StudyRun) -> None:
-    """Check F against the nonlinear model, and how small deviations go on."""
+    """Check F and the propagation of small deviations against the nonlinear model."""
     arm = MotorArm()
-    own = arm.at(0.0)
-    exact = _numerical_jacobian(arm, own.state, own.voltages)
+    linear = arm.at(0.0)
+    exact = _numerical_jacobian(arm, linear.state, linear.voltages)
     sizes = np.r_[np.ones(12), np.full(6, 0.1)]
-    off = np.abs(own.F - exact) * sizes / sizes[:, None]
-    largest = np.abs(own.F * sizes / sizes[:, None]).max(axis=1, keepdims=True)
+    off = np.abs(linear.F - exact) * sizes / sizes[:, None]
+    largest = np.abs(linear.F * sizes / sizes[:, None]).max(axis=1, keepdims=True)
     s.near('F differs from the numerical Jacobian, relative to its rows', 'X6, eq. 2-241', 0.0,
            float((off / largest).max()), absolute=1e-8)  # fmt: skip
     names = tuple(f'x{k}' for k in range(18))
-    model = LinearModel(own.F, own.inputs, np.zeros((0, 18)), np.zeros((0, 6)), names, names[:6], ())
+    model = LinearModel(linear.F, linear.inputs, np.zeros((0, 18)), np.zeros((0, 6)), names, names[:6], ())
     s.near('rank of controllability', 'spec 7.4', 18, model.controllability().rank)
     start = np.r_[1e-3 * ALTERNATING, np.zeros(12)]
     defects = []
@@ -101,7 +101,7 @@ def state_space(s: StudyRun) -> None:
     bound = 1e-3 * float(np.abs(arm.deviation(0.1, start)[:12]).max())
     s.holds('the defect is less than a thousandth of the deviation', 'X6', defects[0] < bound,
             expected=f'below {bound:.2g}', value=defects[0])  # fmt: skip
-    s.figure('poles', 'Poles of arm A6 with motors at the start of its path', lambda: _pole_map(own.F))
+    s.figure('poles', 'Poles of arm A6 with motors at the start of its path', lambda: _pole_map(linear.F))
 
 
 def _pole_map(F: Array) -> drawing.Figure:
@@ -146,7 +146,7 @@ def transferred_state_space(s: StudyRun) -> None:
            absolute=1e-8)  # fmt: skip
     moved, poles = np.linalg.eigvals(W @ F @ np.linalg.inv(W)), np.linalg.eigvals(F)
     apart = max(float(np.abs(moved - pole).min()) for pole in poles)
-    s.near('poles of the frozen similarity differ from those of F, 1/s', 'X9', 0.0, apart, absolute=1e-5)
+    s.near('poles of the frozen similarity differ from the poles of F, 1/s', 'X9', 0.0, apart, absolute=1e-5)
     s.figure('defects', 'Differences from the exact similarity transformation: corrected, and as printed',
              lambda: _defects(corrected - exact, printed - exact))  # fmt: skip
 
@@ -164,6 +164,6 @@ def _defects(corrected: Array, printed: Array) -> drawing.Figure:
 
 
 def _to_hand(arm: MotorArm, t: float) -> Array:
-    own, hand = arm.at(t), arm.hand(t)
-    none, rates = np.zeros((6, 6)), np.einsum('pmn,n->pm', hand.H, own.v)
+    linear, hand = arm.at(t), arm.hand(t)
+    none, rates = np.zeros((6, 6)), np.einsum('pmn,n->pm', hand.H, linear.v)
     return np.block([[hand.G, none, none], [rates, hand.G, none], [none, none, np.eye(6)]])

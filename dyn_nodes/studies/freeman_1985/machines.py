@@ -1,7 +1,7 @@
 """The mechanisms of the source and of sections 7.6 to 7.14 of its spec: trees, legs, and the loops that close them.
 
-The same tree serves the transfer of coordinates, leg by leg, and the constraint engine. Dimensions and masses that the
-source has in its figures only are those of the spec.
+Transfer of coordinates, leg by leg, and the constraint engine use the same tree. Dimensions and masses that the source
+shows only in figures are taken from the spec.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Mechanism:
 
 
 def _closed(legs: Sequence[Leg], keep: Sequence[str] = ('rx', 'ry', 'rz', 'x', 'y', 'z')) -> tuple[Constraint, ...]:
-    """Return loops that hold the end of every leg to that of the first."""
+    """Return loops that connect the end of every leg to the end of the first leg."""
     return tuple(Loop(f'loop_{r + 2}', leg.end, legs[0].end, tuple(keep)) for r, leg in enumerate(legs[1:]))
 
 
@@ -112,7 +112,7 @@ def slider_crank() -> Mechanism:
 
 
 def end_turned(tree: Tree, end: Frame, R: Array) -> Frame:
-    """Return a frame at the same point whose axes are those of the world where the frame has rotation R."""
+    """Return a frame at the same point with world axes when the original frame has rotation R."""
     return Frame(end.body, end.R @ R.T, end.p)
 
 
@@ -131,7 +131,7 @@ def bricard() -> Mechanism:
 
 
 def elbow(start: Array, goal: Array, first: float, second: float, sign: float = 1.0) -> tuple[float, float]:
-    """Return the angles of two links in the plane that lead from start to goal, the first `sign` beside the chord.
+    """Return the angles of two planar links from start to goal; `sign`: side of the chord of the first link.
 
     Raises:
         ValueError: the links do not reach.
@@ -148,7 +148,7 @@ def elbow(start: Array, goal: Array, first: float, second: float, sign: float = 
 
 @dataclass(frozen=True, eq=False)
 class _PlanarLeg:
-    """Base point and vertex of the platform (2,), the latter in its axes; links; angles of joints before the elbow."""
+    """Base point (2,), vertex (2,) in platform axes, links, and angles of the joints before the elbow."""
 
     base: Array
     vertex: Array
@@ -163,18 +163,18 @@ class _PlanarLeg:
         return float(np.arctan2(-self.vertex[1], -self.vertex[0])) if self.vertex.any() else 0.0
 
     def positions(self, pose: Sequence[float]) -> list[float]:
-        """Joint positions at a pose x, y, angle of the platform."""
+        """Return the joint positions at a pose x, y, angle of the platform."""
         c, s = np.cos(pose[2]), np.sin(pose[2])
         goal = np.array(pose[:2]) + np.array([[c, -s], [s, c]]) @ self.vertex
-        start, angle, found = self.base.astype(float), 0.0, []
+        start, angle, turns = self.base.astype(float), 0.0, []
         for turn, length in zip(self.before, self.links):
             angle += turn
             start = start + length * np.array([np.cos(angle), np.sin(angle)])
-            found.append(turn)
+            turns.append(turn)
         last = self.links[len(self.before) :]
         one, two = elbow(start, goal, last[0], last[1], self.sign)
         rest = np.array([one - angle, two - one, pose[2] + self.direction - two])
-        return [*found, *(np.remainder(rest + np.pi, 2 * np.pi) - np.pi)]
+        return [*turns, *(np.remainder(rest + np.pi, 2 * np.pi) - np.pi)]
 
 
 def _planar(
@@ -186,7 +186,7 @@ def _planar(
     kept: int = 0,
     gravity: tuple[float, float, float] = (0.0, 0.0, 0.0),
 ) -> Mechanism:
-    """Return a planar parallel machine; the platform's mass, given at its centre, belongs to the first leg."""
+    """Return a planar parallel machine; the mass of the platform, at its centre, belongs to the first leg."""
     builder, parts, q = TreeBuilder(), [], []
     for r, leg in enumerate(legs):
         prefix, reach = f'leg_{r + 1}_', float(np.hypot(*leg.vertex))
@@ -209,13 +209,13 @@ def _around(radius: float, angles: ArrayLike) -> Array:
 
 
 def three_leg(platform: LinkMass | None = None) -> Mechanism:
-    """Return the planar three-leg device of Example E, its exact closed geometry (inch, lbf, s)."""
+    """Return the planar three-leg device of Example E with exact closed geometry (inch, lbf, s)."""
     bases, vertices = _around(np.sqrt(6) + 0.5, TRIANGLE), _around(1.0, TRIANGLE)
     legs = [
         _PlanarLeg(bases[r], vertices[r], (1.5, 1.5), {1: LinkMass(0.0, inertia=(0.0, 0.0, r + 1.0))}) for r in range(3)
     ]
-    own = _planar('three-leg', legs, (0.0, 0.0, 0.0), platform, [f'leg_{r}_1' for r in (1, 2, 3)])
-    return replace(own, length='in')
+    device = _planar('three-leg', legs, (0.0, 0.0, 0.0), platform, [f'leg_{r}_1' for r in (1, 2, 3)])
+    return replace(device, length='in')
 
 
 def redundant_device() -> Mechanism:
@@ -269,7 +269,7 @@ def hybrid_device() -> Mechanism:
         lengths = (1.2, 1.3, -vertex[0], 0.5, 0.4, 0.0)
         offsets = (0.0, 0.0, 0.0, vertex[1], 0.0, 0.1)
         twists = (0.0, 0.0, QUARTER, QUARTER, QUARTER, 0.0)
-        chain = SerialChain('R' * 6, lengths, twists, offsets, (), masses, place=(*base, 0.0))
+        chain = SerialChain('R' * 6, lengths, twists, offsets, (), masses, base=(*base, 0.0))
         end = builder.add_frame(f'tool_{r + 1}', chain.add_to(builder, f'leg_{r + 1}_')[-1], p=(0.05, 0.02, 0.15))
         parts.append(Leg(tuple(f'leg_{r + 1}_{name}' for name in chain.names), end))
         goal = np.array(pose[:2]) + np.array([[c, -s], [s, c]]) @ vertex
@@ -295,7 +295,7 @@ def stewart(parallel_axes: bool = False) -> Mechanism:
     """Return the generalized Stewart platform of Fig. 4-2, six legs RRPRRR (spec 7.10).
 
     Args:
-        parallel_axes: all base axes parallel, with which the base joints do not determine the motion.
+        parallel_axes: make all base axes parallel, so that the base joints do not determine the motion.
     """
     p, turn = STEWART_POSE
     R = Rotation.from_rotvec(turn).as_matrix()
@@ -319,11 +319,11 @@ def stewart(parallel_axes: bool = False) -> Mechanism:
     here = TreeCoefficients(builder.build()).at(np.array(q), 2)
     parts = []
     for r, (body, vertex) in enumerate(ends):
-        own = here.pose(Frame(body, np.eye(3), np.zeros(3)))[0].T @ R
-        end = builder.add_frame(f'platform_{r + 1}', body, own, own @ -vertex)
+        rotation = here.pose(Frame(body, np.eye(3), np.zeros(3)))[0].T @ R
+        end = builder.add_frame(f'platform_{r + 1}', body, rotation, rotation @ -vertex)
         parts.append(Leg(tuple(f'leg_{r + 1}_{k}' for k in range(1, 7)), end))
-    first, place = parts[0].end, parts[0].end.p
-    builder.add_mass(first.body, 5.0, (0.0, 0.0, 0.0), STEWART_INERTIA, first.R, place)
+    first, point = parts[0].end, parts[0].end.p
+    builder.add_mass(first.body, 5.0, (0.0, 0.0, 0.0), STEWART_INERTIA, first.R, point)
     legs = tuple(parts)
     return Mechanism('Stewart platform', builder.build(), np.array(q), _closed(legs), legs[0].end, legs, SPACE,
                      tuple(f'leg_{r}_3' for r in range(1, 7)))  # fmt: skip
@@ -343,10 +343,12 @@ MECHANISMS: dict[str, Callable[[], Mechanism]] = {
 """Mechanisms with loops by name."""
 
 
-def random_state(own: Mechanism, system: ConstraintBlocks, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+def random_state(
+    mechanism: Mechanism, system: ConstraintBlocks, rng: np.random.Generator
+) -> tuple[Array, Array, Array]:
     """Return q near the reference position with all loops closed, v that meets them, and efforts of all joints."""
-    guess = own.q + rng.uniform(-0.15, 0.15, own.q.shape)
+    guess = mechanism.q + rng.uniform(-0.15, 0.15, mechanism.q.shape)
     q = assemble(system, guess)
     N = Subspaces(system.at(q).J).motions
     v = N @ rng.normal(size=N.shape[1])
-    return q, v, rng.normal(size=own.q.shape)
+    return q, v, rng.normal(size=mechanism.q.shape)

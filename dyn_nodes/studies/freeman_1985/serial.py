@@ -28,7 +28,7 @@ STEP = 1e-5
 
 
 def _position(kinds: str) -> tuple[TreePosition, Coefficients]:
-    """Arm at the reference position, and its hand."""
+    """Return the arm at the reference position, and its hand."""
     tree = arm_a6(kinds)
     here = TreeCoefficients(tree).at(A6_Q)
     return here, here.frame(tree.frame('tool'))
@@ -41,12 +41,12 @@ def _path(t: float) -> Array:
 @study('freeman-1985/coefficients', 'G, H, D of serial arms against differences of position, G and H (X1, X3)')
 def coefficients(s: StudyRun) -> None:
     """Check the closed forms against central differences, symmetries, and the identity (2-178)."""
-    found: dict[str, dict[str, float | None]] = {}
+    differences: dict[str, dict[str, float | None]] = {}
     for kinds in PATTERNS:
         _, hand = _position(kinds)
-        slopes, found[kinds] = _differences(kinds), {}
+        slopes, differences[kinds] = _differences(kinds), {}
         for name, exact in slopes.items():
-            found[kinds][name] = off = float(np.abs(getattr(hand, name) - exact).max())
+            differences[kinds][name] = off = float(np.abs(getattr(hand, name) - exact).max())
             s.near(f'{kinds}: {name} of the hand differs from central differences', 'X1, tables 2-3 to 2-5', 0.0, off,
                    absolute=1e-8)  # fmt: skip
         point, turn = hand.rows(['x', 'y', 'z']), hand.rows(['rx', 'ry', 'rz'])
@@ -59,24 +59,24 @@ def coefficients(s: StudyRun) -> None:
     asymmetry = np.abs(hand.H - transposed(hand.H)).max()
     s.near('asymmetry of rotational H', 'spec 7.1', 0.955, asymmetry, absolute=5e-4)
     s.figure('differences', 'Coefficients of the hand against central differences, by joint pattern',
-             lambda: spots(found, 1e-8, 'greatest difference'))  # fmt: skip
+             lambda: spots(differences, 1e-8, 'greatest difference'))  # fmt: skip
 
 
 def _differences(kinds: str) -> dict[str, Array]:
-    """G, H, D by central differences of pose, G and H."""
+    """Return G, H, D by central differences of pose, G and H."""
     tree = arm_a6(kinds)
     model, tool = TreeCoefficients(tree), tree.frame('tool')
-    found: dict[str, list[Array]] = {'G': [], 'H': [], 'D': []}
+    slopes: dict[str, list[Array]] = {'G': [], 'H': [], 'D': []}
     R = model.at(A6_Q).pose(tool)[0]
     for unit in STEP * np.eye(6):
         forth, back = model.at(A6_Q + unit), model.at(A6_Q - unit)
         (R1, p1), (R2, p2) = forth.pose(tool), back.pose(tool)
         spin = (R1 - R2) @ R.T / (2 * STEP)
-        found['G'].append(np.r_[(p1 - p2) / (2 * STEP), spin[2, 1], spin[0, 2], spin[1, 0]])
+        slopes['G'].append(np.r_[(p1 - p2) / (2 * STEP), spin[2, 1], spin[0, 2], spin[1, 0]])
         one, two = forth.frame(tool), back.frame(tool)
-        found['H'].append((one.G - two.G) / (2 * STEP))
-        found['D'].append((one.H - two.H) / (2 * STEP))
-    return {name: np.stack(parts, axis=1) for name, parts in found.items()}
+        slopes['H'].append((one.G - two.G) / (2 * STEP))
+        slopes['D'].append((one.H - two.H) / (2 * STEP))
+    return {name: np.stack(parts, axis=1) for name, parts in slopes.items()}
 
 
 @study('freeman-1985/serial-dynamics', 'Inertia-power arrays of serial arms against recursive Newton-Euler (X2)')
@@ -84,14 +84,14 @@ def serial_dynamics(s: StudyRun) -> None:
     """Check efforts, kinetic energy and the Christoffel symbols."""
     for kinds in PATTERNS:
         here, _ = _position(kinds)
-        own = serial_model(here, A6_GRAVITY)
+        model = serial_model(here, A6_GRAVITY)
         symbols = [ca.SX.sym(name, 6) for name in 'qva']
         state = TreeState(here.model.tree, symbols[0], symbols[1])
         outputs = [inverse_dynamics(state, symbols[2], ca.SX(list(A6_GRAVITY))), state.kinetic_energy]
         efforts, energy = (np.array(part).ravel() for part in ca.Function('arm', symbols, outputs)(A6_Q, A6_V, A6_A))
-        off = float(np.abs(own.effort(A6_V, A6_A) - efforts).max() / np.abs(efforts).max())
+        off = float(np.abs(model.effort(A6_V, A6_A) - efforts).max() / np.abs(efforts).max())
         s.near(f'{kinds}: efforts differ from Newton-Euler, relative', 'X2', 0.0, off, absolute=1e-10)
-        s.near(f'{kinds}: kinetic energy, J', 'eq. 2-140', float(energy[0]), own.kinetic_energy(A6_V), relative=1e-12)
+        s.near(f'{kinds}: kinetic energy, J', 'eq. 2-140', float(energy[0]), model.kinetic_energy(A6_V), relative=1e-12)
         s.near(f'{kinds}: symmetric part of P* differs from the Christoffel symbols', 'X2', 0.0, _christoffel(here),
                absolute=1e-7)  # fmt: skip
     s.figure('efforts', 'Arm A6 on the path of spec 7.1: efforts with gravity, N m', _efforts_on_the_path)
@@ -121,17 +121,17 @@ def _christoffel(here: TreePosition) -> float:
 def hand_coordinates(s: StudyRun) -> None:
     """Check the transfer of kinematics and dynamics, there and back, and the closed form of Appendix B."""
     here, hand = _position('RRRRRR')
-    joints, own = hand.inverse(), serial_model(here)
-    there = own.by(joints)
+    joints, model = hand.inverse(), serial_model(here)
+    there = model.by(joints)
     rates, accelerations = hand.velocity(A6_V), hand.acceleration(A6_V, A6_A)
     s.near('condition number of G of the hand', 'spec 7.2', 28.3, hand.condition, absolute=0.05)
-    off = hand.G.T @ there.effort(rates, accelerations) - own.effort(A6_V, A6_A)
+    off = hand.G.T @ there.effort(rates, accelerations) - model.effort(A6_V, A6_A)
     s.near('G^T T_q - T_phi', 'eq. 3-29', 0.0, float(np.abs(off).max()), absolute=1e-10)
     off = joints.acceleration(rates, accelerations) - A6_A
-    s.near('joint accelerations from those of the hand, difference', 'eq. 3-19', 0.0, float(np.abs(off).max()),
+    s.near('joint accelerations from hand accelerations, difference', 'eq. 3-19', 0.0, float(np.abs(off).max()),
            absolute=1e-10)  # fmt: skip
     off = joints.jerk(rates, accelerations, hand.jerk(A6_V, A6_A, A6_JERK)) - A6_JERK
-    s.near('joint jerk from that of the hand, difference', 'eq. 3-46, 3-47', 0.0, float(np.abs(off).max()),
+    s.near('joint jerk from hand jerk, difference', 'eq. 3-46, 3-47', 0.0, float(np.abs(off).max()),
            absolute=1e-10)  # fmt: skip
     tree = here.model.tree
     slope = _third_derivative(tree.frame('tool'), here.model)
@@ -155,15 +155,15 @@ def _tool_on_the_path(model: TreeCoefficients) -> drawing.Figure:
     rates: list[list[Array]] = [[], [], []]
     for t in times:
         point, v, a = model.at(_path(t)).point(tool), A6_V + A6_A * t + A6_JERK * t**2 / 2, A6_A + A6_JERK * t
-        for own, value in zip(rates, (point.velocity(v), point.acceleration(v, a), point.jerk(v, a, A6_JERK))):
-            own.append(value)
+        for curve, value in zip(rates, (point.velocity(v), point.acceleration(v, a), point.jerk(v, a, A6_JERK))):
+            curve.append(value)
     labels = ('velocity, m/s', 'acceleration, m/s²', 'jerk, m/s³')
-    lines = {label: dict(zip('xyz', np.array(own).T)) for label, own in zip(labels, rates)}
+    lines = {label: dict(zip('xyz', np.array(curve).T)) for label, curve in zip(labels, rates)}
     return drawing.histories(times, lines, columns=3)
 
 
 def _third_derivative(tool: Frame, model: TreeCoefficients) -> Array:
-    """Third derivative of the tool point along the path, by differences of fourth order."""
+    """Return the third derivative of the tool point along the path by differences of fourth order."""
     h = 1e-2
     weights = {-3: 1, -2: -8, -1: 13, 1: -13, 2: 8, 3: -1}
     parts = [weight * model.at(_path(k * h)).pose(tool)[1] for k, weight in weights.items()]

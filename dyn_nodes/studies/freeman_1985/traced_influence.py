@@ -1,4 +1,4 @@
-"""The same nests as CasADi expressions, for small machines whose coefficients go into a compiled kernel."""
+"""Influence coefficients as CasADi expressions, for small machines with compiled kernels."""
 
 from __future__ import annotations
 
@@ -60,11 +60,11 @@ def traced_coefficients(state: TreeState, frame: Frame) -> TracedCoefficients:
     joints = state.supports(frame.body)
     turning = [k for k in joints if state.tree.bodies[k].kind == 'revolute']
     axes = {k: ca.mtimes(state.poses[k].R, ca.SX(state.tree.bodies[k].axis)) for k in joints}
-    place = state.frame_pose(frame).p
+    point = state.frame_pose(frame).p
     G, H = ca.SX(6, n), [ca.SX(n, n) for _ in range(6)]
     D = [[ca.SX(n, n) for _ in range(n)] for _ in range(6)]
     for at, k in enumerate(joints):
-        g = cross(axes[k], place - state.poses[k].p) if k in turning else axes[k]
+        g = cross(axes[k], point - state.poses[k].p) if k in turning else axes[k]
         G[0:3, k] = g
         for j in [j for j in joints[: at + 1] if j in turning]:
             h = cross(axes[j], g)

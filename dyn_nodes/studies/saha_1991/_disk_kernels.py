@@ -1,6 +1,6 @@
-"""Right-hand sides of the rolling disk's twelve schemes, and the integrator around them, as machine code.
+"""Right-hand sides of the rolling disk's twelve schemes, and their integrator, as machine code.
 
-Equation numbers are those of saha-1991; signs as corrected in its specification (F28, F29, F30, F33).
+Equation numbers refer to saha-1991; signs as corrected in its specification (F28, F29, F30, F33).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def dot3(a, b):
 
 @kernel
 def rotation(kind, state, Q):
-    """Write the attitude (3, 3) of a state that keeps it as quaternion (eq. 6.11) or matrix."""
+    """Write the attitude (3, 3) of a state with a quaternion (eq. 6.11) or matrix."""
     if kind == MATRIX:
         for i in range(3):
             for j in range(3):
@@ -75,7 +75,7 @@ def attitude_rate(kind, moving, state, Q, sigma, rate):
 
 @kernel
 def euler_rate(numbers, state, rate):
-    """Equation 6.21 in its scalar form."""
+    """Write the rates of equation 6.21 in scalar form."""
     theta, dt, dp, ds = state[0], state[3], state[4], state[5]
     s, c = np.sin(theta), np.cos(theta)
     g = numbers[2] / numbers[0]
@@ -85,20 +85,20 @@ def euler_rate(numbers, state, rate):
     rate[5] = -5.0 / 3.0 * dt * dp * c - rate[4] * s
     speed, sink = -numbers[0] * (ds + dp * s), numbers[0] * dt
     cp, sp = np.cos(state[1]), np.sin(state[1])
-    # along f1 and across, the latter of the tilting disk
+    # along f1 and across it
     rate[6] = speed * cp - sink * c * sp
     rate[7] = speed * sp + sink * c * cp
 
 
 @kernel
 def following_rate(code, numbers, state, rate):
-    """Schemes in the frame F (eq. 6.4 to 6.8, 6.26 to 6.28)."""
+    """Write the rates of the schemes in frame F (eq. 6.4 to 6.8, 6.26 to 6.28)."""
     r, m, g = numbers
     Q = np.empty((3, 3))
     rotation(code[1], state, Q)
     w = state[:3]
-    place = 7 if code[1] == QUATERNION else 12
-    tangent = Q[2, 2] / Q[2, 1] if code[2] == GEOMETRY else np.tan(state[place])
+    at = 7 if code[1] == QUATERNION else 12
+    tangent = Q[2, 2] / Q[2, 1] if code[2] == GEOMETRY else np.tan(state[at])
     sigma = np.array([w[0], w[1], w[1] * tangent])
     unit = m * r * r / 4
     momentum = np.array([unit * w[0], unit * w[1], 2 * unit * w[2]])
@@ -114,7 +114,7 @@ def following_rate(code, numbers, state, rate):
     rate[0], rate[1], rate[2] = right[0] / (5 * unit), right[1] / unit, right[2] / (6 * unit)
     attitude_rate(code[1], True, state, Q, sigma, rate)
     if code[2] == INTEGRATED:
-        rate[place] = -w[0]
+        rate[at] = -w[0]
     n = state.shape[0]
     for i in range(2):
         rate[n - 2 + i] = r * (-Q[i, 0] * w[2] + Q[i, 2] * w[0])
@@ -122,7 +122,7 @@ def following_rate(code, numbers, state, rate):
 
 @kernel
 def solve_spun(unit, f2, right):
-    """Solve (I_C + m r^2 (1 - f2 f2')) x = right, I_C of a thin disk with axis 3: f2 is at right angles to it."""
+    """Return the solution of (I_C + m r^2 (1 - f2 f2')) x = right for a thin disk with axis 3 perpendicular to f2."""
     along = dot3(f2, right)
     return np.array(
         [
@@ -135,21 +135,21 @@ def solve_spun(unit, f2, right):
 
 @kernel
 def fixed_rate(code, numbers, state, rate):
-    """Schemes in the frame D (eq. B.4 to B.13)."""
+    """Write the rates of the schemes in frame D (eq. B.4 to B.13)."""
     r, m, g = numbers
     Q = np.empty((3, 3))
     rotation(code[1], state, Q)
     w = state[:3]
-    place = 7 if code[1] == QUATERNION else 12
+    at = 7 if code[1] == QUATERNION else 12
     if code[2] == GEOMETRY:
         # k x v and its length (eq. B.11, B.12)
         a, b = -Q[1, 2], Q[0, 2]
         c = np.sqrt(a * a + b * b)
         sp, cp = -(a * Q[0, 1] + b * Q[1, 1]) / c, (a * Q[0, 0] + b * Q[1, 0]) / c
-        # k . (v x (k x v)) over its length is c over that of v, which is not 1 within a step
+        # k . (v x (k x v)) over its length is c / |v|, and |v| is not 1 within a step
         tangent = Q[2, 2] * np.sqrt(c * c + Q[2, 2] * Q[2, 2]) / c
     else:
-        sp, cp, tangent = np.sin(state[place + 1]), np.cos(state[place + 1]), np.tan(state[place])
+        sp, cp, tangent = np.sin(state[at + 1]), np.cos(state[at + 1]), np.tan(state[at])
     f2 = np.array([sp, cp, 0.0])
     spin = w[2] - tangent * (sp * w[0] + cp * w[1])
     unit = m * r * r / 4
@@ -164,7 +164,7 @@ def fixed_rate(code, numbers, state, rate):
         rate[i] = x[i]
     attitude_rate(code[1], True, state, Q, w, rate)
     if code[2] == INTEGRATED:
-        rate[place], rate[place + 1] = -(cp * w[0] - sp * w[1]), spin
+        rate[at], rate[at + 1] = -(cp * w[0] - sp * w[1]), spin
     velocity = cross3(w, f2)
     n = state.shape[0]
     for i in range(2):
@@ -173,14 +173,14 @@ def fixed_rate(code, numbers, state, rate):
 
 @kernel
 def solve_symmetric3(A, b):
-    """Solve A x = b by the adjugate; a singular A gives no numbers, and no exception."""
+    """Return the solution of A x = b by the adjugate; not finite, without an exception, if A is singular."""
     first = cross3(A[1], A[2])
     return (first * b[0] + cross3(A[2], A[0]) * b[1] + cross3(A[0], A[1]) * b[2]) / dot3(A[0], first)
 
 
 @kernel
 def inertial_rate(code, numbers, state, rate):
-    """Schemes in the fixed frame (eq. B.14 to B.21)."""
+    """Write the rates of the schemes in the fixed frame (eq. B.14 to B.21)."""
     r, m, g = numbers
     Q = np.empty((3, 3))
     rotation(code[1], state, Q)
@@ -229,7 +229,7 @@ def disk_rate(code, numbers, state, rate):
 
 @kernel
 def run_disk(code, numbers, step, states):
-    """Fill the rows of `states` after the first; stop, leaving the rest as it is, where a number is lost."""
+    """Write the rows of `states` after the first; stop at the first state that is not finite."""
     n = states.shape[1]
     k = np.empty((8, n))
     y = np.empty(n)
@@ -283,7 +283,7 @@ def disk_energy(code, numbers, state):
         w = Q.T @ w
     if code[0] == 0:
         return 0.5 * unit * (5 * w[0] * w[0] + w[1] * w[1] + 6 * w[2] * w[2]) + m * g * r * Q[2, 1]
-    # in the disk's axes: all but the part along f2 also moves the centre
+    # in disk axes: all components except the one along f2 also move the centre
     c = np.sqrt(Q[2, 0] * Q[2, 0] + Q[2, 1] * Q[2, 1])
     along = (Q[2, 0] * w[0] + Q[2, 1] * w[1]) / c
     flat = w[0] * w[0] + w[1] * w[1]

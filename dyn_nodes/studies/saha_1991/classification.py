@@ -1,7 +1,7 @@
-"""Holonomic or not: what constraints J(theta) rates = 0 leave reachable, by Lie brackets; and the loops of a graph.
+"""Classification of constraints J(theta) rates = 0 as holonomic or not by Lie brackets, and loops of a graph.
 
-The rows are given as they stand, so that a set whose single rows look nonholonomic and integrate together is
-distinguished (saha-1991, 1.1 and 3.4; spec 2.1 and 2.9). `classify_system` does it for a traced system.
+All rows are classified together, which detects sets whose single rows appear nonholonomic but are jointly integrable
+(saha-1991, 1.1 and 3.4; spec 2.1 and 2.9). `classify_system` classifies a traced system.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ RANK = 1e-9
 
 @dataclass(frozen=True)
 class Classification:
-    """What a set of constraints is.
+    """Classification of a set of constraints.
 
     Attributes:
         degrees_of_freedom: independent motions at an instant.
-        growth: dimension reachable by motions, then with brackets of ever higher order.
-        configurations: numbers needed to say where the system is: the last of `growth`, holonomic rows given.
-        holonomic, nonholonomic: how many independent rows are of either kind.
+        growth: dimension reachable by motions, then with brackets of increasing order.
+        configurations: number of configuration coordinates: the last of `growth`.
+        holonomic, nonholonomic: numbers of independent rows of either kind.
     """
 
     degrees_of_freedom: int
@@ -46,13 +46,13 @@ class Classification:
 def classify(
     rows: Callable[[Expression], Expression], coordinates: int, point: ArrayLike, independent: Sequence[int]
 ) -> Classification:
-    """Classify the constraints J(theta) d(theta)/dt = 0 near a generic point.
+    """Return the classification of the constraints J(theta) d(theta)/dt = 0 near a generic point.
 
     Args:
         rows: J (m, coordinates) as an expression of theta.
-        coordinates: number of theta.
-        point: (coordinates,) where ranks are taken.
-        independent: the coordinates whose rates are free; the others' follow from J. As many as degrees of freedom.
+        coordinates: number of coordinates theta.
+        point: (coordinates,) point at which ranks are evaluated.
+        independent: coordinates with free rates, one per degree of freedom; J determines the other rates.
 
     Raises:
         ValueError: the chosen rates do not determine the others at the point.
@@ -80,20 +80,20 @@ def classify(
 
 
 def classify_system(system: ConstraintBlocks, q: ArrayLike) -> Classification:
-    """Classify the constraints of a traced system near a generic position that meets them.
+    """Return the classification of the constraints of a traced system near a generic position that meets them.
 
-    The motions come from the rows, independent rates by pivoting; whether a row has a residual does not matter here.
+    The rows determine the motions, with independent rates by pivoting; residuals of rows are ignored.
 
     Args:
         system: of coordinates whose rates are the velocities: no free bodies.
         q: (nq,) position.
 
     Raises:
-        ValueError: a free body, or constraints that move by themselves: classify them with the time as a coordinate.
+        ValueError: a free body, or time-dependent constraints, which need time as a coordinate.
     """
     free = [body.name for body in system.tree.bodies if body.kind == 'free']
     if free:
-        raise ValueError(f'{free[0]}: expected a chain of joints instead of a free body, whose velocities are no rates')
+        raise ValueError(f'{free[0]}: expected a chain of joints, found a free body, whose velocities are not rates')
     if not catastatic(system):
         raise ValueError('expected constraints at rest; classify rows that move by themselves with the time beside q')
     at = np.asarray(q, dtype=float)
@@ -101,18 +101,18 @@ def classify_system(system: ConstraintBlocks, q: ArrayLike) -> Classification:
     partition = choose_independent(blocks.J, blocks.M)
     elimination = choose(system, [at], independent=partition.independent)
     N, _, _ = traced_complement(system, elimination)
-    # numbers of the parameters: they are no coordinates
+    # substitute the parameters, which are not coordinates
     N = ca.substitute(ca.densify(N), system.parameters.vector, ca.DM(system.parameters.values()))
     return _grow(system.q, ca.horzsplit(N), at, len(partition.dependent))
 
 
 def catastatic(system: ConstraintBlocks) -> bool:
-    """Return whether no row of a system moves by itself: J v = 0."""
+    """Return True if no row of a system is time-dependent: J v = 0."""
     return all(system.rows.sigma[k].is_zero() for k in range(system.m))
 
 
 def _independent_rows(J: Array) -> list[int]:
-    """Rows of full rank, the first ones that add to it."""
+    """Return the first rows that have full rank."""
     kept: list[int] = []
     for k in range(J.shape[0]):
         if np.linalg.matrix_rank(J[[*kept, k]], tol=RANK) > len(kept):
@@ -121,11 +121,11 @@ def _independent_rows(J: Array) -> list[int]:
 
 
 def _grow(theta: Expression, fields: list[Expression], at: Array, rank: int) -> Classification:
-    # near a regular point the fields kept are a frame of what is reached so far: others add nothing to later brackets
+    # near a regular point the kept fields span the reached directions; others add nothing to later brackets
     span = _values(theta, fields, at)
     newest, growth = list(fields), [int(np.linalg.matrix_rank(span, tol=RANK))]
     while newest:
-        # of the first brackets each comes twice, with both signs
+        # each of the first brackets appears twice, with both signs
         first = len(growth) == 1
         pairs = [(f, g) for i, f in enumerate(fields) for j, g in enumerate(newest) if not first or i < j]
         brackets = [ca.jtimes(g, theta, f) - ca.jtimes(f, theta, g) for f, g in pairs]
@@ -142,7 +142,7 @@ def _grow(theta: Expression, fields: list[Expression], at: Array, rank: int) -> 
 
 
 def _values(theta: Expression, fields: list[Expression], at: Array) -> Array:
-    """Columns of numbers at a point."""
+    """Return the numeric columns at a point."""
     if not fields:
         return np.zeros((len(at), 0))
     return np.array(ca.Function('fields', [theta], [ca.densify(ca.horzcat(*fields))])(at))
@@ -152,7 +152,7 @@ def fundamental_loops(edges: Sequence[tuple[Point, Point]]) -> list[list[Point]]
     """Return the independent cycles of a connected graph, each as its points in order (eq. 3.42).
 
     Args:
-        edges: pairs of points, a joint each.
+        edges: pairs of points, one joint each.
 
     Raises:
         ValueError: no edges, or a graph in several parts.

@@ -1,8 +1,8 @@
 """Vehicles on two driven wheels of one axle: alone, or carrying a platform on a caster (saha-1991, 4.1 to 4.3).
 
 Vehicle axes: x along the axle, y ahead, z up. Wheel 1 is the left one. A positive wheel rate drives *backwards*, as in
-the source: the axle's direction is +x, and the contact lies below. The motion that both can follow is a yaw rate and a
-speed ahead of the axle; the sideways speed of any other point follows from them (spec F21).
+the source: the axle's direction is +x, and the contact is below it. The motions that both wheels allow are a yaw rate
+and a forward speed of the axle, which determine the lateral speed of any other point (spec F21).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dyn_nodes.common.arrays import Array
 
 @dataclass(frozen=True)
 class AxleMotion:
-    """Yaw rate and speed ahead, with their rates, at n times: (n,) each."""
+    """Yaw rate and forward speed with their rates at n times: (n,) each."""
 
     times: Array
     yaw_rate: Array
@@ -47,18 +47,18 @@ class DrivenAxle:
 
     @property
     def inertia(self) -> Array:
-        """(2, 2) inertia felt by the wheel rates (eq. 4.29); the bias is zero."""
+        """(2, 2) inertia along the wheel rates (eq. 4.29); the bias is zero."""
         e = self.ratio**2
         return 0.5 * self.wheel_mass * self.radius**2 * np.array([[3 + e, -e], [-e, 3 + e]])
 
     def rates(self, yaw_rate: ArrayLike, speed: ArrayLike) -> Array:
-        """Return the wheel rates (n, 2) of a yaw rate and a speed ahead (n,) (eq. 4.14, spec F9); accelerations too."""
+        """Return wheel rates (n, 2) from yaw rates and forward speeds (n,), or accelerations (eq. 4.14, spec F9)."""
         turn = np.asarray(yaw_rate, dtype=float) / (2 * self.ratio)
         ahead = np.asarray(speed, dtype=float) / self.radius
         return np.stack([turn - ahead, -turn - ahead], axis=-1)
 
     def twist(self, rates: ArrayLike) -> Array:
-        """Return [yaw rate, speed ahead] (..., 2) of wheel rates (..., 2) (eq. 4.13, spec F8)."""
+        """Return [yaw rate, forward speed] (..., 2) from wheel rates (..., 2) (eq. 4.13, spec F8)."""
         first, second = np.moveaxis(np.asarray(rates, dtype=float), -1, 0)
         return np.stack([self.ratio * (first - second), -0.5 * self.radius * (first + second)], axis=-1)
 
@@ -75,7 +75,7 @@ class DrivenAxle:
 class CasterVehicle:
     """A platform on a driven axle and a trailing caster (eq. 4.33 to 4.55, closed form of the specification, 2.15).
 
-    Driving ahead the caster trails and its angle settles at the rate speed / offset; in reverse it is unstable.
+    In forward motion the caster trails and its angle settles at the rate speed / offset; in reverse it is unstable.
 
     Attributes:
         radius, length: of all wheels and of the axle, m.
@@ -133,7 +133,7 @@ class CasterVehicle:
         return np.array([[-0.5 * s - sweep, -0.5 * s + sweep], [trail + lead, trail - lead], [0.0, 0.0]])
 
     def inertia(self, fork: float) -> Array:
-        """Return the inertia felt by the drives (2, 2), kg m2."""
+        """Return the inertia along the drive rates (2, 2), kg m2."""
         U = self.dependent(fork)
         spin, swing, n, o = U[0], U[1] + U[2], np.array([1.0, -1.0]), np.ones(2)
         e = self.radius / self.length
@@ -183,14 +183,14 @@ class CasterVehicle:
         return float(np.arcsin(reach / size) - np.arcsin(self.offset / size))
 
     def fork_angles(self, motion: AxleMotion, start: float = 0.0, tolerance: float = 1e-10) -> Array:
-        """Return the fork angle (n,) along a motion given by its rates at dense times, rad.
+        """Return the fork angle (n,) along a motion with densely sampled rates, rad.
 
         Between the samples the rates are cubic splines.
         """
         from scipy.interpolate import CubicSpline
 
         drives = CubicSpline(motion.times, self.axle.rates(motion.yaw_rate, motion.speed))
-        found = solve_ivp(
+        solution = solve_ivp(
             lambda t, fork: [self.dependent(float(fork[0]))[1] @ drives(t)],
             (motion.times[0], motion.times[-1]),
             [start],
@@ -199,4 +199,4 @@ class CasterVehicle:
             rtol=tolerance,
             atol=tolerance,
         )
-        return np.asarray(found.y[0], dtype=np.float64)
+        return np.asarray(solution.y[0], dtype=np.float64)

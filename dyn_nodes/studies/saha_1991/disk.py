@@ -21,7 +21,7 @@ STEP, STEPS = 0.007, 500
 
 @study('saha-1991/disk', 'Rolling disk: steady circles, twelve schemes, energy audit, cost (E32 to E40)')
 def disk(s: StudyRun) -> None:
-    """Check steady states, energies, onsets and which schemes are exact."""
+    """Check steady states, energies, onsets, and the exactness of the schemes."""
     printed = {'A': (0.217633, 0.0098254), 'B': (1.004186, None), 'C': (6.099778, None), 'D': (23.465159, 0.0105278)}
     growth = dict(zip(CIRCLES, tabulated('saha-1991/6.7/growth')[0]))
     for name, rates in CIRCLES.items():
@@ -29,19 +29,19 @@ def disk(s: StudyRun) -> None:
         degrees, energy = printed[name]
         s.near(f'E32 tilt of circle {name}, deg', 'table 6.1', degrees, float(np.degrees(start[0])), absolute=1e-6)
         if energy is not None:
-            found = float(DISK.run('F1', start, STEP, 0).energy[0])
-            s.near(f'E33 energy of circle {name}, J', 'captions 6.1 to 6.4', energy, found, absolute=5e-8)
-        found = float(DISK.growth_rates(*rates).real.max())
-        s.near(f'E40 growth on circle {name}, 1/s', 'spec 6.7', growth[name], found, absolute=0.01)
+            computed = float(DISK.run('F1', start, STEP, 0).energy[0])
+            s.near(f'E33 energy of circle {name}, J', 'captions 6.1 to 6.4', energy, computed, absolute=5e-8)
+        computed = float(DISK.growth_rates(*rates).real.max())
+        s.near(f'E40 growth on circle {name}, 1/s', 'spec 6.7', growth[name], computed, absolute=0.01)
     unstable = {name: _run(name, 'A') for name in SCHEMES}
     stable = {name: _run(name, 'D') for name in SCHEMES}
     _exactness(s, unstable, stable)
     costs = _costs()
     s.holds('E39 F1 is the cheapest scheme', 'p. 149', min(costs, key=costs.__getitem__) in ('F1', 'D1'),
             expected='F1 or D1', value=min(costs, key=costs.__getitem__))  # fmt: skip
-    said = ', '.join(f'{name} {value / costs["F1"]:.2f}' for name, value in costs.items())
-    s.note(f'Time of a step relative to F1, compiled, in this run: {said}.')
-    s.note('Circles A to C are unstable: when a scheme leaves them shows the size of its own error.')
+    listed = ', '.join(f'{name} {value / costs["F1"]:.2f}' for name, value in costs.items())
+    s.note(f'Time of a step relative to F1, compiled, in this run: {listed}.')
+    s.note('Circles A to C are unstable: the time at which a scheme leaves them shows the size of its error.')
     _figures(s, unstable, stable)
 
 
@@ -73,14 +73,14 @@ def _exactness(s: StudyRun, unstable: dict[str, DiskRun], stable: dict[str, Disk
 
 
 def _costs() -> dict[str, float]:
-    """Seconds of a step, the best of several runs taken in turns."""
+    """Return the time of a step, s: the best of several alternating runs."""
     start = DISK.steady_state(*CIRCLES['D'])
     best = dict.fromkeys(SCHEMES, np.inf)
     for _ in range(20):
         for name in SCHEMES:
-            begin = time.perf_counter()
+            start_time = time.perf_counter()
             DISK.run(name, start, STEP, 100)  # type: ignore[arg-type]
-            best[name] = min(best[name], (time.perf_counter() - begin) / 100)
+            best[name] = min(best[name], (time.perf_counter() - start_time) / 100)
     return {name: float(value) for name, value in best.items()}
 
 
@@ -91,8 +91,8 @@ def _figures(s: StudyRun, unstable: dict[str, DiskRun], stable: dict[str, DiskRu
             figure, (axes,) = drawing.panels(1, 4.0)
             for k, (name, run) in enumerate(runs.items()):
                 error = np.maximum(np.abs(run.energy - run.energy[0])[1:], 1e-19)
-                look = {'color': LINES[k % len(LINES)], 'linestyle': '-' if k < len(LINES) else '--'}
-                axes.semilogy(run.times[1:], error, label=name, linewidth=1.1, **look)
+                line = {'color': LINES[k % len(LINES)], 'linestyle': '-' if k < len(LINES) else '--'}
+                axes.semilogy(run.times[1:], error, label=name, linewidth=1.1, **line)
             axes.set(xlabel='time, s', ylabel='energy error, J', ylim=(1e-19, 1e-1))
             axes.legend(ncol=4, loc='upper left')
             return figure
@@ -102,7 +102,7 @@ def _figures(s: StudyRun, unstable: dict[str, DiskRun], stable: dict[str, DiskRu
             for panel, (name, run) in zip(axes, runs.items()):
                 panel.plot(1e3 * run.position[:, 0], 1e3 * run.position[:, 1], linewidth=1.0)
                 panel.set_aspect('equal')
-                # some schemes break down after the fall: what they give then is far outside
+                # some schemes fail after the fall; their results are then far outside
                 panel.set(xlim=(-55.0, 60.0), ylim=(-30.0, 85.0))
                 panel.set_title(name)
             for panel in axes[8:]:

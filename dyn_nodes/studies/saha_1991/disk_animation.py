@@ -1,4 +1,4 @@
-"""The rolling disk to be looked at: the four circles and a general motion, by any of the twelve schemes at once."""
+"""Animation of the rolling disk: the four circles and a general motion, by several of the twelve schemes at once."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from dyn_nodes.viewer.colours import AMBER, BLUE, GREEN, PURPLE, RED, SKY, WHITE
 DEFAULT_SCHEMES = ('F1', 'F2')
 DURATION = 3.5  # s
 COLOURS: tuple[Rgb, ...] = (BLUE, AMBER, GREEN, PURPLE, SKY, RED)
-FLAT = 0.03  # rad short of lying flat: there the frames of the schemes end, and so does the picture
+FLAT = 0.03  # rad from lying flat, where the frames of the schemes are singular and the animation ends
 NOTES = {
-    'A': 'Unstable: each scheme leaves the circle when its own error has grown.',
+    'A': 'Unstable: each scheme leaves the circle when its error has grown.',
     'B': 'Unstable, as A.',
     'C': 'Unstable, as A.',
     'D': 'Stable: every scheme stays on it.',
@@ -25,15 +25,15 @@ NOTES = {
 
 
 def animations(schemes: Sequence[str] = DEFAULT_SCHEMES) -> dict[str, Animation]:
-    """Return the motions by name, all schemes in one picture; those at one place hide behind the first.
+    """Return the motions by name, all schemes in one scene; the first hides others at the same position.
 
     Raises:
-        ValueError: an unknown scheme, or more of them than colours.
+        ValueError: an unknown scheme, or more schemes than colours.
     """
     unknown = [name for name in schemes if name not in SCHEMES]
     if unknown or not 1 <= len(schemes) <= len(COLOURS):
-        found = ', '.join(unknown or schemes) or 'none'
-        raise ValueError(f'expected 1 to {len(COLOURS)} schemes among {", ".join(SCHEMES)}; found {found}')
+        names = ', '.join(unknown or schemes) or 'none'
+        raise ValueError(f'expected 1 to {len(COLOURS)} schemes among {", ".join(SCHEMES)}; found {names}')
     made = {'general motion': _animation('A general motion', GENERAL, schemes, 'From a tilt of 20 degrees.')}
     for circle, rates in CIRCLES.items():
         title = f'Circle {circle}: heading {rates[0]:g} rad/s, spin {rates[1]:g} rad/s'
@@ -47,7 +47,7 @@ def _animation(title: str, start: np.ndarray, schemes: Sequence[str], note: str)
     for number, (scheme, colour) in enumerate(zip(dict.fromkeys(schemes), COLOURS)):
         run = DISK.run(scheme, start, STEP, round(DURATION / STEP))  # type: ignore[arg-type]
         motion = _cut(disk_motion(DISK, scheme, run, start[2]))
-        # each a little smaller than the one before, so that discs at one place are one disc and no flicker
+        # each disk is slightly smaller than the previous one, so that disks at one position do not flicker
         smaller = 1.0 - 0.015 * number
         shapes = disc(smaller * DISK.radius, 0.06 * (1.0 - 0.1 * number) * DISK.radius, (colour, WHITE))
         bodies[scheme] = Body(shapes, motion.times, motion.centre, motion.rotations)
@@ -63,7 +63,7 @@ def _animation(title: str, start: np.ndarray, schemes: Sequence[str], note: str)
 
 
 def _cut(motion: DiskMotion) -> DiskMotion:
-    """Return the motion up to where the disk all but lies flat, or its scheme breaks down and throws it away."""
+    """Return the motion until the disk almost lies flat, or its scheme fails."""
     over = np.abs(motion.rotations[:, 2, 2]) > np.cos(FLAT)
     over[1:] |= np.linalg.norm(np.diff(motion.centre, axis=0), axis=1) > DISK.radius
     end = max(int(np.argmax(over)), 2) if over.any() else len(over)

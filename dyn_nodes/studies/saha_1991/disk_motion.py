@@ -1,7 +1,7 @@
-"""Where the rolling disk is, from the variables of any of its twelve schemes: pose, point of contact (saha-1991, 6.3).
+"""Pose and contact point of the rolling disk from the variables of any of its twelve schemes (saha-1991, 6.3).
 
-The frame D fixed in the disk shows the spin, so that it is the one to draw (2.29 of the specification). The schemes of
-frame F do not keep the spin; it is the integral of eq. 6.26 over the samples.
+Frame D, which is fixed in the disk, includes the spin and is used for drawing (2.29 of the specification). The schemes
+of frame F do not keep the spin; it is the integral of eq. 6.26 over the samples.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dyn_nodes.studies.saha_1991.rolling_disk import SCHEMES, DiskRun, RollingDi
 
 @dataclass(frozen=True)
 class DiskMotion:
-    """Poses of the disk at n times, until a run breaks down.
+    """Poses of the disk at n times, until a run fails.
 
     Attributes:
         times: (n,) s.
@@ -66,7 +66,7 @@ def disk_motion(disk: RollingDisk, scheme: str, run: DiskRun, spin: float = 0.0)
 
 
 def _attitudes(kind: int, states: Array) -> Array:
-    """Return rotation matrices (n, 3, 3), freed of the drift that the schemes leave in."""
+    """Return rotation matrices (n, 3, 3) without the drift of the schemes."""
     if kind == QUATERNION:
         return np.asarray(Rotation.from_quat(states[:, 3:7]).as_matrix())
     left, _, right = np.linalg.svd(states[:, 3:12].reshape(-1, 3, 3))

@@ -35,7 +35,7 @@ def vehicle(count: int, driven: Collection[int] | None = None) -> OmniVehicle:
 
     Args:
         count: of wheels.
-        driven: numbers of the driven wheels, from 1; all of them where None.
+        driven: numbers of the driven wheels, from 1; None: all.
     """
     machine = _table(TABLES[count])
     return machine.vehicle if driven is None else machine.with_drives([f'wheel_{k}' for k in driven]).vehicle
@@ -59,12 +59,12 @@ SPATIAL: dict[str, Callable[[], WheeledVehicle]] = {
 """Vehicles in space, with weight, as constrained systems."""
 
 
-def random_states(own: WheeledVehicle, count: int, seed: int) -> Iterator[State]:
-    """Return `count` times q, v that meets the constraints, and efforts on all joints of the size of its weights."""
+def random_states(wheeled: WheeledVehicle, count: int, seed: int) -> Iterator[State]:
+    """Yield `count` states q, v that meet the constraints, with joint efforts of the size of the weights."""
     rng = np.random.default_rng(seed)
-    system = own.blocks
+    system = wheeled.blocks
     for _ in range(count):
-        q = own.random_position(rng)
+        q = wheeled.random_position(rng)
         N = Subspaces(system.at(q).J).motions
         v = N @ rng.normal(size=N.shape[1])
         yield q, v, rng.normal(size=system.tree.nv) * np.abs(system.at(q, v).h).max()

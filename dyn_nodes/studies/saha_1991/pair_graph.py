@@ -1,4 +1,4 @@
-"""Bodies and kinematic pairs as a graph: its loops, and the tree and constraints that they make (saha-1991, 3.4).
+"""Bodies and kinematic pairs as a graph: its loops, and the resulting tree and constraints (saha-1991, 3.4).
 
     graph = PairGraph()
     graph.body('platform', mass=20.0, inertia=..., p=(0, 0, 0.05))
@@ -8,9 +8,9 @@
     blocks = graph.system(gravity=(0, 0, -9.81))
     graph.loops()
 
-Everything is given in one position of the mechanism, in world axes. Which pairs form the tree need not be given: a
-spanning tree is found from the ground outwards, the pairs that are left close loops. Bodies that no pair joins to the
-ground, such as a vehicle that only rolls on it, float as free bodies. `system_loops` finds the loops of any system.
+The mechanism is described at one position, in world axes. A spanning tree is chosen from the ground outwards; the
+remaining pairs close loops. Bodies without a pair to the ground, such as a vehicle that only rolls on it, become free
+bodies. `system_loops` returns the loops of any system.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class GraphBody:
 class Pair:
     """A pair of bodies: point (3,) m and axis (3,) in the world; radius, m, and roller, rad, of a wheel.
 
-    The rate of a hinge or slider is that of the second body against the first.
+    The rate of a hinge or slider is the rate of the second body relative to the first.
     """
 
     name: str
@@ -73,42 +73,42 @@ class PairGraph:
         self.pairs: list[Pair] = []
 
     def body(self, name: str, mass: float = 0.0, inertia: ArrayLike = NO_INERTIA, p: ArrayLike = ZERO) -> None:
-        """Add a body; arguments as in `GraphBody`. Raises ValueError for a name that is taken."""
+        """Add a body; arguments as in `GraphBody`. Raises ValueError if the name is already used."""
         if name in self.bodies or name == GROUND:
             raise ValueError(f'{name}: there is a body of this name already')
         self.bodies[name] = GraphBody(name, float(mass), np.asarray(inertia, float), np.asarray(p, float))
 
     def revolute(self, name: str, first: str, second: str, point: ArrayLike, axis: ArrayLike) -> None:
-        """Join two bodies (`ground` is one) by a hinge through a point (3,), about a unit axis (3,)."""
+        """Add a hinge between two bodies (or `ground`) through a point (3,), about a unit axis (3,)."""
         self._add(Pair(name, 'revolute', first, second, np.asarray(point, float), np.asarray(axis, float)))
 
     def prismatic(self, name: str, first: str, second: str, axis: ArrayLike, point: ArrayLike = ZERO) -> None:
-        """Join two bodies by a slider along a unit axis (3,)."""
+        """Add a slider between two bodies along a unit axis (3,)."""
         self._add(Pair(name, 'prismatic', first, second, np.asarray(point, float), np.asarray(axis, float)))
 
     def rolling(self, name: str, wheel: str, axle: ArrayLike, radius: float) -> None:
-        """Let a disc roll on the ground; its centre is its mass centre. See `RollingWheel`."""
+        """Add a disc that rolls on the ground; its centre is its mass centre. See `RollingWheel`."""
         self._add_wheel(name, 'rolling', wheel, axle, radius, 0.0)
 
     def roller(self, name: str, wheel: str, axle: ArrayLike, radius: float, roller: float) -> None:
-        """Let a wheel with rollers roll on the ground; its centre is its mass centre. See `RollerWheel`."""
+        """Add a wheel with rollers that rolls on the ground; its centre is its mass centre. See `RollerWheel`."""
         self._add_wheel(name, 'roller', wheel, axle, radius, roller)
 
     def _add_wheel(self, name: str, kind: PairKind, wheel: str, axle: ArrayLike, radius: float, roller: float) -> None:
-        self._known(name, wheel)
+        self._check_body(name, wheel)
         centre = self.bodies[wheel].centre
         self._add(Pair(name, kind, GROUND, wheel, centre, np.asarray(axle, float), radius, roller))
 
-    def _known(self, name: str, body: str) -> None:
+    def _check_body(self, name: str, body: str) -> None:
         if body != GROUND and body not in self.bodies:
             raise ValueError(f'{name}: unknown body {body!r}; known: {", ".join((GROUND, *self.bodies))}')
 
     def _add(self, pair: Pair) -> None:
         for body in (pair.first, pair.second):
-            self._known(pair.name, body)
+            self._check_body(pair.name, body)
         if pair.first == pair.second:
             raise ValueError(f'{pair.name}: expected two bodies, found {pair.first} twice')
-        if any(pair.name == known.name for known in self.pairs):
+        if any(pair.name == other.name for other in self.pairs):
             raise ValueError(f'{pair.name}: there is a pair of this name already')
         if abs(float(np.linalg.norm(pair.axis)) - 1) > 1e-9:
             raise ValueError(f'{pair.name}: expected a unit axis, found {pair.axis.tolist()}')
@@ -117,14 +117,14 @@ class PairGraph:
     def loops(self) -> list[list[str]]:
         """Return the independent loops, each as the names of its bodies in order (3.42).
 
-        Their number is edges - points + 1 for a connected graph; the ground is a point where a pair touches it.
+        Their number is edges - points + 1 for a connected graph; the ground is a point if a pair touches it.
         """
         return _loops([(pair.first, pair.second) for pair in self.pairs])
 
     def spanning_tree(self) -> tuple[dict[str, tuple[Pair, str] | None], list[Pair]]:
-        """Return for each body the pair and the body that carry it (None: it floats), carriers first; and the chords.
+        """Return the carrying pair and body of each body (None: free), carriers first, and the chords.
 
-        Rolling contacts never carry a body: they leave it three or more motions.
+        Rolling contacts never carry a body, because they allow three or more motions.
         """
         carried: dict[str, tuple[Pair, str] | None] = {}
         used: set[str] = set()
@@ -148,10 +148,10 @@ class PairGraph:
         return carried, [pair for pair in self.pairs if pair.name not in used]
 
     def system(self, gravity: Sequence[float] = ZERO) -> ConstraintBlocks:
-        """Return the system: a joint of the tree has the name of its pair, a free body its own, loops their pair's.
+        """Return the system; joints and loops have the names of their pairs, free bodies the names of their bodies.
 
-        At joint positions of zero the mechanism is where it was described; a free body is then at its mass centre with
-        the world's axes, see `start`.
+        Joint positions of zero correspond to the described position; a free body is then at its mass centre with world
+        axes, see `start`.
         """
         carried, chords = self.spanning_tree()
         builder = TreeBuilder()
@@ -164,7 +164,7 @@ class PairGraph:
                 index[name] = builder.add_free(name, body.mass, ZERO, body.inertia)
                 continue
             pair, below = carrier
-            # the joint moves the outer body: turned about, it would run backwards
+            # the joint moves the outer body; with the bodies exchanged, its sign would change
             sign = 1.0 if pair.first == below else -1.0
             origin[name] = pair.point if pair.kind == 'revolute' else body.centre
             index[name] = builder.add_joint(
@@ -179,7 +179,7 @@ class PairGraph:
         return ConstraintBlocks(builder.build(), closing, gravity=gravity)
 
     def start(self, tree: Tree) -> Array:
-        """Return the position (nq,) of the tree of `system` in which the mechanism was described."""
+        """Return the position (nq,) of the tree of `system` at which the mechanism was described."""
         q = tree.neutral
         for body in tree.bodies:
             if body.kind == 'free':
@@ -201,7 +201,7 @@ def _closing(pair: Pair, frame: Callable[[str, Array], Frame]) -> Constraint:
 
 
 def _loops(edges: Sequence[tuple[str, str]]) -> list[list[str]]:
-    """Independent cycles of a graph that may have several parts."""
+    """Return the independent cycles of a graph that may have several parts."""
     parts: list[set[str]] = []
     for edge in edges:
         touched = [part for part in parts if part & set(edge)]
@@ -212,8 +212,8 @@ def _loops(edges: Sequence[tuple[str, str]]) -> list[list[str]]:
 def system_loops(system: ConstraintBlocks) -> list[list[str]]:
     """Return the independent loops of a system, each as the names of its bodies in order.
 
-    Joints of one degree of freedom and constraints between two bodies are the edges; a free body hangs on nothing but
-    its constraints. Locks and couplings hold joints and close no loop.
+    Joints of one degree of freedom and constraints between two bodies are the edges; a free body is connected by its
+    constraints only. Locks and couplings hold joints and close no loop.
     """
     names = [body.name for body in system.tree.bodies]
 

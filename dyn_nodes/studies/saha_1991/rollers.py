@@ -15,11 +15,11 @@ from dyn_nodes.multibody import Frame, Parameters, TreeState
 
 @dataclass(frozen=True, eq=False)
 class RollerWheel:
-    """A wheel whose roller on the floor turns freely: its lowest point can only move across the roller's axis.
+    """A wheel whose roller on the ground turns freely: its lowest point can move only across the roller axis.
 
-    Two rows. `roller`: the velocity of the hub's lowest point along the axis of the roller on the floor is zero, which
-    turns about the vertical by the angle `roller` from the hub's axle; nonholonomic. `normal`: the wheel stays on the
-    plane z = 0. The rollers themselves are part of the hub (the source's choice, 4.4.2). The multipliers are the force
+    Two rows. `roller`: the velocity of the hub's lowest point along the axis of the roller on the ground is zero; this
+    axis is rotated about the vertical by the angle `roller` from the hub's axle; nonholonomic. `normal`: the wheel
+    stays on the plane z = 0. The rollers are part of the hub (as in the source, 4.4.2). The multipliers are the forces
     of the ground on the wheel, N, along these directions.
 
     Parameters: `<name>/radius`, m; `<name>/roller`, rad.
@@ -28,8 +28,8 @@ class RollerWheel:
         name: of the constraint.
         centre: frame at the hub's centre, fixed in the hub.
         axle: (3,) hub axis in the axes of that frame.
-        radius: height of the centre above the floor, m.
-        roller: alpha, from the hub's axis to the axis of the roller on the floor, rad; not 0 or pi.
+        radius: height of the centre above the ground, m.
+        roller: alpha, from the hub's axis to the axis of the roller on the ground, rad; not 0 or pi.
     """
 
     name: str
@@ -50,7 +50,7 @@ class RollerWheel:
         """Return the rows `roller` and `normal`."""
         disc = RollingWheel(self.name, self.centre, self.axle, self.radius).rows(state, parameters)
         angle = parameters.add(f'{self.name}/roller', self.roller)
-        # a disc's directions are travel = axle x up and lateral = the axle made level; up x lateral = -travel
+        # directions of a disc: travel = axle x up, lateral = horizontal part of the axle; up x lateral = -travel
         mix = ca.vertcat(ca.horzcat(-ca.sin(angle), ca.cos(angle), 0), ca.horzcat(0, 0, 1))
         return Rows(
             (f'{self.name}/roller', f'{self.name}/normal'),

@@ -1,15 +1,15 @@
-"""A thin disk that rolls without slip on a level floor, in twelve ways of writing it down (saha-1991, ch. 6, app. B).
+"""A thin disk that rolls without slip on level ground, in twelve formulations (saha-1991, ch. 6, app. B).
 
-The equations are those of the natural orthogonal complement with the angular velocity as independent speed
-(eq. 6.4 to 6.8), in three frames: F follows the disk without its spin, D is fixed in the disk, I is the fixed frame.
-The attitude is kept as Euler angles, quaternion (quadratic invariants) or matrix; tilt and spin, where a frame needs
-them, come from the attitude (geometry) or are integrated beside it.
+The equations follow from the natural orthogonal complement with the angular velocity as independent speed (eq. 6.4 to
+6.8), in three frames: F follows the disk without its spin, D is fixed in the disk, I is the fixed frame. The attitude
+is kept as Euler angles, quaternion (quadratic invariants) or matrix; tilt and spin, if a frame needs them, are computed
+from the attitude (geometry) or integrated.
 
     disk = RollingDisk(radius=0.05, mass=0.02)
     run = disk.run('F1', disk.steady_state(1.0, -0.5), step=0.007, steps=500)
 
 Euler state: [tilt theta, heading phi, spin psi, their rates, x, y]; the tilt is measured from upright. All schemes
-start from it and are read back to it. Nothing is renormalized: the drift is part of what is compared.
+start from it and are converted back to it. Nothing is renormalized: the drift is part of the comparison.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SCHEMES: dict[str, tuple[int, int, int]] = {
     'I1': (2, QUATERNION, GEOMETRY),
     'I2': (2, MATRIX, GEOMETRY),
 }
-"""Frame (0: F, 1: D, 2: I), representation of the attitude, and where tilt and spin come from."""
+"""Frame (0: F, 1: D, 2: I), representation of the attitude, and source of tilt and spin."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +57,8 @@ class DiskRun:
 
     Attributes:
         times: (n,) s.
-        states: (n, equations) in the scheme's own variables; NaN after a run that broke down.
-        tilt: (n,) rad.  position: (n, 2) of the centre, m.  energy: (n,) J, potential zero at the floor.
+        states: (n, equations) in the variables of the scheme; NaN after a failure.
+        tilt: (n,) rad.  position: (n, 2) of the centre, m.  energy: (n,) J, potential zero at the ground.
     """
 
     times: Array
@@ -81,7 +81,7 @@ class RollingDisk:
         return np.array([self.radius, self.mass, self.gravity])
 
     def start(self, scheme: Scheme, euler: ArrayLike) -> Array:
-        """Return a scheme's own state from the Euler state (8,)."""
+        """Return the state of a scheme from the Euler state (8,)."""
         frame, kind, source = _scheme(scheme)
         state = np.asarray(euler, dtype=float)
         if kind == EULER:
@@ -91,13 +91,13 @@ class RollingDisk:
         omega = np.array([-theta_rate, phi_rate * np.cos(theta), psi_rate + phi_rate * np.sin(theta)])
         spin = spin_matrix(psi)
         Q = F if frame == 0 else F @ spin.T
-        own = (omega, spin @ omega, F @ omega)[frame]
+        rates = (omega, spin @ omega, F @ omega)[frame]
         attitude = attitude_quaternion(theta, phi, psi if frame else 0.0) if kind == QUATERNION else Q.ravel()
         angles = [] if source == GEOMETRY else ([theta] if frame == 0 else [theta, psi])
-        return np.concatenate([own, attitude, angles, [x, y]])
+        return np.concatenate([rates, attitude, angles, [x, y]])
 
     def run(self, scheme: Scheme, euler: ArrayLike, step: float, steps: int) -> DiskRun:
-        """Integrate from an Euler state (8,) by Verner's sixth-order formula, one step per output (spec 2.27)."""
+        """Run from an Euler state (8,) by Verner's sixth-order formula, one step per output (spec 2.27)."""
         frame, kind, source = _scheme(scheme)
         state = self.start(scheme, euler)
         states = np.full((steps + 1, len(state)), np.nan)
@@ -113,7 +113,7 @@ class RollingDisk:
     def steady_state(self, phi_rate: float, psi_rate: float) -> Array:
         """Return the Euler state (8,) of steady rolling on a circle at these rates (eq. A.26), rad/s.
 
-        There is one between -90 and 90 degrees for any rates: the weight rules at both ends.
+        A solution between -90 and 90 degrees exists for any rates, because the weight dominates at both ends.
         """
 
         def moment(theta: float) -> float:
@@ -122,7 +122,7 @@ class RollingDisk:
 
         low, high = -0.5 * np.pi + 1e-9, 0.5 * np.pi - 1e-9
         theta = brentq(moment, low, high, xtol=1e-16, rtol=8.9e-16)
-        for _ in range(3):  # to the last digit: the motion may be unstable, and the error of the start is its seed
+        for _ in range(3):  # to the last digit: the motion may be unstable, and an initial error would grow
             slope = (moment(theta + 1e-6) - moment(theta - 1e-6)) / 2e-6
             theta -= moment(theta) / slope
         return np.array([theta, 0.0, 0.0, 0.0, phi_rate, psi_rate, 0.0, 0.0])
@@ -156,13 +156,13 @@ def frame_matrix(theta: float, phi: float) -> Array:
 
 
 def spin_matrix(psi: float) -> Array:
-    """Return the matrix that takes components in F to components in D."""
+    """Return the matrix from components in F to components in D."""
     s, c = np.sin(psi), np.cos(psi)
     return np.array([[c, s, 0.0], [-s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def attitude_quaternion(theta: float, phi: float, psi: float) -> Array:
-    """Return [x, y, z, w] of D's axes (of F's for psi = 0): turns by phi about z, 90 degrees - theta about x, psi."""
+    """Return [x, y, z, w] of the axes of D (psi = 0: F): phi about z, 90 degrees - theta about x, then psi."""
     tilt = 0.5 * (0.5 * np.pi - theta)
     more, less = 0.5 * (phi + psi), 0.5 * (phi - psi)
     return np.array(

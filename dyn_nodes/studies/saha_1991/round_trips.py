@@ -1,6 +1,6 @@
-"""Round trips: planned motion, inverse dynamics of the engine's machine, simulation under those torques (E4, E11).
+"""Round trips: planned motion, inverse dynamics of the engine's machine, simulation under these torques (E4, E11).
 
-The source uses them to audit its own equations. Here they audit the engine: trees with rolling contacts in space.
+The source checks its equations by them. Here they check the engine: trees with rolling contacts in space.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from dyn_nodes.studies.saha_1991.wheeled_vehicles import axle_vehicle, caster_ve
 
 TIMES = np.linspace(0.0, 60.0, 6001)
 AHEAD, RADIUS = CasterVehicle().ahead, 5.0
-"""Mass centre of the caster vehicle ahead of its axle, and of the circle, m."""
+"""Distance of the caster vehicle's mass centre ahead of its axle, and radius of the circle, m."""
 STEADY_FORK = float(tabulated('saha-1991/6.3/fork')[0])
 """Fork angle on the circle, rad (specification, 6.3)."""
 
 
 class Missed(NamedTuple):
-    """How far a simulation is from its plan, greatest: rates, rad/s; yaw, rad; place, m; joint angles, rad."""
+    """Greatest deviations of a simulation from its plan: rates, rad/s; yaw, rad; position, m; joint angles, rad."""
 
     rate: float
     yaw: float
-    place: float
+    position: float
     joint: float
 
 
@@ -56,7 +56,7 @@ def axle_on_lines(times: ArrayLike = TIMES) -> PlanarMotion:
 
 
 def centre_on_lines(times: ArrayLike = TIMES) -> PlanarMotion:
-    """Return the mass centre on lines and curve; the heading follows as the axle can't slip (spec G7, option)."""
+    """Return the mass centre on lines and curve; the heading follows from the axle without slip (spec G7, option)."""
     path = LinesAndCurve(tangent=True)
 
     def turn(now: float, yaw: Array) -> list[float]:
@@ -70,24 +70,26 @@ def centre_on_lines(times: ArrayLike = TIMES) -> PlanarMotion:
     rate = -(vx * c + vy * s) / AHEAD
     growth = -(ax * c + ay * s + rate * (vy * c - vx * s)) / AHEAD
     columns = ((yaw, motion.pose), (rate, motion.velocity), (growth, motion.acceleration))
-    return PlanarMotion(motion.times, *(np.column_stack([own, part[:, 1:]]) for own, part in columns))
+    return PlanarMotion(motion.times, *(np.column_stack([heading, part[:, 1:]]) for heading, part in columns))
 
 
-def comes_back(vehicle: TracedVehicle, own: Plan, stride: int, tolerance: float) -> Missed:
-    """Simulate by the torques of a plan, in steps of `stride` samples or less, and compare with it."""
-    times = own.times[::stride]
-    names = vehicle.own.blocks.tree.position_names
+def comes_back(vehicle: TracedVehicle, course: Plan, stride: int, tolerance: float) -> Missed:
+    """Return the deviations of a simulation under the torques of a plan, in steps of `stride` samples or less."""
+    times = course.times[::stride]
+    names = vehicle.wheeled.blocks.tree.position_names
     joints = tuple(name for name in ('left', 'right', 'fork') if name in names)
     kept = ('yaw', 'x', 'y', *joints)
-    q, rates = driven(vehicle, own, own.efforts, kept, times, tolerance, float(own.times[stride] - own.times[0]))
-    missed = np.abs(q - own.q[::stride, [names.index(name) for name in kept]]).max(axis=0)
-    rate = float(np.abs(rates - own.rates[::stride]).max())
+    q, rates = driven(
+        vehicle, course, course.efforts, kept, times, tolerance, float(course.times[stride] - course.times[0])
+    )
+    missed = np.abs(q - course.q[::stride, [names.index(name) for name in kept]]).max(axis=0)
+    rate = float(np.abs(rates - course.rates[::stride]).max())
     return Missed(rate, float(missed[0]), float(missed[1:3].max()), float(missed[3:5].max()))
 
 
-@study('saha-1991/round-trips', 'Axle and caster vehicle driven by their own torques come back (E4, E11)')
+@study('saha-1991/round-trips', 'Round trips of axle and caster vehicle under their planned torques (E4, E11)')
 def round_trips(s: StudyRun) -> None:
-    """Check the consistency of the plans, the work of the torques, and the way back."""
+    """Check the consistency of the plans, the work of the torques, and the simulated motion."""
     axle = TracedVehicle(axle_vehicle(), ('left', 'right'))
     caster = TracedVehicle(caster_vehicle(), ('left', 'right'))
     circle = plan(axle, circle_path(RADIUS)(TIMES))
@@ -96,18 +98,18 @@ def round_trips(s: StudyRun) -> None:
     _claim(s, 'E11 caster on the circle', caster, around, 30, 1e-3, Missed(3.8e-3, 5.3e-5, 1.9e-4, np.inf))
     along = plan(caster, axle_on_lines())
     _claim(s, 'E11 caster on lines and curve', caster, along, 30, 1e-5, Missed(1.5e-4, 1.3e-4, 4.7e-4, np.inf))
-    for name, own in (('circle', around), ('lines', along)):
-        wheels = {'left': own.efforts[:, 0], 'right': own.efforts[:, 1]}
+    for name, course in (('circle', around), ('lines', along)):
+        wheels = {'left': course.efforts[:, 0], 'right': course.efforts[:, 1]}
         title = f'Torques of the caster vehicle, {name}, N m'
         s.figure(name, title, lambda wheels=wheels: drawing.histories(TIMES, {'torque, N m': wheels}))  # type: ignore[misc]
 
 
 def _claim(
-    s: StudyRun, name: str, vehicle: TracedVehicle, own: Plan, stride: int, tolerance: float, most: Missed
+    s: StudyRun, name: str, vehicle: TracedVehicle, course: Plan, stride: int, tolerance: float, most: Missed
 ) -> None:
-    s.near(f'{name}: the plan against the constraints', 'spec F21', 0.0, own.missed, absolute=1e-9)
-    work = own.work(30.0) - float(own.energy[3000])
+    s.near(f'{name}: the plan against the constraints', 'spec F21', 0.0, course.missed, absolute=1e-9)
+    work = course.work(30.0) - float(course.energy[3000])
     s.near(f'{name}: work less kinetic energy at 30 s, J', 'spec 6.2, 6.3', 0.0, work, absolute=1e-6)
-    found = comes_back(vehicle, own, stride, tolerance)
-    for what, unit, value, bound in zip(('rates', 'yaw', 'place'), ('rad/s', 'rad', 'm'), found, most):
-        s.near(f'{name}: {what} of the simulation, {unit}', 'spec 3.1, 6.2, 6.3', 0.0, value, absolute=bound)
+    missed = comes_back(vehicle, course, stride, tolerance)
+    for quantity, unit, value, bound in zip(('rates', 'yaw', 'position'), ('rad/s', 'rad', 'm'), missed, most):
+        s.near(f'{name}: {quantity} of the simulation, {unit}', 'spec 3.1, 6.2, 6.3', 0.0, value, absolute=bound)

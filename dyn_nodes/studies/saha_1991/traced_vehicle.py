@@ -1,7 +1,7 @@
-"""Vehicles of the engine in minimal coordinates: inverse and forward dynamics along a plan, nothing compiled.
+"""Vehicles of the engine in minimal coordinates: inverse and forward dynamics along a plan, without compilation.
 
-Rows, mass matrix and bias are those of `ConstraintBlocks`: bodies, joints and rolling contacts in space. No closed form
-of the source is used. CasADi's interpreter evaluates them in some ten microseconds.
+Rows, mass matrix and bias are from `ConstraintBlocks`: bodies, joints and rolling contacts in space. No closed form of
+the source is used. CasADi's interpreter evaluates them in some ten microseconds.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ BASE = ('x', 'y', 'yaw')
 
 
 class TracedVehicle:
-    """I a = efforts - bias in chosen independent rates, of a vehicle on a chain of joints (rates are velocities).
+    """I a = efforts - bias of a vehicle on a chain of joints, in selected independent rates.
 
     Args:
-        own: the vehicle.
+        wheeled: the vehicle.
         independent: names of the independent rates.
 
     Attributes:
         names: velocities of the tree.
-        free: places of the independent ones.
+        free: indices of the independent ones.
 
     Raises:
         MethodError: the rates are not independent at rest.
     """
 
-    def __init__(self, own: WheeledVehicle, independent: Sequence[str]) -> None:
-        blocks, tree = own.blocks, own.blocks.tree
-        self.own, self.names = own, tuple(tree.velocity_names)
+    def __init__(self, wheeled: WheeledVehicle, independent: Sequence[str]) -> None:
+        blocks, tree = wheeled.blocks, wheeled.blocks.tree
+        self.wheeled, self.names = wheeled, tuple(tree.velocity_names)
         self.free = [tree.velocity_index(name) for name in independent]
-        chosen = natural_orthogonal_complement(blocks, independent).partition(own.rest)
+        chosen = natural_orthogonal_complement(blocks, independent).partition(wheeled.rest)
         rows, held = list(chosen.rows), list(chosen.dependent)
         rows_of = blocks.rows
         expressions = [rows_of.jacobian, rows_of.gamma, blocks.mass_matrix, blocks.bias, blocks.state.kinetic_energy]
@@ -66,7 +66,7 @@ class TracedVehicle:
         self._slope = ca.Function('slope', [q, rates], [ca.densify(slope)])
 
     def complement(self, q: ArrayLike) -> Array:
-        """Return N (nv, n): all rates per independent one."""
+        """Return N (nv, n): all rates per independent rate."""
         return np.array(self._complement(_numbers(q)))
 
     def inertia(self, q: ArrayLike) -> Array:
@@ -74,37 +74,37 @@ class TracedVehicle:
         return np.array(self._parts(_numbers(q), np.zeros(len(self.free)))[1])
 
     def efforts(self, q: ArrayLike, rates: ArrayLike, accelerations: ArrayLike) -> Array:
-        """Return the efforts (n,) along the independent rates that give these accelerations."""
+        """Return the efforts (n,) along the independent rates for these accelerations."""
         _, inertia, load, _, _ = (np.array(part) for part in self._parts(_numbers(q), _numbers(rates)))
         return np.asarray(inertia @ _numbers(accelerations) + load.ravel())
 
     def rate(self, q: ArrayLike, rates: ArrayLike, tau: ArrayLike) -> tuple[Array, Array]:
         """Return the rates of q (nv,) and the accelerations of the independent rates (n,) for joint efforts (nv,)."""
-        found = np.array(self._forward(_numbers(q), _numbers(rates), _numbers(tau))).ravel()
-        return found[: len(self.names)], found[len(self.names) :]
+        result = np.array(self._forward(_numbers(q), _numbers(rates), _numbers(tau))).ravel()
+        return result[: len(self.names)], result[len(self.names) :]
 
     def slope(self, q: ArrayLike, rates: ArrayLike) -> Array:
         """Return the derivatives (n, nq + n) of the accelerations without efforts by positions and rates."""
         return np.array(self._slope(_numbers(q), _numbers(rates)))
 
     def along(self, q: Array, velocity: Array, acceleration: Array) -> tuple[Array, Array, Array, Array, float]:
-        """Return v and a (k, nv), efforts (k, n) and energy (k,) of a motion of the base, and what it misses.
+        """Return v and a (k, nv), efforts (k, n), energy (k,) and greatest constraint violation of a base motion.
 
         Args:
             q: (k, nq) positions.
             velocity: (k, 3) of x, y and yaw.
             acceleration: (k, 3).
         """
-        places = [self.names.index(name) for name in BASE]
+        indices = [self.names.index(name) for name in BASE]
         k, n = len(q), len(self.free)
         still = self._parts.map(k)(q.T, np.zeros((n, k)))
         N = np.array(still[0]).reshape(-1, k, n).transpose(1, 0, 2)
-        solve = np.linalg.pinv(N[:, places])
+        solve = np.linalg.pinv(N[:, indices])
         v = _times(N, _times(solve, velocity))
         _, inertia, load, a_0, energy = (np.array(part) for part in self._parts.map(k)(q.T, v[:, self.free].T))
-        a = _times(N, _times(solve, acceleration - a_0.T[:, places])) + a_0.T
+        a = _times(N, _times(solve, acceleration - a_0.T[:, indices])) + a_0.T
         efforts = _times(inertia.reshape(n, k, n).transpose(1, 0, 2), a[:, self.free]) + load.T
-        missed = np.abs([v[:, places] - velocity, a[:, places] - acceleration]).max()
+        missed = np.abs([v[:, indices] - velocity, a[:, indices] - acceleration]).max()
         return v, a, efforts, energy.ravel(), float(missed)
 
 
@@ -118,13 +118,13 @@ def _numbers(values: ArrayLike) -> Array:
 
 @dataclass(frozen=True)
 class Plan:
-    """A vehicle along a planned motion of its base; all by time.
+    """A vehicle along a planned motion of its base, sampled at k times.
 
     Attributes:
-        free: places of the independent rates.
+        free: indices of the independent rates.
         times: (k,) s.  q: (k, nq).  v, a: (k, nv).  efforts: (k, n) along the independent rates.
         energy: (k,) kinetic, J.
-        missed: what the motion lacks of one that the constraints allow, greatest, in m and rad, per s or s2.
+        missed: greatest violation of the constraints by the motion, m and rad per s or s2.
     """
 
     free: list[int]
@@ -158,33 +158,33 @@ def plan(vehicle: TracedVehicle, motion: PlanarMotion, start: dict[str, float] |
     Args:
         vehicle: traced.
         motion: of the base, densely sampled; cubic splines between the samples.
-        start: positions other than zero at the start, by name.
+        start: nonzero initial positions, by name.
     """
-    names = vehicle.own.blocks.tree.position_names
-    places = [names.index(name) for name in BASE]
+    names = vehicle.wheeled.blocks.tree.position_names
+    indices = [names.index(name) for name in BASE]
     turning = [k for k, name in enumerate(names) if name not in (*BASE, 'z', 'pitch', 'roll')]
     times, order = motion.times, [1, 2, 0]
-    q = np.tile(vehicle.own.rest, (len(times), 1))
+    q = np.tile(vehicle.wheeled.rest, (len(times), 1))
     for name, value in (start or {}).items():
         q[0, names.index(name)] = value
-    q[:, places] = motion.pose[:, order]
-    moving = CubicSpline(times, np.hstack([q[:, places], motion.velocity[:, order]]))
+    q[:, indices] = motion.pose[:, order]
+    moving = CubicSpline(times, np.hstack([q[:, indices], motion.velocity[:, order]]))
 
     def turn(now: float, angles: Array) -> Array:
         here, now_q = moving(now), q[0].copy()
-        now_q[places], now_q[turning] = here[:3], angles
+        now_q[indices], now_q[turning] = here[:3], angles
         N = vehicle.complement(now_q)
-        return np.asarray((N @ np.linalg.lstsq(N[places], here[3:], rcond=None)[0])[turning])
+        return np.asarray((N @ np.linalg.lstsq(N[indices], here[3:], rcond=None)[0])[turning])
 
     span = (times[0], times[-1])
-    found = solve_ivp(turn, span, q[0, turning], method='LSODA', t_eval=times, rtol=1e-11, atol=1e-11)
-    q[:, turning] = found.y.T
+    solution = solve_ivp(turn, span, q[0, turning], method='LSODA', t_eval=times, rtol=1e-11, atol=1e-11)
+    q[:, turning] = solution.y.T
     return Plan(vehicle.free, times, q, *vehicle.along(q, motion.velocity[:, order], motion.acceleration[:, order]))
 
 
 def driven(
     vehicle: TracedVehicle,
-    own: Plan,
+    course: Plan,
     torques: Array,
     kept: Sequence[str],
     times: Array,
@@ -195,25 +195,25 @@ def driven(
 
     Args:
         vehicle: traced.
-        own: the plan at whose first sample the simulation begins.
-        torques: of the motors at the times of the plan, in the order of `own.actuated`; cubic splines between them.
+        course: the plan; the simulation starts at its first sample.
+        torques: of the motors at the times of the plan, in the order of `actuated`; cubic splines between them.
         kept: names of the positions that are integrated; no force depends on the others.
         times: (k,) s.
-        tolerance: relative, of an explicit 5(4) pair; the absolute one is a thousandth of it.
+        tolerance: relative, of an explicit 5(4) pair; the absolute tolerance is a thousandth of it.
         max_step: s.
     """
-    names, by_time = vehicle.own.blocks.tree.position_names, CubicSpline(own.times, torques)
-    places, size = [names.index(name) for name in kept], len(kept)
-    q = own.q[0].copy()
+    names, by_time = vehicle.wheeled.blocks.tree.position_names, CubicSpline(course.times, torques)
+    indices, size = [names.index(name) for name in kept], len(kept)
+    q = course.q[0].copy()
 
     def rate(now: float, state: Array) -> Array:
-        q[places] = state[:size]
-        v, a = vehicle.rate(q, state[size:], vehicle.own.motors(by_time(now)))
-        return np.concatenate([v[places], a])
+        q[indices] = state[:size]
+        v, a = vehicle.rate(q, state[size:], vehicle.wheeled.motors(by_time(now)))
+        return np.concatenate([v[indices], a])
 
-    begin = np.concatenate([own.q[0, places], own.rates[0]])
-    found = solve_ivp(
-        rate, (times[0], times[-1]), begin, t_eval=times, rtol=tolerance, atol=1e-3 * tolerance, max_step=max_step
+    initial = np.concatenate([course.q[0, indices], course.rates[0]])
+    solution = solve_ivp(
+        rate, (times[0], times[-1]), initial, t_eval=times, rtol=tolerance, atol=1e-3 * tolerance, max_step=max_step
     )
-    assert found.success, found.message
-    return found.y[:size].T, found.y[size:].T
+    assert solution.success, solution.message
+    return solution.y[:size].T, solution.y[size:].T

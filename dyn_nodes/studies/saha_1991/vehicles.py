@@ -53,8 +53,8 @@ def two_wheels(s: StudyRun) -> None:
     for k, expected in enumerate(tabulated('saha-1991/6.2/rates')):
         s.near(f'E2 rate of wheel {k + 1} at 30 s, rad/s', 'spec 6.2', expected, float(rates[1500, k]), absolute=1e-8)
     for k, expected in enumerate(tabulated('saha-1991/6.2/torques')):
-        found = float(np.abs(torques[:, k]).max())
-        s.near(f'E3 peak torque of wheel {k + 1}, N m', 'spec 6.2', expected, found, absolute=1e-7)
+        peak = float(np.abs(torques[:, k]).max())
+        s.near(f'E3 peak torque of wheel {k + 1}, N m', 'spec 6.2', expected, peak, absolute=1e-7)
     constant = tabulated('saha-1991/6.2/ratio')
     moving = np.abs(accelerations).min(axis=1) > 1e-3
     for k in range(2):
@@ -76,8 +76,8 @@ def caster(s: StudyRun) -> None:
     """Check fork angle and torques."""
     car, motion = CasterVehicle(), LinesAndCurve(tangent=True)(TIMES)
     for angle in (0.0, 0.5, 2.0):
-        found = float(np.linalg.det(car.loop_jacobian(angle)[1]))
-        s.near(f'E6 det J_D at {angle:g} rad, m3', 'p. 82', -5e-4, found, absolute=1e-15)
+        determinant = float(np.linalg.det(car.loop_jacobian(angle)[1]))
+        s.near(f'E6 det J_D at {angle:g} rad, m3', 'p. 82', -5e-4, determinant, absolute=1e-15)
     steady = tabulated('saha-1991/6.3/fork')[0]
     s.near('E7 fork angle on the circle, rad', 'spec 6.3', steady, car.steady_fork(5.0), absolute=1e-9)
     twist, growth = motion.twist, motion.twist_rate
@@ -96,8 +96,8 @@ def caster(s: StudyRun) -> None:
     ):
         s.near(f'E10 {name} fork angle, rad', 'spec 6.3', expected, float(value), absolute=1e-5)
     for k, expected in enumerate(greatest[2:]):
-        found = float(np.abs(torques[:, k]).max())
-        s.near(f'E10 peak torque of wheel {k + 1}, N m', 'spec 6.3', expected, found, absolute=1e-6)
+        peak = float(np.abs(torques[:, k]).max())
+        s.near(f'E10 peak torque of wheel {k + 1}, N m', 'spec 6.3', expected, peak, absolute=1e-6)
     straight = TIMES < 15.0
     apart = float(np.abs(rates[straight, 0] - rates[straight, 1]).max())
     s.near('E10 wheels differ on the straight, rad/s', 'p. 90', 0.0, apart, absolute=1e-9)
@@ -111,13 +111,13 @@ def caster(s: StudyRun) -> None:
 
 @study('saha-1991/omni', 'Omnidirectional vehicles: paths, torques with and without limits (E13 to E25)')
 def omni(s: StudyRun) -> None:
-    """Check peak torques of nine cases, orderings, limits, and the way back by simulation."""
+    """Check peak torques of nine cases, orderings, limits, and a simulation of the plan."""
     motion = PATH_3(TIMES)
     peaks: dict[str, Array] = {}
     drawn: dict[str, Array] = {}
     for (name, count, driven, limits), expected in zip(CASES, tabulated('saha-1991/6.6/peaks')):
-        own = vehicle(count, driven)
-        torques = drive_torques(own, motion, _limited(own.L_driven, limits))
+        platform = vehicle(count, driven)
+        torques = drive_torques(platform, motion, _limited(platform.L_driven, limits))
         peaks[name], drawn[name] = np.abs(torques).max(axis=0), torques
         worst = float(np.abs(peaks[name] - expected).max())
         s.near(f'{name}: peak torques on path 3 differ by, N m', 'spec 6.6', 0.0, worst, absolute=2e-6)
@@ -151,11 +151,11 @@ def omni(s: StudyRun) -> None:
 
 def _orderings(s: StudyRun, peaks: dict[str, Array], drawn: dict[str, Array]) -> None:
     all4, three4 = peaks['4 wheels, all driven'], peaks['4 wheels, 1-3 driven']
-    s.holds('E17 four drives need less than three', 'p. 111', bool(np.all(all4[:3] < three4)))
+    s.holds('E17 four drives need smaller torques than three', 'p. 111', bool(np.all(all4[:3] < three4)))
     all6, three = peaks['6 wheels, all driven'], peaks['3 wheels, all driven']
-    s.holds('E21 six drives need less than three wheels', 'p. 114', bool(np.all(all6[:3] < three)))
+    s.holds('E21 six drives need smaller torques than three wheels', 'p. 114', bool(np.all(all6[:3] < three)))
     carried = peaks['6 wheels, 1-3 driven']
-    s.holds('E19 three more wheels to carry need more', 'p. 113', bool(np.all(carried > three)))
+    s.holds('E19 three more wheels need greater torques', 'p. 113', bool(np.all(carried > three)))
     limited = np.abs(drawn['4 wheels, wheel 4 limited'])
     first, last = TIMES < 15.0, TIMES > 45.0
     pairs = [limited[first][:, [2, 0]] - limited[first][:, [3, 1]], limited[last][:, [0, 1]] - limited[last][:, [3, 2]]]
@@ -164,7 +164,7 @@ def _orderings(s: StudyRun, peaks: dict[str, Array], drawn: dict[str, Array]) ->
     four = vehicle(4)
     feathered = drive_torques(four, PATH_3(TIMES[::100]), _limited(four.L_driven, {3: 0.0}))
     same = float(np.abs(feathered[:, :3] - drawn['4 wheels, 1-3 driven'][::100]).max())
-    s.near('E25 a feathered motor as if not there, N m', 'p. 113', 0.0, same, absolute=1e-12)
+    s.near('E25 a feathered motor equals no motor, N m', 'p. 113', 0.0, same, absolute=1e-12)
 
 
 @study('saha-1991/isotropy', 'Isotropic layouts of omnidirectional wheels (E26 to E31)')
@@ -176,9 +176,9 @@ def isotropy(s: StudyRun) -> None:
     s.near('E27 characteristic length of three wheels, m', 'p. 130', 0.42426, length, absolute=1e-5)
     s.near('E27 sigma, 1/m', 'spec 6.4', tabulated('saha-1991/6.4/too_near')[0], sigma, absolute=1e-6)
     four = isotropic_vehicle().L
-    found = characteristic_length(four)
-    s.near('E28 characteristic length, m', 'p. 133', 0.3 * np.sqrt(2.0), found, absolute=1e-10)
-    s.near('E28 condition number less 1', 'p. 133', 0.0, condition_number(scaled(four, found)) - 1, absolute=1e-12)
+    length = characteristic_length(four)
+    s.near('E28 characteristic length, m', 'p. 133', 0.3 * np.sqrt(2.0), length, absolute=1e-10)
+    s.near('E28 condition number less 1', 'p. 133', 0.0, condition_number(scaled(four, length)) - 1, absolute=1e-12)
     six = vehicle(6).L
     value = condition_number(scaled(six, characteristic_length(six))) - 1
     s.near('E29 six wheels: condition number less 1', 'spec 6.4', 0.0, value, absolute=1e-12)

@@ -1,1 +1,1 @@
-"""tanner-1998: mobile manipulators and the reactions that the ground can really give."""
+"""tanner-1998: mobile manipulators and admissible ground reactions."""

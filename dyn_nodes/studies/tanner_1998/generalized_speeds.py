@@ -1,8 +1,8 @@
-"""Generalized speeds u = Y v + Z, chosen by the user or found at every state, and the velocities that follow from them.
+"""Generalized speeds u = Y v + Z, specified or chosen at every state, and the velocities as functions of them.
 
     link_speeds(tree, {'V': ('axle', 'vx'), 'omega': ('axle', 'wz')}, ('shoulder', 'elbow'))
 
-u are as many as the constraints leave; with the rows J v = sigma they determine all velocities, v = W u + X, and with
+The number of u equals the mobility. With the rows J v = sigma they determine all velocities, v = W u + X, and with
 J dv/dt = gamma all accelerations, dv/dt = W du/dt + b (tanner-1998, C3 and appendix).
 """
 
@@ -28,7 +28,7 @@ COMPONENTS = ('wx', 'wy', 'wz', 'vx', 'vy', 'vz')
 
 @dataclass(frozen=True, eq=False)
 class GeneralizedSpeeds:
-    """Speeds u = Y(q, t) v + Z(q, t) of the user.
+    """Specified speeds u = Y(q, t) v + Z(q, t).
 
     Attributes:
         names: (n) of the speeds.
@@ -40,7 +40,7 @@ class GeneralizedSpeeds:
 
 
 def link_speeds(tree: Tree, along: Mapping[str, tuple[str, str]], velocities: Sequence[str] = ()) -> GeneralizedSpeeds:
-    """Return speeds of links in their own axes, followed by some velocities of the tree.
+    """Return speeds of links in link axes, followed by some velocities of the tree.
 
     Args:
         tree: with these links.
@@ -55,12 +55,12 @@ def link_speeds(tree: Tree, along: Mapping[str, tuple[str, str]], velocities: Se
     for name, (_, component) in along.items():
         if component not in COMPONENTS:
             raise KeyError(f'{name}: expected a component of {", ".join(COMPONENTS)}, found {component!r}')
-    places = [tree.velocity_index(name) for name in velocities]
+    indices = [tree.velocity_index(name) for name in velocities]
 
     def trace(state: TreeState, parameters: Parameters) -> tuple[Expression, Expression]:
         rows = [_component(state, frames[name], component) for name, (_, component) in along.items()]
         unit = ca.SX.eye(tree.nv)
-        Y = ca.vertcat(*rows, *(unit[place, :] for place in places))
+        Y = ca.vertcat(*rows, *(unit[index, :] for index in indices))
         return ca.densify(Y), ca.SX(Y.shape[0], 1)
 
     return GeneralizedSpeeds((*along, *velocities), trace)
@@ -79,7 +79,7 @@ class VelocityMap:
 
     Attributes:
         inverse: (nv, nv) of [Y; rows of J].
-        rows: of J that count, as many as its rank.
+        rows: independent rows of J, as many as its rank.
         count: number of speeds, n.
     """
 
@@ -97,7 +97,7 @@ class VelocityMap:
         return np.asarray(self.inverse @ np.concatenate([u - Z, sigma[list(self.rows)]]))
 
     def bias(self, drift: Array, gamma: Array) -> Array:
-        """Return b (nv,), accelerations at zero du/dt; `drift` (n,) is dY/dt v + dZ/dt."""
+        """Return b (nv,), the accelerations at zero du/dt; `drift` (n,) is dY/dt v + dZ/dt."""
         return np.asarray(self.inverse @ np.concatenate([-drift, gamma[list(self.rows)]]))
 
 
@@ -106,31 +106,31 @@ def velocity_map(Y: Array, J: Array, names: Sequence[str], scale: Array) -> Velo
 
     Args:
         Y: of the speeds.
-        J: of the constraints; rows that depend on others do not count.
+        J: of the constraints; dependent rows are ignored.
         names: of the speeds.
         scale: (nv,) velocities of equal kinetic energy.
 
     Raises:
-        MethodError: the speeds are not as many as the mobility, or they do not determine the velocities here.
+        MethodError: the number of speeds differs from the mobility, or they do not determine the velocities here.
     """
     nv = J.shape[1]
     scaled = scaled_rows(J, scale)
     rank = rank_of(scaled)
-    said = ', '.join(names) or 'none'
+    listed = ', '.join(names) or 'none'
     if len(Y) != nv - rank:
-        raise MethodError(f'expected {nv - rank} independent speeds, as many as the mobility, found {len(Y)}: {said}')
+        raise MethodError(f'expected {nv - rank} independent speeds, as many as the mobility, found {len(Y)}: {listed}')
     rows = tuple(sorted(int(k) for k in qr(scaled.T, mode='r', pivoting=True)[1][:rank])) if rank else ()
     stacked = np.vstack([Y, J[list(rows)]])
     lengths = np.linalg.norm(stacked * scale, axis=1, keepdims=True)
     whole = stacked * scale / np.where(lengths > 0.0, lengths, 1.0)
     values = np.linalg.svd(whole, compute_uv=False)
     if values[-1] * WORST_CONDITION < values[0]:
-        raise MethodError(f'speeds {said} do not determine the velocities here')
+        raise MethodError(f'speeds {listed} do not determine the velocities here')
     return VelocityMap(np.linalg.inv(stacked), rows, len(Y))
 
 
-def refuse_contradiction(J: Array, start: Array, gamma: Array, names: Sequence[str]) -> None:
-    """Raise ContradictoryConstraintsError where rows that depend on others ask for another acceleration than those."""
+def reject_contradiction(J: Array, start: Array, gamma: Array, names: Sequence[str]) -> None:
+    """Raise ContradictoryConstraintsError if dependent rows require an acceleration that differs from the others."""
     difference = J @ start - gamma
     if np.abs(difference).max(initial=0.0) > CONTRADICTION * max(1.0, float(np.abs(gamma).max(initial=0.0))):
         worst = int(np.argmax(np.abs(difference)))

@@ -1,4 +1,4 @@
-"""E2 to E5, S3 to S6, S10: Kane's equations of RM-1 beside the other formulations, and at the reference state."""
+"""E2 to E5, S3 to S6, S10: Kane's equations of RM-1 against other formulations, and at the reference state."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.tanner_1998.generalized_speeds import link_speeds
 from dyn_nodes.studies.tanner_1998.kanes_equations import KanesEquations, kanes_equations
 from dyn_nodes.studies.tanner_1998.robot import AXLE, WHEELS
-from dyn_nodes.studies.tanner_1998.runs import Ended, by_kane, by_multipliers, swinging
+from dyn_nodes.studies.tanner_1998.runs import RunEnd, by_kane, by_multipliers, swinging
 from dyn_nodes.studies.tanner_1998.vehicle import (
     ARM,
     RADIUS,
@@ -53,10 +53,10 @@ STEERED_JOINTS, STEERED_TORQUES = (0.5, 18.0, 4.0), (2.0, 1.5)
 
 def reference(robot: Robot | None = None) -> tuple[KaneEquations, Array]:
     """Return the equations of RM-1 in the source's speeds at state S0, and the efforts T0 (nv,)."""
-    own = robot or rm_1()
+    body = robot or rm_1()
     u = axle_speeds(float(S0[2]), S0_SPEED, S0_TURN, S0_RATES)
-    here = kanes_equations(own.blocks, SPEEDS).at(own.position(S0), own.velocity(u))
-    return here, own.efforts(T0_JOINTS, T0_DRIVES)
+    here = kanes_equations(body.blocks, SPEEDS).at(body.position(S0), body.velocity(u))
+    return here, body.efforts(T0_JOINTS, T0_DRIVES)
 
 
 class Agreement(NamedTuple):
@@ -68,7 +68,7 @@ class Agreement(NamedTuple):
         engine: from the constraint engine.
         speeds: in speeds of the axle or of pivoting from those in the source's speeds.
         wrench: between arm and vehicle, rows of the extra speeds from Newton and Euler.
-        idle: generalized forces of what does not contribute, over the forces.
+        idle: generalized forces of noncontributing forces, over the forces.
     """
 
     multipliers: float
@@ -90,7 +90,7 @@ def random_state(robot: Robot, kane: KanesEquations, rng: np.random.Generator) -
 
 
 def compare(name: str, states: int | None = None) -> Agreement:
-    """Return how Kane's equations of a robot agree with the others."""
+    """Return the differences between Kane's equations of a robot and the other formulations."""
     robot = ROBOTS[name]()
     blocks, rng = robot.blocks, np.random.default_rng(1)
     kane, noc = kanes_equations(blocks, SPEEDS), natural_orthogonal_complement(blocks, SPEEDS)
@@ -102,9 +102,9 @@ def compare(name: str, states: int | None = None) -> Agreement:
     for _ in range(states or STATES):
         here, tau = random_state(robot, kane, rng)
         a = here.accelerations(tau)
-        found = [lagrange(here.q, here.v, tau).acceleration, noc.at(here.q, here.v).accelerations(tau)]
-        found.append(constrained_dynamics(blocks, here.q, here.v, tau, method='saddle').acceleration)
-        apart = [_apart(other, a) for other in found]
+        accelerations = [lagrange(here.q, here.v, tau).acceleration, noc.at(here.q, here.v).accelerations(tau)]
+        accelerations.append(constrained_dynamics(blocks, here.q, here.v, tau, method='saddle').acceleration)
+        apart = [_apart(other, a) for other in accelerations]
         apart.append(max(_apart(other.at(here.q, here.v).accelerations(tau), a) for other in others))
         wrench, sum_of = here.mount_wrench(robot.mount, tau), here.newton_euler_wrench(robot.mount, tau)
         apart.append(_apart(np.append(wrench.force, wrench.torque), np.append(sum_of.force, sum_of.torque)))
@@ -114,10 +114,10 @@ def compare(name: str, states: int | None = None) -> Agreement:
 
 
 def idle_forces(robot: Robot, here: KaneEquations, tau: Array) -> float:
-    """Return the greatest generalized force of what does not contribute, N, over the greatest of these forces.
+    """Return the greatest generalized force of noncontributing forces, N, over the greatest of these forces.
 
-    Ground reactions, weight of the vehicle, forces between its body and a wheel; and, as the wrench between arm and
-    vehicle does not enter their sum, what is left over of the vehicle alone with this wrench on it.
+    These are ground reactions, weight of the vehicle and forces between its body and a wheel. The wrench between arm
+    and vehicle does not enter their sum; the residual of the vehicle alone under this wrench is therefore included.
     """
     reactions, tree = here.multipliers(tau), robot.blocks.tree
     ground = here.W.T @ here.numbers.J.T @ reactions
@@ -141,20 +141,24 @@ def idle_forces(robot: Robot, here: KaneEquations, tau: Array) -> float:
     return float(max(np.abs(part).max() for part in (ground, weight, between, alone)) / size)
 
 
-def _apart(found: Array, expected: Array) -> float:
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
+def _apart(measured: Array, expected: Array) -> float:
+    return float(np.abs(measured - expected).max() / np.abs(expected).max())
 
 
-@study('tanner-1998/e2', 'Kane beside Lagrange, natural complement and constraint engine, 200 states (E2, S3, S4, S10)')
+@study(
+    'tanner-1998/e2', 'Kane against Lagrange, natural complement and constraint engine, 200 states (E2, S3, S4, S10)'
+)
 def e2(s: StudyRun) -> None:
-    """Check that accelerations agree, that idle forces are idle, and both ways to the wrench at the mount."""
-    for name, found in zip(ROBOTS, s.map(compare, tuple(ROBOTS), 'robots')):
-        for what in ('multipliers', 'complement', 'engine', 'speeds'):
-            said = f'{name}: accelerations differ from {LABELS[what]}, relative'
-            s.near(said, 'E2, S10', 0.0, getattr(found, what), absolute=ROUND_OFF if what == 'speeds' else AGREE)
-        s.near(f'{name}: wrench at the mount, extra speeds from Newton and Euler, relative', 'S4', 0.0, found.wrench,
-               absolute=ROUND_OFF)  # fmt: skip
-        s.near(f'{name}: generalized forces of what does not contribute, relative', 'S3', 0.0, found.idle,
+    """Check that accelerations agree, that idle forces do no work, and both methods for the wrench at the mount."""
+    for name, agreement in zip(ROBOTS, s.map(compare, tuple(ROBOTS), 'robots')):
+        for method in ('multipliers', 'complement', 'engine', 'speeds'):
+            label = f'{name}: accelerations differ from {LABELS[method]}, relative'
+            s.near(
+                label, 'E2, S10', 0.0, getattr(agreement, method), absolute=ROUND_OFF if method == 'speeds' else AGREE
+            )
+        s.near(f'{name}: wrench at the mount, extra speeds from Newton and Euler, relative', 'S4', 0.0,
+               agreement.wrench, absolute=ROUND_OFF)  # fmt: skip
+        s.near(f'{name}: generalized forces of noncontributing forces, relative', 'S3', 0.0, agreement.idle,
                absolute=AGREE)  # fmt: skip
 
 
@@ -167,10 +171,10 @@ def e3(s: StudyRun) -> None:
            float(np.abs(here.speed_rates(tau) - expected).max()), absolute=1e-7)  # fmt: skip
     wrench = here.mount_wrench(rm_1().mount, tau)
     expected = tabulated('tanner-1998/6.2/mount')[0]
-    for axis, value, found in zip('xyz', expected[:3], wrench.force):
-        s.near(f'force of the arm on the vehicle along {axis}, N', '6.2', value, float(found), relative=1e-7)
-    for axis, value, found in zip('xyz', expected[3:], wrench.torque):
-        s.near(f'torque of the arm on the vehicle about {axis}, N m', '6.2', value, float(found), relative=1e-7)
+    for axis, value, component in zip('xyz', expected[:3], wrench.force):
+        s.near(f'force of the arm on the vehicle along {axis}, N', '6.2', value, float(component), relative=1e-7)
+    for axis, value, component in zip('xyz', expected[3:], wrench.torque):
+        s.near(f'torque of the arm on the vehicle about {axis}, N m', '6.2', value, float(component), relative=1e-7)
     rows = len(here.u) + 6
     s.holds('rows: equations of motion and of the wrench', 'S4', rows == 11, expected=11, value=rows)
     least, M = float(np.linalg.eigvalsh(here.inertia)[0]), here.inertia
@@ -178,21 +182,21 @@ def e3(s: StudyRun) -> None:
     s.near('kinetic energy, J', '6.2', tabulated('tanner-1998/6.2/energy')[0][0], here.kinetic_energy, relative=1e-9)
 
 
-@study('tanner-1998/e4', 'Runs of RM-1, free and driven: end states, energy, Kane beside multipliers (E4, S1)')
+@study('tanner-1998/e4', 'Runs of RM-1, free and driven: end states, energy, Kane against multipliers (E4, S1)')
 def e4(s: StudyRun) -> None:
-    """Check that a reduced run keeps energy and rolling, and that it is the unreduced one."""
-    found = dict(zip(RUNS, s.map(run, RUNS, 'runs')))
-    for name, (ended, apart) in found.items():
-        s.near(f'{name}: energy gained less work, J', 'E4', 0.0, ended.gain - ended.work, absolute=1e-7)
-        s.near(f'{name}: lateral velocity of the wheels at the end, m/s', 'S1', 0.0, ended.lateral, absolute=1e-10)
-        s.near(f'{name}: positions differ from those of the multipliers, m or rad', '6.2', 0.0, apart, absolute=1e-6)
+    """Check that a reduced run conserves energy and rolling and equals the unreduced run."""
+    results = dict(zip(RUNS, s.map(run, RUNS, 'runs')))
+    for name, (end, apart) in results.items():
+        s.near(f'{name}: energy gained less work, J', 'E4', 0.0, end.gain - end.work, absolute=1e-7)
+        s.near(f'{name}: lateral velocity of the wheels at the end, m/s', 'S1', 0.0, end.lateral, absolute=1e-10)
+        s.near(f'{name}: positions differ from the run with multipliers, m or rad', '6.2', 0.0, apart, absolute=1e-6)
 
 
 RUNS = ('free', 'driven', 'swinging', 'steered')
 
 
-def run(name: str) -> tuple[Ended, float]:
-    """Return the end of a run of half a second, and how far it is from that with multipliers."""
+def run(name: str) -> tuple[RunEnd, float]:
+    """Return the end of a run of half a second and its difference from the run with multipliers."""
     robot = steered_robot() if name == 'steered' else rm_1()
     u = axle_speeds(float(S0[2]), S0_SPEED, S0_TURN, S0_RATES)
     torques = {
@@ -203,9 +207,9 @@ def run(name: str) -> tuple[Ended, float]:
     }[name]
     if name == 'steered':
         u = np.array(STEERED_SPEEDS)
-    ended = by_kane(robot, S0, u, torques, 0.5, 1e-9)
+    end = by_kane(robot, S0, u, torques, 0.5, 1e-9)
     other = by_multipliers(robot, S0, u, torques, 0.5)
-    return ended, float(np.abs(ended.q - other.q).max())
+    return end, float(np.abs(end.q - other.q).max())
 
 
 def vehicle_alone() -> tuple[float, float]:
@@ -214,9 +218,9 @@ def vehicle_alone() -> tuple[float, float]:
     here, _ = reference(robot)
     a = here.accelerations(robot.efforts((0.0, 0.0, 0.0), T0_DRIVES))
     axle = robot.blocks.tree.frame('axle')
-    place = here.places[axle.body]
-    middle = place.p + place.R @ axle.p
-    ahead = place.R[:, 0] @ (place.moving_at(middle) @ a + place.acceleration_at(middle))
+    placement = here.places[axle.body]
+    middle = placement.p + placement.R @ axle.p
+    ahead = placement.R[:, 0] @ (placement.moving_at(middle) @ a + placement.acceleration_at(middle))
     return float(ahead), float(a[robot.blocks.tree.velocity_index('yaw')])
 
 
@@ -229,10 +233,10 @@ def e5(s: StudyRun) -> None:
     driven = (left + right) / (RADIUS * mass) + AXLE * S0_TURN**2
     turned = (half * (right - left) / RADIUS - mass * AXLE * S0_TURN * S0_SPEED) / about
     rates = tabulated('tanner-1998/6.2/vehicle')
-    for said, source, expected, found in (
+    for label, source, expected, value in (
         ('rate of speed, m/s2', '6.2', rates[0], ahead),
         ('rate of turning, rad/s2', '6.2', rates[1], turning),
         ('rate of speed in closed form, m/s2', 'E5', driven, ahead),
         ('rate of turning in closed form, rad/s2', 'E5', turned, turning),
     ):
-        s.near(said, source, expected, found, absolute=1e-9)
+        s.near(label, source, expected, value, absolute=1e-9)

@@ -1,11 +1,11 @@
-"""Kane's equations of any traced system, in independent speeds of the user or found at every state (tanner-1998, 2).
+"""Kane's equations of any traced system, in independent speeds, specified or chosen at every state (tanner-1998, 2).
 
     kane = kanes_equations(blocks, independent=('x', 'y', 'shoulder'))   # or speeds=link_speeds(...), or neither
     here = kane.at(q, v)
     here.accelerations(tau), here.mount_wrench(mount, tau)
 
-Partial velocities of the bodies come from a recursion in numbers and share nothing with the traced kinematics, mass
-matrix and bias of the other formulations; rows of constraints and efforts of elements are those of the system.
+The partial velocities of the bodies are computed by a numerical recursion that shares nothing with the traced
+kinematics, mass matrix and bias of the other formulations. Constraint rows and element efforts are the system's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dyn_nodes.multibody.kinematics import ExplodedState
 from dyn_nodes.studies.tanner_1998.generalized_speeds import (
     GeneralizedSpeeds,
     VelocityMap,
-    refuse_contradiction,
+    reject_contradiction,
     velocity_map,
 )
 
@@ -38,10 +38,10 @@ class KanesEquations:
     """The formulation for one traced system.
 
     Args:
-        system: a tree with what holds and pushes it.
-        independent: names of velocities to take as independent speeds; empty: chosen at every state by pivoting.
-        prefer: names of velocities to choose before others where they can be independent, such as the actuated ones.
-        speeds: of the user, u = Y v + Z; None: velocities.
+        system: a tree with its constraints and force elements.
+        independent: names of velocities used as independent speeds; empty: chosen at every state by pivoting.
+        prefer: names of velocities chosen first where they can be independent, such as the actuated ones.
+        speeds: u = Y v + Z; None: velocities.
 
     Raises:
         KeyError: a velocity that the tree does not have.
@@ -72,7 +72,7 @@ class KanesEquations:
         drift = ca.jtimes(u, system.q, state.position_rate) + ca.jacobian(u, parameters.time)
         payload = ca.SX(state.payload_mass)
         outputs = [rows.jacobian, rows.gamma, rows.sigma, system.applied, parameters.gravity, Y, Z, drift, payload]
-        # one vector: to take numbers out of CasADi costs much for every matrix, little for its length
+        # one vector: reading numbers from CasADi has a high cost per matrix and a low cost per entry
         whole = ca.vertcat(*(ca.vec(ca.densify(part)) for part in outputs))
         return ca.Function('traced', [system.q, system.v, parameters.vector], [whole])
 
@@ -81,10 +81,12 @@ class KanesEquations:
         system, nv = self.system, self.system.tree.nv
         exploded = ExplodedState(system.tree, system.q, system.v, system.state.payload_mass)
         parts = [constraint.rows(exploded, system.parameters) for constraint in system.constraints]
-        pushed = sum((total_force(own, exploded, system.parameters) for own in system.forces), ca.SX(exploded.width, 1))
+        pushed = sum(
+            (total_force(element, exploded, system.parameters) for element in system.forces), ca.SX(exploded.width, 1)
+        )
         rows = Rows.stacked(parts, exploded.width).jacobian[:, nv:]
-        given = [system.q, system.v, system.parameters.vector]
-        return ca.Function('pulled', given, [ca.densify(pushed[nv:]), ca.densify(rows)])
+        inputs = [system.q, system.v, system.parameters.vector]
+        return ca.Function('pulled', inputs, [ca.densify(pushed[nv:]), ca.densify(rows)])
 
     def pulls(self, q: Array, v: Array, p: Array) -> tuple[Array, Array]:
         """Return wrenches [moment; force] at the bodies' origins, world: of elements (6 r,), of unit rows (m, 6 r)."""
@@ -106,7 +108,7 @@ class KanesEquations:
 
         Args:
             q: (nq,) positions that meet the constraints.
-            v: (nv,) velocities; those that follow from the independent speeds are taken.
+            v: (nv,) velocities; the dependent ones are recomputed from the independent speeds.
             p: parameters, see `ConstraintBlocks.numbers`.
 
         Raises:
@@ -115,41 +117,41 @@ class KanesEquations:
             SingularMotionError: a motion that moves no mass.
         """
         tree, numbers = self.system.tree, self.system.numbers(p)
-        position, given = _vector('q', q, tree.nq), _vector('v', v, tree.nv)
-        first = self._numbers(position, given, numbers)
+        position, specified = _vector('q', q, tree.nq), _vector('v', v, tree.nv)
+        first = self._numbers(position, specified, numbers)
         # velocities that meet the constraints first: gamma and drift go with them
         still = poses(tree, position)
-        Y, Z, names, mapping = self._mapped(first, placements(tree, still, given))
-        u = Y @ given + Z
+        Y, Z, names, mapping = self._mapped(first, placements(tree, still, specified))
+        u = Y @ specified + Z
         velocity = mapping.velocities(u, Z, first.sigma)
-        own = self._numbers(position, velocity, numbers)
-        bias = mapping.bias(own.drift if self.speeds else np.zeros(len(u)), own.gamma)
-        refuse_contradiction(own.J, bias, own.gamma, self.system.row_names)
-        places = placements(tree, still, velocity)
-        parts = parts_of(tree, places, own.payload)
-        M, C, G = _assembled(parts, mapping.W, bias, own.gravity, tree.armatures)
+        here = self._numbers(position, velocity, numbers)
+        bias = mapping.bias(here.drift if self.speeds else np.zeros(len(u)), here.gamma)
+        reject_contradiction(here.J, bias, here.gamma, self.system.row_names)
+        body_placements = placements(tree, still, velocity)
+        parts = parts_of(tree, body_placements, here.payload)
+        M, C, G = _assembled(parts, mapping.W, bias, here.gravity, tree.armatures)
         refuse_massless(M, mapping.W, self.system.tree.velocity_names)
         return KaneEquations(
-            self, position, velocity, numbers, names, u, mapping.W, bias, tuple(places), tuple(parts),
-            M, C, G, mapping.W.T @ own.applied, own,
+            self, position, velocity, numbers, names, u, mapping.W, bias, tuple(body_placements), tuple(parts),
+            M, C, G, mapping.W.T @ here.applied, here,
         )  # fmt: skip
 
-    def _mapped(self, own: TracedNumbers, still: list[Placement]) -> tuple[Array, Array, tuple[str, ...], VelocityMap]:
-        """Y (n, nv), Z (n,) and names of the speeds, and the velocities by them."""
+    def _mapped(self, here: TracedNumbers, still: list[Placement]) -> tuple[Array, Array, tuple[str, ...], VelocityMap]:
+        """Return Y (n, nv), Z (n,) and names of the speeds, and the velocities as functions of them."""
         tree = self.system.tree
-        M = np.diag(tree.armatures + sum(map(_along_each, parts_of(tree, still, own.payload)), np.zeros(tree.nv)))
+        M = np.diag(tree.armatures + sum(map(_along_each, parts_of(tree, still, here.payload)), np.zeros(tree.nv)))
         if self.speeds is not None:
-            Y, Z, names = own.Y, own.Z, self.speeds.names
+            Y, Z, names = here.Y, here.Z, self.speeds.names
         else:
             if self._named:
-                chosen = named_independent(own.J, M, self._named, tree.velocity_names)
-                places = self._named  # in the order of the user
+                chosen = named_independent(here.J, M, self._named, tree.velocity_names)
+                indices = self._named  # in the order of the user
             else:
-                chosen = choose_independent(own.J, M, self._preferred)
-                places = chosen.independent
-            Y, Z = np.eye(tree.nv)[list(places)], np.zeros(len(places))
-            names = tuple(tree.velocity_names[k] for k in places)
-        return Y, Z, names, velocity_map(Y, own.J, names, scales(M))
+                chosen = choose_independent(here.J, M, self._preferred)
+                indices = chosen.independent
+            Y, Z = np.eye(tree.nv)[list(indices)], np.zeros(len(indices))
+            names = tuple(tree.velocity_names[k] for k in indices)
+        return Y, Z, names, velocity_map(Y, here.J, names, scales(M))
 
 
 def kanes_equations(
@@ -163,9 +165,9 @@ def kanes_equations(
 
 
 def _along_each(part: Part) -> Array:
-    """(nv,) inertia of a part along each velocity alone."""
-    own = part.mass * (part.moving**2).sum(axis=0)
-    return np.asarray(own + np.einsum('ij,ik,kj->j', part.turning, part.inertia, part.turning))
+    """Return the inertia (nv,) of a part along each single velocity."""
+    translation = part.mass * (part.moving**2).sum(axis=0)
+    return np.asarray(translation + np.einsum('ij,ik,kj->j', part.turning, part.inertia, part.turning))
 
 
 def _assembled(
@@ -184,8 +186,8 @@ def _assembled(
     return M, C, G
 
 
-def _vector(what: str, values: ArrayLike, size: int) -> Array:
+def _vector(name: str, values: ArrayLike, size: int) -> Array:
     vector = np.asarray(values, dtype=np.float64)
     if vector.shape != (size,):
-        raise ValueError(f'expected {what} of {size} numbers, found shape {vector.shape}')
+        raise ValueError(f'expected {name} of {size} numbers, found shape {vector.shape}')
     return vector

@@ -1,4 +1,4 @@
-"""S6: dynamics at the grasp point of RM-1, and what they leave over."""
+"""S6: dynamics at the grasp point of RM-1, and their null space."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TASK_VELOCITY = np.array([0.1, 0.2, -0.1])
 
 @study('tanner-1998/operational-space', 'Dynamics at the grasp point: projection, least energy, null space (S6)')
 def operational(s: StudyRun) -> None:
-    """Check that projected and full dynamics agree, and which right inverse the projection takes."""
+    """Check that projected and full dynamics agree, and the right inverse of the projection."""
     here, tau = reference()
     robot = rm_1()
     space = operational_space(here, robot.hand)

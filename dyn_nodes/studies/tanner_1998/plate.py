@@ -1,8 +1,8 @@
-"""Three RM-1 carry a plate of finite elements along a figure of eight: machines and object simulated each by itself.
+"""Three RM-1 carry a plate of finite elements along a figure of eight; machines and object are simulated separately.
 
-The robots are those of `config/teams/team_triangle.yaml`, each in a plant as in its dynamics node; between their hands
-is the sheet of that file as a stiffer plate of finite elements that vibrates. The law is that of the team controller
-node, which knows the plate as three rods. Reactions of the ground are those of the plants.
+The robots of `config/teams/team_triangle.yaml` run in one plant each, as in the dynamics node. They hold the sheet of
+that file, modelled as a stiffer, vibrating plate of finite elements. The controller is the team controller node's,
+which models the plate as three rods. The plants compute the ground reactions.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from dyn_nodes.teams.holding import Holder, holders_of
 
 TEAM, PLATE = 'team_triangle', 'triangle'
 PERIOD, STEP = 0.005, 5e-4
-"""Of the exchange between robots and plate, and of the integration, s."""
+"""Periods of the exchange between robots and plate and of the integration, s."""
 BEARING = np.pi
-"""Direction in which the path begins, from the axis of the plate, rad."""
+"""Initial direction of the path from the axis of the plate, rad."""
 SQUEEZE = 5.0
 STIFFER, VIBRATIONS = 100.0, 3
-"""Young's modulus over that of the sheet, which would sag by a quarter of its side; vibrations that the plate keeps."""
+"""Young's modulus over the sheet's, which would sag by a quarter of its side; number of vibration modes."""
 DRAWN = 20
-"""Periods between two looks at its stress."""
+"""Number of periods between two evaluations of the stress."""
 FAST = 5.0
-"""Bound of speed, m/s, and of the rates of the joints, rad/s, that nothing reaches."""
+"""Inactive limit of speed, m/s, and of joint rates, rad/s."""
 ROUGH = Reserve(friction=20.0)
-"""No limit by friction: efforts alone bound the speed, and wheels that would lift."""
+"""Reserve without friction limit: only efforts and lifting wheels bound the speed."""
 BEGINNING = 2.5
-"""Time of the run without the limit of the friction, s."""
+"""Duration of the run without friction limit, s."""
 
 
 class Ride(NamedTuple):
@@ -48,7 +48,7 @@ class Ride(NamedTuple):
 
     Attributes:
         deviation: greatest distance of a hand from its reference, m.
-        use: (t,) greatest part of the friction that a wheel needs, of all robots.
+        use: (t,) greatest friction utilization of a wheel, of all robots.
         load: (t,) least normal force of a wheel, N.
         strain: greatest stress of von Mises in the plate over Young's modulus.
         duration: of the whole path, s.
@@ -62,7 +62,7 @@ class Ride(NamedTuple):
 
 
 def team_with_plate() -> Team:
-    """Return the team with a plate of finite elements in the place of its sheet."""
+    """Return the team with its sheet replaced by a plate of finite elements."""
     team = load_team(TEAM)
     held = team.objects[PLATE]
     material = replace(held.item.material, young_modulus=STIFFER * held.item.material.young_modulus)
@@ -71,7 +71,7 @@ def team_with_plate() -> Team:
 
 
 def plan_of(team: Team, holders: list[Holder], limited: bool) -> CarryPlan:
-    """Return the plan of the figure of eight, within the friction of the wheels or as if it had no end."""
+    """Return the plan of the figure of eight, within the friction of the wheels or without friction limit."""
     reserve = Reserve() if limited else ROUGH
     carriage = carriage_of(team, PLATE, holders, SQUEEZE, reserve, FAST, FAST)
     return carriage.along(Course('figure_of_eight', bearing=BEARING))
@@ -87,43 +87,45 @@ class PlantTeam:
 
     def __init__(self, team: Team, holders: list[Holder]) -> None:
         self.holders = holders
-        self.plants = [Plant(team.robots[own.name].machine, 'effort', PERIOD, STEP, ()) for own in holders]
+        self.plants = [Plant(team.robots[holder.name].machine, 'effort', PERIOD, STEP, ()) for holder in holders]
         machine = self.plants[0].machine
         grips = [Grip(grasp.nodes, grasp.arms) for grasp in team.grasps_on(PLATE)]
         gravity = np.array(gravity_vector(machine.gravity, machine.slope))
         self.plate = HeldObject(team.objects[PLATE].item.reduced, gravity, grips=grips)
-        self._places = [[plant.joints.index(name) for name in own.joints] for plant, own in zip(self.plants, holders)]
+        self._indices = [
+            [plant.joints.index(name) for name in holder.joints] for plant, holder in zip(self.plants, holders)
+        ]
         self.plate.begin(self.hands())
 
     def hands(self) -> list[HeldHand]:
-        """Return the hands under the efforts that act now."""
-        found = []
-        for plant, own in zip(self.plants, self.holders):
-            state = plant.hands.state(own.hand)
-            found.append(HeldHand(state.position, state.velocity, *plant.hands.mobility(own.hand)))
-        return found
+        """Return the hands under the current efforts."""
+        hands = []
+        for plant, holder in zip(self.plants, self.holders):
+            state = plant.hands.state(holder.hand)
+            hands.append(HeldHand(state.position, state.velocity, *plant.hands.mobility(holder.hand)))
+        return hands
 
     def advance(self, law: TeamLaw, plan: CarryPlan, time: float) -> float:
-        """Go on by a period from a time, s; return how far a hand is from its reference, m."""
+        """Advance by a period from a time, s; return the greatest deviation of a hand from its reference, m."""
         reference = plan.at(time)
-        seen = [plant.hands.state(own.hand) for plant, own in zip(self.plants, self.holders)]
+        seen = [plant.hands.state(holder.hand) for plant, holder in zip(self.plants, self.holders)]
         states = [
-            own.state(hand.position, hand.rotation, plant.positions[places], plant.velocities[places])
-            for own, hand, plant, places in zip(self.holders, seen, self.plants, self._places)
+            holder.state(hand.position, hand.rotation, plant.positions[indices], plant.velocities[indices])
+            for holder, hand, plant, indices in zip(self.holders, seen, self.plants, self._indices)
         ]
-        for plant, places, efforts in zip(self.plants, self._places, law.efforts(reference, states)):
+        for plant, indices, efforts in zip(self.plants, self._indices, law.efforts(reference, states)):
             whole = np.zeros(len(plant.joints))
-            whole[places] = efforts
+            whole[indices] = efforts
             plant.set_efforts(whole)
-        for plant, own, wrench in zip(self.plants, self.holders, self.plate.advance(self.hands(), PERIOD)):
-            plant.hands.set_wrench(own.hand, wrench)
+        for plant, holder, wrench in zip(self.plants, self.holders, self.plate.advance(self.hands(), PERIOD)):
+            plant.hands.set_wrench(holder.hand, wrench)
         for plant in self.plants:
             plant.advance()
-        found = np.array([hand.position for hand in seen])
-        return float(np.linalg.norm(found - reference.hands.position, axis=1).max())
+        positions = np.array([hand.position for hand in seen])
+        return float(np.linalg.norm(positions - reference.hands.position, axis=1).max())
 
     def wheels(self) -> tuple[float, float]:
-        """Return the greatest part of the friction that a wheel needs, and the least normal force, N."""
+        """Return the greatest friction utilization of a wheel and the least normal force, N."""
         forces = np.array([
             plant.constraints.ground_reaction(wheel)[2]
             for plant in self.plants if plant.constraints is not None for wheel in plant.constraints.wheels
@@ -133,20 +135,20 @@ class PlantTeam:
 
 
 def ride(limited: bool) -> Ride:
-    """Return a run along the whole path, or along its beginning where friction does not bound the speed."""
+    """Return a run along the whole path, or along its first part if friction does not bound the speed."""
     team = team_with_plate()
     holders = holders_of(team, PLATE, FRICTION)
     plan = plan_of(team, holders, limited)
-    law = TeamLaw(plan.plan.formation, Gains(), np.array([own.ability.efforts for own in holders]))
-    own = PlantTeam(team, holders)
+    law = TeamLaw(plan.plan.formation, Gains(), np.array([holder.ability.efforts for holder in holders]))
+    carriers = PlantTeam(team, holders)
     item = team.objects[PLATE].item
     skin = skin_of(item)
     deviation, strain, wheels = 0.0, 0.0, []
     for k in range(int(np.ceil((plan.ends if limited else BEGINNING) / PERIOD))):
-        deviation = max(deviation, own.advance(law, plan, k * PERIOD))
-        wheels.append(own.wheels())
+        deviation = max(deviation, carriers.advance(law, plan, k * PERIOD))
+        wheels.append(carriers.wheels())
         if k % DRAWN == 0:
-            _, stress = skin.at(own.plate.position, own.plate.amplitudes, own.plate.gravity)
+            _, stress = skin.at(carriers.plate.position, carriers.plate.amplitudes, carriers.plate.gravity)
             strain = max(strain, float(stress.max()) / item.material.young_modulus)
     use, load = np.transpose(wheels)
     return Ride(deviation, use, load, strain, plan.profile.duration)
@@ -156,18 +158,18 @@ def ride(limited: bool) -> Ride:
     'tanner-1998/carry-plate', 'Three RM-1 carry a plate of finite elements along a figure of eight within the friction'
 )
 def carry_plate(s: StudyRun) -> None:
-    """Check a whole figure of eight within the limits, and its beginning without that of the friction."""
-    whole, beginning = s.map(ride, [True, False], 'eight')
+    """Check a whole figure of eight within the limits, and its first part without the friction limit."""
+    whole, unlimited = s.map(ride, [True, False], 'eight')
     s.holds('no wheel slips: all forces of least norm are within the friction', 'C20, C22', whole.use.max() < 1.0,
             value=float(whole.use.max()))  # fmt: skip
     s.holds('no wheel lifts: least normal force, N', 'C21', whole.load.min() > 0.0, value=float(whole.load.min()))
     s.near('greatest deviation of a hand, m', 'control', 0.0, whole.deviation, absolute=2e-3)
     s.holds("the plate's strains are small: greatest stress over Young's modulus", 'C15', 0.0 < whole.strain < 1e-3,
             expected='below 1e-3', value=whole.strain)  # fmt: skip
-    slips = beginning.use > 1.0
+    slips = unlimited.use > 1.0
     s.holds('without the limit of the friction a wheel slips', 'C22', bool(slips.any()),
-            value=float(beginning.use.max()))  # fmt: skip
-    s.holds('the limit costs time', 'control', whole.duration > beginning.duration, expected=beginning.duration,
+            value=float(unlimited.use.max()))  # fmt: skip
+    s.holds('the limit costs time', 'control', whole.duration > unlimited.duration, expected=unlimited.duration,
             value=whole.duration)  # fmt: skip
-    s.note(f'{whole.duration:.2f} s within the friction of the wheels, {beginning.duration:.2f} s without its limit')
+    s.note(f'{whole.duration:.2f} s within the friction of the wheels, {unlimited.duration:.2f} s without its limit')
     s.note(f'without the limit wheels slip for {PERIOD * float(slips.sum()):.2f} s of {BEGINNING:g} s')

@@ -1,4 +1,4 @@
-"""Studies of the ground reactions of RM-1: what is unique, tipping, the friction cone, circles (E6 to E8, E12)."""
+"""Studies of the ground reactions of RM-1: uniqueness, tipping, friction cone, circles (E6 to E8, E12)."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ FOUR = np.array([(0.35, 0.30), (0.35, -0.30), (-0.35, 0.30), (-0.35, -0.30)])
 MASS, RADIUS = 60.0, 0.1
 WHEEL_NAMES = ('left', 'right', 'castor')
 RATES = (0.5, 1.0, -0.5, -1.0)
-"""Rates of turning of the circles, rad/s."""
+"""Turning rates of the circles, rad/s."""
 RANDOM = 500
 
 
-@study('tanner-1998/e6', 'RM-1: which ground reactions are unique, and how far the others are open')
+@study('tanner-1998/e6', 'RM-1: unique ground reactions, and ranges of the others')
 def unique_reactions(s: StudyRun) -> None:
-    """At rest and at S0/T0: normal forces, least norm, chords, admissible lateral forces, open directions."""
+    """Check normal forces, least norm, chords, lateral forces and open directions at rest and at S0/T0."""
     rest = reactions(load_in_a_circle(S0_JOINTS), ranges=True)
     for name, force, expected in zip(WHEEL_NAMES, rest.split[:, 2], tabulated('tanner-1998/6.4/static')[0]):
         s.near(f'at rest: normal force of the {name} wheel, N', '6.4', expected, float(force), absolute=1e-6)
@@ -51,8 +51,8 @@ def unique_reactions(s: StudyRun) -> None:
     moving = _at_s0(ranges=True)
     least = tabulated('tanner-1998/6.4/S0')
     for name, lateral, expected in zip(WHEEL_NAMES, moving.split[:2, 1], least):
-        said = f'S0: lateral force of the {name} wheel, least norm, N'
-        s.near(said, '6.4', expected[1], float(lateral), absolute=1e-6)
+        label = f'S0: lateral force of the {name} wheel, least norm, N'
+        s.near(label, '6.4', expected[1], float(lateral), absolute=1e-6)
     chords = lateral_chord(moving.split[:2, 2], S0_TRACTION[:2], FRICTION)
     ends, torques = tabulated('tanner-1998/6.4/chords')
     for name, chord, expected in zip(WHEEL_NAMES, chords, ends):
@@ -64,10 +64,10 @@ def unique_reactions(s: StudyRun) -> None:
             value=int(moving.freedom))  # fmt: skip
     greatest = greatest_drive_torque(rest.split[:2, 2], RADIUS, FRICTION)
     for name, torque, expected in zip(WHEEL_NAMES, greatest, torques):
-        said = f'at rest: greatest drive torque of the {name} wheel, N m'
-        s.near(said, '6.4', expected, float(torque), absolute=1e-6)
+        label = f'at rest: greatest drive torque of the {name} wheel, N m'
+        s.near(label, '6.4', expected, float(torque), absolute=1e-6)
     counts = [_open_directions(wheels) for wheels in (3, 4, 6)]
-    s.holds('open directions of 3, 4, 6 wheels; with known tractions', 'S11',
+    s.holds('open directions of 3, 4, 6 wheels; with measured tractions', 'S11',
             counts == [(3, 1), (6, 3), (12, 7)], expected=[[3, 1], [6, 3], [12, 7]],
             value=[list(count) for count in counts])  # fmt: skip
     s.figure(
@@ -83,7 +83,7 @@ def _at_s0(ranges: bool = False):  # type: ignore[no-untyped-def]
 
 
 def _open_directions(wheels: int) -> tuple[int, int]:
-    """Return the open directions of wheels at random places, all forces unknown; tractions known."""
+    """Return the open directions of wheels at random positions with all forces unknown, and with measured tractions."""
     rng = np.random.default_rng(wheels)
     points = np.column_stack([rng.normal(size=(wheels, 2)), np.full(wheels, -HEIGHT)])
     load = np.array((0.0, 0.0, -600.0))
@@ -96,15 +96,15 @@ def _open_directions(wheels: int) -> tuple[int, int]:
 
 
 def _draw_s0() -> drawing.Figure:
-    found = _at_s0(ranges=True)
+    reaction = _at_s0(ranges=True)
     figure, panels = drawing.panels(1, 3.6, 2)
     turn = np.linspace(0.0, 2.0 * np.pi, 121)
     for k, axes in enumerate(panels):
-        disc = FRICTION * found.split[k, 2]
+        disc = FRICTION * reaction.split[k, 2]
         axes.plot(disc * np.cos(turn), disc * np.sin(turn), color='0.5', linewidth=1.0, label='friction disc')
-        chord = float(lateral_chord(found.split[k, 2], S0_TRACTION[k], FRICTION))
+        chord = float(lateral_chord(reaction.split[k, 2], S0_TRACTION[k], FRICTION))
         axes.plot(2 * [S0_TRACTION[k]], (-chord, chord), linewidth=1.0, label='chord')
-        ends = (found.least[k, 1], found.greatest[k, 1])
+        ends = (reaction.least[k, 1], reaction.greatest[k, 1])
         axes.plot(2 * [S0_TRACTION[k]], ends, linewidth=3.0, label='admissible')
         axes.set(title=f'{WHEEL_NAMES[k]} wheel', xlabel='rolling force, N', ylabel='lateral force, N')
         axes.set_aspect('equal')
@@ -112,9 +112,9 @@ def _draw_s0() -> drawing.Figure:
     return figure
 
 
-@study('tanner-1998/e7', 'Where a vehicle tips: accelerations, arm and payload, against closed forms and the ZMP')
+@study('tanner-1998/e7', 'Tipping limits: accelerations, arm and payload, against closed forms and the ZMP')
 def tipping(s: StudyRun) -> None:
-    """Critical accelerations of a rigid vehicle, payloads of RM-1, and the ZMP test on random loads."""
+    """Check critical accelerations of a rigid vehicle, payloads of RM-1, and the ZMP test on random loads."""
     cases = (
         ('four wheels, ahead', FOUR, (1, 0), 0.35), ('four wheels, sideways', FOUR, (0, 1), 0.30),
         ('three wheels, braking', WHEELS[:, :2], (-1, 0), 0.35),
@@ -122,8 +122,8 @@ def tipping(s: StudyRun) -> None:
         ('three wheels, sideways', WHEELS[:, :2], (0, 1), 0.21),
     )  # fmt: skip
     for name, points, direction, arm in cases:
-        found = brentq(lambda a, p=points, d=direction: _rigid_margin(p, d, a), 1.0, 20.0, rtol=1e-12)
-        s.near(f'{name}: acceleration at which a wheel lifts, m/s2', '6.6, C21', 9.81 * arm / HEIGHT, found,
+        limit = brentq(lambda a, p=points, d=direction: _rigid_margin(p, d, a), 1.0, 20.0, rtol=1e-12)
+        s.near(f'{name}: acceleration at which a wheel lifts, m/s2', '6.6, C21', 9.81 * arm / HEIGHT, limit,
                relative=1e-4)  # fmt: skip
     static, loads = tabulated('tanner-1998/6.6/straight'), tabulated('tanner-1998/6.6/payload')
     for (name, joints), expected, load in zip(POSTURES.items(), static, loads):
@@ -134,7 +134,7 @@ def tipping(s: StudyRun) -> None:
     agree, feasible = _zmp_agreement()
     s.holds(f'{RANDOM} random loads: reactions without friction limits exist where the ZMP is inside', 'C21, 6.6',
             agree == RANDOM, expected=RANDOM, value=agree)  # fmt: skip
-    s.note(f'{feasible} of the {RANDOM} random loads can be carried; the specification has 243 of its own 500.')
+    s.note(f'{feasible} of the {RANDOM} random loads can be carried; in the specification 243 of 500 others.')
     s.figure('payload', 'RM-1 at rest: normal forces over the payload, arm to the left', _draw_payload)
 
 
@@ -149,11 +149,11 @@ def _payload_limit(joints: tuple[float, float, float]) -> float:
 
 
 def _zmp_agreement() -> tuple[int, int]:
-    """Return on how many random loads both tests agree, and how many loads can be carried."""
+    """Return the number of random loads on which both tests agree, and the number that can be carried."""
     rng = np.random.default_rng(21)
     force = rng.normal(size=(RANDOM, 3)) * (300.0, 300.0, 100.0) + (0.0, 0.0, -700.0)
     moment = rng.normal(size=(RANDOM, 3)) * (40.0, 40.0, 10.0)
-    found = admissible_reactions(WHEELS, np.zeros(3), force, moment, friction=1e6, ranges=False).possible
+    possible = admissible_reactions(WHEELS, np.zeros(3), force, moment, friction=1e6, ranges=False).possible
     need, turn = -force, -moment
     x = -(turn[:, 1] + HEIGHT * need[:, 0]) / need[:, 2]
     y = (turn[:, 0] - HEIGHT * need[:, 1]) / need[:, 2]
@@ -161,7 +161,7 @@ def _zmp_agreement() -> tuple[int, int]:
     for k in range(3):
         (ax, ay), (bx, by) = WHEELS[(k + 1) % 3, :2], WHEELS[k, :2]
         inside &= (bx - ax) * (y - ay) - (by - ay) * (x - ax) <= 0.0
-    return int((found == inside).sum()), int(found.sum())
+    return int((possible == inside).sum()), int(possible.sum())
 
 
 def _draw_payload() -> drawing.Figure:
@@ -176,9 +176,9 @@ def _draw_payload() -> drawing.Figure:
     return figure
 
 
-@study('tanner-1998/e8', 'The friction cone and the printed forms of it')
+@study('tanner-1998/e8', 'The friction cone and its printed forms')
 def friction_cone(s: StudyRun) -> None:
-    """Bounds of true and printed cones, convexity of the cone and of the admissible set."""
+    """Check bounds of true and printed cones, and convexity of the cone and of the admissible set."""
     frictions, printed, _ = tabulated('tanner-1998/6.6/friction')
     for friction, four, seven in zip(frictions[:3], printed[:4], printed[4:]):
         bound = brentq(lambda x, mu=friction: float(cone_function((x, 0.0, 1.0), mu)), 0.0, 2.0)
@@ -190,7 +190,7 @@ def friction_cone(s: StudyRun) -> None:
     s.near('eigenvalues of the Hessian at (3, 4): the greatest', '5.8, S13', 0.2, float(eigenvalues[-1]),
            absolute=1e-15)  # fmt: skip
     s.near('and the greatest of the others', '5.8, S13', 0.0, float(np.abs(eigenvalues[:-1]).max()), absolute=1e-15)
-    s.near('halfway between pairs of admissible reactions: how far outside of the cones, N', 'S13', 0.0,
+    s.near('midpoints of pairs of admissible reactions: violation of the cones, N', 'S13', 0.0,
            _convexity_defect(), absolute=1e-9)  # fmt: skip
     chords = np.full(3, 100.0)
     attainable = _greatest_yaw()
@@ -201,11 +201,11 @@ def friction_cone(s: StudyRun) -> None:
 
 
 def _convexity_defect() -> float:
-    """Return how far reactions halfway between admissible ones of RM-1 at S0 are outside, N; 0 where none are."""
-    found = _at_s0(ranges=True)
-    line = found.greatest - found.least
-    points = found.least + np.linspace(0.0, 1.0, 21)[:, None, None] * np.sign(line) * np.abs(line)
-    points[:, 1, 1] = found.split[:, 1].sum() - points[:, 0, 1]  # what one wheel takes the other need not
+    """Return the greatest violation of the cones by midpoints of admissible reactions of RM-1 at S0, N."""
+    reaction = _at_s0(ranges=True)
+    line = reaction.greatest - reaction.least
+    points = reaction.least + np.linspace(0.0, 1.0, 21)[:, None, None] * np.sign(line) * np.abs(line)
+    points[:, 1, 1] = reaction.split[:, 1].sum() - points[:, 0, 1]  # constant sum of both forces
     halves = 0.5 * (points[:, None] + points[None])
     return float(max(0.0, cone_function(halves[..., :2, :], FRICTION).max()))
 
@@ -214,7 +214,7 @@ def _greatest_yaw() -> float:
     points = WHEELS + np.array((0.0, 0.0, HEIGHT))
 
     def margin(moment: float) -> float:
-        # one newton of each wheel stands for 100 N of chord
+        # one newton per wheel represents 100 N of chord
         load = (0.0, 0.0, -3.0)
         center = points.mean(axis=0)
         return float(
@@ -241,19 +241,19 @@ def _draw_cones() -> drawing.Figure:
 
 @study('tanner-1998/e12', 'RM-1 in a circle, arm to the left: it slides before a wheel lifts')
 def circles(s: StudyRun) -> None:
-    """Speeds at which contact becomes inadmissible, by which mechanism, and beyond them (S14)."""
+    """Check the speeds at which contact becomes inadmissible, the mechanism, and higher speeds (S14)."""
     for rate, slides, lifts in zip(RATES, *tabulated('tanner-1998/6.6/E12')):
-        found = brentq(_margin_at(rate), 0.5 * slides, 1.5 * slides, rtol=1e-10)
+        sliding = brentq(_margin_at(rate), 0.5 * slides, 1.5 * slides, rtol=1e-10)
         lift = brentq(_lightest(rate), 0.5 * lifts, 1.5 * lifts, rtol=1e-10)
-        s.near(f'{rate:+g} rad/s: speed at which it slides, m/s', '6.6, E12', slides, found, relative=1e-5)
+        s.near(f'{rate:+g} rad/s: speed at which it slides, m/s', '6.6, E12', slides, sliding, relative=1e-5)
         s.near(f'{rate:+g} rad/s: speed at which a wheel lifts, m/s', '6.6, E12', lifts, lift, relative=1e-5)
-        s.holds(f'{rate:+g} rad/s: it slides before a wheel lifts', 'E12', found < lift)
-        beyond = reactions(load_in_a_circle(ARM_LEFT, 1.05 * found, rate))
+        s.holds(f'{rate:+g} rad/s: it slides before a wheel lifts', 'E12', sliding < lift)
+        beyond = reactions(load_in_a_circle(ARM_LEFT, 1.05 * sliding, rate))
         s.holds(f'{rate:+g} rad/s: beyond it the balance still has solutions, and none is admissible', 'S14',
                 beyond.mismatch < 1e-9 and not beyond.possible)  # fmt: skip
         s.holds(f'{rate:+g} rad/s: the right wheel slips by its traction, or the chords are exhausted', '6.6',
-                _mechanism(found, rate) == ('chords' if rate > 0 else 'traction'),
-                expected='chords' if rate > 0 else 'traction', value=_mechanism(found, rate))  # fmt: skip
+                _mechanism(sliding, rate) == ('chords' if rate > 0 else 'traction'),
+                expected='chords' if rate > 0 else 'traction', value=_mechanism(sliding, rate))  # fmt: skip
     s.figure('circles', 'RM-1 in circles: margin of the admissible reactions over the speed', _draw_circles)
 
 

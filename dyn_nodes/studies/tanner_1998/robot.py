@@ -13,9 +13,9 @@ from dyn_nodes.studies.reference import tabulated
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 HEIGHT = 0.3
-"""Of the vehicle's centre of mass above the ground, m."""
+"""Height of the vehicle's centre of mass above the ground, m."""
 WHEELS = np.array([(-0.15, 0.30, -HEIGHT), (-0.15, -0.30, -HEIGHT), (0.35, 0.0, -HEIGHT)])
-"""Ground points of the left and the right driven wheel and of the castor from the vehicle's centre of mass, m."""
+"""Ground points of left and right driven wheel and castor from the vehicle's centre of mass, m."""
 AXLE = 0.15
 """Distance of the centre of mass ahead of the driven axle, m."""
 FRICTION = 0.7
@@ -31,9 +31,9 @@ S0_JOINTS, ARM_LEFT = (0.4, 0.6, -0.9), (np.pi / 2.0, 0.0, 0.0)
 POSTURES = {'left': ARM_LEFT, 'front': (0.0, 0.0, 0.0), 'back': (np.pi, 0.0, 0.0)}
 """Postures with the arm straight."""
 S0_LOAD = -tabulated('tanner-1998/6.4/wrench')[0]
-"""Force and moment that the ground has to balance at S0/T0, N and N m (6.4)."""
+"""Force and moment on the ground at S0/T0, N and N m (6.4)."""
 S0_TRACTION = (30.0, 20.0, 0.0)
-"""Rolling forces there, drive torques over the radius, N."""
+"""Rolling forces at S0/T0: drive torques over the radius, N."""
 
 
 class Bodies(NamedTuple):
@@ -57,19 +57,19 @@ def bodies(joints: ArrayLike) -> Bodies:
     mass, center = [60.0, 4.0], [np.zeros(3), MOUNT + np.array([0.0, 0.0, 0.05])]
     inertia = [np.diag((2.0, 3.0, 4.0)), np.diag((0.02, 0.02, 0.015))]
     turn, origin = np.eye(3), MOUNT
-    for q, (d, a, alpha), m, own, tensor in zip(np.asarray(joints), LINKS, MASSES, CENTERS, INERTIAS):
+    for q, (d, a, alpha), m, com, tensor in zip(np.asarray(joints), LINKS, MASSES, CENTERS, INERTIAS):
         c, s = np.cos(q), np.sin(q)
         origin = origin + turn @ (a * c, a * s, d)
         twist = np.array([(1.0, 0.0, 0.0), (0.0, np.cos(alpha), -np.sin(alpha)), (0.0, np.sin(alpha), np.cos(alpha))])
         turn = turn @ np.array([(c, -s, 0.0), (s, c, 0.0), (0.0, 0.0, 1.0)]) @ twist
         mass.append(m)
-        center.append(origin + turn @ own)
+        center.append(origin + turn @ com)
         inertia.append(turn @ np.diag(tensor) @ turn.T)
     return Bodies(np.array(mass), np.array(center), np.array(inertia), origin)
 
 
 def load_in_a_circle(joints: ArrayLike, speed: float = 0.0, rate: float = 0.0, payload: float = 0.0) -> Array:
-    """Return what the ground has to balance with the arm locked, in vehicle axes at the vehicle's centre of mass.
+    """Return the load on the ground with the arm locked, in vehicle axes at the vehicle's centre of mass.
 
     Args:
         joints: (3,) rad.

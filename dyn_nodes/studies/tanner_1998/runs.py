@@ -1,4 +1,4 @@
-"""Runs of RM-1: Kane's equations in the independent speeds, and all coordinates with multipliers as witness (E4)."""
+"""Runs of RM-1 by Kane's equations in independent speeds, and by all coordinates with multipliers as a check (E4)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dyn_nodes.studies.tanner_1998.vehicle import SPEEDS, Robot
 Torques = Callable[[float], Array]
 
 
-class Ended(NamedTuple):
+class RunEnd(NamedTuple):
     """The end of a run.
 
     Attributes:
@@ -34,8 +34,8 @@ class Ended(NamedTuple):
     lateral: float
 
 
-def by_kane(robot: Robot, q: Array, u: Array, torques: Torques, seconds: float, tolerance: float = 1e-10) -> Ended:
-    """Run from x, y, yaw, arm (6,) and independent speeds (5,) under efforts (nv,) over the time."""
+def by_kane(robot: Robot, q: Array, u: Array, torques: Torques, seconds: float, tolerance: float = 1e-10) -> RunEnd:
+    """Run from x, y, yaw, arm (6,) and independent speeds (5,) under efforts (nv,) as a function of time."""
     kane = kanes_equations(robot.blocks, SPEEDS)
     yaw = robot.blocks.tree.velocity_index('yaw')
 
@@ -46,13 +46,13 @@ def by_kane(robot: Robot, q: Array, u: Array, torques: Torques, seconds: float, 
 
     end = solve_ivp(rates, (0.0, seconds), [*q, *u, 0.0], 'DOP853', rtol=tolerance, atol=1e-3 * tolerance).y[:, -1]
     before, after = (kane.at(robot.position(x[:6]), robot.velocity(x[6:])) for x in (np.append(q, u), end[:11]))
-    return _ended(robot, (before.q, before.v), (after.q, after.v), end[11])
+    return _run_end(robot, (before.q, before.v), (after.q, after.v), end[11])
 
 
 def by_multipliers(
     robot: Robot, q: Array, u: Array, torques: Torques, seconds: float, tolerance: float = 1e-10
-) -> Ended:
-    """Return the same from all coordinates at once: mass matrix and bias of the constraint engine, with multipliers."""
+) -> RunEnd:
+    """Return the same by the mass matrix and bias of the constraint engine with multipliers."""
     blocks = robot.blocks
     nv = blocks.tree.nv
     start = kanes_equations(blocks, SPEEDS).at(robot.position(q), robot.velocity(u))
@@ -67,22 +67,22 @@ def by_multipliers(
         solved = np.linalg.solve(matrix, np.concatenate([tau - at.h, at.gamma[kept]]))
         return np.concatenate([x[nv : 2 * nv], solved[:nv], [tau @ x[nv : 2 * nv]]])
 
-    begin = np.concatenate([start.q, start.v, [0.0]])
-    end = solve_ivp(rates, (0.0, seconds), begin, 'DOP853', rtol=tolerance, atol=1e-3 * tolerance).y[:, -1]
-    return _ended(robot, (start.q, start.v), (end[:nv], end[nv : 2 * nv]), end[-1])
+    initial = np.concatenate([start.q, start.v, [0.0]])
+    end = solve_ivp(rates, (0.0, seconds), initial, 'DOP853', rtol=tolerance, atol=1e-3 * tolerance).y[:, -1]
+    return _run_end(robot, (start.q, start.v), (end[:nv], end[nv : 2 * nv]), end[-1])
 
 
-def _ended(robot: Robot, before: tuple[Array, Array], after: tuple[Array, Array], work: float) -> Ended:
+def _run_end(robot: Robot, before: tuple[Array, Array], after: tuple[Array, Array], work: float) -> RunEnd:
     blocks = robot.blocks
     gain = sum(blocks.energies(*after)) - sum(blocks.energies(*before))
     lateral = [k for k, name in enumerate(blocks.row_names) if name.endswith('/lateral')]
     skid = float(np.abs((blocks.at(*after).J @ after[1])[lateral]).max())
-    places = [blocks.tree.velocity_index(name) for name in SPEEDS]
-    return Ended(robot.state(after[0]), after[1][places], float(work), float(gain), skid)
+    indices = [blocks.tree.velocity_index(name) for name in SPEEDS]
+    return RunEnd(robot.state(after[0]), after[1][indices], float(work), float(gain), skid)
 
 
 def swinging(robot: Robot) -> Torques:
-    """Return torques that vary over the time on all joints and wheels, N m."""
+    """Return time-dependent torques on all joints and wheels, N m."""
 
     def torques(t: float) -> Array:
         joints = (0.5 * np.sin(3.0 * t), 18.0 + 2.0 * np.cos(2.0 * t), 4.0 + np.sin(5.0 * t))

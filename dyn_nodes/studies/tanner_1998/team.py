@@ -22,7 +22,7 @@ HALF = 11
 """x, y, yaw, arm (6) and independent speeds (5) of a robot in the state of a run."""
 TURNS = ('yaw', 'pitch', 'roll')
 REACH = 0.7645020171578334
-"""Of the hand before the vehicle's mass centre in the posture of the start, m."""
+"""Distance of the hand ahead of the vehicle's mass centre in the start posture, m."""
 POSTURE = (0.0, 0.6, -0.9)
 BAR = chain(0.6, 1, 1.2, 1e4 / 3.0, 20.0 / 3.0)
 """OBJ-1 as one rod."""
@@ -40,7 +40,7 @@ def _kane() -> KanesEquations:
 
 
 def facing(lattice: Lattice, motions: Sequence[tuple[float, float, Sequence[float]]]) -> Array:
-    """Return states (m, 11) of robots around an object without stress, each facing its middle.
+    """Return states (m, 11) of robots around an unstressed object, each facing its middle.
 
     Args:
         lattice: the object; a robot's hand is at each node.
@@ -50,8 +50,8 @@ def facing(lattice: Lattice, motions: Sequence[tuple[float, float, Sequence[floa
     for node, (speed, turn, rates) in zip(lattice.nodes, motions, strict=True):
         outward = np.arctan2(node[1], node[0])
         yaw = (outward + np.pi) % (2.0 * np.pi)
-        place = (np.hypot(node[0], node[1]) + REACH) * np.array([np.cos(outward), np.sin(outward)])
-        states.append(np.concatenate([place, [yaw], POSTURE, axle_speeds(yaw, speed, turn, rates)]))
+        center = (np.hypot(node[0], node[1]) + REACH) * np.array([np.cos(outward), np.sin(outward)])
+        states.append(np.concatenate([center, [yaw], POSTURE, axle_speeds(yaw, speed, turn, rates)]))
     return np.array(states)
 
 
@@ -61,7 +61,7 @@ class Member(NamedTuple):
     Attributes:
         here: its equations.
         tau: (nv,) efforts.
-        hand: what its hand does.
+        hand: dynamics of its hand.
         position, velocity: (3,) of the grasp point, m and m/s.
     """
 
@@ -73,7 +73,7 @@ class Member(NamedTuple):
 
 
 class Balance(NamedTuple):
-    """What is left over of the balances of a whole team; zero but for round-off.
+    """Residuals of the momentum balances of a whole team; zero up to round-off.
 
     Attributes:
         force: (3,) rate of linear momentum less ground reactions and weight, N.
@@ -86,7 +86,7 @@ class Balance(NamedTuple):
 
 @dataclass(frozen=True)
 class Team:
-    """As many RM-1 as the lattice has nodes, each with a ball grasp at its node.
+    """RM-1 robots that hold a lattice, each with a ball grasp at its node.
 
     Attributes:
         load: the object; its nodes in the order of the robots.
@@ -97,21 +97,23 @@ class Team:
     def members(self, states: Array, efforts: Sequence[Array]) -> list[Member]:
         """Return the robots at states (m, 11) under efforts (nv,) each."""
         robot = rm_1()
-        found = []
+        members = []
         for state, tau in zip(states, efforts, strict=True):
             here = _kane().at(robot.position(state[:6]), robot.velocity(state[6:]))
             space = operational_space(here, robot.hand)
             free = here.efforts(tau) - here.convective - here.gravity
             hand = HandDynamics(here.inertia, free, space.jacobian, space.bias)
-            place = here.places[robot.hand.body]
-            point = place.p + place.R @ robot.hand.p
-            found.append(Member(here, np.asarray(tau), hand, point, space.jacobian @ here.u))
-        return found
+            placement = here.places[robot.hand.body]
+            point = placement.p + placement.R @ robot.hand.p
+            members.append(Member(here, np.asarray(tau), hand, point, space.jacobian @ here.u))
+        return members
 
     def solve(self, members: Sequence[Member], at_once: bool = False) -> Held:
-        """Return accelerations and grasp forces; `at_once` by the saddle point in place of the augmented object."""
+        """Return accelerations and grasp forces by the augmented object; `at_once`: by the saddle point."""
         mass = np.kron(self.load.mass.toarray(), np.eye(3))
-        position, velocity = (np.array([getattr(one, what) for one in members]) for what in ('position', 'velocity'))
+        position, velocity = (
+            np.array([getattr(one, attribute) for one in members]) for attribute in ('position', 'velocity')
+        )
         weight = np.outer(self.load.lumped_mass, GRAVITY)
         load = (self.load.forces(position, velocity) - weight).ravel()
         solver = saddle_point if at_once else augmented_object
@@ -119,13 +121,15 @@ class Team:
 
     def energy(self, members: Sequence[Member]) -> float:
         """Return kinetic, potential and elastic energy of robots and object, J; heights above the ground."""
-        position, velocity = (np.array([getattr(one, what) for one in members]) for what in ('position', 'velocity'))
+        position, velocity = (
+            np.array([getattr(one, attribute) for one in members]) for attribute in ('position', 'velocity')
+        )
         total = sum(sum(rm_1().blocks.energies(one.here.q, one.here.v)) for one in members)
         total += 0.5 * float(np.sum(velocity * (self.load.mass @ velocity)))
         return float(total + self.load.energy(position) - self.load.lumped_mass @ position @ GRAVITY)
 
     def balance(self, members: Sequence[Member], held: Held) -> Balance:
-        """Return what is left over of the balances of momentum, with the ground reactions of every robot alone."""
+        """Return the residuals of the momentum balances with the ground reactions of every robot."""
         force, moment = np.zeros(3), np.zeros(3)
         tree = rm_1().blocks.tree
         for one, rates, pull in zip(members, held.speed_rates, held.force):
@@ -138,7 +142,7 @@ class Team:
             along, about = (ground[[tree.velocity_index(name) for name in names]] for names in ('xyz', TURNS))
             vehicle = one.here.places[tree.body('roll')]
             force -= along
-            # yaw, pitch and roll are turns about z, y, x of the vehicle, which stands level
+            # yaw, pitch and roll are rotations about z, y, x of the level vehicle
             moment -= np.cross(vehicle.p, along) + vehicle.R @ about[::-1]
         change = (np.kron(self.load.mass.toarray(), np.eye(3)) @ held.acceleration).reshape(-1, 3)
         change -= np.outer(self.load.lumped_mass, GRAVITY)
@@ -146,22 +150,22 @@ class Team:
         return Balance(force + change.sum(axis=0), moment + np.cross(position, change).sum(axis=0))
 
     def ground_load(self, one: Member, rates: Array, pull: Array) -> Array:
-        """Return what the ground has to balance for a robot (6,), N and N m.
-
-        In axes of the vehicle, at its mass centre.
+        """Return the load of a robot on the ground (6,), in vehicle axes at its mass centre, N and N m.
 
         Args:
             one: the robot.
             rates: (5,) of its speeds.
-            pull: (3,) of its hand on the object, N.
+            pull: (3,) force of its hand on the object, N.
         """
         vehicle = one.here.places[rm_1().blocks.tree.body('roll')]
         a = one.here.W @ rates + one.here.bias
         force, moment = -pull, np.cross(one.position - vehicle.p, -pull)
         for part in one.here.parts:
-            own = part.mass * (GRAVITY - part.moving @ a - part.acceleration)
-            force = force + own
+            inertial = part.mass * (GRAVITY - part.moving @ a - part.acceleration)
+            force = force + inertial
             moment = (
-                moment + np.cross(part.centre - vehicle.p, own) + part.inertia_torque(part.turning @ a + part.alpha)
+                moment
+                + np.cross(part.centre - vehicle.p, inertial)
+                + part.inertia_torque(part.turning @ a + part.alpha)
             )
         return np.concatenate([vehicle.R.T @ force, vehicle.R.T @ moment])

@@ -1,8 +1,8 @@
-"""A team in motion: robots and the object that they hold as one model, hands that slip off, controllers that sample.
+"""A moving team: robots and held object as one model, slipping hands, sampled controllers.
 
-The state is that of the robots and of the object's nodes; a node that is held moves with its hand. A hand slips off at
-the instant at which the force of its grasp exceeds the holding force. No impulse acts then, so momentum is kept: the
-node goes on with the velocity of the hand, and its own mass.
+The state contains the robots and the nodes of the object; a held node moves with its hand. A hand slips off when its
+grasp force exceeds the holding force. No impulse acts, so momentum is conserved: the released node keeps the velocity
+of the hand.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Hold(NamedTuple):
 
     Attributes:
         name: of the grasp.
-        force: at which the hand slips off, N; infinite: never.
+        force: at which the hand slips off, N; infinite: no slip.
     """
 
     name: str
@@ -112,38 +112,38 @@ class TeamRun:
 
     def start(self, robots: Sequence[RobotState]) -> TeamState:
         """Return the state in which every hand holds its node."""
-        here = [robot.at(*own) for robot, own in zip(self.robots, robots, strict=True)]
-        nodes = np.array([own.place[:3] for own in here])
-        rates = np.array([own.rate[:3] for own in here])
+        here = [robot.at(*numbers) for robot, numbers in zip(self.robots, robots, strict=True)]
+        nodes = np.array([numbers.place[:3] for numbers in here])
+        rates = np.array([numbers.rate[:3] for numbers in here])
         return TeamState(tuple(robots), nodes, rates, (True,) * len(here))
 
     def rates(self, state: TeamState, efforts: Sequence[Array]) -> tuple[list[RobotNumbers], list[Array], Array, Array]:
         """Return robots, du/dt of each (n,), accelerations of the nodes (n, 3) and forces of the hands (m, 3), N."""
-        here = [robot.at(*own) for robot, own in zip(self.robots, state.robots)]
+        here = [robot.at(*robot_state) for robot, robot_state in zip(self.robots, state.robots)]
         nodes, speeds = self._followed(state, here)
-        held = [k for k, own in enumerate(state.held) if own]
+        held = [k for k, holds in enumerate(state.held) if holds]
         order = held + [k for k in range(len(nodes)) if k not in held]
         mass = np.asarray(np.kron(self._mass[np.ix_(order, order)], np.eye(3)), dtype=np.float64)
         weight = np.outer(self.load.lumped_mass, (0.0, 0.0, self.gravity))
         load: Array = (self.load.forces(nodes, speeds) + weight)[order].ravel()
-        found = augmented_object([here[k].hand(efforts[k]) for k in held], mass, load)
+        solution = augmented_object([here[k].hand(efforts[k]) for k in held], mass, load)
         accelerations = np.empty_like(nodes)
-        accelerations[order] = found.acceleration.reshape(-1, 3)
+        accelerations[order] = solution.acceleration.reshape(-1, 3)
         forces, changes = np.zeros((len(here), 3)), []
-        forces[held] = found.force
-        for k, own in enumerate(here):
+        forces[held] = solution.force
+        for k, robot in enumerate(here):
             if state.held[k]:
-                changes.append(found.speed_rates[held.index(k)])
+                changes.append(solution.speed_rates[held.index(k)])
             else:
-                alone = np.linalg.solve(own.inertia, efforts[k] - own.bias)
+                alone = np.linalg.solve(robot.inertia, efforts[k] - robot.bias)
                 changes.append(np.asarray(alone, dtype=np.float64))
         return here, changes, accelerations, forces
 
     def _followed(self, state: TeamState, here: Sequence[RobotNumbers]) -> tuple[Array, Array]:
         nodes, speeds = state.nodes.copy(), state.rates.copy()
-        for k, own in enumerate(here):
+        for k, robot in enumerate(here):
             if state.held[k]:
-                nodes[k], speeds[k] = own.place[:3], own.rate[:3]
+                nodes[k], speeds[k] = robot.place[:3], robot.rate[:3]
         return nodes, speeds
 
     def step(self, state: TeamState, efforts: Sequence[Array], span: float) -> TeamState:
@@ -153,13 +153,13 @@ class TeamRun:
             slopes.append(self._slope(_moved(state, slopes[-1], part * span), efforts))
         mean = [(a + 2.0 * b + 2.0 * c + d) / 6.0 for a, b, c, d in zip(*slopes)]
         after = _moved(state, mean, span)
-        here = [robot.at(*own) for robot, own in zip(self.robots, after.robots)]
+        here = [robot.at(*robot_state) for robot, robot_state in zip(self.robots, after.robots)]
         nodes, speeds = self._followed(after, here)
         return after._replace(nodes=nodes, rates=speeds)
 
     def _slope(self, state: TeamState, efforts: Sequence[Array]) -> list[Array]:
         here, changes, accelerations, _ = self.rates(state, efforts)
-        moving = [own.position_rate for own in here]
+        moving = [numbers.position_rate for numbers in here]
         return [*moving, *changes, state.rates, accelerations]
 
     def run(self, state: TeamState, controller: Controller, period: float, count: int, substeps: int = 2) -> TeamTrace:
@@ -167,7 +167,7 @@ class TeamRun:
 
         Args:
             state: at time 0.
-            controller: called at the beginning of every period; its efforts are held over it.
+            controller: called at the start of every period; its efforts are held during the period.
             period: s.
             count: of the periods.
             substeps: of the integration in a period.
@@ -187,7 +187,7 @@ class TeamRun:
     def _across(
         self, state: TeamState, efforts: Sequence[Array], time: float, span: float, trace: TeamTrace
     ) -> TeamState:
-        """Return the state after a step in which hands may slip off, one after the other."""
+        """Return the state after a step in which one hand after the other may slip off."""
         while True:
             after = self.step(state, efforts, span)
             if not self._slipping(after, efforts):
@@ -201,13 +201,13 @@ class TeamRun:
                 low, high = (low, middle) if slips else (middle, high)
             state = self.step(state, efforts, high) if high > 0.0 else state
             time, span = time + high, span - high
-            place, force = max(self._slipping(state, efforts), key=lambda own: own[1] / self.holds[own[0]].force)
-            trace.slips.append(Slip(time, self.holds[place].name, force))
-            state = state._replace(held=tuple(own and k != place for k, own in enumerate(state.held)))
+            slipped, force = max(self._slipping(state, efforts), key=lambda slip: slip[1] / self.holds[slip[0]].force)
+            trace.slips.append(Slip(time, self.holds[slipped].name, force))
+            state = state._replace(held=tuple(holds and k != slipped for k, holds in enumerate(state.held)))
 
     def _slipping(self, state: TeamState, efforts: Sequence[Array]) -> list[tuple[int, float]]:
-        """Return the hands with more than their holding force, N."""
-        if not any(np.isfinite(hold.force) and own for hold, own in zip(self.holds, state.held)):
+        """Return the hands whose force exceeds their holding force, and these forces, N."""
+        if not any(np.isfinite(hold.force) and holds for hold, holds in zip(self.holds, state.held)):
             return []
         pulls = np.linalg.norm(self.rates(state, efforts)[3], axis=1)
         return [(k, float(pull)) for k, pull in enumerate(pulls) if state.held[k] and pull > self.holds[k].force]
@@ -220,14 +220,14 @@ class TeamRun:
         """Return kinetic, potential and elastic energy of robots and object, J."""
         total = self.load.energy(state.nodes) + 0.5 * float(np.sum(state.rates * (self._mass @ state.rates)))
         total += self.gravity * float(self.load.lumped_mass @ state.nodes[:, 2])
-        for robot, own in zip(self.robots, state.robots):
-            total += sum(robot.energies(*own))
+        for robot, robot_state in zip(self.robots, state.robots):
+            total += sum(robot.energies(*robot_state))
         return total
 
 
 def _moved(state: TeamState, slope: Sequence[Array], span: float) -> TeamState:
     m = len(state.robots)
     robots = tuple(
-        RobotState(own.q + span * slope[k], own.u + span * slope[m + k]) for k, own in enumerate(state.robots)
+        RobotState(robot.q + span * slope[k], robot.u + span * slope[m + k]) for k, robot in enumerate(state.robots)
     )
     return TeamState(robots, state.nodes + span * slope[-2], state.rates + span * slope[-1], state.held)

@@ -1,4 +1,4 @@
-"""Teams that carry: figures of eight within the friction of all wheels, what they bear, and a hand that slips off."""
+"""Carrying teams: figures of eight within the friction of all wheels, robustness, and a hand that slips off."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ OTHERS = {
     'all at once': Reality(load=1.2, arm=1.2, friction=0.56, offset=0.02, delay=2),
 }
 HOLDING = 8.0
-"""Of the second hand of the bar where it is to slip off: less than what braking pulls, N."""
+"""Holding force of the second hand of the bar in the slip study, below the braking force, N."""
 SECONDS = 3.0
-"""Time of a run with another reality: a start, and the first bend of the path."""
+"""Duration of a run with another reality, s: the start and the first bend of the path."""
 
 
 class Case(NamedTuple):
-    """A run: object, whether the wheels limit the speed, reality by name, greatest time, s."""
+    """A run: object, whether the wheels limit the speed, name of the reality, greatest duration, s."""
 
     load: str
     limited: bool = True
@@ -74,7 +74,7 @@ def carried(case: Case) -> Carried:
 
 
 def check_eight(s: StudyRun, load: str) -> None:
-    """Check a whole figure of eight within the limits, and its beginning without those of the wheels."""
+    """Check a whole figure of eight within the limits, and its first part without the wheel limits."""
     slow, fast = (profile_of(load, limited) for limited in (True, False))
     whole, beginning = s.map(carried, [Case(load), Case(load, limited=False, seconds=SECONDS)], 'eight')
     s.holds('no wheel slips or lifts: the split of least norm is admissible all along', 'C20, C22', whole.robust,
@@ -102,34 +102,38 @@ def carry_triangle(s: StudyRun) -> None:
     check_eight(s, 'triangle')
 
 
-@study('tanner-1998/carry-others', 'Teams whose loads, arms, ground, starts and delays are not those of the plan')
+@study('tanner-1998/carry-others', 'Teams whose loads, arms, ground, starts and delays differ from the plan')
 def carry_others(s: StudyRun) -> None:
-    """Check the reserve of the plan: deviations and margins of every case are noted."""
+    """Check the reserve of the plan and record deviations and margins of every case."""
     cases = [Case(load, True, reality, SECONDS) for load in OBJECTS for reality in OTHERS]
-    found = s.map(carried, cases, 'realities')
-    for case, own in zip(cases, found):
-        s.holds(f'{case.load}, {case.reality}: no wheel slips or lifts', 'C20', own.robust, value=own.why or True)
-        end = float(own.deviation[-1].max())
-        s.note(
-            f'{case.load}, {case.reality}: deviation {1e3 * own.deviation.max():.1f} mm, {1e3 * end:.1f} mm after '
-            f'{SECONDS:g} s; margin {own.margin:.1f} N, friction used {100.0 * own.use:.0f} %'
+    verdicts = s.map(carried, cases, 'realities')
+    for case, verdict in zip(cases, verdicts):
+        s.holds(
+            f'{case.load}, {case.reality}: no wheel slips or lifts', 'C20', verdict.robust, value=verdict.why or True
         )
-    worst = max(float(own.deviation.max()) for own in found)
+        end = float(verdict.deviation[-1].max())
+        s.note(
+            f'{case.load}, {case.reality}: deviation {1e3 * verdict.deviation.max():.1f} mm, {1e3 * end:.1f} mm after '
+            f'{SECONDS:g} s; margin {verdict.margin:.1f} N, friction used {100.0 * verdict.use:.0f} %'
+        )
+    worst = max(float(verdict.deviation.max()) for verdict in verdicts)
     s.holds('greatest deviation of a hand below 60 mm', 'control', worst < 0.06, expected='0.06', value=worst)
 
 
-@study('tanner-1998/slip', 'A hand slips off the bar where its force exceeds the holding force; the team goes on')
+@study('tanner-1998/slip', 'A hand slips off the bar when its force exceeds the holding force; the team continues')
 def slip(s: StudyRun) -> None:
-    """Check the instant of the slip, and both robots after it."""
+    """Check the instant of the slip and both robots after it."""
     plan, profile = planned_team('bar'), profile_of('bar', True)
     trace = run_team(plan, profile, Reality(holding=(np.inf, HOLDING)), seconds=1.5)
     first = trace.slips[0]
     s.near('force at the instant of the slip, N', 'grasp', HOLDING, first.force, relative=0.05)
-    s.holds('the team has gone from driving to braking then', 'grasp', 0.6 < first.time < 0.9, value=first.time)
-    own = judged(plan, profile, trace)
+    s.holds('the slip is between driving and braking', 'grasp', 0.6 < first.time < 0.9, value=first.time)
+    verdict = judged(plan, profile, trace)
     after = [k for k, instant in enumerate(trace.instants) if instant.time > first.time]
     loose = int(first.name[-1])
-    s.holds('it holds nothing any longer', 'grasp', all(not trace.instants[k].forces[loose].any() for k in after))
-    s.holds('no wheel of the team slips or lifts', 'C20', own.robust, value=own.why or True)
-    s.near('deviation of the free hand at the end, m', 'control', 0.0, float(own.deviation[-1, loose]), absolute=0.01)
+    s.holds('the free hand exerts no force', 'grasp', all(not trace.instants[k].forces[loose].any() for k in after))
+    s.holds('no wheel of the team slips or lifts', 'C20', verdict.robust, value=verdict.why or True)
+    s.near(
+        'deviation of the free hand at the end, m', 'control', 0.0, float(verdict.deviation[-1, loose]), absolute=0.01
+    )
     s.note(f'{first.name} slips off {first.time:.4f} s after the start at {first.force:.3f} N')

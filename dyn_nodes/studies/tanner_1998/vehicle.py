@@ -1,4 +1,4 @@
-"""RM-1 as a constrained system in space: bodies, massless wheels that roll, a castor without horizontal force.
+"""RM-1 as a constrained system in space: bodies, massless rolling wheels, a castor without horizontal force.
 
 The base is a chain of joints x, y, z, yaw, pitch, roll at the vehicle's mass centre; the driven wheels are the joints
 `left` and `right`, the arm's joints `q1` to `q3`, its hand the frame `hand`.
@@ -47,7 +47,7 @@ class Robot:
     Attributes:
         blocks: tree, contacts, gravity.
         mount: where the arm is bolted to the vehicle.
-        drives: names of the driven wheels' joints, and of the steering joint where there is one.
+        drives: names of the driven wheels' joints and of the steering joint, if any.
     """
 
     blocks: ConstraintBlocks
@@ -60,7 +60,7 @@ class Robot:
         return self.blocks.tree.frame('hand')
 
     def position(self, at: ArrayLike) -> Array:
-        """Return (nq,) of x, y, yaw and the arm's angles (6,); heights and steering follow."""
+        """Return the position (nq,) from x, y, yaw and arm angles (6,); height and steering are computed."""
         tree = self.blocks.tree
         q = tree.neutral
         x, y, yaw, *arm = np.asarray(at, dtype=float)
@@ -72,13 +72,13 @@ class Robot:
         return q
 
     def velocity(self, u: ArrayLike) -> Array:
-        """Return (nv,) with the independent speeds (5,) of the source; a formulation adds the others."""
+        """Return the velocity (nv,) with the independent speeds (5,) of the source; dependent velocities are zero."""
         v = np.zeros(self.blocks.tree.nv)
         v[[self.blocks.tree.velocity_index(name) for name in SPEEDS]] = u
         return v
 
     def efforts(self, joints: Sequence[float], drives: Sequence[float]) -> Array:
-        """Return (nv,) of efforts of the arm's joints and of `drives`, N m."""
+        """Return efforts (nv,) from those of the arm joints and of `drives`, N m."""
         tau = np.zeros(self.blocks.tree.nv)
         for name, effort in zip((*ARM, *self.drives), (*joints, *drives), strict=True):
             tau[self.blocks.tree.velocity_index(name)] = effort
@@ -91,7 +91,7 @@ class Robot:
 
 
 def axle_speeds(yaw: float, speed: float, turn: float, rates: Sequence[float], axle: float = AXLE) -> Array:
-    """Return the source's speeds (5,) of a vehicle whose axle's middle, `axle` behind its mass centre, has a speed."""
+    """Return the source's speeds (5,) from the speed of the axle's middle, `axle` m behind the mass centre."""
     c, s = np.cos(yaw), np.sin(yaw)
     return np.array([speed * c - axle * turn * s, speed * s + axle * turn * c, *rates])
 
@@ -111,7 +111,7 @@ def _about_x(angle: float) -> Array:
 
 
 def _arm(tree: TreeBuilder, vehicle: int, scale: float) -> None:
-    """Joint frames before the turn, so that a body's frame is that of the joint with the distal one fixed in it."""
+    """Add the arm; each body frame is its joint frame, with the distal joint frame fixed in it."""
     tree.add_mass(vehicle, scale * LINK_0.mass, LINK_0.com, scale * LINK_0.inertia)
     carrier, R, p = vehicle, np.eye(3), MOUNT
     for name, (d, a, alpha), mass, com, inertia in zip(ARM, LINKS, MASSES, CENTERS, INERTIAS):
@@ -131,8 +131,8 @@ def rm_1(arm_scale: float = 1.0) -> Robot:
     tree = TreeBuilder()
     vehicle = _base(tree)
     tree.add_mass(vehicle, VEHICLE_MASS, inertia=np.diag(VEHICLE_INERTIA))
-    for name, place in zip(('left', 'right'), WHEELS):
-        tree.add_joint(name, vehicle, 'revolute', Y, p=(place[0], place[1], RADIUS - HEIGHT))
+    for name, point in zip(('left', 'right'), WHEELS):
+        tree.add_joint(name, vehicle, 'revolute', Y, p=(point[0], point[1], RADIUS - HEIGHT))
     _arm(tree, vehicle, arm_scale)
     frames = {name: tree.frames[name] for name in ('left', 'right')}
     castor = tree.add_frame('castor', vehicle, p=(WHEELS[2][0], WHEELS[2][1], RADIUS - HEIGHT))
@@ -156,8 +156,8 @@ def steered_robot() -> Robot:
         RollingWheel('wheel_ground', tree.frames['wheel'], Y, RADIUS),
         HeadingSteering('steering', 'steer', heading, STEERING_RATIO, STEERING_OFFSET),
     ]
-    for name, place in zip(('left', 'right'), WHEELS):
-        castor = tree.add_frame(name, vehicle, p=(place[0], place[1], RADIUS - HEIGHT))
+    for name, point in zip(('left', 'right'), WHEELS):
+        castor = tree.add_frame(name, vehicle, p=(point[0], point[1], RADIUS - HEIGHT))
         contacts.append(RollingWheel(f'{name}_ground', castor, Y, RADIUS, frictionless=True))
     return _robot(tree, contacts, ('wheel', 'steer'), 1.0)
 

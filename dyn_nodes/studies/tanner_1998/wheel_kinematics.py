@@ -1,4 +1,4 @@
-"""E1, S1 and S2: no skid, no slip, generalized forces of one wheel, and how many directions wheels hold."""
+"""E1, S1 and S2: no skid, no slip, generalized forces of one wheel, and rank of the lateral rows of several wheels."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ def ackermann(radius: float = 2.0, left: float | None = None, right: float | Non
 
     Args:
         radius: distance of the point from the middle of the vehicle's rear axle, m.
-        left: angle of the left front wheel, rad; None: as the turn asks for.
-        right: of the right one.
+        left: angle of the left front wheel, rad; None: angle of the turn.
+        right: angle of the right front wheel, rad; None: angle of the turn.
     """
     angles = [float(np.arctan2(0.6, radius - y)) for y in (0.3, -0.3)]
-    front = [own if given is None else given for own, given in zip(angles, (left, right))]
+    front = [nominal if specified is None else specified for nominal, specified in zip(angles, (left, right))]
     rear = [Wheel(-0.3, y, RADIUS) for y in (0.3, -0.3)]
     return (*(Wheel(0.3, y, RADIUS, angle) for y, angle in zip((0.3, -0.3), front)), *rear)
 
 
 @study('tanner-1998/e1', 'One wheel: skid, slip, generalized forces, power (E1, S1, S2)')
 def e1(s: StudyRun) -> None:
-    """Check the corrected relations of a wheel, and that the printed ones are wrong."""
+    """Check the corrected relations of a wheel, and that the printed relations are wrong."""
     turn = E1.turning(*E1_SPEEDS)
     u = (*E1_SPEEDS, turn)
-    s.near('rate of turning without skid, rad/s', '6.1', tabulated('tanner-1998/6.1/turning'), turn, absolute=DIGITS)
-    s.near('lateral velocity that is left, m/s', 'S1', 0.0, E1.lateral(u), absolute=1e-15)
+    s.near('turning rate without skid, rad/s', '6.1', tabulated('tanner-1998/6.1/turning'), turn, absolute=DIGITS)
+    s.near('residual lateral velocity, m/s', 'S1', 0.0, E1.lateral(u), absolute=1e-15)
     s.near('spin of the wheel, rad/s', '6.1', tabulated('tanner-1998/6.1/spin'), E1.spin(u), absolute=DIGITS)
     s.near('spin in closed form, rad/s', '6.1', E1.spin(u), E1.closed_spin(*E1_SPEEDS), absolute=1e-14)
     forces = E1.forces(*E1_TORQUES)
-    for place, expected in enumerate(tabulated('tanner-1998/6.1/forces')):
-        s.near(f'generalized force {place + 1}, N', '6.1', expected, float(forces[place]), absolute=DIGITS)
+    for index, expected in enumerate(tabulated('tanner-1998/6.1/forces')):
+        s.near(f'generalized force {index + 1}, N', '6.1', expected, float(forces[index]), absolute=DIGITS)
     power = E1.power(*E1_SPEEDS, *E1_TORQUES)
     s.near('power along the speeds, W', '6.1', power, float(forces @ E1_SPEEDS), absolute=1e-14)
     left = E1.lateral((*E1_SPEEDS, E1.printed_turning(*E1_SPEEDS)))
     skid = tabulated('tanner-1998/6.1/skid')
-    s.near('lateral velocity that eq. 2.1 as printed leaves, m/s', 'F01', skid, left, absolute=DIGITS)
+    s.near('residual lateral velocity of eq. 2.1 as printed, m/s', 'F01', skid, left, absolute=DIGITS)
     bicycle = Wheel(0.6, 0.0, RADIUS, 0.3)
     s.holds('a vehicle steered to the left turns left', 'S1', bicycle.turning(1.0, 0.0) > 0.0)
     _nonholonomic(s)
@@ -63,6 +63,6 @@ def e1(s: StudyRun) -> None:
 def _nonholonomic(s: StudyRun) -> None:
     for slope in (0.0, STEERING_RATIO, -1.0):
         wheel = Wheel(X, Y, RADIUS, slope * HEADING + STEERING_OFFSET, slope, HEADING)
-        found = bracket_determinant(X, Y, lambda heading: slope * heading + STEERING_OFFSET, HEADING)  # noqa: B023
-        said = f"det [g1, g2, [g1, g2]] for phi' = {slope:g}, 1/m2"
-        s.near(said, 'S2', (1.0 + slope) / wheel.D**2, found, relative=1e-9, absolute=1e-12)
+        determinant = bracket_determinant(X, Y, lambda heading: slope * heading + STEERING_OFFSET, HEADING)  # noqa: B023
+        label = f"det [g1, g2, [g1, g2]] for phi' = {slope:g}, 1/m2"
+        s.near(label, 'S2', (1.0 + slope) / wheel.D**2, determinant, relative=1e-9, absolute=1e-12)

@@ -1,4 +1,4 @@
-"""A wheel that rolls, in the plane: no skid, no slip, what its torques do (tanner-1998, 2.1 to 2.9, C1, C2, C5).
+"""A rolling wheel in the plane: no skid, no slip, generalized forces (tanner-1998, 2.1 to 2.9, C1, C2, C5).
 
 u_1, u_2 is the velocity of the vehicle's mass centre in the world, u_3 its rate of turning. `printed` keeps the signs
 of the source, which leave the wheel skidding (F01, F05, F06, F09).
@@ -72,18 +72,18 @@ class Wheel:
         return float((u[0] * np.cos(self.angle) + u[1] * np.sin(self.angle) + u[2] * self.E) / self.radius)
 
     def closed_spin(self, u_1: float, u_2: float) -> float:
-        """Return the same with its own u_3: (l_X u_1 + l_Y u_2) / (r D)."""
-        return float(self._place @ (u_1, u_2) / (self.radius * self.D))
+        """Return the same with u_3 of rolling without skid: (l_X u_1 + l_Y u_2) / (r D)."""
+        return float(self._position @ (u_1, u_2) / (self.radius * self.D))
 
     @property
-    def _place(self) -> Array:
+    def _position(self) -> Array:
         c, s = np.cos(self.heading), np.sin(self.heading)
         return np.array([c * self.x - s * self.y, s * self.x + c * self.y])
 
     def forces(self, drive: float, steer: float) -> Array:
         """Return the generalized forces (2,) of drive and steering torque, N m, on u_1, u_2 (2.30, 2.31)."""
         s, c = np.sin(self.angle), np.cos(self.angle)
-        return self._place * drive / (self.radius * self.D) + np.array([s, -c]) * self.slope * steer / self.D
+        return self._position * drive / (self.radius * self.D) + np.array([s, -c]) * self.slope * steer / self.D
 
     def printed_forces(self, drive: float, steer: float) -> Array:
         """Return the same with the signs as printed."""
@@ -92,7 +92,7 @@ class Wheel:
         return along - np.array([s, -c]) * self.slope * steer / self.D
 
     def power(self, u_1: float, u_2: float, drive: float, steer: float) -> float:
-        """Return the power of both torques, W: on the spin, and on the steering rate that the heading gives."""
+        """Return the power of both torques on the spin and on the steering rate, W."""
         u_3 = self.turning(u_1, u_2)
         return drive * self.spin((u_1, u_2, u_3)) + steer * self.slope * u_3
 
@@ -113,7 +113,7 @@ def row_rank(wheels: Sequence[Wheel], tolerance: float = RANK_TOLERANCE) -> int:
 def bracket_determinant(x: float, y: float, steering: Callable[[ca.SX], ca.SX], heading: float) -> float:
     """Return det [g_1, g_2, [g_1, g_2]] of the motions that a wheel at (x, y) allows, by exact derivatives.
 
-    It is (1 + phi') / D^2: not zero where the constraint is nonholonomic.
+    It is (1 + phi') / D^2 and not zero if the constraint is nonholonomic.
     """
     q = ca.SX.sym('q', 3)
     phi = steering(q[2])
@@ -126,11 +126,11 @@ def bracket_determinant(x: float, y: float, steering: Callable[[ca.SX], ca.SX], 
 
 
 def axle_turn(left: float, right: float, radius: float, half_gauge: float, ahead: float) -> tuple[float, ...]:
-    """Return speed of an axle, rate of turning, radii of the paths of its middle and of a point `ahead` of it.
+    """Return axle speed, turning rate, and path radii of the axle's middle and of a point `ahead` of it.
 
     Args:
         left: rate of the left wheel, rad/s.
-        right: of the right one.
+        right: rate of the right wheel, rad/s.
         radius: of the wheels, m.
         half_gauge: m.
         ahead: m.

@@ -1,4 +1,4 @@
-"""The passenger car: reduced vertical model, steering trapezoid, ride models to compare with (set P-D, section 6.11).
+"""The passenger car: reduced vertical model, steering trapezoid, reference ride models (set P-D, section 6.11).
 
 x to the right, y forward, z up. The reduced car is the body as a free base with four arms: suspension (slider), wheel
 (hinge about its axle), massless leg, tyre (slider along the leg), lean and pivot at the ground.
@@ -39,19 +39,19 @@ def bump(time: Expression) -> Expression:
 
 
 def reduced_car(ground: Mapping[str, Ground] | None = None, drop: float = 0.0, lateral: bool = False) -> Model:
-    """Return the car at rest, in static equilibrium but for the body's height.
+    """Return the car at rest, in static equilibrium except for the body's height.
 
     Args:
-        ground: height of the ground under the wheels, by corner; level elsewhere.
-        drop: the body begins this far below its equilibrium, with the wheels at theirs, m.
-        lateral: the tyres also yield along the axle. Without it the contacts are rigid there, and lock the roll: their
-            rows are dependent while the car stands upright, and no longer when it rolls (spec D-6).
+        ground: height of the ground under the wheels, by corner; default: level.
+        drop: initial height of the body below its equilibrium, with the wheels at theirs, m.
+        lateral: the tyres also yield along the axle. Otherwise the contacts are rigid there and lock the roll: their
+            rows are dependent while the car is upright, and independent when it rolls (spec D-6).
     """
     tree = TreeBuilder()
     body = tree.add_free('body', mass=SPRUNG, inertia=np.diag([PITCH_INERTIA, ROLL_INERTIA, YAW_INERTIA]))
     for name, (side, end) in CORNERS.items():
-        place = (0.5 * TRACK * side, 0.5 * WHEELBASE * end, RADIUS - COM_HEIGHT)
-        hub = tree.add_joint(f'{name}_suspension', body, 'prismatic', Z, p=place)
+        mount = (0.5 * TRACK * side, 0.5 * WHEELBASE * end, RADIUS - COM_HEIGHT)
+        hub = tree.add_joint(f'{name}_suspension', body, 'prismatic', Z, p=mount)
         wheel = tree.add_joint(
             f'{name}_spin', hub, 'revolute', X, mass=UNSPRUNG, inertia=np.diag([AXIAL, DIAMETRAL, DIAMETRAL])
         )
@@ -73,7 +73,7 @@ def reduced_car(ground: Mapping[str, Ground] | None = None, drop: float = 0.0, l
         part
         for name in CORNERS
         for part in (
-            # the weight compresses both at rest: their unstressed lengths stand off by that much
+            # the weight compresses both at rest, which offsets their unstressed lengths
             JointSpring(f'{name}_suspension', SUSPENSION, SUSPENSION_DAMPING, -SPRUNG / 4 * GRAVITY / SUSPENSION),
             JointSpring(f'{name}_tyre', TYRE, TYRE_DAMPING, -STATIC_LOAD / TYRE),
         )
@@ -102,7 +102,7 @@ def quarter_car() -> Array:
 
 
 def ride(wheels: tuple[str, ...], times: Array) -> dict[str, Array]:
-    """Return heave, m, pitch and roll, rad, of the linear seven-coordinate ride model over a bump under some wheels.
+    """Return heave, m, pitch and roll, rad, of the linear seven-coordinate ride model over a bump under `wheels`.
 
     Coordinates: heave, pitch (about x, front up), roll (about y, left up), four wheel heights.
     """
@@ -121,12 +121,12 @@ def ride(wheels: tuple[str, ...], times: Array) -> dict[str, Array]:
         tyre = TYRE * (h * struck - x[3:]) + TYRE_DAMPING * (climb * struck - v[3:])
         return np.concatenate([v, lever.T @ strut / mass, (tyre - strut) / UNSPRUNG])
 
-    found = solve_ivp(rate, (0.0, times[-1]), np.zeros(14), t_eval=times, rtol=1e-11, atol=1e-13, max_step=2e-3)
-    return {'heave': found.y[0], 'pitch': found.y[1], 'roll': found.y[2]}
+    solution = solve_ivp(rate, (0.0, times[-1]), np.zeros(14), t_eval=times, rtol=1e-11, atol=1e-13, max_step=2e-3)
+    return {'heave': solution.y[0], 'pitch': solution.y[1], 'roll': solution.y[2]}
 
 
 def trapezoid(inner: float, width: float = 1.4, arm: float = 0.15, wheelbase: float = WHEELBASE) -> float:
-    """Return the outer wheel's angle for the inner one's, rad, of a trapezoid whose arms point at the rear axle.
+    """Return the outer wheel angle, rad, of a steering trapezoid whose arms point at the rear axle.
 
     Args:
         inner: angle of the wheel on the inside of the turn, rad.
@@ -136,7 +136,7 @@ def trapezoid(inner: float, width: float = 1.4, arm: float = 0.15, wheelbase: fl
     """
     lean = np.arctan2(0.5 * width, wheelbase)
     rod = width - 2 * arm * np.sin(lean)
-    # inner pin at (0, 0), outer at (width, 0), arms to the rear; both wheels turn alike, towards the inside
+    # inner pin at (0, 0), outer pin at (width, 0), arms to the rear; both wheels turn inwards
     at = arm * np.array([np.sin(lean + inner), -np.cos(lean + inner)])
     reach = np.array([width, 0.0]) - at
     span = float(np.linalg.norm(reach))
@@ -145,10 +145,10 @@ def trapezoid(inner: float, width: float = 1.4, arm: float = 0.15, wheelbase: fl
     if abs(corner) > 1:
         raise ValueError(f'the trapezoid does not close at {np.degrees(inner):g} degrees')
     outwards = np.arctan2(-reach[1], -reach[0]) + np.arccos(corner)
-    turn = outwards + 0.5 * np.pi + lean  # the arm points to -90 degrees - lean where the wheels stand straight
+    turn = outwards + 0.5 * np.pi + lean  # the arm points to -90 degrees - lean for straight wheels
     return float((turn + np.pi) % (2 * np.pi) - np.pi)
 
 
 def ackermann(inner: float, width: float = 1.4, wheelbase: float = WHEELBASE) -> float:
-    """Return the outer wheel's ideal angle, rad: cot(outer) - cot(inner) = width / wheelbase."""
+    """Return the ideal outer wheel angle, rad: cot(outer) - cot(inner) = width / wheelbase."""
     return float(np.arctan(1.0 / (1.0 / np.tan(inner) + width / wheelbase)))

@@ -4,8 +4,8 @@ Arms 1 to 4 are tyres from the ground to the rear axle body f (at points 1, 2) a
 5 is the tie rod from c to d; 6 and 7 are the front suspensions from c and d to the car body e; 8 and 9 the rear ones
 from f. Each has six joints: tyre RRR-PPP, tie rod RRR-RRR, suspension RRR-P-R-P.
 
-Two views of the same graph: the generic constraint layer (four free bodies, 54 joints, nine closed loops), and the
-source's operators at a position (eq. 5.24 to 5.59). They must agree.
+The graph is modelled twice: by the generic constraint layer (four free bodies, 54 joints, nine closed loops), and by
+the source's operators at a position (eq. 5.24 to 5.59). Both must agree.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from dyn_nodes.multibody.tree import JointKind
 
 Z = (0.0, 0.0, 1.0)
 BODIES = ('c', 'd', 'e', 'f')
-PLACES = {
+POINTS = {
     'c': np.array([-0.75, 1.3, 0.3]),
     'd': np.array([0.75, 1.3, 0.3]),
     'e': np.array([0.0, 0.0, 0.55]),
@@ -56,7 +56,7 @@ def cross_matrix(vector: ArrayLike) -> Array:
 
 
 def shift(arm: ArrayLike) -> Array:
-    """Return phi (6, 6): velocity [angular; linear] at the end of an arm from that at its start (eq. 2.5)."""
+    """Return phi (6, 6), which maps the velocity [angular; linear] at the start of an arm to its end (eq. 2.5)."""
     result = np.eye(6)
     result[3:, :3] = -cross_matrix(arm)
     return result
@@ -76,8 +76,8 @@ class Arm:
     """An arm with six joints.
 
     Attributes:
-        base, tip: bodies that it joins; `ground` is the world.
-        start, end: where, (3,) in the world, m.
+        base, tip: connected bodies; `ground` is the world.
+        start, end: (3,) connection points in the world, m.
         joints: from base to tip.
     """
 
@@ -105,22 +105,22 @@ def arms(perturbation: float = 0.05, seed: int = 1) -> tuple[Arm, ...]:
     """Return the nine arms.
 
     Args:
-        perturbation: greatest change of the components of an axis; 0: exactly aligned axes, which leave an idle
-            mobility more, such as the spin of a tie rod between two ball joints.
+        perturbation: greatest change of the components of an axis; 0: exactly aligned axes, which add an idle mobility,
+            such as the spin of a tie rod between two ball joints.
         seed: of the perturbation.
     """
     random = np.random.default_rng(seed)
     result = []
     for name, base, start, tip, end in ARMS:
         kind = name.split('_')[0]
-        begin = PLACES[start] * ON_GROUND if base == 'ground' else PLACES[start]
+        first = POINTS[start] * ON_GROUND if base == 'ground' else POINTS[start]
         joints = []
         for position, (joint, letter) in enumerate(zip(JOINTS[kind], AXES[kind])):
             axis = np.eye(3)['xyz'.index(letter)] + perturbation * random.uniform(-1, 1, 3)
-            # three joints at the base, three at the tip, as hinges of two balls or sliders between them
-            point = begin if position < 3 else PLACES[end]
+            # three joints at the base and three at the tip: two ball joints, or sliders between them
+            point = first if position < 3 else POINTS[end]
             joints.append(Joint(joint, axis / np.linalg.norm(axis), point))
-        result.append(Arm(name, base, tip, begin, PLACES[end], tuple(joints)))
+        result.append(Arm(name, base, tip, first, POINTS[end], tuple(joints)))
     return tuple(result)
 
 
@@ -131,9 +131,9 @@ class CarOperators:
         parts: the arms.
 
     Attributes:
-        A_tc: (54, 24) tip velocities from those of the bodies c, d, e, f.
-        A_0bc: (54, 24) base velocities from those of the bodies; zero for tyres.
-        A_bs0: (54, 4) base velocities from the vertical speeds of the ground.
+        A_tc: (54, 24) tip velocities per velocity of the bodies c, d, e, f.
+        A_0bc: (54, 24) base velocities per velocity of the bodies; zero for tyres.
+        A_bs0: (54, 4) base velocities per vertical speed of the ground.
         J: (54, 54) of all arms.
     """
 
@@ -146,12 +146,12 @@ class CarOperators:
         for k, arm in enumerate(parts):
             rows = slice(6 * k, 6 * k + 6)
             at = 6 * BODIES.index(arm.tip)
-            self.A_tc[rows, at : at + 6] = shift(arm.end - PLACES[arm.tip])
+            self.A_tc[rows, at : at + 6] = shift(arm.end - POINTS[arm.tip])
             if arm.base == 'ground':
                 self.A_bs0[6 * k + 5, k] = 1.0
             else:
                 at = 6 * BODIES.index(arm.base)
-                self.A_0bc[rows, at : at + 6] = shift(arm.start - PLACES[arm.base])
+                self.A_0bc[rows, at : at + 6] = shift(arm.start - POINTS[arm.base])
 
     @cached_property
     def inverse(self) -> Array:
@@ -165,12 +165,12 @@ class CarOperators:
 
     @cached_property
     def L_t(self) -> Array:
-        """(54, 54) of eq. 5.31: tip velocities from those that the arms alone would give."""
+        """(54, 54) of eq. 5.31: tip velocities per tip velocity of the isolated arms."""
         return np.asarray(np.linalg.inv(np.eye(54) - self.phi_tb @ self.A_0bc @ self.inverse), dtype=np.float64)
 
     @cached_property
     def L_s(self) -> Array:
-        """(54, 4) tip velocities from the speeds of the ground."""
+        """(54, 4) tip velocities per speed of the ground."""
         return self.L_t @ self.phi_tb @ self.A_bs0
 
     @property
@@ -180,15 +180,15 @@ class CarOperators:
 
     @property
     def L_a(self) -> Array:
-        """(54, 54) base velocities of the arms from those that the arms alone would give their tips (eq. 5.38)."""
+        """(54, 54) base velocities of the arms per tip velocity of the isolated arms (eq. 5.38)."""
         return self.A_0bc @ self.inverse @ self.L_t
 
     def joint_motions(self) -> Array:
-        """Return (54, k) joint rates that close all loops, the ground at rest."""
+        """Return joint rates (54, k) that keep all loops closed with the ground at rest."""
         return np.asarray(null_space(self.annihilator @ self.L_t @ self.J, rcond=1e-9), dtype=np.float64)
 
     def body_velocities(self, rates: ArrayLike) -> Array:
-        """Return (24,) velocities of c, d, e, f, [angular; linear] at their points, for feasible joint rates."""
+        """Return the velocities (24,) of c, d, e, f, [angular; linear] at their points, for feasible joint rates."""
         return self.inverse @ self.L_t @ self.J @ np.asarray(rates, dtype=float)
 
 
@@ -199,8 +199,8 @@ def graph(parts: tuple[Arm, ...], mass: float = 1.0) -> ConstraintBlocks:
 
     Args:
         parts: the arms.
-        mass: of every link at its joint, kg, with a tenth of that as inertia, kg m2; bodies c to f have a hundred times
-            as much of both numbers. The ground under tyre k moves by `ground_<k>/acceleration`.
+        mass: of every link at its joint, kg; its inertia is 0.1 m2 times it. Mass and inertia, kg m2, of the bodies c
+            to f are 100 times `mass`. The ground under tyre k moves by `ground_<k>/acceleration`.
     """
     tree = TreeBuilder()
     index = {name: tree.add_free(name, 100 * mass, inertia=100 * mass * np.eye(3)) for name in BODIES}
@@ -211,7 +211,7 @@ def graph(parts: tuple[Arm, ...], mass: float = 1.0) -> ConstraintBlocks:
             grounds.append(f'ground_{len(grounds) + 1}')
             carrier, origin = tree.add_joint(grounds[-1], -1, 'prismatic', Z), np.zeros(3)
         else:
-            carrier, origin = index[arm.base], PLACES[arm.base]
+            carrier, origin = index[arm.base], POINTS[arm.base]
         for k, joint in enumerate(arm.joints):
             kind: JointKind = 'revolute' if joint.kind == 'R' else 'prismatic'
             carrier = tree.add_joint(
@@ -220,7 +220,7 @@ def graph(parts: tuple[Arm, ...], mass: float = 1.0) -> ConstraintBlocks:
             )  # fmt: skip
             origin = joint.point
         tree.add_frame(f'{arm.name}_tip', carrier, p=arm.end - origin)
-        tree.add_frame(f'{arm.name}_end', index[arm.tip], p=arm.end - PLACES[arm.tip])
+        tree.add_frame(f'{arm.name}_end', index[arm.tip], p=arm.end - POINTS[arm.tip])
         loops.append(arm.name)
     built = tree.build()
     closures = [Loop.frame(name, built.frame(f'{name}_tip'), built.frame(f'{name}_end')) for name in loops]
@@ -228,9 +228,9 @@ def graph(parts: tuple[Arm, ...], mass: float = 1.0) -> ConstraintBlocks:
 
 
 def start(system: ConstraintBlocks) -> Array:
-    """Return the position (nq,) in which the graph is built."""
+    """Return the position (nq,) at which the graph is built."""
     q = system.tree.neutral
     for name in BODIES:
         body = system.tree.bodies[system.tree.body(name)]
-        q[body.q : body.q + 3] = PLACES[name]
+        q[body.q : body.q + 3] = POINTS[name]
     return q

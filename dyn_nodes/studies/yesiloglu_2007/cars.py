@@ -24,7 +24,7 @@ def simulate(seconds: float, step: float = 2e-3, name: str = 'car', **options: o
 
 
 def at(run: Run, time: float) -> int:
-    """Return the sample nearest to a time, s."""
+    """Return the index of the sample nearest to a time, s."""
     return int(np.argmin(np.abs(run.times - time)))
 
 
@@ -34,9 +34,9 @@ def passenger_car(s: StudyRun) -> None:
     _topology(s)
     _ride(s)
     for inner, (outer, *_) in zip((5, 10, 20, 30, 40), tabulated('yesiloglu-2007/6.11/trapezoid')):
-        found = float(np.degrees(car.trapezoid(np.radians(inner))))
-        s.near(f'D-7 outer wheel at {inner} deg inside, deg', 'spec 6.11', outer, found, absolute=1e-6)
-        error = abs(found - float(np.degrees(car.ackermann(np.radians(inner)))))
+        angle = float(np.degrees(car.trapezoid(np.radians(inner))))
+        s.near(f'D-7 outer wheel at {inner} deg inside, deg', 'spec 6.11', outer, angle, absolute=1e-6)
+        error = abs(angle - float(np.degrees(car.ackermann(np.radians(inner)))))
         s.holds(f'D-7 within 2 deg of Ackermann at {inner} deg', 'D-7', error < 2.0, expected='< 2', value=error)
     angles = np.linspace(0.5, 40.0, 80)
     lines = {
@@ -67,17 +67,17 @@ def _topology(s: StudyRun) -> None:
     shape = list(operators.annihilator.shape)
     s.holds('D-1 annihilator', 'spec 6.11', shape == [30, 54], expected=[30, 54], value=shape)
     s.near('D-1 condition of L_t', 'spec 6.11', 10.3, float(np.linalg.cond(operators.L_t)), absolute=0.05)
-    found = operators.independent
-    s.holds('D-1 independent joints, source operators', 'p. 70', found == 24, expected=24, value=found)
-    found = analyse(graph, car_topology.start(graph)).mobility
-    s.holds('D-1 mobility, constraint layer', 'p. 70', found == 24, expected=24, value=found)
+    independent = operators.independent
+    s.holds('D-1 independent joints, source operators', 'p. 70', independent == 24, expected=24, value=independent)
+    mobility = analyse(graph, car_topology.start(graph)).mobility
+    s.holds('D-1 mobility, constraint layer', 'p. 70', mobility == 24, expected=24, value=mobility)
 
 
 def _ride(s: StudyRun) -> None:
     drop = simulate(1.0, drop=0.03)
     exact = np.array([expm(car.quarter_car() * t) @ [-0.03, 0, 0, 0] for t in drop.times])
     load = car.STATIC_LOAD - exact[:, 1] * car.TYRE - exact[:, 3] * car.TYRE_DAMPING
-    # the specification's load at 0.1 s is that of steps of 2 ms; converged it is 3559.6748 N
+    # the specified load at 0.1 s is computed with steps of 2 ms; the converged load is 3559.6748 N
     worst = float(np.abs(drop.force('front_left_ground')[:, 5] - load).max())
     s.near('D-4 wheel load against the quarter car, N', 'D-4', 0.0, worst, absolute=5e-3)
     exact = exact[:, 0]

@@ -1,8 +1,8 @@
 """Kinematically deficient arms (yesiloglu-2007, C11 and C12): pseudo joints, and the subspace form with its check.
 
-Neither is needed for the motion: `constrained_dynamics` keeps all closure equations and takes deficient arms as they
-are. Pseudo joints give the internal forces along chosen directions; the subspace form is the source's, right only
-where its check says so.
+Neither is needed for the motion: `constrained_dynamics` keeps all closure equations and accepts deficient arms. Pseudo
+joints give the internal forces along chosen directions; the subspace form of the source is right only if its check
+passes.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ Case = Literal['regular', 'indeterminate reactions', 'dependent rows remain']
 
 @dataclass(frozen=True, eq=False)
 class PseudoJoints:
-    """Motion with pseudo joints kept at rest, and what keeps them there.
+    """Motion with pseudo joints held at rest, and the forces that hold them.
 
     Attributes:
         acceleration: (nv,) zero for the pseudo joints.
         efforts: by pseudo joint, the internal force or moment along its axis, N or N m.
-        multipliers: (m,) of the system with the pseudo joints; of least norm where they are not unique.
+        multipliers: (m,) of the system with the pseudo joints; of least norm if they are not unique.
         d4: (k, k) response of the pseudo joints to their own efforts (eq. 4.37).
         rank: of d4.
         rows_rank: of the rows with the pseudo joints free.
-        case: `regular`: both have full rank. `indeterminate reactions`: d4 has not, because the mechanism without
-            pseudo joints has dependent rows; efforts are those of least norm. `dependent rows remain`: not even with
-            the pseudo joints are the rows independent.
+        case: `regular`: both have full rank. `indeterminate reactions`: d4 is rank deficient, because the mechanism
+            without pseudo joints has dependent rows; the efforts have least norm. `dependent rows remain`: the rows are
+            dependent even with the pseudo joints.
     """
 
     acceleration: Array
@@ -58,8 +58,8 @@ def hold_pseudo_joints(
 ) -> PseudoJoints:
     """Return the motion with the pseudo joints at rest (yesiloglu-2007, eqs 4.37 and 4.38).
 
-    With D = N (N^T M N)^-1 N^T the response of the system to forces, d4 is its block of the pseudo joints. d4 is
-    regular if and only if the rows without the pseudo joints are independent (the rank theorem of the specification).
+    With the response D = N (N^T M N)^-1 N^T of the system to forces, d4 is the block of the pseudo joints. It is
+    regular if and only if the rows without the pseudo joints are independent (rank theorem of the specification).
 
     Args:
         system: of the tree with the pseudo joints as ordinary joints.
@@ -73,9 +73,9 @@ def hold_pseudo_joints(
         ValueError: a pseudo joint that moves.
         KeyError: an unknown joint.
     """
-    places = [system.tree.velocity_index(name) for name in pseudo]
+    indices = [system.tree.velocity_index(name) for name in pseudo]
     velocity = np.asarray(v, dtype=np.float64)
-    if np.any(velocity[places] != 0):
+    if np.any(velocity[indices] != 0):
         raise ValueError('expected pseudo joints at rest')
     blocks = system.at(q, velocity, p)
     load = np.asarray(tau, dtype=np.float64) - blocks.h
@@ -83,19 +83,21 @@ def hold_pseudo_joints(
     N = subspaces.motions
     response = N @ np.linalg.solve(motion_mass(system, blocks.M, N), N.T)
     particular = subspaces.pseudo_inverse @ blocks.gamma
-    d4 = response[np.ix_(places, places)]
-    own = load.copy()
-    own[places] = 0.0
-    moved = particular + response @ (own - blocks.M @ particular)
+    d4 = response[np.ix_(indices, indices)]
+    active = load.copy()
+    active[indices] = 0.0
+    moved = particular + response @ (active - blocks.M @ particular)
     scale = np.abs(np.diag(response)).max()
-    rank = int(np.count_nonzero(np.linalg.svd(d4, compute_uv=False) > RANK_TOLERANCE * scale)) if places else 0
-    held = -np.linalg.pinv(d4, rcond=RANK_TOLERANCE, hermitian=True) @ moved[places] if rank else np.zeros(len(places))
-    total = own.copy()
-    total[places] = held
+    rank = int(np.count_nonzero(np.linalg.svd(d4, compute_uv=False) > RANK_TOLERANCE * scale)) if indices else 0
+    held = (
+        -np.linalg.pinv(d4, rcond=RANK_TOLERANCE, hermitian=True) @ moved[indices] if rank else np.zeros(len(indices))
+    )
+    total = active.copy()
+    total[indices] = held
     acceleration = particular + response @ (total - blocks.M @ particular)
-    efforts = held + blocks.h[places]
+    efforts = held + blocks.h[indices]
     multipliers = subspaces.pseudo_inverse.T @ (blocks.M @ acceleration - total)
-    case: Case = 'regular' if rank == len(places) else 'indeterminate reactions'
+    case: Case = 'regular' if rank == len(indices) else 'indeterminate reactions'
     if subspaces.rank < system.m:
         case = 'dependent rows remain'
     named = {name: float(effort) for name, effort in zip(pseudo, efforts)}
@@ -104,13 +106,13 @@ def hold_pseudo_joints(
 
 @dataclass(frozen=True, eq=False)
 class SubspaceSolution:
-    """What the subspace form gives.
+    """Solution of the subspace form.
 
     Attributes:
         acceleration: (nv,).
-        multipliers: (m,) without parts outside of the arms' subspaces.
-        residual: greatest acceleration by which the closure is missed outside of the subspaces, m/s2 or rad/s2.
-        valid: the residual is round-off: the form is right here.
+        multipliers: (m,) without components outside the subspaces of the arms.
+        residual: greatest closure error outside the subspaces, m/s2 or rad/s2.
+        valid: True if the residual is round-off, so that the form is right here.
     """
 
     acceleration: Array
@@ -125,13 +127,13 @@ def subspace_dynamics(
     v: ArrayLike,
     tau: ArrayLike,
     arms: Mapping[str, Sequence[str]],
-    refuse: bool = True,
+    strict: bool = True,
     tolerance: float = 1e-8,
 ) -> SubspaceSolution:
     """Return the source's reduction to the directions in which each arm's tip can move (eqs 4.32 to 4.35).
 
-    It drops the closure, and the reaction, along all other directions. That is wrong unless the load stays within them
-    by itself; the residual is the check (fault F24).
+    It drops closure and reaction along all other directions. That is wrong unless the load satisfies the closure there;
+    the residual checks this (fault F24).
 
     Args:
         system: of the tree and its constraints; regular mass matrix.
@@ -139,7 +141,7 @@ def subspace_dynamics(
         v: (nv,) velocities.
         tau: (nv,) generalized forces of actuators.
         arms: names of an arm's velocities, by the constraint at its tip.
-        refuse: raise an error where the form is wrong.
+        strict: raise an error if the form is wrong.
         tolerance: of the residual, relative to 1 plus the greatest acceleration.
 
     Raises:
@@ -170,7 +172,7 @@ def subspace_dynamics(
     missed = blocks.J @ a - blocks.gamma
     residual = float(np.abs(missed - R.T @ (R @ missed)).max(initial=0.0))
     valid = residual <= tolerance * (1 + np.abs(a).max())
-    if refuse and not valid:
+    if strict and not valid:
         worst = system.row_names[int(np.argmax(np.abs(missed - R.T @ (R @ missed))))]
         raise MethodError(
             f'subspace form: the load would leave the arms along directions in which they can not move, '

@@ -1,13 +1,13 @@
 """The passenger car in motion: suspension, trapezoid with a tie rod, tyres that yield, terrain (C16, set P-D).
 
 x to the right, y forward, z up, as in `car`. Body, four suspensions, two king pins, four wheels; the tie rod is a body
-between two balls. A tyre is a point of contact on springs and dampers along the wheel, across it and upright (set P-D).
-The point keeps the height of the ground, which is given over the time under each wheel, and creeps on it: a force
--C / V times the velocity with which it slips, C its creep stiffness. So 34 velocities and 10 rows leave 24 independent
-motions, the idle spin of the tie rod among them.
+between two ball joints. A tyre is a contact point on springs and dampers along the wheel, across it and upright (set
+P-D). The point follows the height of the ground, a function of time under each wheel, and creeps on it: the force is
+-C / V times its slip velocity, C being the creep stiffness. So 34 velocities and 10 rows leave 24 independent motions,
+including the idle spin of the tie rod.
 
-The mass of the tread at the point of contact, that of the rod and the creep stiffnesses are in no source; they are
-assumed here.
+The masses of the treads at the contact points and of the rod, and the creep stiffnesses, are not in any source; they
+are assumed here.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from dyn_nodes.studies.yesiloglu_2007 import car
 from dyn_nodes.studies.yesiloglu_2007.models import X, Y, Z
 
 TREAD, ROD = 3.0, 2.0
-"""kg; assumed."""
+"""Masses of a tread and of the tie rod, kg; assumed."""
 CREEP_ACROSS = {'front': 55e3, 'rear': 65e3}
 CREEP_ALONG = 80e3
-"""N per unit of slip, of one tyre; assumed. The front ones are softer: the car understeers."""
+"""Creep stiffnesses of one tyre, N per unit of slip; assumed. The front tyres are softer: the car understeers."""
 PIN_DISTANCE, STEERING_ARM = 1.4, 0.15
 LEAN = float(np.arctan2(0.5 * PIN_DISTANCE, car.WHEELBASE))
 ALONG, ALONG_DAMPING = 200e3, 500.0
 SLOWEST = 0.1
-"""m/s, at which creep forces stop to grow as a car comes to a stand."""
+"""Speed below which creep forces no longer grow as the car stops, m/s."""
 FRONT = ('front_left', 'front_right')
 STEERED = ('front_left_steer', 'front_right_steer')
 SWAY_SCALE = 8 / (3 * np.sqrt(3))
@@ -45,7 +45,7 @@ SWAY_SCALE = 8 / (3 * np.sqrt(3))
 
 @dataclass(frozen=True, eq=False)
 class Creep(ForceElement):
-    """Creep of a tyre's point of contact: a force against its slip along and across the wheel, C / V times that.
+    """Creep of a tyre's contact point: a force against its slip along and across the wheel, C / V times the slip.
 
     Attributes:
         tyre: name.
@@ -68,18 +68,18 @@ class Creep(ForceElement):
         return f'{self.tyre}/creep'
 
     def _slip(self, state: TreeState) -> tuple[Expression, Expression, Expression]:
-        """Slip (2,) along and across, m/s; its Jacobian (2, width); speed of the wheel's centre along it, m/s."""
+        """Return slip (2,) along and across, m/s; its Jacobian (2, width); speed of the wheel centre along it, m/s."""
         axle = state.frame_pose(self.centre).R[:, 0]
         up = ca.SX(Z)
         forward = cross(up, axle)
         forward = forward / ca.sqrt(dot(forward, forward))
         side = cross(forward, up)
         arm = state.frame_pose(self.point).p - state.frame_pose(self.centre).p
-        place = state.tree.bodies[state.tree.body(self.spin)].v
+        index = state.tree.bodies[state.tree.body(self.spin)].v
         rolling = cross(axle, arm)
         jacobian = ca.densify(state.jacobian(self.point)[3:6, :])
-        velocity = state.frame_velocity(self.point).v + rolling * state.v[place]
-        jacobian[:, place] = jacobian[:, place] + rolling
+        velocity = state.frame_velocity(self.point).v + rolling * state.v[index]
+        jacobian[:, index] = jacobian[:, index] + rolling
         slip = ca.vertcat(dot(forward, velocity), dot(side, velocity))
         rows = ca.vertcat(ca.mtimes(forward.T, jacobian), ca.mtimes(side.T, jacobian))
         return slip, rows, dot(forward, state.frame_velocity(self.centre).v)
@@ -88,7 +88,7 @@ class Creep(ForceElement):
         return -ca.vertcat(self.along, self.across) * slip / ca.sqrt(speed**2 + SLOWEST**2)
 
     def generalized_force(self, state: TreeState, symbols: Symbols) -> Expression:
-        """Return (width,) the force along every generalized velocity."""
+        """Return the force (width,) along every generalized velocity."""
         slip, rows, speed = self._slip(state)
         return ca.mtimes(rows.T, self._force(slip, speed))
 
@@ -100,7 +100,7 @@ class Creep(ForceElement):
 
 @dataclass(frozen=True, eq=False)
 class DrivenCar:
-    """The car with what holds and pushes it.
+    """The car with its constraints and force elements.
 
     Attributes:
         tree: of bodies. q: position of static equilibrium.
@@ -125,9 +125,9 @@ def bump(time: Expression, height: Expression, start: Expression) -> Expression:
 def steering(
     time: Expression, angle: Expression, sway: Expression, start: Expression, period: Expression
 ) -> Expression:
-    """Return the steering angle, rad: it comes to stay at `angle`, and sways to both sides once, by `sway`.
+    """Return the steering angle, rad: a smooth step to `angle` plus one sway of amplitude `sway` to both sides.
 
-    Both begin at `start` and take a period, s; their second derivative has no jump.
+    Both start at `start` and take one period, s; their second derivative is continuous.
     """
     s = ca.fmin(ca.fmax((time - start) / period, 0), 1)
     turn = s**3 * (10 - 15 * s + 6 * s**2)
@@ -135,9 +135,9 @@ def steering(
 
 
 def static_loads(corner: str) -> tuple[float, float]:
-    """Return the force of a suspension and of a tyre upright in static equilibrium, N; the tread stands by itself.
+    """Return the static force of a suspension and of an upright tyre, N, without the weight of the tread.
 
-    The rod hangs behind the front pins: a moment that the guides of the suspensions bring into the body.
+    The rod is behind the front pins; the suspension guides transfer its moment to the body.
     """
     front = corner in FRONT
     moment = ROD * car.GRAVITY * STEERING_ARM * np.cos(LEAN)
@@ -146,14 +146,14 @@ def static_loads(corner: str) -> tuple[float, float]:
 
 
 def driven_car() -> DrivenCar:
-    """Return the car in static equilibrium at rest. Ground and steering have numbers that a run may change."""
+    """Return the car in static equilibrium at rest. Ground and steering have parameters that a run may change."""
     tree = TreeBuilder()
     body = tree.add_free('body', car.SPRUNG, inertia=np.diag([car.PITCH_INERTIA, car.ROLL_INERTIA, car.YAW_INERTIA]))
     wheel_inertia = np.diag([car.AXIAL, car.DIAMETRAL, car.DIAMETRAL])
     for name, (side, end) in car.CORNERS.items():
         pin = 0.5 * PIN_DISTANCE * side
-        place = (pin, 0.5 * car.WHEELBASE * end, car.RADIUS - car.COM_HEIGHT)
-        carrier = tree.add_joint(f'{name}_suspension', body, 'prismatic', Z, p=place)
+        mount = (pin, 0.5 * car.WHEELBASE * end, car.RADIUS - car.COM_HEIGHT)
+        carrier = tree.add_joint(f'{name}_suspension', body, 'prismatic', Z, p=mount)
         if name in FRONT:
             carrier = tree.add_joint(f'{name}_steer', carrier, 'revolute', Z)
             # the arm points at the middle of the rear axle

@@ -22,7 +22,7 @@ DOWN = (0.0, 0.0, -car.GRAVITY)
 DRIVES = tuple(f'{name}_spin' for name in car.CORNERS)
 REAR = ('rear_left', 'rear_right')
 BALANCE = 1e-5
-"""J, of kinetic energies of 40 to 600 kJ."""
+"""Tolerance of the energy balance at kinetic energies of 40 to 600 kJ, J."""
 
 
 @lru_cache(maxsize=1)
@@ -46,12 +46,12 @@ def drive(
     Args:
         speed: at the start, m/s.
         seconds: to run.
-        numbers: of steering and ground by name, such as `steering/sway`.
+        numbers: parameters of steering and ground by name, such as `steering/sway`.
         inputs: torques of the wheels.
-        drop: body and wheels begin this far below and at their equilibrium, m.
-        step: s; creep is stiff, the more the slower the car.
+        drop: initial height of the body below its equilibrium, with the wheels at theirs, m.
+        step: s; creep is stiffer at lower speed.
     """
-    model, own = system()
+    model, vehicle = system()
     q, v = model.q.copy(), np.zeros(model.tree.nv)
     q[2] -= drop
     for name in car.CORNERS:
@@ -59,8 +59,8 @@ def drive(
         v[model.tree.velocity_index(f'{name}_spin')] = -speed / car.RADIUS
     for name in ('body_vy', 'tie_rod_vy'):
         v[model.tree.velocity_index(name)] = speed
-    return own.run(
-        own.state(q, v, numbers),
+    return vehicle.run(
+        vehicle.state(q, v, numbers),
         np.linspace(0.0, seconds, round(seconds / 5e-3) + 1),
         inputs,
         numbers,
@@ -69,19 +69,19 @@ def drive(
 
 
 def steering_angle(run: Run) -> Array:
-    """Return (t,) the mean of both front wheels, rad, to the left."""
+    """Return the mean steering angle (t,) of both front wheels, rad, left positive."""
     return np.mean([run.position(name) for name in driven_car.STEERED], axis=0)
 
 
 def attitude(run: Run) -> tuple[Array, Array]:
-    """Return (t,) heading and roll of the body, rad, both to the left."""
+    """Return heading and roll (t,) of the body, rad, both left positive."""
     R = Rotation.from_quat(run.q[:, 3:7]).as_matrix()
     return np.arctan2(-R[:, 0, 1], R[:, 1, 1]), np.arcsin(R[:, 2, 0])
 
 
-def worst(found: Array, expected: Array) -> float:
-    """Return the greatest deviation over the greatest value expected."""
-    return float(np.abs(found - expected).max() / np.abs(expected).max())
+def worst(values: Array, expected: Array) -> float:
+    """Return the greatest deviation over the greatest expected value."""
+    return float(np.abs(values - expected).max() / np.abs(expected).max())
 
 
 @study('yesiloglu-2007/car-driven', 'Passenger car in motion: bump, steady turns, lane change, braking (section 5.4)')
@@ -105,13 +105,15 @@ def _counts(s: StudyRun) -> None:
     model, _ = system()
     free = ConstraintBlocks(model.tree, [*model.balls, *model.grounds], model.forces, DOWN)
     report = analyse(free, model.q, actuated=[*DRIVES, driven_car.STEERED[0]])
-    found = [report.velocities, report.rank, report.mobility]
-    s.holds('velocities, rank, independent motions', 'p. 70', found == [34, 10, 24], expected=[34, 10, 24], value=found)
+    counts = [report.velocities, report.rank, report.mobility]
+    s.holds(
+        'velocities, rank, independent motions', 'p. 70', counts == [34, 10, 24], expected=[34, 10, 24], value=counts
+    )
 
 
-def _balanced(s: StudyRun, what: str, run: Run) -> None:
-    s.holds(f'{what}: the run reaches its end', 'own', run.status == 'done', expected='done', value=run.status)
-    s.near(f'{what}: energy less work, J', 'A-13', 0.0, float(np.abs(run.energy_balance).max()), absolute=BALANCE)
+def _balanced(s: StudyRun, label: str, run: Run) -> None:
+    s.holds(f'{label}: the run reaches its end', 'own', run.status == 'done', expected='done', value=run.status)
+    s.near(f'{label}: energy less work, J', 'A-13', 0.0, float(np.abs(run.energy_balance).max()), absolute=BALANCE)
 
 
 def _heave(s: StudyRun) -> None:
@@ -123,18 +125,18 @@ def _heave(s: StudyRun) -> None:
 
 
 def _bump(s: StudyRun) -> None:
-    """Both axles pass the same bump, one after the other: 13 m/s, so that the rear one follows 0.2 s later."""
+    """Check a bump that both axles pass one after the other, at 13 m/s: the rear axle follows 0.2 s later."""
     at, delay = 0.2, 0.2
     starts = {name: at if name in driven_car.FRONT else at + delay for name in car.CORNERS}
     numbers = {f'{name}_ground/start': start for name, start in starts.items()}
     numbers |= {f'{name}_ground/height': car.BUMP_HEIGHT for name in car.CORNERS}
     run = drive(car.WHEELBASE / delay, 1.4, numbers)
-    linear = {what: np.zeros(len(run.times)) for what in ('heave', 'pitch')}
+    linear = {quantity: np.zeros(len(run.times)) for quantity in ('heave', 'pitch')}
     for wheels, start in ((driven_car.FRONT, at), (REAR, at + delay)):
         behind = run.times >= start - 1e-12
         part = car.ride(wheels, run.times[behind] - start)
-        for what in linear:
-            linear[what][behind] += part[what]
+        for quantity in linear:
+            linear[quantity][behind] += part[quantity]
     heave, pitch = run.q[:, 2] - car.COM_HEIGHT, 2 * np.arcsin(run.q[:, 3])
     _balanced(s, 'bump', run)
     error = float(np.abs(heave - linear['heave']).max())
@@ -162,7 +164,7 @@ def _bump(s: StudyRun) -> None:
 
 
 def _turns(s: StudyRun) -> None:
-    """Small steps of the steering, held until the turn is steady."""
+    """Check small steps of the steering, held until the turn is steady."""
     rows = []
     for speed in (15.0, 20.0, 30.0):
         numbers = {'steering/angle': 0.005, 'steering/start': 0.2, 'steering/period': 0.5}
@@ -186,7 +188,7 @@ def _lane_change(s: StudyRun) -> None:
     plain = single_track.bicycle(steer, speed, run.times)
     full = single_track.with_roll(steer, speed, run.times)
     _balanced(s, 'lane change', run)
-    s.near('lane change: end beside the old lane, m', 'bicycle model', float(plain['path'][-1]), float(path[-1]),
+    s.near('lane change: lateral offset at its end, m', 'bicycle model', float(plain['path'][-1]), float(path[-1]),
            relative=5e-3)  # fmt: skip
     s.near('lane change: heading at its end, rad', 'own', 0.0, float(heading[-1]), absolute=1e-3)
     s.near(
@@ -208,18 +210,18 @@ def _lane_change(s: StudyRun) -> None:
 
 
 def _observed(s: StudyRun, run: Run) -> None:
-    """The forces of every body and joint balance, in the midst of the lane change."""
-    _, own = system()
+    """Check the force balance of every body and joint during the lane change."""
+    _, vehicle = system()
     k = slice(200, 900, 100)
     zeros = np.zeros_like(run.v[k])
-    forces = ForceObserver(own.blocks).forces(
+    forces = ForceObserver(vehicle.blocks).forces(
         run.q[k], run.v[k], run.a[k], run.multipliers[k], zeros, run.p, run.times[k]
     )
     s.near('Newton-Euler residual of every body and joint, N or N m', 'C19', 0.0, forces.residual, absolute=1e-6)
 
 
 def _braking(s: StudyRun) -> None:
-    """A torque against all wheels: what the front ones carry more, by the moments about the ground."""
+    """Check a braking torque on all wheels and the load transfer to the front by the moments about the ground."""
     torque = 150.0
     brakes = Inputs([0.0, 0.2, 0.7], {name: [0.0, 0.0, torque] for name in DRIVES})
     run = drive(25.0, 4.0, {}, brakes)
@@ -238,11 +240,11 @@ def _braking(s: StudyRun) -> None:
 
 
 def _contacts(run: Run) -> tuple[Array, float]:
-    """Return (4,) how far the points of contact are ahead of the centre of mass, and its height, m, at the end."""
-    model, own = system()
-    state = own.blocks.state
+    """Return the distances (4,) of the contact points ahead of the centre of mass, and its height, at the end, m."""
+    model, vehicle = system()
+    state = vehicle.blocks.state
     points = [state.frame_pose(model.tree.frame(f'{name}_upright')).p[1] for name in car.CORNERS]
     center = state.center_of_mass
-    place = ca.Function('contacts', [own.blocks.q], [ca.vertcat(*points) - center[1], center[2]])
-    ahead, height = place(run.q[-1])
+    contacts = ca.Function('contacts', [vehicle.blocks.q], [ca.vertcat(*points) - center[1], center[2]])
+    ahead, height = contacts(run.q[-1])
     return np.array(ahead).ravel(), float(height)

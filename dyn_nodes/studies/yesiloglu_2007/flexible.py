@@ -1,7 +1,7 @@
-"""Flexible joints by the source's way: their free motion as an exponential over a small step (yesiloglu-2007, C10).
+"""Flexible joints by the source's method: free motion as an exponential over a small step (yesiloglu-2007, C10).
 
-`direct` accelerations are those of the instant, for any integrator; `exponential` ones are taken `step` seconds later
-on the motion of the flexible joints alone, everything else frozen. They differ in proportion to the step.
+`direct` accelerations hold at the instant, for any integrator; `exponential` accelerations hold `step` seconds later on
+the motion of the flexible joints alone, with all else frozen. Their difference is proportional to the step.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def flexible_dynamics(
 
     Args:
         system: whose force elements include the springs; regular mass matrix, independent rows.
-        springs: those of the flexible joints, with the values that the system has.
+        springs: springs of the flexible joints, with the values of the system.
         q: (nq,) positions.
         v: (nv,) velocities.
         tau: (nv,) generalized forces of actuators.
@@ -77,25 +77,27 @@ def flexible_dynamics(
     position, velocity = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
     blocks = system.at(position, velocity)
     bodies = [system.tree.bodies[system.tree.body(spring.joint)] for spring in springs]
-    places = np.array([body.v for body in bodies], dtype=np.intp)
-    stiffness, damping = (np.diag([getattr(spring, what) for spring in springs]) for what in ('stiffness', 'damping'))
+    indices = np.array([body.v for body in bodies], dtype=np.intp)
+    stiffness, damping = (
+        np.diag([getattr(spring, attribute) for spring in springs]) for attribute in ('stiffness', 'damping')
+    )
     stretch = np.array([position[body.q] - spring.rest for body, spring in zip(bodies, springs)])
     k, n = len(springs), system.tree.nv
-    rest = np.setdiff1d(np.arange(n), places)
-    # forces less those of the springs, which the first-order form has for itself
+    rest = np.setdiff1d(np.arange(n), indices)
+    # forces without the springs, which the first-order form includes
     load = np.asarray(tau, dtype=np.float64) - blocks.h
-    load[places] += stiffness @ stretch + damping @ velocity[places]
-    M1, M2 = blocks.M[np.ix_(rest, rest)], blocks.M[np.ix_(rest, places)]
+    load[indices] += stiffness @ stretch + damping @ velocity[indices]
+    M1, M2 = blocks.M[np.ix_(rest, rest)], blocks.M[np.ix_(rest, indices)]
     through = np.linalg.solve(M1, np.column_stack([M2, load[rest]]))
-    M_star = blocks.M[np.ix_(places, places)] - M2.T @ through[:, :k]
-    force = load[places] - M2.T @ through[:, k]
+    M_star = blocks.M[np.ix_(indices, indices)] - M2.T @ through[:, :k]
+    force = load[indices] - M2.T @ through[:, k]
     inverse = np.linalg.inv(M_star)
     decay = np.block([[np.zeros((k, k)), -np.eye(k)], [inverse @ stiffness, inverse @ damping]])
-    rate = np.concatenate([np.zeros(k), inverse @ force]) - decay @ np.concatenate([stretch, velocity[places]])
+    rate = np.concatenate([np.zeros(k), inverse @ force]) - decay @ np.concatenate([stretch, velocity[indices]])
     growth, order = exponential(-decay * step)
     free = np.empty(n)
-    free[places] = (growth @ rate)[k:]
-    free[rest] = through[:, k] - through[:, :k] @ free[places]
+    free[indices] = (growth @ rate)[k:]
+    free[rest] = through[:, k] - through[:, :k] @ free[indices]
     spread = np.linalg.solve(blocks.M, blocks.J.T)
     multipliers = np.linalg.solve(blocks.J @ spread, blocks.gamma - blocks.J @ free)
     acceleration = np.asarray(free + spread @ multipliers)
@@ -105,10 +107,10 @@ def flexible_dynamics(
 def exponential(Y: Array, tolerance: float = SERIES_TOLERANCE) -> tuple[Array, int]:
     """Return e^Y by its series and the order at which the next term is below the tolerance (eq. 4.24).
 
-    The order rises with the size of Y; meant for small steps, as the source has it.
+    The order rises with the size of Y; intended for small steps, as in the source.
 
     Raises:
-        ValueError: a Y so large that the series would lose digits.
+        ValueError: Y is so large that the series would lose digits.
     """
     size = float(np.linalg.norm(Y))
     if not size < LARGEST:

@@ -24,7 +24,7 @@ OUT_OF_PLANE = tuple(f'arm_{arm}_{suffix}' for arm in (1, 2) for suffix, _, _ in
 
 
 def parallelogram_acceleration(angle: float, coupler: float = models.COUPLER_MASS) -> float:
-    """Return the cranks' acceleration, rad/s2, in closed form: the coupler only translates, both cranks turn alike."""
+    """Return the crank acceleration in closed form, rad/s2: the coupler translates, both cranks turn equally."""
     L, crank = models.BAR_CRANK, models.CRANK_MASS
     moment = models.CRANK_TORQUE - (crank + coupler) * G * L * np.cos(angle)
     return float(moment / (2 / 3 * crank * L**2 + coupler * L**2))
@@ -48,13 +48,13 @@ def four_bar(s: StudyRun) -> None:
         where = 'plane' if planar else 'space'
         solution = constrained_dynamics(system, model.q, model.v, drive(model, models.CRANK_TORQUE), method='saddle')
         report = analyse(system, model.q, actuated=model.actuated)
-        found = [report.rows, report.rank, report.mobility]
+        counts = [report.rows, report.rank, report.mobility]
         s.holds(
             f'{where}: rows, rank, mobility',
             'spec 6.6',
-            found == [rows, rank, 1],
+            counts == [rows, rank, 1],
             expected=[rows, rank, 1],
-            value=found,
+            value=counts,
         )
         s.near(f'{where}: acceleration, rad/s2', 'spec 6.6', exact, float(solution.acceleration[0]), relative=1e-11)
         force = solution.force('grasp_1')[1 if planar else 3]
@@ -75,10 +75,10 @@ def _pseudo_joints(s: StudyRun) -> None:
     for (names, rows, rank), printed in zip(cases, tabulated('yesiloglu-2007/6.6/pseudo_masses')):
         model = models.four_bar(planar=False, pseudo=names, pseudo_mass=0.05)
         held = hold_pseudo_joints(model.blocks(), model.q, model.v, drive(model, models.CRANK_TORQUE), names)
-        found = [held.rows_rank, held.rank]
+        ranks = [held.rows_rank, held.rank]
         label = f'{len(names)} pseudo joints out of the plane'
         s.holds(
-            f'{label}: rank of [J A], of d4', 'rank theorem', found == [rows, rank], expected=[rows, rank], value=found
+            f'{label}: rank of [J A], of d4', 'rank theorem', ranks == [rows, rank], expected=[rows, rank], value=ranks
         )
         s.near(f'{label}: acceleration, rad/s2', 'spec 6.6', printed, float(held.acceleration[0]), absolute=5e-6)
 
@@ -87,7 +87,7 @@ def _four_bar_run(s: StudyRun) -> None:
     def rate(_: float, x: Array) -> list[float]:
         return [float(x[1]), parallelogram_acceleration(float(x[0]))]
 
-    # where the parallelogram lies flat it could fold over: rows depend there, and the run ends before
+    # a flat parallelogram could fold over and has dependent rows; the run ends before
     start = [models.CRANK_ANGLE, models.CRANK_RATE]
     times = np.linspace(0.0, 2.0, 201)
     witness = solve_ivp(rate, (0.0, 2.0), start, 'DOP853', times, rtol=1e-12, atol=1e-12).y
@@ -124,7 +124,7 @@ def _motion(run: Run, crank: str, loops: tuple[str, ...]) -> Figure:
 def slider_terms(angle: float) -> tuple[float, float, float]:
     """Return I, dI/dangle and dU/dangle of the slider-crank as a system of one freedom: T = I rate^2 / 2.
 
-    I by the velocities of the three bodies, its derivative and that of the weights by hand.
+    I follows from the velocities of the three bodies; its derivative and the derivative of U are derived by hand.
     """
     r, length = models.SLIDER_CRANK, models.SLIDER_ROD
     crank, rod, piston = models.SLIDER_MASSES
@@ -165,8 +165,8 @@ def slider_crank(s: StudyRun) -> None:
     push = models.SLIDER_MASSES[2] * solution.acceleration[2]
     s.near('force of the rod on the piston, N', 'Newton', float(push), float(solution.force('pin')[0]), relative=1e-12)
     report = analyse(blocks, model.q, actuated=model.actuated)
-    found = [report.mobility, report.underactuation]
-    s.holds('mobility, degree of underactuation', 'C1', found == [1, 0], expected=[1, 0], value=found)
+    counts = [report.mobility, report.underactuation]
+    s.holds('mobility, degree of underactuation', 'C1', counts == [1, 0], expected=[1, 0], value=counts)
     system = System.of_blocks(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 1.0, 401)
     run = system.run(
@@ -191,7 +191,7 @@ def slider_crank(s: StudyRun) -> None:
 
 @study('yesiloglu-2007/deficient-arm', 'One link that holds a load in space: the subspace form fails its check')
 def deficient_arm(s: StudyRun) -> None:
-    """Check section 6.7: the full closure is right, the source's reduction is not, and is refused."""
+    """Check section 6.7: the full closure is right, and the source's reduction is wrong and rejected."""
     model = models.deficient_arm()
     blocks = model.blocks()
     tau = drive(model, models.LINK_TORQUE)
@@ -200,15 +200,15 @@ def deficient_arm(s: StudyRun) -> None:
     right = constrained_dynamics(blocks, model.q, model.v, tau)
     expected, wrongly = tabulated('yesiloglu-2007/6.7/acceleration'), tabulated('yesiloglu-2007/6.7/reduction')[0]
     s.near('acceleration, full closure, rad/s2', 'spec 6.7', expected, float(right.acceleration[0]), absolute=1e-9)
-    wrong = subspace_dynamics(blocks, model.q, model.v, tau, {'grasp': ['hinge']}, refuse=False)
+    wrong = subspace_dynamics(blocks, model.q, model.v, tau, {'grasp': ['hinge']}, strict=False)
     s.near('acceleration, subspace form (wrong)', 'spec 6.7', wrongly, float(wrong.acceleration[0]), absolute=1e-9)
     s.holds('its residual check fails', 'F24', not wrong.valid, expected=False, value=wrong.valid)
-    refused = ''
+    message = ''
     try:
         subspace_dynamics(blocks, model.q, model.v, tau, {'grasp': ['hinge']})
     except MethodError as error:
-        refused = str(error)
-    s.holds('it is refused unless asked for', 'F24', 'can not move' in refused, expected=True)
+        message = str(error)
+    s.holds('it is rejected unless requested', 'F24', 'can not move' in message, expected=True)
     system = System.of_blocks(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 2.0, 201)
     run = system.run(
@@ -220,7 +220,7 @@ def deficient_arm(s: StudyRun) -> None:
     s.near('energy less work over 2 s, J', 'C19', 0.0, float(np.abs(run.energy_balance).max()), absolute=1e-6)
     s.figure(
         'motion',
-        'Hinge, and what the link does to the load',
+        'Hinge, and wrench of the link on the load',
         lambda: drawing.histories(
             run.times,
             {

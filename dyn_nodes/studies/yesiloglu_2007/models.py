@@ -23,13 +23,13 @@ GRAVITY_DOWN_Y = (0.0, -9.81, 0.0)
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A tree with what holds and pushes it, and an initial state.
+    """A tree with its constraints and force elements, and an initial state.
 
     Attributes:
         name: for files.
         tree, constraints, forces, gravity: see `ConstraintBlocks`.
         q, v: initial position and velocity.
-        actuated: velocities with an actuator each.
+        actuated: velocities with one actuator each.
     """
 
     name: str
@@ -97,16 +97,16 @@ def planar_arms() -> Model:
     base = builder.add_planar('base', 50.0, inertia=np.diag([0.0, 0.0, 10.0]))
     positions: dict[str, float] = {}
     for arm, foot in ((1, -0.5), (2, 0.5)):
-        carrier, place, before = base, np.array([foot, 0.3, 0.0]), 0.0
+        carrier, offset, before = base, np.array([foot, 0.3, 0.0]), 0.0
         for joint, (length, mass, degrees) in enumerate(zip(PLANAR_LENGTHS, PLANAR_MASSES, PLANAR_ANGLES[arm]), 1):
             name = f'arm_{arm}_joint_{joint}'
             com = (0.5 * length, 0.0, 0.0)
             carrier = builder.add_joint(
-                name, carrier, 'revolute', Z, p=place, mass=mass, com=com, inertia=rod(mass, length)
+                name, carrier, 'revolute', Z, p=offset, mass=mass, com=com, inertia=rod(mass, length)
             )
             positions[name] = np.radians(degrees) - before
-            before, place = np.radians(degrees), np.array([length, 0.0, 0.0])
-        builder.add_frame(f'tip_{arm}', carrier, p=place)
+            before, offset = np.radians(degrees), np.array([length, 0.0, 0.0])
+        builder.add_frame(f'tip_{arm}', carrier, p=offset)
     load = builder.add_planar('load', 10.0, inertia=np.diag([0.0, 0.0, 0.5]))
     builder.add_frame('grasp_1', load, p=(-0.2, 0.0, 0.0))
     builder.add_frame('grasp_2', load, turn_z(np.pi), (0.2, 0.0, 0.0))
@@ -191,7 +191,7 @@ def four_bar(planar: bool = True, pseudo: Sequence[str] = (), pseudo_mass: float
 
     Args:
         planar: the load moves in the plane, held by 3 rows an arm; else it is a free body, held by 6.
-        pseudo: pseudo joints to be added, by name: `slider_1`, `slider_2` at mid-crank, and `arm_<k>_rx`, `arm_<k>_ry`,
+        pseudo: names of pseudo joints to add: `slider_1`, `slider_2` at mid-crank, and `arm_<k>_rx`, `arm_<k>_ry`,
             `arm_<k>_z` out of the plane, between crank and coupler of an arm.
         pseudo_mass: of the link of each pseudo joint out of the plane, kg.
     """
@@ -223,20 +223,20 @@ def four_bar(planar: bool = True, pseudo: Sequence[str] = (), pseudo_mass: float
                 com=(half, 0.0, 0.0),
                 inertia=rod(CRANK_MASS, BAR_CRANK),
             )
-        place = np.array([reach, 0.0, 0.0])
+        offset = np.array([reach, 0.0, 0.0])
         for suffix, kind, axis in OUT_OF_PLANE:
             if f'arm_{arm}_{suffix}' in pseudo:
                 inertia = np.diag([1e-3, 1e-3, 0.0])
                 carrier = builder.add_joint(
-                    f'arm_{arm}_{suffix}', carrier, kind, axis, p=place, mass=pseudo_mass, inertia=inertia
+                    f'arm_{arm}_{suffix}', carrier, kind, axis, p=offset, mass=pseudo_mass, inertia=inertia
                 )
-                place = np.zeros(3)
+                offset = np.zeros(3)
         carrier = builder.add_joint(
             f'coupler_{arm}',
             carrier,
             'revolute',
             Z,
-            p=place,
+            p=offset,
             mass=COUPLER_MASS / 3,
             com=(0.5 * third, 0.0, 0.0),
             inertia=rod(COUPLER_MASS / 3, third),
@@ -244,7 +244,7 @@ def four_bar(planar: bool = True, pseudo: Sequence[str] = (), pseudo_mass: float
         builder.add_frame(f'tip_{arm}', carrier, p=(third, 0.0, 0.0))
         positions |= {f'crank_{arm}': CRANK_ANGLE, f'coupler_{arm}': angle - CRANK_ANGLE}
         velocities |= {f'crank_{arm}': CRANK_RATE, f'coupler_{arm}': -CRANK_RATE}
-    # a free body needs an inertia about its length too; no motion of the mechanism feels it
+    # a free body needs an inertia about its length; it does not affect the motion of the mechanism
     inertia = rod(COUPLER_MASS / 3, third) + np.diag([1e-3, 0.0, 0.0])
     center = np.array([np.cos(CRANK_ANGLE), np.sin(CRANK_ANGLE), 0.0]) * BAR_CRANK + [0.5 * BAR_SPAN, 0.0, 0.0]
     speed = BAR_CRANK * CRANK_RATE * np.array([-np.sin(CRANK_ANGLE), np.cos(CRANK_ANGLE)])
@@ -269,7 +269,7 @@ LINK_LENGTH, LINK_MASS, LINK_ANGLE, LINK_RATE, LINK_TORQUE = 0.5, 2.0, 0.4, 1.2,
 
 
 def deficient_arm() -> Model:
-    """Return one grounded link that holds a rigid load in space: rank 1 of 6, yet all 6 rows are independent."""
+    """Return one grounded link that holds a rigid load in space: J has rank 1, but all 6 rows are independent."""
     builder = TreeBuilder()
     link = builder.add_joint(
         'hinge',
@@ -287,7 +287,7 @@ def deficient_arm() -> Model:
     q, v = state_of(tree, {'hinge': LINK_ANGLE}, {'hinge': LINK_RATE, 'load_wz': LINK_RATE})
     start = tree.bodies[tree.body('load')].q
     q[start : start + 3], q[start + 3 : start + 7] = LINK_LENGTH * along, quaternion_of(turn_z(LINK_ANGLE))
-    # the load's axes are those of the link, its velocity is written in them
+    # the load has the axes of the link; its velocity is expressed in them
     v[tree.velocity_index('load_vy')] = LINK_LENGTH * LINK_RATE
     grasp = Loop.frame('grasp', tree.frame('load'), tree.frame('tip'))
     return Model('deficient_arm', tree, (grasp,), q, v, gravity=GRAVITY_DOWN_Y, actuated=('hinge',))
@@ -300,7 +300,7 @@ SLIDER_ANGLE, SLIDER_RATE, SLIDER_TORQUE = 0.6, 5.0, 3.0
 
 
 def slider_crank() -> Model:
-    """Return a crank, a connecting rod and a piston along x, crank turning; gravity along -y."""
+    """Return a turning crank, a connecting rod and a piston along x; gravity along -y."""
     builder = TreeBuilder()
     crank, rod_mass, piston = SLIDER_MASSES
     a = builder.add_joint(

@@ -1,11 +1,11 @@
-"""Spatial operators of a tree, dense: the stacked matrices of yesiloglu-2007, chapters 2 and 3, at one state.
+"""Dense spatial operators of a tree: the stacked matrices of yesiloglu-2007, chapters 2 and 3, at one state.
 
-For reading and for checking: every operator is a full NumPy matrix, named in words, its symbol in the docstring. The
-same algebra without a matrix larger than 6 x 6 is `chain.py`.
+They serve as a readable reference: every operator is a full NumPy matrix with its symbol in the docstring. `chain.py`
+implements the same algebra without matrices larger than 6 x 6.
 
-Conventions are the source's (specification, section 0): all vectors in world axes, [angular; linear], the linear part
-that of the origin O_k of a link's frame, accelerations classical (inertial rates of those velocities). A free base has
-the velocity [omega; v] in world axes. A tip wrench is what the tip applies to the outside.
+Conventions are the source's (specification, section 0): all vectors in world axes, [angular; linear], linear parts at
+the origin O_k of a link's frame, classical accelerations (inertial rates of these velocities). A free base has the
+velocity [omega; v] in world axes. A tip wrench acts from the tip on the environment.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Link:
 
     Attributes:
         name: for messages.
-        parent: index of the carrying link, less than its own; -1 for the world.
-        axes: (kind, (3,) unit vector) of each degree of freedom from the parent outwards, each in the frame that those
-            before it have moved; all through the origin of that frame. None is a rigid connection.
+        parent: index of the carrying link, less than the link's index; -1 for the world.
+        axes: (kind, (3,) unit vector) of each degree of freedom from the parent outwards, each in the frame moved by
+            the previous ones, all through the origin of that frame. Empty: a rigid connection.
         R, p: (3, 3), (3,) placement of the link frame in the parent's with the joint at zero.
         mass, com, inertia: kg; (3,) m; (3, 3) about the centre of mass, kg m2; in link axes.
         free: a root with six degrees of freedom instead of `axes`.
@@ -68,7 +68,7 @@ class Tip:
 
 
 def links_of_tree(tree: Tree) -> tuple[Link, ...]:
-    """Return the links of a `Tree`, without its payload. Raises ValueError where rotors drive joints."""
+    """Return the links of a `Tree` without its payload. Raises ValueError if rotors drive joints."""
     refuse_rotors(tree)
     return tuple(
         Link(
@@ -92,7 +92,7 @@ def skew(u: Array) -> Array:
 
 
 def shift(arm: Array) -> Array:
-    """Return Phi (6, 6), which takes the velocity of a body at one point to the point `arm` (3,) further (2.5)."""
+    """Return Phi (6, 6), which maps the velocity of a body at one point to the point offset by `arm` (3,) (2.5)."""
     result = np.eye(6)
     result[3:, :3] = -skew(arm)
     return result
@@ -126,25 +126,25 @@ class Operators:
     """
 
     def __init__(self, links: Sequence[Link], q: Array, v: Array, tips: Sequence[Tip] = ()) -> None:
-        """Place the links.
+        """Compute the kinematics of the links.
 
         Args:
             links: parents before children.
             q: positions, link by link.
             v: velocities, link by link; of a free link [omega; v] in world axes.
-            tips: points whose motion and wrenches matter.
+            tips: points with motion and wrenches.
 
         Raises:
-            ValueError: vectors of another size, a parent that does not come before, a free link that is no root.
+            ValueError: vectors of another size, a parent after its child, a free link that is not a root.
         """
         self.links, self.tips = tuple(links), tuple(tips)
         self.n, self.nv = len(self.links), sum(link.velocities for link in self.links)
-        places = sum(link.positions for link in self.links)
+        count = sum(link.positions for link in self.links)
         self.v = np.asarray(v, dtype=float)
         q = np.asarray(q, dtype=float)
-        if q.shape != (places,) or self.v.shape != (self.nv,):
-            found = f'{q.shape} and {self.v.shape}'
-            raise ValueError(f'expected {places} positions and {self.nv} velocities, found arrays of shape {found}')
+        if q.shape != (count,) or self.v.shape != (self.nv,):
+            shapes = f'{q.shape} and {self.v.shape}'
+            raise ValueError(f'expected {count} positions and {self.nv} velocities, found arrays of shape {shapes}')
         self.rotations, self.origins, self.arms = np.zeros((self.n, 3, 3)), np.zeros((self.n, 3)), np.zeros((self.n, 3))
         self.velocities = np.zeros((self.n, 6))
         self.joint_map = np.zeros((6 * self.n, self.nv))
@@ -155,10 +155,10 @@ class Operators:
             if not -1 <= link.parent < k or (link.free and link.parent >= 0):
                 raise ValueError(f'{link.name}: expected a parent before it, and none of a free link')
             self.columns.append(slice(at_v, at_v + link.velocities))
-            self._place(k, link, q[at_q : at_q + link.positions])
+            self._pose_link(k, link, q[at_q : at_q + link.positions])
             at_q, at_v = at_q + link.positions, at_v + link.velocities
 
-    def _place(self, k: int, link: Link, q: Array) -> None:
+    def _pose_link(self, k: int, link: Link, q: Array) -> None:
         rows = slice(6 * k, 6 * k + 6)
         rates = self.v[self.columns[k]]
         if link.free:
@@ -228,7 +228,7 @@ class Operators:
 
     @cached_property
     def bias_force(self) -> Array:
-        """Stacked b (6 n,): force of the rotation of each link (2.20)."""
+        """Stacked b (6 n,): rotational bias force of each link (2.20)."""
         result = np.zeros(6 * self.n)
         for k, link in enumerate(self.links):
             omega, block = self.velocities[k, :3], self._block(k)
@@ -238,7 +238,7 @@ class Operators:
         return result
 
     def lift(self, gravity: Array) -> Array:
-        """Return a_g (6 n,): the world falls upwards, [0; -g] at every root (C4). For `bias` and link forces only."""
+        """Return a_g (6 n,): upward acceleration [0; -g] of every root (C4), for `bias` and link forces only."""
         result = np.zeros(6 * self.n)
         for k, link in enumerate(self.links):
             if link.parent < 0:
@@ -247,7 +247,7 @@ class Operators:
 
     @cached_property
     def tip_map(self) -> Array:
-        """Phi_t (6 p, 6 n): velocities of the tips from those of the links (2.12)."""
+        """Phi_t (6 p, 6 n): velocities of the tips per velocity of the links (2.12)."""
         result = np.zeros((6 * len(self.tips), 6 * self.n))
         for i, tip in enumerate(self.tips):
             result[6 * i : 6 * i + 6, self._block(tip.link)] = shift(self.tip_arm(i))
@@ -265,12 +265,12 @@ class Operators:
 
     @cached_property
     def jacobian_rate_times_velocity(self) -> Array:
-        """(6 p,) dJ/dt times the velocities = Phi_t Phi a + a_t (2.43); nothing is differentiated, no gravity."""
-        own = []
+        """(6 p,) dJ/dt times the velocities = Phi_t Phi a + a_t (2.43), without differentiation and gravity."""
+        tip_bias = []
         for i, tip in enumerate(self.tips):
             omega = self.velocities[tip.link, :3]
-            own.append(np.concatenate([np.zeros(3), np.cross(omega, np.cross(omega, self.tip_arm(i)))]))
-        return self.tip_map @ self.propagation @ self.bias_acceleration + np.concatenate([np.zeros(0), *own])
+            tip_bias.append(np.concatenate([np.zeros(3), np.cross(omega, np.cross(omega, self.tip_arm(i)))]))
+        return self.tip_map @ self.propagation @ self.bias_acceleration + np.concatenate([np.zeros(0), *tip_bias])
 
     @cached_property
     def mass_matrix(self) -> Array:
@@ -288,15 +288,15 @@ class Operators:
         """Articulated inertia (6 n, 6 n), block diagonal, from the tips inward (3.1); the base block as in C8."""
         result = self.spatial_inertia.copy()
         for k in reversed(range(self.n)):
-            parent, own = self.links[k].parent, self._block(k)
+            parent, block = self.links[k].parent, self._block(k)
             if parent >= 0:
-                carried = self._passed(k, result[own, own]) @ shift(self.arms[k])
-                block = carried.T @ result[own, own] @ carried
+                carried = self._passed(k, result[block, block]) @ shift(self.arms[k])
+                block = carried.T @ result[block, block] @ carried
                 result[self._block(parent), self._block(parent)] += 0.5 * (block + block.T)
         return result
 
     def _passed(self, k: int, inertia: Array) -> Array:
-        """I - H (H^T I H)^-1 H^T I: what of a motion of the parent reaches link k through its joint (3.2)."""
+        """Return I - H (H^T I H)^-1 H^T I, which maps a parent motion through the joint to link k (3.2)."""
         H = self.joint_map[self._block(k), self.columns[k]]
         return np.eye(6) - H @ np.linalg.solve(H.T @ inertia @ H, H.T @ inertia)
 
@@ -313,7 +313,7 @@ class Operators:
 
     @cached_property
     def joint_inertia(self) -> Array:
-        """D (nv, nv) = H^T I_AB H, block diagonal: what each joint has to move (3.14)."""
+        """D (nv, nv) = H^T I_AB H, block diagonal: articulated inertia of each joint (3.14)."""
         return self.joint_map.T @ self.articulated_inertia @ self.joint_map
 
     @cached_property
@@ -348,7 +348,7 @@ class Operators:
         Args:
             tau: (nv,) generalized forces; of a free link [moment; force] at its origin in world axes.
             gravity: (3,) in the world, m/s2.
-            tip_wrenches: (6 p,) F_t that the tips apply to the outside, or None.
+            tip_wrenches: (6 p,) F_t of the tips on the environment, or None.
         """
         load = np.asarray(tau, dtype=float) - self.bias(gravity)
         if tip_wrenches is not None:
@@ -358,7 +358,7 @@ class Operators:
     def link_forces(
         self, accelerations: Array, gravity: Array = NO_GRAVITY, tip_wrenches: Array | None = None
     ) -> Array:
-        """Return F (n, 6): wrench that each link's parent applies to it at O_k (2.30), for accelerations (nv,)."""
+        """Return F (n, 6): wrench of each link's parent on the link at O_k (2.30), for accelerations (nv,)."""
         motion = self.propagation @ (self.joint_map @ accelerations + self.bias_acceleration + self.lift(gravity))
         load = self.spatial_inertia @ motion + self.bias_force
         if tip_wrenches is not None:
@@ -381,7 +381,7 @@ class Operators:
 
     @cached_property
     def from_tree_velocities(self) -> Array:
-        """(nv, nv): the velocities here from those of a `Tree`, where a free body's stand in its own axes."""
+        """(nv, nv) matrix from the velocities of a `Tree`, which has free bodies in body axes, to these velocities."""
         result = np.eye(self.nv)
         for k, link in enumerate(self.links):
             if link.free:
@@ -390,7 +390,7 @@ class Operators:
 
     @cached_property
     def from_tree_accelerations(self) -> Array:
-        """(nv,): to be added to `from_tree_velocities` times the accelerations of a `Tree`: omega x v of free links."""
+        """(nv,) term added to `from_tree_velocities` times the accelerations of a `Tree`: omega x v of free links."""
         result = np.zeros(self.nv)
         for k, link in enumerate(self.links):
             if link.free:
@@ -400,7 +400,7 @@ class Operators:
 
 
 def tree_operators(tree: Tree, q: Array, v: Array, tips: Sequence[Tip] = ()) -> Operators:
-    """Return the operators of a `Tree` at its own positions (nq,) and velocities (nv,)."""
+    """Return the operators of a `Tree` at its positions (nq,) and velocities (nv,)."""
     links = links_of_tree(tree)
     world = np.array(v, dtype=float)
     for body in tree.bodies:

@@ -1,8 +1,8 @@
 """Planar spatial algebra: the operators of arms on a platform that move in a plane (yesiloglu-2007, C17, section 5.1).
 
 A planar velocity is [omega; v_x; v_y], a planar force [torque; f_x; f_y], in world axes, at the origin of a link's
-joint. z = x times y. The matrices are dense, as the source writes them: a witness for the recursive forms, not the way
-to simulate. The signs of the link's inertia matrix are those of eq. 2.20 projected (the print has them reversed, F35).
+joint. z = x times y. The matrices are dense, as in the source: a check of the recursive forms, not for simulation. The
+signs of the link inertia matrix follow the projected eq. 2.20 (the print has them reversed, F35).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from dyn_nodes.common.arrays import Array
 
 @dataclass(frozen=True)
 class PlanarLink:
-    """A link on a revolute joint, along the x axis of its own frame.
+    """A link on a revolute joint, along the x axis of its frame.
 
     Attributes:
-        length: from its joint to the next one or to the tip, m.
+        length: from its joint to the next joint or to the tip, m.
         mass: kg.
         com: distance of the centre of mass from the joint, m.
         inertia: about the joint, kg m2.
@@ -35,7 +35,7 @@ class PlanarLink:
 
 @dataclass(frozen=True, eq=False)
 class PlanarArm:
-    """A serial arm: where it stands in the platform's frame (2,), m, and its links."""
+    """A serial arm: position of its foot in the platform's frame (2,), m, and its links."""
 
     foot: ArrayLike
     links: tuple[PlanarLink, ...]
@@ -61,7 +61,7 @@ class PlanarDynamics:
 
 
 def shift(offset: ArrayLike) -> Array:
-    """Return phi (3, 3), which takes a velocity to a point at `offset` (2,) of the same body, m (eq. 5.3)."""
+    """Return phi (3, 3), which maps a velocity to the point at `offset` (2,) of the same body, m (eq. 5.3)."""
     x, y = np.asarray(offset, dtype=np.float64)
     return np.array([[1.0, 0.0, 0.0], [-y, 1.0, 0.0], [x, 0.0, 1.0]])
 
@@ -79,7 +79,7 @@ def planar_dynamics(
 
     Args:
         platform: its mass, kg, and inertia about its centre of mass, the origin of its frame, kg m2.
-        arms: on it.
+        arms: of the platform.
         position: [angle, x, y, joints ...], rad and m; joint 1 of an arm is relative to the platform.
         velocity: [omega, v_x, v_y, joint rates ...].
     """
@@ -95,8 +95,8 @@ def planar_dynamics(
     start = 3
     for k, arm in enumerate(arms):
         n = len(arm.links)
-        own = slice(start, start + n)
-        offsets, coms, rates = _geometry(arm, q, v, own)
+        columns = slice(start, start + n)
+        offsets, coms, rates = _geometry(arm, q, v, columns)
         phi, sigma_b = np.eye(3 * n), np.zeros((3 * n, 3))
         sigma_b[0:3] = shift(offsets[0])
         for row in range(1, n):
@@ -113,7 +113,7 @@ def planar_dynamics(
             b[3 * row + 1 : 3 * row + 3] = -link.mass * rates[row] ** 2 * com
             carried = rates[row]
         full = np.zeros((3 * n, count))
-        full[:, :3], full[:, own] = phi @ sigma_b, phi @ H
+        full[:, :3], full[:, columns] = phi @ sigma_b, phi @ H
         M += full.T @ masses @ full
         C += full.T @ (masses @ phi @ a + b)
         sigma_t = np.zeros((3, 3 * n))
@@ -122,21 +122,21 @@ def planar_dynamics(
         J[tip] = sigma_t @ full
         J_rate[tip] = sigma_t @ phi @ a + np.append(0.0, -(rates[-1] ** 2) * offsets[n])
         tips[k] = q[1:3] + np.sum(offsets, axis=0)
-        place = q[1:3].copy()
+        origin = q[1:3].copy()
         for row, (link, com) in enumerate(zip(arm.links, coms)):
-            place = place + offsets[row]
-            own_velocity = full[3 * row : 3 * row + 3] @ v
-            momentum += shift(-place).T @ (link_inertia(link.mass, link.inertia, com) @ own_velocity)
+            origin = origin + offsets[row]
+            link_velocity = full[3 * row : 3 * row + 3] @ v
+            momentum += shift(-origin).T @ (link_inertia(link.mass, link.inertia, com) @ link_velocity)
         start += n
     return PlanarDynamics(M, C, J, J_rate, tips, momentum)
 
 
-def _geometry(arm: PlanarArm, q: Array, v: Array, own: slice) -> tuple[Array, list[Array], Array]:
-    """Vectors from joint to joint (from the platform's origin first, to the tip last), centres of mass, rates."""
-    angles = q[0] + np.cumsum(q[own])
+def _geometry(arm: PlanarArm, q: Array, v: Array, columns: slice) -> tuple[Array, list[Array], Array]:
+    """Return vectors from joint to joint (first from the platform's origin, last to the tip), mass centres, rates."""
+    angles = q[0] + np.cumsum(q[columns])
     c, s = np.cos(q[0]), np.sin(q[0])
     foot = np.array([[c, -s], [s, c]]) @ np.asarray(arm.foot, dtype=np.float64)
     along = np.column_stack([np.cos(angles), np.sin(angles)])
     lengths = np.array([link.length for link in arm.links])
     coms = [link.com * direction for link, direction in zip(arm.links, along)]
-    return np.vstack([foot, lengths[:, None] * along]), coms, v[0] + np.cumsum(v[own])
+    return np.vstack([foot, lengths[:, None] * along]), coms, v[0] + np.cumsum(v[columns])

@@ -35,7 +35,7 @@ ORDER = [2, 0, 1, *range(3, 11)]
 
 
 def ramp() -> Inputs:
-    """Return the motors' torques: a ramp of 5 s, then nothing."""
+    """Return the motor torques: a ramp of 5 s, then zero."""
     end = models.RAMP_END
     return Inputs([0.0, end, end], {name: [0.0, last, 0.0] for name, last in models.PLANAR_RAMP.items()})
 
@@ -76,7 +76,7 @@ def planar_arms(s: StudyRun) -> None:
     _exponential(s, model, run)
     s.note(
         'The source prints no parameter and no number of this experiment; set P-A of its specification stands in. '
-        'The legend of Fig. A.2 says x, y, z and means joints 1, 2, 3.'
+        'The legend of Fig. A.2 prints x, y, z for joints 1, 2, 3.'
     )
     _figures(s, run, condition)
 
@@ -103,9 +103,9 @@ def _histories(s: StudyRun, run: Run) -> None:
     for time, text in ROWS.items():
         expected = np.array(text.split(), dtype=float)
         k = int(np.argmin(np.abs(run.times - time)))
-        found = np.append(run.q[k][ORDER], [run.kinetic[k], run.potential[k]])
+        values = np.append(run.q[k][ORDER], [run.kinetic[k], run.potential[k]])
         tolerance = 1e-6 if time <= 50 else 1e-4
-        worst = float(np.abs(found - expected).max())
+        worst = float(np.abs(values - expected).max())
         s.near(f'coordinates and energies at {time:g} s, worst', 'A-2, ' + SPEC, 0.0, worst, absolute=tolerance)
     after = run.times >= models.RAMP_END
     idle = float(np.ptp(run.work[after]))
@@ -124,10 +124,10 @@ def _histories(s: StudyRun, run: Run) -> None:
 def _exponential(s: StudyRun, model: models.Model, run: Run) -> None:
     k = int(np.argmin(np.abs(run.times - 10.0)))
     tau = np.zeros(model.tree.nv)
-    places = [model.tree.velocity_index(name) for name in models.PLANAR_FLEXIBLE]
+    indices = [model.tree.velocity_index(name) for name in models.PLANAR_FLEXIBLE]
 
     def at(step: float) -> Array:
-        return flexible_dynamics(run.system.blocks, model.forces, run.q[k], run.v[k], tau, step).free[places]
+        return flexible_dynamics(run.system.blocks, model.forces, run.q[k], run.v[k], tau, step).free[indices]
 
     direct = at(0.0)
     s.near('flexible joint of arm 1 at 10 s, direct, rad/s2', 'eq. 4.17', -0.42188988, float(direct[0]), absolute=1e-7)
@@ -150,9 +150,9 @@ def _figures(s: StudyRun, run: Run, condition: Array) -> None:
 
     def joints() -> Figure:
         channels = {}
-        for what, values in (('angle, rad', run.q), ('rate, rad/s', run.v), ('acceleration, rad/s2', run.a)):
+        for quantity, values in (('angle, rad', run.q), ('rate, rad/s', run.v), ('acceleration, rad/s2', run.a)):
             for arm, start in ((1, 3), (2, 6)):
-                channels[f'arm {arm}\n{what}'] = {f'joint {k + 1}': values[:, start + k] for k in range(3)}
+                channels[f'arm {arm}\n{quantity}'] = {f'joint {k + 1}': values[:, start + k] for k in range(3)}
         return drawing.histories(run.times, channels, columns=2)
 
     s.figure('joints', 'Fig. A.2: joint angles, rates and accelerations', joints)
@@ -207,12 +207,12 @@ def _outline(q: Array) -> dict[str, Array]:
     def along(angle: float, length: float) -> Array:
         return length * np.array([np.cos(angle), np.sin(angle)])
 
-    def placed(angle: float, points: Array) -> Array:
+    def moved(angle: float, points: Array) -> Array:
         c, sine = np.cos(angle), np.sin(angle)
         return points @ np.array([[c, sine], [-sine, c]])
 
     corners = np.array([(-0.5, 0.3), (0.5, 0.3), (0.5, -0.3), (-0.5, -0.3), (-0.5, 0.3)])
-    base = q[0:2] + placed(q[2], corners)
+    base = q[0:2] + moved(q[2], corners)
     lines = {'base': base}
     for arm, foot in ((1, 0), (2, 1)):
         points, angle = [base[foot]], q[2]
@@ -220,5 +220,5 @@ def _outline(q: Array) -> dict[str, Array]:
             angle = angle + joint
             points.append(points[-1] + along(angle, length))
         lines[f'arm {arm}'] = np.array(points)
-    lines['load'] = q[9:11] + placed(q[11], np.array([(-0.2, 0.0), (0.2, 0.0)]))
+    lines['load'] = q[9:11] + moved(q[11], np.array([(-0.2, 0.0), (0.2, 0.0)]))
     return lines

@@ -1,4 +1,4 @@
-"""Linear models of a car that turns at constant speed, to compare the multibody car with: independent of it.
+"""Linear models of a car that turns at constant speed, as an independent reference of the multibody car.
 
 x ahead, y to the left, z up; `f` and `r` are the axles. Slip angles are small and tyre forces linear in them.
 """
@@ -19,9 +19,9 @@ ROD_AHEAD = 0.5 * car.WHEELBASE - STEERING_ARM * float(np.cos(LEAN))
 UNSPRUNG, TREADS = 4 * car.UNSPRUNG + ROD, 4 * TREAD
 MASS = car.SPRUNG + UNSPRUNG + TREADS
 AHEAD = ROD * ROD_AHEAD / MASS
-"""Of the centre of mass before the middle of the wheelbase, m."""
+"""Distance of the centre of mass ahead of the middle of the wheelbase, m."""
 AXLES = np.array([0.5 * car.WHEELBASE - AHEAD, -0.5 * car.WHEELBASE - AHEAD])
-"""Front and rear, ahead of the centre of mass, m."""
+"""Distances of front and rear axle ahead of the centre of mass, m."""
 CREEP = 2 * np.array([CREEP_ACROSS['front'], CREEP_ACROSS['rear']])
 """Cornering stiffness of the axles, N/rad."""
 UNDERSTEER = MASS / car.WHEELBASE * float(-AXLES[1] / CREEP[0] - AXLES[0] / CREEP[1])
@@ -41,10 +41,10 @@ def yaw_gain(speed: float) -> float:
 
 
 def bicycle(steer: Steer, speed: float, times: Array) -> dict[str, Array]:
-    """Return yaw rate, rad/s, and path to the left, m, of the two-wheel model from straight driving.
+    """Return yaw rate, rad/s, and lateral path, left positive, m, of the two-wheel model from straight driving.
 
     Args:
-        steer: angle of the front wheels at a time, rad.
+        steer: angle of the front wheels as a function of time, rad.
         speed: m/s.
         times: (t,) from 0, s.
     """
@@ -54,15 +54,15 @@ def bicycle(steer: Steer, speed: float, times: Array) -> dict[str, Array]:
         force = -CREEP * ((drift + AXLES * turn) / speed - [steer(t), 0.0])
         return np.array([force.sum() / MASS - speed * turn, AXLES @ force / YAW_INERTIA, turn, drift + speed * heading])
 
-    found = _solved(rate, 4, times)
-    return {'yaw rate': found[1], 'path': found[3]}
+    states = _solved(rate, 4, times)
+    return {'yaw rate': states[1], 'path': states[3]}
 
 
 def with_roll(steer: Steer, speed: float, times: Array) -> dict[str, Array]:
-    """Return the same with roll, rad (to the left positive), and tyres that yield sideways.
+    """Return the same with roll, rad (left positive), and tyres that yield sideways.
 
     The state is drift and yaw rate of the wheels' plane on the ground, roll, its rate, offset and rate of the treads
-    against the wheels of each axle, heading, path. The path is that of the body's centre of mass.
+    against the wheels of each axle, heading, path. The returned path is of the body's centre of mass.
     """
     first = car.SPRUNG * car.COM_HEIGHT + UNSPRUNG * car.RADIUS
     roll_inertia = car.ROLL_INERTIA + 4 * car.DIAMETRAL + car.SPRUNG * car.COM_HEIGHT**2 + UNSPRUNG * car.RADIUS**2
@@ -83,7 +83,7 @@ def with_roll(steer: Steer, speed: float, times: Array) -> dict[str, Array]:
         offset, offset_rate, heading = x[4:6], x[6:8], x[8]
         slip = drift + AXLES * turn - speed * np.array([steer(t), 0.0]) + offset_rate
         on_tread = -CREEP / speed * slip
-        # a tread beside its leaning wheel lifts it: the weight couples both
+        # a tread beside its leaning wheel lifts the wheel: the weight couples both
         on_car = 2 * car.LATERAL * offset + 2 * car.LATERAL_DAMPING * offset_rate + carried * roll
         forces = np.zeros(5)
         forces[0] = on_car.sum() - (MASS - TREADS) * speed * turn
@@ -93,8 +93,8 @@ def with_roll(steer: Steer, speed: float, times: Array) -> dict[str, Array]:
         a = np.linalg.solve(inertia, forces)
         return np.concatenate([a[:2], [roll_rate, a[2]], offset_rate, a[3:], [turn, drift + speed * heading]])
 
-    found = _solved(rate, 10, times)
-    return {'yaw rate': found[1], 'path': found[9] + car.COM_HEIGHT * found[2], 'roll': found[2]}
+    states = _solved(rate, 10, times)
+    return {'yaw rate': states[1], 'path': states[9] + car.COM_HEIGHT * states[2], 'roll': states[2]}
 
 
 def _solved(rate: Callable[[float, Array], Array], size: int, times: Array) -> Array:

@@ -24,7 +24,7 @@ SPEC = 'spec 6.4'
 
 
 def motion(model: models.Model, system: ConstraintBlocks) -> Array:
-    """Return the velocities of the experiment: base and load given, joints by closure."""
+    """Return the velocities of the experiment: specified for base and load, joints by closure."""
     names = model.tree.velocity_names
     R = Rotation.from_quat(model.q[3:7]).as_matrix()
     wanted = np.zeros(model.tree.nv)
@@ -51,8 +51,8 @@ def spatial_arms(s: StudyRun) -> None:
     joints = float(np.abs(reference.acceleration[6:18] - tabulated('yesiloglu-2007/6.4/accelerations')[1]).max())
     s.near('joint accelerations, worst, rad/s2', SPEC, 0.0, joints, absolute=1e-9)
     report = analyse(blocks, model.q, actuated=model.actuated)
-    found = [report.rank, report.mobility, report.underactuation]
-    s.holds('rank, mobility, degree of underactuation', 'C1', found == [12, 12, 6], expected=[12, 12, 6], value=found)
+    counts = [report.rank, report.mobility, report.underactuation]
+    s.holds('rank, mobility, degree of underactuation', 'C1', counts == [12, 12, 6], expected=[12, 12, 6], value=counts)
     system = System.of_blocks(model.name, blocks, model.actuated)
     times = np.linspace(0.0, 1.0, 101)
     free = system.run(system.state(model.q, v), times, settings=Settings(step=5e-3, stabilization=None))

@@ -1,8 +1,8 @@
 """Wheeled systems of the experiments: disc, two-wheeled cart, platform with four driven and steered wheels.
 
-Parameter sets P-B and P-C of the specification of yesiloglu-2007. Every system comes in two forms: `arm`, the source's
-chain of massless leg, lean and pivot to the ground, and `contact`, where the disc itself touches it. x is the axle,
-to the right; y the travel direction; z up. Forward motion turns a wheel about -x.
+Parameter sets P-B and P-C of the specification of yesiloglu-2007. Every system has two forms: `arm`, the source's chain
+of massless leg, lean and pivot to the ground, and `contact`, a rolling contact of the disc. x is the axle, to the
+right; y the travel direction; z up. Forward motion turns a wheel about -x.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def axial(along: float, across: float) -> Array:
 
 
 def _roll(tree: TreeBuilder, name: str, wheel: int, radius: float, form: Form, helper: float = 0.0) -> None:
-    """Add the source's arm from a wheel to the ground, where that form is asked for; helper: kg and kg m2 a link."""
+    """Add the source's arm from a wheel to the ground in the form `arm`; helper: kg and kg m2 per link."""
     if form == 'arm':
         leg = tree.add_joint(f'{name}_leg', wheel, 'revolute', X)
         lean = tree.add_joint(f'{name}_lean', leg, 'revolute', Y, p=(0.0, 0.0, -radius))
@@ -64,7 +64,7 @@ def disc(
         lean_rate: rad/s.
         yaw_rate: about the vertical, rad/s.
         spin_rate: of the leg against the wheel: positive rolls forward, rad/s.
-        form: see the module's text.
+        form: see the module docstring.
         helper: mass and inertia of the arm's links, kg and kg m2.
     """
     tree = TreeBuilder()
@@ -84,12 +84,12 @@ def disc(
 
 
 def cart(form: Form = 'arm', helper: float = 0.0) -> Model:
-    """Return the two-wheeled cart at rest: a rod with a driven wheel at either end (set P-B, section 6.9)."""
+    """Return the two-wheeled cart at rest: a rod with a driven wheel at each end (set P-B, section 6.9)."""
     tree = TreeBuilder()
     rod = tree.add_free('rod', mass=10.0, inertia=np.diag([0.4, 0.5, 0.5]))
     for name, side in (('left', -1), ('right', 1)):
-        place = (side * CART_HALF_TRACK, 0.0, 0.0)
-        wheel = tree.add_joint(f'{name}_drive', rod, 'revolute', X, p=place, mass=2.0, inertia=axial(0.04, 0.02))
+        mount = (side * CART_HALF_TRACK, 0.0, 0.0)
+        wheel = tree.add_joint(f'{name}_drive', rod, 'revolute', X, p=mount, mass=2.0, inertia=axial(0.04, 0.02))
         _roll(tree, name, wheel, CART_RADIUS, form, helper)
     built = tree.build()
     q, v = built.neutral, np.zeros(built.nv)
@@ -102,8 +102,8 @@ def platform(form: Form = 'arm', locked: bool = False, steering: dict[str, float
     """Return the platform with four driven and steered wheels at rest (set P-C, section 6.10).
 
     Args:
-        form: see the module's text.
-        locked: the steering joints are held, at their angles.
+        form: see the module docstring.
+        locked: the steering joints are locked at their angles.
         steering: angles by corner, rad; default straight.
     """
     tree = TreeBuilder()
@@ -135,7 +135,7 @@ def platform(form: Form = 'arm', locked: bool = False, steering: dict[str, float
 
 
 def turning_angles(distance: float) -> dict[str, float]:
-    """Return the steering angles that let all axles meet at (distance, 0) in the platform's frame, rad."""
+    """Return the steering angles with which all axles intersect at (distance, 0) in the platform's frame, rad."""
     angles = {}
     for name, (side, end) in CORNERS.items():
         x, y = distance - 0.25 * side, -0.35 * end

@@ -26,7 +26,7 @@ def simulate(
     samples: int = 201,
     blocks: ConstraintBlocks | None = None,
 ) -> Run:
-    """Run a model under constant torques: drives forward positive, N m; `blocks`: its own, where traced already."""
+    """Run a model under constant torques, drives forward positive, N m; `blocks`: its traced system, if available."""
     system = System.of_blocks(model.name, blocks or model.blocks(), tuple(torques))
     tau = wheeled.forward(model, dict(torques))
     inputs = Inputs.constant({name: float(tau[model.tree.velocity_index(name)]) for name in torques})
@@ -40,7 +40,7 @@ def simulate(
 
 @study('yesiloglu-2007/rolling-disc', 'A leaning disc that rolls: the source form against the disc on the ground (E-7)')
 def rolling_disc(s: StudyRun) -> None:
-    """Check the rows of section 6.8 and that both forms of the wheel agree on the way."""
+    """Check the rows of section 6.8 and that both forms of the wheel agree along the run."""
     model = wheeled.disc(0.2, 0.1, 0.7, 8.0)
     run = simulate(model, {}, 2.0, 5e-4)
     short = wheeled.disc(0.2, 0.1, 0.7, 8.0, form='contact')
@@ -53,7 +53,7 @@ def rolling_disc(s: StudyRun) -> None:
         s.near(f'lean at {time:g} s, rad', 'spec 6.8', lean, float(-run.position('wheel_lean')[k]), absolute=2e-8)
         s.near(f'yaw at {time:g} s, rad', 'spec 6.8', yaw, float(-run.position('wheel_pivot')[k]), absolute=2e-8)
         s.near(f'leg rate at {time:g} s, rad/s', 'spec 6.8', rate, float(run.velocity('wheel_leg')[k]), absolute=2e-8)
-    s.near('energy kept, J', 'spec 6.8', 0.0, float(np.abs(run.energy_balance).max()), absolute=2e-8)
+    s.near('energy drift, J', 'spec 6.8', 0.0, float(np.abs(run.energy_balance).max()), absolute=2e-8)
     s.near(
         'position, source form against disc on the ground, m',
         'derived',
@@ -88,8 +88,8 @@ def cart(s: StudyRun) -> None:
     for (name, torques), expected in zip(CART_CASES.items(), tabulated('yesiloglu-2007/6.9/cases')):
         tau = wheeled.forward(model, dict(zip(model.actuated, torques)))
         solution = constrained_dynamics(blocks, model.q, model.v, tau)
-        for what, place, value in zip(('dv, m/s2', 'yaw, rad/s2', 'pitch, rad/s2'), (4, 2, 0), expected):
-            s.near(f'{name}: {what}', 'spec 6.9', value, float(solution.acceleration[place]), absolute=1e-9)
+        for quantity, index, value in zip(('dv, m/s2', 'yaw, rad/s2', 'pitch, rad/s2'), (4, 2, 0), expected):
+            s.near(f'{name}: {quantity}', 'spec 6.9', value, float(solution.acceleration[index]), absolute=1e-9)
         run = simulate(short, dict(zip(short.actuated, torques)), 2.0, 2.5e-3, blocks=short_blocks)
         _cart_run(s, name, run)
     s.note('With a rigid axle the lateral forces of the two wheels are indeterminate: equal shares are the least norm.')
@@ -138,14 +138,14 @@ def platform(s: StudyRun) -> None:
     expected, _, loads, (_, travel, _) = tabulated('yesiloglu-2007/6.10/driving')
     s.near('C-2 driving: dv, m/s2', 'spec 6.10', expected, float(run.acceleration('backbone_vy')[0]), absolute=1e-9)
     for corner, load in zip(('front_left', 'rear_left'), loads):
-        found = float(run.force(f'{corner}_ground')[0, 2])
-        s.near(f'C-2 driving: load {corner}, N', 'spec 6.10', load, found, absolute=1e-8)
+        measured = float(run.force(f'{corner}_ground')[0, 2])
+        s.near(f'C-2 driving: load {corner}, N', 'spec 6.10', load, measured, absolute=1e-8)
     s.near('C-2 driving: lock torque, N m', 'spec 6.10', 0.6, float(run.force('front_left_lock')[0, 0]), absolute=1e-9)
     s.near('C-2 driving: travel after 2 s, m', 'spec 6.10', travel, float(run.q[-1, 1]), absolute=1e-7)
     _platform_figure(s, 'driving', run)
     free = simulate(wheeled.platform('contact'), drive, 0.2, 1e-2, 21)
-    refused = free.status in ('rank changed', 'contradictory constraints')
-    s.holds('C-3 driving with free legs is ended where the rank jumps', 'C-3', refused, value=free.status)
+    stopped = free.status in ('rank changed', 'contradictory constraints')
+    s.holds('C-3 driving with free legs ends at the rank change', 'C-3', stopped, value=free.status)
     crab = simulate(wheeled.platform('contact'), {f'{corner}_steer': 0.8 for corner in corners}, 0.5, 5e-3)
     angle = tabulated('yesiloglu-2007/6.10/crab')[2][0]
     s.near('C-4 crab: angle after 0.5 s, rad', 'spec 6.10', angle, float(crab.q[-1, 7]), absolute=1e-9)
@@ -170,8 +170,8 @@ def _platform_ranks(s: StudyRun) -> None:
     }
     for name, (steering, rank) in cases.items():
         model = wheeled.platform(steering=steering)
-        found = analyse(model.blocks(), model.q).rank
-        s.holds(f'C-1 rank, {name}', 'spec 6.10', found == rank, expected=rank, value=found)
+        computed = analyse(model.blocks(), model.q).rank
+        s.holds(f'C-1 rank, {name}', 'spec 6.10', computed == rank, expected=rank, value=computed)
     s.holds('C-1 velocities', 'p. 65', model.tree.nv == 26, expected=26, value=model.tree.nv)
 
 
@@ -180,7 +180,7 @@ def _platform_figure(s: StudyRun, name: str, run: Run) -> None:
     names = [corner.replace('_', ' ') for corner in corners]
 
     def lines(labels: Sequence[str], values: Iterable[Array]) -> dict[str, Array]:
-        # what is round-off is drawn as zero
+        # round-off is drawn as zero
         return {label: np.round(value, 9) for label, value in zip(labels, values)}
 
     channels = {

@@ -50,7 +50,7 @@ def read_mesh(path: Path, scale: float = 1.0) -> Mesh:
     points, blocks = _read(path)
     kinds = sorted({kind for kind, _ in blocks if kind in SOLID})
     if not kinds:
-        raise MeshFileError('a closed body of tetrahedra or hexahedra', _flat_found(blocks))
+        raise MeshFileError('a closed body of tetrahedra or hexahedra', _describe_flat(blocks))
     if len(kinds) > 1:
         raise MeshFileError('elements of one kind', ' and '.join(kinds))
     elements = np.concatenate([data for kind, data in blocks if kind == kinds[0]])
@@ -102,7 +102,7 @@ def _parts(path: Path) -> Iterator[tuple[NDArray[np.float64], Blocks]]:
     yield np.asarray(read.points, dtype=float), blocks
 
 
-def _flat_found(blocks: Blocks) -> str:
+def _describe_flat(blocks: Blocks) -> str:
     """Return a description of a file without solid elements."""
     faces = [(kind, data) for kind, data in blocks if kind in FLAT]
     if not faces:

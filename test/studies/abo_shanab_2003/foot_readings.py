@@ -1,7 +1,7 @@
 """Readings of Karnopp friction on the ground line, for the table of the specification (6.7); not in the product.
 
-Force on the ground line; the foot's spring, its damper and the choice between sticking and slipping may each see the
-speed of the edge or that of the body-fixed point on the ground. Only all on the ground makes no power of its own.
+The force acts on the ground line; the foot's spring, its damper and the choice between sticking and slipping can each
+use the speed of the edge or of the body-fixed point on the ground. Energy is conserved only if all use the ground.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dyn_nodes.studies.abo_shanab_2003.planar import planar_machine, with_fricti
 
 
 class Reading(NamedTuple):
-    """Where each part of the law takes its speed: `edge` or `ground`."""
+    """Source of the speed of each part of the law: `edge` or `ground`."""
 
     spring: str
     damper: str
@@ -64,7 +64,7 @@ class ReadingAssembly(Assembly):
 
 
 class ReadingDynamics(TreeDynamics):
-    """The dynamics of a machine with that reading."""
+    """The dynamics of a machine with a reading of Karnopp's law."""
 
     def __init__(self, machine, reading):
         self.reading = reading

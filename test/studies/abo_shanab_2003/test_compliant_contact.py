@@ -79,18 +79,18 @@ def test_more_damping_lets_it_rotate_less(damping, peak):
 @pytest.mark.pins('abo-shanab-2003/6.11/planar_trends', 'abo-shanab-2003/6.11/planar_survey')
 def test_the_trends_hold_in_the_first_random_manoeuvres():
     """Two of four rock and return: farther than on rigid ground, and less on stiffer and on more damped ground."""
-    found = contact_survey(lambda function, cases, label: [function(case) for case in cases], 4)
-    assert found.kept == 2
-    assert [found.shares[name].holding for name in ('rigid', 'stiffness', 'damping')] == [2, 2, 2]
-    assert all(share.not_rarer for share in found.shares.values())
+    survey = contact_survey(lambda function, cases, label: [function(case) for case in cases], 4)
+    assert survey.kept == 2
+    assert [survey.shares[name].holding for name in ('rigid', 'stiffness', 'damping')] == [2, 2, 2]
+    assert all(share.not_rarer for share in survey.shares.values())
 
 
 def test_the_base_is_continuous_over_a_change_of_the_reference_edge(nominal):
     for name in ('rear_height', 'front_height', 'rotation'):
         change = np.abs(np.diff(nominal.series[name]))
         for event in nominal.events:
-            place = int(event.time / 0.01)
-            assert change[place] < 3.0 * max(change[place - 2], change[place + 2], 1e-4)
+            index = int(event.time / 0.01)
+            assert change[index] < 3.0 * max(change[index - 2], change[index + 2], 1e-4)
 
 
 def test_the_springs_never_pull(nominal):
@@ -144,7 +144,7 @@ def test_stiffness_with_axis_inertia(stiffness, peak):
 )
 @pytest.mark.pins('abo-shanab-2003/6.6/modes')
 def test_modes_with_the_arm_locked(model, payload, posture, modes):
-    """Linearized about the level base at its height of rest, gravity's part in the stiffness included."""
+    """Linearized about the level base at its rest height, including the stiffness of gravity."""
     machine = model.machine
     p = model.parameters({'payload_mass': payload})
     x = model.initial_state(p, dict(zip(('boom_joint', 'stick_joint'), np.radians(posture))))

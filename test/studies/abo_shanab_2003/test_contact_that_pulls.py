@@ -1,4 +1,4 @@
-"""The wrong model that the specification warns of (2.20, 6.6): springs that pull too. The product has none."""
+"""A wrong model of the specification (2.20, 6.6) that is not in the product: springs that also pull."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class PullingWheel(StandingWheel):
     """A wheel whose spring and damper act in both directions."""
 
     def _evaluate(self, state, symbols):
-        contact, own = super()._evaluate(state, symbols), self.scaled(symbols)
-        push = own.stiffness * (own.free_length - contact.height) - own.damping * contact.height_rate
+        contact, wheel = super()._evaluate(state, symbols), self.scaled(symbols)
+        push = wheel.stiffness * (wheel.free_length - contact.height) - wheel.damping * contact.height_rate
         return contact._replace(normal_force=push, force=ca.vertcat(0, 0, push))
 
 
@@ -34,11 +34,11 @@ class PullingAssembly(PinnedAssembly):
 def pulling_model(monkeypatch):
     build = pinned_planar.build_module
 
-    def own(name, key, *rest, **options):
+    def build_pulling(name, key, *rest, **options):
         return build(f'{name}_pulling', [*key, inspect.getsource(PullingWheel)], *rest, **options)
 
     monkeypatch.setattr(pinned_planar, 'PinnedAssembly', PullingAssembly)
-    monkeypatch.setattr(pinned_planar, 'build_module', own)
+    monkeypatch.setattr(pinned_planar, 'build_module', build_pulling)
     model = pinned_planar.PinnedPlanarModel(planar_machine())
     monkeypatch.setattr(planar, 'hybrid_model', lambda contact, inertia: model)
 

@@ -54,7 +54,7 @@ def test_a_study_without_claims_has_not_passed():
     assert not judge(lambda s: None).passed
 
 
-def test_figures_are_drawn_only_when_wanted():
+def test_figures_are_drawn_only_if_requested():
     drawn = []
 
     def body(s: StudyRun) -> None:
@@ -71,7 +71,7 @@ def test_a_sweep_on_two_processes_gives_the_results_in_order():
         assert workers.map(square, list(range(7))) == [n * n for n in range(7)]
 
 
-def test_a_study_that_breaks_off_is_a_failed_claim_and_the_others_run(capsys):
+def test_a_study_that_raises_is_a_failed_claim_and_the_others_run(capsys):
     def broken(s: StudyRun) -> None:
         raise ValueError('no such posture')
 
@@ -92,7 +92,7 @@ def test_the_json_list_has_the_contracts_keys_and_no_infinity():
     assert claim['value'] == [1.0, 'overturned']
 
 
-def test_the_page_holds_claims_and_figures_and_points_nowhere(tmp_path):
+def test_the_page_contains_claims_and_figures_and_no_links(tmp_path):
     def body(s: StudyRun) -> None:
         s.near('a < b', 'p. 1', 1.0, 1.0)
         s.figure('empty', 'a caption', Figure)

@@ -1,4 +1,4 @@
-"""Plastic impact as a law, and the machinery of hybrid runs."""
+"""The law of plastic impact, and event location in hybrid runs."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def run_with(model, step, spacing=0.01):
 
 
 def test_events_are_located_far_below_the_step(model):
-    """The onset at a step of 2 ms differs from that at 0.1 ms by the integrator's error, not by the step."""
+    """The onsets at steps of 2 ms and 0.1 ms differ by the integrator's error, not by the step."""
     coarse, fine = (run_with(model, step).of_kind('lift_off')[0].time for step in (2e-3, 1e-4))
     assert coarse == pytest.approx(fine, abs=2e-6)
 
 
-def test_samples_stand_on_their_grid_whatever_happens_between(model):
+def test_samples_lie_on_their_grid_whatever_happens_between(model):
     dense, sparse = run_with(model, 1e-3), run_with(model, 1e-3, spacing=0.1)
     np.testing.assert_array_equal(dense.states[::10], sparse.states)
     np.testing.assert_array_equal(dense.modes[::10], sparse.modes)

@@ -1,4 +1,4 @@
-"""Karnopp friction on the ground line (spec 6.7): which reading gives the specification's row."""
+"""Karnopp friction on the ground line (spec 6.7): the reading that reproduces the specification's row."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def result(reading: Reading, task: str, monkeypatch) -> list[float]:
 @pytest.mark.pins('abo-shanab-2003/6.7/table_ground_karnopp')
 @pytest.mark.parametrize('task', TABLE)
 def test_the_row_comes_from_a_foot_at_the_edge_whose_damper_alone_sees_the_ground(task, monkeypatch):
-    """Its flag is judged by the speed of the edge, its force by that of the ground: within 1 % (the row's is 5 %)."""
+    """The flag uses the speed of the edge, the force the speed of the ground: within 1 % (the row allows 5 %)."""
     assert result(Reading('edge', 'ground', 'edge'), task, monkeypatch) == pytest.approx(TABLE[task], rel=0.01)
 
 
 @pytest.mark.parametrize('task', TABLE)
 @pytest.mark.parametrize('reading', OTHERS)
 def test_other_readings_miss_it(reading, task, monkeypatch):
-    found = result(reading, task, monkeypatch)
-    assert found == pytest.approx(OTHERS[reading][task], rel=3e-3)
-    assert found != pytest.approx(TABLE[task], rel=0.01)
+    numbers = result(reading, task, monkeypatch)
+    assert numbers == pytest.approx(OTHERS[reading][task], rel=3e-3)
+    assert numbers != pytest.approx(TABLE[task], rel=0.01)
 
 
 @pytest.mark.slow
@@ -46,7 +46,7 @@ def test_the_product_is_the_reading_with_all_on_the_ground(monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_step_is_not_what_parts_them():
+def test_the_readings_differ_at_every_step():
     runs = [simulate(Case(P1, 'friction', friction='karnopp', arm='ground', step=step)) for step in (5e-4, 2e-4, 1e-4)]
     for run in runs:
         assert [run.peak, run.slide] == pytest.approx([14.311, 0.307], rel=1e-3)

@@ -112,7 +112,7 @@ def test_frames_of_the_reference_state():
 
 
 def test_tables_4_1_5_1_6_1_describe_one_machine():
-    """The boom foot, the tip and the centre of mass are where they are, whatever the reference point."""
+    """The positions of boom foot, tip and centre of mass do not depend on the reference point."""
     friction, state = planar_friction_machine(payload=5000), np.array((0.1, 0.2, -0.05, 0.6, -1.1))
     wanted = friction.frames(state)
     nose_up = state[2]
@@ -189,7 +189,7 @@ def test_a_wrong_choice_is_named(call, message):
         call()
 
 
-def test_a_body_on_a_fixed_row_is_refused():
+def test_a_body_on_a_fixed_row_is_rejected():
     with pytest.raises(KeyError, match="no variable row '1a'"):
         chain_of((Row('1', variable='d'), Row('1a')), {'1a': Body(1.0)}, np.zeros(3))
 
@@ -381,7 +381,7 @@ def test_printed_coriolis_rule_is_faulty():
 
 
 def test_narrow_third_rule_leaves_coefficients_undefined():
-    """The fault of the source in (7.4): with j < i alone, c_kii for k > i would be missing; it is not zero."""
+    """The fault of the source in (7.4): with j < i alone, the nonzero c_kii for k > i would be missing."""
     chain, (q, _, _) = random_chain(1), random_state(1)
     coefficients = coriolis_coefficients(chain, q)
     assert abs(coefficients[3, 1, 1]) > 1e-6

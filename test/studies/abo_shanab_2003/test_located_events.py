@@ -1,4 +1,4 @@
-"""Lift-off, touch-down and reliefs are found within the step, in the plane, in space and in the oil alone."""
+"""Lift-off, touch-down and reliefs are located within the step, in the plane, in space and in the oil alone."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ def test_watching_changes_nothing(watched):
     np.testing.assert_array_equal(watched.states, compliant(5e-4, watch=False).states)
 
 
-def test_what_happens_is_named(watched):
-    told = [(event.kind, dict(event.details)) for event in watched.events]
-    assert [kind for kind, _ in told] == ['relief_open', 'relief_closed', 'lift_off']
-    for _, details in told[:2]:
+def test_events_name_actuator_joint_and_relief(watched):
+    events = [(event.kind, dict(event.details)) for event in watched.events]
+    assert [kind for kind, _ in events] == ['relief_open', 'relief_closed', 'lift_off']
+    for _, details in events[:2]:
         assert {key: details[key] for key in ('actuator', 'joint', 'relief')} == {
             'actuator': 'stick',
             'joint': 'stick_joint',
             'relief': 'pump',
         }
         assert details['pressure'] == pytest.approx(32.0e6 * (1.0 - 1e-4), rel=1e-9)
-    assert told[2][1]['wheel'] == 'rear'
-    assert told[2][1]['height_rate'] > 0.0
+    assert events[2][1]['wheel'] == 'rear'
+    assert events[2][1]['height_rate'] > 0.0
 
 
-def test_instants_are_known_far_better_than_the_step(watched):
+def test_instants_are_far_more_accurate_than_the_step(watched):
     """At 0.5 ms as at 0.05 ms: within a microsecond, a five-hundredth of the step."""
     fine = compliant(5e-5)
     assert [event.kind for event in fine.events] == [event.kind for event in watched.events]
@@ -71,13 +71,13 @@ def test_instants_are_known_far_better_than_the_step(watched):
 
 
 def test_a_wheel_lifts_between_the_steps_between_which_its_load_ends(watched):
-    """Witness: the load itself at every step of 0.1 ms, and a straight line through the last ones above zero."""
+    """Check by the load at every step of 0.1 ms, and a straight line through the last positive loads."""
     system = watched.system
     lift = next(event for event in watched.events if event.kind == 'lift_off')
     start = round(lift.time, 2) - 0.02
-    place = int(np.argmin(np.abs(watched.times - start)))
-    times = watched.times[place] + np.arange(401) * 1e-4
-    again = system.run(watched.states[place], times, watched.inputs, watched.parameters, Settings(step=1e-4))
+    start_index = int(np.argmin(np.abs(watched.times - start)))
+    times = watched.times[start_index] + np.arange(401) * 1e-4
+    again = system.run(watched.states[start_index], times, watched.inputs, watched.parameters, Settings(step=1e-4))
     load = again.output('rear/normal_force')
     last = int(np.flatnonzero(load > 0.0)[-1])
     assert times[last] < lift.time <= times[last + 1]
@@ -85,7 +85,7 @@ def test_a_wheel_lifts_between_the_steps_between_which_its_load_ends(watched):
     assert times[last] - load[last] / slope == pytest.approx(lift.time, abs=2e-6)
 
 
-def test_a_fall_touches_down_when_galileo_says():
+def test_a_fall_touches_down_at_the_time_of_free_fall():
     """The 3-D machine as one body, 7 cm above the end of its springs, and one wheel's ground 2 cm higher."""
     loader = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     stiff = tuple(replace(joint, type='fixed') for joint in loader.joints)
@@ -104,7 +104,7 @@ def test_a_fall_touches_down_when_galileo_says():
     touch = first['front_left']
     assert touch.time == pytest.approx(early, abs=1e-12)
     assert touch.details['height_rate'] == pytest.approx(-9.81 * early, rel=1e-9)
-    # the others touch later than by themselves where the first one holds the body up, sooner across it
+    # the others touch later near the first one, which supports the body, and sooner across it
     assert set(first) == {wheel.name for wheel in body.wheels}
     assert first['rear_right'].time < fall + 5e-3
     lifts = [event for event in run.events if event.kind == 'lift_off']
@@ -127,23 +127,23 @@ def overpressure_time(machine, q0, speed, pressure):
 
 @pytest.fixture
 def squeezed():
-    """The planar machine's oil, its boom pushed up with shut valves: the rod side is squeezed."""
+    """The planar machine's oil with the boom forced up and closed valves: the rod side is compressed."""
     machine = planar_machine()
     system = ActuatorSystem(machine, 5e-4)
     system.start(np.array([0.3, -1.0]), np.zeros(2))
     return machine, system
 
 
-def test_a_line_relief_opens_when_the_trapped_oil_says(squeezed):
+def test_a_line_relief_opens_at_the_pressure_of_the_trapped_oil(squeezed):
     machine, system = squeezed
     speed = np.array([0.2, 0.0])
     expected = overpressure_time(machine, 0.3, 0.2, system.oil[2])
-    told, time, position = [], 0.0, np.array([0.3, -1.0])
+    events, time, position = [], 0.0, np.array([0.3, -1.0])
     while time < expected + 0.01:
         system.advance(1e-3, position, speed, np.zeros(2), np.zeros(2))
-        told += [event.shifted(time) for event in system.events]
+        events += [event.shifted(time) for event in system.events]
         time, position = time + 1e-3, position + 1e-3 * speed
-    (event,) = told
+    (event,) = events
     assert (event.kind, event.details['actuator'], event.details['relief']) == ('relief_open', 'boom', 'rod line')
     assert event.details['joint'] == 'boom_joint'
     assert event.time == pytest.approx(expected, abs=1e-8)
@@ -151,25 +151,25 @@ def test_a_line_relief_opens_when_the_trapped_oil_says(squeezed):
 
 
 @pytest.mark.parametrize('way', ['predict', 'follow'])
-def test_an_exchange_tells_an_event_once_and_at_its_time(squeezed, way):
-    """Both ways: the time counts from the sample; what `follow` only tries ahead is not told."""
+def test_an_exchange_reports_an_event_once_and_at_its_time(squeezed, way):
+    """Both methods: the time counts from the sample; `follow` reports no events of its trial steps."""
     machine, system = squeezed
     exchange = ActuatorExchange(system, 1e-3)
     start = np.array([0.3, -1.0])
     exchange.start(start, np.zeros(2))
     speed, volts = np.array([0.2, 0.0]), np.zeros(2)
     expected = overpressure_time(machine, 0.3, 0.2, system.oil[2])
-    told = []
+    events = []
     for k in range(round(expected / 1e-3) + 20):
         position = start + 1e-3 * k * speed
         if way == 'predict':
             exchange.predict(position, speed, volts)
         else:
             exchange.follow(1e-3 if k else 0.0, position, speed, volts)
-        told += [event.shifted(1e-3 * k) for event in exchange.events]
-    (event,) = told
+        events += [event.shifted(1e-3 * k) for event in exchange.events]
+    (event,) = events
     assert event.kind == 'relief_open'
-    # the first interval has no speed before it, whose oil is therefore moved by a straight line
+    # the first interval has no previous speed; its oil is moved along a straight line
     assert event.time == pytest.approx(expected, abs=1e-6)
 
 
@@ -190,7 +190,7 @@ def test_reliefs_of_the_hybrid_models_are_observed_and_change_nothing():
 
 
 @pytest.mark.parametrize('contact', ['rigid', 'no_skid', pytest.param('middle_held', marks=pytest.mark.slow)])
-def test_every_hybrid_model_lets_the_payload_go_at_a_time_and_at_a_tilt(contact):
+def test_every_hybrid_model_drops_the_payload_at_a_time_and_at_a_tilt(contact):
     model = hybrid_model(contact, 'literal')
     times = np.arange(1101) * 0.01
     inputs = profile_inputs(profile(P1))
@@ -203,12 +203,12 @@ def test_every_hybrid_model_lets_the_payload_go_at_a_time_and_at_a_tilt(contact)
             assert drop.time == pytest.approx(9.123456789, abs=1e-12)
         else:
             assert abs(drop.details['pitch']) == pytest.approx(math.radians(2.0), abs=1e-12)
-        place = model.index('parameter', 'payload_mass')
+        payload_index = model.index('parameter', 'payload_mass')
         after = run.parameter_index[np.searchsorted(run.times, drop.time)]
-        assert (run.parameter_sets[0][place], run.parameter_sets[after][place]) == (5000.0, 0.0)
+        assert (run.parameter_sets[0][payload_index], run.parameter_sets[after][payload_index]) == (5000.0, 0.0)
 
 
-def test_watching_wants_the_fixed_step():
+def test_watching_requires_the_fixed_step():
     system = friction_system('lugre', 'edge', 'literal')
     p = system.parameters()
     with pytest.raises(ValueError, match='expected method rk4 or rk3 to watch for events, found dopri5'):

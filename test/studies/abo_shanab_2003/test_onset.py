@@ -1,8 +1,8 @@
-"""The sign of every margin is that of what the rigid machine then does, to the time step.
+"""The sign of every margin predicts tipping of the rigid machine, to the time step.
 
-A measure of the loads is asked with the base taken at rest, as the source does (section 4.1.2): at every step while the
-machine stands, and at the first step after it has begun to tip, from the arm's posture, rates and pressures there.
-Measures of the posture alone are asked where nothing moves: there they must know whether the machine can rest.
+A load measure is evaluated with the base assumed at rest, as in the source (section 4.1.2): at every step while the
+machine stands, and at the first step of tipping, from the arm's posture, rates and pressures. Posture measures are
+evaluated without motion: there their sign must show whether the machine can rest.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from dyn_nodes.studies.abo_shanab_2003.planar import (
     S1,
     Case,
     hybrid_model,
-    own_profile,
     planar_machine,
     profile,
     profile_inputs,
     random_manoeuvres,
+    segment_profile,
 )
 from dyn_nodes.studies.abo_shanab_2003.rigid_planar import FRONT, REAR, STANDING, RigidPlanarModel
 
 STEP = 1e-3
 OF_LOADS = ('net_moment', 'zmp', 'force_angle', 'extended_energy', 'load_share', 'moment_height')
 OF_POSTURE = ('static', 'longitudinal', 'energy', 'normalized_energy')
-UP_AND_BACK = ((0.5, 1.4, 0.05, 8.0, 8.0),)  # the boom is thrown up and stopped: the machine tips over its rear edge
+UP_AND_BACK = ((0.5, 1.4, 0.05, 8.0, 8.0),)  # the boom is raised fast and stopped: the machine tips over its rear edge
 MANOEUVRES = {
     'pick and place': (Case(), 5000.0, 0.0, FRONT),
     'pick and place, 4000 kg': (Case(), 4000.0, 0.0, FRONT),
@@ -49,11 +49,11 @@ def observer():
 
 @cache
 def carried_out(name):
-    """The run up to a little after its onset: model, parameters, run, onset."""
+    """Return model, parameters, run and onset; the run ends shortly after the onset."""
     case, payload, slope, _ = MANOEUVRES[name]
     model = hybrid_model('rigid', 'literal')
     p = model.parameters({'payload_mass': payload}, slope=slope)
-    task = own_profile(case.segments) if case.segments else profile(case.task, case.recovery)
+    task = segment_profile(case.segments) if case.segments else profile(case.task, case.recovery)
     boom, stick = case.posture or {S1: (10.0, -55.0)}.get(case.task, (55.0, -105.0))
     x0 = model.initial_state(p, {'boom_joint': math.radians(boom), 'stick_joint': math.radians(stick)})
     times = np.arange(round(task.duration / STEP) + 1) * STEP
@@ -62,12 +62,12 @@ def carried_out(name):
     return model, p, run, lifted[0] if lifted else None
 
 
-def at_rest(model, run, place, u, p):
-    """Margins of the arm at a sample, the base taken at rest on both edges."""
-    x = run.states[place].copy()
+def at_rest(model, run, k, u, p):
+    """Return the margins of the arm at a sample with the base assumed at rest on both edges."""
+    x = run.states[k].copy()
     x[:3] = 0.0
     x[model.nv : model.nv + 3] = 0.0
-    return observer().observe(model.output_vector(STANDING, x, u[place], p), p[:3]).margins
+    return observer().observe(model.output_vector(STANDING, x, u[k], p), p[:3]).margins
 
 
 @pytest.mark.parametrize('measure', OF_LOADS)
@@ -78,12 +78,12 @@ def test_the_sign_of_the_margin_is_the_onset(name, measure):
     assert (onset.after if onset else None) == expected
     u = run.inputs.at(run.times, model.input_names)
     first_after = len(run.times) if onset is None else int(np.searchsorted(run.times, onset.time, side='right'))
-    # every step of the last tenth of a second, and a coarse comb over all that went before
+    # every step of the last 0.1 s, and a coarse sampling of all earlier steps
     standing = np.unique(np.r_[np.arange(0, first_after, 250), np.arange(max(0, first_after - 100), first_after)])
-    for place in standing:
-        margin = at_rest(model, run, place, u, p)[measure]
-        assert margin.valid, (measure, run.times[place])
-        assert margin.value > 0.0, (measure, run.times[place])
+    for k in standing:
+        margin = at_rest(model, run, k, u, p)[measure]
+        assert margin.valid, (measure, run.times[k])
+        assert margin.value > 0.0, (measure, run.times[k])
     if onset is None:
         return
     assert run.times[first_after] - onset.time <= STEP * (1 + 1e-9)
@@ -93,7 +93,7 @@ def test_the_sign_of_the_margin_is_the_onset(name, measure):
     # a wheel's share is least at the wheel that lifts, an edge's margin at the edge that the machine turns about
     least = lifted if measure == 'load_share' else tipped_over
     assert int(np.argmin(margin.edges)) == least
-    if measure == 'extended_energy':  # void from here on: 0, and said so (rule ii)
+    if measure == 'extended_energy':  # 0 and invalid from here on (rule ii)
         assert (margin.value, margin.valid) == (0.0, False)
     else:
         assert margin.value < 0.0
@@ -150,14 +150,14 @@ def test_the_sign_of_a_measure_of_posture_is_whether_the_machine_rests(measure, 
         assert margin(slope).value > 0.0
         assert margin(slope).valid
     for slope in (high + 1e-6, 1.1 * high):
-        found = margin(slope)
-        # the energy level is void where the centre of mass is beyond the edge: 0, not valid
-        assert found.value < 0.0 or (measure == 'energy' and (found.value, found.valid) == (0.0, False))
+        beyond = margin(slope)
+        # the energy level is 0 and invalid if the centre of mass is beyond the edge
+        assert beyond.value < 0.0 or (measure == 'energy' and (beyond.value, beyond.valid) == (0.0, False))
 
 
 @pytest.mark.parametrize('beyond', [1e-4, -1e-4])
 def test_a_machine_put_beyond_its_margin_tips_in_the_first_step(beyond):
-    """From rest on a slope a little beyond (or before) that at which the margin vanishes: onset in a step, or never."""
+    """From rest on a slope slightly beyond (or before) the slope of zero margin: onset in one step, or never."""
     model = RigidPlanarModel(planar_machine(), 'effort')
     watching = PlanarBalanceObserver(model, ('static', 'net_moment'))
     angles = np.radians([10.0, -60.0])
@@ -175,8 +175,8 @@ def test_a_machine_put_beyond_its_margin_tips_in_the_first_step(beyond):
         return watching.observe(y, p[:3]).margins, holding[3:], p
 
     limit = brentq(lambda slope: margins(slope)[0]['static'].value, 0.0, math.radians(40.0), xtol=1e-12)
-    found, holding, p = margins(limit + beyond)
-    assert np.sign(found['net_moment'].value) == np.sign(found['static'].value) == -np.sign(beyond)
+    results, holding, p = margins(limit + beyond)
+    assert np.sign(results['net_moment'].value) == np.sign(results['static'].value) == -np.sign(beyond)
     efforts = Inputs.constant({'boom_joint/effort': holding[0], 'stick_joint/effort': holding[1]})
     run = model.run(state(), STANDING, np.arange(11) * STEP, efforts, p, step=STEP)
     onset = [event.time for event in run.events if event.kind == 'lift_off']

@@ -59,8 +59,8 @@ def test_claims_of_the_sweeps_hold(name):
     assert failed(name) == []
 
 
-def test_a_payload_that_is_lighter_fails_the_claims(monkeypatch):
-    """The claims look at the machine: 4900 kg instead of 5000 kg fail them."""
+def test_a_lighter_payload_fails_the_claims(monkeypatch):
+    """The claims depend on the machine: they fail with 4900 kg instead of 5000 kg."""
     monkeypatch.setattr(rigid, 'simulate', lambda case: simulate(replace(case, payload=4900.0)))
     assert len(failed('e3')) > 5
 

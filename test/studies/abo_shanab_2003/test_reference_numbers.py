@@ -1,4 +1,4 @@
-"""Tests have the reference numbers of the sources that they read or pin, each to its printed digits."""
+"""Tests contain the reference numbers of the sources that they read or pin, each to its printed digits."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ READING = re.compile(r"\b(tabulated|matches)\(\s*'([^']+)'")
 
 
 def numbers_in(parts):
-    """Return the sizes of the numbers that stand in pieces of a program, in its texts too: a row may have signs."""
-    found = set()
+    """Return the absolute values of the numbers in parts of a program, including its strings."""
+    sizes = set()
     for node in (node for part in parts for node in ast.walk(part)):
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float | complex):
-            found |= {abs(node.value.real), abs(node.value.imag)}
+            sizes |= {abs(node.value.real), abs(node.value.imag)}
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            found |= {float(number) for number in NUMBER.findall(node.value)}
-    return found
+            sizes |= {float(number) for number in NUMBER.findall(node.value)}
+    return sizes
 
 
 @cache
 def with_numbers(path):
-    """Return the text of a module, with the numbers of the rows that it reads in the place of their keys."""
+    """Return the text of a module with the keys of the rows that it reads replaced by their numbers."""
     return READING.sub(lambda call: f'{call[1]}({row(call[2])[1]!r}', path.read_text())
 
 
@@ -59,23 +59,23 @@ def numbers_of_studies(folder):
 
 
 @cache
-def numbers_of(place):
-    """Return the numbers of a test, `<path>: <name>`, and of what stands beside the tests in its file.
+def numbers_of(location):
+    """Return the numbers of a test, `<path>: <name>`, and of all code outside of tests in its file.
 
-    Where the file runs studies, whose claims hold the numbers, those of the modules of its source's studies too.
+    If the file runs studies, whose claims contain the numbers, the modules of its source's studies are included.
     """
-    path, name = place.removesuffix(' (slow)').split(': ')
+    path, name = location.removesuffix(' (slow)').split(': ')
     text = with_numbers(DOCS.parent / path)
     parts = ast.parse(text).body
     tests = [part for part in parts if isinstance(part, ast.FunctionDef) and part.name.startswith('test_')]
-    found = numbers_in([part for part in parts if part not in tests or part.name == name])
+    sizes = numbers_in([part for part in parts if part not in tests or part.name == name])
     if 'run_study' in text:
-        found |= numbers_of_studies(DOCS.parent / 'dyn_nodes' / 'studies' / Path(path).parent.name)
-    return found
+        sizes |= numbers_of_studies(DOCS.parent / 'dyn_nodes' / 'studies' / Path(path).parent.name)
+    return sizes
 
 
 def half_of_last_digit(number):
-    """Return half a unit of the last digit of a number as it is printed; 0 with two digits or less."""
+    """Return half a unit of the last digit of a printed number; 0 for two digits or less."""
     digits, _, power = number.partition('e')
     if len(digits.replace('.', '').lstrip('0')) < 3:
         return 0.0
@@ -83,10 +83,10 @@ def half_of_last_digit(number):
 
 
 def absent(key, values):
-    """Return the numbers of a row, as they are printed, that no test of the row has to these digits."""
-    known = sorted(set().union(*(numbers_of(place) for place in generator().pins()[key])))
+    """Return the printed numbers of a row that no test of the row contains to these digits."""
+    sizes = sorted(set().union(*(numbers_of(location) for location in generator().pins()[key])))
     scales = (1.0, 1e2, 1e3, 1e6, 1e-2, 1e-3, 1e-6)  # of percent, kN, mm, MPa
-    error = {number: np.abs(np.outer(scales, known) - float(number)).min() for number in NUMBER.findall(values)}
+    error = {number: np.abs(np.outer(scales, sizes) - float(number)).min() for number in NUMBER.findall(values)}
     return [number for number in error if error[number] > half_of_last_digit(number) + 1e-12 * float(number)]
 
 
@@ -96,33 +96,33 @@ ROUND_OFF = {
     'tanner-1998/6.2/wrench-agreement', 'yesiloglu-2007/6.4/operator_recursion', 'yesiloglu-2007/6.4/unforced_run',
     'yesiloglu-2007/6.11/identities',
 }  # fmt: skip
-"""Rows with sizes of round-off in the specification, below 1e-7: the tests have limits."""
+"""Rows of round-off errors in the specification, below 1e-7, for which the tests have limits."""
 NOT_COMPARED = {
     'abo-shanab-2003/6.6/rigid_steps': ['4'],  # digits
     'abo-shanab-2003/6.8/swing_order': ['6.28'],  # 2 pi
     'saha-1991/6.6/infeasible': ['301'],  # all instants of the run
     'yesiloglu-2007/6.1/mass_matrix': ['3.1267154172'],  # printed, and wrong
-    'yesiloglu-2007/6.11/topology': ['29', '25'],  # on axes that the source does not give
+    'yesiloglu-2007/6.11/topology': ['29', '25'],  # for axes that the source does not specify
     'yesiloglu-2007/6.11/identities': ['4.83', '12.0'],  # printed, and wrong
 }
-"""Numbers of rows that are no numbers of a test, with the reason."""
+"""Numbers of rows that no test contains, with the reason."""
 
 
 @pytest.mark.parametrize('source', generator().SOURCES)
-def test_the_numbers_of_a_row_stand_in_the_tests_that_pin_it(source):
-    found = {}
+def test_the_tests_that_pin_a_row_contain_its_numbers(source):
+    missing = {}
     for key, (_, values) in generator().numbers(source).items():
         assert key in generator().pins(), f'{key}: expected a test that pins it'
         left = absent(key, values)
         if key in ROUND_OFF:
             left = [number for number in left if float(number) > 1e-7]
         if left:
-            found[key] = left
-    known = generator().numbers(source).keys()
-    assert found == {key: left for key, left in NOT_COMPARED.items() if key in known}
+            missing[key] = left
+    keys = generator().numbers(source).keys()
+    assert missing == {key: left for key, left in NOT_COMPARED.items() if key in keys}
 
 
-def test_a_number_that_no_test_has_is_found():
+def test_a_number_that_no_test_contains_is_reported():
     assert absent('abo-shanab-2003/6.6/rigid_start', '17.56/1.00, 1.00/24.68 MPa') == []
     assert absent('abo-shanab-2003/6.6/rigid_start', '17.57/1.00, 1.01/24.68 MPa') == ['17.57', '1.01']
 
@@ -148,7 +148,7 @@ def test_a_row_of_equal_groups_is_an_array(monkeypatch, text, shape):
     assert np.shape(tabulated(KEY)) == shape
 
 
-def test_groups_of_different_length_are_a_list_and_what_is_no_number_is_text(monkeypatch):
+def test_groups_of_different_length_are_a_list_and_other_values_are_text(monkeypatch):
     monkeypatch.setattr(reference, 'row', lambda key: ('', '1, 2; 3.5 m; 0.1 to 0.2 m, 4; 5, ...'))
     pair, single, words, dots = tabulated(KEY)
     assert pair.tolist() == [1.0, 2.0]
@@ -163,14 +163,14 @@ def test_a_row_that_is_not_in_the_table_is_named():
 # -- once ---
 
 LONG = 5
-"""Significant digits from which on a number stands in the table only."""
+"""Number of significant digits from which a number may only be in the table."""
 STUDIES = DOCS.parent / 'dyn_nodes' / 'studies'
 PARTLY = ('abo-shanab-2003', 'yesiloglu-2007', 'saha-1991')
-"""Sources of which tests still have numbers of rows beside the table: rows that are shortened by dots, mostly."""
+"""Sources whose tests still contain numbers of rows outside of the table, mostly of rows shortened by dots."""
 
 
 def long_decimals(text):
-    """Return the decimals of a text that have many digits, as they are written."""
+    """Return the decimal numbers with many digits in a text, as written."""
     return {number for number in NUMBER.findall(text) if '.' in number and len(significant(number)) >= LONG}
 
 
@@ -190,7 +190,7 @@ def test_a_long_number_of_the_table_stands_neither_in_studies_nor_in_tests(sourc
 
 
 SAME_PARTS = 2e-6
-"""Part of a number within which a test may keep to it, whatever its digits."""
+"""Relative tolerance that is always accepted in a test."""
 PERCENT = 'of 1 to 5 % by the specification: start, course and valves are not printed whole'
 LOOSER = {
     'abo-shanab-2003/6.10/locked_boom': 'of 0.05 %: a stiffness of oil at a posture that is given to a degree',
@@ -204,13 +204,15 @@ LOOSER = {
     'yesiloglu-2007/6.5/printed_signs': 'of three digits, with signs that are printed wrong',
     'yesiloglu-2007/6.5/work': 'the worst condition over the samples of a run',
 }
-"""Rows of which a test keeps less than the printed digits, with the reason; the first pattern that fits."""
+"""Patterns of rows that a test checks to fewer than the printed digits, with the reason; the first match counts."""
 
 
 def tolerance_of(call, number):
-    """Return how far a value may be from a number by a call of pytest.approx or assert_allclose."""
-    given = {word.arg: ast.literal_eval(word.value) for word in call.keywords if isinstance(word.value, ast.Constant)}
-    part, size = (given.get(name, given.get(other)) for name, other in (('rel', 'rtol'), ('abs', 'atol')))
+    """Return the absolute tolerance of a call of pytest.approx or assert_allclose for a number."""
+    keywords = {
+        word.arg: ast.literal_eval(word.value) for word in call.keywords if isinstance(word.value, ast.Constant)
+    }
+    part, size = (keywords.get(name, keywords.get(other)) for name, other in (('rel', 'rtol'), ('abs', 'atol')))
     if part is None and size is None:
         part = 1e-6 if ast.unparse(call.func).endswith('approx') else 1e-7
     return max((part or 0.0) * number, size or 0.0)
@@ -218,19 +220,19 @@ def tolerance_of(call, number):
 
 @cache
 def looser_numbers(text, name):
-    """Return the numbers that a test compares with less than a unit of their last digit, as they are written."""
-    found = set()
+    """Return the numbers, as written, that a test compares less accurately than one unit of their last digit."""
+    looser = set()
     tests = (part for part in ast.parse(text).body if isinstance(part, ast.FunctionDef) and part.name == name)
     for call in (node for test in tests for node in ast.walk(test) if isinstance(node, ast.Call)):
-        place = {'approx': 0, 'assert_allclose': 1}.get(ast.unparse(call.func).rpartition('.')[2])
-        if place is None or len(call.args) <= place or any(map(is_variable, ast.walk(call.args[place]))):
+        position = {'approx': 0, 'assert_allclose': 1}.get(ast.unparse(call.func).rpartition('.')[2])
+        if position is None or len(call.args) <= position or any(map(is_variable, ast.walk(call.args[position]))):
             continue
-        for number in NUMBER.findall(ast.get_source_segment(text, call.args[place])):
+        for number in NUMBER.findall(ast.get_source_segment(text, call.args[position])):
             digits, _, power = number.partition('e')
             unit = 10.0 ** (int(power or 0) - len(digits.partition('.')[2]))
             if tolerance_of(call, float(number)) > max(1.01 * unit, SAME_PARTS * float(number)) and float(number):
-                found.add(number)
-    return found
+                looser.add(number)
+    return looser
 
 
 def is_variable(node):
@@ -238,16 +240,16 @@ def is_variable(node):
 
 
 @pytest.mark.parametrize('source', generator().SOURCES)
-def test_tolerances_follow_the_printed_digits_but_where_a_reason_is_given(source):
+def test_tolerances_follow_the_printed_digits_except_for_listed_rows(source):
     looser = set()
     for key in generator().numbers(source):
-        tests = [place.removesuffix(' (slow)').split(': ') for place in generator().pins()[key]]
+        tests = [location.removesuffix(' (slow)').split(': ') for location in generator().pins()[key]]
         if all(looser_numbers(with_numbers(DOCS.parent / path), name) for path, name in tests):
             looser.add(key)
     assert {key for key in looser if not any(fnmatchcase(key, pattern) for pattern in LOOSER)} == set()
 
 
-def test_a_tolerance_beyond_the_printed_digits_is_found():
+def test_a_tolerance_beyond_the_printed_digits_is_reported():
     text = 'def test_a(x):\n    x == pytest.approx({}, rel=1e-3)\n    np.testing.assert_allclose(x, [{}], atol=1e-3)\n'
     assert looser_numbers(text.format('1.2345', '2.345'), 'test_a') == {'1.2345'}
     assert looser_numbers(text.format('1.23', '2.3456'), 'test_a') == {'2.3456'}

@@ -78,7 +78,7 @@ def test_mass_matrix_at_the_impact_posture(model):
 
 
 def test_net_moments_of_the_moving_arm(effort_model):
-    """Spec 6.5: M_f, M_r and their identity, with the torques that give the stated accelerations."""
+    """Spec 6.5: M_f, M_r and their identity, with the torques for the stated accelerations."""
     p = effort_model.parameters({'payload_mass': 5000.0})
     x = state(effort_model, joints=(0.6, -1.1), rates=(0.0, 0.0, 0.0, -0.2, 0.3))
     u = np.array(tabulated('abo-shanab-2003/6.5/reaction')[1])
@@ -95,7 +95,7 @@ def test_net_moments_of_the_moving_arm(effort_model):
 
 
 def test_accelerations_while_tipping_are_those_of_the_sources_chain(effort_model):
-    """Phase 2B is the chain about B with its prismatic joints struck out; gravity turned by a slope."""
+    """Phase 2B is the chain about B without its prismatic joints; gravity is rotated by a slope."""
     slope = 0.2
     p = effort_model.parameters({'payload_mass': 4000.0}, slope=slope)
     q, qd, torque = np.array([-0.15, 0.4, -0.9]), np.array([-0.1, 0.2, -0.3]), np.array([3e5, 6e4])
@@ -175,8 +175,8 @@ def test_initial_pressures_hold_the_load(model):
     p = model.parameters({'payload_mass': 5000.0})
     x = model.initial_state(p)
     names = ('boom/head_pressure', 'boom/rod_pressure', 'stick/head_pressure', 'stick/rod_pressure')
-    found = [x[model.index('state', name)] / 1e6 for name in names]
-    np.testing.assert_allclose(found, (17.558, 1.0, 1.0, 24.680), atol=1e-3)
+    pressures = [x[model.index('state', name)] / 1e6 for name in names]
+    np.testing.assert_allclose(pressures, (17.558, 1.0, 1.0, 24.680), atol=1e-3)
     y = model.outputs(STANDING, x, np.zeros(2), p)
     assert y['boom_joint_acceleration'] == pytest.approx(0.0, abs=1e-9)
     assert y['stick_joint_acceleration'] == pytest.approx(0.0, abs=1e-9)
@@ -239,9 +239,9 @@ def test_history_of_the_pick_and_place(lift_and_carry, time, rotation, boom, sti
 @pytest.mark.pins('abo-shanab-2003/6.6/rigid_levels')
 def test_energy_level_and_moment_of_the_front_edge(lift_and_carry, time, level, moment):
     front = lift_and_carry.series['moment_front']
-    place = round(time * 100)
-    assert front[place] == pytest.approx(moment, rel=0.005)
-    assert front_energy_level(front)[place] == pytest.approx(level, rel=0.01)
+    k = round(time * 100)
+    assert front[k] == pytest.approx(moment, rel=0.005)
+    assert front_energy_level(front)[k] == pytest.approx(level, rel=0.01)
 
 
 @pytest.mark.pins('abo-shanab-2003/6.6/rigid_steps')
@@ -264,7 +264,7 @@ def test_axis_inertia_gives_a_double_impact():
     assert impact.after == STANDING
 
 
-def test_a_double_impact_is_an_error_where_that_is_wanted():
+def test_a_double_impact_is_an_error_if_requested():
     model = RigidPlanarModel(planar_machine('axis'), double_impact='error')
     p = model.parameters()
     inputs = profile_inputs(profile('planar_pick_and_place'))
@@ -321,7 +321,7 @@ def test_the_sign_of_the_moment_is_the_phase(lift_and_carry):
 
 
 def test_energy_is_kept_between_events_when_the_joints_are_free(effort_model):
-    """No effort, no dissipation: kinetic plus potential energy of the falling arm stays while the base tips."""
+    """No effort, no dissipation: the energy of the falling arm is conserved while the base tips."""
     p = effort_model.parameters({'payload_mass': 5000.0})
     x = state(effort_model, pitch=0.3, joints=(0.5, -1.0), edge=FRONT)
     run = effort_model.run(x, FRONT, np.linspace(0, 0.5, 51), Inputs.constant(), p, step=1e-3)
@@ -339,7 +339,7 @@ def test_a_machine_that_stays_overturned_ends_the_run(model):
     assert run.times[-1] <= run.end_time < 20.0
 
 
-def test_only_planar_machines_with_two_edges_are_taken():
+def test_only_planar_machines_with_two_edges_are_accepted():
     from dataclasses import replace
 
     machine = planar_machine()

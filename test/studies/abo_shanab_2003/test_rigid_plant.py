@@ -1,4 +1,4 @@
-"""The rigid planar machine advanced step by step: pose, loads, margins, joint reactions, what happens to it."""
+"""The rigid planar machine advanced step by step: pose, loads, margins, joint reactions, events."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def slope_plant(**options) -> Plant:
 
 
 def play(plant, until, task=S1, each=None):
-    """Play a task's voltages, held over each period; return the events."""
+    """Apply a task's voltages, held over each period; return the events."""
     voltages, events = profile(task), []
     while plant.time < until - 1e-9 and not plant.overturned:
         boom, stick = voltages.evaluate(np.array([plant.time]), ('boom', 'stick'))[0]
@@ -49,7 +49,7 @@ def play(plant, until, task=S1, each=None):
 
 @pytest.fixture(scope='module')
 def lifted():
-    """Seven seconds of the slope case: what happened, and the base's pose and twist all along."""
+    """Return events, poses, twists and modes of seven seconds of the slope case."""
     plant = slope_plant()
     plant.drop_tilt = math.radians(15.0)
     poses, twists, modes, states = [], [], [], []
@@ -65,7 +65,7 @@ def lifted():
 
 
 def test_the_plant_runs_as_the_model_does():
-    """Under a constant voltage the plant's periods and one run of the model are the same integration."""
+    """Under a constant voltage the periods of the plant and one run of the model integrate equally."""
     plant = slope_plant()
     plant.drop_tilt = math.radians(0.2)
     plant.set_inputs({'boom/voltage': 5.0})
@@ -111,8 +111,8 @@ def test_pose_and_twist_of_the_base_go_on_where_the_edge_changes(lifted):
     slopes = (poses[2:] - poses[:-2])[:, [0, 2, 3]] / (2.0 * PERIOD)
     quiet = np.ones(len(slopes), bool)
     for event in events:
-        place = int(event.time / PERIOD)
-        quiet[max(0, place - 3) : place + 3] = False
+        k = int(event.time / PERIOD)
+        quiet[max(0, k - 3) : k + 3] = False
     np.testing.assert_allclose(velocity[1:-1][quiet], slopes[quiet], atol=1e-4)
 
 
@@ -129,7 +129,7 @@ def test_the_ground_carries_the_machine_in_every_phase(lifted):
         if lifted_wheel:
             assert y[f'{lifted_wheel}/normal_force'] == 0.0
             assert y[f'{lifted_wheel}/height'] >= 0.0
-        # moments about the point on the ground below the middle, of weight, inertia and ground
+        # moments of weight, inertia and ground about the ground point below the middle
         arm = np.array([y[f'{wheel}/point_x'] - y['center_of_mass_x'] for wheel in ('rear', 'front')])
         loads = np.array([y['rear/normal_force'], y['front/normal_force']])
         about_com = -float(loads @ arm) + y['center_of_mass_z'] * y['load_force_x']
@@ -147,7 +147,7 @@ def test_margins_of_the_two_edges_by_hand():
     down = np.array([math.sin(SLOPE), -math.cos(SLOPE)])  # gravity in the frame of the ground
     edges = {'rear': np.array([-2.5, 0.0]), 'front': np.array([2.5, 0.0])}
     for k, (name, point) in enumerate(edges.items()):
-        side = 1.0 if name == 'front' else -1.0  # the machine lies behind its front, ahead of its rear edge
+        side = 1.0 if name == 'front' else -1.0  # the machine is behind its front edge and ahead of its rear edge
         arm = point - com
         moment = weight * side * (arm[0] * -down[1] + arm[1] * down[0])
         level = np.array([-down[1], down[0]])  # horizontal, forward
@@ -187,13 +187,13 @@ def test_the_compliant_planar_machine_has_two_edges_too():
     assert balance.margins['net_moment'].edges[1] == pytest.approx(5.0 * 35_134.5, rel=1e-3)
 
 
-def test_conservative_margin_is_refused_by_name():
+def test_conservative_margin_is_rejected_by_name():
     with pytest.raises(KeyError, match="'conservative' needs 5 feet, a planar machine has two edges"):
         Plant(planar_machine(), 'hydraulic', PERIOD, 5e-4, ('conservative',))
 
 
 def chain_reactions(mode, q, qd, qdd, payload, slope):
-    """Force and moment of the parent on boom and stick by Newton-Euler on the source's chain, ground axes, about +y."""
+    """Return forces and moments on boom and stick by Newton-Euler on the source's chain, ground axes, about +y."""
     chain = planar_rigid_machine('front' if mode == FRONT else 'rear', payload=payload, slope=slope)
     loads = newton_euler(chain, q, qd, qdd)
     # its frame 0 has x up, z forward, y to the right
@@ -215,9 +215,9 @@ def test_joint_reactions_of_every_phase_are_those_of_newton_euler(mode, slope):
     expected = chain_reactions(
         mode, np.r_[0, 0, nose_up, joints], np.r_[0, 0, rate, speeds], np.r_[0, 0, accelerations], payload, slope
     )
-    found = JointReaction(model, ('boom_joint', 'stick_joint')).at(x, u, p, mode)
+    rows = JointReaction(model, ('boom_joint', 'stick_joint')).at(x, u, p, mode)
     turned = nose_up
-    for joint, angle, row, (forward, up, moment) in zip(('boom_joint', 'stick_joint'), joints, found, expected):
+    for joint, angle, row, (forward, up, moment) in zip(('boom_joint', 'stick_joint'), joints, rows, expected):
         turned += angle  # nose up positive, of the child link
         c, s = math.cos(turned), math.sin(turned)
         np.testing.assert_allclose(row[[0, 2]], (c * forward + s * up, c * up - s * forward), rtol=1e-9)
@@ -232,17 +232,17 @@ def test_joint_reactions_of_every_phase_are_those_of_newton_euler(mode, slope):
 
 
 def test_reactions_of_a_run_follow_its_phases(lifted):
-    """Of the plant, and of the same states one by one: what the boom foot carries in each phase."""
+    """The reactions at the boom foot in each phase, of the plant and of the same states one by one."""
     plant, _, _, _, modes, states = lifted
     reaction = JointReaction(plant.system, ('boom_joint',))
     before = reaction.at(*[states[0][k] for k in (0, 2, 1)], modes[0])[0]
-    # at rest: boom, stick and load hang on the foot, on the slope
+    # at rest: the foot carries boom, stick and load on the slope
     assert np.linalg.norm(before[:3]) == pytest.approx((1830 + 688 + 4000) * 9.81, rel=1e-3)
     last = reaction.at(plant.x, plant.u, plant.p, plant.ground.mode)
     np.testing.assert_allclose(plant.joint_reactions()[0], last[0], rtol=1e-12)
 
 
-def test_the_payload_goes_at_a_time_at_a_tilt_and_on_request():
+def test_the_payload_drops_at_a_time_at_a_tilt_and_on_request():
     plant = slope_plant()
     plant.drop_time = 2.00037
     events = play(plant, 2.1)
@@ -262,7 +262,7 @@ def test_the_payload_goes_at_a_time_at_a_tilt_and_on_request():
 
 
 @pytest.mark.parametrize('kind', ['drop_time', 'drop_tilt'])
-def test_the_compliant_machine_lets_go_where_it_is_told(kind):
+def test_the_compliant_machine_drops_its_payload_as_configured(kind):
     plant = Plant(planar_machine(), 'hydraulic', PERIOD, 5e-4, ())
     setattr(plant, kind, {'drop_time': 1.23456789, 'drop_tilt': 2e-3}[kind])
     tilt = plant.output('tilt')
@@ -315,7 +315,7 @@ def test_hung_from_the_ceiling_it_falls_off():
     assert fallen == pytest.approx(0.5 * 9.81 * 0.1**2, rel=1e-6)
 
 
-def test_what_the_model_does_not_cover_leaves_the_plant_as_it_was(monkeypatch):
+def test_a_failed_transition_leaves_the_plant_unchanged(monkeypatch):
     plant = Plant(planar_machine(), 'effort', PERIOD, 5e-4, (), contact_model='rigid')
 
     def jammed(*_arguments):

@@ -33,17 +33,17 @@ def test_claims_of_the_recovery_by_a_supervisor_hold():
 
 
 def test_a_reaction_that_is_too_late_is_no_recovery():
-    """The claims can fail: a second later than by the clock the same voltages do not bring the machine back."""
+    """The claims can fail: one second later the same voltages do not recover the machine."""
     assert reaction_case(Reaction(None, 1.5)).overturned
 
 
 @pytest.mark.pins('abo-shanab-2003/6.11/spatial_survey')
 def test_trends_of_stiffness_and_damping_in_the_first_random_manoeuvres():
-    """Two of eight rock and return; in both stiffness counts more than damping. No trend is rarer than by chance."""
-    found = spatial_survey(lambda function, cases, label: [function(case) for case in cases], 8)
-    assert found.kept == 2
-    assert [found.shares[name].holding for name in ('stiffness', 'stiffness_4', 'larger_effect')] == [2, 2, 2]
-    assert all(share.alike for share in found.shares.values())
+    """Two of eight rock and return; in both stiffness matters more than damping. No trend is rarer than by chance."""
+    survey = spatial_survey(lambda function, cases, label: [function(case) for case in cases], 8)
+    assert survey.kept == 2
+    assert [survey.shares[name].holding for name in ('stiffness', 'stiffness_4', 'larger_effect')] == [2, 2, 2]
+    assert all(share.alike for share in survey.shares.values())
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Counting trends over manoeuvres that were not chosen for them (spec 6.11)."""
+"""Counting trends over random manoeuvres (spec 6.11)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_share_that_is_the_same_is_alike_and_one_far_off_is_not():
 
 
 def test_the_chance_is_that_of_the_hypergeometric_distribution():
-    """1 of 10 against 5 of 10: the sum of all tables as rare, from binomial coefficients by hand."""
+    """1 of 10 against 5 of 10: the sum of all tables of at most this probability, from binomial coefficients."""
     share = Share('x', 1, 10, 0.5, 10)
     assert share.chance('less') == pytest.approx((10 * 252 + 210) / 38760)
     assert share.chance() == pytest.approx(2 * (10 * 252 + 210) / 38760)
@@ -43,7 +43,7 @@ def test_nothing_is_alike_without_manoeuvres():
 
 
 def made(peaks):
-    """Return a mapper whose first call is the draw and whose second gives the peaks (variants, manoeuvres)."""
+    """Return a mapper whose first call draws manoeuvres and whose second returns peaks (variants, manoeuvres)."""
 
     def run(function, cases, label):
         if label == 'manoeuvres':
@@ -56,26 +56,26 @@ def made(peaks):
 
 
 def test_trends_are_counted_over_the_kept_manoeuvres():
-    found = contact_survey(made([[9, 11], [8, 8], [7, 9], [9, 9], [9.5, 8]]), 5)
-    assert (found.drawn, found.kept) == (5, 2)
-    assert {name: share.holding for name, share in found.shares.items()} == {
+    survey = contact_survey(made([[9, 11], [8, 8], [7, 9], [9, 9], [9.5, 8]]), 5)
+    assert (survey.drawn, survey.kept) == (5, 2)
+    assert {name: share.holding for name, share in survey.shares.items()} == {
         'rigid': 1,
         'stiffness': 1,
         'damping': 1,
         'damping_4': 2,
     }
-    assert found.medians['k × 4'] == pytest.approx(-0.2)
+    assert survey.medians['k × 4'] == pytest.approx(-0.2)
 
 
 def test_both_friction_models_are_compared_manoeuvre_by_manoeuvre():
-    found = friction_survey(made([[12, 9], [11, 13]]), 3)
-    assert [share.holding for share in found.shares.values()] == [1, 1, 2, 1, 1]
+    survey = friction_survey(made([[12, 9], [11, 13]]), 3)
+    assert [share.holding for share in survey.shares.values()] == [1, 1, 2, 1, 1]
 
 
 def test_extremes_of_a_sweep_are_those_of_inner_levels():
     levels = [[10, 10], [10, 10], [10, 10], [9, 11], [10, 10], [10, 10], [10, 10]]
-    found = friction_level_survey(made(levels), 2)
-    assert [share.holding for share in found.shares.values()] == [1, 1, 1, 1]
+    survey = friction_level_survey(made(levels), 2)
+    assert [share.holding for share in survey.shares.values()] == [1, 1, 1, 1]
 
 
 def test_a_draw_can_be_repeated():
@@ -91,7 +91,7 @@ def test_a_draw_can_be_repeated():
         ([], 'survey'),
     ],
 )
-def test_a_wrong_call_is_told(words, message, capsys):
+def test_a_wrong_call_is_reported(words, message, capsys):
     with pytest.raises(SystemExit):
         main(words)
     assert message in capsys.readouterr().err

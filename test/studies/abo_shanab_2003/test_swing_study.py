@@ -1,4 +1,4 @@
-"""What the specification's swing table rests on (6.8): the pieces of its reference, and its reliefs."""
+"""Assumptions of the specification's swing table (6.8): the pieces of its reference, and its reliefs."""
 
 from __future__ import annotations
 
@@ -64,10 +64,10 @@ def test_a_smooth_reference_gives_other_numbers_than_the_table():
 def test_cross_over_reliefs_give_other_numbers_where_a_line_passes_their_pressure():
     """Table: 1.61, 2.20, 4.53, 4.88 deg at 1.0, 1.1, 1.2, 1.3 rad/s."""
     cases = [SwingCase(*pair) for pair in ((1.0, 0.4), (1.1, 0.4), (1.2, 0.4), (1.3, 0.45))]
-    own = [swing_case(case).peak for case in cases]
+    line_relief = [swing_case(case).peak for case in cases]
     crossover = [swing_case(case._replace(variant='fast_swing_crossover')).peak for case in cases]
-    assert own == pytest.approx([1.61, 2.20, 4.53, 4.88], rel=5e-3)
-    assert crossover[0] == pytest.approx(own[0], rel=1e-3)
+    assert line_relief == pytest.approx([1.61, 2.20, 4.53, 4.88], rel=5e-3)
+    assert crossover[0] == pytest.approx(line_relief[0], rel=1e-3)
     assert crossover[1:] == pytest.approx([2.17, 4.80, 6.43], rel=5e-3)
 
 
@@ -80,8 +80,8 @@ def test_both_reliefs_are_one_while_no_line_passes_their_pressure():
     np.testing.assert_allclose(runs[0].joints['swing_joint'], runs[1].joints['swing_joint'], rtol=0, atol=1e-9)
 
 
-def test_lines_are_relieved_at_their_own_pressure():
-    """Both lines far above 22 MPa: the product's cross-over stays shut, the reference's reliefs pass what differs."""
+def test_each_line_is_relieved_at_its_pressure():
+    """Both lines far above 22 MPa: the cross-over relief stays closed, the line reliefs pass the difference."""
     rates = []
     for variant in ('fast_swing', 'fast_swing_crossover'):
         plant = system(variant)
@@ -90,7 +90,7 @@ def test_lines_are_relieved_at_their_own_pressure():
         x[plant.index('state', 'swing/pressure_a')], x[plant.index('state', 'swing/pressure_b')] = 30e6, 24e6
         rate = plant.rhs(x, np.zeros(len(plant.input_names)), p)
         rates.append([rate[plant.index('state', f'swing/pressure_{line}')] for line in 'ab'])
-    own, crossover = rates
+    line_relief, crossover = rates
     assert crossover == pytest.approx([0.0, 0.0], abs=1.0)
     flow = 2.910428e-2 * 1e-4 * (np.sqrt(8e6) - np.sqrt(2e6))
-    assert own == pytest.approx([-flow * 827.37084e6 / 3e-3, flow * 827.37084e6 / 3e-3], rel=1e-3)
+    assert line_relief == pytest.approx([-flow * 827.37084e6 / 3e-3, flow * 827.37084e6 / 3e-3], rel=1e-3)

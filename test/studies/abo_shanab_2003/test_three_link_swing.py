@@ -1,7 +1,7 @@
 """The free swing of the three-link chain: virtual links against constrained Lagrange equations (spec 6.1).
 
-Both are integrated by the classical Runge-Kutta method for 10 s. The constrained form lets the joint A open; with
-virtual links its position is no state, so it can't.
+Both are integrated by the classical Runge-Kutta method for 10 s. The constrained form allows joint A to open; with
+virtual links its position is not a state, so it cannot open.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def test_energy_and_its_error_are_those_of_the_spec():
 def test_only_the_constrained_form_drifts():
     assert drift(swing('constrained', 1e-3)) == pytest.approx(1.7e-7, rel=0.05)
     assert drift(swing('constrained', 5e-3)) == pytest.approx(1.07e-4, abs=1e-6)
-    # the joint's position is no state: nothing is left that could open
+    # the joint's position is not a state, so the joint cannot open
     assert swing('virtual links', 1e-3).center is None
     assert swing('virtual links', 5e-3).center is None
 

@@ -1,4 +1,4 @@
-"""The source's two examples of virtual links against chains, Newton-Euler and a Lagrangian written out."""
+"""The source's two examples of virtual links against chains, Newton-Euler and an explicit Lagrangian."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_three_link_numbers():
 
 @pytest.mark.pins('abo-shanab-2003/6.1/as_printed')
 def test_three_link_equations_as_printed_are_wrong():
-    """The faults of the source in (3.17): they give other accelerations."""
+    """The faults of the source in (3.17) change the accelerations."""
     (t1, t2, t3), (w1, w2, w3) = STATE
     _, m2, m3 = MASS
     (l1, l2, l3), (_, d2, d3) = LENGTH, CHAIN.com

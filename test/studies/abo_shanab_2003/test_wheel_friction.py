@@ -1,4 +1,4 @@
-"""Wheels that slide: spec sections 2.21, 2.23 and 6.7."""
+"""Sliding wheels: spec sections 2.21, 2.23 and 6.7."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ numbers = st.floats(-1.0, 1.0)
 
 
 @given(slip=numbers, deflection=st.floats(-0.01, 0.01), stick=st.sampled_from([0.0, 1.0]), normal=st.floats(0, 2e5))
-def test_karnopp_friction_obeys_its_law(slip, deflection, stick, normal):
-    found = karnopp(G7, slip, deflection, stick, normal)
+def test_karnopp_friction_follows_its_law(slip, deflection, stick, normal):
+    friction = karnopp(G7, slip, deflection, stick, normal)
     standing = G7.stiffness * deflection + G7.damping * slip
-    foot = slip - float(found.deflection_rate)
+    foot = slip - float(friction.deflection_rate)
     if normal <= 0:
-        assert float(found.force) == 0.0
+        assert float(friction.force) == 0.0
     elif stick:
-        assert float(found.force) == pytest.approx(-standing, abs=1e-9)
+        assert float(friction.force) == pytest.approx(-standing, abs=1e-9)
         assert foot == pytest.approx(0.0, abs=1e-12)
-        assert bool(found.stick) == (abs(standing) <= G7.static * normal)
+        assert bool(friction.stick) == (abs(standing) <= G7.static * normal)
     else:
-        assert abs(float(found.force)) <= G7.kinetic * normal + 1e-9
+        assert abs(float(friction.force)) <= G7.kinetic * normal + 1e-9
         # the foot has no mass: spring and damper carry the friction force
         carried = G7.stiffness * deflection + G7.damping * (slip - foot)
-        assert carried == pytest.approx(-float(found.force), abs=1e-6)
+        assert carried == pytest.approx(-float(friction.force), abs=1e-6)
         # and friction on the foot is against its motion
-        assert foot * float(found.force) <= 1e-9
+        assert foot * float(friction.force) <= 1e-9
 
 
 @pytest.mark.parametrize('key', [(task, 'edge', model) for task in (P1, P2) for model in ('karnopp', 'lugre')])
@@ -64,10 +64,10 @@ def test_levels_of_friction_at_the_edges_have_the_peaks_of_the_sweep(model, leve
 
 @pytest.mark.pins('abo-shanab-2003/6.11/friction_trends', 'abo-shanab-2003/6.11/planar_survey')
 def test_karnopp_slides_farther_and_with_less_force_than_lugre_in_the_first_random_manoeuvres():
-    found = friction_survey(lambda function, cases, label: [function(case) for case in cases], 4)
-    assert found.kept == 2
-    assert [found.shares[name].holding for name in ('slide', 'friction')] == [2, 2]
-    assert all(share.not_rarer for share in found.shares.values())
+    survey = friction_survey(lambda function, cases, label: [function(case) for case in cases], 4)
+    assert survey.kept == 2
+    assert [survey.shares[name].holding for name in ('slide', 'friction')] == [2, 2]
+    assert all(share.not_rarer for share in survey.shares.values())
 
 
 @pytest.mark.pins('abo-shanab-2003/6.7/table_source', 'abo-shanab-2003/6.7/levels_p1', 'abo-shanab-2003/6.7/levels')
@@ -79,18 +79,18 @@ def test_lugre_friction_with_the_printed_arms():
     assert [run.slide, run.friction] == pytest.approx([slide, friction], rel=0.02)
     assert simulate(Case(P1, 'friction', arm='source', static=0.005)).peak == pytest.approx(17.78, rel=0.05)
     for level in (0.9, 0.005):
-        found = simulate(Case(P2, 'friction', arm='source', static=level)).peak
-        assert found == pytest.approx(LEVEL_PEAKS['lugre', 'source'][LEVELS.index(level)], rel=5e-3)
+        level_peak = simulate(Case(P2, 'friction', arm='source', static=level)).peak
+        assert level_peak == pytest.approx(LEVEL_PEAKS['lugre', 'source'][LEVELS.index(level)], rel=5e-3)
 
 
 @pytest.mark.pins('abo-shanab-2003/6.11/friction_survey')
 def test_the_level_of_friction_in_the_first_random_manoeuvres():
-    """On the machine of the test above: of two that rock and return the peak falls in one and rises in the other."""
-    found = friction_level_survey(lambda function, cases, label: [function(case) for case in cases], 6)
-    assert found.kept == 2
-    assert [found.shares[name].holding for name in ('smaller', 'larger', 'minimum', 'maximum')] == [1, 1, 0, 1]
-    assert found.shares['smaller'].alike
-    assert found.shares['larger'].alike
+    """With the machine of the test above, the peak falls in one of two returning manoeuvres and rises in the other."""
+    survey = friction_level_survey(lambda function, cases, label: [function(case) for case in cases], 6)
+    assert survey.kept == 2
+    assert [survey.shares[name].holding for name in ('smaller', 'larger', 'minimum', 'maximum')] == [1, 1, 0, 1]
+    assert survey.shares['smaller'].alike
+    assert survey.shares['larger'].alike
 
 
 @pytest.mark.parametrize('key', [key for key in TABLE if key[1] == 'source'])
@@ -133,8 +133,8 @@ def test_break_away_force_rises_with_the_rate(rate, share):
     time = speed = bristle = 0.0
 
     def rates(v, z, t):
-        found = lugre(friction, v, z, weight)
-        return (rate * t + float(found.force)) / 19_518.0, float(found.deflection_rate)
+        bristle_friction = lugre(friction, v, z, weight)
+        return (rate * t + float(bristle_friction.force)) / 19_518.0, float(bristle_friction.deflection_rate)
 
     while speed < 0.01:
         a, b = rates(speed, bristle, time)
@@ -154,7 +154,7 @@ def test_planar_wheels_have_one_direction():
 
 
 @pytest.mark.parametrize('model', ['lugre', 'karnopp'])
-def test_friction_holds_the_machine_on_a_slope_or_says_that_it_slides(model):
+def test_friction_holds_the_machine_on_a_slope_or_reports_that_it_slides(model):
     system = friction_system(model, 'edge', 'literal')
     p = system.parameters({'payload_mass': 0.0}, slope=(0.0, math.radians(2.0)))
     x0 = initial_state(system, p)
@@ -166,7 +166,7 @@ def test_friction_holds_the_machine_on_a_slope_or_says_that_it_slides(model):
         initial_state(system, system.parameters({'payload_mass': 0.0}, slope=(0.0, math.radians(3.5))))
 
 
-def test_karnopp_wants_a_fixed_step():
+def test_karnopp_requires_a_fixed_step():
     system = friction_system('karnopp', 'edge', 'literal')
     x0 = initial_state(system)
     with pytest.raises(ValueError, match='expected method rk4 or rk3 with discrete states, found dopri5'):
@@ -174,8 +174,8 @@ def test_karnopp_wants_a_fixed_step():
 
 
 @pytest.mark.parametrize('model', ['lugre', pytest.param('karnopp', marks=pytest.mark.slow)])
-def test_friction_at_the_attachment_makes_no_power_of_its_own(model):
-    """Energy of a run: what the actuators give is what is stored and lost, to the integrator's error."""
+def test_friction_at_the_attachment_generates_no_power(model):
+    """Energy of a run: supplied work equals stored and dissipated energy, to the integrator's error."""
     system = System(friction_system(model, 'edge', 'literal').machine, audit=True)
     knots = [0, 0.5, 0.8, 2.0, 2.3, 3.0]
     inputs = Inputs(knots, {'boom/voltage': [0, 0, -5.5, -5.5, 0, 0], 'stick/voltage': [0, 0, -6, -6, 0, 0]})

@@ -1,4 +1,4 @@
-"""Sensitivity of P3D to the height of the wheels (spec 6.8, G8): 20 % more height, and the recovery comes too late."""
+"""Sensitivity of P3D to the height of the wheels (spec 6.8, G8): with 20 % more height the recovery is too late."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def lowered(factor):
 
 @pytest.mark.pins('abo-shanab-2003/6.8/height')
 def test_wheels_a_fifth_farther_below_the_base_overturn_the_machine(monkeypatch):
-    """The height is that of the attachments below the base, 1.20 m: r_w of G8."""
+    """The height is the distance of the attachments below the base, 1.20 m: r_w of G8."""
     assert recovered(monkeypatch, lowered(1.2)).overturned
     assert recovered(monkeypatch, lowered(1.1)).peak == pytest.approx(10.32, rel=0.01)
 
 
 @pytest.mark.slow
 def test_a_longer_free_length_of_the_springs_does_not(monkeypatch):
-    """The other height of a wheel in G8, l_o, is not the one that is meant."""
+    """The other height of a wheel in G8, l_o, does not have this effect."""
     run = recovered(monkeypatch, lambda wheel: replace(wheel, free_length=1.2 * wheel.free_length))
     assert run.peak == pytest.approx(8.50, rel=0.01)

@@ -29,7 +29,7 @@ def a3():
     return tree, TreeCoefficients(tree).at(A3_Q)
 
 
-def test_arm_a6_stands_where_it_should():
+def test_pose_of_arm_a6():
     tree, here = a6()
     wrist, tool = tree.frame('joint_6'), tree.frame('tool')
     matches('freeman-1985/7.1/R6', here.pose(wrist)[1], DIGITS)
@@ -47,8 +47,8 @@ def test_first_order_coefficients_of_arm_a6():
 def test_second_order_coefficients_of_arm_a6():
     tree, here = a6()
     H, Hr = here.point(tree.frame('tool')).H, here.rotation(tree.frame('tool')).H
-    found = [H[:, 0, 1], H[:, 1, 2], H[:, 4, 4], H[:, 1, 5]]
-    matches('freeman-1985/7.1/h_point', found, DIGITS)
+    entries = [H[:, 0, 1], H[:, 1, 2], H[:, 4, 4], H[:, 1, 5]]
+    matches('freeman-1985/7.1/h_point', entries, DIGITS)
     matches('freeman-1985/7.1/h_rotation', [Hr[:, 0, 1], Hr[:, 1, 0], Hr[:, 1, 5]], DIGITS)
     asymmetry = [np.abs(part - np.swapaxes(part, 1, 2)).max() for part in (Hr, H)]
     matches('freeman-1985/7.1/asymmetry', asymmetry, 5e-4)
@@ -57,10 +57,10 @@ def test_second_order_coefficients_of_arm_a6():
 def test_third_order_coefficients_of_arm_a6():
     tree, here = a6()
     D, Dr = here.point(tree.frame('tool')).D, here.rotation(tree.frame('tool')).D
-    found = [D[:, 0, 1, 2], D[:, 2, 1, 0], D[:, 1, 4, 5]]
-    matches('freeman-1985/7.1/d_point', found, DIGITS)
-    found = [Dr[:, 1, 4, 5], Dr[:, 4, 1, 5], Dr[:, 1, 5, 4], Dr[:, 0, 1, 2]]
-    matches('freeman-1985/7.1/d_rotation', found, DIGITS)
+    entries = [D[:, 0, 1, 2], D[:, 2, 1, 0], D[:, 1, 4, 5]]
+    matches('freeman-1985/7.1/d_point', entries, DIGITS)
+    entries = [Dr[:, 1, 4, 5], Dr[:, 4, 1, 5], Dr[:, 1, 5, 4], Dr[:, 0, 1, 2]]
+    matches('freeman-1985/7.1/d_rotation', entries, DIGITS)
 
 
 def test_velocity_acceleration_and_jerk_of_arm_a6():
@@ -82,17 +82,17 @@ def test_a_slide_in_arm_a6():
 
 
 def test_inertia_of_arm_a6():
-    own = serial_model(a6()[1])
-    matches('freeman-1985/7.2/inertia', upper(own.inertia), DIGITS)
-    matches('freeman-1985/7.2/eigenvalues', np.linalg.eigvalsh(own.inertia)[[0, -1]], 1e-6)
-    matches('freeman-1985/7.2/energy', own.kinetic_energy(A6_V), 1e-9)
+    model = serial_model(a6()[1])
+    matches('freeman-1985/7.2/inertia', upper(model.inertia), DIGITS)
+    matches('freeman-1985/7.2/eigenvalues', np.linalg.eigvalsh(model.inertia)[[0, -1]], 1e-6)
+    matches('freeman-1985/7.2/energy', model.kinetic_energy(A6_V), 1e-9)
 
 
 def test_inertia_power_of_arm_a6():
-    own = serial_model(a6()[1])
-    planes = symmetric(own.power)
+    model = serial_model(a6()[1])
+    planes = symmetric(model.power)
     matches('freeman-1985/7.2/power_1', [*planes[0, 0], *planes[0, 1, 1:]], DIGITS)
-    matches('freeman-1985/7.2/raw_1', [own.power[0, 0, 1], own.power[0, 1, 0]], 1e-6)
+    matches('freeman-1985/7.2/raw_1', [model.power[0, 0, 1], model.power[0, 1, 0]], 1e-6)
     matches('freeman-1985/7.2/power_3', [planes[2, 0, 0], planes[2, 1, 1], planes[2, 0, 3], planes[2, 3, 3]], DIGITS)
 
 
@@ -111,15 +111,15 @@ def test_loads_of_arm_a6():
 def test_arm_a6_in_hand_coordinates():
     tree, here = a6()
     hand = here.frame(tree.frame('tool'))
-    joints, own = hand.inverse(), serial_model(here)
-    there, rates = own.by(joints), hand.velocity(A6_V)
+    joints, model = hand.inverse(), serial_model(here)
+    there, rates = model.by(joints), hand.velocity(A6_V)
     matches('freeman-1985/7.2/hand_determinant', np.linalg.det(hand.G), DIGITS)
     matches('freeman-1985/7.2/hand_condition', hand.condition, 0.05)
     matches('freeman-1985/7.2/hand_inertia', np.diag(there.inertia), DIGITS)
     matches('freeman-1985/7.2/hand_velocity_load', there.velocity_load(rates), DIGITS)
     accelerations = hand.acceleration(A6_V, A6_A)
     matches('freeman-1985/7.2/hand_effort', there.effort(rates, accelerations), DIGITS)
-    assert hand.G.T @ there.effort(rates, accelerations) == pytest.approx(own.effort(A6_V, A6_A), abs=1e-13)
+    assert hand.G.T @ there.effort(rates, accelerations) == pytest.approx(model.effort(A6_V, A6_A), abs=1e-13)
     assert joints.acceleration(rates, accelerations) == pytest.approx(A6_A, abs=1e-12)
     jerk = hand.jerk(A6_V, A6_A, A6_JERK)
     assert joints.jerk(rates, accelerations, jerk) == pytest.approx(A6_JERK, abs=1e-12)
@@ -134,8 +134,8 @@ def test_direct_transfer_of_the_wrist_partitioned_arm():
     matches('freeman-1985/7.5/H1', joints.H[0], 1e-6)
     matches('freeman-1985/7.5/H2', joints.H[1], 1e-6)
     matches('freeman-1985/7.5/H3', joints.H[2], 1e-6)
-    found = joints.acceleration([1, 2, -0.5], [0.3, -0.4, 0.2])
-    matches('freeman-1985/7.5/accelerations', found, 1e-6)
+    accelerations = joints.acceleration([1, 2, -0.5], [0.3, -0.4, 0.2])
+    matches('freeman-1985/7.5/accelerations', accelerations, 1e-6)
 
 
 def test_closed_forms_of_the_wrist_partitioned_arm():
@@ -165,10 +165,10 @@ def test_closed_forms_of_the_wrist_partitioned_arm():
 
 
 def test_dynamics_of_the_wrist_partitioned_arm():
-    own = serial_model(a3()[1], A3_GRAVITY)
-    matches('freeman-1985/7.5/inertia', own.inertia, 1e-6)
-    matches('freeman-1985/7.5/load', own.load, 1e-6)
-    matches('freeman-1985/7.5/effort', own.effort([1, -2, 3], [5, 4, -3]), 1e-6)
+    model = serial_model(a3()[1], A3_GRAVITY)
+    matches('freeman-1985/7.5/inertia', model.inertia, 1e-6)
+    matches('freeman-1985/7.5/load', model.load, 1e-6)
+    matches('freeman-1985/7.5/effort', model.effort([1, -2, 3], [5, 4, -3]), 1e-6)
 
 
 def test_the_wrist_partitioned_arm_falls_for_a_second():
@@ -176,8 +176,8 @@ def test_the_wrist_partitioned_arm_falls_for_a_second():
     model = TreeCoefficients(tree)
 
     def rate(_, state):
-        own = serial_model(model.at(state[:3], 2), A3_GRAVITY)
-        return np.r_[state[3:], own.acceleration(state[3:], np.zeros(3))]
+        dynamics = serial_model(model.at(state[:3], 2), A3_GRAVITY)
+        return np.r_[state[3:], dynamics.acceleration(state[3:], np.zeros(3))]
 
     def energy(state):
         here = model.at(state[:3], 2)
@@ -192,7 +192,7 @@ def test_the_wrist_partitioned_arm_falls_for_a_second():
 
 
 def test_integrators_of_the_fall():
-    """The Adams rows are those of VODE, the reference code; ours needs no more and is more accurate."""
+    """The Adams rows are from VODE, the reference code; our method needs no more evaluations and is more accurate."""
     fixed = [integration.fixed(steps) for steps in integration.STEPS]
     assert [fall.evaluations for fall in fixed] == [800, 1600, 3200]
     matches('freeman-1985/7.5/rk4_errors', [fall.error * 1e7 for fall in fixed], [50, 0.5, 0.05])
@@ -207,8 +207,8 @@ def test_integrators_of_the_fall():
         [integration.evaluations_at(falls) for falls in (vode, pair, fixed)],
         [10, 15, 40],
     )
-    own = [integration.adaptive('adams', tolerance) for tolerance in integration.TOLERANCES]
-    assert [fall.evaluations for fall in own] == pytest.approx([320, 511, 739], rel=0.02)
-    for ours, other in zip(own, vode):
+    adams = [integration.adaptive('adams', tolerance) for tolerance in integration.TOLERANCES]
+    assert [fall.evaluations for fall in adams] == pytest.approx([320, 511, 739], rel=0.02)
+    for ours, other in zip(adams, vode):
         assert ours.error <= other.error
         assert ours.evaluations <= 1.05 * other.evaluations

@@ -1,4 +1,4 @@
-"""The studies of freeman-1985 hold all their claims; with a wrong number they do not."""
+"""All claims of the studies of freeman-1985 hold, and fail with a wrong number."""
 
 from __future__ import annotations
 
@@ -58,8 +58,14 @@ def test_formulations_agree_on_ten_machines_in_200_states():
 
 def test_a_displaced_five_bar_fails_its_claims(monkeypatch):
     def bent() -> Mechanism:
-        own = five_bar()
-        return Mechanism(own.name, own.tree, own.q + np.radians([0, 0.5, 0, 0]), own.constraints, own.end)
+        mechanism = five_bar()
+        return Mechanism(
+            mechanism.name,
+            mechanism.tree,
+            mechanism.q + np.radians([0, 0.5, 0, 0]),
+            mechanism.constraints,
+            mechanism.end,
+        )
 
     monkeypatch.setattr(loops, 'five_bar', bent)
     assert len(failed('five-bar')) >= 6

@@ -43,8 +43,8 @@ def test_state_space_of_arm_a6_with_motors(here):
     matches('freeman-1985/7.4/F23', np.diag(F[6:12, 12:]), 1e-6)
     poles = np.linalg.eigvals(F)
     real, pairs = np.sort(poles[poles.imag == 0].real), poles[poles.imag > 0]
-    found = [*real[:6], *real[6:], *np.column_stack([pairs.real, pairs.imag])[np.argsort(pairs.real)].ravel()]
-    matches('freeman-1985/7.4/poles', found, 6e-4)
+    ordered = [*real[:6], *real[6:], *np.column_stack([pairs.real, pairs.imag])[np.argsort(pairs.real)].ravel()]
+    matches('freeman-1985/7.4/poles', ordered, 6e-4)
     names = tuple(f'x{k}' for k in range(18))
     model = LinearModel(F, inputs, np.zeros((0, 18)), np.zeros((0, 6)), names, names[:6], ())
     matches('freeman-1985/7.4/rank', model.controllability().rank, 0)
@@ -88,6 +88,6 @@ def test_poles_of_arm_a6_can_be_placed(here):
     k = np.arange(6)
     wanted = np.r_[-20.0 - 2 * k, -40.0 - 2 * k, -400.0 - 10 * k]
     K = placed_gain(here.F, here.inputs, wanted)
-    found = np.sort(np.linalg.eigvals(here.F - here.inputs @ K).real)
-    # the printed formula, written out
-    matches('freeman-1985/7.4/placed', found[::-1], 1e-6)
+    real_parts = np.sort(np.linalg.eigvals(here.F - here.inputs @ K).real)
+    # the printed formula in explicit form
+    matches('freeman-1985/7.4/placed', real_parts[::-1], 1e-6)

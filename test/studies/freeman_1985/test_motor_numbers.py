@@ -54,8 +54,8 @@ def test_rates_of_the_currents_are_differences_of_the_currents():
 
 def test_voltages_of_wanted_efforts_are_those_of_the_steady_motion():
     law, q, v = nominal().law, *nominal_path(0.0)[:2]
-    found = nominal().at(q, v, np.zeros(6), np.zeros(6))
-    assert law.voltages(found.effort, v) == pytest.approx(found.voltage - law.inductance * found.current_rate)
+    drive = nominal().at(q, v, np.zeros(6), np.zeros(6))
+    assert law.voltages(drive.effort, v) == pytest.approx(drive.voltage - law.inductance * drive.current_rate)
 
 
 def test_voltages_and_currents_of_wanted_efforts_keep_the_limits():

@@ -48,12 +48,12 @@ def lines(caster):
 
 
 def angles(vehicle, states, *names):
-    places = [vehicle.own.blocks.tree.position_names.index(name) for name in names]
-    return states[..., places]
+    indices = [vehicle.wheeled.blocks.tree.position_names.index(name) for name in names]
+    return states[..., indices]
 
 
 def peak(values):
-    """Greatest size of each column on the grid of 0.01 s, and its time."""
+    """Return the greatest magnitude of each column on the grid of 0.01 s, and its time."""
     sizes = np.abs(values)
     return sizes.max(axis=0), TIMES[sizes.argmax(axis=0)]
 
@@ -62,11 +62,11 @@ def peak(values):
 
 
 def test_the_axle_on_the_circle_has_the_rates_accelerations_and_angles_of_the_table(axle, circle_of_axle):
-    own = circle_of_axle
-    assert own.missed < 1e-13
-    assert own.rates[3000] == pytest.approx(tabulated('saha-1991/6.2/rates'), abs=5e-9)
-    assert np.abs(own.rates).max(axis=0) == pytest.approx(-tabulated('saha-1991/6.2/rates'), abs=5e-9)
-    sizes, times = peak(own.accelerations)
+    course = circle_of_axle
+    assert course.missed < 1e-13
+    assert course.rates[3000] == pytest.approx(tabulated('saha-1991/6.2/rates'), abs=5e-9)
+    assert np.abs(course.rates).max(axis=0) == pytest.approx(-tabulated('saha-1991/6.2/rates'), abs=5e-9)
+    sizes, times = peak(course.accelerations)
     assert sizes == pytest.approx(tabulated('saha-1991/6.2/accelerations')[0], abs=6e-9)
     assert np.minimum(times, 60.0 - times) == pytest.approx(
         [tabulated('saha-1991/6.2/accelerations')[1][0]] * 2, abs=1e-3
@@ -74,35 +74,35 @@ def test_the_axle_on_the_circle_has_the_rates_accelerations_and_angles_of_the_ta
     assert np.maximum(times, 60.0 - times) == pytest.approx(
         [tabulated('saha-1991/6.2/accelerations')[1][1]] * 2, abs=1e-3
     )
-    assert own.accelerations[::-1] == pytest.approx(-own.accelerations, abs=1e-12)  # it has both peaks
-    end = angles(axle, own.q, 'left', 'right')[-1]
+    assert course.accelerations[::-1] == pytest.approx(-course.accelerations, abs=1e-12)  # it has both peaks
+    end = angles(axle, course.q, 'left', 'right')[-1]
     assert end == pytest.approx(tabulated('saha-1991/6.2/angles'), abs=6e-9)
     assert end == pytest.approx([-192 * np.pi, -208 * np.pi], abs=1e-8)
 
 
 def test_the_torques_of_the_axle_are_proportional_to_its_accelerations(circle_of_axle):
-    own = circle_of_axle
-    assert peak(own.efforts)[0] == pytest.approx(tabulated('saha-1991/6.2/torques'), abs=5e-9)
-    moving = np.abs(own.accelerations[:, 0]) > 1e-3
-    ratio = own.efforts[moving] / own.accelerations[moving]
+    course = circle_of_axle
+    assert peak(course.efforts)[0] == pytest.approx(tabulated('saha-1991/6.2/torques'), abs=5e-9)
+    moving = np.abs(course.accelerations[:, 0]) > 1e-3
+    ratio = course.efforts[moving] / course.accelerations[moving]
     assert ratio.mean(axis=0) == pytest.approx(tabulated('saha-1991/6.2/ratio'), abs=5e-8)
     assert np.ptp(ratio, axis=0) == pytest.approx([0.0, 0.0], abs=1e-12)
 
 
 def test_the_work_of_the_torques_of_the_axle_is_its_kinetic_energy(circle_of_axle):
-    own = circle_of_axle
-    assert own.energy[3000] == pytest.approx(tabulated('saha-1991/6.2/energy')[0], abs=5e-9)
-    assert own.work(30.0) == pytest.approx(own.energy[3000], abs=1e-6)
-    assert own.work(60.0) == pytest.approx(0.0, abs=1e-12)
+    course = circle_of_axle
+    assert course.energy[3000] == pytest.approx(tabulated('saha-1991/6.2/energy')[0], abs=5e-9)
+    assert course.work(30.0) == pytest.approx(course.energy[3000], abs=1e-6)
+    assert course.work(60.0) == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.pins('saha-1991/6.2/simulation')
-def test_the_axle_driven_by_its_own_torques_comes_back_on_the_circle(axle, circle_of_axle):
+def test_the_axle_driven_by_its_planned_torques_follows_the_circle(axle, circle_of_axle):
     """Round trip (E4): inverse dynamics, then simulation in steps of 0.6 s or less at a tolerance of 1e-3."""
     missed = comes_back(axle, circle_of_axle, 60, 1e-3)
     assert missed.joint < 3.45e-9
     assert missed.yaw < 3.25e-11
-    assert missed.place < 1.35e-8
+    assert missed.position < 1.35e-8
     assert missed.rate <= 1e-12  # round-off of 20 rad/s: the pair is exact for these torques
 
 
@@ -113,31 +113,31 @@ def test_the_caster_vehicle_has_the_inertia_of_the_specification(caster):
     (same, across), turned = tabulated('saha-1991/6.3/inertia')
     rows = {0.0: (same, across, same), 0.7: turned}
     for fork, expected in rows.items():
-        inertia = caster.inertia(caster.own.position({'fork': fork, 'yaw': 0.3}))
+        inertia = caster.inertia(caster.wheeled.position({'fork': fork, 'yaw': 0.3}))
         assert inertia[np.triu_indices(2)] == pytest.approx(expected, abs=5e-9)
     plate = TracedVehicle(caster_vehicle(CasterVehicle(yaw_inertia=20.0 * 0.202**2 / 4)), ('left', 'right'))
     for fork, expected in zip((0.0, 0.7, 1.5), tabulated('saha-1991/6.3/plate')):
-        assert plate.inertia(plate.own.position({'fork': fork}))[0, 0] == pytest.approx(expected, abs=5e-12)
+        assert plate.inertia(plate.wheeled.position({'fork': fork}))[0, 0] == pytest.approx(expected, abs=5e-12)
 
 
 def test_the_caster_vehicle_has_the_convective_torques_of_the_specification(caster):
-    """Of C only its product with the rates is unique."""
+    """Only the product of C with the rates is unique."""
     rates = np.array([-3.0, -4.5])
     (near, far), turned = tabulated('saha-1991/6.3/convective')
     rows = {0.0: [[near, far], [-far, -near]], 0.7: turned.reshape(2, 2)}
     for fork, matrix in rows.items():
-        q = caster.own.position({'fork': fork, 'yaw': -1.0})
+        q = caster.wheeled.position({'fork': fork, 'yaw': -1.0})
         assert caster.efforts(q, rates, [0.0, 0.0]) == pytest.approx(-np.array(matrix) @ rates, abs=5e-8)
 
 
-def test_the_caster_vehicle_accelerates_as_the_specification_says(caster):
+def test_the_caster_vehicle_accelerates_as_specified(caster):
     rows = (
         (0.3, (-3.0, -4.5), (0.02, -0.05), tabulated('saha-1991/6.3/forward')[0]),
         (1.1, (5.0, -2.0), (-0.1, 0.03), tabulated('saha-1991/6.3/forward')[1]),
     )
     for fork, rates, torques, expected in rows:
-        q = caster.own.position({'fork': fork, 'yaw': 2.0})
-        assert caster.rate(q, rates, caster.own.motors(torques))[1] == pytest.approx(expected, abs=6e-9)
+        q = caster.wheeled.position({'fork': fork, 'yaw': 2.0})
+        assert caster.rate(q, rates, caster.wheeled.motors(torques))[1] == pytest.approx(expected, abs=6e-9)
 
 
 def test_the_caster_vehicle_on_the_circle_has_the_torques_of_the_table(circle):
@@ -156,7 +156,7 @@ def test_the_caster_vehicle_on_the_circle_has_the_torques_of_the_table(circle):
 
 @pytest.mark.pins('saha-1991/6.3/fork')
 def test_the_fork_turns_to_the_angle_of_the_curvature_and_stays_there(caster, circle):
-    """From straight ahead it is at 99 % after 4.46 s (E7); where it starts at that angle it keeps it."""
+    """From straight ahead it reaches 99 % after 4.46 s (E7); from this angle it does not move."""
     assert np.ptp(angles(caster, circle.q, 'fork')) < 1e-9
     assert angles(caster, circle.q, 'fork')[0] == pytest.approx(np.radians(3.18258), abs=1e-7)
     short = plan(caster, centre_on_circle(TIMES[:2001]))
@@ -167,16 +167,16 @@ def test_the_fork_turns_to_the_angle_of_the_curvature_and_stays_there(caster, ci
 
 @pytest.mark.pins('saha-1991/6.3/circle_simulation')
 @pytest.mark.parametrize(
-    ('tolerance', 'rate', 'angle', 'place'), [(1e-3, 3.8e-3, 5.3e-5, 1.9e-4), (1e-5, 3.2e-5, 5.3e-7, 7e-8)]
+    ('tolerance', 'rate', 'angle', 'position'), [(1e-3, 3.8e-3, 5.3e-5, 1.9e-4), (1e-5, 3.2e-5, 5.3e-7, 7e-8)]
 )
-def test_the_caster_vehicle_driven_by_its_own_torques_comes_back_on_the_circle(
-    caster, circle, tolerance, rate, angle, place
+def test_the_caster_vehicle_driven_by_its_planned_torques_follows_the_circle(
+    caster, circle, tolerance, rate, angle, position
 ):
     """Round trip (E11): inverse dynamics, then simulation in steps of 0.3 s or less."""
-    found = comes_back(caster, circle, 30, tolerance)
-    assert found.rate <= rate
-    assert found.yaw <= angle
-    assert found.place <= place
+    missed = comes_back(caster, circle, 30, tolerance)
+    assert missed.rate <= rate
+    assert missed.yaw <= angle
+    assert missed.position <= position
 
 
 def test_the_caster_vehicle_on_lines_and_curve_has_the_torques_of_the_table(caster, lines):
@@ -209,25 +209,25 @@ def test_the_caster_vehicle_on_lines_and_curve_has_the_peaks_and_ends_of_the_spe
 
 @pytest.mark.pins('saha-1991/6.3/lines_simulation')
 @pytest.mark.parametrize(
-    ('tolerance', 'rate', 'angle', 'place'), [(1e-3, 1e-3, 1e-3, 1e-3), (1e-5, 1.5e-4, 1.3e-4, 4.7e-4)]
+    ('tolerance', 'rate', 'angle', 'position'), [(1e-3, 1e-3, 1e-3, 1e-3), (1e-5, 1.5e-4, 1.3e-4, 4.7e-4)]
 )
-def test_the_caster_vehicle_driven_by_its_own_torques_comes_back_on_lines_and_curve(
-    caster, lines, tolerance, rate, angle, place
+def test_the_caster_vehicle_driven_by_its_planned_torques_follows_lines_and_curve(
+    caster, lines, tolerance, rate, angle, position
 ):
-    """Round trip (E11). At 1e-3 steps of 0.3 s go across the ends of the curve: the bounds of the experiment."""
-    found = comes_back(caster, lines, 30, tolerance)
-    assert found.rate <= rate
-    assert found.yaw <= angle
-    assert found.place <= place
+    """Round trip (E11). At 1e-3, steps of 0.3 s cross the ends of the curve: the bounds of the experiment."""
+    missed = comes_back(caster, lines, 30, tolerance)
+    assert missed.rate <= rate
+    assert missed.yaw <= angle
+    assert missed.position <= position
 
 
 def test_with_its_centre_on_the_path_the_caster_vehicle_has_the_peaks_of_the_specification(caster):
-    own = plan(caster, centre_on_lines())
-    assert own.missed < 1e-9
-    assert peak(own.rates)[0] == pytest.approx(tabulated('saha-1991/6.3/centre_on_lines')[0][:2], abs=6e-8)
-    assert peak(own.accelerations)[0] == pytest.approx(tabulated('saha-1991/6.3/centre_on_lines')[0][2:4], abs=6e-7)
-    assert peak(own.efforts)[0] == pytest.approx(tabulated('saha-1991/6.3/centre_on_lines')[0][4:], abs=6e-8)
-    yaw, fork = angles(caster, own.q, 'yaw', 'fork').T
+    course = plan(caster, centre_on_lines())
+    assert course.missed < 1e-9
+    assert peak(course.rates)[0] == pytest.approx(tabulated('saha-1991/6.3/centre_on_lines')[0][:2], abs=6e-8)
+    assert peak(course.accelerations)[0] == pytest.approx(tabulated('saha-1991/6.3/centre_on_lines')[0][2:4], abs=6e-7)
+    assert peak(course.efforts)[0] == pytest.approx(tabulated('saha-1991/6.3/centre_on_lines')[0][4:], abs=6e-8)
+    yaw, fork = angles(caster, course.q, 'yaw', 'fork').T
     assert yaw.max() == pytest.approx(tabulated('saha-1991/6.3/centre_on_lines')[1][0], abs=6e-8)
     assert [fork.min(), fork.max()] == pytest.approx(tabulated('saha-1991/6.3/centre_on_lines')[2], abs=6e-7)
     assert yaw[-1] == pytest.approx(2.2e-6, abs=6e-8)

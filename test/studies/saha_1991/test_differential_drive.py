@@ -15,14 +15,14 @@ TIMES = np.linspace(0.0, 60.0, 6001)
 
 
 def on_circle(speed_radius: float) -> AxleMotion:
-    """The circle's sweep as yaw, with the speed of a point at that distance from the centre."""
+    """Return the motion on the circle, with the speed of a point at a distance from the centre."""
     motion = circle_path()(TIMES)
     yaw, growth = motion.velocity[:, 0], motion.acceleration[:, 0]
     return AxleMotion(TIMES, yaw, speed_radius * yaw, growth, speed_radius * growth)
 
 
 def along_lines() -> AxleMotion:
-    """Axle midpoint on the lines and the curve."""
+    """Return the motion with the axle midpoint on the lines and the curve."""
     motion = LinesAndCurve(tangent=True)(TIMES)
     twist, rate = motion.twist, motion.twist_rate
     return AxleMotion(TIMES, twist[:, 0], twist[:, 2], rate[:, 0], rate[:, 2])
@@ -81,8 +81,8 @@ def test_the_caster_vehicle_on_the_circle_has_the_torques_of_the_table():
         k = time * 100
         rates = CASTER.axle.rates(motion.yaw_rate[k], motion.speed[k])
         growth = CASTER.axle.rates(motion.yaw_acceleration[k], motion.acceleration[k])
-        found = np.concatenate([rates, growth, CASTER.torques(fork, rates, growth)])
-        assert found == pytest.approx(expected, abs=1e-7)
+        computed = np.concatenate([rates, growth, CASTER.torques(fork, rates, growth)])
+        assert computed == pytest.approx(expected, abs=1e-7)
     # the fork settles at that angle: 99 % of it after 4.46 s
     angles = CASTER.fork_angles(motion)
     assert TIMES[np.argmax(angles > 0.99 * fork)] == pytest.approx(4.46, abs=0.02)
@@ -98,8 +98,8 @@ def test_the_caster_vehicle_on_lines_and_curve_has_the_torques_of_the_table():
         k = time * 100
         rates = CASTER.axle.rates(motion.yaw_rate[k], motion.speed[k])
         growth = CASTER.axle.rates(motion.yaw_acceleration[k], motion.acceleration[k])
-        found = np.concatenate([rates, growth, [fork[k]], CASTER.torques(fork[k], rates, growth)])
-        assert found == pytest.approx(expected, abs=1e-7)
+        computed = np.concatenate([rates, growth, [fork[k]], CASTER.torques(fork[k], rates, growth)])
+        assert computed == pytest.approx(expected, abs=1e-7)
 
 
 def test_the_torques_do_the_work_of_the_kinetic_energy():

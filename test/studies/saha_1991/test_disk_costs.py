@@ -1,6 +1,6 @@
-"""What one right-hand side of the disk's twelve schemes costs, counted in operations (saha-1991, spec 2.25, 6.9).
+"""Cost of one right-hand side of the disk's twelve schemes, counted in operations (saha-1991, spec 2.25, 6.9).
 
-The kernels' own text runs as plain Python on numbers that count what is done with them: no clock, no compiler.
+The source text of the kernels runs as plain Python on numbers that count operations, without clock and compiler.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ STATE = [0.35, 0.1, 0.2, 0.4, 6.0, -5.0, 0.0, 0.0]
 
 
 class Counted:
-    """A number that counts; products with 0, 1 and -1 and sums with 0 that stand in the text as such are free."""
+    """A number that counts operations; products with literal 0, 1 and -1 and sums with literal 0 are free."""
 
     counts: ClassVar[Counter[str]] = Counter()
 
@@ -31,7 +31,7 @@ class Counted:
 
     def _do(self, other, kind, operation):
         if isinstance(other, np.ndarray):
-            return NotImplemented  # NumPy goes through it entry by entry
+            return NotImplemented  # NumPy applies the operation entry by entry
         result = Counted(operation(self.value, _value(other)))
         if isinstance(other, Counted) or other not in ((0, 1, -1) if kind == 'times' else (0,)):
             Counted.counts[kind] += 1
@@ -81,7 +81,7 @@ for _name in ('sin', 'cos', 'tan', 'sqrt'):
 
 
 class Numpy:
-    """NumPy with empty arrays that take any number."""
+    """NumPy with empty arrays of any number type."""
 
     def __getattr__(self, name):
         return getattr(np, name)
@@ -103,7 +103,7 @@ def plain():
 
 @pytest.fixture(scope='module')
 def costs(plain):
-    disk, found = RollingDisk(), {}
+    disk, counts = RollingDisk(), {}
     numbers = np.array([Counted(disk.radius), Counted(disk.mass), Counted(disk.gravity)], dtype=object)
     for name, code in SCHEMES.items():
         start = disk.start(name, np.array(STATE))
@@ -111,11 +111,11 @@ def costs(plain):
         rate = np.empty(len(state), dtype=object)
         Counted.counts = Counter()
         plain['disk_rate'](code, numbers, state, rate)
-        found[name] = Counted.counts
+        counts[name] = Counted.counts
         expected = np.empty(len(state))
         _disk_kernels.disk_rate(np.array(code), disk._numbers, start, expected)
         assert np.array([float(x) for x in rate]) == pytest.approx(expected, rel=1e-12, abs=1e-12), name
-    return found
+    return counts
 
 
 def arithmetic(count):
@@ -123,18 +123,18 @@ def arithmetic(count):
 
 
 def weighed(count):
-    """A division as four products, a function as ten: about what a processor takes."""
+    """Return the cost: a division counts as four products, a function as ten, similar to a processor."""
     return count['plus'] + count['times'] + 4 * count['over'] + 10 * count['function']
 
 
 @pytest.mark.pins('saha-1991/6.9/cost')
-def test_schemes_have_as_many_equations_as_the_table_says():
+def test_schemes_have_as_many_equations_as_tabulated():
     disk = RollingDisk()
     assert {name: len(disk.start(name, np.array(STATE))) for name in SCHEMES} == EQUATIONS
 
 
 @pytest.mark.pins('saha-1991/6.9/cost')
-def test_matrices_are_no_dearer_than_quaternions_in_spite_of_more_equations(costs):
+def test_matrices_cost_no_more_than_quaternions_in_spite_of_more_equations(costs):
     for matrix, quaternion in (('F4', 'F2'), ('F5', 'F3'), ('D4', 'D2'), ('D5', 'D3'), ('I2', 'I1')):
         assert EQUATIONS[matrix] > EQUATIONS[quaternion]
         assert arithmetic(costs[matrix]) <= arithmetic(costs[quaternion])
@@ -148,8 +148,8 @@ def test_angles_that_are_integrated_are_cheaper_than_those_from_geometry_in_the_
 
 
 @pytest.mark.pins('saha-1991/6.9/cost')
-def test_euler_angles_are_the_cheapest_and_the_inertial_frame_the_dearest(costs):
-    # F1 and D1 are one system here; the axes of the disk, which D1 gives and F1 does not, cost more
+def test_euler_angles_are_the_cheapest_and_the_inertial_frame_the_most_expensive(costs):
+    # F1 and D1 are one system here; the axes of the disk, which only D1 computes, cost more
     assert costs['F1'] == costs['D1']
     others = [name for name in SCHEMES if name not in ('F1', 'D1')]
     assert arithmetic(costs['F1']) < min(arithmetic(costs[name]) for name in others)

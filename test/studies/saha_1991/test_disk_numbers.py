@@ -32,23 +32,23 @@ def disk():
 
 
 def energy(disk, tilt, rates):
-    own = disk.own
-    q = own.position({'tilt': tilt})
-    return sum(own.blocks.energies(q, disk.complement(q) @ rates))
+    wheeled = disk.wheeled
+    q = wheeled.position({'tilt': tilt})
+    return sum(wheeled.blocks.energies(q, disk.complement(q) @ rates))
 
 
 def steady(disk, heading, spin):
     """Tilt at which the engine's disk does not accelerate."""
     still = np.zeros(len(disk.names))
     return brentq(
-        lambda tilt: disk.rate(disk.own.position({'tilt': tilt}), [0.0, heading, spin], still)[1][0],
+        lambda tilt: disk.rate(disk.wheeled.position({'tilt': tilt}), [0.0, heading, spin], still)[1][0],
         1e-6, 1.5, xtol=1e-15, rtol=1e-14,
     )  # fmt: skip
 
 
 def spectrum(disk, heading, spin):
     """Eigenvalues of tilt and all rates about the steady motion, 1/s."""
-    q = disk.own.position({'tilt': steady(disk, heading, spin)})
+    q = disk.wheeled.position({'tilt': steady(disk, heading, spin)})
     slope = disk.slope(q, [0.0, heading, spin])
     by_tilt, by_rates = slope[:, disk.names.index('tilt')], slope[:, -3:]
     A = np.block([[np.zeros((1, 1)), np.eye(1, 3)], [by_tilt[:, None], by_rates]])
@@ -78,14 +78,14 @@ def test_steady_circles_have_the_tilt_energy_and_radius_of_the_specification(
     assert np.degrees(tilt) == pytest.approx(degrees, abs=6e-10)
     assert DISK.steady_state(heading, spin)[0] == pytest.approx(tilt, abs=1e-14)
     assert energy(disk, tilt, [0.0, heading, spin]) == pytest.approx(joule, abs=6e-11)
-    q = disk.own.position({'tilt': tilt})
+    q = disk.wheeled.position({'tilt': tilt})
     speed = np.hypot(*(disk.complement(q) @ [0.0, heading, spin])[:2])
     assert speed / heading == pytest.approx(radius, abs=6e-9)
     assert 2 * np.pi / heading == pytest.approx(period, abs=6e-7)
 
 
 @pytest.mark.pins('saha-1991/6.7/family')
-def test_small_motions_about_the_steady_circles_grow_as_the_specification_says(disk):
+def test_small_motions_about_the_steady_circles_grow_as_specified(disk):
     growths, pair = tabulated('saha-1991/6.7/growth')
     for name, growth in zip('ABC', growths):
         assert spectrum(disk, *CIRCLES[name]).real.max() == pytest.approx(growth, abs=6e-7)
@@ -111,21 +111,21 @@ GENERAL = [0.35, 0.1, 0.2, 0.4, 6.0, -5.0, 0.0, 0.0]
 DIGITS = [1e-10, 1e-9, 1e-9, 2e-10, 1e-9, 1e-9, 1e-10, 1e-10]
 
 
-def test_the_disk_of_the_engine_moves_as_the_specification_says(disk):
+def test_the_disk_of_the_engine_moves_as_specified(disk):
     *motion, started = tabulated('saha-1991/6.7/general')
-    names = disk.own.blocks.tree.position_names
-    places = [names.index(name) for name in ('tilt', 'heading', 'spin', 'x', 'y')]
-    still, begin = np.zeros(len(names)), disk.own.position(dict(zip(('tilt', 'heading', 'spin'), GENERAL)))
+    names = disk.wheeled.blocks.tree.position_names
+    indices = [names.index(name) for name in ('tilt', 'heading', 'spin', 'x', 'y')]
+    still, initial = np.zeros(len(names)), disk.wheeled.position(dict(zip(('tilt', 'heading', 'spin'), GENERAL)))
     assert energy(disk, GENERAL[0], GENERAL[3:6]) == pytest.approx(started, abs=6e-14)
 
     def rate(_, state):
         return np.concatenate(disk.rate(state[:-3], state[-3:], still))
 
-    found = solve_ivp(
-        rate, (0.0, 2.0), [*begin, *GENERAL[3:6]], method='DOP853', t_eval=(0.5, 1.0, 2.0), rtol=1e-13, atol=1e-15
+    solution = solve_ivp(
+        rate, (0.0, 2.0), [*initial, *GENERAL[3:6]], method='DOP853', t_eval=(0.5, 1.0, 2.0), rtol=1e-13, atol=1e-15
     )
-    for state, expected in zip(found.y.T, motion):
-        missed = np.abs(np.r_[state[places][:3], state[-3:], state[places][3:]] - expected)
+    for state, expected in zip(solution.y.T, motion):
+        missed = np.abs(np.r_[state[indices][:3], state[-3:], state[indices][3:]] - expected)
         assert (missed <= DIGITS).all(), missed
 
 
@@ -150,14 +150,14 @@ def run(scheme, circle, step=STEP, seconds=3.5):
     return DISK.run(scheme, DISK.steady_state(*CIRCLES[circle]), step, round(seconds / step))
 
 
-def onset(found):
+def onset(motion):
     """First time at which the tilt is 1e-3 rad off, or infinity."""
-    off = np.abs(found.tilt - found.tilt[0]) > 1e-3
-    return float(found.times[np.argmax(off)]) if off.any() else np.inf
+    off = np.abs(motion.tilt - motion.tilt[0]) > 1e-3
+    return float(motion.times[np.argmax(off)]) if off.any() else np.inf
 
 
-def gained(found, k):
-    return float(found.energy[k] - found.energy[0])
+def gained(motion, k):
+    return float(motion.energy[k] - motion.energy[0])
 
 
 BY_TRUNCATION = {
@@ -168,7 +168,7 @@ BY_TRUNCATION = {
     'D4': (2.422, 2.100, 1.876),
     'I1': (2.289, 2.142, 1.967),
 }
-"""Onsets on circles A, B, C, s, of the schemes whose truncation error is the seed."""
+"""Onsets on circles A, B, C, s, of the schemes whose truncation error causes the departure."""
 
 
 @pytest.mark.pins('saha-1991/6.8/onset_a', 'saha-1991/6.8/onset_b', 'saha-1991/6.8/onset_c')
@@ -177,7 +177,7 @@ def test_the_unstable_circles_are_left_when_the_truncation_error_has_grown():
         assert [onset(run(scheme, circle)) for circle in 'ABC'] == pytest.approx(times, abs=0.02), scheme
     for scheme, times in {'D5': (2.338, 2.121), 'I2': (2.373, 2.177)}.items():
         assert [onset(run(scheme, circle)) for circle in 'BC'] == pytest.approx(times, abs=0.02), scheme
-    # round-off is the seed of the others: only the order is sure
+    # round-off causes the departure of the others: only the order is reproducible
     for scheme in ('F1', 'D1', 'F4', 'F5', 'D5', 'I2'):
         assert onset(run(scheme, 'A')) > 2.6
     for scheme in ('F1', 'D1', 'F4', 'F5'):
@@ -201,8 +201,8 @@ def test_the_rounded_table_leaves_the_unstable_circles_early_in_every_scheme():
     for circle, expected in {'A': 1.232, 'B': 1.141, 'C': 1.260, 'D': np.inf}.items():
         tilt, heading, spin = np.radians(PRINTED[circle])
         for scheme in SCHEMES:
-            found = DISK.run(scheme, [tilt, 0.0, 0.0, 0.0, heading, spin, 0.0, 0.0], STEP, AT_3_5)
-            assert onset(found) == pytest.approx(expected, abs=1e-9)
+            motion = DISK.run(scheme, [tilt, 0.0, 0.0, 0.0, heading, spin, 0.0, 0.0], STEP, AT_3_5)
+            assert onset(motion) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.pins('saha-1991/6.8/energy_a')
@@ -240,14 +240,14 @@ def test_energy_errors_on_circle_d_in_the_following_frame_are_those_of_the_table
     ],
 )
 def test_energy_errors_on_circle_d_in_the_other_frames_have_the_size_of_the_table(scheme, early, late):
-    """Their digits, and the sign of D5 (printed: minus), are of one way to write equal equations (see below)."""
-    found = gained(run(scheme, 'D'), AT_2_653), gained(run(scheme, 'D'), AT_3_5)
-    for value, expected in zip(found, (early, late)):
+    """Their digits, and the sign of D5 (printed: minus), depend on how equal equations are written (see below)."""
+    errors = gained(run(scheme, 'D'), AT_2_653), gained(run(scheme, 'D'), AT_3_5)
+    for value, expected in zip(errors, (early, late)):
         assert 0.5 < value / expected < 2.0
 
 
 @pytest.mark.pins('saha-1991/6.8/attitude')
-def test_attitudes_on_circle_d_drift_from_unit_length_as_the_specification_says():
+def test_attitudes_on_circle_d_drift_from_unit_length_as_specified():
     rows = {'F2': (1.6e-10, 5e-12), 'D2': (1.7e-9, 5e-11), 'I1': (-7.1e-11, 5e-13)}
     for scheme, (drift, digit) in rows.items():
         length = np.linalg.norm(run(scheme, 'D').states[AT_3_5, 3:7])
@@ -258,14 +258,14 @@ def test_attitudes_on_circle_d_drift_from_unit_length_as_the_specification_says(
 
 
 def readings(state):
-    """Energies of an inertial state by equal formulas: the axis of the disk or the unit vector to its centre, both
-    exact for an orthogonal matrix only."""
+    """Yield energies of an inertial state by equal formulas: by the axis of the disk or the unit vector to its centre,
+    which are equal only for an orthogonal matrix."""
     Q, w = state[3:12].reshape(3, 3), state[:3]
     unit, weight = DISK.mass * DISK.radius**2 / 4, DISK.mass * DISK.gravity * DISK.radius
     v = Q[:, 2]
     up = np.cross(v, np.cross([0.0, 0.0, 1.0], v))
-    own = Q.T @ w
-    spin = 0.5 * unit * (own[0] ** 2 + own[1] ** 2 + 2 * own[2] ** 2)
+    body_rates = Q.T @ w
+    spin = 0.5 * unit * (body_rates[0] ** 2 + body_rates[1] ** 2 + 2 * body_rates[2] ** 2)
     for f in (up / np.linalg.norm(up), up / np.hypot(v[0], v[1])):
         kinetic = spin + 2 * unit * (w @ w - (w @ f) ** 2)
         for height in (f[2], np.sqrt(1 - v[2] ** 2), np.hypot(v[0], v[1])):
@@ -273,7 +273,7 @@ def readings(state):
 
 
 def test_the_energy_of_a_drifting_attitude_depends_on_the_formula_by_as_much_as_it_changes():
-    """I2, whose motion agrees with the specification: equal formulas give 0 to -6e-12 J, the printed one among them."""
+    """For I2, whose motion is as specified, equal formulas give 0 to -6e-12 J, which includes the printed value."""
     states = run('I2', 'D').states
     changes = np.array(list(readings(states[AT_2_653]))) - list(readings(states[0]))
     assert changes.min() < -5.76e-12 < changes.max()
@@ -284,38 +284,38 @@ def test_the_energy_of_a_drifting_attitude_depends_on_the_formula_by_as_much_as_
 def test_the_stable_circle_is_kept_for_70_s():
     away = {}
     for scheme in ('F1', 'F4', 'D5', 'I2', 'D2', 'F2'):
-        found = run(scheme, 'D', STEP, 70.0)
-        away[scheme] = np.abs(found.tilt - found.tilt[0]).max()
+        motion = run(scheme, 'D', STEP, 70.0)
+        away[scheme] = np.abs(motion.tilt - motion.tilt[0]).max()
     assert away['F1'] <= 2.5e-14
     assert away['F4'] <= 2.1e-12
     assert away['I2'] == pytest.approx(3.2e-7, abs=5e-9)
     assert away['F2'] == pytest.approx(3.0e-3, abs=5e-5)
-    # one way to write equal equations, as for the energies
+    # depends on how equal equations are written, as for the energies
     assert away['D5'] == pytest.approx(1.9e-8, rel=0.2)
     assert away['D2'] == pytest.approx(1.8e-6, rel=0.1)
     heading, spin = CIRCLES['D']
-    times, place = run('F2', 'D', STEP, 70.0).times, run('F2', 'D', STEP, 70.0).position
+    times, position = run('F2', 'D', STEP, 70.0).times, run('F2', 'D', STEP, 70.0).position
     radius = -0.05 * (spin + heading * np.sin(run('F2', 'D').tilt[0])) / heading
     exact = radius * np.array([np.sin(heading * times), 1 - np.cos(heading * times)]).T
-    assert np.hypot(*(place - exact).T).max() == pytest.approx(0.025, abs=5e-4)
+    assert np.hypot(*(position - exact).T).max() == pytest.approx(0.025, abs=5e-4)
 
 
 @pytest.mark.pins('saha-1991/6.8/fallen')
 def test_at_2_653_s_scheme_f2_is_off_circle_a():
-    found, (heading, spin) = run('F2', 'A'), CIRCLES['A']
-    radius = -0.05 * (spin + heading * np.sin(found.tilt[0])) / heading
-    assert abs(found.tilt[AT_2_653] - found.tilt[0]) == pytest.approx(0.709, abs=5e-4)
-    now = heading * found.times[AT_2_653]
+    motion, (heading, spin) = run('F2', 'A'), CIRCLES['A']
+    radius = -0.05 * (spin + heading * np.sin(motion.tilt[0])) / heading
+    assert abs(motion.tilt[AT_2_653] - motion.tilt[0]) == pytest.approx(0.709, abs=5e-4)
+    now = heading * motion.times[AT_2_653]
     exact = radius * np.array([np.sin(now), 1 - np.cos(now)])
-    assert np.hypot(*(found.position[AT_2_653] - exact)) == pytest.approx(0.0326, abs=5e-5)
+    assert np.hypot(*(motion.position[AT_2_653] - exact)) == pytest.approx(0.0326, abs=5e-5)
 
 
 @pytest.mark.pins('saha-1991/6.8/rounded_rates')
 def test_rates_of_the_rounded_table_change_the_energy_error_of_f2():
     for circle, expected, digits in (('A', -1.7466e-12, 0.02), ('D', -7.60838e-10, 1e-4)):
         _, heading, spin = np.radians(PRINTED[circle])
-        found = DISK.run('F2', DISK.steady_state(heading, spin), STEP, AT_2_653)
-        assert gained(found, AT_2_653) == pytest.approx(expected, rel=digits)
+        motion = DISK.run('F2', DISK.steady_state(heading, spin), STEP, AT_2_653)
+        assert gained(motion, AT_2_653) == pytest.approx(expected, rel=digits)
 
 
 @pytest.mark.pins('saha-1991/6.8/order')

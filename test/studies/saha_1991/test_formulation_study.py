@@ -21,9 +21,9 @@ def test_claims_hold_and_figures_can_be_drawn(few_states):
     assert [claim.claim for claim in result.claims if not claim.passed] == []
     assert len(result.claims) == 2 * 6 + 1
     assert [figure.name for figure in result.figures] == ['agreement', 'cost']
-    said = ' '.join(result.notes)
-    assert 'chaplygin does not apply to disk' in said
-    assert 'relative to svd' in said
+    notes = ' '.join(result.notes)
+    assert 'chaplygin does not apply to disk' in notes
+    assert 'relative to svd' in notes
 
 
 @pytest.mark.slow

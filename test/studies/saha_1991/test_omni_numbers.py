@@ -1,4 +1,4 @@
-"""Omnidirectional vehicles of saha-1991 as machines of the engine: the numbers of 6.4 to 6.6, path 3 there and back."""
+"""Omnidirectional vehicles of saha-1991 as machines of the engine: numbers of 6.4 to 6.6, round trip of path 3."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ EXACT = np.array([[0.2, 0.3], [-0.2, 0.3], [-0.2, -0.3], [0.2, -0.3]])
 
 def exact_four() -> OmniVehicle:
     """Table 4.2 with the geometry from which it was rounded."""
-    own = vehicle(4)
+    rounded = vehicle(4)
     wheels = [
         OmniWheel(w.roller, w.hub, np.arctan2(y, x), np.hypot(x, y), w.radius, w.roller_radius, w.mass,
                   w.axial_inertia, w.diametral_inertia)
-        for w, (x, y) in zip(own.wheels, EXACT)
+        for w, (x, y) in zip(rounded.wheels, EXACT)
     ]  # fmt: skip
-    return OmniVehicle(wheels, own.mass, own.yaw_inertia)
+    return OmniVehicle(wheels, rounded.mass, rounded.yaw_inertia)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """A vehicle of the engine, with what it does in the axes of its platform, order [yaw, x, y]."""
+    """A vehicle of the engine, with its quantities in platform axes, order [yaw, x, y]."""
 
     traced: TracedVehicle
     wheels: list[int]
@@ -44,13 +44,13 @@ class Machine:
     @property
     def L(self):
         """(wheels, 3) hub rates per twist."""
-        return self.traced.complement(self.traced.own.rest)[self.wheels][:, [2, 0, 1]]
+        return self.traced.complement(self.traced.wheeled.rest)[self.wheels][:, [2, 0, 1]]
 
     @property
     def inertia(self):
         """(3, 3) of the twist."""
         order = [2, 0, 1]
-        return self.traced.inertia(self.traced.own.rest)[np.ix_(order, order)]
+        return self.traced.inertia(self.traced.wheeled.rest)[np.ix_(order, order)]
 
 
 @cache
@@ -65,20 +65,20 @@ def on_path_3(count) -> Plan:
     return plan(machine(count).traced, LinesAndCurve()(TIMES))
 
 
-def in_platform(own: Plan, vectors):
-    """Of x, y and yaw in the fixed frame: [yaw, x, y] in the axes of the platform."""
-    yaw = own.q[:, 3]
+def in_platform(course: Plan, vectors):
+    """Return [yaw, x, y] in platform axes from x, y and yaw in the fixed frame."""
+    yaw = course.q[:, 3]
     x, y, turn = vectors.T
     c, s = np.cos(yaw), np.sin(yaw)
     return np.column_stack([turn, x * c + y * s, y * c - x * s])
 
 
-def torques(count, own: Plan, driven_wheels=None, limited=None):
-    """Torques (k, driven) of the wheels with these numbers, with limits by number, from the engine's efforts."""
+def torques(count, course: Plan, driven_wheels=None, limited=None):
+    """Return the torques (k, driven) of numbered wheels, with limits by number, from the engine's efforts."""
     numbers = list(driven_wheels or range(1, len(machine(count).wheels) + 1))
     limit = np.array([(limited or {}).get(k, np.inf) for k in numbers])
     share = TorqueDistribution(machine(count).L[[k - 1 for k in numbers]], -limit, limit)
-    return np.array([share(wrench) for wrench in in_platform(own, own.efforts)])
+    return np.array([share(wrench) for wrench in in_platform(course, course.efforts)])
 
 
 # --- 6.4 ---------------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_hub_rates_per_twist_are_those_of_the_table(count):
 @pytest.mark.parametrize('count', [3, 4, 'exact 4', 6])
 def test_inertia_and_mass_are_those_of_the_table(count):
     assert machine(count).inertia == pytest.approx(np.diag(MATRICES[count][1]), abs=6e-8)
-    assert sum(body.mass for body in machine(count).traced.own.blocks.tree.bodies) == MATRICES[count][2]
+    assert sum(body.mass for body in machine(count).traced.wheeled.blocks.tree.bodies) == MATRICES[count][2]
 
 
 def test_joint_space_inertia_is_that_of_the_table():
@@ -120,14 +120,14 @@ def test_joint_space_inertia_is_that_of_the_table():
     three = np.full((3, 3), other) + np.eye(3) * (same - other)
     four = [[corner, side, across], [side, middle, side], [across, side, corner]]
     for count, matrix, digits in ((3, three, 6e-9), (4, four, 6e-8)):
-        own = TracedVehicle(omni_vehicle(vehicle(count)), ('wheel_1', 'wheel_2', 'wheel_3'))
-        assert own.inertia(own.own.position({'yaw': 0.6})) == pytest.approx(np.array(matrix), abs=digits)
+        traced = TracedVehicle(omni_vehicle(vehicle(count)), ('wheel_1', 'wheel_2', 'wheel_3'))
+        assert traced.inertia(traced.wheeled.position({'yaw': 0.6})) == pytest.approx(np.array(matrix), abs=digits)
 
 
 def test_four_wheels_accelerate_as_the_multiplier_model():
-    own = machine(4).traced
+    traced = machine(4).traced
     twist = np.array([0.4, -0.25, 0.3])
-    _, a = own.rate(own.own.rest, twist, own.own.motors([0.03, -0.02, 0.05, 0.01]))
+    _, a = traced.rate(traced.wheeled.rest, twist, traced.wheeled.motors([0.03, -0.02, 0.05, 0.01]))
     assert a[[2, 0, 1]] == pytest.approx(tabulated('saha-1991/6.4/multiplier_model'), abs=6e-9)
 
 
@@ -147,39 +147,39 @@ STRAIGHT = [
 ]  # fmt: skip
 
 
-def roller_rates(count, own: Plan):
-    """Rates (k, wheels) of the rollers on the floor: the hub's lowest point moves as they roll, at right angles."""
+def roller_rates(count, course: Plan):
+    """Return the rates (k, wheels) of the rollers on the ground from the motion across their axes."""
     traced, plane = machine(count).traced, vehicle(count)
-    found = []
-    for wheel, place in zip(plane.wheels, machine(count).wheels):
-        yaw = own.q[:, 3]
+    rates = []
+    for wheel, index in zip(plane.wheels, machine(count).wheels):
+        yaw = course.q[:, 3]
         arm = wheel.distance * np.array([np.cos(yaw + wheel.direction), np.sin(yaw + wheel.direction)])
-        centre = own.v[:, :2].T + own.v[:, 3] * np.array([-arm[1], arm[0]])
+        centre = course.v[:, :2].T + course.v[:, 3] * np.array([-arm[1], arm[0]])
         ahead = np.array([-np.sin(yaw + wheel.hub), np.cos(yaw + wheel.hub)])
         across = np.array([-np.sin(yaw + wheel.hub + wheel.roller), np.cos(yaw + wheel.hub + wheel.roller)])
-        floor = centre + wheel.radius * own.v[:, place] * ahead
-        found.append(-(floor * across).sum(axis=0) / wheel.roller_radius)
+        floor = centre + wheel.radius * course.v[:, index] * ahead
+        rates.append(-(floor * across).sum(axis=0) / wheel.roller_radius)
     assert traced.names[:2] == ('x', 'y')
-    return np.array(found).T
+    return np.array(rates).T
 
 
 @pytest.mark.pins('saha-1991/6.5/rates', 'saha-1991/6.5/rollers', 'saha-1991/6.5/torques', 'saha-1991/6.5/path')
 @pytest.mark.parametrize(('count', 'numbers', 'direction', 'rates', 'rollers', 'expected'), STRAIGHT)
 def test_straight_paths_have_the_rates_and_torques_of_the_table(count, numbers, direction, rates, rollers, expected):
-    own = plan(machine(count).traced, straight_path(np.deg2rad(direction))(np.linspace(0.0, 60.0, 61)))
-    assert np.hypot(*own.v[:, :2].T).max() == pytest.approx(1 / 6, abs=1e-12)
-    assert np.hypot(*own.a[:, :2].T)[15] == pytest.approx(0.00872665, abs=5e-9)
-    assert own.v[30, machine(count).wheels] == pytest.approx(rates, abs=6e-7)
-    assert roller_rates(count, own)[30] == pytest.approx(rollers, abs=6e-7)
-    assert torques(count, own, numbers)[15] == pytest.approx(expected, abs=6e-8)
+    course = plan(machine(count).traced, straight_path(np.deg2rad(direction))(np.linspace(0.0, 60.0, 61)))
+    assert np.hypot(*course.v[:, :2].T).max() == pytest.approx(1 / 6, abs=1e-12)
+    assert np.hypot(*course.a[:, :2].T)[15] == pytest.approx(0.00872665, abs=5e-9)
+    assert course.v[30, machine(count).wheels] == pytest.approx(rates, abs=6e-7)
+    assert roller_rates(count, course)[30] == pytest.approx(rollers, abs=6e-7)
+    assert torques(count, course, numbers)[15] == pytest.approx(expected, abs=6e-8)
 
 
 # --- 6.6 ---------------------------------------------------------------------------------------------------------
 
 
 def test_planned_twists_and_accelerations_are_those_of_the_table():
-    own = on_path_3(3)
-    twist, acceleration = in_platform(own, own.rates), in_platform(own, own.accelerations)
+    course = on_path_3(3)
+    twist, acceleration = in_platform(course, course.rates), in_platform(course, course.accelerations)
     for time, row in zip((7.5, 20.0, 25.0, 30.0, 40.0, 52.5), tabulated('saha-1991/6.6/plan')):
         k = round(50 * time)
         assert twist[k] == pytest.approx(row[:3], abs=6e-11)
@@ -187,18 +187,18 @@ def test_planned_twists_and_accelerations_are_those_of_the_table():
 
 
 def test_three_wheels_have_the_rates_and_the_wrench_of_the_specification_at_25_s():
-    own, k, wheels = on_path_3(3), 1250, machine(3).wheels
+    course, k, wheels = on_path_3(3), 1250, machine(3).wheels
     rates, accelerations, rollers = tabulated('saha-1991/6.6/wheels')
-    assert own.v[k, wheels] == pytest.approx(rates, abs=6e-11)
-    assert own.a[k, wheels] == pytest.approx(accelerations, abs=6e-11)
-    assert roller_rates(3, own)[k] == pytest.approx(rollers, abs=6e-8)
-    wrench = in_platform(own, own.efforts)[k]
+    assert course.v[k, wheels] == pytest.approx(rates, abs=6e-11)
+    assert course.a[k, wheels] == pytest.approx(accelerations, abs=6e-11)
+    assert roller_rates(3, course)[k] == pytest.approx(rollers, abs=6e-8)
+    wrench = in_platform(course, course.efforts)[k]
     assert wrench == pytest.approx(tabulated('saha-1991/6.6/wrench'), abs=6e-11)
 
 
 @dataclass(frozen=True)
 class Case:
-    """A row of the table of torques; `by` its time, N m; what it prints with less digits has less."""
+    """A row of the table of torques; `by`: torques by time, N m; `digits`: tolerance of the printed digits."""
 
     count: int
     driven: tuple[int, ...] | None
@@ -257,15 +257,15 @@ def case_torques(name):
 )  # fmt: skip
 @pytest.mark.parametrize('name', CASES)
 def test_torques_on_path_3_are_those_of_the_tables(name):
-    case, found = CASES[name], case_torques(name)
+    case, drive_torques = CASES[name], case_torques(name)
     for time, expected in case.by.items():
-        assert found[round(50 * time)] == pytest.approx(expected, abs=case.digits), time
-    free = torques(case.count, on_path_3(case.count), case.driven) if case.unlimited_at else found
+        assert drive_torques[round(50 * time)] == pytest.approx(expected, abs=case.digits), time
+    free = torques(case.count, on_path_3(case.count), case.driven) if case.unlimited_at else drive_torques
     for time in case.unlimited_at:
-        assert found[round(50 * time)] == pytest.approx(free[round(50 * time)], abs=1e-15), time
+        assert drive_torques[round(50 * time)] == pytest.approx(free[round(50 * time)], abs=1e-15), time
     row = list(CASES).index(name)
-    assert np.abs(found).max(axis=0) == pytest.approx(tabulated('saha-1991/6.6/peaks')[row], abs=1e-6)
-    effort = np.trapezoid((found**2).sum(axis=1), TIMES)
+    assert np.abs(drive_torques).max(axis=0) == pytest.approx(tabulated('saha-1991/6.6/peaks')[row], abs=1e-6)
+    effort = np.trapezoid((drive_torques**2).sum(axis=1), TIMES)
     assert effort == pytest.approx(tabulated('saha-1991/6.6/effort')[row], abs=1e-6)
 
 
@@ -276,14 +276,14 @@ def test_torques_on_path_3_are_those_of_the_tables(name):
 )
 def test_the_torques_give_the_power_and_the_work_of_the_motion(name, energy):
     case = CASES[name]
-    own = on_path_3(case.count)
+    course = on_path_3(case.count)
     wheels = [machine(case.count).wheels[k - 1] for k in case.driven or range(1, case.count + 1)]
-    power = (case_torques(name) * own.v[:, wheels]).sum(axis=1)
-    assert power == pytest.approx((own.efforts * own.rates).sum(axis=1), abs=1e-15)
-    assert own.energy.max() == pytest.approx(energy, abs=6e-7)
-    top = int(own.energy.argmax())
+    power = (case_torques(name) * course.v[:, wheels]).sum(axis=1)
+    assert power == pytest.approx((course.efforts * course.rates).sum(axis=1), abs=1e-15)
+    assert course.energy.max() == pytest.approx(energy, abs=6e-7)
+    top = int(course.energy.argmax())
     work = CubicSpline(TIMES, power).antiderivative()
-    assert work(TIMES[top]) == pytest.approx(own.energy[top], abs=5e-6)
+    assert work(TIMES[top]) == pytest.approx(course.energy[top], abs=5e-6)
     assert work(60.0) == pytest.approx(0.0, abs=5e-6)
 
 
@@ -299,19 +299,28 @@ def test_more_drives_need_less_and_more_wheels_more():
 @pytest.mark.pins('saha-1991/6.6/saturation', 'saha-1991/6.6/limited_pairs')
 def test_the_limited_wheel_is_at_its_limit_on_two_samples_of_three():
     """E18: on the lines the other wheels share in pairs; on the curve wheel 4 alone is limited."""
-    found = np.abs(case_torques('4 / 1-4, 4 limited'))
-    assert 100 * (found[:, 3] >= 0.01 - 1e-12).mean() == pytest.approx(66.5, abs=0.05)
-    first, last = found[TIMES <= 15.0], found[TIMES >= 45.0]
+    sizes = np.abs(case_torques('4 / 1-4, 4 limited'))
+    assert 100 * (sizes[:, 3] >= 0.01 - 1e-12).mean() == pytest.approx(66.5, abs=0.05)
+    first, last = sizes[TIMES <= 15.0], sizes[TIMES >= 45.0]
     assert first[:, [2, 0]] == pytest.approx(first[:, [3, 1]], abs=1e-14)
     assert last[:, [0, 1]] == pytest.approx(last[:, [3, 2]], abs=1e-14)
-    assert (found[:, :3].max(axis=0) > 0.01).all()
+    assert (sizes[:, :3].max(axis=0) > 0.01).all()
 
 
 @pytest.mark.pins('saha-1991/6.6/feathered')
 def test_a_motor_with_a_limit_of_zero_is_as_none():
     few = slice(None, None, 50)
-    own = on_path_3(4)
-    part = Plan(own.free, TIMES[few], own.q[few], own.v[few], own.a[few], own.efforts[few], own.energy[few], own.missed)
+    course = on_path_3(4)
+    part = Plan(
+        course.free,
+        TIMES[few],
+        course.q[few],
+        course.v[few],
+        course.a[few],
+        course.efforts[few],
+        course.energy[few],
+        course.missed,
+    )
     feathered = torques(4, part, None, {4: 0.0})
     assert feathered[:, :3] == pytest.approx(case_torques('4 / 1-3')[few], abs=1e-15)
     assert np.abs(feathered[:, 3]).max() < 1e-15
@@ -319,10 +328,10 @@ def test_a_motor_with_a_limit_of_zero_is_as_none():
 
 @pytest.mark.pins('saha-1991/6.6/infeasible')
 def test_low_limits_on_all_four_wheels_have_no_solution_at_211_of_301_instants():
-    own = on_path_3(4)
+    course = on_path_3(4)
     share = TorqueDistribution(machine(4).L, -0.01, 0.01)
     missed = 0
-    for wrench in in_platform(own, own.efforts)[::10]:
+    for wrench in in_platform(course, course.efforts)[::10]:
         try:
             share(wrench)
         except InfeasibleDemandError:
@@ -333,10 +342,10 @@ def test_low_limits_on_all_four_wheels_have_no_solution_at_211_of_301_instants()
 def test_wheels_reach_the_rates_and_angles_of_the_specification():
     rows = zip((3, 4), tabulated('saha-1991/6.6/peak_rates'), tabulated('saha-1991/6.6/angles'))
     for count, rates, angles in rows:
-        own, wheels = on_path_3(count), machine(count).wheels
-        assert np.abs(own.v[:, wheels]).max(axis=0) == pytest.approx(rates, abs=1e-6)
-        names = own.q.shape[1] - len(wheels)
-        assert own.q[-1, names:] == pytest.approx(angles, abs=6e-6)
+        course, wheels = on_path_3(count), machine(count).wheels
+        assert np.abs(course.v[:, wheels]).max(axis=0) == pytest.approx(rates, abs=1e-6)
+        names = course.q.shape[1] - len(wheels)
+        assert course.q[-1, names:] == pytest.approx(angles, abs=6e-6)
     assert on_path_3(3).q[-1, 6:].sum() == pytest.approx(-4.5 * np.pi, abs=1e-8)
 
 
@@ -346,11 +355,11 @@ def test_wheels_reach_the_rates_and_angles_of_the_specification():
 )
 def test_six_wheels_with_limits_drive_the_vehicle_along_path_3(tolerance, yaw, x, y, rate):
     """Round trip (E23): torques with limits on wheels 2 and 6, then simulation in steps of 0.3 s or less."""
-    own, few = on_path_3(6), slice(None, None, 15)
+    course, few = on_path_3(6), slice(None, None, 15)
     by_time = case_torques('6 / all, 2 and 6 limited')
-    q, rates = driven(machine(6).traced, own, by_time, ('yaw', 'x', 'y'), TIMES[few], tolerance, 0.3)
-    missed = np.abs(q - own.q[few][:, [3, 0, 1]]).max(axis=0)
+    q, rates = driven(machine(6).traced, course, by_time, ('yaw', 'x', 'y'), TIMES[few], tolerance, 0.3)
+    missed = np.abs(q - course.q[few][:, [3, 0, 1]]).max(axis=0)
     assert (missed <= [yaw, x, y]).all(), missed
     # rates of the hubs: rows of L, in the axes of the platform of each
-    hubs = np.array([machine(6).traced.complement(at)[machine(6).wheels] @ v for at, v in zip(own.q[few], rates)])
-    assert np.abs(hubs - own.v[few][:, machine(6).wheels]).max() <= rate
+    hubs = np.array([machine(6).traced.complement(at)[machine(6).wheels] @ v for at, v in zip(course.q[few], rates)])
+    assert np.abs(hubs - course.v[few][:, machine(6).wheels]).max() <= rate

@@ -1,4 +1,4 @@
-"""The rolling disk in twelve schemes against an outside model; its reference numbers are in test/studies/saha_1991."""
+"""The rolling disk in twelve schemes against an independent model."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def test_accelerations_equal_those_of_a_multiplier_model():
     step = 1e-6
     run = DISK.run('F1', [theta, phi, psi, dt, dp, ds, 0.0, 0.0], step, 1)
     back = DISK.run('F1', [theta, phi, psi, dt, dp, ds, 0.0, 0.0], -step, 1)
-    found = (run.states[1, 3:6] - back.states[1, 3:6]) / (2 * step)
+    accelerations = (run.states[1, 3:6] - back.states[1, 3:6]) / (2 * step)
     # spec 6.7: a Lagrange-multiplier model in five coordinates
-    assert found == pytest.approx(tabulated('saha-1991/6.7/multiplier_model'), abs=1e-6)
+    assert accelerations == pytest.approx(tabulated('saha-1991/6.7/multiplier_model'), abs=1e-6)
 
 
 def lagrange_accelerations(theta, phi, dt, dp, ds) -> np.ndarray:
@@ -87,11 +87,11 @@ def test_the_equations_of_motion_are_those_of_lagrange_with_multipliers():
         assert (ahead - back) / 2e-6 == pytest.approx(lagrange_accelerations(theta, phi, dt, dp, ds), abs=1e-5)
 
 
-def test_a_scheme_that_breaks_down_ends_with_unknown_numbers_and_no_exception():
+def test_a_scheme_that_fails_ends_with_nan_and_no_exception():
     run = DISK.run('I1', DISK.steady_state(1.0, -0.5), 0.007, 3000)
     assert np.isfinite(run.tilt[:300]).all()
 
 
-def test_an_unknown_scheme_is_refused():
+def test_an_unknown_scheme_is_rejected():
     with pytest.raises(ValueError, match="unknown scheme 'G1'; known: F1, F2"):
         DISK.run('G1', GENERAL, 0.01, 1)

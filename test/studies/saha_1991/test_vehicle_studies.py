@@ -1,4 +1,4 @@
-"""The studies of vehicles, layouts and the disk hold all their claims; with a wrong number they do not."""
+"""All claims of the studies of vehicles, layouts and the disk hold, and fail with a wrong number."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_longer_caster_fails_the_claims_of_the_caster_vehicle(monkeypatch):
 
 
 def test_a_plan_that_slips_fails_the_round_trip(monkeypatch):
-    """The mass centre 2 mm farther ahead of the axle than the vehicle has it."""
+    """The mass centre is 2 mm farther ahead of the axle than in the vehicle."""
     monkeypatch.setattr(round_trips, 'AHEAD', 0.103)
     assert len(failed('round-trips')) >= 2
 

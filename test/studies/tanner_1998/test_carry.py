@@ -1,4 +1,4 @@
-"""Teams of RM-1 along a figure of eight: their wheels hold within the limits of the speed, and slip without."""
+"""Teams of RM-1 along a figure of eight: no wheel slips within the speed limits, and wheels slip without them."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ def test_efforts_and_reactions_stay_within_the_limits_along_the_whole_profile(pl
     profile, reserve = profile_of('bar', True, POINTS), Reserve()
     middle = 0.5 * (profile.times[1:] + profile.times[:-1])
     for k, robot in enumerate(plan.formation.robots):
-        found = [inverse(plan, plan.at(*profile.at(float(t))))[k] for t in middle[::4]]
-        efforts = np.array([own[0] for own in found])
+        solved = [inverse(plan, plan.at(*profile.at(float(t))))[k] for t in middle[::4]]
+        efforts = np.array([pair[0] for pair in solved])
         assert np.all(np.abs(efforts) <= 1.05 * reserve.efforts * MOST)
-        own = reactions(
-            [ground for _, ground in found], np.array([robot.tractions(e) for e in efforts]), FRICTION * GRIP
+        reaction = reactions(
+            [ground for _, ground in solved], np.array([robot.tractions(e) for e in efforts]), FRICTION * GRIP
         )
-        assert own.robust.all()
-        assert own.margin.min() > 50.0
-        assert own.friction_use[:, :2].max() < 1.1 * reserve.friction, 'between the points of the grid, too'
+        assert reaction.robust.all()
+        assert reaction.margin.min() > 50.0
+        assert reaction.friction_use[:, :2].max() < 1.1 * reserve.friction, 'between the points of the grid, too'
     assert len(ACTUATED) == efforts.shape[1]
 
 
 def test_limits_are_those_of_the_inverse_dynamics_at_any_speed(plan):
-    """Forces of wheels are linear in acceleration and square of the speed: the limits hold where the forces do."""
+    """Wheel forces are linear in acceleration and squared speed: the limits hold if the forces are admissible."""
     bounds, reserve = limits(plan, abilities(plan.formation), Reserve()), Reserve()
-    random, place = np.random.default_rng(2), 11
+    random, index = np.random.default_rng(2), 11
     for _ in range(12):
         a, b = random.uniform(-1.5, 1.5), random.uniform(0.0, 1.0)
-        left = bounds.rest[place] - bounds.per_acceleration[place] * a - bounds.per_square[place] * b
-        solved = inverse(plan, plan.at(float(plan.parameters[place]), np.sqrt(b), a))
+        left = bounds.rest[index] - bounds.per_acceleration[index] * a - bounds.per_square[index] * b
+        solved = inverse(plan, plan.at(float(plan.parameters[index]), np.sqrt(b), a))
         inside = []
         for robot, (efforts, ground) in zip(plan.formation.robots, solved):
-            own = reactions([ground], np.array([robot.tractions(efforts)]), FRICTION * GRIP)
-            used = np.hypot(*own.split[0, :2, :2].T) / (0.7 * own.split[0, :2, 2])
+            reaction = reactions([ground], np.array([robot.tractions(efforts)]), FRICTION * GRIP)
+            used = np.hypot(*reaction.split[0, :2, :2].T) / (0.7 * reaction.split[0, :2, 2])
             inside.append(used.max() / reserve.friction)
             inside.append(np.max(np.abs(efforts) / (reserve.efforts * MOST)))
-            inside.append(reserve.lift / own.split[0, :, 2].min())
+            inside.append(reserve.lift / reaction.split[0, :, 2].min())
         if max(inside) > 1.0:
             assert left.min() < 0.0
         if max(inside) < 0.99:
@@ -79,13 +79,13 @@ def test_a_bar_is_carried_without_slip_within_the_limits_and_slips_without(plan)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    'own',
+    'function',
     [teams.carry_bar, teams.carry_triangle, teams.carry_others, teams.slip, plate.carry_plate],
-    ids=lambda own: own.__name__,
+    ids=lambda function: function.__name__,
 )
-def test_studies_of_teams_pass(own):
+def test_studies_of_teams_pass(function):
     """Fast counterpart: the bar, above."""
-    result = run_study(Study('tanner-1998/test', '', own))
+    result = run_study(Study('tanner-1998/test', '', function))
     assert result.error == ''
     assert [claim.claim for claim in result.claims if not claim.passed] == []
     assert len(result.claims) >= 4

@@ -46,20 +46,20 @@ def agreement():
 
 @pytest.mark.pins('tanner-1998/6.2/agreement', 'tanner-1998/3.1/S10')
 def test_accelerations_are_those_of_the_other_formulations(agreement):
-    for found in agreement.values():
-        assert max(found.multipliers, found.complement, found.engine) < 1e-12
-        assert found.speeds < 1e-10
+    for differences in agreement.values():
+        assert max(differences.multipliers, differences.complement, differences.engine) < 1e-12
+        assert differences.speeds < 1e-10
 
 
 @pytest.mark.pins('tanner-1998/6.2/wrench-agreement', 'tanner-1998/3.1/S4')
 def test_extra_speeds_give_the_wrench_of_newton_and_euler(agreement, state):
-    assert max(found.wrench for found in agreement.values()) < 1e-12
+    assert max(differences.wrench for differences in agreement.values()) < 1e-12
     assert len(state[0].u) == 5
 
 
 @pytest.mark.pins('tanner-1998/3.1/S3')
 def test_forces_that_do_no_work_do_not_contribute(agreement):
-    assert max(found.idle for found in agreement.values()) < 1e-12
+    assert max(differences.idle for differences in agreement.values()) < 1e-12
 
 
 def test_the_rate_of_turning_by_the_independent_speeds(state):
@@ -135,11 +135,11 @@ def test_the_wrench_between_arm_and_vehicle_at_rest():
 def test_energies_and_hand_at_the_reference_state(state):
     here, _ = state
     robot = rm_1()
-    place = here.places[robot.hand.body]
+    placement = here.places[robot.hand.body]
     potential = robot.blocks.energies(here.q, here.v)[1] - 75.5 * 9.81 * 0.3  # from the height of the mass centre
     assert [here.kinetic_energy, potential] == pytest.approx(tabulated('tanner-1998/6.2/energy')[0], rel=1e-9)
-    hand = place.p + place.R @ robot.hand.p
-    velocity = place.moving_at(hand) @ here.v
+    hand = placement.p + placement.R @ robot.hand.p
+    velocity = placement.moving_at(hand) @ here.v
     assert [*hand[:2], hand[2] - 0.3] == pytest.approx(tabulated('tanner-1998/6.2/energy')[1], abs=1e-9)
     assert velocity == pytest.approx(tabulated('tanner-1998/6.2/energy')[2], abs=1e-9)
 
@@ -193,15 +193,15 @@ def test_a_reduced_run_is_the_unreduced_one():
 
 @pytest.mark.pins('tanner-1998/6.2/reduced')
 def test_a_reduced_run_of_two_seconds_is_the_unreduced_one():
-    """Reduced by the engine's own elimination, which is Kane's to round-off."""
+    """Reduced by the engine's elimination, which equals Kane's to round-off."""
     robot = rm_1()
     torques = swinging(robot)
-    places = [robot.blocks.tree.velocity_index(name) for name in ('x', 'y', 'yaw', *ARM)]
+    indices = [robot.blocks.tree.velocity_index(name) for name in ('x', 'y', 'yaw', *ARM)]
 
     def rates(t, x):
-        own = moving(x)
-        hand = own.hand(torques(t))
-        return np.append((own.partial @ own.u)[places], np.linalg.solve(hand.inertia, hand.free))
+        robot_motion = moving(x)
+        hand = robot_motion.hand(torques(t))
+        return np.append((robot_motion.partial @ robot_motion.u)[indices], np.linalg.solve(hand.inertia, hand.free))
 
     end = solve_ivp(rates, (0.0, 2.0), np.append(S0, START), 'DOP853', rtol=1e-11, atol=1e-13).y[:, -1]
     whole = by_multipliers(robot, S0, START, torques, 2.0, 1e-11)
@@ -260,12 +260,12 @@ def test_velocity_terms_and_weight_at_the_hand(space):
 
 def test_the_inverse_has_least_energy_and_not_least_speeds(space, state):
     task, M = np.array([0.1, 0.2, -0.1]), state[0].inertia
-    found = [space.inverse @ task, np.linalg.pinv(space.jacobian) @ task]
-    energies = [0.5 * u @ M @ u for u in found]
+    solutions = [space.inverse @ task, np.linalg.pinv(space.jacobian) @ task]
+    energies = [0.5 * u @ M @ u for u in solutions]
     assert energies == pytest.approx(
         [tabulated('tanner-1998/6.3/inverse')[0][0], tabulated('tanner-1998/6.3/inverse')[1][0]], abs=1e-9
     )
-    assert [np.linalg.norm(u) for u in found] == pytest.approx(
+    assert [np.linalg.norm(u) for u in solutions] == pytest.approx(
         [tabulated('tanner-1998/6.3/inverse')[0][1], tabulated('tanner-1998/6.3/inverse')[1][1]], abs=1e-9
     )
 
@@ -279,17 +279,17 @@ def test_dynamics_at_the_hand_are_the_projected_ones(space, state):
     assert space.acceleration(efforts, load) == pytest.approx(space.jacobian @ rates + space.bias, rel=1e-10)
 
 
-@pytest.mark.parametrize(('own', 'claims'), [(kane.e2, 12), (kane.e3, 10), (kane.e5, 4), (operational, 6)])
-def test_claims_of_the_studies_hold(own, claims, monkeypatch):
+@pytest.mark.parametrize(('function', 'claims'), [(kane.e2, 12), (kane.e3, 10), (kane.e5, 4), (operational, 6)])
+def test_claims_of_the_studies_hold(function, claims, monkeypatch):
     monkeypatch.setattr(kane, 'STATES', 2)
-    result = run_study(Study('tanner-1998/test', '', own))
+    result = run_study(Study('tanner-1998/test', '', function))
     assert [claim.claim for claim in result.claims if not claim.passed] == []
     assert len(result.claims) == claims
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize('own', [kane.e2, kane.e4])
-def test_claims_of_200_states_and_of_runs_hold(own):
-    result = run_study(Study('tanner-1998/test', '', own))
+@pytest.mark.parametrize('function', [kane.e2, kane.e4])
+def test_claims_of_200_states_and_of_runs_hold(function):
+    result = run_study(Study('tanner-1998/test', '', function))
     assert [claim.claim for claim in result.claims if not claim.passed] == []
     assert len(result.claims) == 12

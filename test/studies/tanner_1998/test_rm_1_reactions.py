@@ -34,14 +34,14 @@ def normal_forces(joints, **motion):
 
 @pytest.mark.pins('tanner-1998/3.1/S12', 'tanner-1998/3.1/S15')
 def test_normal_forces_at_rest_are_unique_and_carry_the_weight():
-    found = reactions(load_in_a_circle(S0), ranges=True)
-    assert found.split[:, 2] == pytest.approx(tabulated('tanner-1998/6.4/static')[0], abs=1e-6)
-    assert found.split[:, :2] == pytest.approx(0.0, abs=1e-9)
-    assert found.split[:, 2].sum() == pytest.approx(tabulated('tanner-1998/6.4/static')[1])
-    assert found.least[:, 2] == pytest.approx(found.greatest[:, 2], abs=1e-6)
-    zmp = found.split[:, 2] @ WHEELS[:, :2] / tabulated('tanner-1998/6.4/static')[1]
+    reaction = reactions(load_in_a_circle(S0), ranges=True)
+    assert reaction.split[:, 2] == pytest.approx(tabulated('tanner-1998/6.4/static')[0], abs=1e-6)
+    assert reaction.split[:, :2] == pytest.approx(0.0, abs=1e-9)
+    assert reaction.split[:, 2].sum() == pytest.approx(tabulated('tanner-1998/6.4/static')[1])
+    assert reaction.least[:, 2] == pytest.approx(reaction.greatest[:, 2], abs=1e-6)
+    zmp = reaction.split[:, 2] @ WHEELS[:, :2] / tabulated('tanner-1998/6.4/static')[1]
     assert zmp == pytest.approx(tabulated('tanner-1998/6.4/static')[2], abs=1e-8)
-    assert found.freedom == 1
+    assert reaction.freedom == 1
 
 
 def edge_distances(point):
@@ -65,7 +65,7 @@ def test_distances_of_the_zero_moment_point_from_the_sides():
 
 
 def test_normal_forces_are_wrong_without_the_torque_of_the_arm_on_the_vehicle():
-    """The printed moment balance leaves it out: the arm then hangs at the mount."""
+    """The printed moment balance omits it, as if the arm hung at the mount."""
     weight = bodies(S0).mass[1:].sum() * GRAVITY
     load = np.concatenate([60.0 * GRAVITY + weight, np.cross(MOUNT, weight)])
     assert reactions(load).split[:, 2] == pytest.approx(tabulated('tanner-1998/6.5/mount'), abs=1e-6)
@@ -88,7 +88,7 @@ def test_the_centripetal_balance_is_that_of_newton():
     difference = 60.0 * AXLE * omega * (speed * rates[turn] - omega * gained)
     assert difference == pytest.approx(tabulated('tanner-1998/6.4/centripetal')[2], abs=1e-7)
     assert 60.0 * (acceleration @ e - e @ e) == pytest.approx(difference, abs=1e-9)
-    # the ground's force of 6.4, in axes of the vehicle, and that of the arm give this acceleration
+    # the forces of ground (6.4, in vehicle axes) and arm cause this acceleration
     turned = np.array([[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]])
     pushed = turned @ -S0_LOAD[:2] + here.mount_wrench(robot.mount, tau).force[:2]
     assert pushed @ e == pytest.approx(tabulated('tanner-1998/6.4/centripetal')[0], abs=1e-6)
@@ -96,31 +96,31 @@ def test_the_centripetal_balance_is_that_of_newton():
 
 @pytest.fixture(scope='module')
 def in_motion():
-    """RM-1 at S0 under T0: its equations, efforts, and what the ground has to balance."""
+    """RM-1 at S0 under T0: its equations, efforts and load on the ground."""
     here, tau = reference(rm_1())
     robot = Member(here, tau, None, np.zeros(3), np.zeros(3))
     return here, tau, Team(BAR).ground_load(robot, here.speed_rates(tau), np.zeros(3))
 
 
-def test_what_the_ground_has_to_balance_at_the_reference_state(in_motion):
+def test_the_load_on_the_ground_at_the_reference_state(in_motion):
     load = in_motion[2]
     expected = tabulated('tanner-1998/6.4/wrench')[0]
     assert -load == pytest.approx(expected, abs=1e-7)
     wheels = {'friction': (FRICTION, FRICTION, 0.0), 'traction': S0_TRACTION}
-    found = admissible_reactions(WHEELS, np.zeros(3), load[:3], load[3:], **wheels)
-    assert found.mismatch < 1e-10 * 763.7
-    assert found.split[:, 2].sum() == pytest.approx(tabulated('tanner-1998/6.4/wrench')[1][0], abs=1e-6)
-    assert found.split[:2, 1].sum() == pytest.approx(tabulated('tanner-1998/6.4/wrench')[1][1], abs=1e-6)
-    assert found.freedom == 1
-    open_ = (found.greatest - found.least) / np.linalg.norm(found.greatest - found.least)
+    reaction = admissible_reactions(WHEELS, np.zeros(3), load[:3], load[3:], **wheels)
+    assert reaction.mismatch < 1e-10 * 763.7
+    assert reaction.split[:, 2].sum() == pytest.approx(tabulated('tanner-1998/6.4/wrench')[1][0], abs=1e-6)
+    assert reaction.split[:2, 1].sum() == pytest.approx(tabulated('tanner-1998/6.4/wrench')[1][1], abs=1e-6)
+    assert reaction.freedom == 1
+    open_ = (reaction.greatest - reaction.least) / np.linalg.norm(reaction.greatest - reaction.least)
     assert open_.ravel() == pytest.approx(np.array([0, 1, 0, 0, 1, 0, 0, 0, 0]) / np.sqrt(2.0), abs=1e-8)
-    opposite = found.least[1] + found.greatest[0] - found.split[0] - found.split[1]
-    assert opposite[1] == pytest.approx(0.0, abs=1e-6), 'what one wheel takes more the other takes less'
+    opposite = reaction.least[1] + reaction.greatest[0] - reaction.split[0] - reaction.split[1]
+    assert opposite[1] == pytest.approx(0.0, abs=1e-6), 'the sum of both lateral forces is constant'
 
 
 @pytest.mark.pins('tanner-1998/6.4/momentum')
 def test_momenta_of_the_whole_vehicle_change_by_ground_reactions_and_weight(in_motion):
-    """The reactions are the engine's multipliers, which know nothing of momenta."""
+    """The reactions are the engine's multipliers, which are independent of momenta."""
     here, tau, load = in_motion
     tree = rm_1().blocks.tree
     ground = here.numbers.J.T @ here.multipliers(tau)
@@ -134,11 +134,11 @@ def test_momenta_of_the_whole_vehicle_change_by_ground_reactions_and_weight(in_m
     other, tau = reference(heavier)
     moved = Member(other, tau, None, np.zeros(3), np.zeros(3))
     changed = Team(BAR).ground_load(moved, other.speed_rates(tau), np.zeros(3))
-    assert np.abs(changed - load).max() > 0.1, 'another arm is seen'
+    assert np.abs(changed - load).max() > 0.1, 'another arm changes the load'
 
 
 def test_the_left_side_of_the_centripetal_balance(in_motion):
-    """Corrected it is m a.e; as printed, with the inertia force in R, it is zero in every motion."""
+    """The corrected side is m a.e; the printed side, with the inertia force in R, is zero in every motion."""
     here, tau, load = in_motion
     turned = here.places[rm_1().blocks.tree.body('roll')].R
     e = 0.8 * np.array([-here.u[1], here.u[0], 0.0])
@@ -163,17 +163,17 @@ def test_normal_forces_with_the_arm_straight():
     ('joints', 'limit'), [(LEFT, tabulated('tanner-1998/6.6/payload')[0]), (FRONT, 45.3), (BACK, 21.3)]
 )
 def test_the_payload_that_lifts_a_wheel_is_the_payload_limit(joints, limit):
-    found = brentq(lambda load: float(reactions(load_in_a_circle(joints, payload=load)).margin), 0.0, 100.0)
-    assert found == pytest.approx(limit, rel=1e-4)
+    lifting_load = brentq(lambda load: float(reactions(load_in_a_circle(joints, payload=load)).margin), 0.0, 100.0)
+    assert lifting_load == pytest.approx(limit, rel=1e-4)
 
 
 def test_reactions_in_a_circle_with_the_arm_to_the_left():
     load = load_in_a_circle(LEFT, 1.0, 0.8)
-    found = reactions(load)
-    assert found.split[:, 2] == pytest.approx(tabulated('tanner-1998/6.6/circle')[0], abs=1e-6)
+    reaction = reactions(load)
+    assert reaction.split[:, 2] == pytest.approx(tabulated('tanner-1998/6.6/circle')[0], abs=1e-6)
     assert -load[[0, 1, 5]] == pytest.approx(tabulated('tanner-1998/6.6/circle')[1], abs=1e-6)
-    assert found.split[:2, 0] == pytest.approx(tabulated('tanner-1998/6.6/circle')[2], abs=1e-6)
-    chords = lateral_chord(found.split[:2, 2], found.split[:2, 0], FRICTION)
+    assert reaction.split[:2, 0] == pytest.approx(tabulated('tanner-1998/6.6/circle')[2], abs=1e-6)
+    chords = lateral_chord(reaction.split[:2, 2], reaction.split[:2, 0], FRICTION)
     assert chords == pytest.approx(tabulated('tanner-1998/6.6/circle')[3], abs=1e-5)
 
 
@@ -191,7 +191,7 @@ REACTIONS = [
     [*zip((0.5, 1.0, -0.5, -1.0), *tabulated('tanner-1998/6.6/E12'), REACTIONS)],
 )
 def test_in_a_circle_wheels_slide_before_one_lifts(rate, speed, lift, reactions_there):
-    """Chords are exhausted, or the right wheel slips by its traction; reactions at the border are the printed ones."""
+    """Chords are exhausted, or the right wheel slips by its traction; reactions at the limit are as printed."""
     normal, lateral, chords = reactions_there
 
     def margin(v, friction=FRICTION):
@@ -201,12 +201,12 @@ def test_in_a_circle_wheels_slide_before_one_lifts(rate, speed, lift, reactions_
     lifted = brentq(lambda v: normal_forces(LEFT, speed=v, rate=rate)[:2].min(), 0.5 * lift, 1.5 * lift)
     assert lifted == pytest.approx(lift, rel=1e-5)
     assert margin(speed * (1.0 - 1e-6)) > 0.0 > margin(speed * (1.0 + 1e-6))
-    found = reactions(load_in_a_circle(LEFT, speed, rate))
-    assert found.split[:, 2] == pytest.approx(normal, abs=1e-3)
-    assert found.split[:, 1].sum() == pytest.approx(lateral, abs=1e-3)
-    pull = np.abs(found.split[1, 0]) / (FRICTION * found.split[1, 2])
+    reaction = reactions(load_in_a_circle(LEFT, speed, rate))
+    assert reaction.split[:, 2] == pytest.approx(normal, abs=1e-3)
+    assert reaction.split[:, 1].sum() == pytest.approx(lateral, abs=1e-3)
+    pull = np.abs(reaction.split[1, 0]) / (FRICTION * reaction.split[1, 2])
     if chords is not None:
-        reach = lateral_chord(found.split[:2, 2], found.split[:2, 0], FRICTION)
+        reach = lateral_chord(reaction.split[:2, 2], reaction.split[:2, 0], FRICTION)
         assert reach == pytest.approx(chords, abs=1e-3)
         assert reach.sum() == pytest.approx(abs(lateral), rel=1e-5)
         assert pull < 1.0
@@ -216,8 +216,8 @@ def test_in_a_circle_wheels_slide_before_one_lifts(rate, speed, lift, reactions_
 
 @pytest.mark.pins('tanner-1998/3.1/S14')
 def test_beyond_that_speed_the_balance_holds_and_no_reactions_are_admissible():
-    found = reactions(load_in_a_circle(LEFT, 7.3, 0.5))
-    assert found.mismatch < 1e-9
-    assert not found.possible
-    chords = lateral_chord(found.split[:2, 2], found.split[:2, 0], FRICTION)
-    assert not necessary_lateral_check(chords, float(found.split[:2, 1].sum()))
+    reaction = reactions(load_in_a_circle(LEFT, 7.3, 0.5))
+    assert reaction.mismatch < 1e-9
+    assert not reaction.possible
+    chords = lateral_chord(reaction.split[:2, 2], reaction.split[:2, 0], FRICTION)
+    assert not necessary_lateral_check(chords, float(reaction.split[:2, 1].sum()))

@@ -1,4 +1,4 @@
-"""Studies of tanner-1998: claims of those of ground reactions hold, their figures are drawn; wrong parameters fail."""
+"""Studies of tanner-1998: claims on ground reactions hold, figures are drawn, and wrong parameters fail."""
 
 from __future__ import annotations
 
@@ -43,11 +43,13 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(('name', 'own', 'module', 'constant', 'value', 'least'), WRONG, ids=[row[0] for row in WRONG])
-def test_claims_fail_with_a_wrong_parameter(name, own, module, constant, value, least, monkeypatch):
+@pytest.mark.parametrize(
+    ('name', 'function', 'module', 'constant', 'value', 'least'), WRONG, ids=[row[0] for row in WRONG]
+)
+def test_claims_fail_with_a_wrong_parameter(name, function, module, constant, value, least, monkeypatch):
     monkeypatch.setattr(module, constant, value)
     monkeypatch.setattr(kane, 'STATES', 1)
     monkeypatch.setattr(kane, 'RUNS', ('free',))
-    result = run_study(Study(f'tanner-1998/{name}', '', own))
+    result = run_study(Study(f'tanner-1998/{name}', '', function))
     assert result.error == ''
     assert len([claim for claim in result.claims if not claim.passed]) >= least

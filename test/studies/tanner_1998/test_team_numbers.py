@@ -79,7 +79,7 @@ def test_the_augmented_object_is_the_solution_of_all_equations_at_once(pair, tri
             assert mine == pytest.approx(theirs, abs=1e-10)
 
 
-def test_an_object_with_nodes_of_its_own_is_augmented_as_all_equations_at_once(pair):
+def test_an_object_with_free_nodes_is_augmented_as_all_equations_at_once(pair):
     random = np.random.default_rng(5)
     root = random.normal(size=(10, 10))
     mass, load = root @ root.T + np.eye(10), random.normal(size=10)
@@ -96,7 +96,9 @@ def test_momentum_of_the_whole_team_changes_by_ground_reactions_and_weight(pair,
         assert np.abs(left.force).max() < 1e-8
         assert np.abs(left.moment).max() < 1e-8
         other = held._replace(force=held.force + 1.0)
-        assert np.abs(team.balance(members, other).force).max() > 0.1, 'a pull that the object does not feel is seen'
+        assert np.abs(team.balance(members, other).force).max() > 0.1, (
+            'a force that does not act on the object is detected'
+        )
 
 
 def test_ground_reactions_of_both_robots(pair):
@@ -107,11 +109,11 @@ def test_ground_reactions_of_both_robots(pair):
         members, held.speed_rates, held.force, ((10, 15, 0), (-10, -12, 0)), expected
     ):
         load = PAIR.ground_load(one, rates, pull)
-        found = admissible_reactions(
+        reaction = admissible_reactions(
             WHEELS, np.zeros(3), load[:3], load[3:], friction=(0.7, 0.7, 0.0), traction=drives, ranges=False
         )
-        assert found.split == pytest.approx(np.array(wheels), abs=1e-6)
-        assert found.possible
+        assert reaction.split == pytest.approx(np.array(wheels), abs=1e-6)
+        assert reaction.possible
 
 
 def test_accelerations_and_grasp_forces_of_three_robots_with_a_triangle(trio):

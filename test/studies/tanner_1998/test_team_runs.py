@@ -18,7 +18,7 @@ from dyn_nodes.studies.tanner_1998.vehicle import RADIUS, rm_1
 PAIR = Team(BAR)
 START = facing(BAR, MOTIONS)
 HEIGHTS = 9.81 * 0.3 * (2 * 75.5 + 1.2)
-"""The source's heights are those above the vehicles' mass centres, J."""
+"""Potential energy of the source's heights, which are above the vehicles' mass centres, J."""
 
 
 def test_a_robot_of_a_run_is_the_one_of_kane_s_equations():
@@ -64,21 +64,27 @@ def test_two_robots_carry_the_bar():
     *rows, greatest = tabulated('tanner-1998/6.8/carry')
     used = []
     start = facing(BAR, [(0.0, 0.0, (0, 0, 0))] * 2)
-    for now, places, forces in zip(run(PAIR, start, carrying, TIMES, 1e-8), rows[:4], rows[4:]):
+    for now, positions, forces in zip(run(PAIR, start, carrying, TIMES, 1e-8), rows[:4], rows[4:]):
         *normal, pulls, carried = forces.reshape(4, 2)
         members = PAIR.members(now.robots, now.efforts)
         left = PAIR.balance(members, now.held)
         assert np.abs([left.force, left.moment]).max() < 1e-8
         assert now.energy[1] - now.energy[0] - now.work + now.lost == pytest.approx(0.0, abs=1e-8)
-        assert now.robots[:, 0] == pytest.approx(places, abs=1e-6)
+        assert now.robots[:, 0] == pytest.approx(positions, abs=1e-6)
         assert now.held.force[:, 2] == pytest.approx(carried, abs=1e-6)
         assert abs(length(now.robots) - 0.6) < 6e-6
         for k, (drive, castor) in enumerate(normal):
             load = PAIR.ground_load(members[k], now.held.speed_rates[k], now.held.force[k])
-            own = now.efforts[k][[rm_1().blocks.tree.velocity_index(name) for name in rm_1().drives]] / RADIUS
-            assert own == pytest.approx([pulls[k]] * 2, abs=1e-6)
+            tractions = now.efforts[k][[rm_1().blocks.tree.velocity_index(name) for name in rm_1().drives]] / RADIUS
+            assert tractions == pytest.approx([pulls[k]] * 2, abs=1e-6)
             split = admissible_reactions(
-                WHEELS, np.zeros(3), load[:3], load[3:], friction=(0.7, 0.7, 0.0), traction=(*own, 0.0), ranges=False
+                WHEELS,
+                np.zeros(3),
+                load[:3],
+                load[3:],
+                friction=(0.7, 0.7, 0.0),
+                traction=(*tractions, 0.0),
+                ranges=False,
             ).split
             assert split[:, 2] == pytest.approx((drive, drive, castor), abs=1e-6)
             used.append(np.linalg.norm(split[:, :2], axis=1) / split[:, 2])

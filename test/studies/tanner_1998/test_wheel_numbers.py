@@ -76,7 +76,7 @@ def test_a_vehicle_steered_to_the_left_turns_left():
     )
 
 
-def test_the_rate_of_turning_changes_as_its_derivative_says():
+def test_the_rate_of_turning_changes_by_its_derivative():
     """F11: the full product rule, against differences along a motion."""
     rates, step = (0.4, -0.7), 1e-6
     turn = E1.turning(*E1_SPEEDS)
@@ -117,10 +117,10 @@ def test_ranks_of_wheel_sets():
 @pytest.mark.pins('tanner-1998/3.1/S2')
 @pytest.mark.parametrize('slope', [0.0, 0.3, -1.0])
 def test_a_wheel_is_nonholonomic_unless_it_keeps_its_direction(slope):
-    found = bracket_determinant(0.4, 0.1, lambda heading: slope * heading + 0.1, HEADING)
+    determinant = bracket_determinant(0.4, 0.1, lambda heading: slope * heading + 0.1, HEADING)
     D = Wheel(0.4, 0.1, RADIUS, slope * HEADING + 0.1).D
-    assert found == pytest.approx((1 + slope) / D**2, rel=1e-9, abs=1e-12)
-    assert np.linalg.matrix_rank(np.array([[found]]), tol=1e-9) == (0 if slope == -1.0 else 1)
+    assert determinant == pytest.approx((1 + slope) / D**2, rel=1e-9, abs=1e-12)
+    assert np.linalg.matrix_rank(np.array([[determinant]]), tol=1e-9) == (0 if slope == -1.0 else 1)
 
 
 def test_claims_of_the_study_hold():

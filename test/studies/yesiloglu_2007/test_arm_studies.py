@@ -1,4 +1,4 @@
-"""The studies of arms, mechanisms and wheeled vehicles hold all their claims, and a wrong machine would not."""
+"""All claims of the studies of arms, mechanisms and wheeled vehicles hold, and fail with a wrong machine."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def test_every_figure_is_drawn(name):
 
 
 def test_another_machine_fails_its_claims(monkeypatch):
-    """The claims look at the machine: a crank that is 1 % longer fails them."""
+    """The claims depend on the machine: they fail with a crank that is 1 % longer."""
     monkeypatch.setattr(models, 'BAR_CRANK', 0.505)
     result = run_study(load_studies()['yesiloglu-2007/four-bar'])
     assert len(failed(result)) > 5
 
 
-def test_the_closed_equation_of_the_slider_crank_is_its_own_derivative():
-    """dI and dU by hand against central differences of I, and the work of the weights."""
+def test_the_closed_equation_of_the_slider_crank_has_its_derivative():
+    """The slopes of I and U against central differences of I, and the work of the weights."""
     angle, h = 0.9, 1e-6
     inertia, slope, _ = mechanisms.slider_terms(angle)
     above, below = mechanisms.slider_terms(angle + h)[0], mechanisms.slider_terms(angle - h)[0]

@@ -1,4 +1,4 @@
-"""The full car in motion: counts, equilibrium, and what the linear models of it say; the whole study is slow."""
+"""The full car in motion: counts, equilibrium, and comparison with its linear models; the whole study is slow."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def test_every_claim_of_the_driven_car_holds():
 
 
 def test_at_rest_the_car_stands_in_equilibrium_on_its_static_loads():
-    model, own = driven_cars.system()
-    solution = constrained_dynamics(own.blocks, model.q, np.zeros(model.tree.nv), np.zeros(model.tree.nv))
+    model, vehicle = driven_cars.system()
+    solution = constrained_dynamics(vehicle.blocks, model.q, np.zeros(model.tree.nv), np.zeros(model.tree.nv))
     assert np.abs(solution.acceleration).max() < 1e-11
     for name in car.CORNERS:
         expected = driven_car.static_loads(name)[1] + driven_car.TREAD * car.GRAVITY
@@ -49,7 +49,7 @@ def test_a_small_step_of_the_steering_turns_the_car_as_the_linear_model_with_rol
 
 
 def test_softer_tyres_in_front_make_the_linear_car_understeer():
-    """By half a degree per g; at walking speed it turns as its wheels point."""
+    """By half a degree per g; at walking speed it follows the direction of its wheels."""
     assert np.degrees(single_track.UNDERSTEER * 9.81) == pytest.approx(0.54, abs=0.01)
     assert single_track.yaw_gain(20.0) < 20.0 / car.WHEELBASE
     assert single_track.yaw_gain(0.1) == pytest.approx(0.1 / car.WHEELBASE, rel=1e-5)
@@ -57,13 +57,13 @@ def test_softer_tyres_in_front_make_the_linear_car_understeer():
 
 def test_the_trapezoid_of_the_car_is_that_of_the_plane():
     """Steered slowly to 10 degrees inside, the outer wheel takes the angle of the closed form."""
-    model, own = driven_cars.system()
+    model, vehicle = driven_cars.system()
     inner = np.radians(10.0)
     mean = 0.5 * (inner + car.trapezoid(inner))
     numbers = {'steering/angle': mean, 'steering/start': -2.0, 'steering/period': 1.0}
-    q = assemble(own.blocks, model.q, {f'{key}': value for key, value in numbers.items()})
+    q = assemble(vehicle.blocks, model.q, {f'{key}': value for key, value in numbers.items()})
     names = model.tree.position_names
     left, right = (q[names.index(name)] for name in driven_car.STEERED)
-    # level suspensions: the least motion that closes the rod moves them by less than a hair
+    # level suspensions: the least motion that closes the rod moves them negligibly
     assert left == pytest.approx(inner, abs=1e-4)
     assert right == pytest.approx(car.trapezoid(inner), abs=1e-4)

@@ -1,4 +1,4 @@
-"""Planar spatial algebra against the spatial engine; the printed signs of the planar inertia (F35) and what they do."""
+"""Planar spatial algebra against the spatial engine; the printed signs of the planar inertia (F35) and their effect."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ def test_the_planar_operators_are_the_spatial_engine():
     system = model.blocks()
     rng = np.random.default_rng(3)
     q, v = rng.uniform(-2, 2, model.tree.nq), rng.normal(size=model.tree.nv)
-    found = planar_dynamics(PLATFORM, ARMS, q[ORDER], v[ORDER])
+    dynamics = planar_dynamics(PLATFORM, ARMS, q[ORDER], v[ORDER])
     blocks = system.at(q, v)
-    assert pytest.approx(blocks.M[np.ix_(ORDER, ORDER)], abs=1e-13) == found.M
+    assert pytest.approx(blocks.M[np.ix_(ORDER, ORDER)], abs=1e-13) == dynamics.M
     springs = np.zeros(model.tree.nv)
     for spring in model.forces:
         at = model.tree.velocity_index(spring.joint)
         springs[at] = spring.stiffness * (q[at] - spring.rest) + spring.damping * v[at]
-    assert pytest.approx((blocks.h - springs)[ORDER], abs=1e-12) == found.C
-    assert pytest.approx(-blocks.J[:, ORDER], abs=1e-13) == found.J
-    # the rows are load less tip: what the load adds to gamma is its own centripetal acceleration
+    assert pytest.approx((blocks.h - springs)[ORDER], abs=1e-12) == dynamics.C
+    assert pytest.approx(-blocks.J[:, ORDER], abs=1e-13) == dynamics.J
+    # the rows are load less tip: the load adds its centripetal acceleration to gamma
     turn = np.array([np.cos(q[11]), np.sin(q[11])])
-    own = np.concatenate([np.append(0.0, -(v[11] ** 2) * grasp * turn) for grasp in GRASPS])
-    assert found.J_rate == pytest.approx(blocks.gamma + own, abs=1e-12)
+    centripetal = np.concatenate([np.append(0.0, -(v[11] ** 2) * grasp * turn) for grasp in GRASPS])
+    assert dynamics.J_rate == pytest.approx(blocks.gamma + centripetal, abs=1e-12)
 
 
 @pytest.fixture
 def printed(monkeypatch):
-    """The planar inertia matrix with the signs of p. 58, in the dynamics only."""
+    """Return the planar inertia matrix with the signs of p. 58, used in the dynamics only."""
 
     def reversed_signs(mass, inertia, com):
         return link_inertia(mass, inertia, -np.asarray(com))
@@ -103,7 +103,7 @@ def run(times, step=0.02):
 
 
 def linear_momentum(x):
-    """Of everything, as the inertia matrices in use have it; its greatest component, kg m/s."""
+    """Return the greatest component of the total momentum by the inertia matrices in use, kg m/s."""
     terms = planar.planar_dynamics(PLATFORM, ARMS, x[:9], x[9:18])
     return np.abs((terms.M @ x[9:18])[1:3] + 10.0 * x[22:24]).max()
 

@@ -1,1 +1,1 @@
-"""Compiled loops over the links of a tree: a separate package, so that a change elsewhere compiles nothing."""
+"""Compiled loops over the links of a tree; a separate package, so that other changes cause no recompilation."""

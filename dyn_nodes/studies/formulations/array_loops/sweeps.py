@@ -1,9 +1,9 @@
 """Order-n algorithms of a tree as compiled loops over arrays (yesiloglu-2007, C8 and C9).
 
-Everything stands in world axes at the origin O_k of each link's frame, as the source has it: the linear part of an
-acceleration is that of O_k itself (the classical one), so that no linear velocity is needed for the dynamics. The
-frames here have their z along the joint's axis: the axis in the world is then a column of the rotation. One row of
-`work` a link holds what the sweeps hand on; one row of `constants` what never changes. `chain.py` is the face of this.
+All quantities are in world axes at the origin O_k of each link's frame, as in the source: the linear part of an
+acceleration is the classical acceleration of O_k, so that the dynamics need no linear velocity. The z axis of a link
+frame is the joint axis, which is therefore a column of the rotation in the world. `work` has one row per link with
+the results of the sweeps, `constants` one row per link with constants. `chain.py` is the public interface.
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ UPSILON = 62
 WORK = 83
 
 SINGULAR = 1e-14
-"""A joint that moves less than this part of the inertia's trace moves nothing but round-off."""
+"""Least ratio of the inertia moved by a joint to the trace of the inertia; smaller values are round-off."""
 IDENTITY = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 ZERO = (0.0, 0.0, 0.0)
 
 
 @inlined
-def place(k: int, p: int, kind: int, iq: int, iv: int, constants: Any, q: Any, v: Any, work: Any) -> None:
-    """Pose, angular velocity, arm and bias acceleration of one link (C2, C3)."""
+def pose_link(k: int, p: int, kind: int, iq: int, iv: int, constants: Any, q: Any, v: Any, work: Any) -> None:
+    """Write pose, angular velocity, arm and bias acceleration of one link (C2, C3)."""
     if kind == FREE:
         R = rotation_of(q[iq + 3], q[iq + 4], q[iq + 5], q[iq + 6])
         put9(work, k, ROTATION, R)
@@ -79,9 +79,9 @@ def place(k: int, p: int, kind: int, iq: int, iv: int, constants: Any, q: Any, v
     R, arm, w = product(Rp, get9(constants, k, R0)), times(Rp, get3(constants, k, P0)), wp
     if kind == REVOLUTE:
         R = turned(R, sin(q[iq]), cos(q[iq]))
-        own = scaled((R[2], R[5], R[8]), v[iv])
-        w = add(wp, own)
-        put3(work, k, BIAS, cross(wp, own))
+        spin = scaled((R[2], R[5], R[8]), v[iv])
+        w = add(wp, spin)
+        put3(work, k, BIAS, cross(wp, spin))
         put3(work, k, BIAS + 3, cross(wp, cross(wp, arm)))
     else:
         axis = (R[2], R[5], R[8])
@@ -107,7 +107,7 @@ def put_vector3(vector: Any, at: int, u: Tuple) -> None:
 
 @inlined
 def _rigid(k: int, constants: Any, work: Any) -> tuple[Tuple, Tuple, float, Tuple, Tuple]:
-    """Inertia about O_k, first moment and mass of one link in world axes, and the force b of its rotation (C3)."""
+    """Return inertia about O_k, first moment and mass of one link in world axes, and the force b of rotation (C3)."""
     R, w = get9(work, k, ROTATION), get3(work, k, OMEGA)
     J, mc = rotated(R, get6(constants, k, J0)), times(R, get3(constants, k, MC))
     return J, mc, constants[k, MASS], cross(w, symmetric_times(J, w)), cross(w, cross(w, mc))
@@ -115,7 +115,7 @@ def _rigid(k: int, constants: Any, work: Any) -> tuple[Tuple, Tuple, float, Tupl
 
 @inlined
 def _spring(k: int, iq: int, iv: int, constants: Any, q: Any, v: Any) -> float:
-    """Effort of a joint's spring and damper."""
+    """Return the effort of a joint's spring and damper."""
     return -constants[k, STIFFNESS] * (q[iq] - constants[k, REST]) - constants[k, DAMPING] * v[iv]
 
 
@@ -127,7 +127,7 @@ def axis_of(k: int, work: Any) -> Tuple:
 
 @inlined
 def _at_parent(k: int, p: int, work: Any, root: Tuple) -> tuple[Tuple, Tuple]:
-    """Acceleration less gravity of the parent's body at O_k; `root` is that of the world."""
+    """Return the acceleration less gravity of the parent at O_k; `root`: the world's acceleration less gravity."""
     if p < 0:
         return ZERO, root
     w = get3(work, p, ACCELERATION)
@@ -136,7 +136,7 @@ def _at_parent(k: int, p: int, work: Any, root: Tuple) -> tuple[Tuple, Tuple]:
 
 @inlined
 def _solve_free(k: int, work: Any, n: Tuple, f: Tuple) -> tuple[Tuple, Tuple]:
-    """Acceleration of a free body of the articulated inertia of row k under a force."""
+    """Return the acceleration of a free body with the articulated inertia of row k under a force."""
     J, H = get6(work, k, INERTIA), get9(work, k, INERTIA + 6)
     inverse = symmetric_inverse(get6(work, k, INERTIA + 15))
     schur = less_rotated(J, H, inverse)
@@ -152,8 +152,8 @@ def less_rotated(J: Tuple, H: Tuple, S: Tuple) -> Tuple:
 
 
 @inlined
-def _to_house(k: int, work: Any, v: Any, iv: int, w: Tuple, a: Tuple, out: Any) -> None:
-    """Write the acceleration of a free body as the traced form has it: in its axes, the linear part less omega x v."""
+def _put_free(k: int, work: Any, v: Any, iv: int, w: Tuple, a: Tuple, out: Any) -> None:
+    """Write the acceleration of a free body as in the traced form: in body axes, linear part less omega x v."""
     R = get9(work, k, ROTATION)
     angular, linear = transposed_times(R, w), transposed_times(R, a)
     linear = subtract(linear, cross(vector3(v, iv), vector3(v, iv + 3)))
@@ -177,12 +177,12 @@ def forward_dynamics(
     out: Any,
     efforts: Any,
 ) -> int:
-    """Accelerations by articulated bodies (C9). Return the first link whose joint moves no inertia, or -1."""
+    """Write accelerations by articulated bodies (C9). Return the first link whose joint moves no inertia, or -1."""
     count = parent.shape[0]
     loaded = external.shape[0] > 0
     for k in range(count):
         p = parent[k]
-        place(k, p, kind[k], at_q[k], at_v[k], constants, q, v, work)
+        pose_link(k, p, kind[k], at_q[k], at_v[k], constants, q, v, work)
         J, mc, m, n, f = _rigid(k, constants, work)
         put6(work, k, INERTIA, J)
         put9(work, k, INERTIA + 6, (0.0, -mc[2], mc[1], mc[2], 0.0, -mc[0], -mc[1], mc[0], 0.0))
@@ -237,7 +237,7 @@ def forward_dynamics(
             n = subtract(times(R, vector3(tau, iv)), get3(work, k, FORCE))
             f = subtract(times(R, vector3(tau, iv + 3)), get3(work, k, FORCE + 3))
             w, a = _solve_free(k, work, n, f)
-            _to_house(k, work, v, iv, w, subtract(a, lifted), out)
+            _put_free(k, work, v, iv, w, subtract(a, lifted), out)
             for j in range(6):
                 efforts[iv + j] = tau[iv + j]
         else:
@@ -316,12 +316,12 @@ def inverse_dynamics(
     work: Any,
     out: Any,
 ) -> None:
-    """Generalized forces of given accelerations (C3, C4); rows then hold acceleration and force of each link."""
+    """Write generalized forces for accelerations `a` (C3, C4), and acceleration and force of each link in its row."""
     count = parent.shape[0]
     lifted = (-gravity[0], -gravity[1], -gravity[2])
     for k in range(count):
         p, iv = parent[k], at_v[k]
-        place(k, p, kind[k], at_q[k], iv, constants, q, v, work)
+        pose_link(k, p, kind[k], at_q[k], iv, constants, q, v, work)
         if kind[k] == FREE:
             R = get9(work, k, ROTATION)
             linear = add(vector3(a, iv + 3), cross(vector3(v, iv), vector3(v, iv + 3)))

@@ -1,7 +1,7 @@
-"""What the tips of a tree show: motion, and the operational-space inverse inertia J M^-1 J^T by recursion.
+"""Motion of the tips of a tree, and their operational-space inverse inertia J M^-1 J^T by recursion.
 
 yesiloglu-2007, C9: since Phi H (I - K Psi H) = Psi H, J M^-1 J^T = Phi_t Psi H D^-1 H^T Psi^T Phi_t^T, whose blocks
-follow from the inverse inertia Upsilon that each link shows at its origin.
+follow from the inverse inertia Upsilon of each link at its origin.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from dyn_nodes.studies.formulations.array_loops.sweeps import (
     UPSILON,
     axis_of,
     less_rotated,
-    place,
+    pose_link,
 )
 
 kernel = kernels_of(__file__, fastmath=FLAGS)
@@ -57,7 +57,7 @@ def poses(parent: Any, kind: Any, at_q: Any, at_v: Any, constants: Any, q: Any, 
     """Write rotation (9), origin (3) and velocity [angular; linear] (6) of each link in the world."""
     for k in range(parent.shape[0]):
         p, iv = parent[k], at_v[k]
-        place(k, p, kind[k], at_q[k], iv, constants, q, v, work)
+        pose_link(k, p, kind[k], at_q[k], iv, constants, q, v, work)
         R, origin, w = get9(work, k, ROTATION), get3(work, k, ARM), get3(work, k, OMEGA)
         linear = (0.0, 0.0, 0.0)
         if kind[k] == FREE:
@@ -75,7 +75,7 @@ def poses(parent: Any, kind: Any, at_q: Any, at_v: Any, constants: Any, q: Any, 
 
 @kernel
 def upsilon(parent: Any, kind: Any, work: Any) -> None:
-    """Inverse inertia that each link shows at its origin (C9), after `forward_dynamics`: blocks vv, vw, ww in row k."""
+    """Write the inverse inertia of each link at its origin (C9), after `forward_dynamics`: blocks vv, vw, ww."""
     for k in range(parent.shape[0]):
         p = parent[k]
         if kind[k] == FREE:
@@ -122,7 +122,7 @@ def _projected(S: Tuple, h: Tuple, t: Tuple, d: float) -> Tuple:
 
 @inlined
 def _inverse(J: Tuple, H: Tuple, inverse: Tuple) -> tuple[Tuple, Tuple, Tuple]:
-    """Return the inverse of an articulated inertia as blocks vv, vw, ww; `inverse` is that of its M."""
+    """Return the inverse of an articulated inertia as blocks vv, vw, ww; `inverse`: inverse of its M."""
     ww = symmetric_inverse(less_rotated(J, H, inverse))
     # HM = H M^-1 by rows; vw = -HM^T ww; vv = M^-1 + HM^T ww HM
     x = symmetric_times(inverse, (H[0], H[1], H[2]))
@@ -146,7 +146,7 @@ def tip_blocks(
 
     `body` (p,) carries each tip, `arms` (p, 3) run from its origin to the tip in world axes, `meeting` (p, p) is the
     outermost link that carries both tips (-1: none). `moving` (6, 6) and `carried` (p p 6, 6) are filled: with the
-    motion of a tip for that of a link on its way inward, and of tip i for that of the link where i and j meet.
+    motion of a tip per motion of a link on its inward path, and of tip i per motion of the link where i and j meet.
     """
     count = body.shape[0]
     for i in range(count):
@@ -174,7 +174,7 @@ def tip_blocks(
 
 @inlined
 def _inward(k: int, kind: int, work: Any, moving: Any) -> None:
-    """T <- T Psi_k: the motion of the tip for a motion of the parent of link k (3.2)."""
+    """Replace T by T Psi_k: the motion of the tip per motion of the parent of link k (3.2)."""
     h, arm = axis_of(k, work), get3(work, k, ARM)
     gn, gf, d = get3(work, k, COLUMN), get3(work, k, COLUMN + 3), work[k, INVERSE]
     for r in range(6):
@@ -188,7 +188,7 @@ def _inward(k: int, kind: int, work: Any, moving: Any) -> None:
 
 @inlined
 def _sandwich(carried: Any, left: int, right: int, work: Any, k: int, out: Any, row: int, column: int) -> None:
-    """Write left Upsilon_k right^T and its transpose to their places in `out`."""
+    """Write left Upsilon_k right^T and its transpose into `out`."""
     vv, vw, ww = get6(work, k, UPSILON), get9(work, k, UPSILON + 6), get6(work, k, UPSILON + 15)
     for c in range(6):
         w, v = get3(carried, right + c, 0), get3(carried, right + c, 3)

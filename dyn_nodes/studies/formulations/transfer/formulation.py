@@ -1,12 +1,12 @@
-"""Any tree with constraints by transfer of coordinates (freeman-1985, ch. 4): one more formulation of the same physics.
+"""Any tree with constraints by transfer of coordinates (freeman-1985, ch. 4), an independent formulation.
 
     transfer = coordinate_transfer(blocks, independent=('left', 'right'))
     here = transfer.at(q, v)
     here.model.inertia, here.model.power, here.accelerations(tau), here.multipliers(tau)
 
-The tree, opened, is modelled in its joints phi; w are independent joints and the rates of the rows of all constraints;
-holding the rows leaves the model in the independent joints, and the loads along the rows are the multipliers.
-It shares neither mass matrix nor bias nor solver with `constrained_dynamics`.
+The opened tree is modelled in its joints phi; w are independent joints and the rates of all constraint rows. Holding
+the rows leaves the model in the independent joints, and the loads along the rows are the multipliers. The formulation
+shares neither mass matrix nor bias nor solver with `constrained_dynamics`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ class CoordinateTransfer:
     """The formulation for one traced system.
 
     Args:
-        system: a tree of revolute and prismatic joints with constraints that do not move by themselves.
+        system: a tree of revolute and prismatic joints with time-independent constraints.
         independent: names of the independent joints; empty: chosen at every state by pivoting.
-        prefer: names of joints to choose before others where they can be independent, such as the actuated ones.
+        prefer: names of joints chosen first where they can be independent, such as the actuated ones.
 
     Raises:
-        MethodError: a free body, or a constraint that moves in time.
+        MethodError: a free body, or a time-dependent constraint.
         KeyError: a joint that the tree does not have.
     """
 
@@ -71,12 +71,12 @@ class CoordinateTransfer:
 
         Args:
             q: (n,) positions that meet the constraints.
-            v: (n,) rates; of the dependent ones those that follow from the independent ones are taken.
+            v: (n,) rates; the dependent ones are recomputed from the independent ones.
             p: parameters, see `ConstraintBlocks.numbers`.
 
         Raises:
             MethodError: the named joints are not independent here.
-            SingularTransferError: the choice of joints hardly determines the motion; names one.
+            SingularTransferError: the chosen joints hardly determine the motion; the message names one.
             ContradictoryConstraintsError: dependent rows ask for different accelerations.
         """
         numbers = self.system.numbers(p)
@@ -96,7 +96,7 @@ class CoordinateTransfer:
             position.q, rows, opened, applied, partition, joints, opened.by(joints), both.condition,
             np.asarray(v, float)[list(partition.independent)],
         )  # fmt: skip
-        motion.refuse_contradictions()
+        motion.reject_contradictions()
         return motion
 
     def _chosen(self, J: Array, M: Array) -> Partition:
@@ -114,7 +114,7 @@ class TransferredMotion:
         rows: all rows by the joints.
         opened: the model of the tree in its joints, without elements.
         applied: (n,) efforts of springs, dampers, friction and other elements.
-        partition: which joints are independent, and which rows determine the others.
+        partition: independent joints, and the rows that determine the others.
         joints: phi by w = (y, these rows).
         whole: the model in w.
         condition: condition number of the transfer from phi to w.
@@ -143,7 +143,7 @@ class TransferredMotion:
 
     @cached_property
     def model(self) -> TransferredModel:
-        """The model in y, elements not counted."""
+        """The model in y, without elements."""
         return self.whole.columns(self.independent)
 
     def minimal_accelerations(self, tau: ArrayLike) -> Array:
@@ -163,7 +163,7 @@ class TransferredMotion:
         return self.motion.acceleration(self.rates, self.minimal_accelerations(tau))
 
     def multipliers(self, tau: ArrayLike) -> Array:
-        """Return the multipliers (all rows): loads along the rows w holds, zero along those that depend on them."""
+        """Return the multipliers of all rows: loads along the rows held in w, zero along dependent rows."""
         a = self.minimal_accelerations(tau)
         count, w = len(self.rates), self.whole
         held = slice(count, None)
@@ -173,8 +173,8 @@ class TransferredMotion:
         result[list(self.partition.rows)] = loads
         return result
 
-    def refuse_contradictions(self) -> None:
-        """Raise ContradictoryConstraintsError where rows that depend on the held ones accelerate."""
+    def reject_contradictions(self) -> None:
+        """Raise ContradictoryConstraintsError if rows that depend on the held ones accelerate."""
         left = np.abs(self.rows.by(self.motion).acceleration(self.rates, np.zeros_like(self.rates)))
         size = float(np.abs(quadratic(self.motion.G @ self.rates, self.rows.H)).max(initial=0.0))
         if left.max(initial=0.0) > CONTRADICTION * max(1.0, size):

@@ -1,7 +1,7 @@
 """Parallel machines: legs that hold one platform (freeman-1985, pp. 127 to 139; 2.23 to 2.25 of its spec).
 
-Every leg goes over to the motion of the platform, joints that it keeps (of a redundant leg) beside it; there the models
-of all legs are added. Then any joints of any legs may become the inputs.
+Every leg is transferred to the motion of the platform and, for a redundant leg, its kept joints; there the models of
+all legs are added. Then any joints of any legs can become the inputs.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Leg:
     """A leg: a chain of the tree that ends in the platform.
 
     Attributes:
-        joints: from the base to the platform; those of a serial part behind the platform are repeated in every leg.
-        end: frame of its last body that is the platform's, or the hand's.
-        kept: joints that are coordinates beside the platform's motion, where the leg has more than it needs.
+        joints: from the base to the platform; the joints of a serial part behind the platform are in every leg.
+        end: frame of its last body at the platform or the hand.
+        kept: joints of a redundant leg that are coordinates beside the platform's motion.
     """
 
     joints: tuple[str, ...]
@@ -50,7 +50,7 @@ class ParallelMachine:
         conditions: condition number of every leg's transfer.
 
     Raises:
-        SingularTransferError: a leg whose joints do not follow from the platform's motion; names the direction.
+        SingularTransferError: a leg whose joints are not determined by the platform; the message names the direction.
     """
 
     def __init__(
@@ -70,30 +70,30 @@ class ParallelMachine:
             kept = position.joints(leg.kept)
             both = Coefficients.stacked([kept, end] if leg.kept else [end]).columns(leg.joints)
             conditions.append(both.condition)
-            own = both.inverse().by(Coefficients.picked(both.parameters, self.coordinates, order))
-            parts.append(own)
-            self.model = self.model + _leg_model(position, leg, gravity).by(own)
+            leg_joints = both.inverse().by(Coefficients.picked(both.parameters, self.coordinates, order))
+            parts.append(leg_joints)
+            self.model = self.model + _leg_model(position, leg, gravity).by(leg_joints)
         self.joints, self.conditions = Coefficients.stacked(parts), tuple(conditions)
 
     def platform(self, names: Sequence[str]) -> Coefficients:
-        """Return w by joints that are to be the inputs (4-58 to 4-61).
+        """Return w by the joints that become the inputs (4-58 to 4-61).
 
         Raises:
-            SingularTransferError: the joints do not determine the motion; names one.
+            SingularTransferError: the joints do not determine the motion; the message names one.
         """
         return self.inputs(names).inverse()
 
     def inputs(self, names: Sequence[str]) -> Coefficients:
         """Return the coefficients of joints, or of parts of w, by w."""
-        parts = [self.joints if name in self.joints.parameters else self._own for name in names]
+        parts = [self.joints if name in self.joints.parameters else self._identity for name in names]
         return Coefficients.stacked([part.rows([name]) for part, name in zip(parts, names)])
 
     def actuated(self, names: Sequence[str]) -> TransferredModel:
-        """Return the model in joints that are to be the inputs (4-62 to 4-64)."""
+        """Return the model in the joints that become the inputs (4-62 to 4-64)."""
         return self.model.by(self.platform(names))
 
     @cached_property
-    def _own(self) -> Coefficients:
+    def _identity(self) -> Coefficients:
         return Coefficients.identity(self.coordinates, 3 if self.joints.D is not None else 2)
 
 

@@ -1,7 +1,7 @@
 """More inputs than motions: redundant motion, and loads shared among inputs (freeman-1985, pp. 134 to 144).
 
-Kinematically independent inputs (more freedoms than the task) leave the motion open: a right inverse chooses it.
-Kinematically dependent inputs (over-actuation) leave the loads open: weights choose them.
+With kinematically independent inputs (more freedoms than the task) a right inverse selects the motion. With
+kinematically dependent inputs (over-actuation) weights select the loads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dyn_nodes.multibody.influence.algebra import dot_product, quadratic, sandwi
 
 
 def minimum_energy_inverse(inertia: ArrayLike, G: ArrayLike) -> Array:
-    """Return I^-1 G^T (G I^-1 G^T)^-1 (M, N): of all motions with G v = u the one of least kinetic energy (4-70).
+    """Return I^-1 G^T (G I^-1 G^T)^-1 (M, N): the motion of least kinetic energy with G v = u (4-70).
 
     Args:
         inertia: (M, M) I*_qq; the unit matrix gives the rates of least norm.
@@ -31,12 +31,12 @@ def minimum_energy_inverse(inertia: ArrayLike, G: ArrayLike) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class RedundantMotion:
-    """A machine in q (M) that does a task u (N < M).
+    """A machine in q (M) that performs a task u (N < M).
 
     Attributes:
         task: u by q.
         model: in q.
-        right_inverse: (M, N) of the task's G; any will do (4-68).
+        right_inverse: (M, N) any right inverse of the task's G (4-68).
     """
 
     task: Coefficients
@@ -75,7 +75,7 @@ class RedundantMotion:
     def accelerations(self, v: ArrayLike, a: ArrayLike, drift: ArrayLike | None = None) -> Array:
         """Return accelerations (M,) of the inputs (4-71).
 
-        They give the task its accelerations, but are the derivative of `rates` only with the drift of the inverse.
+        They produce the task's accelerations, but equal the derivative of `rates` only with the drift of the inverse.
 
         Args:
             v: (N,) rates of the task.
@@ -92,12 +92,12 @@ class RedundantMotion:
         From X = I^-1 G^T, R = X (G X)^-1; dI/dt = v P + (v P)^T along the motion, which holds for true coordinates.
 
         Raises:
-            ValueError: another right inverse than that of least energy.
+            ValueError: the right inverse is not the inverse of least energy.
         """
         G, R, inertia = self.task.G, self.right_inverse, self.model.inertia
         least = minimum_energy_inverse(inertia, G)
         if not np.allclose(R, least, rtol=1e-9, atol=1e-12):
-            raise ValueError('expected the right inverse of least energy; the rate of another is not known here')
+            raise ValueError('expected the right inverse of least energy; no other rate is implemented')
         rates = self.rates(v)
         G_rate = np.einsum('m,pmn->pn', rates, self.task.H)
         # dI_km/dt = [km, n] + [mk, n] of Christoffel symbols, the symmetric parts of the planes of P
@@ -147,7 +147,7 @@ class LoadDistribution:
 
     @cached_property
     def internal(self) -> Array:
-        """(n, n - N) orthonormal loads of the inputs that move nothing: squeeze."""
+        """(n, n - N) orthonormal internal loads of the inputs (squeeze), which cause no motion."""
         return np.asarray(np.linalg.svd(self.inputs.G)[0][:, self.inputs.G.shape[1] :])
 
     def distributed(self, load: ArrayLike) -> Array:

@@ -1,8 +1,9 @@
-"""Other formulations of the same physics, as witnesses (saha-1991, 2.4 and 2.5 of its specification).
+"""Other formulations of the same physics as independent checks (saha-1991, 2.4 and 2.5 of its specification).
 
-Each is derived for itself: energies, acceleration energies, partial velocities or rotation matrices are differentiated
-by automatic differentiation, or J is decomposed. They are slow and meant for tests and studies; `constrained_dynamics`
-and `natural_orthogonal_complement` are for work. A formulation that does not apply says why, by MethodError.
+Each is derived independently: energies, acceleration energies, partial velocities or rotation matrices are
+differentiated automatically, or J is decomposed. They are slow and intended for tests and studies; use
+`constrained_dynamics` and `natural_orthogonal_complement` otherwise. A formulation that does not apply raises
+MethodError with the reason.
 
     witness = WITNESSES['gibbs_appell'](blocks)
     witness(q, v, tau).acceleration
@@ -33,7 +34,7 @@ from dyn_nodes.studies.formulations.witnesses.lagrange import maggi, multipliers
 
 
 def natural_complement(system: ConstraintBlocks) -> Witness:
-    """The natural orthogonal complement, independent rates by pivoting, constraint wrenches recovered."""
+    """Return the natural orthogonal complement with independent rates by pivoting and constraint wrenches."""
     formulation = natural_orthogonal_complement(system)
 
     def solve(q: Array, v: Array, tau: Array) -> Answer:
@@ -44,7 +45,7 @@ def natural_complement(system: ConstraintBlocks) -> Witness:
 
 
 def coordinate_transfer(system: ConstraintBlocks) -> Witness:
-    """Transfer of generalized coordinates, independent joints by pivoting, loads along the rows (freeman-1985)."""
+    """Return the transfer of coordinates with independent joints by pivoting, loads along the rows (freeman-1985)."""
     formulation = transfer_formulation(system)
 
     def solve(q: Array, v: Array, tau: Array) -> Answer:
@@ -57,8 +58,8 @@ def coordinate_transfer(system: ConstraintBlocks) -> Witness:
 def _engine(method: Method) -> Callable[[ConstraintBlocks], Witness]:
     def build(system: ConstraintBlocks) -> Witness:
         def solve(q: Array, v: Array, tau: Array) -> Answer:
-            found = constrained_dynamics(system, q, v, tau, method=method)
-            return Answer(found.acceleration, found.multipliers)
+            solution = constrained_dynamics(system, q, v, tau, method=method)
+            return Answer(solution.acceleration, solution.multipliers)
 
         return solve
 
@@ -86,18 +87,18 @@ WITNESSES: Mapping[str, Callable[[ConstraintBlocks], Witness]] = {
 
 
 def applicable(system: ConstraintBlocks, q: Array, v: Array, tau: Array) -> tuple[dict[str, Witness], dict[str, str]]:
-    """Return the formulations that apply at a state, and the reason of each that does not, by name."""
-    found: dict[str, Witness] = {}
-    refused: dict[str, str] = {}
+    """Return the formulations that apply at a state, and the reasons of the others, by name."""
+    applying: dict[str, Witness] = {}
+    rejected: dict[str, str] = {}
     for name, build in WITNESSES.items():
         try:
             witness = build(system)
             witness(q, v, tau)
         except MethodError as reason:
-            refused[name] = str(reason)
+            rejected[name] = str(reason)
         else:
-            found[name] = witness
-    return found, refused
+            applying[name] = witness
+    return applying, rejected
 
 
 __all__ = ['WITNESSES', 'Answer', 'Witness', 'applicable', 'chaplygin']

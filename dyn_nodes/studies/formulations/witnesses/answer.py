@@ -1,4 +1,4 @@
-"""What every witness gives, and what some of them ask of a system."""
+"""Result type of the independent formulations, and their common preconditions and helpers."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from dyn_nodes.multibody.spatial import Expression
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """Accelerations (nv,) and, where the formulation has them, multipliers (m,) of the rows."""
+    """Accelerations (nv,) and multipliers (m,) of the rows, if the formulation computes them."""
 
     acceleration: Array
     multipliers: Array | None = None
 
 
 Witness = Callable[[Array, Array, Array], Answer]
-"""From q (nq,), v (nv,) that meets the constraints and joint efforts tau (nv,); parameters have their defaults.
+"""Function of q (nq,), v (nv,) that meets the constraints, and joint efforts tau (nv,), with default parameters.
 
-Raises MethodError where the formulation does not apply at this state.
+Raises MethodError if the formulation does not apply at this state.
 """
 
 
-def refuse_quasi_velocities(system: ConstraintBlocks, formulation: str) -> None:
-    """Raise MethodError for a free body: its velocities are no rates of coordinates, as Lagrange's equations need."""
+def reject_quasi_velocities(system: ConstraintBlocks, formulation: str) -> None:
+    """Raise MethodError for a free body: Lagrange's equations need velocities that are rates of coordinates."""
     free = [body.name for body in system.tree.bodies if body.kind == 'free']
     if free:
         raise MethodError(
@@ -40,8 +40,8 @@ def refuse_quasi_velocities(system: ConstraintBlocks, formulation: str) -> None:
         )
 
 
-def refuse_moving_constraints(system: ConstraintBlocks, formulation: str) -> None:
-    """Raise MethodError for rows that move by themselves (acatastatic): the witnesses take J v = 0."""
+def reject_moving_constraints(system: ConstraintBlocks, formulation: str) -> None:
+    """Raise MethodError for time-dependent (acatastatic) rows: these formulations assume J v = 0."""
     moving = [name for k, name in enumerate(system.row_names) if not system.rows.sigma[k].is_zero()]
     if moving:
         raise MethodError(f'{formulation}: expected constraints at rest, found the row {moving[0]} that moves in time')
@@ -49,7 +49,7 @@ def refuse_moving_constraints(system: ConstraintBlocks, formulation: str) -> Non
 
 @dataclass(frozen=True, eq=False)
 class RigidPart:
-    """A rigid body or a payload: index of its body; mass, kg; mass centre (3,) m and central tensor in body axes."""
+    """A rigid body or a payload: body index; mass, kg; mass centre (3,), m, and central tensor in body axes."""
 
     body: int
     mass: Expression
@@ -58,7 +58,7 @@ class RigidPart:
 
 
 def rigid_parts(system: ConstraintBlocks) -> list[RigidPart]:
-    """Return everything that has mass; the payload is a separate particle."""
+    """Return all parts with mass; the payload is a separate particle."""
     parts = [
         RigidPart(k, ca.SX(body.mass), ca.SX(body.com), ca.SX(body.inertia))
         for k, body in enumerate(system.tree.bodies)
@@ -71,7 +71,7 @@ def rigid_parts(system: ConstraintBlocks) -> list[RigidPart]:
 
 
 def rate_of(expression: Expression, system: ConstraintBlocks, a: Expression) -> Expression:
-    """Return the derivative by time of an expression of q and v where accelerations are a (nv,)."""
+    """Return the time derivative of an expression of q and v at accelerations a (nv,)."""
     return ca.jtimes(expression, ca.vertcat(system.q, system.v), ca.vertcat(system.v, a))
 
 

@@ -1,7 +1,7 @@
 """Gibbs-Appell: the energy of acceleration, differentiated by the independent accelerations (saha-1991, 2.28).
 
 S = sum m |ac|^2 / 2 + alpha . I alpha / 2 + alpha . (omega x I omega) of all bodies. Velocities and accelerations are
-derivatives by time of mass centres and rotation matrices; no Jacobian or bias of the recursions is used.
+time derivatives of mass centres and rotation matrices; no Jacobian or bias of the recursions is used.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dyn_nodes.studies.formulations.witnesses.answer import (
     complement_of,
     partition_at,
     rate_of,
-    refuse_moving_constraints,
-    refuse_quasi_velocities,
+    reject_moving_constraints,
+    reject_quasi_velocities,
     rigid_parts,
 )
 
@@ -30,10 +30,10 @@ class AccelerationEnergy:
     """S of a system as an expression of q, v and the independent accelerations u: a = N u + a_0."""
 
     def __init__(self, system: ConstraintBlocks) -> None:
-        refuse_quasi_velocities(system, 'gibbs_appell')
-        refuse_moving_constraints(system, 'gibbs_appell')
+        reject_quasi_velocities(system, 'gibbs_appell')
+        reject_moving_constraints(system, 'gibbs_appell')
         self.system, self.a = system, ca.SX.sym('a', system.tree.nv)
-        self._known: dict[int, ca.Function] = {}
+        self._compiled: dict[int, ca.Function] = {}
 
     def _by_time(self, expression: Expression) -> Expression:
         return rate_of(expression, self.system, self.a)
@@ -55,15 +55,15 @@ class AccelerationEnergy:
 
     def derivatives(self, n: int) -> ca.Function:
         """Return d2S/du2 and dS/du at u = 0 for n independent accelerations."""
-        if n not in self._known:
+        if n not in self._compiled:
             nv = self.system.tree.nv
             u, N, start = ca.SX.sym('u', n), ca.SX.sym('N', nv, n), ca.SX.sym('start', nv)
-            own = ca.substitute(self.energy, self.a, ca.densify(ca.mtimes(N, u) + start))
-            slope = ca.gradient(own, u)
+            energy = ca.substitute(self.energy, self.a, ca.densify(ca.mtimes(N, u) + start))
+            slope = ca.gradient(energy, u)
             outputs = [ca.jacobian(slope, u), ca.substitute(slope, u, ca.SX.zeros(n))]
-            given = [self.system.q, self.system.v, N, start, self.system.parameters.vector]
-            self._known[n] = ca.Function('appell', given, [ca.densify(part) for part in outputs])
-        return self._known[n]
+            inputs = [self.system.q, self.system.v, N, start, self.system.parameters.vector]
+            self._compiled[n] = ca.Function('appell', inputs, [ca.densify(part) for part in outputs])
+        return self._compiled[n]
 
     @cached_property
     def forces(self) -> ca.Function:
@@ -72,13 +72,13 @@ class AccelerationEnergy:
         weight = -ca.gradient(system.state.potential_energy(system.parameters.gravity), system.q)
         J = system.rows.jacobian
         gamma = -ca.jtimes(ca.mtimes(J, system.v), system.q, system.v)
-        given = [system.q, system.v, system.parameters.vector]
+        inputs = [system.q, system.v, system.parameters.vector]
         outputs = [weight + system.applied, J, gamma, system.mass_matrix]
-        return ca.Function('forces', given, [ca.densify(part) for part in outputs])
+        return ca.Function('forces', inputs, [ca.densify(part) for part in outputs])
 
 
 def gibbs_appell(system: ConstraintBlocks) -> Witness:
-    """dS/du = efforts along the independent rates."""
+    """Return Gibbs-Appell equations: dS/du = efforts along the independent rates."""
     traced = AccelerationEnergy(system)
     p = system.parameters.values()
 
@@ -87,7 +87,7 @@ def gibbs_appell(system: ConstraintBlocks) -> Witness:
         J = J.reshape(system.m, system.tree.nv)
         N, start = complement_of(partition_at(J, M), J, gamma.ravel())
         second, first = (np.array(part) for part in traced.derivatives(N.shape[1])(q, v, N, start, p))
-        own = np.linalg.solve(second, N.T @ (tau + force.ravel()) - first.ravel())
-        return Answer(N @ own + start)
+        u = np.linalg.solve(second, N.T @ (tau + force.ravel()) - first.ravel())
+        return Answer(N @ u + start)
 
     return solve

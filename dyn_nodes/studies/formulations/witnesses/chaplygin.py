@@ -25,11 +25,11 @@ from dyn_nodes.studies.formulations.witnesses.answer import Answer, Witness
 from dyn_nodes.studies.formulations.witnesses.lagrange import LagrangianSystem
 
 DEPENDS = 1e-9
-"""Derivative, relative to the greatest one, from which on something depends on a coordinate."""
+"""Least derivative, relative to the greatest one, that counts as a dependence on a coordinate."""
 WORST_CHOICE = 200.0
-"""Condition number of the equations for the dependent rates beyond which the reduced equations lose their digits."""
+"""Greatest accepted condition number of the equations for the dependent rates."""
 SOUND = 30.0
-"""Least pivot, in units of `elimination.VANISHED` of its size where it was chosen, with which U is still exact."""
+"""Least pivot with which U is still exact, in units of `elimination.VANISHED` of its size at the choice."""
 
 
 class ReducedLagrangian:
@@ -38,8 +38,8 @@ class ReducedLagrangian:
     Args:
         traced: energies.
         q: (nq,) where the pivots of the elimination are chosen.
-        independent: places of the independent rates.
-        followed: dependent coordinates move along in d/dq (Voronec), or are taken not to appear (Chaplygin).
+        independent: indices of the independent rates.
+        followed: d/dq includes the dependent coordinates (Voronec), or they are assumed not to appear (Chaplygin).
     """
 
     def __init__(self, traced: LagrangianSystem, q: Array, independent: Sequence[int], followed: bool) -> None:
@@ -60,28 +60,28 @@ class ReducedLagrangian:
         return ca.substitute(expression, self.traced.v, self.velocities)
 
     def by_position(self, expression: Expression) -> Expression:
-        """Return the derivatives by the independent coordinates, a column each."""
+        """Return the derivatives by the independent coordinates, one column each."""
         return ca.mtimes(ca.jacobian(expression, self.traced.q), self.along)
 
     @property
     def bracket(self) -> Expression:
         """(n,) the sum that is zero for integrable constraints."""
         total = ca.SX(len(self.independent), 1)
-        for place, momentum in zip(self.dependent, ca.vertsplit(self.dependent_momenta)):
-            slope = self.by_position(self.N[place, :].T)
+        for index, momentum in zip(self.dependent, ca.vertsplit(self.dependent_momenta)):
+            slope = self.by_position(self.N[index, :].T)
             total = total + ca.mtimes(slope - slope.T, self.v) * momentum
         return total
 
     @property
     def start(self) -> Expression:
-        """(nv,) accelerations at zero independent ones, dN/dt v_I, by differentiation of N."""
+        """(nv,) accelerations at zero independent accelerations, dN/dt v_I, by differentiation of N."""
         return ca.jtimes(self.velocities, self.traced.q, self.velocities)
 
     def function(self, name: str, outputs: Sequence[Expression]) -> Callable[[Array, Array], list[Array]]:
-        """Return outputs as numbers, a function of q and all rates."""
+        """Return a function of q and all rates that evaluates the outputs numerically."""
         numbers = self.traced.system.parameters.values()
-        given = [self.traced.q, self.v, self.traced.system.parameters.vector]
-        function = ca.Function(name, given, [ca.densify(ca.SX(part)) for part in outputs])
+        inputs = [self.traced.q, self.v, self.traced.system.parameters.vector]
+        function = ca.Function(name, inputs, [ca.densify(ca.SX(part)) for part in outputs])
         return lambda q, v: [np.array(part) for part in function(q, v[self.independent], numbers)]
 
     @cached_property
@@ -90,25 +90,25 @@ class ReducedLagrangian:
         return ca.Function('checks', [self.traced.q, self.traced.system.parameters.vector], [ca.densify(checks)])
 
     def sound(self, q: Array) -> bool:
-        """Return whether no pivot of the elimination is small here, and the dependent rows still are."""
+        """Return True if no pivot of the elimination is small here and the dependent rows are still dependent."""
         values = np.array(self._soundness(q, self.traced.system.parameters.values())).ravel()
         # a dependent row's check is at most its tolerance, a pivot's is far above it
         return bool(np.all((values > SOUND) | ((values > 0) & (values < 1e-6))))
 
 
 def essential_coordinates(traced: LagrangianSystem, q: Array) -> list[int]:
-    """Return the coordinates that L or the allowed motions depend on at q, without those that no motion changes.
+    """Return the movable coordinates on which L or the allowed motions depend at q.
 
-    U depends on a coordinate exactly where dJ/dq_k N is not zero.
+    U depends on a coordinate exactly if dJ/dq_k N is not zero.
     """
     system = traced.system
     _, _, J, _ = traced.at(q, np.zeros(system.tree.nv))
     N = Subspaces(J).motions
     rng = np.random.default_rng(0)
     v = N @ rng.normal(size=N.shape[1])
-    given = [traced.q, traced.v, system.parameters.vector]
+    inputs = [traced.q, traced.v, system.parameters.vector]
     slopes = ca.jacobian(ca.mtimes(system.rows.jacobian, traced.v), traced.q)
-    function = ca.Function('slopes', given, [slopes, ca.gradient(traced.lagrangian, traced.q)])
+    function = ca.Function('slopes', inputs, [slopes, ca.gradient(traced.lagrangian, traced.q)])
     numbers = system.parameters.values()
     slope, force = (np.array(part) for part in function(q, v, numbers))
     free = rng.normal(size=system.tree.nv)
@@ -120,7 +120,7 @@ def essential_coordinates(traced: LagrangianSystem, q: Array) -> list[int]:
 
 
 def chaplygin_choice(traced: LagrangianSystem, q: Array, formulation: str) -> list[int]:
-    """Return independent rates for Chaplygin's form: all coordinates that appear, and others up to the mobility.
+    """Return independent rates for Chaplygin's form: all coordinates that appear, then others up to the mobility.
 
     Raises:
         MethodError: the rates of the coordinates that appear depend on each other, or hardly determine the others.
@@ -129,36 +129,36 @@ def chaplygin_choice(traced: LagrangianSystem, q: Array, formulation: str) -> li
     M, _, J, _ = traced.at(q, np.zeros(len(names)))
     wanted = essential_coordinates(traced, q)
     partition = choose_independent(J, M, wanted)
-    said = ', '.join(names[k] for k in wanted)
+    listed = ', '.join(names[k] for k in wanted)
     if not set(wanted) <= set(partition.independent):
         raise MethodError(
-            f'{formulation}: L and the constraints contain the coordinates {said}, whose rates depend on each other; '
+            f'{formulation}: L and the constraints contain the coordinates {listed}, whose rates depend on each other; '
             "Voronec's equations apply"
         )
     if partition.condition > WORST_CHOICE:
         raise MethodError(
-            f'{formulation}: L and the constraints contain the coordinates {said}, whose rates hardly determine the '
+            f'{formulation}: L and the constraints contain the coordinates {listed}, whose rates hardly determine the '
             f"others here (condition number {partition.condition:.3g}); Voronec's equations apply"
         )
     return list(partition.independent)
 
 
 def _family(make: Callable[[Array], tuple[ReducedLagrangian, Witness]]) -> Witness:
-    """Return equations that are traced anew where the elimination of those known would divide by little."""
-    known: list[tuple[ReducedLagrangian, Witness]] = []
+    """Return equations that are traced again if the existing eliminations have small pivots at a position."""
+    traced: list[tuple[ReducedLagrangian, Witness]] = []
 
     def solve(q: Array, v: Array, tau: Array) -> Answer:
-        for reduced, witness in known:
+        for reduced, witness in traced:
             if reduced.sound(q):
                 return witness(q, v, tau)
-        known.append(make(q))
-        return known[-1][1](q, v, tau)
+        traced.append(make(q))
+        return traced[-1][1](q, v, tau)
 
     return solve
 
 
 def _equations(reduced: ReducedLagrangian, bracket: bool = True) -> Witness:
-    """d/dt dL*/dv_I - dL*/dq_I - bracket = efforts (2.25)."""
+    """Return d/dt dL*/dv_I - dL*/dq_I - bracket = efforts (2.25)."""
     p = reduced.momentum
     rest = ca.mtimes(reduced.by_position(p), reduced.v) - reduced.by_position(reduced.lagrangian).T
     rest = rest - reduced.dissipative - (reduced.bracket if bracket else 0)
@@ -172,11 +172,11 @@ def _equations(reduced: ReducedLagrangian, bracket: bool = True) -> Witness:
 
 
 def chaplygin(system: ConstraintBlocks, bracket: bool = True) -> Witness:
-    """Chaplygin's equations (2.25).
+    """Return Chaplygin's equations (2.25).
 
     Args:
         system: traced.
-        bracket: without it they are Lagrange's, which are wrong for nonholonomic constraints: for a test of that.
+        bracket: False leaves Lagrange's equations, which are wrong for nonholonomic constraints; for tests.
     """
     traced = LagrangianSystem(system, 'chaplygin')
 
@@ -188,7 +188,7 @@ def chaplygin(system: ConstraintBlocks, bracket: bool = True) -> Witness:
 
 
 def voronec(system: ConstraintBlocks) -> Witness:
-    """Voronec's equations: Chaplygin's with the dependent coordinates followed along the motion."""
+    """Return Voronec's equations: Chaplygin's with the dependent coordinates followed along the motion."""
     traced = LagrangianSystem(system, 'voronec')
 
     def make(q: Array) -> tuple[ReducedLagrangian, Witness]:
@@ -200,9 +200,9 @@ def voronec(system: ConstraintBlocks) -> Witness:
 
 
 def hamilton(system: ConstraintBlocks) -> Witness:
-    """Hamilton's equations with the bracket (2.34 to 2.37; signs as corrected, spec F4, F5).
+    """Return Hamilton's equations with the bracket (2.34 to 2.37; signs as corrected, spec F4, F5).
 
-    H(q, p) = p I^-1 p / 2 + V; dp/dt = efforts - dH/dq_I + bracket. Where Chaplygin's equations apply.
+    H(q, p) = p I^-1 p / 2 + V; dp/dt = efforts - dH/dq_I + bracket. They apply where Chaplygin's equations apply.
     """
     traced = LagrangianSystem(system, 'hamilton')
 
@@ -223,8 +223,8 @@ def _canonical(reduced: ReducedLagrangian) -> Witness:
     numbers = reduced.function('canonical', [inertia, force, reduced.N, reduced.start])
 
     def solve(q: Array, v: Array, tau: Array) -> Answer:
-        own, drive, N, start = numbers(q, v)
+        matrix, drive, N, start = numbers(q, v)
         # p = I v_I, so dv_I/dt = I^-1 (dp/dt - dI/dt v_I)
-        return Answer(N @ np.linalg.solve(own, N.T @ tau + drive.ravel()) + start.ravel())
+        return Answer(N @ np.linalg.solve(matrix, N.T @ tau + drive.ravel()) + start.ravel())
 
     return solve

@@ -1,4 +1,4 @@
-"""Orthogonal complements of J by decomposition: what the natural one does without (saha-1991, 2.44 to 2.49)."""
+"""Orthogonal complements of J by decomposition, which the natural one avoids (saha-1991, 2.44 to 2.49)."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from dyn_nodes.constraints.linear import RANK_TOLERANCE, Subspaces
 from dyn_nodes.studies.formulations.witnesses.answer import Answer, Witness, complement_of, partition_at
 
 Complement = Callable[[Array], tuple[Array, Array]]
-"""From J (m, nv): a basis (nv, n) of the motions that it allows, and a pseudo-inverse (nv, m) with J X = J."""
+"""From J (m, nv) to a basis (nv, n) of the motions that it allows, and a pseudo-inverse X (nv, m)."""
 
 
 def by_svd(J: Array) -> tuple[Array, Array]:
-    """Right singular vectors of the singular values that are zero."""
+    """Return the right singular vectors of the zero singular values, and the pseudo-inverse."""
     spaces = Subspaces(J)
     return spaces.motions, spaces.pseudo_inverse
 
 
 def by_qr(J: Array) -> tuple[Array, Array]:
-    """The last columns of Q in J^T P = Q R."""
+    """Return the last columns of Q in J^T P = Q R, and the pseudo-inverse."""
     if not len(J):
         return np.eye(J.shape[1]), np.zeros((J.shape[1], 0))
     Q, R, order = qr(J.T, pivoting=True)
@@ -36,7 +36,7 @@ def by_qr(J: Array) -> tuple[Array, Array]:
 
 
 def by_eigenvectors(J: Array) -> tuple[Array, Array]:
-    """Eigenvectors of J^T J for the eigenvalue zero (2.49); J^T J has twice the spread of J."""
+    """Return the eigenvectors of J^T J for the eigenvalue zero (2.49); J^T J has the squared condition of J."""
     values, vectors = np.linalg.eigh(J.T @ J)
     zero = values < 1e-13 * max(float(values[-1]), np.finfo(float).tiny)
     rest = vectors[:, ~zero]
@@ -44,7 +44,7 @@ def by_eigenvectors(J: Array) -> tuple[Array, Array]:
 
 
 def by_gram_schmidt(J: Array) -> tuple[Array, Array]:
-    """Rows made orthonormal one after the other, twice for accuracy; then unit vectors against all of them."""
+    """Return a basis by orthonormalizing the rows, twice for accuracy, then unit vectors against all of them."""
     n = J.shape[1]
     basis: list[Array] = []
     weights: list[Array] = []
@@ -52,9 +52,9 @@ def by_gram_schmidt(J: Array) -> tuple[Array, Array]:
     for k, row in enumerate(J):
         rest, weight = row.copy(), np.eye(len(J))[k]
         for _ in range(2):
-            for unit, own in zip(basis, weights):
+            for unit, unit_weight in zip(basis, weights):
                 part = unit @ rest
-                rest, weight = rest - part * unit, weight - part * own
+                rest, weight = rest - part * unit, weight - part * unit_weight
         length = np.linalg.norm(rest)
         if length > 1e-9 * size:
             basis.append(rest / length)
@@ -88,7 +88,7 @@ svd, qr_factors, eigenvectors, gram_schmidt = map(_with, (by_svd, by_qr, by_eige
 
 
 def coordinate_partition(system: ConstraintBlocks) -> Witness:
-    """Dependent rates from independent ones by solving J_D, on the joint rates (LU of J_D)."""
+    """Return the equations with dependent joint rates from independent ones by LU of J_D."""
 
     def solve(q: Array, v: Array, tau: Array) -> Answer:
         b = system.at(q, v)

@@ -20,8 +20,8 @@ from dyn_nodes.studies.formulations.witnesses.answer import (
     complement_of,
     partition_at,
     rate_of,
-    refuse_moving_constraints,
-    refuse_quasi_velocities,
+    reject_moving_constraints,
+    reject_quasi_velocities,
     rigid_parts,
 )
 
@@ -30,8 +30,8 @@ class PartialVelocities:
     """Active and inertia forces of a system along the rates of all joints, and partial velocities of its bodies."""
 
     def __init__(self, system: ConstraintBlocks) -> None:
-        refuse_quasi_velocities(system, 'kane')
-        refuse_moving_constraints(system, 'kane')
+        reject_quasi_velocities(system, 'kane')
+        reject_moving_constraints(system, 'kane')
         self.system, self.a, self.parts = system, ca.SX.sym('a', system.tree.nv), rigid_parts(system)
 
     @cached_property
@@ -69,12 +69,12 @@ class PartialVelocities:
         gamma = -ca.jtimes(ca.mtimes(J, system.v), system.q, system.v)
         still = ca.substitute(total, self.a, ca.SX.zeros(system.tree.nv))
         outputs = [ca.jacobian(total, self.a), still, system.applied, J, gamma]
-        given = [system.q, system.v, system.parameters.vector]
-        return ca.Function('kane', given, [ca.densify(part) for part in outputs])
+        inputs = [system.q, system.v, system.parameters.vector]
+        return ca.Function('kane', inputs, [ca.densify(part) for part in outputs])
 
 
 def kane(system: ConstraintBlocks) -> Witness:
-    """Active and inertia forces along the independent rates add up to zero."""
+    """Return Kane's equations: active and inertia forces along the independent rates sum to zero."""
     traced = PartialVelocities(system)
     p = system.parameters.values()
 

@@ -1,7 +1,7 @@
 """Lagrange's equations by automatic differentiation of the kinetic and potential energy (saha-1991, 2.11 to 2.16).
 
-Nothing of the recursions for mass matrix, bias and dJ/dt v is used: M and the velocity terms are derivatives of
-energies, dJ/dt that of the rows' entries.
+The recursions for mass matrix, bias and dJ/dt v are not used: M and the velocity terms are derivatives of energies,
+dJ/dt is the derivative of the rows.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from dyn_nodes.studies.formulations.witnesses.answer import (
     Witness,
     complement_of,
     partition_at,
-    refuse_moving_constraints,
-    refuse_quasi_velocities,
+    reject_moving_constraints,
+    reject_quasi_velocities,
 )
 
 
 class LagrangianSystem:
-    """Energies of a system and what follows from them by differentiation.
+    """Energies of a system and their derivatives.
 
     Raises:
-        MethodError: velocities that are no rates of coordinates, constraints that move by themselves.
+        MethodError: velocities that are not rates of coordinates, or time-dependent constraints.
     """
 
     def __init__(self, system: ConstraintBlocks, formulation: str) -> None:
-        refuse_quasi_velocities(system, formulation)
-        refuse_moving_constraints(system, formulation)
+        reject_quasi_velocities(system, formulation)
+        reject_moving_constraints(system, formulation)
         self.system, self.q, self.v = system, system.q, system.v
         self.kinetic = system.state.kinetic_energy
         self.potential = system.potential_energy
@@ -48,7 +48,7 @@ class LagrangianSystem:
 
     @property
     def dissipative(self) -> Expression:
-        """(nv,) forces of the elements that no potential energy gives: dampers."""
+        """(nv,) forces of the elements without potential energy: dampers."""
         system = self.system
         stored = sum((part.potential_energy(system.state, system.parameters) for part in system.forces), ca.SX(0))
         return system.applied + ca.gradient(stored, self.q)
@@ -62,8 +62,8 @@ class LagrangianSystem:
         J = self.system.rows.jacobian
         slip = ca.mtimes(J, self.v)
         outputs = [M, h, J, -ca.jtimes(slip, self.q, self.v)]
-        given = [self.q, self.v, self.system.parameters.vector]
-        return ca.Function('lagrange', given, [ca.densify(part) for part in outputs])
+        inputs = [self.q, self.v, self.system.parameters.vector]
+        return ca.Function('lagrange', inputs, [ca.densify(part) for part in outputs])
 
     def at(self, q: Array, v: Array) -> tuple[Array, Array, Array, Array]:
         """Return M (nv, nv), h (nv,), J (m, nv), gamma (m,)."""
@@ -72,7 +72,7 @@ class LagrangianSystem:
 
 
 def multipliers(system: ConstraintBlocks) -> Witness:
-    """Lagrange's equations with multipliers: all nv + m equations at once, unreduced (2.14 to 2.16)."""
+    """Return Lagrange's equations with multipliers: all nv + m equations at once, unreduced (2.14 to 2.16)."""
     traced = LagrangianSystem(system, 'multipliers')
 
     def solve(q: Array, v: Array, tau: Array) -> Answer:
@@ -80,20 +80,20 @@ def multipliers(system: ConstraintBlocks) -> Witness:
         n, m = len(M), len(J)
         if rank_of(np.vstack([M, J])) < n:
             raise MethodError('multipliers: a motion that the constraints allow moves no mass')
-        # unknowns of like size: rates per unit of kinetic energy, and one factor for all rows
+        # scale the unknowns: rates per unit of kinetic energy, and one factor for all rows
         unit = scales(M)
         size = max(float(np.abs(J * unit).max(initial=0.0)), np.finfo(float).tiny)
         rows = J * unit / size
         matrix = np.block([[M * np.outer(unit, unit), -rows.T], [rows, np.zeros((m, m))]])
-        # rows may repeat each other: least norm of what is not determined
-        found = np.linalg.lstsq(matrix, np.concatenate([unit * (tau - h), gamma / size]), rcond=1e-13)[0]
-        return Answer(unit * found[:n], found[n:] / size)
+        # rows may be redundant: least norm of undetermined multipliers
+        unknowns = np.linalg.lstsq(matrix, np.concatenate([unit * (tau - h), gamma / size]), rcond=1e-13)[0]
+        return Answer(unit * unknowns[:n], unknowns[n:] / size)
 
     return solve
 
 
 def maggi(system: ConstraintBlocks) -> Witness:
-    """Maggi's equations: Lagrange's expressions, combined along the allowed motions."""
+    """Return Maggi's equations: Lagrange's expressions combined along the allowed motions."""
     traced = LagrangianSystem(system, 'maggi')
 
     def solve(q: Array, v: Array, tau: Array) -> Answer:
