@@ -206,7 +206,7 @@ class ViewerNode(GuardedNode):
         return float(parameters.get('slope_roll', measured[0])), float(parameters.get('slope_pitch', measured[1]))
 
     def _check_graph(self, now: float) -> None:
-        quiet = now - self._graph_changed > QUIET_AFTER and self.connection.age(now) < self.connection.silence
+        quiet = now - self._graph_changed > QUIET_AFTER and self.connection.age(now) < self.connection.timeout
         if now - self._discovered_at >= (QUIET_DISCOVERY_PERIOD if quiet else DISCOVERY_PERIOD):
             self._discovered_at = now
             if self.inputs.discover() | self.team.discover():
