@@ -21,14 +21,14 @@ class DynamicsClient:
     Args:
         node: the requesting node.
         target: name of the dynamics node, relative to the namespace of `node`.
-        say: called with a text when a request was rejected.
+        notify: called with a text when a request was rejected.
 
     Attributes:
         parameters: last received values by name.
     """
 
-    def __init__(self, node: Node, target: str, say: Callable[[str], None]) -> None:
-        self.target, self.say = target, say
+    def __init__(self, node: Node, target: str, notify: Callable[[str], None]) -> None:
+        self.target, self.notify = target, notify
         self.parameters: dict[str, Any] = {}
         self._pause = node.create_client(SetBool, f'{target}/pause')
         self._step = node.create_client(Trigger, f'{target}/step')
@@ -53,31 +53,31 @@ class DynamicsClient:
 
     def _call(self, client: Any, request: Any, done: Callable[[], None]) -> None:
         if not client.service_is_ready():
-            self.say(f'{self.target} offers no service {client.srv_name}')
+            self.notify(f'{self.target} offers no service {client.srv_name}')
             return
 
         def answered(future: Any) -> None:
             response = future.result()
             if response is None:
-                self.say(f'{client.srv_name}: no answer')
+                self.notify(f'{client.srv_name}: no answer')
             elif response.success:
                 done()
             else:
-                self.say(response.message)
+                self.notify(response.message)
 
         client.call_async(request).add_done_callback(answered)
 
     def set(self, values: Mapping[str, float]) -> None:
         """Set parameters."""
         if not self._set.service_is_ready():
-            self.say(f'{self.target} is not there')
+            self.notify(f'{self.target} is not there')
             return
         parameters = [Parameter(name, Parameter.Type.DOUBLE, float(v)).to_parameter_msg() for name, v in values.items()]
 
         def answered(future: Any) -> None:
             for result in future.result().results if future.result() else ():
                 if not result.successful:
-                    self.say(result.reason or f'{", ".join(values)}: rejected')
+                    self.notify(result.reason or f'{", ".join(values)}: rejected')
 
         self._set.call_async(SetParameters.Request(parameters=parameters)).add_done_callback(answered)
         self.parameters.update(values)

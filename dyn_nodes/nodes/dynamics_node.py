@@ -187,7 +187,7 @@ class DynamicsNode(OverridableNode):
             raise ParameterError(f"parameter 'contact_model': {error}") from None
         plant.drop_time = values['drop_time'] if values['drop_time'] >= 0.0 else None
         plant.drop_tilt = values['drop_tilt'] if values['drop_tilt'] > 0.0 else None
-        self._tell_steps(plant)
+        self._log_steps(plant)
         plant.warm_up()
         if not self.monolithic:
             plant.holding_efforts()  # loads its machine code, which a timeout of the partner needs at once
@@ -303,7 +303,7 @@ class DynamicsNode(OverridableNode):
             self.finish()
             return False
         if self.plant.substeps != steps:
-            self._tell_steps(self.plant)
+            self._log_steps(self.plant)
         if self.plant.overturned:
             self.announce()
             if self.plant.time <= START:
@@ -319,7 +319,7 @@ class DynamicsNode(OverridableNode):
             return False
         return True
 
-    def _tell_steps(self, plant: Plant) -> None:
+    def _log_steps(self, plant: Plant) -> None:
         if plant.refined_for:
             step = plant.period / plant.substeps
             self.get_logger().info(f'integration steps of {step:.2g} s: {plant.refined_for} moves that fast')

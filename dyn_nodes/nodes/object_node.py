@@ -201,13 +201,13 @@ class ObjectNode(OverridableNode):
                 return
             self._pulls |= {grasp.name: wrench for grasp, wrench in zip(grasps, wrenches)}
             for k in sorted(item.released - released):
-                self._tell_of_slip(grasps[k])
+                self._publish_slip(grasps[k])
         self._publish_wrenches()
         if 0.0 < self.values['duration'] <= now / NANO + 1e-9:
             self._over_at = time.monotonic()
         self.update_diagnostics()
 
-    def _tell_of_slip(self, grasp: TeamGrasp) -> None:
+    def _publish_slip(self, grasp: TeamGrasp) -> None:
         text = f'hand {grasp.hand} of {grasp.robot} slips off {grasp.patch} of {grasp.object}'
         limits = {'holding_force': grasp.holding_force or 0.0, 'holding_torque': grasp.holding_torque or 0.0}
         details = {'grasp': grasp.name, **limits, 'text': text}

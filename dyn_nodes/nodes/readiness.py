@@ -36,7 +36,7 @@ class Readiness:
         self.topics = tuple(topics)
         self.began = time.monotonic()
         self.missing = ''
-        self._said = self.began
+        self._logged_at = self.began
         self._absent: tuple[str, ...] = ()
         self._since: float | None = None
 
@@ -63,8 +63,8 @@ class Readiness:
                 raise RunFailed(f'{self.missing}: nothing has appeared for {self.timeout:g} s (wait_timeout)')
             self.node.get_logger().warn(f'starting without waiting any longer: {self.missing}')
             return True
-        if now - self._said > 2.0:
-            self._said = now
+        if now - self._logged_at > 2.0:
+            self._logged_at = now
             self.node.get_logger().info(f'waiting: {self.missing}')
         return False
 
@@ -93,9 +93,9 @@ class Readiness:
             return f'nothing publishes {", ".join(unpublished)} yet'
         listeners = self._listeners(self.node.resolve_topic_name('joint_states'))
         others = [name for name in self.names if name != RECORDER]
-        deaf = [name for name in others if name not in listeners]  # a node is announced before its topics are
-        if deaf:
-            return f'{", ".join(deaf)} has not subscribed to joint_states yet'
+        unsubscribed = [name for name in others if name not in listeners]  # a node is announced before its topics are
+        if unsubscribed:
+            return f'{", ".join(unsubscribed)} has not subscribed to joint_states yet'
         if self.node.joint_states.get_subscription_count() < len(self.names):  # a recorder is one of them
             return 'joint_states is not yet connected to all of its subscriptions'
         if RECORDER in self.names:

@@ -245,7 +245,7 @@ class TeamControllerNode(FollowerNode):
         self.get_logger().error(f'{why}: commands end, every robot holds its joints')
         for link in self.links:
             link.close()
-        self.reports.tell(f'ended: {why}')
+        self.reports.publish_state(f'ended: {why}')
         self.update_diagnostics()
 
     def _on_stop(self, request: Any, response: Any) -> Any:

@@ -40,7 +40,7 @@ class TeamReports:
         """Report at the next instant, at any time."""
         self._last = -1
 
-    def tell(self, state: str) -> None:
+    def publish_state(self, state: str) -> None:
         """Publish a state if it has changed."""
         if state != self._published_state:
             self._published_state = state
@@ -48,7 +48,7 @@ class TeamReports:
 
     def publish(self, now: int, carrying: Carrying) -> bool:
         """Publish the reports that are due at a time, ns; return whether reference and deviation were published."""
-        self.tell(f'{carrying.state}: {carrying.reason}' if carrying.reason else carrying.state)
+        self.publish_state(f'{carrying.state}: {carrying.reason}' if carrying.reason else carrying.state)
         if now // self._period == self._last:
             return False
         self._last = now // self._period

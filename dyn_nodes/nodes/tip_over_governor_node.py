@@ -352,7 +352,7 @@ class TipOverGovernorNode(OverridableNode):
         if not self.received:
             health.text = f'no {self.channel.topic}_in yet'
         if self.lockstep:
-            self._tell_held(health)
+            self._report_held(health)
             return health
         if self.received and (old := self.sensing.fault_of_age(self._oldest)):
             health.worse(ERROR, f'{old}: {neutral}')
@@ -367,7 +367,7 @@ class TipOverGovernorNode(OverridableNode):
             text = 'waiting for all levers to return to neutral after an interruption of commands or measurements'
             health.worse(WARN, text)
         else:
-            self._tell_held(health)
+            self._report_held(health)
         if self.rejections.recent(time.monotonic()):
             health.worse(WARN, f'rejected: {self.rejections.last}')
         return health
@@ -377,7 +377,7 @@ class TipOverGovernorNode(OverridableNode):
         """Return a text for the present neutral output."""
         return self.channel.neutral_of(self.stops)
 
-    def _tell_held(self, health: Health) -> None:
+    def _report_held(self, health: Health) -> None:
         if self.verdict.held and not np.isfinite(self.verdict.degree):
             fault = self.stops.ground.fault(self.sensing.monitor.q) or 'no contact force on the ground'
             health.worse(ERROR, f'no stability degree, {self._neutral}: {fault}')

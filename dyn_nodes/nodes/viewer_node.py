@@ -87,7 +87,7 @@ class ViewerNode(GuardedNode):
         self.neighbours = Neighbours(self)
         self.neighbours.topics.append('joint_states')
         self.team = ViewerTeam(self, self.inputs, self.cockpit, self._shape_of)
-        self.dynamics = DynamicsClient(self, self.values['dynamics_node'], self._say)
+        self.dynamics = DynamicsClient(self, self.values['dynamics_node'], self._notify)
         self._payload_out: Any = None  # for a simulation only: an estimated payload has another publisher
         self._discovered_at = self._questioned_at = self._commanded_at = -1e9
         self._graph_changed = time.monotonic()
@@ -108,7 +108,7 @@ class ViewerNode(GuardedNode):
             return None
         if self.machine is None:
             raise ParameterError("parameter 'platform': expected a machine, found none")
-        return PoseDriving(self, self.machine, self._say)
+        return PoseDriving(self, self.machine, self._notify)
 
     def _make_ways(self) -> list[Driving]:
         """Return the ways to drive in order of preference; the last one is shown before any has a subscription."""
@@ -174,7 +174,7 @@ class ViewerNode(GuardedNode):
         directories: list[str | Path] = [entry for entry in self.values['mesh_directories'] if entry]
         return directories + (list(folders_above(self.machine.sources[0])) if self.machine is not None else [])
 
-    def _say(self, text: str) -> None:
+    def _notify(self, text: str) -> None:
         self.get_logger().warn(text)
         self.cockpit.notify(text)
 

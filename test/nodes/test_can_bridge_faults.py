@@ -202,14 +202,14 @@ def test_every_fault_of_the_page_is_tried():
 def test_a_fault_on_the_bus_disarms_within_its_timeout_and_is_named(setup, fault, subject, text):
     node, wires = setup
     send, messages, start = fault(wires), node.diagnostics.publisher.messages, wires.time.now
-    before, said = len(messages), []
-    while node.arming.state != 'shadow' or not any(text in message for message in said):
-        assert wires.time.now < start + 3.0, said
+    before, texts = len(messages), []
+    while node.arming.state != 'shadow' or not any(text in message for message in texts):
+        assert wires.time.now < start + 3.0, texts
         send()
         node.receive('valve_commands', Volts(data=[1.0, 0.0, 0.0]))
         wires.time.pass_by(TURN, node)
         node.run_cycle()
-        said = [statuses(array)[subject].message for array in messages[before:]]
+        texts = [statuses(array)[subject].message for array in messages[before:]]
     assert node.arming._left - node.receiver.heard[SWING] <= TIMEOUT + 1.01 * TURN, 'within one run of the node'
     assert statuses(messages[-1])['state'].message.startswith('shadow: ')
     wires.volts()

@@ -299,7 +299,7 @@ class TestAntiSway:
             make(anti_sway='zv')
 
 
-class TestSilence:
+class TestTimeouts:
     def test_a_timeout_of_joint_states_gives_neutral_commands_and_an_error(
         self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -510,7 +510,7 @@ class TestStampsThatGoBack:
         assert sent(node)[-1] == [0.0, 0.0, 0.0]
 
 
-class TestRefusals:
+class TestRejections:
     def test_a_braked_base_rejects_cmd_vel(self, make: Any) -> None:
         node = make()
         node.receive('cmd_vel', TwistStamped())

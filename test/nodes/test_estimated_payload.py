@@ -79,7 +79,7 @@ def play(node, run, rows, pressures=True, states=1, ahead=0.0, reports=REPORTS):
                 node.payload.take_pressure(line, pressure(time + ahead, value))
 
 
-def said(node):
+def payload_status(node):
     node.diagnostics.last_published = None
     node.update_diagnostics()
     return statuses(node.diagnostics.publisher.last)['payload']
@@ -105,16 +105,16 @@ def test_the_margins_use_the_payload_estimated_from_pressures(make_monitor, drop
     assert upper - lower < 0.1 * LIMIT
     assert node.payload.interval_out.last.layout.dim[0].label == 'lower,upper,observed'
     assert node.balance is not None
-    assert level(said(node)) == 0
-    assert values_of(said(node))['state'] == 'observed'
+    assert level(payload_status(node)) == 0
+    assert values_of(payload_status(node))['state'] == 'observed'
 
 
 def test_a_drop_is_estimated_within_half_a_second(make_monitor, dropped):
     node = make_monitor()
     play(node, dropped, until(dropped, 2.5))
     assert node.sensing.monitor.payload == pytest.approx(0.0, abs=0.02 * LIMIT)
-    assert 'after a step of the load' in said(node).message
-    assert values_of(said(node))['steps noticed'] == '1'
+    assert 'after a step of the load' in payload_status(node).message
+    assert values_of(payload_status(node))['steps noticed'] == '1'
 
 
 @pytest.mark.parametrize(('before', 'after'), [(2400.0, 0.0), (0.0, 2400.0)])
@@ -150,12 +150,12 @@ def test_a_timeout_of_pressures_restores_the_rated_payload_and_the_status_names_
     node = make_monitor()
     rows = until(dropped, 1.5)
     play(node, dropped, rows[:200])
-    assert values_of(said(node))['state'] == 'observed'
+    assert values_of(payload_status(node))['state'] == 'observed'
     play(node, dropped, rows[200:], pressures=False)
     assert node.sensing.monitor.payload == RATED
     assert node.payload.mass_out.last.data == RATED
-    assert level(said(node)) == 1
-    assert 'no pressure on hydraulics/boom/head_pressure' in said(node).message
+    assert level(payload_status(node)) == 1
+    assert 'no pressure on hydraulics/boom/head_pressure' in payload_status(node).message
 
 
 def test_joint_states_that_are_too_rare_bring_the_rated_payload_back(make_monitor, dropped):
@@ -163,27 +163,27 @@ def test_joint_states_that_are_too_rare_bring_the_rated_payload_back(make_monito
     node = make_monitor()
     rows = until(dropped, 1.9)
     play(node, dropped, rows[:240])
-    assert values_of(said(node))['state'] == 'observed'
+    assert values_of(payload_status(node))['state'] == 'observed'
     play(node, dropped, rows[240:], states=24)
     assert node.sensing.monitor.payload == RATED
     assert node.payload.interval_out.last.data[2] == 0.0
-    assert level(said(node)) == 1
-    assert 'samples that are too rare' in said(node).message
+    assert level(payload_status(node)) == 1
+    assert 'samples that are too rare' in payload_status(node).message
 
 
 def test_without_an_imu_the_rated_payload_holds(make_monitor, dropped):
     """The rocking of the base shakes the load as much as the arm does: a mass from that would be wrong by a third."""
     node = make_monitor()
     play(node, dropped, until(dropped, 1.5))
-    assert values_of(said(node))['state'] == 'observed'
+    assert values_of(payload_status(node))['state'] == 'observed'
     for k in range(len(until(dropped, 1.5)), len(until(dropped, 1.9))):
         time = float(dropped.time[k])
         node.receive('joint_states', joint_state(time, dropped.positions[k], dropped.velocities[k], effort=()))
         for line, value in zip(node.payload.estimator.model.lines, dropped.pressures[k]):
             node.payload.take_pressure(line, pressure(time, value))
     assert node.sensing.monitor.payload == RATED
-    assert level(said(node)) == 1
-    assert 'no imu' in said(node).message
+    assert level(payload_status(node)) == 1
+    assert 'no imu' in payload_status(node).message
 
 
 def test_unmeasured_speeds_have_a_greater_deviation_than_measured_ones(make_monitor, standing):
@@ -203,8 +203,8 @@ def test_unmeasured_speeds_have_a_greater_deviation_than_measured_ones(make_moni
 def test_less_than_forty_pressures_a_second_are_a_warning(make_monitor, standing, every, expected):
     node = make_monitor()
     play(node, standing, until(standing, 1.5), reports=every)
-    assert level(said(node)) == expected
-    assert ('expected 40 or more, found 25 pressures a second' in said(node).message) == bool(expected)
+    assert level(payload_status(node)) == expected
+    assert ('expected 40 or more, found 25 pressures a second' in payload_status(node).message) == bool(expected)
 
 
 def test_before_any_pressure_the_rated_payload_holds(make_monitor, dropped):
@@ -212,7 +212,7 @@ def test_before_any_pressure_the_rated_payload_holds(make_monitor, dropped):
     play(node, dropped, until(dropped, 0.8), pressures=False)
     assert node.sensing.monitor.payload == 1234.0
     assert node.payload.mass_out.messages == []
-    assert level(said(node)) == 1
+    assert level(payload_status(node)) == 1
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_implausible_pressures_are_rejected_and_counted(make_monitor, dropped, v
     before = node.sensing.monitor.payload
     node.payload.take_pressure('boom/head_pressure', pressure(1.01, value))
     assert node.sensing.monitor.payload == before
-    status = said(node)
+    status = payload_status(node)
     assert values_of(status)[f'refused: {kind}'] == '1'
     assert 'hydraulics/boom/head_pressure' in status.message
 
@@ -234,8 +234,8 @@ def test_pressures_in_bar_are_not_used_and_reported(make_monitor, standing):
     play(node, replace(standing, pressures=1e-5 * standing.pressures), until(standing, 1.5))
     assert node.payload.interval_out.last.data[2] == 0.0
     assert node.sensing.monitor.payload == RATED
-    assert level(said(node)) == 1
-    assert 'pressures and motion do not fit' in said(node).message
+    assert level(payload_status(node)) == 1
+    assert 'pressures and motion are inconsistent' in payload_status(node).message
 
 
 def test_a_negative_payload_is_not_observed_and_reported(make_monitor, standing):
@@ -245,8 +245,8 @@ def test_a_negative_payload_is_not_observed_and_reported(make_monitor, standing)
     node.payload._publish(node.payload.estimator.estimate, 1.5)
     assert node.payload.interval_out.last.data[2] == 0.0
     assert node.sensing.monitor.payload == RATED
-    assert level(said(node)) == 1
-    assert 'less than zero: pressures or units are wrong' in said(node).message
+    assert level(payload_status(node)) == 1
+    assert 'less than zero: pressures or units are wrong' in payload_status(node).message
 
 
 def test_time_that_goes_back_starts_anew(make_monitor, dropped):
@@ -330,9 +330,9 @@ def test_pressures_ahead_of_the_joint_states_are_rejected_and_time_out(make_moni
     play(node, dropped, rows[:40])
     play(node, dropped, rows[40:200], ahead=3.0)
     assert node.sensing.monitor.payload == RATED
-    assert 'refused: ahead' in values_of(said(node))
+    assert 'refused: ahead' in values_of(payload_status(node))
     play(node, dropped, rows[200:])
-    assert values_of(said(node))['state'] == 'observed'
+    assert values_of(payload_status(node))['state'] == 'observed'
 
 
 def test_pressures_before_the_first_joint_states_are_not_used(make_monitor, dropped):
@@ -341,7 +341,7 @@ def test_pressures_before_the_first_joint_states_are_not_used(make_monitor, drop
         node.payload.take_pressure(line, pressure(5.0, 1e6))
     play(node, dropped, until(dropped, 1.0), pressures=False)
     assert node.payload.mass_out.messages == []
-    assert 'no pressure' in said(node).message
+    assert 'no pressure' in payload_status(node).message
 
 
 def test_more_than_the_mount_carries_is_an_error_and_is_published_as_its_limit(make_monitor, rig):
@@ -353,8 +353,8 @@ def test_more_than_the_mount_carries_is_an_error_and_is_published_as_its_limit(m
     play(node, run, until(run, 1.5))
     assert node.sensing.monitor.payload == pytest.approx(7500.0, abs=0.03 * LIMIT)
     assert node.payload.mass_out.last.data == LIMIT
-    assert level(said(node)) == 2
-    assert said(node).message.startswith('overloaded: 7')
+    assert level(payload_status(node)) == 2
+    assert payload_status(node).message.startswith('overloaded: 7')
 
 
 @pytest.mark.parametrize('name', ['log_loader_linkage', 'platform_4x4x4'])

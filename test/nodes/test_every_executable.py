@@ -75,23 +75,23 @@ def test_it_comes_up_answers_and_ends_quietly_on_an_interrupt(name, tester, tmp_
         assert answer.done(), process.communicate()[0]
         assert 'use_sim_time' in answer.result().result.names
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=patience(20.0))
+        output, _ = process.communicate(timeout=patience(20.0))
     finally:
         process.kill()
         process.wait()
-    assert process.returncode == 0, said
-    assert 'Traceback' not in said
+    assert process.returncode == 0, output
+    assert 'Traceback' not in output
 
 
 @pytest.mark.parametrize('name', ['dynamics_node', 'can_bridge_node', 'composition_node'])
 def test_its_help_describes_the_node_and_every_parameter(name):
     process = program(name, '--help')
-    said, _ = process.communicate(timeout=patience(60.0))
+    output, _ = process.communicate(timeout=patience(60.0))
     assert process.returncode == 0
-    assert f' {name} ' in said or said.startswith(f'{name}:')
+    assert f' {name} ' in output or output.startswith(f'{name}:')
     for parameter in node_parameters(name) if name in PARAMETERS else ():
-        assert f'\n  {parameter.name}: {parameter.type}' in said
-        assert ' '.join(parameter.description.split()[:3]) in said
+        assert f'\n  {parameter.name}: {parameter.type}' in output
+        assert ' '.join(parameter.description.split()[:3]) in output
 
 
 def test_its_help_names_a_parameter_of_every_joint_by_its_place():

@@ -222,9 +222,9 @@ def test_the_way_to_the_first_point_may_make_up_for_lag_and_start_with_the_speed
     ],
 )
 def test_in_real_time_a_node_logs_that_it_assumes_a_simulation(mode: str, partner: str, lines: list[str]) -> None:
-    said: list[str] = []
+    logged: list[str] = []
     node = SimpleNamespace(
-        values={'mode': mode, 'partner': partner}, get_logger=lambda: SimpleNamespace(info=said.append)
+        values={'mode': mode, 'partner': partner}, get_logger=lambda: SimpleNamespace(info=logged.append)
     )
     announce_partner(node)
-    assert said == lines
+    assert logged == lines

@@ -354,13 +354,13 @@ def test_time_waits_for_the_recorder_to_be_connected_to_every_topic_of_the_node(
 def test_a_wait_is_reported_every_two_seconds_and_ends_with_a_warning(clock: Wall) -> None:
     node = Waiting()
     wait = Readiness(node, ['hydraulics'], 10.0)
-    said: list[int] = []
+    logged_at: list[int] = []
     for tenths in range(1, 96):
         clock.now += 0.1
         before = len(node.lines)
         assert not wait.check()
-        said += [tenths] * (len(node.lines) - before)
-    assert said == pytest.approx([20, 41, 61, 82], abs=2)
+        logged_at += [tenths] * (len(node.lines) - before)
+    assert logged_at == pytest.approx([20, 41, 61, 82], abs=2)
     assert node.lines == ['waiting: no node hydraulics yet'] * 4
     clock.now += 0.6
     assert wait.check()

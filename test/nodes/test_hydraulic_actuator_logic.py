@@ -248,7 +248,7 @@ class TestLockstep:
         assert 'no valve_commands for t = 0.000 s' in status.message
 
 
-class TestRefusals:
+class TestRejections:
     @pytest.mark.parametrize(
         ('command', 'kind'),
         [

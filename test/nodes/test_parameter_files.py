@@ -121,7 +121,7 @@ def test_a_default_may_be_that_of_a_field_of_a_dataclass(write: Any, group: str)
 
 
 @pytest.mark.parametrize(
-    ('text', 'said'),
+    ('text', 'message'),
     [
         (entry(type='float'), r'some_node\.yaml: size: type: expected one of bool, .*found .float'),
         (entry(default_value='1e-5'), r'size: default_value: expected double, .* found .1e-5'),
@@ -142,9 +142,9 @@ def test_a_default_may_be_that_of_a_field_of_a_dataclass(write: Any, group: str)
         ('other_node: {}\n', r'expected the keys include and some_node, found other_node'),
     ],
 )
-def test_a_wrong_file_is_rejected_with_the_location(write: Any, text: str, said: str) -> None:
+def test_a_wrong_file_is_rejected_with_the_location(write: Any, text: str, message: str) -> None:
     write(text)
-    with pytest.raises(ParameterFileError, match=said):
+    with pytest.raises(ParameterFileError, match=message):
         node_parameters('some_node')
 
 

@@ -84,7 +84,7 @@ def levels(node):
     return result
 
 
-def said(node, subject):
+def status_of(node, subject):
     node.diagnostics.last_published = None
     node.update_diagnostics()
     return statuses(node.diagnostics.publisher.last)[subject]
@@ -93,7 +93,7 @@ def said(node, subject):
 def test_a_standing_machine_is_seen_as_the_simulation_settles_it(make_monitor, machine):
     node = make_monitor()
     keep_still(node)
-    assert said(node, 'stability').message.startswith('caution: zero moment point 0.282 at front')
+    assert status_of(node, 'stability').message.startswith('caution: zero moment point 0.282 at front')
     system = System(machine, 'effort')
     x = initial_state(system, system.parameters(), POSTURE)
     y = system.outputs(x, np.zeros(len(system.input_names)), system.parameters())
@@ -151,7 +151,7 @@ def test_implausible_joint_states_are_rejected_and_counted(make_monitor, names, 
     node.receive('joint_states', joint_state(0.5, positions, names=names, velocity=(), effort=()))
     assert node.sensing.received == before
     assert node.sensing.rejections.counts[kind] == 1
-    status = said(node, 'joint_states')
+    status = status_of(node, 'joint_states')
     assert values_of(status)[f'refused: {kind}'] == '1'
     assert 'rejected' in status.message
 
@@ -188,7 +188,7 @@ def test_levels_follow_the_thresholds(make_monitor):
     node = make_monitor(**{'thresholds.zmp.caution': 2.0})
     keep_still(node)
     assert levels(node)['stability'] == WARN
-    assert 'net moment' not in said(node, 'stability').message
+    assert 'net moment' not in status_of(node, 'stability').message
     node = make_monitor(**{'thresholds.net_moment.caution': 1e9, 'thresholds.net_moment.danger': 1e9})
     keep_still(node)
     assert levels(node)['stability'] == ERROR
@@ -197,7 +197,7 @@ def test_levels_follow_the_thresholds(make_monitor):
 def test_a_posture_that_overturns_is_an_error_with_its_edge(make_monitor):
     node = make_monitor(payload=6000.0)
     keep_still(node, positions=(0.0, 0.0, 0.0))
-    status = said(node, 'stability')
+    status = status_of(node, 'stability')
     assert levels(node)['stability'] == ERROR
     assert 'front' in status.message
     assert node.reports.margins['net_moment'].publisher.last.data < 0.0
@@ -286,28 +286,30 @@ def test_a_pure_number_has_no_unit_and_a_wheel_without_load_is_named(make_monito
     node = make_monitor(measures=['zmp', 'load_share'], **{'thresholds.zmp.danger': 2.0, 'thresholds.zmp.caution': 2.0})
     keep_still(node)
     where, zmp = node.balance.critical_edge('zmp'), node.balance.margins['zmp'].value
-    assert said(node, 'stability').message == f'danger: zero moment point {zmp:.3g} at {where}, level 2'
+    assert status_of(node, 'stability').message == f'danger: zero moment point {zmp:.3g} at {where}, level 2'
     levels = {'thresholds.load_share.danger': 0.2, 'thresholds.load_share.caution': 0.3}
     node = make_monitor(measures=['zmp', 'load_share'], **levels)
     keep_still(node)
     share = node.balance.margins['load_share'].value
     where = node.balance.critical_edge('load_share')
-    assert said(node, 'stability').message == f'danger: wheel-load share {100.0 * share:.3g} % at {where}, level 20 %'
+    assert (
+        status_of(node, 'stability').message == f'danger: wheel-load share {100.0 * share:.3g} % at {where}, level 20 %'
+    )
 
 
 def test_a_margin_of_too_few_feet_is_not_defined(make_monitor):
     node = make_monitor(measures=['zmp'])
     keep_still(node)
     node.balance = replace(node.balance, polygon=node.balance.polygon[:3])
-    assert float(values_of(said(node, 'stability'))['zmp']) > 0.0
+    assert float(values_of(status_of(node, 'stability'))['zmp']) > 0.0
     node.balance = replace(node.balance, polygon=node.balance.polygon[:2])
-    assert values_of(said(node, 'stability'))['zmp'] == 'not defined for this machine'
+    assert values_of(status_of(node, 'stability'))['zmp'] == 'not defined for this machine'
 
 
 def test_half_a_metre_too_much_reach_is_too_much(make_monitor):
     node = make_monitor()
     node.allowance = Allowance(payload=0.0, reach=-0.5, swing_speed=0.1)
-    status = said(node, 'allowance')
+    status = status_of(node, 'allowance')
     assert (status.level, status.message) == (WARN, 'exceeded: reach 0.5 m')
     assert values_of(status) == {'payload': '0 kg', 'reach': '-0.5 m', 'swing_speed': '0.1 rad/s'}
 
@@ -315,8 +317,8 @@ def test_half_a_metre_too_much_reach_is_too_much(make_monitor):
 def test_a_payload_beyond_the_allowance_is_a_warning_with_its_unit(make_monitor):
     node = make_monitor()
     keep_still(node, positions=(0.0, 0.25, -0.9))
-    assert said(node, 'allowance').message.startswith('exceeded: payload ')
-    assert ' kg' in said(node, 'allowance').message
+    assert status_of(node, 'allowance').message.startswith('exceeded: payload ')
+    assert ' kg' in status_of(node, 'allowance').message
     assert levels(node)['allowance'] == WARN
 
 
@@ -333,7 +335,7 @@ def test_a_timeout_withdraws_the_last_margins_once(make_monitor):
         node.check_timeouts()
     assert np.isnan([margin.last.data, payload.last.data]).all()
     assert (len(margin.messages), len(payload.messages)) == (count[0] + 1, count[1] + 1)
-    assert said(node, 'allowance').message == 'no allowance yet'
+    assert status_of(node, 'allowance').message == 'no allowance yet'
 
 
 def test_in_simulated_time_margins_do_not_depend_on_how_long_the_computer_takes(make_monitor, monkeypatch):
@@ -389,7 +391,7 @@ def test_wheels_whose_ground_points_cross_are_named_and_the_margins_withdrawn_un
     assert margin.last.data > 0.5
     slide(-1.2, 1.0)
     assert np.isnan(margin.last.data)
-    status = said(node, 'stability')
+    status = status_of(node, 'stability')
     crossed = 'the edges from rear_right to front_right and from front_left to rear_left intersect'
     assert status.message == f'the ground points of the wheels cross: {crossed}'
     assert levels(node)['stability'] == levels(node)['allowance'] == ERROR
@@ -409,13 +411,13 @@ def test_a_required_imu_that_is_missing_is_an_error(make_monitor):
 def test_a_base_without_measured_motion_is_reported_with_its_effect_on_the_margins(make_monitor):
     node = make_monitor()
     keep_still(node)
-    status = said(node, 'imu')
+    status = status_of(node, 'imu')
     assert values_of(status)['base motion'] == 'not measured'
     assert 'margins are 5 % of their full scale lower while the machine moves' in status.message
     for k in range(60):
         node.receive('imu', imu_message(0.41 + 0.01 * k))
         node.receive('joint_states', joint_state(0.41 + 0.01 * k, (0.1, 0.7, -1.4)))
-    assert values_of(said(node, 'imu'))['base motion'] == 'measured'
+    assert values_of(status_of(node, 'imu'))['base motion'] == 'measured'
 
 
 def test_an_imu_with_a_constant_stamp_is_a_warning_as_the_base_is_predicted(make_monitor):
@@ -424,7 +426,7 @@ def test_an_imu_with_a_constant_stamp_is_a_warning_as_the_base_is_predicted(make
         node.receive('imu', imu_message(min(0.01 * k, 0.3)))
         node.receive('joint_states', joint_state(0.01 * k, (0.1, 0.7, -1.4)))
     assert not node.sensing.monitor.has_imu
-    status = said(node, 'imu')
+    status = status_of(node, 'imu')
     assert levels(node)['imu'] == WARN
     assert status.message.startswith('no imu with stamps of the last 0.1 s of joint_states: the motion of the base')
 

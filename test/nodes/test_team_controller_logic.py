@@ -57,7 +57,7 @@ class Robots:
     def now(self) -> int:
         return round(self.tick * PERIOD * NANO)
 
-    def tell(self, only: str = '', stamp: int | None = None) -> None:
+    def send_states(self, only: str = '', stamp: int | None = None) -> None:
         """Publish the states of the robots."""
         now = self.now if stamp is None else stamp
         for link, holder, state in zip(self.node.links, self.holders, self.state.robots):
@@ -74,7 +74,7 @@ class Robots:
 
     def go(self, seconds: float) -> None:
         for _ in range(round(seconds / PERIOD)):
-            self.tell()
+            self.send_states()
             efforts = [np.array(link.commands.last.effort) for link in self.node.links]
             assert all(nanoseconds_of_stamp(link.commands.last.header.stamp) == self.now for link in self.node.links)
             trace = TeamTrace()
@@ -122,10 +122,10 @@ def test_the_bar_is_carried_along_its_line_and_held_at_the_end(make: Any) -> Non
 def test_no_efforts_are_given_before_the_states_of_all_robots_are_here(make: Any) -> None:
     node = make()
     robots = Robots(node)
-    robots.tell(only='left')
+    robots.send_states(only='left')
     assert not any(link.commands.messages for link in node.links)
     assert level_of_waiting(node) == 'waiting for right'
-    robots.tell(only='right')
+    robots.send_states(only='right')
     assert [len(link.commands.messages) for link in node.links] == [1, 1]
 
 
@@ -141,7 +141,7 @@ def test_an_instant_that_comes_again_gets_the_same_efforts(make: Any) -> None:
     robots.tick -= 1
     first = node.links[0].commands.last
     count = len(node.links[0].commands.messages)
-    robots.tell(only='left')
+    robots.send_states(only='left')
     assert len(node.links[0].commands.messages) > count
     assert node.links[0].commands.last.effort == first.effort
     assert len(node.links[1].commands.messages) == 2
@@ -200,13 +200,13 @@ def test_a_robot_that_is_gone_ends_the_commands_of_all(make: Any, monkeypatch: A
     robots = Robots(node)
     robots.go(0.3)
     monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda link: True))
-    robots.tell(only='left')
+    robots.send_states(only='left')
     node.stop_without_partners(0.19)
     assert not node.end_reason
     node.stop_without_partners(waited)
     assert node.end_reason == f'no states of right since {waited:.2f} s'
     counts = [len(link.commands.messages) for link in node.links]
-    robots.tell()
+    robots.send_states()
     assert [len(link.commands.messages) for link in node.links] == counts
     assert level(node, 'robots') == (ERROR, f'ended: no states of right since {waited:.2f} s')
     assert states(node)[-1].startswith('ended: no states of right')
@@ -244,7 +244,7 @@ def test_robots_away_from_their_start_get_no_commands(make: Any) -> None:
     robots.state = robots.state._replace(
         robots=(robots.state.robots[0], robots.state.robots[1]._replace(q=away))
     )  # fmt: skip
-    robots.tell()
+    robots.send_states()
     assert node.end_reason.startswith("robot 'right': expected it at the start of its team, found it 0.30")
     assert not any(link.commands.messages for link in node.links)
 
@@ -370,7 +370,7 @@ def test_an_object_that_cannot_be_carried_is_rejected_at_the_start(make: Any, pa
 def test_the_base_of_a_robot_follows_from_its_hand(make: Any) -> None:
     node = make()
     robots = Robots(node)
-    robots.tell()
+    robots.send_states()
     for link, holder in zip(node.links, robots.holders):
         q = link.state().q
         assert q[:3] == pytest.approx(holder.start[:3], abs=1e-12)

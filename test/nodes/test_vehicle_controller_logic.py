@@ -191,7 +191,7 @@ class TestOdometry:
         assert health(make())['wheels'].message == 'rolling'
 
 
-class TestRefusals:
+class TestRejections:
     @pytest.mark.parametrize('bad', [math.nan, math.inf, -math.inf])
     def test_numbers_that_are_not_finite_are_rejected_counted_and_change_nothing(self, make: Any, bad: float) -> None:
         node = make()
@@ -245,7 +245,7 @@ class TestRefusals:
             make(report_period=0.003)
 
 
-class TestSilence:
+class TestTimeouts:
     def test_without_joint_states_it_sends_nothing_and_takes_nothing(
         self, make: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -27,7 +27,7 @@ class Node:
         return self
 
     def warn(self, text, **options):
-        self.said = text
+        self.logged = text
 
 
 class Monitor:
@@ -132,13 +132,13 @@ def test_malformed_intervals_are_rejected_in_one_line(weighed, values):
     weighed.take(interval(3.1, *values))
     assert updated(weighed, 3.1)[0] == 3000.0
     assert sum(weighed.rejections.counts.values()) == 1
-    assert '\n' not in weighed.node.said
+    assert '\n' not in weighed.node.logged
 
 
 def test_an_interval_of_no_instant_is_rejected(weighed):
     weighed.take(labelled_array(('lower', 'upper', 'observed'), (2900.0, 3100.0, 1.0)))
     assert updated(weighed, 0.0) == RATED_HOLDS
-    assert 'expected the instant' in weighed.node.said
+    assert 'expected the instant' in weighed.node.logged
 
 
 @pytest.fixture

@@ -145,7 +145,7 @@ def test_a_velocity_of_the_hand_is_kept_until_it_times_out(make):
 
 
 @pytest.mark.parametrize(
-    ('parameters', 'said'),
+    ('parameters', 'message'),
     [
         ({'target_frame': 'base'}, "'target_frame': expected world, as the base moves with output effort, found base"),
         ({'rows': ['x', 'y']}, "'rows': expected x, y, z with output effort, found x, y"),
@@ -153,8 +153,8 @@ def test_a_velocity_of_the_hand_is_kept_until_it_times_out(make):
         ({'machine': 'arm_a6', 'link': ''}, 'effort: expected a vehicle whose wheels roll by constraint'),
     ],
 )
-def test_efforts_are_rejected_where_the_base_cannot_follow(make, parameters, said):
-    with pytest.raises(ParameterError, match=said):
+def test_efforts_are_rejected_where_the_base_cannot_follow(make, parameters, message):
+    with pytest.raises(ParameterError, match=message):
         make(**parameters)
 
 
