@@ -148,7 +148,9 @@ class Sensing:
         names = ('position', 'velocity', 'gyroscope', 'accelerometer')
         noise = SensorNoise(
             **{name: values[f'noise.{name}'] for name in names},
-            **{f'{name}_density': values[f'density.{name}'] for name in ('jerk', 'turn', 'felt')},
+            jerk_density=values['density.jerk'],
+            turn_density=values['density.turn'],
+            specific_force_density=values['density.felt'],
         )
         observer = ObserverSettings(values['crossover_time'], values['bias_time'])
         slope = (values['slope_roll'], values['slope_pitch'])

@@ -70,17 +70,17 @@ def test_another_process_sees_the_override(context: Any, tester: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ('policies', 'message'),
+    ('policies', 'text'),
     [
         ({'publisher__reliability': 'best_effort'}, r'`/load`.*, are not valid: lockstep needs reliable messages'),
         ({'publisher__depth': 9}, r'lockstep needs a depth of 10 or more, found 9'),
         ({'publisher__reliability': 'sure'}, r'load: Unexpected QoS override for policy `reliability`: `sure`'),
     ],
 )
-def test_a_bad_override_is_rejected(context: Any, policies: dict[str, Any], message: str) -> None:
+def test_a_bad_override_is_rejected(context: Any, policies: dict[str, Any], text: str) -> None:
     node = OverridableNode('weigher', context=context, parameter_overrides=overrides('/load', **policies))
     node.lockstep = True
-    with pytest.raises(ParameterError, match=message):
+    with pytest.raises(ParameterError, match=text):
         node.create_publisher(Float64, 'load', 10)
 
 
