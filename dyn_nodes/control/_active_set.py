@@ -1,10 +1,10 @@
-"""The dual active-set method for torques between limits, as a kernel without own memory.
+"""The dual active-set method for torques between limits, as a kernel that allocates no work arrays.
 
     min 1/2 t' W t   subject to   A t = b,   lower <= t <= upper
 
-W is symmetric positive definite (n, n), A (m, n) has full row rank. Goldfarb and Idnani (1983): begin at the optimum
-that knows no limits, then take in violated limits one after another; every step raises the dual value, so that the
-method ends after finitely many. A limit whose two ends coincide (a feathered motor) is an ordinary one.
+W is symmetric positive definite (n, n), A (m, n) has full row rank. Goldfarb and Idnani (1983): start at the optimum
+without limits, then add violated limits one after another; every step raises the dual value, so that the method
+ends after finitely many steps. Limits that coincide (a feathered motor) need no special case.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ DONE, INFEASIBLE, RANK_DEFICIENT, TOO_LONG = 0, 1, 2, 3
 ROUNDS = 50
 """Greatest number of steps per unknown."""
 INDEPENDENT = 1e-9
-"""Part of a limit's normal that must be free of the equations and of the other active limits, squared."""
+"""Least part of a limit's normal that is independent of the equations and of the other active limits, squared."""
 PIVOT = 1e-13
 cholesky, forward, backward = kernel(dense.factorize), kernel(dense.forward), kernel(dense.backward)
 
@@ -59,7 +59,7 @@ def project(W, A, side, free, WF, Y, S):
 
 
 def workspace(n, m):
-    """Return how many numbers `data` of `active_set` holds."""
+    """Return the length of `data` of `active_set`."""
     return 2 * n * n + 2 * n * m + m * m + 5 * n + m
 
 
@@ -77,20 +77,24 @@ def active_set(data, b, torque, side):
     Returns DONE, INFEASIBLE, RANK_DEFICIENT or TOO_LONG.
     """
     n, m = torque.shape[0], b.shape[0]
-    place = n * n
-    W = data[:place].reshape(n, n)
-    A = data[place : place + n * m].reshape(m, n)
-    place += n * m
-    lower, upper = data[place : place + n], data[place + n : place + 2 * n]
-    multiplier = data[place + 2 * n : place + 3 * n]
-    place += 3 * n
-    WF = data[place : place + n * n].reshape(n, n)
-    place += n * n
-    Y = data[place : place + n * m].reshape(m, n)
-    place += n * m
-    S = data[place : place + m * m].reshape(m, m)
-    place += m * m
-    step, y, size = data[place : place + n], data[place + n : place + n + m], data[place + n + m : place + 2 * n + m]
+    offset = n * n
+    W = data[:offset].reshape(n, n)
+    A = data[offset : offset + n * m].reshape(m, n)
+    offset += n * m
+    lower, upper = data[offset : offset + n], data[offset + n : offset + 2 * n]
+    multiplier = data[offset + 2 * n : offset + 3 * n]
+    offset += 3 * n
+    WF = data[offset : offset + n * n].reshape(n, n)
+    offset += n * n
+    Y = data[offset : offset + n * m].reshape(m, n)
+    offset += n * m
+    S = data[offset : offset + m * m].reshape(m, m)
+    offset += m * m
+    step, y, size = (
+        data[offset : offset + n],
+        data[offset + n : offset + n + m],
+        data[offset + n + m : offset + 2 * n + m],
+    )
     free = np.empty(n, np.int64)
     for i in range(n):
         side[i], multiplier[i] = 0, 0.0
@@ -127,11 +131,11 @@ def take_in(p, end, W, A, lower, upper, torque, multiplier, side, free, WF, Y, S
     """Make the violated limit of torque p active, dropping active ones that turn against it."""
     n, m = W.shape[0], A.shape[0]
     bound = lower[p] if end < 0 else upper[p]
-    own = 0.0  # multiplier of the limit that comes in
+    entering = 0.0  # multiplier of the entering limit
     for _ in range(ROUNDS * n):
         n_free, regular = project(W, A, side, free, WF, Y, S)
         if not regular:
-            return INFEASIBLE  # what is left free can not balance the wrench
+            return INFEASIBLE  # the free torques cannot balance the wrench
         # direction of the torques, at unit rate of the new multiplier: along the inward normal -end, balanced by A
         for a in range(n_free):
             size[a] = -float(end) if free[a] == p else 0.0
@@ -163,12 +167,12 @@ def take_in(p, end, W, A, lower, upper, torque, multiplier, side, free, WF, Y, S
         for i in range(n):
             if side[i] != 0:
                 multiplier[i] += length * limit_rate(i, W, A, side, free, n_free, step, y, m)
-        own += length
+        entering += length
         if full < np.inf:
             for a in range(n_free):
                 torque[free[a]] += length * step[a]
         if full <= partial:
-            side[p], multiplier[p], torque[p] = end, own, bound
+            side[p], multiplier[p], torque[p] = end, entering, bound
             return DONE
         side[dropped], multiplier[dropped] = 0, 0.0
     return TOO_LONG
@@ -176,7 +180,7 @@ def take_in(p, end, W, A, lower, upper, torque, multiplier, side, free, WF, Y, S
 
 @kernel
 def limit_rate(i, W, A, side, free, n_free, step, y, m):
-    """Rate of the multiplier of an active limit: what W t - A' lambda demands of it along the step."""
+    """Return the rate of the multiplier of an active limit along the step, from W t - A' lambda."""
     total = 0.0
     for a in range(n_free):
         total += W[i, free[a]] * step[a]

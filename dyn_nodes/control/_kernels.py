@@ -1,4 +1,4 @@
-"""The decorator of this room's kernels."""
+"""Decorators of the kernels of this package."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
-"""Trajectories that leave a load that hangs at rest: input shaping by delayed parts of the reference.
+"""Trajectories that leave a hanging load at rest: input shaping by delayed parts of the reference.
 
     shaper = shaper_of(machine, 'zv')
     trajectory = shaped(trajectory, shaper)
 
-A motion made of parts that follow one another by half a period of the pendulum excites swings that cancel. Singer and
+A motion in parts, each delayed by half a period of the pendulum, excites swings that cancel. Singer and
 Seering (1990), "Preshaping command inputs to reduce system vibration", Journal of Dynamic Systems, Measurement, and
 Control 112, 76-82: with K = exp(-zeta pi / sqrt(1 - zeta^2)) and the damped period T,
 
     zv:  parts (1, K) / (1 + K)            at 0 and T / 2
     zvd: parts (1, 2 K, K^2) / (1 + K)^2   at 0, T / 2 and T
 
-`zvd` takes twice the time of `zv` and leaves less where the period is not known well. Several modes take one shaper
-each, applied one after the other.
+`zvd` takes twice the time of `zv` and leaves less sway if the period is uncertain. Each of several modes takes one
+shaper; they are applied in sequence.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from dyn_nodes.model.posture import hanging_joints, initial_positions
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
 KINDS = {'zv': 1, 'zvd': 2}
-"""Kinds of shapers, and how often the two parts of a mode are applied."""
+"""Kinds of shapers: number of times that the two parts of a mode are applied."""
 NEWTON, CLOSE, SMALL = 20, 1e-10, 1e-6
-"""Steps to where the load hangs plumb, N m that may be left, and rad of a difference quotient."""
+"""Newton steps to the plumb posture, its greatest residual torque, N m, and step of a difference quotient, rad."""
 
 
 class SwayMode(NamedTuple):
-    """A way in which a load swings.
+    """A mode of a swinging load.
 
     Attributes:
         period: of the damped swing, s.
@@ -50,11 +50,11 @@ class SwayMode(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Shaper:
-    """Parts of a motion and when they begin.
+    """Parts of a motion and their start times.
 
     Attributes:
         times: (k,) s, the first 0.
-        parts: (k,) above 0, of a sum of 1.
+        parts: (k,) above 0, sum 1.
     """
 
     times: Array
@@ -62,7 +62,7 @@ class Shaper:
 
     @property
     def delay(self) -> float:
-        """By how much a motion takes longer, s."""
+        """Time by which a motion becomes longer, s."""
         return float(self.times[-1])
 
     @classmethod
@@ -73,7 +73,7 @@ class Shaper:
         return pair if KINDS[kind] == 1 else pair.then(pair)
 
     def then(self, other: Shaper) -> Shaper:
-        """Return the shaper that does what both do."""
+        """Return the convolution of both shapers."""
         times = (self.times[:, None] + other.times).ravel()
         parts = (self.parts[:, None] * other.parts).ravel()
         order = np.argsort(times, kind='stable')
@@ -84,8 +84,8 @@ class Shaper:
 class ShapedTrajectory(JointTrajectory):
     """A trajectory in delayed parts: sum of parts_i reference(t - times_i).
 
-    It leaves no position that the trajectory does not reach, and is nowhere faster than it. It begins at rest: of a
-    velocity at the start only the first part is there at once.
+    Its positions and speeds stay within the ranges of that one. It starts at rest: of a velocity at the start only
+    the first part acts at once.
 
     Attributes:
         shaper: the parts.
@@ -95,11 +95,11 @@ class ShapedTrajectory(JointTrajectory):
 
     @property
     def duration(self) -> float:
-        """When the last part ends, s."""
+        """End of the last part, s."""
         return super().duration + self.shaper.delay
 
     def for_joints(self, joint_names: Sequence[str]) -> ShapedTrajectory:
-        """Return the trajectory with its columns in another order. Raises ValueError where the names differ."""
+        """Return the trajectory with its columns in another order. Raises ValueError if the names differ."""
         return shaped(super().for_joints(joint_names), self.shaper)
 
     def starting_from(
@@ -112,16 +112,16 @@ class ShapedTrajectory(JointTrajectory):
         """Return the reference at a time from the start, s."""
         size = len(self.joint_names)
         whole = JointReference(np.zeros(size), np.zeros(size), np.zeros(size))
-        for part, begin in zip(self.shaper.parts.tolist(), self.shaper.times.tolist()):
-            for total, own in zip(whole, super().sample(time - begin)):
-                total += part * own
+        for part, start in zip(self.shaper.parts.tolist(), self.shaper.times.tolist()):
+            for total, value in zip(whole, super().sample(time - start)):
+                total += part * value
         return whole
 
 
 def shaped(trajectory: JointTrajectory, shaper: Shaper) -> ShapedTrajectory:
-    """Return a trajectory in the parts of a shaper."""
-    own = trajectory
-    return ShapedTrajectory(own.joint_names, own.times, own.positions, own.velocities, own.accelerations, shaper)
+    """Return a trajectory, shaped."""
+    rates = trajectory.velocities, trajectory.accelerations
+    return ShapedTrajectory(trajectory.joint_names, trajectory.times, trajectory.positions, *rates, shaper)
 
 
 def shaper_of(machine: Machine, kind: str, payload: float | None = None) -> Shaper:
@@ -130,10 +130,10 @@ def shaper_of(machine: Machine, kind: str, payload: float | None = None) -> Shap
     Args:
         machine: with hanging joints.
         kind: one of `KINDS`.
-        payload: kg; None takes that of the machine.
+        payload: kg; None: the payload of the machine.
 
     Raises:
-        ValueError: nothing hangs from the machine, or it does not swing.
+        ValueError: the machine has no hanging load, or the load does not swing.
     """
     whole = Shaper(np.zeros(1), np.ones(1))
     for mode in sway_modes(machine, payload):
@@ -142,18 +142,17 @@ def shaper_of(machine: Machine, kind: str, payload: float | None = None) -> Shap
 
 
 def sway_modes(machine: Machine, payload: float | None = None) -> tuple[SwayMode, ...]:
-    """Return the modes of what hangs plumb, all other joints and the base at rest; the slowest first.
+    """Return the modes of the hanging load about plumb, the slowest first; base and other joints are at rest.
 
     Small swings of the hanging joints h about plumb: M a + D v + K x = 0 with M the rows and columns h of the mass
-    matrix, D the dampers of the URDF and K the derivative of their torques of gravity. The damping ratio of a mode is
-    that of D along it.
+    matrix, D the dampers of the URDF and K the derivative of their gravity torques. D acts along a mode.
 
     Args:
         machine: with hanging joints.
-        payload: kg; None takes that of the machine.
+        payload: kg; None: the payload of the machine.
 
     Raises:
-        ValueError: nothing hangs from the machine, it does not swing, or it is damped so much that it creeps.
+        ValueError: the machine has no hanging load, or the load does not swing or is overdamped.
     """
     names = hanging_joints(machine)
     if not names:
@@ -161,18 +160,18 @@ def sway_modes(machine: Machine, payload: float | None = None) -> tuple[SwayMode
     model = RigidBodyModel(machine)
     parameters, q = model.parameters(payload), model.neutral()
     joints = [joint.name for joint in machine.movable_joints]
-    places = np.array([joints.index(name) for name in names])
-    first, behind = model.nq - len(joints), model.nv - len(joints) + places
+    indices = np.array([joints.index(name) for name in names])
+    first, behind = model.nq - len(joints), model.nv - len(joints) + indices
     start = initial_positions(machine)
     q[first:] = [start[name] for name in joints]
     still = np.zeros(model.nv)
 
     def torques(angles: Array) -> Array:
-        q[first + places] = angles
+        q[first + indices] = angles
         return np.asarray(model.inverse_dynamics(q, still, still, parameters)[behind])
 
     def slope(angles: Array) -> Array:
-        steps = SMALL * np.eye(len(places))
+        steps = SMALL * np.eye(len(indices))
         return np.array([(torques(angles + step) - torques(angles - step)) / (2.0 * SMALL) for step in steps]).T
 
     angles = np.array([start[name] for name in names])

@@ -1,4 +1,4 @@
-"""Computed torque for some joints of a machine whose base and other joints have other drives: an arm on a vehicle."""
+"""Computed torque for some joints of a machine with other drives of its base and other joints: an arm on a vehicle."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
 STEEPEST = 0.5
-"""Inclination of a base that stands, rad."""
+"""Greatest inclination of a base at rest, rad."""
 CONSISTENT = 0.01
-"""Part of the efforts on a level base by which measured ones may differ from those at the attitude found."""
+"""Greatest residual of the measured efforts at the estimated attitude, relative to the efforts on a level base."""
 ROUNDS, PROBE = 4, 1e-4
 LEAST_SEEN = 1e-3
-"""A direction of tilt that the joints feel less than by this part of the other is left level."""
+"""Relative sensitivity of the efforts to a direction of tilt below which this direction is left level."""
 
 
 class ArmServo:
     """Efforts that move joints along a reference with a chosen bandwidth and damping ratio.
 
-    effort = inverse dynamics on the moving vehicle + L (wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd)), with the inertia L
-    that the joints feel while all else gives way freely, as in `JointServo`: on the ground the loop is slower than wn,
-    never faster. The attitude of the base is that of the start, see `restart`.
+    effort = inverse dynamics on the moving vehicle + L (wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd)), with the apparent
+    inertia L of the joints while all other coordinates are free, as in `JointServo`: on the ground the loop is slower
+    than wn, never faster. The attitude of the base is constant, see `restart`.
 
     Args:
         machine: with a free base.
@@ -35,7 +35,7 @@ class ArmServo:
         damping_ratio: zeta.
 
     Attributes:
-        tilt: (2,) roll and pitch of the base that the efforts allow for, rad.
+        tilt: (2,) roll and pitch of the base that the efforts account for, rad.
 
     Raises:
         ValueError: another base, an unknown joint.
@@ -50,8 +50,8 @@ class ArmServo:
         self.bandwidth, self.damping_ratio = bandwidth, damping_ratio
         names = [joint.name for joint in machine.movable_joints]
         self._first = self.model.nq - len(names), self.model.nv - len(names)
-        self._own = np.array([names.index(name) for name in joints], dtype=np.intp)
-        self._places = self._first[1] + self._own
+        self._joint_indices = np.array([names.index(name) for name in joints], dtype=np.intp)
+        self._indices = self._first[1] + self._joint_indices
         self._limits = np.array([machine.joint(name).effort_limit for name in joints])
         self._parameters = self.model.parameters()
         self._q = self.model.neutral()
@@ -68,10 +68,10 @@ class ArmServo:
         self._parameters[3] = mass
 
     def restart(self, positions: Array, efforts: Array | None) -> None:
-        """Take over the attitude of the base at which measured efforts hold the joints at rest.
+        """Estimate the attitude of the base at which measured efforts hold the joints at rest.
 
-        A suspension yields and ground is not level, and nothing else measures it. Efforts that hold the joints at no
-        attitude within `STEEPEST`, such as those of drives that report none, leave the base level.
+        A suspension deflects and ground is not level, and no other sensor measures it. The base is taken as level if
+        the efforts hold the joints at no attitude within `STEEPEST`, as with drives that report no efforts.
 
         Args:
             positions: of all movable joints, in the machine's order.
@@ -80,7 +80,7 @@ class ArmServo:
         self._lean(np.zeros(2))
         if efforts is None:
             return
-        held, level = np.asarray(efforts)[self._own], self._holding(positions, self.tilt)
+        held, level = np.asarray(efforts)[self._joint_indices], self._holding(positions, self.tilt)
         tilt = np.zeros(2)
         for _ in range(ROUNDS):
             here = self._holding(positions, tilt)
@@ -96,7 +96,7 @@ class ArmServo:
         self._lean(np.zeros(2))
 
     def _lean(self, tilt: Array) -> None:
-        """Take the base as inclined by roll and pitch (2,), rad."""
+        """Set the inclination of the base, roll and pitch (2,), rad."""
         self.tilt = tilt
         angle = float(np.linalg.norm(tilt))
         self._q[3:5], self._q[5], self._q[6] = 0.5 * np.sinc(0.5 * angle / np.pi) * tilt, 0.0, np.cos(0.5 * angle)
@@ -106,7 +106,7 @@ class ArmServo:
         self._lean(tilt)
         self._q[self._first[0] :] = positions
         still = np.zeros(self.model.nv)
-        return np.asarray(self.model.inverse_dynamics(self._q, still, still, self._parameters)[self._places])
+        return np.asarray(self.model.inverse_dynamics(self._q, still, still, self._parameters)[self._indices])
 
     def efforts(
         self, positions: Array, velocities: Array, twist: Array, acceleration: Array, reference: JointReference
@@ -123,10 +123,10 @@ class ArmServo:
         first_q, first_v = self._first
         self._q[first_q:], self._v[first_v:] = positions, velocities
         self._v[[3, 4, 2]], self._a[[3, 4, 2]] = twist, acceleration
-        self._a[self._places] = reference.acceleration
+        self._a[self._indices] = reference.acceleration
         M = self.model.mass_matrix(self._q, self._parameters)
-        forward = self.model.inverse_dynamics(self._q, self._v, self._a, self._parameters)[self._places]
+        forward = self.model.inverse_dynamics(self._q, self._v, self._a, self._parameters)[self._indices]
         wn = self.bandwidth
-        wanted = wn**2 * (reference.position - positions[self._own])
-        wanted += 2.0 * self.damping_ratio * wn * (reference.velocity - velocities[self._own])
-        return np.clip(forward + free_push(M, self._places, wanted), -self._limits, self._limits)
+        wanted = wn**2 * (reference.position - positions[self._joint_indices])
+        wanted += 2.0 * self.damping_ratio * wn * (reference.velocity - velocities[self._joint_indices])
+        return np.clip(forward + free_push(M, self._indices, wanted), -self._limits, self._limits)

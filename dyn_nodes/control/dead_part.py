@@ -1,4 +1,4 @@
-"""The part of a valve's travel in which an actuator stays where it is, whatever the lever says."""
+"""The part of a valve's travel in which an actuator does not move."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from dyn_nodes.control.valve_inverse import spool_for_speed
 from dyn_nodes.model.hydraulic import HydraulicRecord
 
 SLOW = 0.005
-"""A motion counts from this part of the speed on that the pump's whole flow gives."""
+"""Least speed that counts as a motion, relative to the speed at the pump's whole flow."""
 GREATEST_EDGE = 0.6
-"""Greatest part of the limit at which the travel of a lever begins, whatever the line pressures say."""
+"""Greatest voltage at which the travel of a lever starts, relative to the limit."""
 
 
 def dead_part(actuator: HydraulicRecord, load: float = 0.0) -> tuple[float, float]:
     """Return the voltages between which an actuator at rest does not move, V, the lower one negative or 0.
 
-    Within the dead zone of the spool no port is open. Beyond it, on the side on which the load has to be pushed, the
-    oil goes through the open centre to the tank until the spool has shut it far enough for the pump to reach the
-    pressure of the load; a check valve holds the load meanwhile.
+    Within the dead zone of the spool no port is open. Beyond it, against the load, the oil flows through the open
+    centre to the tank until the spool has closed it far enough for the pump to reach the pressure of the load; a check
+    valve holds the load meanwhile.
 
     Args:
         actuator: plain numbers only.
-        load: what it has to push, N (positive extends) or N m; `resting_load` has it from the line pressures.
+        load: on the actuator, N (positive extends) or N m; `resting_load` computes it from the line pressures.
     """
     valve, supply = actuator.valve, actuator.supply
     first, second = actuator.areas
@@ -30,9 +30,9 @@ def dead_part(actuator: HydraulicRecord, load: float = 0.0) -> tuple[float, floa
 
 
 def resting_load(actuator: HydraulicRecord, first: float, second: float) -> float | None:
-    """Return what an actuator pushes at rest, N (positive extends) or N m, by the pressures of its two lines, Pa.
+    """Return the load of an actuator at rest, N (positive extends) or N m, from the pressures of its two lines, Pa.
 
-    None where a sensor must be wrong: a pressure is not finite, or the load is beyond the relief pressure of the pump.
+    None if a sensor must be wrong: a pressure is not finite, or the load is beyond the relief pressure of the pump.
     """
     areas = actuator.areas
     load = first * areas[0] - second * areas[1]
@@ -41,9 +41,9 @@ def resting_load(actuator: HydraulicRecord, first: float, second: float) -> floa
 
 
 def beyond(volts: float, dead: tuple[float, float], limit: float) -> float:
-    """Return the voltage of a lever whose travel begins where its actuator does: 0 stays 0, the limit the limit.
+    """Return the voltage of a lever without the dead part: 0 stays 0, the limit stays the limit.
 
-    It begins at `GREATEST_EDGE` of the limit at most.
+    The travel starts at `GREATEST_EDGE` of the limit at most.
 
     Args:
         volts: of the lever.

@@ -1,10 +1,9 @@
 """Derivatives of noisy measurements, causal and at any rate: a Kalman filter on a chain of integrators.
 
 A quantity y and its derivatives are the states; the highest one is driven by white noise of a given density. With
-three states (position, velocity, acceleration) that is the constant-jerk tracker whose steady state is the
-alpha-beta-gamma filter. Against that filter and against a Savitzky-Golay filter it has three advantages for joint
-states from the field: periods may vary and messages may be lost, measured velocities are taken with the weight that
-their noise deserves, and one number, the density, trades noise against lag.
+three states (position, velocity, acceleration) this is the tracker whose steady state is the alpha-beta-gamma filter.
+Compared with it and with a Savitzky-Golay filter, periods may vary and messages may be lost, measured velocities are
+weighted by their noise, and one number, the density, trades noise against lag.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.control._kernels import kernel, part
 
-TIME, SURPRISE, BEGUN, KEPT = 0, 1, 2, 3
-"""Places in the memory of a filter: s, standard deviations, whether it follows something; covariance and estimates."""
+TIME, SURPRISE, STARTED, KEPT = 0, 1, 2, 3
+"""Indices in the memory of a filter: time, s, innovation, deviations, started; then covariance and estimates."""
 STATES, GAP, GATE, FIXED = 0, 1, 2, 3
-"""Places in its law: see `DerivativeFilter`; variances, start, transition and noise."""
+"""Indices in its law: see `DerivativeFilter`; then variances, start, transition and noise."""
 
 
 class DerivativeFilter:
@@ -29,18 +28,16 @@ class DerivativeFilter:
     Args:
         states: number of states of each quantity, its value included.
         density: of the white noise that drives the last state, units of the quantity squared over s^(2 states - 1).
-        deviations: standard deviation of the measured value, of its measured derivative, ...; as many as can be
-            measured.
-        start: standard deviation of each state before the first measurement; states that are measured at the start
-            take the measurement.
-        gap: s; after a longer one, and where time does not rise, the filter starts again.
-        gate: standard deviations; a measurement of the last state but one (or the last) that is farther from what was
-            expected shows a shock, and the last state is then taken to have jumped by as much as it takes: the
-            filter follows at once, and is noisier for some samples.
+        deviations: standard deviations of the measured value, of its measured derivative, ...
+        start: standard deviation of each state before the first measurement; measured states start at the measurement.
+        gap: s; after a longer gap, and if time does not increase, the filter restarts.
+        gate: standard deviations; a measurement of the last state but one (or the last) with a larger innovation
+            indicates a shock, and the last state is assumed to have jumped accordingly: the filter follows at once,
+            with more noise for some samples.
 
     Attributes:
-        law: numbers of `filter_kernel`, which do not change.
-        memory: of `filter_kernel`, which it changes; its size is that of `prepare`.
+        law: constants of `filter_kernel`.
+        memory: of `filter_kernel`, changed by it; `prepare` sets its size.
     """
 
     def __init__(
@@ -65,27 +62,27 @@ class DerivativeFilter:
         noise = density / ((up[:, None] + up[None, :] + 1) * scale[:, None] * scale[None, :])
         variances = np.full(states, inf)
         variances[: len(deviations)] = np.square(np.asarray(deviations, dtype=np.float64))
-        begin = np.square(np.asarray(start, dtype=np.float64))
+        start_variances = np.square(np.asarray(start, dtype=np.float64))
         self.law = np.concatenate(
-            [(states, gap, gate), variances, begin, transition.ravel(), noise.ravel()], dtype=np.float64
+            [(states, gap, gate), variances, start_variances, transition.ravel(), noise.ravel()], dtype=np.float64
         )
         self.memory = np.zeros(KEPT + states * states)
 
     def clear(self) -> None:
-        """Forget everything."""
-        self.memory[BEGUN] = 0.0
+        """Reset the filter."""
+        self.memory[STARTED] = 0.0
 
     def prepare(self, count: int) -> None:
-        """Make room for so many quantities.
+        """Allocate memory for a number of quantities.
 
         Raises:
-            ValueError: the filter follows another number of them.
+            ValueError: the filter has started with another number.
         """
-        found = self.estimates.shape[1]
-        if found == count:
+        followed = self.estimates.shape[1]
+        if followed == count:
             return
-        if self.memory[BEGUN]:
-            raise ValueError(f'expected {found} quantities, found {count}')
+        if self.memory[STARTED]:
+            raise ValueError(f'expected {followed} quantities, found {count}')
         self.memory = np.zeros(KEPT + self.states * (self.states + count))
 
     @property
@@ -95,25 +92,25 @@ class DerivativeFilter:
 
     @property
     def x(self) -> Array | None:
-        """(states, n) estimates, of the time of the last update; None before the first."""
-        return self.estimates.copy() if self.memory[BEGUN] else None
+        """(states, n) estimates at the last update; None before the first."""
+        return self.estimates.copy() if self.memory[STARTED] else None
 
     @property
     def covariance(self) -> Array:
-        """(states, states), which all quantities share."""
+        """(states, states) covariance, the same for all quantities."""
         return self.memory[KEPT : KEPT + self.states**2].reshape(self.states, -1).copy()
 
     @property
     def surprise(self) -> float:
-        """How far the last measurements were from what was expected, standard deviations; 0 without a gate."""
+        """Innovation of the last measurements, standard deviations; 0 without a gate."""
         return float(self.memory[SURPRISE])
 
     def update(self, time: float, *measured: Array | None) -> Array:
-        """Take measurements at a time; return the estimates (states, n).
+        """Update the filter with measurements; return the estimates (states, n).
 
         Args:
             time: s.
-            measured: (n,) value, derivative, ... or None where this message does not hold it.
+            measured: (n,) value, derivative, ...; None if not measured.
         """
         rows = [k for k, values in enumerate(measured) if values is not None]
         values = np.array([measured[k] for k in rows], dtype=np.float64)
@@ -124,11 +121,11 @@ class DerivativeFilter:
 
 @kernel
 def filter_kernel(time, rows, values, law, memory):
-    """Take measurements at a time, s; the filter starts again after a gap and where time does not rise.
+    """Update a filter with measurements; it restarts after a gap and if time does not increase.
 
     Args:
         time: s.
-        rows: (m,) state that each measurement shows.
+        rows: (m,) index of the state of each measurement.
         values: (m or more, n) measurements.
         law: of a `DerivativeFilter`.
         memory: of the same; changed.
@@ -139,7 +136,7 @@ def filter_kernel(time, rows, values, law, memory):
     covariance, x = memory[KEPT : KEPT + n * n].reshape((n, n)), memory[KEPT + n * n :].reshape((n, values.shape[1]))
     step = time - memory[TIME]
     memory[TIME] = time
-    if memory[BEGUN] > 0.0 and 0.0 < step <= law[GAP]:
+    if memory[STARTED] > 0.0 and 0.0 < step <= law[GAP]:
         before = np.empty(x.shape)
         for i in range(n):
             for j in range(x.shape[1]):
@@ -157,29 +154,29 @@ def filter_kernel(time, rows, values, law, memory):
         covariance[row, row] = variances[row]
         for j in range(x.shape[1]):
             x[row, j] = values[m, j]
-    memory[SURPRISE], memory[BEGUN] = 0.0, 1.0
+    memory[SURPRISE], memory[STARTED] = 0.0, 1.0
 
 
 @part
-def estimate_kernel(law, memory, place, count):
+def estimate_kernel(law, memory, state, count):
     """Return the estimates (count,) of a state of `count` quantities, as a view of the memory."""
     n = int(law[STATES])
-    first = KEPT + n * n + place * count
+    first = KEPT + n * n + state * count
     return memory[first : first + count]
 
 
 @part
 def update_kernel(step, before, unit_transition, unit_noise, rows, values, variances, gate, x, covariance):
-    """Fill the estimates (states, n), carry their covariance on in place; return the surprise.
+    """Write the estimates (states, n), update their covariance in place; return the innovation, standard deviations.
 
-    The quantities count together in it, by the length of their vector: that of an IMU does not depend on its mounting.
+    It is computed for the vector of all quantities, so that for an IMU it does not depend on the mounting.
 
     Args:
         step: time since `before`, s.
         before: (states, n) estimates.
         unit_transition: (states, states) of a step of 1 s.
         unit_noise: (states, states) of a step of 1 s.
-        rows: (m,) state that each measurement shows.
+        rows: (m,) index of the state of each measurement.
         values: (m or more, n) measurements.
         variances: (states or fewer,) of the measurements, by state.
         gate: standard deviations.
@@ -212,21 +209,21 @@ def update_kernel(step, before, unit_transition, unit_noise, rows, values, varia
         for m in range(len(rows)):
             row = rows[m]
             if row < states - 2:
-                continue  # differences of second order and above drown in noise what a jump would be
+                continue  # noise of differences of second order and above exceeds a jump
             expected = covariance[row, row] + variances[row]
-            found = 0.0
+            distance = 0.0
             for j in range(count):
-                found += (values[m, j] - x[row, j]) ** 2
-            surprise = max(surprise, np.sqrt(found / expected))
-            if found > gate * gate * expected:
+                distance += (values[m, j] - x[row, j]) ** 2
+            surprise = max(surprise, np.sqrt(distance / expected))
+            if distance > gate * gate * expected:
                 # a jump of the last state a step ago, as large as was measured
-                jump = max(jump, (found - expected) / transition[row, states - 1] ** 2)
+                jump = max(jump, (distance - expected) / transition[row, states - 1] ** 2)
         for i in range(states):
             for j in range(states):
                 covariance[i, j] += jump * transition[i, states - 1] * transition[j, states - 1]
     gain = np.empty(states)
     kept = np.empty((states, states))
-    for m in range(len(rows)):  # one after the other is the same as all at once: their noises have no part in common
+    for m in range(len(rows)):  # in sequence, as their noises are independent
         row = rows[m]
         expected = covariance[row, row] + variances[row]
         for i in range(states):

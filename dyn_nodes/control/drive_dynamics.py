@@ -1,4 +1,4 @@
-"""Efforts of driven joints for wanted accelerations: of a tree, and of a machine with closed loops."""
+"""Inverse dynamics in the driven joints: of a tree, and of a machine with closed loops."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from dyn_nodes.control.servo import free_push
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
-if TYPE_CHECKING:  # much to import for trees
+if TYPE_CHECKING:  # a slow import, not needed for trees
     from dyn_nodes.constraints import ConstraintBlocks
 
 DEPENDENT = 1e-9
 """Least singular value, relative to the greatest, of drives that determine the motion."""
 CLOSED, MOST_STEPS = 1e-6, 30
-"""Gap before the last step of Newton's method, m or rad, whose error is its square, and the most steps."""
+"""Gap before the last step of Newton's method, m or rad (the error after it is its square), and most steps."""
 FARTHEST = 1.0
-"""Step, m or rad, that leads to another branch."""
+"""Step, m or rad, from which on another branch is assumed."""
 
 
 class OpenLoopError(UserError, ValueError):
@@ -46,18 +46,18 @@ class DriveDynamics(Protocol):
             positions: (n,) measured, rad or m.
             velocities: (n,) measured.
             acceleration: (n,) of the reference.
-            feedback: (n,) to be added to it.
+            feedback: (n,) added to the acceleration.
 
         Raises:
             OpenLoopError: closed loops that do not close at these positions.
         """
 
-    def felt_inertia(self, positions: Array) -> Array:
-        """Return the inertia (n, n) that the drives feel."""
+    def apparent_inertia(self, positions: Array) -> Array:
+        """Return the apparent inertia (n, n) at the drives."""
 
 
 class TreeDrives:
-    """A tree each of whose joints is driven; its base is taken as level and at rest, and yields to feedback.
+    """A tree with a drive on every joint; its base is taken as level and at rest, and as free under feedback.
 
     Args:
         machine: without constraints.
@@ -77,8 +77,8 @@ class TreeDrives:
             raise ValueError(f'{machine.name}: expected a motor on every joint that moves, found none on {left[0]}')
         self.model = RigidBodyModel(machine)
         first = self.model.nv - len(names)
-        self._places = np.array([first + names.index(name) for name in self.joint_names], dtype=np.intp)
-        self._positions_at = self._places + self.model.nq - self.model.nv
+        self._indices = np.array([first + names.index(name) for name in self.joint_names], dtype=np.intp)
+        self._positions_at = self._indices + self.model.nq - self.model.nv
         self._parameters, self._q = self.model.parameters(), self.model.neutral()
         self._v, self._a = np.zeros(self.model.nv), np.zeros(self.model.nv)
 
@@ -92,23 +92,23 @@ class TreeDrives:
         self._parameters[3] = mass
 
     def restart(self) -> None:
-        """Forget nothing: a tree has one posture at given joints."""
+        """Do nothing: the joints determine the posture of a tree."""
 
     def efforts(self, positions: Array, velocities: Array, acceleration: Array, feedback: Array) -> Array:
         """Return the efforts (n,) that give the joints accelerations, N m or N."""
-        self._q[self._positions_at], self._v[self._places] = positions, velocities
-        self._a[self._places] = acceleration
-        forward = self.model.inverse_dynamics(self._q, self._v, self._a, self._parameters)[self._places]
+        self._q[self._positions_at], self._v[self._indices] = positions, velocities
+        self._a[self._indices] = acceleration
+        forward = self.model.inverse_dynamics(self._q, self._v, self._a, self._parameters)[self._indices]
         if not feedback.any():
             return np.asarray(forward, dtype=np.float64)
         M = self.model.mass_matrix(self._q, self._parameters)
-        return np.asarray(forward + free_push(M, self._places, feedback), dtype=np.float64)
+        return np.asarray(forward + free_push(M, self._indices, feedback), dtype=np.float64)
 
-    def felt_inertia(self, positions: Array) -> Array:
-        """Return the inertia (n, n) that the drives feel on a base that gives way freely."""
+    def apparent_inertia(self, positions: Array) -> Array:
+        """Return the apparent inertia (n, n) at the drives on a free base."""
         self._q[self._positions_at] = positions
         M = self.model.mass_matrix(self._q, self._parameters)
-        return np.asarray(np.linalg.inv(np.linalg.inv(M)[np.ix_(self._places, self._places)]))
+        return np.asarray(np.linalg.inv(np.linalg.inv(M)[np.ix_(self._indices, self._indices)]))
 
 
 class LoopDrives:
@@ -119,13 +119,13 @@ class LoopDrives:
 
         v = K^+ [0; v_d],  a = K^+ [gamma; a_d],  effort = T^T (M a + h)
 
-    as J T = 0 and S T = 1. Constraints do not move by themselves. The posture follows the drives by Newton's method
+    as J T = 0 and S T = 1. The constraints do not depend on time. The posture follows the drives by Newton's method
     from the last one, so that only the driven joints need be measured.
 
     Args:
         name: of the machine.
         blocks: of the machine, without actuators inside.
-        q: (nq,) a posture at which the loops are closed: where it begins.
+        q: (nq,) start posture, with closed loops.
         joint_names: of the n drives, in the order of all arrays.
 
     Raises:
@@ -164,7 +164,7 @@ class LoopDrives:
             self._numbers[self._loaded] = mass
 
     def restart(self) -> None:
-        """Begin at the posture of the start again."""
+        """Return to the start posture."""
         self.q, self._inverse = self._start
 
     def posture(self, positions: Array) -> Array:
@@ -173,7 +173,7 @@ class LoopDrives:
         Raises:
             OpenLoopError: the loops do not close there; the last posture stays.
         """
-        from dyn_nodes.constraints import moved  # much to import for trees
+        from dyn_nodes.constraints import moved  # a slow import, not needed for trees
 
         tree, m = self.blocks.tree, self.blocks.m
         q, inverse = self.q, self._inverse
@@ -202,8 +202,8 @@ class LoopDrives:
         a = self._inverse @ np.concatenate([at.gamma, acceleration + feedback])
         return np.asarray(self._inverse[:, self.blocks.m :].T @ (at.M @ a + at.h))
 
-    def felt_inertia(self, positions: Array) -> Array:
-        """Return the inertia (n, n) that the drives feel. Raises OpenLoopError."""
+    def apparent_inertia(self, positions: Array) -> Array:
+        """Return the apparent inertia (n, n) at the drives. Raises OpenLoopError."""
         at = self.blocks.at(self.posture(positions), None, self._numbers)
         moves = self._inverse[:, self.blocks.m :]
         return np.asarray(moves.T @ at.M @ moves)

@@ -1,4 +1,4 @@
-"""Servos within the limits of their joints: speeds from which they still stop, efforts that their drives can give."""
+"""Servos within the limits of their joints: speeds from which they can stop, efforts within the drive limits."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from dyn_nodes.common.arrays import Array, Flags
 from dyn_nodes.model.machine import Machine
 
 USED = 0.98
-"""Share of a speed limit that a servo uses: it is sampled, and its base gives way meanwhile."""
+"""Share of a speed limit that a servo uses: it is sampled, and its base moves meanwhile."""
 BRAKING = 0.5
-"""Share of the effort left for braking on which a servo relies: the inertia is more on the ground than in the air."""
+"""Share of the effort left for braking that a servo uses: the inertia is greater on the ground than in the air."""
 AT_LIMIT = 1.0 - 1e-9
 
 
 class DriveLimits(NamedTuple):
-    """Limits of d driven joints, inf where there is none.
+    """Limits of d driven joints; inf: no limit.
 
     Attributes:
         effort: (d,) N m or N.
@@ -43,20 +43,20 @@ class DriveLimits(NamedTuple):
 def drive_limits(machine: Machine) -> DriveLimits:
     """Return the limits of the actuated joints of a machine."""
     joints = machine.actuated_joints
-    rows = [(own.effort_limit, own.velocity_limit, own.lower, own.upper) for own in joints]
+    rows = [(joint.effort_limit, joint.velocity_limit, joint.lower, joint.upper) for joint in joints]
     return DriveLimits(*np.array(rows, dtype=np.float64).reshape(-1, 4).T)
 
 
 class ServoInput(NamedTuple):
-    """What servos of d joints go by.
+    """Inputs of the servos of d joints.
 
     Attributes:
         position, rate: (d,) now.
-        target: (d,) positions, NaN where a speed alone is asked for.
+        target: (d,) positions, NaN for velocity control.
         target_rate: (d,) velocities.
         limits: of the joints.
         bandwidth, damping_ratio: of the servos: rad/s, 1.
-        disturbance: (d,) accelerations that come on top of those that the efforts give.
+        disturbance: (d,) accelerations in addition to the effect of the efforts.
     """
 
     position: Array
@@ -69,16 +69,16 @@ class ServoInput(NamedTuple):
     disturbance: Array
 
     def of(self, some: Flags) -> ServoInput:
-        """Return that of some of the joints (d,)."""
+        """Return the inputs of the selected joints (d,)."""
         now, asked = (self.position[some], self.rate[some]), (self.target[some], self.target_rate[some])
-        limits = DriveLimits(*(own[some] for own in self.limits))
+        limits = DriveLimits(*(limit[some] for limit in self.limits))
         return ServoInput(*now, *asked, limits, self.bandwidth, self.damping_ratio, self.disturbance[some])
 
     def accelerations(self, still: Array, response: Array) -> tuple[Array, Flags]:
-        """Return the accelerations (d,) that are wanted, and the joints whose speed is limited.
+        """Return the wanted accelerations (d,), and the joints whose speed is limited.
 
-        Near the target they are wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd). Further away a joint goes at its greatest
-        speed, and comes down from it so that its drive can stop it at the target and at the end of its range.
+        Near the target they are wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd). Farther away a joint moves at its greatest
+        speed and brakes so that its drive can stop it at the target and at the end of its range.
 
         Args:
             still: (d,) efforts without acceleration.
@@ -108,14 +108,14 @@ class ServoInput(NamedTuple):
 
 
 class JointTask(NamedTuple):
-    """Where the joints of a machine are, and where they are to go.
+    """State of the joints of a machine, and their target.
 
     Attributes:
         position, rate: (n,) now, rad or m.
-        target: (n,) positions; NaN: a velocity alone is asked for.
+        target: (n,) positions; NaN: velocity control.
         target_rate: (n,) velocities.
-        brakes: the joints are held: brakes carry what the drives can not.
-        disturbance: (d,) accelerations of the driven joints that the efforts allow for, rad/s2 or m/s2.
+        brakes: the joints are held: brakes carry loads beyond the drive limits.
+        disturbance: (d,) accelerations of the driven joints that the efforts compensate, rad/s2 or m/s2.
     """
 
     position: Array
@@ -127,7 +127,7 @@ class JointTask(NamedTuple):
 
 
 class ServoOutput(NamedTuple):
-    """What leads d driven joints.
+    """Efforts of d driven joints.
 
     Attributes:
         efforts: (d,) N m or N.
@@ -142,23 +142,23 @@ class ServoOutput(NamedTuple):
 
     @classmethod
     def none(cls, count: int) -> ServoOutput:
-        """Return room for d joints."""
+        """Return zeros for d joints."""
         return cls(np.zeros(count), np.zeros(count, np.bool_), np.zeros(count, np.bool_), np.zeros(count))
 
     def put(self, some: Flags, part: ServoOutput) -> None:
-        """Take over what leads some of the joints (d,)."""
-        for whole, own in zip(self, part):
-            whole[some] = own
+        """Store the output of the selected joints (d,)."""
+        for whole, values in zip(self, part):
+            whole[some] = values
 
 
 class ServoEfforts(NamedTuple):
     """Efforts of servos.
 
     Attributes:
-        efforts: (n,) of the joints, N m or N; zero where nothing drives them.
+        efforts: (n,) of the joints, N m or N; zero for undriven joints.
         at_effort: (d,) of the driven joints: the effort is at its limit.
-        at_speed: (d,) likewise: the joint would have to go faster than its limit.
-        accelerations: (d,) that the efforts are to give, rad/s2 or m/s2.
+        at_speed: (d,) likewise: the wanted speed exceeds the limit.
+        accelerations: (d,) expected from the efforts, rad/s2 or m/s2.
     """
 
     efforts: Array
@@ -176,7 +176,7 @@ class DrivenJoints:
         damping_ratio: of the servos.
 
     Attributes:
-        driven: (d,) places of the driven joints among all.
+        driven: (d,) indices of the driven joints among all.
     """
 
     def __init__(self, machine: Machine, bandwidth: float, damping_ratio: float) -> None:
@@ -185,16 +185,16 @@ class DrivenJoints:
         self._limits, self._servo = drive_limits(machine), (bandwidth, damping_ratio)
 
     def input_of(self, task: JointTask) -> ServoInput:
-        """Return what the servos of the driven joints go by."""
+        """Return the inputs of the servos of the driven joints."""
         k = self.driven
         here, there = (task.position[k], task.rate[k]), (task.target[k], task.target_rate[k])
         return ServoInput(*here, *there, self._limits, *self._servo, task.disturbance)
 
-    def efforts_of(self, task: JointTask, found: ServoOutput) -> ServoEfforts:
+    def efforts_of(self, task: JointTask, output: ServoOutput) -> ServoEfforts:
         """Return the efforts of all joints."""
         whole = np.zeros(len(task.target))
-        whole[self.driven] = found.efforts
-        return ServoEfforts(whole, found.at_effort, found.at_speed, found.accelerations)
+        whole[self.driven] = output.efforts
+        return ServoEfforts(whole, output.at_effort, output.at_speed, output.accelerations)
 
 
 def direct(response: Array, wanted: Array) -> Array:
@@ -212,11 +212,11 @@ def servo_output(
     """Return the efforts of servos, within the limits of their joints.
 
     Args:
-        asked: where the joints are and where they are to go.
+        asked: state and target of the joints.
         still: (d,) efforts without acceleration.
         response: (d, d) accelerations for efforts.
-        brakes: the joints are held: brakes carry what the drives can not.
-        solve: of linear equations.
+        brakes: the joints are held: brakes carry loads beyond the drive limits.
+        solve: solver of linear equations.
     """
     if brakes:
         asked = asked._replace(limits=asked.limits.holding(still))
@@ -233,11 +233,11 @@ def efforts_within(
     most: Array,
     solve: Callable[[Array, Array], Array] = direct,
 ) -> tuple[Array, Flags]:
-    """Return efforts (d,) for accelerations, none beyond its limit, and which are at it.
+    """Return efforts (d,) for accelerations, within their limits, and flags of the efforts at their limits.
 
-    Joints that would speed up by more than their drives can give speed up as far as the drives of all others leave
-    these the accelerations that are wanted of them: a joint must not be thrown beyond its speed by another one. Where
-    even that is too much, joints at their limit leave the others what is wanted of them.
+    Joints whose drives are too weak to speed up as wanted speed up as far as all other joints can keep their wanted
+    accelerations: no joint must drive another one beyond its speed limit. If even this exceeds the limits, joints at
+    their limits are fixed there and the others keep their wanted accelerations.
 
     Args:
         wanted: (d,) accelerations.
@@ -245,16 +245,16 @@ def efforts_within(
         still: (d,) efforts without acceleration.
         response: (d, d) accelerations for efforts.
         most: (d,) greatest efforts.
-        solve: of linear equations.
+        solve: solver of linear equations.
     """
     efforts = still + solve(response, wanted)
     if (np.abs(efforts) <= most).all():
         return efforts, np.zeros(len(wanted), np.bool_)
     alone = np.diag(response)
-    given = np.clip(wanted, np.minimum(alone * (-most - still), 0.0), np.maximum(alone * (most - still), 0.0))
-    speeding = (given != wanted) & (wanted * rate >= 0.0)
-    first = solve(response, np.where(speeding, 0.0, given))
-    more = solve(response, np.where(speeding, given, 0.0))
+    limited = np.clip(wanted, np.minimum(alone * (-most - still), 0.0), np.maximum(alone * (most - still), 0.0))
+    speeding = (limited != wanted) & (wanted * rate >= 0.0)
+    first = solve(response, np.where(speeding, 0.0, limited))
+    more = solve(response, np.where(speeding, limited, 0.0))
     with np.errstate(divide='ignore', invalid='ignore'):
         share = np.where(more == 0.0, np.inf, (np.copysign(most, more) - still - first) / more)
     efforts = still + first + float(np.clip(share.min(initial=1.0), 0.0, 1.0)) * more
@@ -264,4 +264,4 @@ def efforts_within(
         free &= ~over
         rest = target[free] - response[np.ix_(free, ~free)] @ (efforts - still)[~free]
         efforts[free] = still[free] + solve(response[np.ix_(free, free)], rest)
-    return efforts, (np.abs(efforts) >= AT_LIMIT * most) | (given != wanted)
+    return efforts, (np.abs(efforts) >= AT_LIMIT * most) | (limited != wanted)

@@ -1,8 +1,8 @@
-"""Volts of the valves whose motors turn the wheels or tracks of a vehicle, so that they follow a `DriveReference`.
+"""Valve voltages of the hydraulic motors of wheels or tracks, so that they follow a `DriveReference`.
 
-The speed that a motor should have goes through the inverse of the valve's steady flow, against the load that it has:
-that of the steady turn at once, what else the motor pushes by its measured effort and a low pass. A proportional and an
-integral part correct the speed. A motor that should stand gets a neutral valve: its oil holds it, on a slope too.
+The wanted speed of a motor goes through the inverse of the valve's steady flow, against its load: the load of the
+steady turn is added at once, further load from the measured effort by a low pass. A proportional and an integral part
+correct the speed. At zero speed the valve is neutral: the oil holds the motor, also on a slope.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from dyn_nodes.control.wheel_unit import NoVehicleError
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
 
-STANDING = 1e-6
-"""Reference speed of a motor that should stand, rad/s."""
+NEUTRAL_SPEED = 1e-6
+"""Reference speed below which the valve of a motor is neutral, rad/s."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class ValveGains:
     """Loop of the motors' speeds.
 
     Attributes:
-        proportional: speed commanded for a speed that lacks.
-        integral: the same for its integral, 1/s.
+        proportional: speed command per speed error.
+        integral: speed command per integral of the speed error, 1/s.
         load_filter: time constant of the low pass on measured efforts, s.
     """
 
@@ -47,13 +47,13 @@ class DriveValves:
         gains: see there.
 
     Attributes:
-        places: (d,) of these valves among the machine's actuators, in the order of the driven wheels.
-        dead_volts: (d,) voltage up to which their ports stay shut, V.
+        places: (d,) indices of these valves among the machine's actuators, in the order of the driven wheels.
+        dead_volts: (d,) voltage up to which their ports stay closed, V.
         gains: may be replaced at any time.
         saturated: names of the wheels whose valve was at its limit in the last call.
 
     Raises:
-        NoVehicleError: a driven wheel that no hydraulic motor turns.
+        NoVehicleError: a driven wheel without a hydraulic motor.
     """
 
     def __init__(self, machine: Machine, base: WheelBase, gains: ValveGains | None = None) -> None:
@@ -66,13 +66,13 @@ class DriveValves:
                     f'{base.names[k]}: expected a hydraulic actuator on joint {base.wheels[k].drive!r}, found none'
                 )
         self.places = np.array([by_joint[base.wheels[k].drive] for k in self._driven], dtype=np.intp)
-        self._actuators = [hydraulic(machine.actuators[place]) for place in self.places]
-        self.dead_volts = np.array([own.valve.dead_zone / own.valve.gain for own in self._actuators])
+        self._actuators = [hydraulic(machine.actuators[index]) for index in self.places]
+        self.dead_volts = np.array([actuator.valve.dead_zone / actuator.valve.gain for actuator in self._actuators])
         self._turn = base.turn[self._driven]
         self.reset()
 
     def reset(self) -> None:
-        """Begin without a correction of speeds and loads."""
+        """Reset the corrections of speeds and loads."""
         self._integral = np.zeros(len(self.places))
         self._surplus: Array | None = None
         self.saturated: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class DriveValves:
         """Return the volts (d,).
 
         Args:
-            reference: what the wheels should do.
+            reference: of the wheels.
             dt: since the last call, s.
             speeds: (n,) measured about the axles, rad/s.
             efforts: (n,) measured about the axles, N m, or None.
@@ -93,7 +93,7 @@ class DriveValves:
         loads = self._loads(reference.twist, dt, efforts)
         volts, held = np.zeros(len(driven)), []
         for k, actuator in enumerate(self._actuators):
-            if abs(wanted[k]) < STANDING:
+            if abs(wanted[k]) < NEUTRAL_SPEED:
                 self._integral[k] = 0.0
                 continue
             valve = actuator.valve
@@ -109,7 +109,7 @@ class DriveValves:
         return volts
 
     def _loads(self, rolling: Array, dt: float, efforts: Array | None) -> Array:
-        """Return the loads (d,) about the axles, N m: that of the steady turn, and what is measured beyond it."""
+        """Return the loads (d,) about the axles, N m: of the steady turn, and the filtered measured difference."""
         turning = self.base.turning_torques(rolling)[self._driven]
         if efforts is None:
             return turning

@@ -1,4 +1,4 @@
-"""Driving by hand: from what a gamepad or a keyboard says to valve voltages, safe whatever it says."""
+"""Manual driving: valve voltages from a gamepad or a keyboard, safe for any input."""
 
 from __future__ import annotations
 
@@ -8,58 +8,58 @@ from collections.abc import Sequence
 from dyn_nodes.control.lever_pattern import Lever, LeverPattern, shape
 
 FAREWELL = 0.5
-"""After the end of driving neutral is still commanded for so long, s."""
+"""Time for which neutral is commanded after the end of driving, s."""
 FIRST_PRESS, REPEAT = 0.6, 0.18
-"""A key acts for so long, s: a terminal reports when it is pressed and that it is held, but not that it is released.
-The first time spans the pause before a keyboard begins to repeat."""
+"""Time for which a key acts after its first press and after a repeat, s: a terminal does not report its release. The
+first one spans the delay before a keyboard repeats."""
 
 ESCAPE = '\x1b'
 
 
 class KeyReader:
-    """Takes single keys out of what a terminal sends: the letters of an arrow's or a function key's sequence are none.
+    """Extracts single keys from terminal input: characters of escape sequences (arrows, function keys) are ignored.
 
-    A sequence may come in parts. Blank and control characters always come through.
+    A sequence may arrive in parts. Blank and control characters always pass.
     """
 
     def __init__(self) -> None:
-        self._begun = ''
+        self._sequence = ''
 
     def keys(self, typed: str) -> str:
-        """Return the single keys of what was read next."""
+        """Return the single keys of the next input."""
         return ''.join(key for key in typed if self._is_single(key))
 
     def _is_single(self, key: str) -> bool:
-        begun, self._begun = self._begun, ''
+        sequence, self._sequence = self._sequence, ''
         if key == ESCAPE:
-            self._begun = ESCAPE
+            self._sequence = ESCAPE
             return False
-        if key <= ' ' or not begun:
+        if key <= ' ' or not sequence:
             return True
-        if begun == ESCAPE:
-            self._begun = {'[': '[', 'O': 'O'}.get(key, '')  # else a key with Alt
-        elif begun == '[':
-            self._begun = 'O' if key == '[' else '1' if key < '@' else ''  # [[: one more, as after O
-        elif begun == '1':
-            self._begun = '1' if key < '@' else ''
+        if sequence == ESCAPE:
+            self._sequence = {'[': '[', 'O': 'O'}.get(key, '')  # otherwise a key with Alt
+        elif sequence == '[':
+            self._sequence = 'O' if key == '[' else '1' if key < '@' else ''  # [[: one more character, as after O
+        elif sequence == '1':
+            self._sequence = '1' if key < '@' else ''
         return False
 
 
 class Joystick:
     """A gamepad with a dead-man button.
 
-    A lever acts only while the button is held, only while messages come, and only after it has once been in its middle
-    since the button was pressed: a lever that is already deflected can't set the machine in motion. The button has to
-    be seen up first, at the beginning, after silence and after a fault: one that is stuck is no one who holds it.
+    A lever acts only while the button is held and messages arrive, and only after it has been in its middle since the
+    button was pressed: a deflected lever cannot start a motion. At the start, after a timeout and after a fault the
+    button must be released first: a stuck button does not count.
 
     Args:
         names: of the valves, in the order of the command.
-        pattern: what the levers do.
+        pattern: of the levers.
 
     Attributes:
-        held: the dead-man button is held and messages come.
-        fault: what is wrong with the last message, or ''.
-        stuck: the button is down and does not count, as it has not been seen up.
+        held: the dead-man button is held and messages arrive.
+        fault: fault of the last message, or ''.
+        stuck: the button is down and does not count, as it has not been released.
     """
 
     def __init__(self, names: Sequence[str], pattern: LeverPattern) -> None:
@@ -69,14 +69,14 @@ class Joystick:
         self._was_up = False
         self._values = dict.fromkeys(self.names, 0.0)
         self._blocked: set[str] = set()
-        self._heard = -math.inf
-        self._ended = -math.inf
+        self._received = -math.inf
+        self._released = -math.inf
 
     def message(self, axes: Sequence[float], buttons: Sequence[int], now: float) -> None:
-        """Take a message at a wall time, s. One that does not make sense ends driving."""
+        """Process a message at a wall time, s. An invalid one ends driving."""
         if self.silent(now):
             self._lose(now)
-        self._heard = now
+        self._received = now
         self.fault = self._fault_of(axes, buttons)
         if self.fault:
             self._lose(now)
@@ -110,38 +110,38 @@ class Joystick:
 
     def _release(self, now: float) -> None:
         if self.held:
-            self._ended = now
+            self._released = now
         self.held = False
         self._values = dict.fromkeys(self.names, 0.0)
 
     def _lose(self, now: float) -> None:
-        """Release, until the button is seen up."""
+        """Release, until the button has been up."""
         self._release(now)
         self._was_up = self.stuck = False
 
     def waiting(self) -> list[str]:
-        """Return the levers that do not act yet, as they have not been in their middle."""
+        """Return the levers that do not act yet because they have not been in their middle."""
         return sorted(self._blocked) if self.held else []
 
     def silent(self, now: float) -> bool:
-        """Return whether messages have come, and come no more."""
-        return math.isfinite(self._heard) and now - self._heard > self.pattern.timeout
+        """Return whether messages have timed out; False before the first one."""
+        return math.isfinite(self._received) and now - self._received > self.pattern.timeout
 
     def command(self, now: float) -> list[float] | None:
-        """Return the voltages to send now, None where nothing is to be sent."""
+        """Return the voltages to send now; None: send nothing."""
         if self.silent(now):
             self._lose(now)
-        if self.held or now - self._ended <= FAREWELL:
+        if self.held or now - self._released <= FAREWELL:
             return [self._values[name] for name in self.names]
         return None
 
 
 class Keyboard:
-    """Keys that act as long as they are held, as far as a terminal shows.
+    """Keys that act while they are held, as far as a terminal reports.
 
     Args:
         names: of the valves, in the order of the command.
-        levers: by name; those without keys are left out.
+        levers: by name; levers without keys are ignored.
         throw: part of a lever's volts.
     """
 
@@ -156,7 +156,7 @@ class Keyboard:
         self._sends = False
 
     def press(self, key: str, now: float) -> bool:
-        """Take a key. Returns False where it means nothing here."""
+        """Process a key. Return False if it has no function."""
         if key == ' ':
             self._active = {}
             return True
@@ -181,18 +181,18 @@ class Keyboard:
         return result
 
     def command(self, now: float) -> list[float] | None:
-        """Return the voltages to send now, None where nothing was pressed for a while.
+        """Return the voltages to send now; None if no key was pressed for a while.
 
-        The first ones after that are neutral: who takes them lets nothing begin to move otherwise.
+        The first ones after a pause are neutral, as receivers require before a motion.
         """
-        began, self._sends = not self._sends, now - self._pressed <= FIRST_PRESS + FAREWELL
+        is_first, self._sends = not self._sends, now - self._pressed <= FIRST_PRESS + FAREWELL
         if not self._sends:
             return None
-        values = dict.fromkeys(self.names, 0.0) if began else self.values(now)
+        values = dict.fromkeys(self.names, 0.0) if is_first else self.values(now)
         return [values[name] for name in self.names]
 
     def help(self) -> list[str]:
-        """Return what the keys do, a line each."""
+        """Return a line of help for each pair of keys."""
         lines = []
         for name, lever in self.levers.items():
             if lever.keys:

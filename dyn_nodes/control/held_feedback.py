@@ -1,4 +1,4 @@
-"""Gains on the state for inputs that are held between samples, exact for the sampled model at any period."""
+"""State feedback gains for inputs that are held between samples, exact for the sampled model at any period."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dyn_nodes.control.state_feedback import NoGainError, placed_gain
 
 
 def held_model(A: ArrayLike, B: ArrayLike, hold: float) -> tuple[Array, Array]:
-    """Return F and G of x' = F x + G u a hold later, u held (m,).
+    """Return F and G of the sampled model x' = F x + G u, with u (m,) held.
 
     Args:
         A: (n, n) 1/s.
@@ -28,7 +28,7 @@ def held_model(A: ArrayLike, B: ArrayLike, hold: float) -> tuple[Array, Array]:
 
 
 def held_placed_gain(A: ArrayLike, B: ArrayLike, poles: ArrayLike, hold: float) -> Array:
-    """Return the gain (m, n) under which the sampled motion is that of the poles s (n,), 1/s: e^(s hold) a step.
+    """Return the gain (m, n) for poles s (n,), 1/s: the sampled model has the poles e^(s hold).
 
     Raises:
         NoGainError: as `placed_gain`.
@@ -37,9 +37,9 @@ def held_placed_gain(A: ArrayLike, B: ArrayLike, poles: ArrayLike, hold: float) 
 
 
 def held_quadratic_gain(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, hold: float) -> Array:
-    """Return the gain (m, n) of u = -K x, u held, that makes the integral of x^T Q x + u^T R u least.
+    """Return the gain (m, n) of u = -K x, u held, that minimizes the integral of x^T Q x + u^T R u.
 
-    The cost between the samples counts, too (Van Loan's integrals).
+    The integral includes the cost between the samples (Van Loan's integrals).
 
     Args:
         A: (n, n) of the model.
@@ -49,7 +49,7 @@ def held_quadratic_gain(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike, 
         hold: s.
 
     Raises:
-        NoGainError: a mode that the inputs do not reach is unstable.
+        NoGainError: an uncontrollable mode is unstable.
     """
     from scipy.linalg import LinAlgError, expm, solve, solve_discrete_are
 

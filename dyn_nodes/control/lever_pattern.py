@@ -1,4 +1,4 @@
-"""What a lever does: the YAML mapping from the axes of a gamepad and the keys of a keyboard to valve voltages."""
+"""The YAML mapping from the axes of a gamepad and the keys of a keyboard to valve voltages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RESERVED_KEYS = ' q0123456789'
 
 
 class LeverPatternError(MachineError):
-    """A lever file has faults; `problems` holds all of them, `str()` one line for each."""
+    """A lever file has faults; `problems` has all of them, `str()` one line for each."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +26,11 @@ class Lever:
     """One valve's lever.
 
     Attributes:
-        axis: number of the gamepad's axis, None where there is none.
-        sign: +1 or -1: volts at the positive end of the axis.
+        axis: number of the gamepad's axis; None: no axis.
+        sign: +1 or -1: of the volts at the positive end of the axis.
         volts: at the end of the travel, V.
         keys: the key for positive and the key for negative volts, or ''.
-        positive, negative: what they do, in a word.
+        positive, negative: their effect, in a word.
     """
 
     axis: int | None
@@ -59,9 +59,9 @@ class LeverPattern:
 
 
 def shape(value: float, dead_band: float, expo: float) -> float:
-    """Return a lever's effect, -1 to 1: nothing within the dead band, then (1 - expo) x + expo x^3.
+    """Return a lever's effect, -1 to 1: zero within the dead band, then (1 - expo) x + expo x^3.
 
-    x grows from 0 at the edge of the dead band to 1 at the end of the travel, so that nothing jumps.
+    x grows continuously from 0 at the edge of the dead band to 1 at the end of the travel.
     """
     size = min(abs(value), 1.0)
     if size <= dead_band:
@@ -79,7 +79,7 @@ def load_lever_pattern(path: str | Path, actuators: Sequence[str]) -> LeverPatte
         actuators: names that may have a lever; not all need one.
 
     Raises:
-        LeverPatternError: with file, line, key, what was expected and what was found, for every fault.
+        LeverPatternError: with file, line, key, expected and found, for every fault.
     """
     return load_file(path, lambda root, report: _Reader(report, actuators).pattern(root), LeverPatternError)
 
@@ -91,15 +91,15 @@ class _Reader:
         self._keys: dict[str, str] = {}
 
     def pattern(self, root: Entry) -> LeverPattern | None:
-        self._known(root, TOP_KEYS)
+        self._check_keys(root, TOP_KEYS)
         button = self._whole(root, 'dead_man_button')
         dead_band = self._number(root, 'dead_band', 0.0, 0.9)
         expo = self._number(root, 'expo', 0.0, 1.0)
         timeout = self._number(root, 'timeout', 0.05, 10.0)
         listed = root.mapping.get('levers')
         if listed is None or not listed.mapping:
-            found = 'nothing' if listed is None else listed.describe()
-            self.report.add(listed.line if listed else root.line, 'levers', 'a mapping of actuators', found)
+            actual = 'nothing' if listed is None else listed.describe()
+            self.report.add(listed.line if listed else root.line, 'levers', 'a mapping of actuators', actual)
             return None
         levers = {name: self._lever(name, entry) for name, entry in listed.mapping.items()}
         if self.report.failed or button is None:
@@ -108,17 +108,17 @@ class _Reader:
 
     def _lever(self, name: str, entry: Entry) -> Lever | None:
         if name not in self.actuators:
-            known = f'one of {", ".join(self.actuators)}'
-            self.report.add(entry.line, entry.path, known, did_you_mean(name, self.actuators))
+            expected = f'one of {", ".join(self.actuators)}'
+            self.report.add(entry.line, entry.path, expected, did_you_mean(name, self.actuators))
             return None
-        self._known(entry, LEVER_KEYS)
+        self._check_keys(entry, LEVER_KEYS)
         axis = self._whole(entry, 'axis') if 'axis' in entry.mapping else None
         volts = self._number(entry, 'volts', 0.0, 100.0)
         keys = self._pair_of_keys(entry.mapping['keys'], name) if 'keys' in entry.mapping else ''
         words = [self._word(entry, key, default) for key, default in (('positive', '+'), ('negative', '-'))]
         return Lever(axis, -1.0 if self._flag(entry, 'invert') else 1.0, volts, keys, *words)
 
-    def _known(self, entry: Entry, keys: Sequence[str]) -> None:
+    def _check_keys(self, entry: Entry, keys: Sequence[str]) -> None:
         if entry.kind != 'map':
             self.report.add(entry.line, entry.path or 'file', f'a mapping with {", ".join(keys)}', entry.describe())
         for key, child in entry.mapping.items():
@@ -129,8 +129,8 @@ class _Reader:
         child = entry.mapping.get(key)
         if child is not None and child.kind == 'text' and child.text.isdecimal():
             return int(child.text)
-        found = 'nothing' if child is None else child.describe()
-        self.report.add((child or entry).line, self._path(entry, key), 'a whole number from 0', found)
+        actual = 'nothing' if child is None else child.describe()
+        self.report.add((child or entry).line, self._path(entry, key), 'a whole number from 0', actual)
         return None
 
     def _number(self, entry: Entry, key: str, low: float, high: float) -> float:
@@ -166,7 +166,7 @@ class _Reader:
             return ''
         for key in keys:
             if self._keys.setdefault(key, name) != name:
-                self.report.add(entry.line, entry.path, 'keys of its own', f'{key!r}, the key of {self._keys[key]}')
+                self.report.add(entry.line, entry.path, 'unique keys', f'{key!r}, the key of {self._keys[key]}')
         return keys
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What the joints are doing now: nothing, a task of valve voltages, or a trajectory; as voltages or as positions."""
+"""The present motion of joints: rest, a task of valve voltages, or a trajectory; as voltages or as positions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dyn_nodes.control.trajectory_tracker import TrajectoryTracker
 from dyn_nodes.control.voltage_profile import VoltageProfile
 
 IDLE, DONE, TRACKING, HOLDING = 'idle', 'done', 'track', 'hold'
-"""Phases beside those of a task."""
+"""Phases outside of a task."""
 
 
 def resting(joint_names: tuple[str, ...], positions: Array) -> JointTrajectory:
@@ -23,8 +23,7 @@ class ValveMotion:
     Args:
         tracker: of the actuators, in the order of the voltages.
         profile: the task, or None.
-        lead: a profile is evaluated this much ahead, s: half the time for which a voltage is held makes the hold
-            second-order accurate.
+        lead: time by which a profile is evaluated ahead, s; half the hold of a voltage is second-order accurate.
     """
 
     def __init__(
@@ -39,7 +38,7 @@ class ValveMotion:
         return self.tracker.joint_names
 
     def restart(self, positions: Array) -> None:
-        """Begin again: the task plays at its times, and no trajectory."""
+        """Restart: the task plays at its times, without a trajectory."""
         self.tracker.cancel()
         if isinstance(self.profile, SupervisedTask):
             self.profile.restart()
@@ -49,7 +48,7 @@ class ValveMotion:
         self.tracker.set_trajectory(trajectory, time, positions, velocities)
 
     def interrupt(self, time: float, positions: Array) -> bool:
-        """Stop a trajectory where the joints are; return whether there was one. A task goes on at its times."""
+        """Stop a trajectory at the present positions; return whether there was one. A task continues at its times."""
         if self.tracker.trajectory is None:
             return False
         self._hold(time, positions)
@@ -57,20 +56,20 @@ class ValveMotion:
 
     @property
     def plays_task(self) -> bool:
-        """Whether the task is what goes on: there is one, and no trajectory has taken over."""
+        """Whether a task is active: there is one, and no trajectory has taken over."""
         return self.profile is not None and self.tracker.trajectory is None
 
     def leave_task(self, time: float, positions: Array) -> bool:
-        """Hold the joints where they are until `restart`, where a task plays; return whether one did."""
+        """Hold the present positions until `restart` if a task is active; return whether one was."""
         if not self.plays_task:
             return False
         self._hold(time, positions)
         return True
 
     def note_neutral(self) -> None:
-        """Take notice that neutral voltages were given instead of those of the task."""
+        """Record that neutral voltages were sent instead of the task's."""
         if isinstance(self.profile, SupervisedTask):
-            self.profile.note_given(dict.fromkeys(self._names, 0.0))
+            self.profile.note_volts(dict.fromkeys(self._names, 0.0))
 
     def _hold(self, time: float, positions: Array) -> None:
         self.tracker.set_trajectory(resting(self.joint_names, positions), time, positions)
@@ -86,11 +85,11 @@ class ValveMotion:
             return profile.evaluate(time + self.lead, self._names)
         profile.watch(time)
         volts = profile.evaluate(time + self.lead, self._names)
-        profile.note_given(dict(zip(self._names, volts.tolist())))
+        profile.note_volts(dict(zip(self._names, volts.tolist())))
         return volts
 
     def phase(self, time: float) -> str:
-        """Return the name of what is going on."""
+        """Return the name of the present phase."""
         if self.tracker.trajectory is not None:
             return HOLDING if self.tracker.finished(time) else TRACKING
         if self.profile is None:
@@ -99,7 +98,7 @@ class ValveMotion:
 
 
 class PositionMotion:
-    """Joint positions and velocities of a trajectory; the positions of the start without one."""
+    """Joint positions and velocities of a trajectory; without one the start positions."""
 
     def __init__(self, joint_names: tuple[str, ...]) -> None:
         self.joint_names = joint_names
@@ -108,7 +107,7 @@ class PositionMotion:
         self._trajectory: JointTrajectory | None = None
 
     def restart(self, positions: Array) -> None:
-        """Stay at these positions (n,)."""
+        """Hold positions (n,)."""
         self._trajectory, self._moving = resting(self.joint_names, positions), False
 
     def follow(self, trajectory: JointTrajectory, time: float, positions: Array, velocities: Array) -> None:
@@ -117,19 +116,19 @@ class PositionMotion:
         self._start, self._moving = time, True
 
     def interrupt(self, time: float, positions: Array) -> bool:
-        """Stop a trajectory where the joints are; return whether there was one."""
+        """Stop a trajectory at the present positions; return whether there was one."""
         moving = self._moving
         if moving:
             self.restart(positions)
         return moving
 
     def sample(self, time: float) -> JointReference:
-        """Return where the joints should be at a time. Needs `restart` first."""
+        """Return the reference of the joints at a time. Needs `restart` first."""
         assert self._trajectory is not None
         return self._trajectory.sample(time - self._start)
 
     def coming(self, time: float, count: int) -> list[JointReference]:
-        """Return the reference at a time and, while a trajectory lasts, at `count` further ones up to its end."""
+        """Return the reference at a time and, during a trajectory, at `count` further times up to its end."""
         assert self._trajectory is not None
         lasting = self.lasting(time)
         left = 0.0 if lasting is None else lasting[0].duration - lasting[1]
@@ -137,7 +136,7 @@ class PositionMotion:
         return [self.sample(instant) for instant in (time, *ahead)]
 
     def lasting(self, time: float) -> tuple[JointTrajectory, float] | None:
-        """Return the trajectory and how long it has been going on, s; None where it is over, or there is none."""
+        """Return the trajectory and the time since its start, s; None without one or after its end."""
         if self.phase(time) != TRACKING or self._trajectory is None:
             return None
         return self._trajectory, time - self._start
@@ -148,7 +147,7 @@ class PositionMotion:
         return reference.position, reference.velocity
 
     def phase(self, time: float) -> str:
-        """Return the name of what is going on."""
+        """Return the name of the present phase."""
         if not self._moving or self._trajectory is None:
             return IDLE
         return TRACKING if time - self._start < self._trajectory.duration else HOLDING

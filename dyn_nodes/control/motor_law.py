@@ -1,4 +1,4 @@
-"""Voltages of d-c motors: nominal ones along a path to third order, and those for wanted efforts."""
+"""Voltages of d-c motors: for wanted efforts, and nominal ones along a path to third order."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class TipLoad(NamedTuple):
 
 
 class NominalDrive(NamedTuple):
-    """What motors need at one instant of a path, in the order of the motors.
+    """Nominal state of motors at one instant of a path, in the order of the motors.
 
     Attributes:
-        effort: (n,) at the joints, of rotors and bodies, before the friction of the motors, N m or N.
+        effort: (n,) at the joints, of rotors and bodies, without the friction of the motors, N m or N.
         current: (n,) A.
         current_rate: (n,) A/s.
         voltage: (n,) V.
@@ -48,28 +48,28 @@ class MotorLaw:
         motors: n electric actuators.
 
     Raises:
-        ValueError: an actuator that is no electric motor.
+        ValueError: an actuator that is not an electric motor.
     """
 
     def __init__(self, motors: Sequence[Actuator]) -> None:
-        self.motors = tuple(electric(own) for own in motors)
-        self.joint_names = tuple(own.joint for own in self.motors)
-        self.gain = np.array([own.effort_per_current for own in self.motors])
-        self.resistance = np.array([own.resistance for own in self.motors])
-        self.inductance = np.array([own.inductance for own in self.motors])
-        self.viscous = np.array([own.viscous for own in self.motors])
-        self.voltage_limit = np.array([own.voltage_limit for own in self.motors])
-        self.current_limit = np.array([own.current_limit for own in self.motors])
+        self.motors = tuple(electric(motor) for motor in motors)
+        self.joint_names = tuple(motor.joint for motor in self.motors)
+        self.gain = np.array([motor.effort_per_current for motor in self.motors])
+        self.resistance = np.array([motor.resistance for motor in self.motors])
+        self.inductance = np.array([motor.inductance for motor in self.motors])
+        self.viscous = np.array([motor.viscous for motor in self.motors])
+        self.voltage_limit = np.array([motor.voltage_limit for motor in self.motors])
+        self.current_limit = np.array([motor.current_limit for motor in self.motors])
 
     def currents(self, efforts: ArrayLike, rates: ArrayLike) -> Array:
-        """Return the currents (n,) of efforts at the joints (n,) while they move, within the limits, A (2-238)."""
+        """Return the currents (n,) for efforts (n,) at joint rates (n,), within the limits, A (2-238)."""
         wanted = (np.asarray(efforts, float) + self.viscous * np.asarray(rates, float)) / self.gain
         return np.clip(wanted, -self.current_limit, self.current_limit)
 
     def voltages(
         self, efforts: ArrayLike, rates: ArrayLike, current_rates: ArrayLike = 0.0, after: float = 0.0
     ) -> Array:
-        """Return the voltages (n,) under which motors come to give efforts (n,) at joint rates (n,), V (2-240).
+        """Return the voltages (n,) for efforts (n,) at joint rates (n,), V (2-240).
 
         V = L di/dt + R (i + di/dt t) + n k w, current and voltage within the limits.
 
@@ -77,7 +77,7 @@ class MotorLaw:
             efforts: N m or N.
             rates: rad/s or m/s.
             current_rates: di/dt, A/s; 0: the current follows within the time L/R.
-            after: time t until the instant for which the voltage is right, such as the middle of its hold, s.
+            after: time t until the instant at which the voltage is exact, such as the middle of its hold, s.
         """
         slope = np.asarray(current_rates, float)
         limit = self.current_limit
@@ -89,8 +89,8 @@ class MotorLaw:
 class NominalVoltage:
     """Nominal currents and voltages of motors along a path, to third order (freeman-1985, 2-238 to 2-240).
 
-    The rotors are part of the tree, the damping of the joints is added, their dry friction is not. Nothing is clipped:
-    what exceeds the limits of a motor cannot be followed.
+    The rotors are part of the tree, the damping of the joints is added, their dry friction is not. Voltages are not
+    clipped: a motor cannot follow beyond its limits.
 
     Args:
         machine: on a fixed base, without constraints.
@@ -109,16 +109,16 @@ class NominalVoltage:
         self.machine, self.law, self.loads = machine, MotorLaw(motors), dict(loads or {})
         self.tree = build_tree(machine)
         self.payload = machine.payload.mass if machine.payload else 0.0
-        self._places = [self.tree.velocity_index(name) for name in self.law.joint_names]
+        self._indices = [self.tree.velocity_index(name) for name in self.law.joint_names]
 
     def _external(self, state: TreeState) -> dict[int, Force]:
         result: dict[int, Force] = {}
         for link, load in self.loads.items():
             frame: Frame = self.tree.frame(link)
             pose, R = state.frame_pose(frame), state.poses[frame.body].R
-            own = spatial_force_at(state.poses[frame.body].p, R, ca.SX(ca.DM(load.force)), pose.p)
-            own = Force(own.n + ca.mtimes(R.T, ca.SX(ca.DM(load.moment))), own.f)
-            result[frame.body] = result[frame.body] + own if frame.body in result else own
+            wrench = spatial_force_at(state.poses[frame.body].p, R, ca.SX(ca.DM(load.force)), pose.p)
+            wrench = Force(wrench.n + ca.mtimes(R.T, ca.SX(ca.DM(load.moment))), wrench.f)
+            result[frame.body] = result[frame.body] + wrench if frame.body in result else wrench
         return result
 
     @cached_property
@@ -129,7 +129,7 @@ class NominalVoltage:
         gravity = ca.SX(ca.DM([0.0, 0.0, -self.machine.gravity]))
         needed: Expression = inverse_dynamics(state, a, gravity, self._external(state))
         damping = np.array([self.machine.joint(name).damping for name in self.law.joint_names])
-        effort, rate = needed[self._places] + damping * v[self._places], v[self._places]
+        effort, rate = needed[self._indices] + damping * v[self._indices], v[self._indices]
         law = self.law
         current = (effort + law.viscous * rate) / law.gain
         slope = ca.jtimes(current, ca.vertcat(q, v, a), ca.vertcat(v, a, jerk))
@@ -139,5 +139,5 @@ class NominalVoltage:
 
     def at(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, jerk: ArrayLike) -> NominalDrive:
         """Return effort, current, its rate and voltage at positions and their first three derivatives (nv,)."""
-        given = (np.asarray(part, dtype=float) for part in (q, v, a, jerk))
-        return NominalDrive(*(np.array(part).ravel() for part in self._function(*given)))
+        arguments = (np.asarray(part, dtype=float) for part in (q, v, a, jerk))
+        return NominalDrive(*(np.array(part).ravel() for part in self._function(*arguments)))

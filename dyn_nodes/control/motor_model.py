@@ -1,4 +1,4 @@
-"""Linear model of an arm on electric motors about a motion: exact, from the traced equations (freeman-1985, 2.13)."""
+"""Linear model of an arm on electric motors about a motion, exact from the traced equations (freeman-1985, 2.13)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dyn_nodes.model.machine import Actuator, Machine
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 
 UNREACHED = 1e-9
-"""Singular value of (A - s, B), relative to the greatest, below which the mode s is out of reach of the inputs."""
+"""Singular value of (A - s, B), relative to the norm of (A, B), below which the mode s is uncontrollable."""
 
 
 class LinearModel(NamedTuple):
@@ -27,8 +27,8 @@ class LinearModel(NamedTuple):
     B: Array
     names: tuple[str, ...]
 
-    def refuse_unreachable(self) -> None:
-        """Raise NoGainError where the voltages do not reach a mode; names the state that moves most in it."""
+    def require_controllable(self) -> None:
+        """Raise NoGainError if the voltages do not control a mode; names the state with its greatest component."""
         values, vectors = np.linalg.eig(self.A.T)
         size = float(np.linalg.norm(np.hstack([self.A, self.B])))
         for value, left in zip(values, vectors.T):
@@ -39,7 +39,7 @@ class LinearModel(NamedTuple):
 
 
 class MotorModel:
-    """An arm on a fixed base whose joints have motors, or move passively.
+    """An arm on a fixed base with motors on its joints; other joints are passive.
 
     States are the positions and rates of all joints in the order of the tree, and the currents of the motors.
 
@@ -48,7 +48,7 @@ class MotorModel:
         motors: m electric actuators, in the order of the voltages.
 
     Raises:
-        ValueError: another base, constraints, or an actuator that is no electric motor.
+        ValueError: another base, constraints, or an actuator that is not an electric motor.
     """
 
     def __init__(self, machine: Machine, motors: Sequence[Actuator]) -> None:
@@ -57,7 +57,7 @@ class MotorModel:
         self.machine, self.law = machine, MotorLaw(motors)
         self.tree = build_tree(machine)
         self.names = self.tree.velocity_names
-        self.places = np.array([self.names.index(name) for name in self.law.joint_names], dtype=np.intp)
+        self.motor_indices = np.array([self.names.index(name) for name in self.law.joint_names], dtype=np.intp)
         self.payload = machine.payload.mass if machine.payload else 0.0
         self._damping = np.array([machine.joint(name).damping for name in self.names])
 
@@ -65,42 +65,44 @@ class MotorModel:
     def state_names(self) -> tuple[str, ...]:
         """Names of the states."""
         rates = (f'{name}/rate' for name in self.names)
-        return (*self.names, *rates, *(f'{own.name}/current' for own in self.law.motors))
+        return (*self.names, *rates, *(f'{motor.name}/current' for motor in self.law.motors))
 
     @cached_property
     def _function(self) -> ca.Function:
-        """Efforts that a motion takes, their slopes, and their rate along it."""
+        """Efforts of a motion, their rate along it, and their Jacobians."""
         n = self.tree.nv
         q, v, a, jerk, payload = (ca.SX.sym(name, size) for name, size in zip('qvajm', (n, n, n, n, 1)))
         state = TreeState(self.tree, q, v, payload)
         needed = inverse_dynamics(state, a, ca.SX(ca.DM([0.0, 0.0, -self.machine.gravity])), {})
         effort = needed + ca.DM(self._damping) * v
         viscous = np.zeros(n)
-        viscous[self.places] = self.law.viscous
+        viscous[self.motor_indices] = self.law.viscous
         effort = effort + ca.DM(viscous) * v
         slope = ca.jtimes(effort, ca.vertcat(q, v, a), ca.vertcat(v, a, jerk))
         outputs = [effort, slope, *(ca.jacobian(effort, each) for each in (q, v, a))]
         return ca.Function('effort', [q, v, a, jerk, payload], [ca.densify(part) for part in outputs])
 
     def _at(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, jerk: ArrayLike) -> list[Array]:
-        given = (np.asarray(part, dtype=float) for part in (q, v, a, jerk))
-        return [np.array(part) for part in self._function(*given, self.payload)]
+        arguments = (np.asarray(part, dtype=float) for part in (q, v, a, jerk))
+        return [np.array(part) for part in self._function(*arguments, self.payload)]
 
     def nominal(self, q: ArrayLike, v: ArrayLike, a: ArrayLike, jerk: ArrayLike) -> tuple[Array, Array]:
         """Return currents, A, and voltages, V, (m,) of a motion of all joints to its third order (2-238 to 2-240).
 
         Raises:
-            NoGainError: a joint without a motor that does not move so by itself; names it.
+            NoGainError: a joint without a motor needs an effort for this motion; names it.
         """
         effort, slope, *_ = self._at(q, v, a, jerk)
         left = effort.ravel().copy()
-        left[self.places] = 0.0
+        left[self.motor_indices] = 0.0
         if np.abs(left).max(initial=0.0) > 1e-6 * max(1.0, float(np.abs(effort).max())):
             joint = self.names[int(np.argmax(np.abs(left)))]
-            raise NoGainError(f'{joint} has no motor and does not stay where it should: it would take {left.max():.3g}')
+            raise NoGainError(f'{joint} has no motor and does not stay in place: it would need {left.max():.3g}')
         law = self.law
-        currents, rates = effort.ravel()[self.places] / law.gain, slope.ravel()[self.places] / law.gain
-        return currents, law.inductance * rates + law.resistance * currents + law.gain * np.asarray(v)[self.places]
+        currents, rates = effort.ravel()[self.motor_indices] / law.gain, slope.ravel()[self.motor_indices] / law.gain
+        return currents, law.inductance * rates + law.resistance * currents + law.gain * np.asarray(v)[
+            self.motor_indices
+        ]
 
     def linear(self, q: ArrayLike) -> LinearModel:
         """Return the model at rest at positions q (n,)."""
@@ -108,7 +110,7 @@ class MotorModel:
         still = np.zeros(n)
         by_q, by_v, M = self._at(q, still, still, still)[2:]
         push = np.zeros((n, m))
-        push[self.places, np.arange(m)] = law.gain
+        push[self.motor_indices, np.arange(m)] = law.gain
         inverse, zero = np.linalg.inv(M), np.zeros
         emf = push.T / law.inductance[:, np.newaxis]
         A = np.block([

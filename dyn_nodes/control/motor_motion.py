@@ -1,4 +1,4 @@
-"""Voltages of electric motors that move the joints of a machine along trajectories, or hold them where they are."""
+"""Voltages of electric motors that move the joints of a machine along trajectories, or hold them in place."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class MotorLoop:
         """Return one voltage per motor (n,), within the limits, V.
 
         Args:
-            reference: where the joints should be now.
+            reference: of the joints now.
             ahead: the reference a hold later; None: without the rate of the reference's current.
             positions: (n,) measured, rad or m.
             velocities: (n,) measured, rad/s or m/s.
@@ -58,10 +58,10 @@ class MotorMotion:
         bandwidth: wn, rad/s.
         damping_ratio: zeta.
         hold: time for which a voltage is held, s.
-        drives: inverse dynamics in the joints of the motors; None: those of a tree.
+        drives: inverse dynamics in the joints of the motors; None: of a tree.
 
     Raises:
-        ValueError: constraints without `drives`, a joint that no motor moves, or an actuator that is no electric motor.
+        ValueError: constraints without `drives`, a joint without a motor, or an actuator that is not an electric motor.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class MotorMotion:
         return self.law.joint_names
 
     def restart(self, positions: Array) -> None:
-        """Hold the joints at these positions (n,)."""
+        """Hold the joints at positions (n,)."""
         self.servo.drives.restart()
         self.reference.restart(positions)
 
@@ -102,11 +102,11 @@ class MotorMotion:
         self.reference.follow(trajectory, time, positions, velocities)
 
     def interrupt(self, time: float, positions: Array) -> bool:
-        """Stop a trajectory where the joints are; return whether there was one."""
+        """Stop a trajectory at the present positions; return whether there was one."""
         return self.reference.interrupt(time, positions)
 
     def phase(self, time: float) -> str:
-        """Return the name of what is going on."""
+        """Return the name of the present phase."""
         return self.reference.phase(time)
 
     def voltages(
@@ -118,7 +118,7 @@ class MotorMotion:
             time: now, s.
             positions: (n,) measured, rad or m.
             velocities: (n,) measured, rad/s or m/s.
-            efforts: not needed.
+            efforts: ignored.
 
         Raises:
             OpenLoopError: closed loops that do not close at these positions.

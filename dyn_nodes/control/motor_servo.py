@@ -1,4 +1,4 @@
-"""Voltages of electric motors for accelerations of the joints that they move: inverse dynamics and the motors' law."""
+"""Voltages of electric motors for accelerations of their joints: inverse dynamics and the motors' law."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from dyn_nodes.multibody.rigid_body import RigidBodyModel
 class MotorServo:
     """V = L di/dt + R i + n k w in the middle of the time for which a voltage is held, rotors included.
 
-    The current i is that of the efforts of inverse dynamics for the reference's acceleration, and of those that the
-    feedback asks for while the base gives way freely. Its rate di/dt is that of the reference (2-240 of freeman-1985:
-    feed-forward to the third order). The back-emf is that of v + a h / 2: with that of the beginning the motor would
-    brake what it has just accelerated. The base is taken as level and at rest.
+    The current i follows from inverse dynamics for the reference's acceleration, plus the efforts of the feedback on a
+    free base. Its rate di/dt is the rate of the reference's current (2-240 of freeman-1985: feedforward to the third
+    order). The back-emf is taken at the speed v + a h / 2 of the middle of the hold: at v it would brake the motion.
+    The base is taken as level and at rest.
 
     Args:
         machine: with the motors.
@@ -30,7 +30,7 @@ class MotorServo:
         drives: inverse dynamics in the joints of the motors, in their order; None: of a machine without constraints.
 
     Raises:
-        ValueError: constraints without `drives`, a joint that no motor moves, or an actuator that is no electric motor.
+        ValueError: constraints without `drives`, a joint without a motor, or an actuator that is not an electric motor.
     """
 
     def __init__(
@@ -64,9 +64,9 @@ class MotorServo:
         """Return the efforts (n,) of a motion, N m or N."""
         return self.drives.efforts(*reference, np.zeros(len(reference.position)))
 
-    def felt_inertia(self, positions: Array) -> Array:
-        """Return the inertia (n, n) that the motors feel on a base that gives way freely."""
-        return self.drives.felt_inertia(positions)
+    def apparent_inertia(self, positions: Array) -> Array:
+        """Return the apparent inertia (n, n) at the motors on a free base."""
+        return self.drives.apparent_inertia(positions)
 
     def voltages(
         self,
@@ -81,7 +81,7 @@ class MotorServo:
             state: (n,) measured positions and rates.
             reference: now.
             ahead: the reference a hold later; None: the current of the reference counts as constant.
-            feedback: (n,) accelerations beside the reference's that bring the joints to it.
+            feedback: (n,) accelerations added to the reference's.
 
         Raises:
             OpenLoopError: closed loops that do not close at these positions.

@@ -1,4 +1,4 @@
-"""Voltages of electric motors by feedback of the state: nominal ones on a trajectory, gains by LQR or placed poles."""
+"""Voltages of electric motors by state feedback: nominal voltages on a trajectory, gains by LQR or placed poles."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ LAWS = ('lqr', 'poles')
 
 @dataclass(frozen=True)
 class StateLaw:
-    """How the gain on the state is made.
+    """Design of the gain on the state.
 
     Attributes:
         law: `lqr` or `poles`.
-        poles: 1/s, real ones or the real parts, as many as there are states; for `poles`.
+        poles: 1/s, real parts, one for each state; for `poles`.
         imaginary: 1/s, of the poles; (): all real.
-        position, rate, current: deviations that cost as much as `voltage` does, rad, rad/s, A; for `lqr`.
+        position, rate, current: deviations with the same cost as `voltage`, rad, rad/s, A; for `lqr`.
         voltage: V.
 
     Raises:
@@ -56,10 +56,10 @@ class StateLaw:
         """Return the gain (m, 2 n + m) at rest at positions (n,), for voltages that are held.
 
         Raises:
-            NoGainError: another number of poles, or a mode out of reach, by name.
+            NoGainError: another number of poles, or an uncontrollable mode, by name.
         """
         linear = model.linear(positions)
-        linear.refuse_unreachable()
+        linear.require_controllable()
         n, m = len(model.names), len(model.law.motors)
         if self.law == 'lqr':
             sizes = np.concatenate([np.full(n, self.position), np.full(n, self.rate), np.full(m, self.current)])
@@ -75,20 +75,20 @@ class StateLaw:
 class MotorStateMotion:
     """u = u_nom(t) + K (x_nom(t) - x) of positions, rates and currents: nominal values to third order.
 
-    The gain is made where the joints are at the start and, with a trajectory, where it ends.
+    The gain is designed for the positions of the start and, with a trajectory, of its end.
 
     Args:
         machine: on a fixed base, without constraints.
         motors: m of its actuators.
-        law: how the gain is made.
+        law: design of the gain.
         hold: time for which a voltage is held, s.
 
     Attributes:
         gain: (m, 2 n + m).
 
     Raises:
-        ValueError: a machine that has no such model; a joint without a motor that does not stay where it starts; a gain
-            that does not exist, such as where the motors do not reach a mode.
+        ValueError: a machine without such a model; a joint without a motor that does not stay at its start; no gain
+            exists, for example with an uncontrollable mode.
     """
 
     def __init__(self, machine: Machine, motors: Sequence[Actuator], law: StateLaw, hold: float) -> None:
@@ -107,11 +107,11 @@ class MotorStateMotion:
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """All joints, those of a trajectory."""
+        """All joints, in the order of a trajectory."""
         return self.model.names
 
     def restart(self, positions: Array) -> None:
-        """Hold the joints at these positions (n,); at those of the machine file where a joint has no motor."""
+        """Hold the joints at positions (n,); at the positions of the machine file if a joint has no motor."""
         held = self._home if self._passive else positions
         self._take_gain(held)
         self.reference.restart(held)
@@ -132,11 +132,11 @@ class MotorStateMotion:
         self._take_gain(trajectory.for_joints(self.joint_names).positions[-1])
 
     def interrupt(self, time: float, positions: Array) -> bool:
-        """Stop a trajectory where the joints are; return whether there was one."""
+        """Stop a trajectory at the present positions; return whether there was one."""
         return self.reference.interrupt(time, positions)
 
     def phase(self, time: float) -> str:
-        """Return the name of what is going on."""
+        """Return the name of the present phase."""
         return self.reference.phase(time)
 
     def voltages(self, time: float, positions: ArrayLike, velocities: ArrayLike, efforts: ArrayLike | None) -> Array:
@@ -146,14 +146,14 @@ class MotorStateMotion:
             time: now, s.
             positions: (n,) measured, rad or m.
             velocities: (n,) measured, rad/s or m/s.
-            efforts: (n,) measured, N m or N, from which the currents follow; None: the currents are taken as nominal.
+            efforts: (n,) measured, N m or N, for the currents; None: nominal currents.
         """
         q, v = np.asarray(positions, dtype=float), np.asarray(velocities, dtype=float)
         now, currents, _ = self._nominal(time)
         measured = currents
         if efforts is not None:
-            own = np.asarray(efforts, dtype=float)[self.model.places]
-            measured = (own + self.law.viscous * v[self.model.places]) / self.law.gain
+            motor_efforts = np.asarray(efforts, dtype=float)[self.model.motor_indices]
+            measured = (motor_efforts + self.law.viscous * v[self.model.motor_indices]) / self.law.gain
         deviation = np.concatenate([q - now.position, v - now.velocity, measured - currents])
         return self._feedback.inputs(self._nominal(time + 0.5 * self.hold)[2], deviation)
 

@@ -1,4 +1,4 @@
-"""Limits and gains that must be finite, and above 0 or not below it."""
+"""Checks of limits and gains that must be finite and positive or not negative."""
 
 import math
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ def require_positive(values: Mapping[str, Any], where: str = '') -> None:
 
     Args:
         values: by name.
-        where: begins the message, such as 'limits: '.
+        where: start of the message, such as 'limits: '.
     """
     for name, value in values.items():
         if not (math.isfinite(value) and value > 0.0):
@@ -22,7 +22,7 @@ def require_not_negative(values: Mapping[str, Any], where: str = '') -> None:
 
     Args:
         values: by name.
-        where: begins the message, such as 'gains: '.
+        where: start of the message, such as 'gains: '.
     """
     for name, value in values.items():
         if not (math.isfinite(value) and value >= 0.0):

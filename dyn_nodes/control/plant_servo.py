@@ -1,4 +1,4 @@
-"""Servos on the joints of a plant that takes efforts."""
+"""Servos on the joints of a plant with effort inputs."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from dyn_nodes.control.servo import JointServo, PresentMotion, ServoTask
 from dyn_nodes.elements.forces.joint_stop import JointStop, joint_stops
 
 MOST_CORRECTIONS = 8
-"""Times that a period is repeated."""
+"""Greatest number of repetitions of a period."""
 
 
 class PlantServo:
     """Servos that lead the joints of a plant to a target, within the limits of the joints.
 
-    A drive limits its speed at every instant, whereas these servos are sampled once a period. Where forces change
-    within a period, as a pad lands or a tyre begins to slip, so that a joint would pass its speed limit, the period is
-    repeated with efforts that allow for them.
+    A drive limits its speed at every instant, whereas these servos are sampled once a period. If a joint exceeds its
+    speed limit because forces change within a period (a pad lands, a tyre starts to slip), the period is repeated with
+    efforts that compensate them.
 
     Args:
         plant: the plant.
 
     Attributes:
         led: target of the present period, see `efforts`; None: other efforts were set.
-        result: what leads the joints; None: nothing has yet.
+        result: efforts of the servos; None before the first ones.
     """
 
     def __init__(self, plant: Any) -> None:
@@ -49,10 +49,10 @@ class PlantServo:
         """Return the efforts (n,) that drive the joints to a target.
 
         Args:
-            target: (n,) positions, rad or m; NaN: a velocity alone is asked for.
+            target: (n,) positions, rad or m; NaN: velocity control.
             rates: (n,) velocities, rad/s or m/s.
-            brakes: the joints are held: brakes carry what the drives can not.
-            disturbance: (d,) accelerations of the driven joints that the efforts allow for, rad/s2 or m/s2.
+            brakes: the joints are held: brakes carry loads beyond the drive limits.
+            disturbance: (d,) accelerations of the driven joints that the efforts compensate, rad/s2 or m/s2.
         """
         plant, allowed_for = self._plant, self._none if disturbance is None else disturbance
         task = JointTask(plant.positions, plant.velocities, target, rates, brakes, allowed_for)
@@ -70,11 +70,11 @@ class PlantServo:
         return np.asarray(result.efforts)
 
     def through(self, advance: Callable[[], Any], go_back: Callable[[], None]) -> Any:
-        """Return the end of a period, which is repeated where led joints pass their speed limits.
+        """Return the end of a period, which is repeated if driven joints exceed their speed limits.
 
         Args:
-            advance: goes through the period with the efforts of the plant; returns its end, with the state x (n,).
-            go_back: undoes that.
+            advance: simulates the period with the efforts of the plant; returns its end, with the state x (n,).
+            go_back: restores the start of the period.
         """
         reached, disturbance = advance(), self._none.copy()
         for _ in range(MOST_CORRECTIONS):
@@ -85,7 +85,7 @@ class PlantServo:
         return reached
 
     def _correct(self, led: tuple[Array, Array, bool], x: Array, disturbance: Array) -> bool:
-        """Correct the efforts of a period that leads to a state x (n,); False: no need, or the drives give no more."""
+        """Correct the efforts of a period with end state x (n,); False: not needed, or the drives are at limits."""
         plant, result = self._plant, self.result
         start, end, efforts = plant.x[self._rates], x[self._rates], plant.u.copy()
         beyond = np.abs(end) > np.maximum(self._fastest, np.abs(start))
@@ -97,7 +97,7 @@ class PlantServo:
         return not np.allclose(plant.u, efforts, rtol=1e-9, atol=0.0)
 
     def _stop_efforts(self) -> Array:
-        """Return the efforts (n,) of the stops at the limits of the joints: a servo does not work against them."""
+        """Return the efforts (n,) of the stops at the limits of the joints, which a servo does not compensate."""
         plant = self._plant
         result = np.zeros(len(plant.joints))
         scale = plant.p[plant.system.index('parameter', 'joint_stop_scale')]

@@ -1,4 +1,4 @@
-"""A platform on legs of variable length follows poses and timed trajectories in six freedoms."""
+"""A platform on legs of variable length follows poses and timed trajectories in six degrees of freedom."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
 
 SAMPLES = 60
-"""Instants at which the way to a pose is looked at before it is taken."""
+"""Number of instants at which the way to a pose is checked before the motion."""
 FINEST, LEAST_SAMPLES = 0.02, 6
-"""Time between two looks at a trajectory, s, and the least of them between two of its poses."""
+"""Time between checks of a trajectory, s, and their least number between two poses."""
 
 
 class ReachError(UserError, ValueError):
-    """A pose or a motion that the legs cannot give; says which leg."""
+    """A pose or a motion beyond the limits of a leg; the message names it."""
 
 
 @dataclass(frozen=True, eq=False)
 class LegLimits:
-    """Of n legs.
+    """Limits of n legs.
 
     Attributes:
         names: of the joints.
@@ -53,7 +53,7 @@ class LegLimits:
         )
 
     def check(self, motion: JointReference, when: str) -> None:
-        """Raise ReachError where a motion leaves the limits; `when` ends the sentence."""
+        """Raise ReachError if a motion exceeds the limits; `when` ends the message."""
         outside = (motion.position < self.lower) | (motion.position > self.upper)
         if outside.any():
             k = int(np.argmax(outside))
@@ -64,8 +64,8 @@ class LegLimits:
         fast = np.abs(motion.velocity) > self.speed
         if fast.any():
             k = int(np.argmax(fast))
-            found = f'found {abs(motion.velocity[k]):.4g} m/s{when}'
-            raise ReachError(f'{self.names[k]}: expected at most {self.speed[k]:g} m/s, {found}')
+            actual = f'found {abs(motion.velocity[k]):.4g} m/s{when}'
+            raise ReachError(f'{self.names[k]}: expected at most {self.speed[k]:g} m/s, {actual}')
 
 
 def platform_of(machine: Machine, link: str = '') -> tuple[str, PlatformLegs]:
@@ -73,14 +73,14 @@ def platform_of(machine: Machine, link: str = '') -> tuple[str, PlatformLegs]:
 
     Args:
         machine: the machine.
-        link: name of the platform; empty: the one link in which all driven prismatic joints end.
+        link: name of the platform; empty: the link in which all driven prismatic joints end.
 
     Raises:
-        ValueError: no such link or legs; names it.
+        ValueError: no such link or legs.
     """
     if link:
         return link, PlatformLegs.of_machine(machine, link)
-    ends = [end.link for own in machine.constraints for end in own.ends]
+    ends = [end.link for constraint in machine.constraints for end in constraint.ends]
     for name in dict.fromkeys(ends):
         try:
             return name, PlatformLegs.of_machine(machine, name)
@@ -94,18 +94,18 @@ class PlatformFollower:
 
     Args:
         machine: whose legs these are.
-        link: the platform; empty: found by its legs.
+        link: the platform; empty: determined from its legs.
         limits: of its way to a pose.
-        greatest_condition: of the rates of the legs; a pose beyond is refused as singular.
+        greatest_condition: of the rates of the legs; a pose beyond it is rejected as singular.
 
     Raises:
-        ValueError: no platform, or other than six legs: they do not determine its pose.
+        ValueError: no platform, or other than six legs, which do not determine its pose.
 
     Attributes:
         link: the platform.
         legs: its legs.
         reference: of its motion.
-        measured: pose by the measured legs.
+        measured: pose from the measured legs.
     """
 
     def __init__(self, machine: Machine, link: str, limits: PoseLimits, greatest_condition: float = 50.0) -> None:
@@ -119,13 +119,13 @@ class PlatformFollower:
         self.reference = PoseReference(self.home, limits)
 
     def measure(self, positions: ArrayLike) -> None:
-        """Find the pose of measured legs (n,), m. Raises ValueError where there is none near the last one."""
+        """Compute the pose from measured legs (n,), m. Raises ValueError if there is none near the last one."""
         near = self.measured
-        place, rotation = self.legs.pose(positions, near.position, near.rotation)
-        self.measured = HandPose(rotation, place)
+        position, rotation = self.legs.pose(positions, near.position, near.rotation)
+        self.measured = HandPose(rotation, position)
 
     def restart(self, positions: ArrayLike) -> None:
-        """Hold the pose of measured legs (n,), m, looked for from the start of the machine. Raises ValueError."""
+        """Hold the pose of measured legs (n,), m, searched from the machine's initial pose. Raises ValueError."""
         self.measured = self.home
         self.measure(positions)
         self.hold()
@@ -146,7 +146,7 @@ class PlatformFollower:
         return float(np.linalg.norm(off[:3])), float(np.linalg.norm(off[3:]))
 
     def go_to(self, pose: HandPose) -> None:
-        """Go to a pose. Raises ReachError where legs or a singular pose are in the way; the reference stays."""
+        """Go to a pose. Raises ReachError at leg limits or a singular pose on the way; the reference is kept."""
         start = self.reference.motion.pose
         step = start.error_to(pose)
         for part in np.linspace(0.0, 1.0, SAMPLES)[1:]:
@@ -154,8 +154,8 @@ class PlatformFollower:
         self.reference.go_to(pose)
 
     def follow(self, trajectory: PoseTrajectory) -> None:
-        """Follow a trajectory. Raises ReachError where legs are too short, too long or too slow for it."""
-        for time in _looked_at(trajectory.times):
+        """Follow a trajectory. Raises ReachError if legs are too short, too long or too slow, or a pose is singular."""
+        for time in _check_times(trajectory.times):
             pose, twist, acceleration = trajectory.at(float(time))
             when = f' after {time:.3g} s'
             self.limits.check(self.legs.motion(pose.position, pose.rotation, twist, acceleration), when)
@@ -167,18 +167,18 @@ class PlatformFollower:
         self._check_condition(pose, when)
 
     def _check_condition(self, pose: HandPose, when: str) -> None:
-        found = self.legs.condition(pose.position, pose.rotation)
-        if not found <= self.greatest_condition:
+        condition = self.legs.condition(pose.position, pose.rotation)
+        if not condition <= self.greatest_condition:
             raise ReachError(
                 f'{self.link}: expected a condition number of at most {self.greatest_condition:g}, '
-                f'found {found:.3g}{when}: a singular pose is near'
+                f'found {condition:.3g}{when}: a singular pose is near'
             )
 
 
-def _looked_at(times: Array) -> Array:
-    """Return instants (m,) between the times of poses (n,) and at them, s."""
+def _check_times(times: Array) -> Array:
+    """Return instants (m,) at and between the times of poses (n,), s."""
     pieces = []
-    for begin, end in pairwise(times):
-        count = max(LEAST_SAMPLES, int(np.ceil((end - begin) / FINEST)))
-        pieces.append(np.linspace(begin, end, count, endpoint=False))
+    for start, end in pairwise(times):
+        count = max(LEAST_SAMPLES, int(np.ceil((end - start) / FINEST)))
+        pieces.append(np.linspace(start, end, count, endpoint=False))
     return np.concatenate([*pieces, times[-1:]])

@@ -2,7 +2,7 @@
 
 length_r = |p + R b_r - a_r|,   rates = [n^T, (R b_r x n)^T] (velocity; angular velocity)
 
-The pose from the lengths is found by Newton's method with these rates.
+The pose follows from the lengths by Newton's method with these rates.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.model.rotations import matrix_of_rotation_vector
 
-FOUND, MOST_STEPS = 1e-12, 30
-"""Difference of the lengths, m, at which a pose counts as found, and the most steps of Newton's method."""
+LENGTH_TOLERANCE, MOST_STEPS = 1e-12, 30
+"""Greatest difference of the lengths of a solution, m, and most steps of Newton's method."""
 POINT = ('x', 'y', 'z')
-"""Directions that a spherical constraint holds."""
+"""Directions of a spherical constraint."""
 CENTRED = 1e-9
-"""Distance from the axis of a leg at which its ends count as on it, m."""
+"""Distance from the axis of a leg up to which its ends count as on it, m."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +48,11 @@ class PlatformLegs:
         """Return the legs of a machine: its driven prismatic joints on a line from a ball or fork to a ball.
 
         Args:
-            machine: whose legs end in the platform by joints or by constraints of kind `point`.
+            machine: with legs that end in the platform by joints or by constraints of kind `point`.
             platform: name of the link.
 
         Raises:
-            ValueError: no legs, or one that does not lie on such a line; names it.
+            ValueError: no legs, or one off this line, by name.
         """
         poses = link_poses(machine.links, machine.joints, initial_positions(machine))
         legs = [joint for joint in machine.actuated_joints if joint.type == 'prismatic']
@@ -76,28 +76,28 @@ class PlatformLegs:
             offsets.append(length - initial_positions(machine).get(leg.name, 0.0))
         return cls(tuple(leg.name for leg in legs), np.array(bases), np.array(vertices), np.array(offsets))
 
-    def positions(self, place: ArrayLike, rotation: ArrayLike) -> Array:
+    def positions(self, origin: ArrayLike, rotation: ArrayLike) -> Array:
         """Return the positions (n,) of the joints at a pose of the platform: origin (3,), m, and rotation (3, 3)."""
-        return np.asarray(np.linalg.norm(self._legs(place, rotation), axis=1) - self.offsets)
+        return np.asarray(np.linalg.norm(self._legs(origin, rotation), axis=1) - self.offsets)
 
-    def rates(self, place: ArrayLike, rotation: ArrayLike) -> Array:
-        """Return the rates of the joints (n, 6) by velocity of the origin and angular velocity, axes of the base."""
-        legs = self._legs(place, rotation)
+    def rates(self, origin: ArrayLike, rotation: ArrayLike) -> Array:
+        """Return the joint rates (n, 6) per velocity of the origin and angular velocity, axes of the base."""
+        legs = self._legs(origin, rotation)
         along = legs / np.linalg.norm(legs, axis=1)[:, np.newaxis]
         arms = self.vertices @ np.asarray(rotation, float).T
         return np.hstack([along, np.cross(arms, along)])
 
-    def motion(self, place: ArrayLike, rotation: ArrayLike, twist: Array, acceleration: Array) -> JointReference:
+    def motion(self, origin: ArrayLike, rotation: ArrayLike, twist: Array, acceleration: Array) -> JointReference:
         """Return positions, rates and accelerations of the joints (n,) at a motion of the platform.
 
         Args:
-            place: (3,) of its origin, m.
+            origin: (3,) of its origin, m.
             rotation: (3, 3).
             twist: (6,) velocity of the origin and angular velocity, axes of the base.
-            acceleration: (6,) their rates.
+            acceleration: (6,) rates of the twist.
         """
         turned = self.vertices @ np.asarray(rotation, float).T
-        legs = np.asarray(place, float) + turned - self.bases
+        legs = np.asarray(origin, float) + turned - self.bases
         rates = twist[:3] + np.cross(twist[3:], turned)
         second = acceleration[:3] + np.cross(acceleration[3:], turned)
         second = second + np.cross(twist[3:], np.cross(twist[3:], turned))
@@ -106,40 +106,40 @@ class PlatformLegs:
         growth = np.einsum('ij,ij->i', rates, rates) + np.einsum('ij,ij->i', legs, second) - along**2
         return JointReference(lengths - self.offsets, along, growth / lengths)
 
-    def pose(self, positions: ArrayLike, place: ArrayLike, rotation: ArrayLike) -> tuple[Array, Array]:
-        """Return the pose, place (3,) and rotation (3, 3), at positions of the joints (n,), near a given pose.
+    def pose(self, positions: ArrayLike, origin: ArrayLike, rotation: ArrayLike) -> tuple[Array, Array]:
+        """Return origin (3,) and rotation (3, 3) of the platform at positions of the joints (n,), near a start pose.
 
         Raises:
             ValueError: no pose near it has these lengths.
         """
-        wanted, p, R = np.asarray(positions, float), np.asarray(place, float), np.asarray(rotation, float)
+        wanted, p, R = np.asarray(positions, float), np.asarray(origin, float), np.asarray(rotation, float)
         for _ in range(MOST_STEPS):
             gap = wanted - self.positions(p, R)
-            if np.abs(gap).max() <= FOUND:
+            if np.abs(gap).max() <= LENGTH_TOLERANCE:
                 return p, R
             step: Array = np.linalg.lstsq(self.rates(p, R), gap, rcond=None)[0].astype(np.float64)
             if not np.abs(step).max() < 1.0:  # another branch, or no numbers
                 break
             p, R = p + step[:3], matrix_of_rotation_vector(step[3:]) @ R
         listed = ', '.join(f'{value:.4g}' for value in wanted)
-        raise ValueError(f'expected positions of the legs that a pose near the last one has, found {listed} m')
+        raise ValueError(f'expected positions of the legs for a pose near the last one, found {listed} m')
 
-    def condition(self, place: ArrayLike, rotation: ArrayLike) -> float:
-        """Return the condition number of the rates, turns times the mean radius of the vertices."""
+    def condition(self, origin: ArrayLike, rotation: ArrayLike) -> float:
+        """Return the condition number of the rates, turns scaled by the mean radius of the vertices."""
         radius = float(np.linalg.norm(self.vertices - self.vertices.mean(axis=0), axis=1).mean())
-        return float(np.linalg.cond(self.rates(place, rotation) / np.array([1.0, 1.0, 1.0, *[radius] * 3])))
+        return float(np.linalg.cond(self.rates(origin, rotation) / np.array([1.0, 1.0, 1.0, *[radius] * 3])))
 
-    def _legs(self, place: ArrayLike, rotation: ArrayLike) -> Array:
-        return np.asarray(place, float) + self.vertices @ np.asarray(rotation, float).T - self.bases
+    def _legs(self, origin: ArrayLike, rotation: ArrayLike) -> Array:
+        return np.asarray(origin, float) + self.vertices @ np.asarray(rotation, float).T - self.bases
 
 
 def _tip(machine: Machine, leg: Joint, platform: str, poses: dict[str, Array]) -> Array:
-    """Return the end of a leg at the platform (3,), at the start: of a joint behind it, or of a constraint."""
+    """Return the end of a leg at the platform (3,), at the start: from the next joint or from a constraint."""
     for joint in machine.joints:
         if joint.parent == leg.child and joint.movable:
             return np.asarray((poses[leg.child] @ joint.origin)[:3, 3])
-    own = _constraint(machine, leg, platform)[0]
-    return np.asarray(poses[leg.child][:3, :3] @ own + poses[leg.child][:3, 3])
+    end = _constraint(machine, leg, platform)[0]
+    return np.asarray(poses[leg.child][:3, :3] @ end + poses[leg.child][:3, 3])
 
 
 def _vertex(machine: Machine, leg: Joint, platform: str, poses: dict[str, Array]) -> Array:
@@ -151,11 +151,11 @@ def _vertex(machine: Machine, leg: Joint, platform: str, poses: dict[str, Array]
 
 
 def _constraint(machine: Machine, leg: Joint, platform: str) -> tuple[Array, Array]:
-    """Return where a spherical constraint joins a leg and the platform, in the axes of both."""
-    for own in machine.loops:
-        if own.directions != POINT:
+    """Return the point of the spherical constraint of a leg and the platform, in the axes of both."""
+    for constraint in machine.loops:
+        if constraint.directions != POINT:
             continue
-        for one, other in ((own.first, own.second), (own.second, own.first)):
+        for one, other in ((constraint.first, constraint.second), (constraint.second, constraint.first)):
             if (one.link, other.link) == (leg.child, platform):
                 return one.position, other.position
     raise ValueError(f'{machine.name}: expected a joint or a constraint from {leg.child} to {platform}, found none')

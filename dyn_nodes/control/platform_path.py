@@ -1,6 +1,6 @@
 """Planned motions of a platform in the plane, with exact first and second derivatives (saha-1991, 4.1.3, 4.3, 4.6).
 
-A path is sampled at any times and gives pose, velocity and acceleration in the fixed frame, order [yaw, x, y].
+A path returns pose, velocity and acceleration in the fixed frame, order [yaw, x, y], at any times.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class LinesAndCurve:
         x1, x2: of the lines, m.
         y0, y1, y2: start, and ends of the curve, m.
         speed: dy/dt along the curve, m/s.
-        tangent: the heading follows the path (vehicles with two degrees of freedom); else it turns by a quarter
+        tangent: the heading follows the path (vehicles with two degrees of freedom); else it turns by 90 degrees
             along the curve.
     """
 

@@ -1,4 +1,4 @@
-"""Where a body should be now: on a timed trajectory, or on its way to a pose with limited speed and acceleration."""
+"""Reference pose of a body: on a timed trajectory, or on its way to a pose with limited speed and acceleration."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class PoseLimits:
 def leading_acceleration(error: Array, velocity: Array, speed: float, acceleration: float) -> Array:
     """Return the acceleration (3,) that leads to a target without overshoot, at most `acceleration`.
 
-    The wanted speed is proportional to a small distance, v = d / (4 T); from where that would brake faster than
-    `BRAKING` of the acceleration b on, v = sqrt(2 b (d - d0 / 2)), d0 = b (4 T)^2; at most `speed`. The velocity
-    follows it with the time constant T.
+    The wanted speed is v = d / (4 T) at a small distance d; where this would brake faster than b = `BRAKING` times the
+    acceleration, v = sqrt(2 b (d - d0 / 2)), d0 = b (4 T)^2; at most `speed`. The velocity follows it with the time
+    constant T.
     """
     distance, braking, gain = float(np.linalg.norm(error)), BRAKING * acceleration, 0.25 / SMOOTHING
     near = braking / gain**2
@@ -57,13 +57,13 @@ class PoseReference:
     """The reference of a body, advanced by time.
 
     Args:
-        pose: at which it rests.
+        pose: at rest.
         limits: of its way to a pose.
 
     Attributes:
-        target: where it goes.
-        motion: pose, twist and acceleration now; the acceleration holds until the next `advance`.
-        trajectory: that it follows; None: none.
+        target: pose at the end of its way.
+        motion: pose, twist and acceleration now; the acceleration is constant until the next `advance`.
+        trajectory: that it follows, or None.
     """
 
     def __init__(self, pose: HandPose, limits: PoseLimits) -> None:
@@ -81,7 +81,7 @@ class PoseReference:
         self.target, self.trajectory = pose, None
 
     def follow(self, trajectory: PoseTrajectory) -> None:
-        """Follow a trajectory from its beginning."""
+        """Follow a trajectory from its start."""
         self.target, self.trajectory, self._time = trajectory.poses[-1], trajectory, 0.0
         self.motion = trajectory.at(0.0)
 
@@ -98,7 +98,7 @@ class PoseReference:
 
     @property
     def state(self) -> str:
-        """Name of what it does."""
+        """Name of the state: holding, moving or tracking."""
         if self.trajectory is not None:
             return TRACKING
         off = np.abs(self.motion.pose.error_to(self.target)).max()
@@ -110,7 +110,7 @@ class PoseReference:
         return 0.0 if self.trajectory is None else max(self.trajectory.duration - self._time, 0.0)
 
     def advance(self, interval: float) -> None:
-        """Go on by an interval, s."""
+        """Advance by an interval, s."""
         if self.trajectory is not None:
             self._time += interval
             self.motion = self.trajectory.at(self._time)
@@ -130,6 +130,6 @@ class PoseReference:
 
 
 def _way(velocity: Array, braking: float) -> Array:
-    """Return how far a velocity (3,) goes until it is braked down: also while the acceleration builds up."""
+    """Return the stopping displacement of a velocity (3,), the build-up of the acceleration included."""
     speed = float(np.linalg.norm(velocity))
     return np.asarray(velocity * (SMOOTHING + 0.5 * speed / braking))

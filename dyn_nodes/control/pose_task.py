@@ -1,4 +1,4 @@
-"""A motion of a platform in six freedoms from a YAML file: poses by name, each with its time."""
+"""A motion of a platform in six degrees of freedom from a YAML file: poses by name, each with its time."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,16 +40,16 @@ def load_pose_task(path: str | Path) -> tuple[TimedPose, ...]:
     """Return the poses of a file, in the order of their times.
 
     Raises:
-        MachineError: with file, line, key, what was expected and what was found, for every fault.
+        MachineError: with file, line, key, expected and found, for every fault.
     """
     last: TimedPose | None = None
 
     def make(reader: SchemaReader, name: str, entry: Entry) -> TimedPose | None:
         nonlocal last
-        own = reader.table(entry, keys_of(TimedPose), where=entry.path)
+        values = reader.table(entry, keys_of(TimedPose), where=entry.path)
         if reader.report.failed:
             return None
-        pose: TimedPose = build(TimedPose, own, name=name)
+        pose: TimedPose = build(TimedPose, values, name=name)
         if last is not None and pose.time <= last.time:
             reader.report.add(entry.line, f'{entry.path}.time', f'a time after {last.time:g} s', f'{pose.time:g}')
         last = pose

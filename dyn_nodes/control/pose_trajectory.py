@@ -1,4 +1,4 @@
-"""Timed motions of a body in six freedoms: curves through poses at given times."""
+"""Timed motions of a body in six degrees of freedom: curves through poses at given times."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class BodyMotion(NamedTuple):
 class PoseTrajectory:
     """A curve through poses at given times.
 
-    Position and quaternion are cubic splines with continuous accelerations, at rest at the end; where twists are given,
-    cubic segments that have these at the poses.
+    Position and quaternion are cubic splines with continuous accelerations, at rest at the end; with twists they are
+    cubic segments with these twists at the poses.
 
     Args:
         times: (m,) s, the first one 0, ascending; m >= 2.
         poses: m of them.
-        twists: (m, 6) velocity and angular velocity at the poses; None: as smooth as can be.
-        start: (6,) the twist at time 0 where no twists are given; None: at rest.
+        twists: (m, 6) velocity and angular velocity at the poses; None: continuous accelerations.
+        start: (6,) the twist at time 0 without `twists`; None: at rest.
 
     Raises:
         ValueError: another count, times that do not ascend from 0.
@@ -65,8 +65,10 @@ class PoseTrajectory:
             first = _rates(np.zeros(6) if start is None else np.asarray(start, float), quaternions[0])
             self._curve = CubicSpline(self.times, values, bc_type=((1, first), (1, np.zeros(7))))
         else:
-            given = np.asarray(twists, dtype=np.float64)
-            self._curve = CubicHermiteSpline(self.times, values, [_rates(*own) for own in zip(given, quaternions)])
+            twist_rows = np.asarray(twists, dtype=np.float64)
+            self._curve = CubicHermiteSpline(
+                self.times, values, [_rates(*pair) for pair in zip(twist_rows, quaternions)]
+            )
 
     @property
     def duration(self) -> float:

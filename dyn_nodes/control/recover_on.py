@@ -1,4 +1,4 @@
-"""What a supervisor waits for before it plays the recovery of a task."""
+"""Condition for the start of a task's recovery by a supervisor."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ FORM = f'{CLOCK}, {LIFT_OFF} or <measure> < <value>'
 class RecoverOn:
     """An event of the machine, or a measure below a value, and the time until the supervisor acts.
 
-    The reports of a measure show that the machine can be seen at all: with `lift_off` those of `load_share`, the least
-    share of the load on any wheel, which is 0 once a wheel is off the ground and stands in for an event that was lost.
+    The supervisor monitors the reports of a measure. With `lift_off` this is `load_share`, the least share of the load
+    on any wheel, which is 0 if a wheel is off the ground and so replaces a lost event.
 
     Attributes:
         event: `lift_off`, or '' with a measure.
         measure: name of a stability measure, or '' with an event.
-        below: value of the measure at which the recovery begins, in its SI unit.
-        delay: from the event to the first volt of the recovery, s: the time in which a person or a computer reacts.
+        below: value of the measure below which the recovery starts, in its SI unit.
+        delay: from the event to the start of the recovery, s: the reaction time of a person or a computer.
         timeout: time without a report of the measure after which the task is stopped, s.
 
     Raises:
-        ValueError: neither or both of event and measure, an unknown one, or a number that can not be.
+        ValueError: neither or both of event and measure, an unknown one, or a number out of range.
     """
 
     event: str = ''
@@ -57,39 +57,39 @@ class RecoverOn:
 
     @property
     def watched(self) -> str:
-        """Name of the measure whose reports the supervisor needs."""
+        """Name of the measure that the supervisor monitors."""
         return self.measure or LOAD_SHARE
 
     def is_reached(self, value: float) -> bool:
-        """Return whether a value of the watched measure begins the recovery."""
+        """Return whether a value of the monitored measure starts the recovery."""
         return value < self.below if self.measure else value <= 0.0
 
     def __str__(self) -> str:
         return self.event or f'{self.measure} < {self.below:g}'
 
 
-def recover_on(text: str, known: RecoverOn | None, delay: float = -1.0) -> RecoverOn | None:
-    """Return what a text such as `lift_off` or `force_angle < 0.1` says; None for `clock`.
+def recover_on(text: str, default: RecoverOn | None, delay: float = -1.0) -> RecoverOn | None:
+    """Return the condition of a text such as `lift_off` or `force_angle < 0.1`; None for `clock`.
 
     Args:
-        text: '': what is known already.
-        known: of the task; its timeout holds for the text, too.
-        delay: over that of the task, s; negative: that of the task.
+        text: '': the default.
+        default: of the task; its timeout also applies to the text.
+        delay: replaces the task's delay, s; negative: the task's delay.
 
     Raises:
-        ValueError: another form, or what `RecoverOn` refuses.
+        ValueError: another form, or as `RecoverOn`.
     """
-    timeout = RecoverOn(LIFT_OFF).timeout if known is None else known.timeout
-    delay = delay if delay >= 0.0 else 0.0 if known is None else known.delay
+    timeout = RecoverOn(LIFT_OFF).timeout if default is None else default.timeout
+    delay = delay if delay >= 0.0 else 0.0 if default is None else default.delay
     if text == CLOCK:
         return None
     if not text:
-        return None if known is None else RecoverOn(known.event, known.measure, known.below, delay, timeout)
+        return None if default is None else RecoverOn(default.event, default.measure, default.below, delay, timeout)
     if text in EVENTS:
         return RecoverOn(text, delay=delay, timeout=timeout)
-    found = re.fullmatch(r'(\w+)\s*<\s*(\S+)', text)
+    match = re.fullmatch(r'(\w+)\s*<\s*(\S+)', text)
     try:
-        measure, below = (found[1], float(found[2])) if found else ('', 0.0)
+        measure, below = (match[1], float(match[2])) if match else ('', 0.0)
     except ValueError:
         measure = ''
     if not measure:

@@ -1,18 +1,16 @@
-"""A task whose recovery begins when something happens to the machine, not at a time of the clock.
+"""A task whose recovery starts at an event or a measure of the machine, not at a time of the clock.
 
     task = SupervisedTask(profile, RecoverOn(event='lift_off', delay=0.3))
     task.note_event('lift_off', 8.343, now)
     task.note_measure('load_share', 0.0, now)
     volts = task.evaluate(now, actuators)
 
-Segments that are no recovery play at their times. Once the cause is there, and the delay has passed, they end: their
-voltages fade out within the first ramp while the recovery begins, with the lengths and levels of its segments. It
-begins once, from the first segment on, and never before the instant at which its cause is known: a message that comes
-late makes it late, not stronger.
+Segments without `recovery` play at their times. After the cause and the delay they end: their voltages fade out within
+the first ramp while the recovery starts, with the lengths and levels of its segments. It starts once, after the start
+of the first segment, and never before its cause is received: a late message makes it late, not stronger.
 
-Where the reports of the machine stop while segments play, nothing would show that it tips: the voltages fade out from
-those that were last given (`note_given`; 0 V without), and the task is not taken up again. The recovery can still
-begin after that.
+If the reports of the machine stop while segments play, tipping would go undetected: the voltages fade out from the
+last ones (`note_volts`; 0 V without), and the task is not resumed. The recovery can still start after that.
 """
 
 from __future__ import annotations
@@ -35,24 +33,24 @@ class SupervisedTask:
 
     Args:
         profile: with segments of both kinds.
-        on: what the recovery waits for.
+        on: condition for the start of the recovery.
 
     Attributes:
         name, duration: of the profile; the latter moves with the recovery.
-        started: when the recovery begins, s; None while there is no cause.
+        started: start of the recovery, s; None without a cause.
         cause: in words, '' without one.
-        stopped: when the voltages began to fade because the reports had stopped, s; None where they go on.
+        stopped: time at which the voltages started to fade because the reports had stopped, s; else None.
 
     Raises:
-        ValueError: a profile without recovery, or without anything else.
+        ValueError: a profile without recovery, or without other segments.
     """
 
     def __init__(self, profile: VoltageProfile, on: RecoverOn) -> None:
         recovery = tuple(segment for segment in profile.segments if segment.recovery)
         course = profile.without_recovery()
         if not recovery or not course.segments:
-            found = 'none' if not recovery else 'no other'
-            raise ValueError(f'recover_on: expected segments with recovery and others, found {found}')
+            actual = 'none' if not recovery else 'no other'
+            raise ValueError(f'recover_on: expected segments with recovery and others, found {actual}')
         self.name, self.on, self._whole, self._course = profile.name, on, profile, course
         self._recovery = VoltageProfile(profile.name, profile.duration, recovery)
         self._first, self._last = course.segments[0].start, course.segments[-1].end
@@ -60,47 +58,47 @@ class SupervisedTask:
         self.restart()
 
     def restart(self) -> None:
-        """Begin again: nothing has happened yet."""
+        """Restart, without a cause."""
         self.started: float | None = None
         self.stopped: float | None = None
         self.cause = ''
         self._reported: float | None = None
-        self._given: dict[str, float] = {}
+        self._volts: dict[str, float] = {}
         self._faded: dict[str, float] = {}
 
     # -- the machine -----------------------------------------------------------------------------------------------
 
     def note_event(self, kind: str, at: float, now: float) -> None:
-        """Take notice of an event that happened at an instant, s, and is known now."""
+        """Record an event of an instant, s, that is received now."""
         if kind == self.on.event and at >= self._first:
-            self._begin(at, now, f'{kind} at t = {at:.3f} s')
+            self._start_recovery(at, now, f'{kind} at t = {at:.3f} s')
 
     def note_measure(self, name: str, value: float, now: float) -> None:
-        """Take notice of a value of a measure; one that is no number is no report."""
+        """Record a value of a measure; a value that is not finite is ignored."""
         if name != self.on.watched or not math.isfinite(value):
             return
         self._reported = now
         if now >= self._first and self.on.is_reached(value):
-            self._begin(now, now, f'{name} {value:.4g} at t = {now:.3f} s')
+            self._start_recovery(now, now, f'{name} {value:.4g} at t = {now:.3f} s')
 
-    def _begin(self, at: float, now: float, cause: str) -> None:
+    def _start_recovery(self, at: float, now: float, cause: str) -> None:
         if self.started is None:
             self.started, self.cause = max(now, at + self.on.delay), cause
 
-    def note_given(self, volts: Mapping[str, float]) -> None:
-        """Take notice of what the actuators were given last, V by name: of the task, or neutral in its place."""
-        self._given = dict(volts)
+    def note_volts(self, volts: Mapping[str, float]) -> None:
+        """Record the voltages sent last, V by actuator: of the task, or neutral instead."""
+        self._volts = dict(volts)
 
     def watch(self, now: float) -> None:
-        """Stop the segments where the reports have stopped for too long, or have not begun when the first one does."""
+        """Stop the segments if the reports have timed out, or have not started when the first segment starts."""
         if self.stopped is not None or not self._first <= now < self._last:
             return
         if self.started is not None and now >= self.started:
             return
         if self._reported is None or now - self._reported > self.on.timeout:
-            self.stopped, self._faded = now, self._given
+            self.stopped, self._faded = now, self._volts
 
-    # -- what is played ----------------------------------------------------------------------------------------------
+    # -- voltages ----------------------------------------------------------------------------------------------------
 
     @property
     def duration(self) -> float:
@@ -111,12 +109,12 @@ class SupervisedTask:
 
     @property
     def knot_times(self) -> Array:
-        """Times at which a slope changes, ascending, each once, as things are now."""
+        """Times at which a slope changes, ascending, each once, at the present state."""
         times = [self._course.knot_times]
         for instant in (self.stopped, self.started):
             if instant is not None:
                 times = [
-                    np.concatenate([own[own < instant] for own in times]),
+                    np.concatenate([part[part < instant] for part in times]),
                     np.array([instant, instant + self._ramp]),
                 ]
         if self.started is not None:
@@ -125,7 +123,7 @@ class SupervisedTask:
         return np.unique(np.concatenate(times))
 
     def evaluate(self, time: float, actuators: Sequence[str]) -> Array:
-        """Return the volts (n,) of actuators at a time, s, as things are now."""
+        """Return the volts (n,) of actuators at a time, s, at the present state."""
         if self.started is not None and time >= self.started:
             before = self._before_recovery(self.started, actuators) * self._fade(time - self.started)
             moved = time - self.started + self._recovery.segments[0].start

@@ -1,4 +1,4 @@
-"""Joints driven to positions: computed torque. It also stands in for the load-holding valves of a silent actuator."""
+"""Computed torque for joints with target positions, also instead of the load-holding valves of a timed-out actuator."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 
 
-def free_push(M: Array, places: NDArray[np.intp], wanted: Array) -> Array:
-    """Return the efforts (n,) that give joints at `places` wanted accelerations (n,) while all else gives way freely.
+def free_push(M: Array, indices: NDArray[np.intp], wanted: Array) -> Array:
+    """Return the efforts (n,) for wanted accelerations (n,) of joints at `indices`, all other coordinates free.
 
-    The inertia they feel then is (S M^-1 S^T)^-1, of the mass matrix M (nv, nv).
+    Their apparent inertia then is (S M^-1 S^T)^-1, of the mass matrix M (nv, nv).
     """
-    return np.asarray(np.linalg.solve(free_response(M, places), wanted))
+    return np.asarray(np.linalg.solve(free_response(M, indices), wanted))
 
 
-def free_response(M: Array, places: NDArray[np.intp]) -> Array:
-    """Return S M^-1 S^T (n, n): accelerations of joints at `places` for efforts on them while all else is free."""
-    return np.asarray(np.linalg.inv(M)[np.ix_(places, places)])
+def free_response(M: Array, indices: NDArray[np.intp]) -> Array:
+    """Return S M^-1 S^T (n, n): accelerations of joints at `indices` per effort on them, all other coordinates free."""
+    return np.asarray(np.linalg.inv(M)[np.ix_(indices, indices)])
 
 
 class PresentMotion(NamedTuple):
-    """How the joints of a machine move at an instant.
+    """Efforts and accelerations of the joints of a machine at an instant.
 
     Attributes:
         efforts: (n,) of their drives, N m or N.
@@ -49,12 +49,12 @@ class PresentMotion(NamedTuple):
 
 
 class ServoTask(NamedTuple):
-    """A machine and where its joints are to go.
+    """State of a machine and targets of its joints.
 
     Attributes:
         q: (nq,) positions of the whole machine.
         v: (nv,) velocities of the whole machine.
-        joints: where they are and where they are to go.
+        joints: state and target of the joints.
         gravity: (3,) m/s2.
         payload: kg.
     """
@@ -70,9 +70,9 @@ class JointServo:
     """Efforts that move joints to a reference with a chosen bandwidth and damping ratio, within their limits.
 
     effort = still + L (wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd)), where `still` leaves the joints without
-    acceleration and L is the inertia that the joints feel on a base that gives way freely, (S M^-1 S^T)^-1: the least
-    that they can feel, so that the loop is never faster than a sampled effort can follow. Speeds and efforts stay
-    within the limits of the joints, see `drive_limits`.
+    acceleration and L = (S M^-1 S^T)^-1 is the apparent inertia of the joints on a free base. It is the least apparent
+    inertia, so that the loop is never faster than a sampled effort can follow. Speeds and efforts stay within the
+    limits of the joints, see `drive_limits`.
 
     Args:
         machine: the machine.
@@ -83,39 +83,39 @@ class JointServo:
     def __init__(self, machine: Machine, bandwidth: float = 40.0, damping_ratio: float = 1.0) -> None:
         self.model = RigidBodyModel(machine)
         self._joints = DrivenJoints(machine, bandwidth, damping_ratio)
-        self._places = self.model.nv - len(machine.movable_joints) + self._joints.driven
+        self._indices = self.model.nv - len(machine.movable_joints) + self._joints.driven
         self._parameters = self.model.parameters()
 
     def response(self, q: Array, payload: float) -> Array:
         """Return S M^-1 S^T (d, d) of the driven joints at positions q (nq,) with a payload, kg."""
         self._parameters[3] = payload
-        return free_response(self.model.mass_matrix(q, self._parameters), self._places)
+        return free_response(self.model.mass_matrix(q, self._parameters), self._indices)
 
     def efforts(self, task: ServoTask) -> ServoEfforts:
-        """Return the efforts of joints that touch nothing, on a base that does not accelerate."""
+        """Return the efforts of joints without contact, on a base without acceleration."""
         asked, response = self._joints.input_of(task.joints), self.response(task.q, task.payload)
         return self._joints.efforts_of(task.joints, self._loose(task, asked, response))
 
     def _loose(self, task: ServoTask, asked: ServoInput, response: Array) -> ServoOutput:
         self._parameters[:3], self._parameters[3] = task.gravity, task.payload
         bias = self.model.inverse_dynamics(task.q, task.v, np.zeros(self.model.nv), self._parameters)
-        return servo_output(asked, bias[self._places], response, task.joints.brakes)
+        return servo_output(asked, bias[self._indices], response, task.joints.brakes)
 
     def stiff_efforts(self, task: ServoTask, now: PresentMotion, stiff: Flags) -> ServoEfforts:
-        """Return efforts that include all forces on the joints but those of their stops.
+        """Return efforts that compensate all forces on the joints except the forces of their stops.
 
         Args:
             task: the machine and the target.
-            now: how the joints move now.
+            now: the present motion of the joints.
             stiff: (d,) of the driven joints; the others get `efforts`.
         """
         asked, driven = self._joints.input_of(task.joints), self._joints.driven
         whole = self.response(task.q, task.payload)
-        found = ServoOutput.none(len(driven)) if stiff.all() else self._loose(task, asked, whole)
+        output = ServoOutput.none(len(driven)) if stiff.all() else self._loose(task, asked, whole)
         if stiff.any():
-            change = found.efforts - now.efforts[driven]
+            change = output.efforts - now.efforts[driven]
             moved = now.accelerations[driven[stiff]] + whole[np.ix_(stiff, ~stiff)] @ change[~stiff]
             response = whole[np.ix_(stiff, stiff)]
             still = (now.efforts + now.stops)[driven[stiff]] - np.linalg.solve(response, moved)
-            found.put(stiff, servo_output(asked.of(stiff), still, response, task.joints.brakes))
-        return self._joints.efforts_of(task.joints, found)
+            output.put(stiff, servo_output(asked.of(stiff), still, response, task.joints.brakes))
+        return self._joints.efforts_of(task.joints, output)

@@ -1,10 +1,10 @@
-"""Feedback of the state of a linear model about a nominal motion: u = u_nom(t) + K (x_nom(t) - x).
+"""State feedback of a linear model about a nominal motion: u = u_nom(t) + K (x_nom(t) - x).
 
     K = linear_quadratic_gain(model.A, model.B, Q, R)
     feedback = StateFeedback(K, limit=24.0)
     volts = feedback.inputs(nominal_volts, model_deviation)
 
-The gain is made for one model; along a motion that model varies, and the gain with it where that matters.
+The gain is designed for one model; if the model varies along a motion, the gain can vary with it.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from dyn_nodes.common.errors import UserError
 
 
 class NoGainError(UserError, ValueError):
-    """No gain makes this model what is asked for."""
+    """No gain gives this model the wanted properties."""
 
 
 def linear_quadratic_gain(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike) -> Array:
-    """Return the gain K (m, n) of u = -K x that makes the integral of x^T Q x + u^T R u least.
+    """Return the gain K (m, n) of u = -K x that minimizes the integral of x^T Q x + u^T R u.
 
     Args:
         A: (n, n) of the model.
@@ -33,7 +33,7 @@ def linear_quadratic_gain(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike
         R: (m, m) weight of the inputs, symmetric, positive.
 
     Raises:
-        NoGainError: a mode that the inputs do not reach is unstable, or Q does not weigh one on the imaginary axis.
+        NoGainError: an uncontrollable mode is unstable, or Q does not weigh a mode on the imaginary axis.
     """
     from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_continuous_are
 
@@ -53,15 +53,15 @@ def linear_quadratic_gain(A: ArrayLike, B: ArrayLike, Q: ArrayLike, R: ArrayLike
 
 
 def placed_gain(A: ArrayLike, B: ArrayLike, poles: ArrayLike) -> Array:
-    """Return a gain K (m, n) of u = -K x with given poles of A - B K; with several inputs the most robust one.
+    """Return a gain K (m, n) of u = -K x with wanted poles of A - B K; with several inputs the most robust one.
 
     Args:
         A: (n, n) of the model.
         B: (n, m) of the model.
-        poles: (n,) 1/s, complex ones in conjugate pairs, none more often than there are inputs.
+        poles: (n,) 1/s, complex ones in conjugate pairs, none repeated more often than the number of inputs.
 
     Raises:
-        NoGainError: the poles can't be placed: the model is not controllable, or a pole repeats too often.
+        NoGainError: the poles cannot be placed: the model is not controllable, or a pole repeats too often.
     """
     from scipy.signal import place_poles
 
@@ -70,12 +70,12 @@ def placed_gain(A: ArrayLike, B: ArrayLike, poles: ArrayLike) -> Array:
         raise ValueError(f'expected {len(a)} poles, found shape {wanted.shape}')
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter('ignore', UserWarning)  # of how robust the gain is; the poles are looked at below
+            warnings.simplefilter('ignore', UserWarning)  # on robustness of the gain; the poles are checked below
             K = np.asarray(place_poles(a, b, wanted).gain_matrix)
     except (ValueError, np.linalg.LinAlgError) as error:
         raise NoGainError(f'poles that cannot be placed: {error}') from error
-    found, size = np.linalg.eigvals(a - b @ K), max(1.0, float(np.abs(wanted).max()))
-    off = max(float(np.abs(found - pole).min()) for pole in wanted)
+    placed, size = np.linalg.eigvals(a - b @ K), max(1.0, float(np.abs(wanted).max()))
+    off = max(float(np.abs(placed - pole).min()) for pole in wanted)
     if not off < 1e-3 * size:
         raise NoGainError(f'poles that cannot be placed: one is missed by {off:.3g} 1/s')
     return K

@@ -1,10 +1,10 @@
-"""Torques of more drives than the machine has directions: least effort, between limits (saha-1991, 3.6 and 4.4.3).
+"""Torques of redundant drives: least effort, between limits (saha-1991, 3.6 and 4.4.3).
 
     drives = TorqueDistribution(L, lower=-limit, upper=limit)
     torques = drives(wrench)
 
-L (n, m) gives the speeds of n drives from the m speeds of the machine; by the balance of power w = L' t. Without limits
-the answer is t = W^-1 L (L' W^-1 L)^-1 w (eq. 3.57). Limits have two sides; the printed (4.88) has one, which would let
+L (n, m) maps the m speeds of the machine to the speeds of n drives; by the balance of power w = L' t. Without limits
+the solution is t = W^-1 L (L' W^-1 L)^-1 w (eq. 3.57). Limits have two sides; the printed (4.88) has one, and would let
 a motor exceed its torque in the other direction (spec, F19).
 """
 
@@ -25,9 +25,9 @@ class InfeasibleDemandError(UserError, ValueError):
     """No torques within the limits give the wrench.
 
     Attributes:
-        wrench: what was asked for (m,).
-        fraction: the greatest part of it, of the same direction, that the drives can give; 0 to 1.
-        binding: names of the drives that are at a limit there.
+        wrench: (m,) wanted.
+        fraction: greatest part of it, in the same direction, that the drives can give; 0 to 1.
+        binding: names of the drives at a limit there.
     """
 
     def __init__(self, wrench: Array, fraction: float, binding: tuple[str, ...]) -> None:
@@ -44,7 +44,7 @@ class TorqueDistribution:
 
     Args:
         L: (n, m) drive speeds per speed of the machine, full column rank.
-        lower, upper: (n,) or one number for all, N m (N for a prismatic drive); default: no limit. Both zero: a
+        lower, upper: (n,) or one number for all, N m (N for a prismatic drive); default: no limit. Both zero for a
             feathered drive.
         weights: (n,) positive, or (n, n) symmetric positive definite; default: all one.
         names: of the drives, for messages.
@@ -53,7 +53,7 @@ class TorqueDistribution:
         at_limit: (n,) of the last call: -1 at the lower limit, 0 free, 1 at the upper one.
 
     Raises:
-        ValueError: shapes that do not fit, a rank below m (these drives can not give every wrench), limits in the
+        ValueError: shapes that do not match, a rank below m (these drives cannot give every wrench), limits in the
             wrong order, weights that are not positive definite, a number that is not finite.
     """
 
@@ -70,7 +70,7 @@ class TorqueDistribution:
             raise ValueError(f'expected L as a finite matrix (drives, speeds of the machine), found shape {L.shape}')
         n, m = L.shape
         if np.linalg.matrix_rank(L) < m:
-            raise ValueError(f'L of rank {np.linalg.matrix_rank(L)}: {n} drives can not give every wrench of {m}')
+            raise ValueError(f'L of rank {np.linalg.matrix_rank(L)}: {n} drives cannot give every wrench of {m}')
         self.names = tuple(names) if names is not None else tuple(f'drive {k + 1}' for k in range(n))
         if len(self.names) != n:
             raise ValueError(f'expected {n} names of drives, found {len(self.names)}')
@@ -81,8 +81,8 @@ class TorqueDistribution:
                 raise ValueError(f'{name}: expected lower limit <= upper limit, found {low:g} and {high:g}')
         self._W = self._weights(weights)
         self.at_limit = np.zeros(n, dtype=np.int64)
-        known = np.concatenate([self._W.ravel(), self._A.ravel(), self._lower, self._upper])
-        self._data = np.concatenate([known, np.empty(workspace(n, m) - len(known))])
+        fixed = np.concatenate([self._W.ravel(), self._A.ravel(), self._lower, self._upper])
+        self._data = np.concatenate([fixed, np.empty(workspace(n, m) - len(fixed))])
 
     def _limit(self, which: str, limit: ArrayLike) -> Array:
         value = np.asarray(limit, dtype=float)
@@ -123,16 +123,16 @@ class TorqueDistribution:
         return torque
 
     def _infeasible(self, w: Array) -> InfeasibleDemandError:
-        """Find the greatest feasible part of the wrench, by a linear programme: this is not on the fast path."""
+        """Return the error with the greatest feasible part of the wrench, by a linear program."""
         from scipy.optimize import linprog
 
         n = len(self.names)
         bounds = [*zip(self._lower, self._upper), (0.0, 1.0)]
         equalities = np.hstack([self._A, -w[:, None]])
-        found = linprog(np.r_[np.zeros(n), -1.0], A_eq=equalities, b_eq=np.zeros(len(w)), bounds=bounds)
-        if not found.success:
+        solution = linprog(np.r_[np.zeros(n), -1.0], A_eq=equalities, b_eq=np.zeros(len(w)), bounds=bounds)
+        if not solution.success:
             return InfeasibleDemandError(w, 0.0, self.names)
-        torque, fraction = found.x[:-1], float(found.x[-1])
+        torque, fraction = solution.x[:-1], float(solution.x[-1])
         near = 1e-9 * np.maximum(np.abs(torque), 1e-9)
         binding = [
             name

@@ -1,15 +1,15 @@
-"""Slip of crawler tracks in a steady turn: the motion of the vehicle by the speeds of its belts, and back.
+"""Slip of crawler tracks in a steady turn: the motion of the vehicle from the speeds of its belts, and back.
 
     slip = TrackSlip(tracks)
     real = slip.motion(rolling)
 
 A rolling twist (v, 0, w) is the motion without slip: the belt of a track at y runs at V = v - w y. Tracks shear the
 ground (`elements.contacts.track`), so that the vehicle turns more slowly, about a point that is not abreast of their
-middles. Without other forces its twist is the one at which the shear of all tracks is in balance. The steady law has no
-time in it: all speeds times a factor are all belts times that factor, so that one table over the direction of (v, w h),
-h the greatest y of a track, serves every speed.
+middles. Without other forces the shear of all tracks is in balance at its twist. The steady law does not depend on
+time: it is homogeneous in the speeds, so that one table over the direction of (v, w h), h the greatest y of a track,
+holds for every speed.
 
-Loads are those of the machine at rest. Inertia, slopes, soil in front of the belts, viscous friction and the difference
+Loads are taken at rest. Inertia, slopes, soil in front of the belts, viscous friction and the difference
 of static and kinetic friction are left out.
 """
 
@@ -25,26 +25,26 @@ from scipy.optimize import fsolve
 from dyn_nodes.common.arrays import Array
 
 DIRECTIONS = 180
-"""Places of the table round the circle of directions: one every 2 degrees, straight lines between them."""
+"""Number of directions of the table: one every 2 degrees, with linear interpolation."""
 NEARLY_STRAIGHT = np.radians((-1.0, -0.3, -0.1, -0.03, 0.03, 0.1, 0.3, 1.0))
-"""Further places about straight ahead and back, rad: there the shear is not yet at its limit, and the slip is less."""
+"""Further directions near straight ahead and back, rad: there the shear is below its limit, and the slip is less."""
 GUESSES = (1.5, 1.0, 2.5)
-"""Yaw rates of rolling belts over that of the vehicle at which its search begins, one after the other."""
+"""Start values of the search: ratio of the yaw rate of rolling belts to the yaw rate of the vehicle."""
 BALANCED = 1e-8
-"""Of the weight: forces of a turn that are in balance."""
+"""Greatest residual force of a steady turn, relative to the weight."""
 MOST_LOST = 0.1
-"""Part of the directions that may be without a solution."""
+"""Greatest part of the directions without a solution."""
 STILL = 1e-12
-"""Added to speeds that are divided by, m/s over m: what neither slips nor runs shears nothing."""
+"""Added to the divisor, 1/s: without slip and belt motion there is no shear."""
 
 
 @dataclass(frozen=True, eq=False)
 class SlippingTrack:
-    """A track as its slip law sees it.
+    """Parameters of a track in the slip law.
 
     Attributes:
         middle: (x, y) in the base frame, m.
-        places: (n,) of the rollers along x from the middle, the rearmost one first, m.
+        roller_positions: (n,) along x from the middle, the rearmost one first, m.
         loads: (n,) on the rollers at rest, N.
         pitch: of the rollers, m.
         modulus: shear displacement at which a shoe slides, kinetic friction over the stiffness of the bristles, m.
@@ -52,22 +52,22 @@ class SlippingTrack:
     """
 
     middle: tuple[float, float]
-    places: Array
+    roller_positions: Array
     loads: Array
     pitch: float
     modulus: float
     friction: float
 
     def shear(self, belt: float, twist: Sequence[float] | Array) -> tuple[float, float, float]:
-        """Return forces ahead and to the left, N, and the moment about the base's origin, N m, of the ground on it."""
+        """Return forces of the ground ahead and to the left, N, and their moment about the base's origin, N m."""
         u, v, turn = twist
         x0, y = self.middle
-        order = range(len(self.places)) if belt < 0.0 else range(len(self.places) - 1, -1, -1)
+        order = range(len(self.roller_positions)) if belt < 0.0 else range(len(self.roller_positions) - 1, -1, -1)
         along, carried = u - turn * y - belt, abs(belt) / self.pitch
         ahead = left = moment = 0.0
-        zx = zy = 0.0  # deflections; shoes come down without any
+        zx = zy = 0.0  # deflections; zero as a shoe touches down
         for k in order:
-            x = x0 + float(self.places[k])
+            x = x0 + float(self.roller_positions[k])
             across = v + turn * x
             loss = math.hypot(along, across) / self.modulus + carried + STILL
             zx, zy = (along + carried * zx) / loss, (across + carried * zy) / loss
@@ -84,26 +84,26 @@ class TrackSlip:
         tracks: two or more, not all on one line.
 
     Attributes:
-        tracks: as given.
+        tracks: of the vehicle.
         half: greatest distance of a track from the base's middle line, m.
     """
 
     def __init__(self, tracks: Sequence[SlippingTrack]) -> None:
         self.tracks = tuple(tracks)
         self.half = max(abs(track.middle[1]) for track in self.tracks)
-        further = (place + NEARLY_STRAIGHT for place in (0.0, np.pi, 2.0 * np.pi))
+        further = (angle + NEARLY_STRAIGHT for angle in (0.0, np.pi, 2.0 * np.pi))
         self._angles = np.sort(np.concatenate([np.linspace(0.0, 2.0 * np.pi, DIRECTIONS + 1), *further]))[4:-4]
         self._motions = self._table()
         turned = np.unwrap(np.arctan2(self._motions[:, 2] * self.half, self._motions[:, 0]))
         self._turned = turned - turned[0]
 
     def _table(self) -> Array:
-        """Steady twists (k, 3) at belts of size 1 m/s, by their direction; a few that are not found lie between others.
+        """Return steady twists (k, 3) at belts of size 1 m/s, by direction; missing solutions are interpolated.
 
-        A track whose belt nearly stands is where the search may fail: shoes begin to slide there all at once.
+        The search may fail if a belt is nearly at rest: its shoes start to slide all at once.
         """
         rolling = [(math.cos(angle), 0.0, math.sin(angle) / self.half) for angle in self._angles]
-        result = np.array([self._balance(own) for own in rolling])
+        result = np.array([self._balance(twist) for twist in rolling])
         lost = np.isnan(result[:, 0])
         if lost.sum() > MOST_LOST * len(lost):
             raise ValueError(
@@ -114,7 +114,7 @@ class TrackSlip:
         return result
 
     def _balance(self, rolling: Sequence[float]) -> Array:
-        """Return the steady twist (3,) at the belts of a rolling one; NaN where the search does not find it."""
+        """Return the steady twist (3,) at the belts of a rolling twist; NaN if the search fails."""
         scale = sum(float(track.loads.sum()) for track in self.tracks)
 
         def unbalanced(twist: Array) -> Array:
@@ -123,13 +123,13 @@ class TrackSlip:
 
         for factor in GUESSES:
             guess = np.array([rolling[0], 0.0, rolling[2] / factor])
-            found = np.asarray(fsolve(unbalanced, guess, xtol=1e-12, full_output=True)[0])
-            if np.abs(unbalanced(found)).max() < BALANCED:
-                return found
+            solution = np.asarray(fsolve(unbalanced, guess, xtol=1e-12, full_output=True)[0])
+            if np.abs(unbalanced(solution)).max() < BALANCED:
+                return solution
         return np.full(3, np.nan)
 
     def forces(self, rolling: Sequence[float] | Array, twist: Sequence[float] | Array) -> Array:
-        """Return (tracks, 3) of the ground on each track: ahead, left, N, and moment about the origin, N m."""
+        """Return forces (tracks, 3) of the ground on each track: ahead, left, N, and moment about the origin, N m."""
         belts = (rolling[0] - rolling[2] * track.middle[1] for track in self.tracks)
         return np.array([track.shear(belt, twist) for track, belt in zip(self.tracks, belts)])
 
@@ -151,13 +151,13 @@ class TrackSlip:
         return np.array([belts * math.cos(angle), 0.0, belts * math.sin(angle) / self.half])
 
     def pulls(self, rolling: Array) -> Array:
-        """Return (tracks,) forces ahead of the ground on the belts in the steady turn, N: what the sprockets hold."""
+        """Return forward forces (tracks,) of the ground on the belts in the steady turn, N: loads of the sprockets."""
         if not rolling.any():
             return np.zeros(len(self.tracks))
         return self.forces(rolling, self.motion(rolling))[:, 0]
 
     def gauge_factor(self, speed: float, yaw_rate: float) -> float:
-        """Return the yaw rate of belts that roll over that of the vehicle, at a speed, m/s, and a yaw rate, rad/s."""
+        """Return the yaw rate of rolling belts over the vehicle's, at a speed, m/s, and a yaw rate, rad/s."""
         return float(self.rolling(np.array([speed, 0.0, yaw_rate]))[2] / yaw_rate)
 
     def _at(self, angle: float) -> Array:

@@ -1,4 +1,4 @@
-"""Crawler tracks of a vehicle: as units beside wheels, and their slip law with the loads of the machine at rest."""
+"""Crawler tracks of a vehicle: as wheel units, and their slip law with the loads of the machine at rest."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from dyn_nodes.stability.equilibrium.standing import at_rest
 
 def tracks_of(machine: Machine) -> tuple[Track, ...]:
     """Return the tracks of a machine."""
-    return tuple(own for own in machine.contacts if isinstance(own, Track))
+    return tuple(contact for contact in machine.contacts if isinstance(contact, Track))
 
 
 def track_units(machine: Machine, poses: Mapping[str, Array]) -> tuple[WheelUnit, ...]:
-    """Return the units of tracks: fixed tyres in their middles, turned by their sprockets.
+    """Return the wheel units of tracks: fixed tyres in their middles, turned by their sprockets.
 
     Raises:
         NoVehicleError: a track on another link than the base link.
@@ -57,7 +57,7 @@ def _unit(machine: Machine, track: Track, poses: Mapping[str, Array]) -> WheelUn
 
 
 def slip_of(machine: Machine) -> TrackSlip | None:
-    """Return the slip law of a machine's tracks; None with fewer than two, or where it does not stand."""
+    """Return the slip law of a machine's tracks; None with fewer than two, or without a pose at rest."""
     tracks = tracks_of(machine)
     resting = at_rest(machine) if len(tracks) > 1 else None
     if resting is None:
@@ -69,7 +69,7 @@ def slip_of(machine: Machine) -> TrackSlip | None:
         [
             SlippingTrack(
                 middle=(float(track.position[0]), float(track.position[1])),
-                places=np.array(track.places),
+                roller_positions=np.array(track.places),
                 loads=np.array(loads[track.name]),
                 pitch=track.pitch,
                 modulus=track.friction.kinetic / track.friction.bristle_stiffness,

@@ -13,7 +13,7 @@ from dyn_nodes.common.arrays import Array
 
 
 class TrajectoryPoint(NamedTuple):
-    """One point. Positions in rad or m; rates may be absent, as empty fields of a message are."""
+    """One point. Positions in rad or m; rates may be absent, like empty fields of a message."""
 
     time_from_start: float
     positions: ArrayLike
@@ -22,7 +22,7 @@ class TrajectoryPoint(NamedTuple):
 
 
 class JointReference(NamedTuple):
-    """Where the joints should be: (n,) each, rad, rad/s, rad/s2 (or m)."""
+    """Reference of the joints: (n,) each, rad, rad/s, rad/s2 (or m)."""
 
     position: Array
     velocity: Array
@@ -31,15 +31,15 @@ class JointReference(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class JointTrajectory:
-    """A curve through points, interpolated segment by segment as ros2_controllers' spline method does.
+    """A curve through points, interpolated segment by segment like the spline method of ros2_controllers.
 
-    Between two points the curve is quintic where both have velocities and accelerations, cubic where both have
-    velocities, linear otherwise. Before the first point it rests there, after the last one as well.
+    Between two points the curve is quintic if both have velocities and accelerations, cubic if both have velocities,
+    linear otherwise. It rests before the first point and after the last one.
 
     Attributes:
         joint_names: (n) in the order of the columns.
         times: (m,) from the start, ascending, s.
-        positions, velocities, accelerations: (m, n); rows of NaN where a point does not give that rate.
+        positions, velocities, accelerations: (m, n); rows of NaN for absent rates.
     """
 
     joint_names: tuple[str, ...]
@@ -56,8 +56,8 @@ class JointTrajectory:
 
         Args:
             joint_names: n names.
-            points: at least one; each with n positions and, where given, n velocities and n accelerations.
-            allow_moving_end: accept a last point whose velocity is not zero; the joints then stop with a step.
+            points: at least one; each with n positions and, optionally, n velocities and n accelerations.
+            allow_moving_end: accept a last point with nonzero velocity; the joints then stop with a step.
 
         Raises:
             ValueError: names the point and the field.
@@ -84,8 +84,8 @@ class JointTrajectory:
             bad = int(np.flatnonzero(np.isnan(positions).any(axis=1))[0])
             raise ValueError(f'points[{bad}].positions: expected {len(names)} numbers, found none')
         if not allow_moving_end and np.nanmax(np.abs(velocities[-1]), initial=0.0) > 0.0:
-            place = f'points[{len(points) - 1}].velocities'
-            raise ValueError(f'{place}: expected zero at the last point, found {velocities[-1].tolist()}')
+            field = f'points[{len(points) - 1}].velocities'
+            raise ValueError(f'{field}: expected zero at the last point, found {velocities[-1].tolist()}')
         return cls(names, times, positions, velocities, accelerations)
 
     @property
@@ -94,7 +94,7 @@ class JointTrajectory:
         return float(self.times[-1])
 
     def for_joints(self, joint_names: Sequence[str]) -> JointTrajectory:
-        """Return the trajectory with its columns in another order. Raises ValueError where the names differ."""
+        """Return the trajectory with its columns in another order. Raises ValueError if the names differ."""
         if set(joint_names) != set(self.joint_names) or len(joint_names) != len(self.joint_names):
             raise ValueError(f'joint_names: expected {sorted(joint_names)}, found {sorted(self.joint_names)}')
         order = [self.joint_names.index(name) for name in joint_names]
@@ -104,12 +104,12 @@ class JointTrajectory:
     def starting_from(
         self, position: ArrayLike, velocity: ArrayLike | None = None, acceleration: ArrayLike | None = None
     ) -> JointTrajectory:
-        """Return the trajectory that leaves the present state at time 0, unless it has a point there already.
+        """Return the trajectory that starts from the present state at time 0, unless it has a point there.
 
         Args:
             position: (n,) present position.
-            velocity: (n,); zero where not given.
-            acceleration: (n,); zero where not given.
+            velocity: (n,); None: zero.
+            acceleration: (n,); None: zero.
 
         Raises:
             ValueError: wrong size, or not finite.
@@ -131,18 +131,18 @@ class JointTrajectory:
         )
 
     def leaves(self, lower: ArrayLike, upper: ArrayLike, samples: int = 33) -> tuple[int, int, float] | None:
-        """Find where the curve between the points leaves a range.
+        """Return the first position of the curve between the points that is out of range.
 
         The curve of a segment lies in the hull of its control points; only segments whose hull leaves the range are
-        looked at more closely.
+        sampled.
 
         Args:
             lower: (n,) least position of each joint, rad or m.
             upper: (n,) greatest position of each joint, rad or m.
-            samples: looked at in such a segment.
+            samples: of such a segment.
 
         Returns:
-            Segment, joint and position, of the first segment that leaves it; None where none does.
+            Segment, joint and position, of the first segment that leaves the range; None if none does.
         """
         low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
         hull = self._hull()
@@ -202,7 +202,7 @@ class JointTrajectory:
 
 
 def _row(value: ArrayLike | None, name: str, index: int, size: int) -> Array:
-    """Return n numbers, or n NaN where the field is absent or empty."""
+    """Return n numbers, or n NaN if the field is absent or empty."""
     row = np.asarray([] if value is None else value, dtype=np.float64)
     if row.size == 0:
         return np.full(size, np.nan)

@@ -1,4 +1,4 @@
-"""Tracking of joint trajectories with hydraulic valves: volts from references and measured joint states."""
+"""Tracking of joint trajectories with hydraulic valves: voltages from references and measured joint states."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from dyn_nodes.model.hydraulic import HydraulicRecord
 from dyn_nodes.model.machine import Actuator
 
 LONGEST_STEP = 0.1
-"""An error is integrated over no more than this, s: in a longer one nothing was measured."""
-_LEAST_LEVER = 1e-3  # m/rad; nearer to a dead centre the load is not divided by the lever
+"""Greatest step over which an error is integrated, s: a longer one is a gap in the measurements."""
+_LEAST_LEVER = 1e-3  # m/rad; below it (near a dead centre) the load is not divided by the lever
 
 
 class ReferenceCurve(Protocol):
-    """References of joints over time: a trajectory, or a stream that is still being made.
+    """References of joints over time: a trajectory, or a stream.
 
     Attributes:
-        duration: time of its end, s; inf where it has none.
+        duration: time of its end, s; inf for a stream.
     """
 
     @property
@@ -47,7 +47,7 @@ class TrackerGains:
         dead_band: |e| up to which a joint at its goal is locked with a neutral spool, rad.
         least_speed: joint speed below which the jump over the spool's dead zone is blended in linearly, rad/s.
         load_filter: time constant of the low pass on measured efforts, s.
-        feedforward: times the reference's speed.
+        feedforward: factor of the reference's speed.
     """
 
     position: float = 1.5
@@ -59,12 +59,12 @@ class TrackerGains:
 
 
 class TrajectoryTracker:
-    """Turns a joint trajectory and measured joint states into valve voltages.
+    """Computes valve voltages from a joint trajectory and measured joint states.
 
-    The speed that the joint should have (reference, taken one spool time constant ahead, plus feedback of the
-    position error) goes through the inverse of the valve's steady flow, with the measured effort as load where there
-    is one. An open-centre valve moves nothing until its gallery pressure exceeds the load's: without efforts a heavy
-    load is followed by feedback alone, several times less closely. Without a trajectory every valve is neutral.
+    The wanted speed of a joint (reference one spool time constant ahead, plus feedback of the position error) goes
+    through the inverse of the valve's steady flow, with the measured effort, if any, as load. An open-centre valve
+    moves no load until its gallery pressure exceeds the load pressure: without efforts, tracking of a heavy load relies
+    on feedback and is several times less accurate. Without a trajectory every valve is neutral.
 
     Args:
         actuators: n hydraulic ones.
@@ -86,7 +86,7 @@ class TrajectoryTracker:
         self._reset(0.0)
 
     def set_gains(self, gains: TrackerGains | Sequence[TrackerGains]) -> None:
-        """Use other gains from now on. Raises ValueError for a wrong number of them."""
+        """Set the gains. Raises ValueError for a wrong number of them."""
         count = len(self.actuators)
         self.gains = (gains,) * count if isinstance(gains, TrackerGains) else tuple(gains)
         if len(self.gains) != count:
@@ -106,7 +106,7 @@ class TrajectoryTracker:
         Args:
             trajectory: for the joints of the actuators, in any order.
             time: now, s.
-            positions: (n,) measured now, in the order of `joint_names`; the curve starts there.
+            positions: (n,) measured now, in the order of `joint_names`; start of the curve.
             velocities: (n,) measured now, rad/s.
 
         Raises:
@@ -117,7 +117,7 @@ class TrajectoryTracker:
         self._reset(time)
 
     def cancel(self) -> None:
-        """Forget the trajectory: neutral valves."""
+        """Drop the trajectory: neutral valves."""
         self.trajectory = None
 
     def reference(self, time: float) -> JointReference | None:
@@ -134,7 +134,7 @@ class TrajectoryTracker:
         Args:
             time: now, s, not before the last call.
             positions: (n,) measured joint positions, in the order of `joint_names`, rad.
-            efforts: (n,) measured joint efforts, N m; without them the valves are inverted for no load.
+            efforts: (n,) measured joint efforts, N m; None: the valves are inverted without load.
 
         Raises:
             ValueError: wrong size, or not finite.
@@ -166,7 +166,7 @@ class TrajectoryTracker:
                 return 0.0
         demand = gains.feedforward * feedforward + gains.position * error + self._integral[index]
         volts = self._spool(index, actuator, demand, position) / valve.gain
-        # the side of the demand, not of the volts: with a lever below 0 these have the other sign
+        # sign of the demand, not of the volts: a negative lever reverses the latter
         saturated = abs(volts) >= valve.voltage_limit and demand * error > 0.0
         if not saturated:
             self._integral[index] += gains.integral * error * step

@@ -1,4 +1,4 @@
-"""Inverse of the steady valve flow: which spool displacement moves an actuator at a wanted speed."""
+"""Inverse of the steady valve flow: the spool displacement that moves an actuator at a wanted speed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _STEPS = 30  # of the bisection: 1 cm of spool to 1e-11 m
 def spool_for_speed(actuator: HydraulicRecord, speed: float, load: float = 0.0) -> float:
     """Return the spool displacement that holds a steady speed against a load, m.
 
-    Steady flow through an open-centre valve: the outlet sets the back pressure, this and the load set the
-    pressure of the fed side, and the bypass must throttle the rest of the pump's flow up to the pressure that the
-    inlet needs (abo-shanab-2003, eqs 2.7 to 2.11 at rest). Both sides are monotonic in the spool.
+    Steady flow through an open-centre valve: the outlet sets the back pressure, which with the load sets the pressure
+    of the fed side; the bypass must throttle the rest of the pump's flow up to the inlet pressure (abo-shanab-2003, eqs
+    2.7 to 2.11 at rest). Both sides are monotonic in the spool.
 
     Args:
         actuator: plain numbers only.
         speed: of the piston, m/s, or of the motor's joint, rad/s; 0 gives the neutral spool.
-        load: what the actuator has to push, N (positive extends) or N m, its own viscous friction excluded.
+        load: of the actuator, N (positive extends) or N m, its viscous friction excluded.
 
     Returns:
-        Between minus and plus the reach of the spool; the reach itself where pump or relief cannot give the speed.
+        Between minus and plus the reach of the spool; the reach if pump or relief cannot give the speed.
     """
     if speed == 0.0:
         return 0.0
@@ -41,7 +41,7 @@ def spool_for_speed(actuator: HydraulicRecord, speed: float, load: float = 0.0) 
         back = tank + (outlet_flow / (k * valve.outlet_gain * opening)) ** 2
         fed = (opposing + back * outlet_area) / inlet_area
         if fed <= tank:
-            return True  # the load overruns: the outlet alone would let it move at least as fast
+            return True  # overrunning load: with the outlet alone it moves at least as fast
         needed = fed + (flow / (k * valve.inlet_gain * opening)) ** 2
         bypass = valve.bypass_area * (1.0 - spool / valve.bypass_stroke)
         if bypass <= 0.0:

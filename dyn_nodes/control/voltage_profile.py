@@ -1,4 +1,4 @@
-"""Valve voltages against time: trapezoids in named phases, from a YAML task description."""
+"""Valve voltages over time: trapezoids in named phases, from a YAML task description."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from dyn_nodes.model.problems import PRINTABLE, MachineError, Report, did_you_me
 from dyn_nodes.model.yaml_source import Entry
 
 WAITING, HOLDING, SETTLING = 'wait', 'hold', 'settle'
-"""Names of the times before the first segment, between segments and after the last one."""
+"""Names of the phases before the first segment, between segments and after the last one."""
 
 
 class TaskError(MachineError):
-    """A task file has faults; `problems` holds all of them, `str()` one line for each."""
+    """A task file has faults; `problems` has all of them, `str()` one line for each."""
 
 
 def trapezoid(ta: float, tb: float, u: float, r: float) -> tuple[Array, Array]:
@@ -37,7 +37,7 @@ def trapezoid(ta: float, tb: float, u: float, r: float) -> tuple[Array, Array]:
         r: ramp, s, > 0.
 
     Raises:
-        ValueError: a number is not finite, or the ramps do not fit into the time.
+        ValueError: a number is not finite, or the ramps are longer than the interval.
     """
     if not all(math.isfinite(value) for value in (ta, tb, u, r)):
         raise ValueError(f'trapezoid: expected finite numbers, found {(ta, tb, u, r)}')
@@ -51,13 +51,13 @@ class Segment:
     """Trapezoids of one or more actuators at the same time.
 
     Attributes:
-        name: of the phase, as displays show it.
+        name: of the phase, shown in displays.
         start, end, ramp: s.
         volts: plateau by actuator name.
         recovery: part of the recovery, which a run may leave out.
 
     Raises:
-        ValueError: of `trapezoid`.
+        ValueError: as `trapezoid`.
     """
 
     name: str
@@ -80,7 +80,7 @@ class VoltageProfile:
         name: of the task.
         duration: s.
         segments: in the order of time, no two at the same time.
-        recover_on: what a supervisor waits for before it plays the recovery; None: its times.
+        recover_on: condition for the start of the recovery; None: it plays at its times.
         knots: (times, volts) by actuator name; 0 V outside and for every actuator without knots.
 
     Raises:
@@ -119,7 +119,7 @@ class VoltageProfile:
 
     @property
     def actuators(self) -> tuple[str, ...]:
-        """Names of the actuators that get a voltage at some time."""
+        """Names of the actuators with a voltage at some time."""
         return tuple(self.knots)
 
     @property
@@ -139,7 +139,7 @@ class VoltageProfile:
             (..., len(actuators)), V.
 
         Raises:
-            ValueError: the profile drives an actuator that is not among them.
+            ValueError: the profile drives an actuator that is not in `actuators`.
         """
         for name in self.knots:
             if name not in actuators:
@@ -161,7 +161,7 @@ class VoltageProfile:
         return SETTLING if self.segments else WAITING
 
     def without_recovery(self) -> VoltageProfile:
-        """Return the same task without the segments that are marked as recovery."""
+        """Return the task without the segments marked as recovery."""
         kept = tuple(segment for segment in self.segments if not segment.recovery)
         return replace(self, segments=kept, recover_on=None)
 
@@ -175,25 +175,25 @@ def load_voltage_profile(
         path: YAML with `name`, `duration` (s) and `segments`, each with `name`, `start`, `end`, `ramp` (s), `volts`
             (actuator: V) and optionally `recovery: true`; optionally `recover_on` with `event` or `measure` and
             `below`, `delay`, `timeout` (s).
-        actuators: names that the machine has; None: any.
+        actuators: of the machine; None: any.
         recovery: False leaves out the segments marked as recovery.
 
     Raises:
-        TaskError: with file, line, key, what was expected and what was found, for every fault.
+        TaskError: with file, line, key, expected and found, for every fault.
     """
     profile = load_file(path, lambda root, report: _Reader(report, actuators).profile(root), TaskError)
     return profile if recovery else profile.without_recovery()
 
 
 class _Reader:
-    """Turns the entries of a task file into a profile, and records what is wrong with them."""
+    """Converts the entries of a task file to a profile, and reports their faults."""
 
     def __init__(self, report: Report, actuators: Sequence[str] | None) -> None:
         self.report = report
         self.actuators = actuators
 
     def profile(self, root: Entry) -> VoltageProfile | None:
-        self._known_keys(root, ('name', 'description', 'duration', 'recover_on', 'segments'))
+        self._check_keys(root, ('name', 'description', 'duration', 'recover_on', 'segments'))
         name = self._text(root, 'name')
         duration = self._number(root, 'duration', 's')
         listed = self._required(root, 'segments', 'a list of segments')
@@ -201,7 +201,11 @@ class _Reader:
             self.report.add(listed.line, listed.path, 'a list of segments', listed.describe())
         segments = [self._segment(item) for item in (listed.items if listed is not None else [])]
         on = self._recover_on(root.mapping.get('recover_on'))
-        if on is not None and listed is not None and not any(own is not None and own.recovery for own in segments):
+        if (
+            on is not None
+            and listed is not None
+            and not any(segment is not None and segment.recovery for segment in segments)
+        ):
             self.report.add(listed.line, listed.path, 'a segment with `recovery: true` (recover_on waits)', 'none')
         if self.report.failed or listed is None:
             return None
@@ -217,16 +221,16 @@ class _Reader:
         if entry.kind != 'map':
             self.report.add(entry.line, entry.path, 'a mapping', entry.describe())
             return None
-        self._known_keys(entry, ('event', 'measure', 'below', 'delay', 'timeout'))
-        given: dict[str, Any] = {key: self._text(entry, key) for key in ('event', 'measure') if key in entry.mapping}
+        self._check_keys(entry, ('event', 'measure', 'below', 'delay', 'timeout'))
+        values: dict[str, Any] = {key: self._text(entry, key) for key in ('event', 'measure') if key in entry.mapping}
         units = {'below': 'the unit of the measure', 'delay': 's', 'timeout': 's'}
-        needed = {'below'} if 'measure' in given else set()
+        needed = {'below'} if 'measure' in values else set()
         for key in (key for key in units if key in {*entry.mapping, *needed}):
-            given[key] = self._number(entry, key, units[key])
+            values[key] = self._number(entry, key, units[key])
         if self.report.failed:
             return None
         try:
-            return RecoverOn(**given)
+            return RecoverOn(**values)
         except ValueError as error:
             self._add_split(entry.line, entry.path, error)
             return None
@@ -235,7 +239,7 @@ class _Reader:
         if entry.kind != 'map':
             self.report.add(entry.line, entry.path, 'a mapping', entry.describe())
             return None
-        self._known_keys(entry, ('name', 'start', 'end', 'ramp', 'volts', 'recovery'))
+        self._check_keys(entry, ('name', 'start', 'end', 'ramp', 'volts', 'recovery'))
         name = self._text(entry, 'name')
         start, end, ramp = (self._number(entry, key, 's') for key in ('start', 'end', 'ramp'))
         volts = self._volts(entry)
@@ -262,10 +266,10 @@ class _Reader:
                 self.report.add(child.line, child.path, 'an actuator', did_you_mean(name, self.actuators))
         return {name: self._number(volts, name, 'V') for name in volts.mapping}
 
-    def _known_keys(self, entry: Entry, known: Sequence[str]) -> None:
+    def _check_keys(self, entry: Entry, keys: Sequence[str]) -> None:
         for name, child in entry.mapping.items():
-            if name not in known:
-                self.report.add(child.line, child.path, 'a key of this mapping', did_you_mean(name, known))
+            if name not in keys:
+                self.report.add(child.line, child.path, 'a key of this mapping', did_you_mean(name, keys))
 
     def _required(self, entry: Entry, key: str, expected: str) -> Entry | None:
         child = entry.mapping.get(key)
@@ -296,7 +300,7 @@ class _Reader:
         return value
 
     def _add_split(self, line: int, path: str, error: ValueError) -> None:
-        """Record an error whose text reads `place: expected ..., found ...`."""
-        place, _, rest = str(error).partition(': expected ')
-        expected, _, found = rest.rpartition(', found ')
-        self.report.add(line, f'{path}, {place}', expected, found)
+        """Report an error with a message of the form `location: expected ..., found ...`."""
+        location, _, rest = str(error).partition(': expected ')
+        expected, _, actual = rest.rpartition(', found ')
+        self.report.add(line, f'{path}, {location}', expected, actual)

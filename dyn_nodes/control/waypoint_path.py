@@ -1,7 +1,7 @@
-"""A path through waypoints, and the files they come from: CSV or YAML with `time`, `x`, `y` and, if it turns, `yaw`.
+"""A path through waypoints, and its files: CSV or YAML with `time`, `x`, `y` and, if it turns, `yaw`.
 
-Between the waypoints runs the quintic spline with continuous accelerations and jerks that begins and ends at rest and
-without acceleration; through two waypoints it is the rest-to-rest motion of least jerk.
+The path is the quintic spline with continuous accelerations and jerks that starts and ends at rest and without
+acceleration; through two waypoints it is the rest-to-rest motion of least jerk.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from dyn_nodes.model.yaml_source import Entry, read_yaml
 
 LARGEST_CSV = 20_000_000  # bytes
 MOST_FAULTS = 20
-"""After which a CSV file is not read further."""
+"""Number of faults after which a CSV file is not read further."""
 SHORTEST = 1e-6
-"""Between two waypoints, s."""
+"""Least time between two waypoints, s."""
 GREATEST = 1e9
-"""Time, position or heading, s, m or rad."""
+"""Greatest time, position or heading, s, m or rad."""
 COLUMNS = ('time', 'x', 'y', 'yaw')
 WAYPOINT = (
     Key('time', 'number', 'when the platform is there, s'),
@@ -50,14 +50,14 @@ class WaypointPath:
     """A path through waypoints.
 
     Args:
-        times: (n,) rising, s; two or more.
+        times: (n,) increasing, s; two or more.
         poses: (n, 3) [yaw, x, y], rad and m.
 
     Attributes:
         start, duration: first time, and last less first, s.
 
     Raises:
-        ValueError: shapes that do not fit, times that do not rise, numbers that are not finite.
+        ValueError: shapes that do not match, times that do not increase, numbers that are not finite.
     """
 
     def __init__(self, times: ArrayLike, poses: ArrayLike) -> None:
@@ -67,8 +67,8 @@ class WaypointPath:
         if not (np.isfinite(t).all() and np.isfinite(pose).all()):
             raise ValueError('expected finite times and poses')
         if not np.all(np.diff(t) > 0.0):
-            place = int(np.argmin(np.diff(t) > 0.0)) + 1
-            raise ValueError(f'waypoint {place + 1}: expected a time after {t[place - 1]:g} s, found {t[place]:g} s')
+            index = int(np.argmin(np.diff(t) > 0.0)) + 1
+            raise ValueError(f'waypoint {index + 1}: expected a time after {t[index - 1]:g} s, found {t[index]:g} s')
         self.start, self.duration = float(t[0]), float(t[-1] - t[0])
         rest = [(1, np.zeros(3)), (2, np.zeros(3))]
         splines = [make_interp_spline(t, pose, k=5, bc_type=(rest, rest))]
@@ -87,10 +87,10 @@ class WaypointPath:
 
 
 def load_waypoints(path: str | Path) -> WaypointPath:
-    """Read a path from a CSV file with a head line (columns of other names are skipped) or from a YAML file.
+    """Return the path of a CSV file with a header line (columns of other names are skipped) or of a YAML file.
 
     Raises:
-        MachineError: with file, line, key or column, what was expected and what was found, for every fault; after
+        MachineError: with file, line, key or column, expected and found, for every fault; after
             `MOST_FAULTS` of a CSV file the rest is not read.
     """
     report = Report(str(path))
@@ -135,10 +135,10 @@ def _rows_of_yaml(path: Path, report: Report) -> Rows:
 
 
 def read_columns(path: str | Path, names: Sequence[str]) -> Array:
-    """Return the columns (n, k) of a CSV file with a head line; the first one must rise.
+    """Return the columns (n, k) of a CSV file with a header line; the first one must increase.
 
     Raises:
-        MachineError: with file, line, column, what was expected and what was found, for every fault.
+        MachineError: with file, line, column, expected and found, for every fault.
     """
     report = Report(str(path))
     rows = _rows_of_csv(Path(path), names, (), report)
@@ -149,7 +149,7 @@ def read_columns(path: str | Path, names: Sequence[str]) -> Array:
 
 
 def _check_rising(rows: Rows, name: str, report: Report, least: float = 0.0) -> None:
-    """Check that the first column rises, by `least` at least."""
+    """Check that the first column increases, by `least` at least."""
     if not report.failed and len(rows) < 2:
         report.add(0, 'rows', 'two or more', f'{len(rows)}')
     for (_, before), (line, row) in itertools.pairwise(rows):
@@ -162,7 +162,7 @@ def _check_rising(rows: Rows, name: str, report: Report, least: float = 0.0) -> 
 
 
 def _rows_of_csv(path: Path, needed: Sequence[str], optional: Sequence[str], report: Report) -> Rows:
-    """Return line and numbers of every row; an optional column that is not there is zero."""
+    """Return line and numbers of every row; a missing optional column is zero."""
     text = read_text(path, report, LARGEST_CSV)
     if text is None:
         return []
@@ -178,9 +178,9 @@ def _numbers(lines: Any, needed: Sequence[str], optional: Sequence[str], report:
     head = [name.strip() for name in next(lines, [])]
     missing = [name for name in needed if name not in head]
     if missing:
-        found = f'no {" and no ".join(missing)} among {", ".join(head)}' if any(head) else 'an empty file'
+        actual = f'no {" and no ".join(missing)} among {", ".join(head)}' if any(head) else 'an empty file'
         also = f', and {", ".join(optional)} where it is not 0' if optional else ''
-        report.add(1, 'head line', f'the columns {", ".join(needed)}{also}', found)
+        report.add(1, 'head line', f'the columns {", ".join(needed)}{also}', actual)
         return []
     rows: Rows = []
     for cells in lines:
@@ -198,8 +198,8 @@ def _numbers(lines: Any, needed: Sequence[str], optional: Sequence[str], report:
 def _cell(cells: list[str], head: list[str], name: str, line: int, report: Report) -> float:
     if name not in head:
         return 0.0
-    place = head.index(name)
-    text = cells[place].strip() if place < len(cells) else ''
+    column = head.index(name)
+    text = cells[column].strip() if column < len(cells) else ''
     try:
         value = float(text)
     except ValueError:

@@ -1,19 +1,19 @@
-"""How a vehicle stands on its wheels or tracks: the geometry that turns its motion into wheel speeds, and back.
+"""Geometry of the wheels or tracks of a vehicle: wheel speeds from its motion, and back.
 
     base = WheelBase.of(machine)
     speeds = base.wheel_speeds(twist, angles, rates)
 
-A twist is (vx, vy, wz) of the base link: its origin's velocity in its own axes, x ahead, y left, m/s, and yaw rate,
-rad/s. Wheel speeds are those about the axles, positive ahead, rad/s; steering angles and rates are those about the
-upward normal, rad and rad/s: `WheelUnit.turn` and `WheelUnit.up` make joint values of them. The base is taken as level;
-joints of a suspension are where they start.
+A twist is (vx, vy, wz) of the base link: its origin's velocity in its axes, x ahead, y left, m/s, and yaw rate, rad/s.
+Wheel speeds are about the axles, positive ahead, rad/s; steering angles and rates are about the upward normal, rad and
+rad/s: `WheelUnit.turn` and `WheelUnit.up` convert them to joint values. The base is taken as level; joints of a
+suspension are at their initial positions.
 
-A wheel of radius r at p, with rolling direction f, measures r w = f . v(p). An omnidirectional one measures the same
-along the axis u of the roller on the ground only: r w cos(roller angle) = u . v(p) (saha-1991, eq. 4.70, with angles
-counted from the rolling direction). A tyre also holds v(p) . (up x f) = 0. A wheel that rolls by constraint is a tyre.
+A wheel of radius r at p, with rolling direction f, measures r w = f . v(p). An omnidirectional wheel measures this only
+along the axis u of the roller on the ground: r w cos(roller angle) = u . v(p) (saha-1991, eq. 4.70, with angles
+counted from the rolling direction). A tyre also has v(p) . (up x f) = 0. A wheel that rolls by constraint is a tyre.
 
-A crawler track without slip is a fixed tyre in its middle with the radius of its sprocket. On tracks alone `moved` and
-`rolling_twist` go between such a twist and the one that the ground really gives the vehicle, by `TrackSlip`.
+A crawler track without slip is a fixed tyre in its middle with the radius of its sprocket. On tracks alone, `moved` and
+`rolling_twist` convert between the twist without slip and the real twist of the vehicle, by `TrackSlip`.
 """
 
 from __future__ import annotations
@@ -38,24 +38,25 @@ from dyn_nodes.control.wheel_unit import (
 from dyn_nodes.model.machine import Machine
 
 STIFF = 1e-2
-"""Singular value of unit rows from which on headings hold a motion: below it they would by a turn of half a degree."""
+"""Singular value of unit rows above which headings constrain a motion; it corresponds to half a degree of heading."""
 KEPT = 12
+"""Greatest number of cached results."""
 ALIKE = 1e-6
-"""Singular value of unit rows, lengths in m, that is still round-off of the files."""
+"""Singular value of unit rows, lengths in m, up to which it counts as round-off of the files."""
 
 
 class WheelBase:
     """The wheels of a vehicle, as arrays.
 
     Attributes:
-        wheels: n of them: those on springs, then those by constraint, then tracks, each in the machine's order.
+        wheels: n: wheels on springs, then wheels by constraint, then tracks, each in the machine's order.
         driven, steered, tyres: (n,) of bool.
-        inertia: (3, 3) of the rigid vehicle in its first posture, felt by the twist, without the spin of the wheels.
+        inertia: (3, 3) of the rigid vehicle in its first posture, for the twist, without the spin of the wheels.
         height: of the base link above the ground at rest, m.
-        constraint: (3,) row that vanishes on every motion that fixed tyres allow, or None without any. Several tyres
-            that share no axle drag sideways in a turn: the row is then that of the middle.
-        drags: they do.
-        slip: of the tracks of a vehicle that stands on tracks alone; else None.
+        constraint: (3,) row that vanishes on every motion that fixed tyres allow, or None without fixed tyres. Tyres on
+            different axles drag sideways in a turn: the row is then the mean.
+        drags: fixed tyres drag sideways in a turn.
+        slip: of a vehicle on tracks alone; else None.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class WheelBase:
     ) -> None:
         if not wheels:
             raise NoVehicleError(
-                'the machine has no wheels that roll: expected `rolling` under some of `wheels`, constraints of '
+                'the machine has no rolling wheels: expected `rolling` under some of `wheels`, constraints of '
                 'kind wheel, or tracks under `contacts`'
             )
         self.wheels, self.inertia, self.height, self.slip = wheels, inertia, height, slip
@@ -89,8 +90,8 @@ class WheelBase:
         """Return the wheels and tracks of a machine.
 
         Raises:
-            NoVehicleError: none rolls, a track beside the base link, an axle that stands upright, two steering joints
-                in a row, wheels that fight each other or leave a motion free.
+            NoVehicleError: no rolling wheel, a track that is not on the base link, an upright axle, two steering joints
+                in a row, wheels that oppose each other or leave a motion free.
         """
         wheels = rolling_wheels(machine)
         poses = straight_poses(machine, wheels)
@@ -101,7 +102,7 @@ class WheelBase:
     # -- slip of tracks ----------------------------------------------------------------------------------------------
 
     def moved(self, rolling: Array) -> Array:
-        """Return the twist (3,) of the vehicle where its wheels or belts move as they do without slip at `rolling`."""
+        """Return the twist (3,) of the vehicle at the wheel or belt speeds of a twist `rolling` without slip."""
         return rolling if self.slip is None else self.slip.motion(rolling)
 
     def rolling_twist(self, twist: Array) -> Array:
@@ -109,7 +110,7 @@ class WheelBase:
         return twist if self.slip is None else self.slip.rolling(twist)
 
     def turning_torques(self, rolling: Array) -> Array:
-        """Return the torques (n,) about the axles that hold a steady turn against the ground, N m; 0 on wheels."""
+        """Return the torques (n,) about the axles for a steady turn against ground shear, N m; 0 on wheels."""
         return np.zeros(len(self.wheels)) if self.slip is None else self.reach * self.slip.pulls(rolling)
 
     # -- rows --------------------------------------------------------------------------------------------------------
@@ -119,12 +120,12 @@ class WheelBase:
         return self._keep('rolling', angles, lambda: self._rows(self._gripping + angles, angles))
 
     def lateral_rows(self, angles: Array) -> tuple[Array, Array]:
-        """Return rows R (n, 3) and s (n,): 0 = R twist + s * (steering rate), true for tyres only."""
+        """Return rows R (n, 3) and s (n,): 0 = R twist + s * (steering rate), for tyres only."""
         return self._keep('lateral', angles, lambda: self._rows(self._heading + angles + 0.5 * np.pi, angles))
 
-    def _keep(self, what: str, angles: Array, make: Callable[[], Any]) -> Any:
-        """Return what was made for these angles the last time: one instant asks for it again and again."""
-        key = (what, angles.tobytes())
+    def _keep(self, kind: str, angles: Array, make: Callable[[], Any]) -> Any:
+        """Return the cached result of `make` for these angles."""
+        key = (kind, angles.tobytes())
         if key not in self._kept:
             if len(self._kept) >= KEPT:
                 self._kept.clear()
@@ -132,19 +133,19 @@ class WheelBase:
         return self._kept[key]
 
     def _rows(self, direction: Array, angles: Array) -> tuple[Array, Array]:
-        """Velocity of the centres along directions (n,): of the twist, and of the turn about the steering axes."""
+        """Return velocities of the centres along directions (n,), per twist and per rate about the steering axes."""
         c, s = np.cos(direction), np.sin(direction)
         arm = _turned(self._offset, angles)
         centre = self._pivot.T + arm
         return np.array([c, s, centre[0] * s - centre[1] * c]).T, arm[0] * s - arm[1] * c
 
     def wheel_speeds(self, twist: Array, angles: Array, rates: Array) -> Array:
-        """Return the speeds (n,) about the axles that roll without slip along the grip."""
+        """Return the speeds (n,) about the axles for rolling without slip along the grip."""
         rows, swing = self.rolling_rows(angles)
         return np.asarray((rows @ twist + swing * rates) / self.reach)
 
     def steering_choices(self, wheel: int, twist: Array) -> tuple[float, float] | None:
-        """Return the two steering angles at which a wheel rolls with a twist; None at rest or where there are none."""
+        """Return the two steering angles at which a wheel rolls with a twist; None at rest or if there are none."""
         unit = self.wheels[wheel]
         x, y = float(twist[0]) - float(twist[2]) * unit.pivot[1], float(twist[1]) + float(twist[2]) * unit.pivot[0]
         speed = math.hypot(x, y)
@@ -160,11 +161,11 @@ class WheelBase:
         x, y = twist[0] - twist[2] * self._pivot[:, 1], twist[1] + twist[2] * self._pivot[:, 0]
         return np.asarray(np.hypot(x, y))
 
-    # -- what the wheels allow ---------------------------------------------------------------------------------------
+    # -- free motions ------------------------------------------------------------------------------------------------
 
     @property
     def fixed(self) -> tuple[str, ...]:
-        """Names of the tyres that do not steer."""
+        """Names of the unsteered tyres."""
         return tuple(wheel.name for wheel in self.wheels if wheel.is_fixed)
 
     def _fixed_row(self) -> Array | None:
@@ -179,14 +180,14 @@ class WheelBase:
         return np.asarray(rows.mean(axis=0))
 
     def held_rows(self, angles: Array) -> Array:
-        """Return the rows (k, 3) that vanish on the motions that fixed and steered tyres allow at steering angles."""
+        """Return the rows (k, 3) that vanish on motions allowed by fixed and steered tyres at steering angles."""
         rows = self.lateral_rows(angles)[0][self.tyres & self.steered]
         return rows if self.constraint is None else np.vstack([self.constraint, rows])
 
     def free_motions(self, angles: Array) -> Array:
         """Return the twists (3, q) of length one that the headings of the wheels allow, q >= 1; lengths in m.
 
-        Where steered wheels disagree no motion is free of slip: the one with the least remains.
+        If steered wheels disagree, no motion is free of slip: the result is the motion with the least slip.
         """
 
         def make() -> Array:
@@ -204,24 +205,24 @@ class WheelBase:
         rows = [self.rolling_rows(zero)[0][self.driven], self.held_rows(zero)]
         rank = int(np.linalg.matrix_rank(np.vstack(rows), tol=ALIKE)) if self.driven.any() else 0
         if rank < 3:
-            driven = ', '.join(name for name, own in zip(self.names, self.driven) if own) or 'none'
+            driven = ', '.join(name for name, is_driven in zip(self.names, self.driven) if is_driven) or 'none'
             raise NoVehicleError(
-                f'expected driven wheels that move the base in all directions that the others leave, found: {driven}'
+                f'expected driven wheels that move the base in all directions that the others allow, found: {driven}'
             )
 
 
 def rigid_inertia(machine: Machine, poses: Mapping[str, Array]) -> Array:
-    """Return the (3, 3) inertia about the base link's origin that a twist (vx, vy, wz) feels, all joints held."""
+    """Return the (3, 3) inertia for twists (vx, vy, wz) of the base link's origin, all joints held."""
     mass, first, second = 0.0, np.zeros(2), 0.0
     bodies = [(link.mass, link.com, link.inertia, poses[link.name]) for link in machine.links]
     if machine.payload is not None:
         payload = machine.payload
         bodies.append((payload.mass, payload.position, np.zeros((3, 3)), poses[payload.link]))
-    for own, com, inertia, pose in bodies:
+    for body_mass, com, inertia, pose in bodies:
         centre = (pose[:3, :3] @ com + pose[:3, 3])[:2]
-        mass += own
-        first += own * centre
-        second += own * float(centre @ centre) + float(pose[2, :3] @ inertia @ pose[2, :3])
+        mass += body_mass
+        first += body_mass * centre
+        second += body_mass * float(centre @ centre) + float(pose[2, :3] @ inertia @ pose[2, :3])
     return np.array([[mass, 0.0, -first[1]], [0.0, mass, first[0]], [-first[1], first[0], second]])
 
 

@@ -1,13 +1,13 @@
-"""From a twist that is wanted to wheel speeds and steering angles, within the limits of the vehicle.
+"""Wheel speeds and steering angles for a wanted twist, within the limits of the vehicle.
 
     drive = WheelDrive(base, DriveLimits())
     reference = drive.step(twist, dt, steering_angles)
 
-Twists, wheel speeds and steering angles are those of `WheelBase`. What the wheels cannot do is left out and named in
-`DriveReference.refused`: sideways motion across fixed tyres, turns beyond the steering stops, wheels that would be too
-fast. A steered wheel takes the nearer of the two angles at which it rolls, forwards or backwards, so that none without
-stops turns by more than 90 degrees; the vehicle waits while they turn. On tracks the reference is the twist of their
-belts without slip, `WheelBase.rolling_twist` of the one that is wanted.
+Twists, wheel speeds and steering angles are defined in `WheelBase`. Impossible parts of a twist are removed and named
+in `DriveReference.rejected`: sideways motion across fixed tyres, turns beyond the steering stops, too fast wheels. A
+steered wheel takes the nearer of the two angles at which it rolls, forwards or backwards, so that a wheel without
+stops turns by 90 degrees at most; the vehicle waits while wheels turn. On tracks the reference is the twist of the
+belts without slip, `WheelBase.rolling_twist` of the wanted twist.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ TURN = 2.0 * math.pi
 
 @dataclass(frozen=True)
 class DriveLimits:
-    """What a vehicle may do, beside the limits of its joints.
+    """Limits of a vehicle, in addition to the limits of its joints.
 
     Attributes:
         linear_speed, angular_speed: m/s, rad/s.
         linear_acceleration, angular_acceleration: m/s2, rad/s2; braking too.
         steering_acceleration: rad/s2.
         aligned, waiting: error of a steering angle up to which the vehicle drives as fast as commanded, and from which
-            on it stands, rad.
+            on it waits at rest, rad.
 
     Raises:
         ValueError: aligned is not below waiting.
@@ -57,13 +57,13 @@ class DriveLimits:
 
 @dataclass(frozen=True, eq=False)
 class DriveReference:
-    """What the wheels should do one step from now, and the rates by which they come to it.
+    """Reference of the wheels one step from now, and its rates.
 
     Attributes:
         twist, acceleration: (3,) of the base, and the rates of its components.
         wheel_speeds, wheel_accelerations: (n,) rad/s, rad/s2.
-        steering_angles, steering_rates, steering_accelerations: (n,) rad, ...; angles that nothing steers as measured.
-        refused: texts that name what is not followed.
+        steering_angles, steering_rates, steering_accelerations: (n,) rad, ...; measured angles of unsteered wheels.
+        rejected: texts that name the rejected parts of the wanted twist.
     """
 
     twist: Array
@@ -73,21 +73,21 @@ class DriveReference:
     steering_angles: Array
     steering_rates: Array
     steering_accelerations: Array
-    refused: tuple[str, ...]
+    rejected: tuple[str, ...]
 
 
 class TwistGovernor(Protocol):
-    """Limits twists beside the limits of wheels and vehicle, such as by the ground's grip."""
+    """Further limits of twists, such as by the ground's grip."""
 
     def reachable(self, wanted: Array) -> Array:
-        """Return the twist (3,) that is aimed at instead of a wanted one."""
+        """Return the goal (3,) that replaces a wanted twist."""
 
     def step(self, before: Array, ahead: Array, stop: Array, goal: Array, dt: float) -> Array:
-        """Return the twist of the next step from those now, ahead towards the goal, and ahead towards rest."""
+        """Return the twist of the next step from the present twist and the next ones towards the goal and to rest."""
 
 
 class WheelDrive:
-    """Leads a vehicle from the twist that it has to the one that is wanted.
+    """Moves a vehicle from its present twist to the wanted one.
 
     Args:
         base: its wheels.
@@ -96,7 +96,7 @@ class WheelDrive:
     Attributes:
         twist: (3,) reference of the last step.
         limits: may be replaced at any time.
-        governor: limits the twists further; None: nothing does.
+        governor: further limits of the twists; None: no further limits.
     """
 
     def __init__(self, base: WheelBase, limits: DriveLimits | None = None) -> None:
@@ -125,15 +125,15 @@ class WheelDrive:
             dt: since the last step, s.
             angles: (n,) measured steering angles.
         """
-        refused: list[str] = []
-        goal = self._possible(np.asarray(wanted, dtype=np.float64), refused)
+        rejected: list[str] = []
+        goal = self._possible(np.asarray(wanted, dtype=np.float64), rejected)
         if self.governor is not None:
             goal = self.governor.reachable(goal)
         self._aim(self._towards(goal, dt), goal)
         accelerations = self._turn_wheels(dt, angles)
         self._before = self.twist
         self.twist = self._next(goal * self._readiness(angles), dt)
-        return self._reference(dt, angles, accelerations, tuple(refused))
+        return self._reference(dt, angles, accelerations, tuple(rejected))
 
     def _next(self, goal: Array, dt: float) -> Array:
         """Return the twist of the next step."""
@@ -143,11 +143,11 @@ class WheelDrive:
         return self.governor.step(self.twist, ahead, self._towards(np.zeros(3), dt), goal, dt)
 
     def withdraw(self, reference: DriveReference, fraction: float, dt: float, angles: Array) -> DriveReference:
-        """Take back a part of the last step's acceleration, which the drives cannot give: 0 <= fraction < 1."""
+        """Reduce the last step's acceleration to the fraction that the drives can give: 0 <= fraction < 1."""
         self.twist = self._before + fraction * (self.twist - self._before)
-        return self._reference(dt, angles, reference.steering_accelerations, reference.refused)
+        return self._reference(dt, angles, reference.steering_accelerations, reference.rejected)
 
-    def _reference(self, dt: float, angles: Array, accelerations: Array, refused: tuple[str, ...]) -> DriveReference:
+    def _reference(self, dt: float, angles: Array, accelerations: Array, rejected: tuple[str, ...]) -> DriveReference:
         acceleration = (self.twist - self._before) / dt if dt > 0.0 else np.zeros(3)
         rows, swing = self.base.rolling_rows(angles)
         return DriveReference(
@@ -158,32 +158,32 @@ class WheelDrive:
             self._angles.copy(),
             self._rates.copy(),
             accelerations,
-            refused,
+            rejected,
         )
 
-    # -- what is possible ----------------------------------------------------------------------------------------------
+    # -- possible twists -----------------------------------------------------------------------------------------------
 
-    def _possible(self, wanted: Array, refused: list[str]) -> Array:
-        """Return the twist nearest to the wanted one that wheels and limits allow; name what is left out."""
-        twist = self.base.rolling_twist(self.without_drag(wanted, refused))
-        twist = self._within_stops(twist, refused)
-        return self._within_speeds(twist, refused)
+    def _possible(self, wanted: Array, rejected: list[str]) -> Array:
+        """Return the twist nearest to the wanted one within wheels and limits; append rejected parts."""
+        twist = self.base.rolling_twist(self.without_drag(wanted, rejected))
+        twist = self._within_stops(twist, rejected)
+        return self._within_speeds(twist, rejected)
 
-    def without_drag(self, wanted: Array, refused: list[str]) -> Array:
-        """Return a wanted twist (3,) without the sideways motion that fixed tyres refuse, and name that."""
+    def without_drag(self, wanted: Array, rejected: list[str]) -> Array:
+        """Return a wanted twist (3,) without sideways motion across fixed tyres; append it to `rejected`."""
         row = self.base.constraint
         if row is None:
             return wanted.copy()
         side = row[:2]
-        asked, given = float(side @ wanted[:2]), -float(row[2] * wanted[2])
-        if abs(asked) > 1e-9 and abs(asked - given) > 1e-6:
-            refused.append(f'sideways at {abs(asked):.3g} m/s: {", ".join(self.base.fixed)} do not steer')
+        asked, allowed = float(side @ wanted[:2]), -float(row[2] * wanted[2])
+        if abs(asked) > 1e-9 and abs(asked - allowed) > 1e-6:
+            rejected.append(f'sideways at {abs(asked):.3g} m/s: {", ".join(self.base.fixed)} do not steer')
         twist = wanted.copy()
-        twist[:2] += side * (given - asked)
+        twist[:2] += side * (allowed - asked)
         return twist
 
-    def _within_stops(self, twist: Array, refused: list[str]) -> Array:
-        """Take the turn out of a twist until every steered wheel can follow; what is straight ahead always goes."""
+    def _within_stops(self, twist: Array, rejected: list[str]) -> Array:
+        """Reduce the turn of a twist until every steered wheel can follow; motion straight ahead is always possible."""
         if not len(self._steered) or self._reaches(twist):
             return twist
         row = self.base.constraint
@@ -193,14 +193,14 @@ class WheelDrive:
         for _ in range(HALVINGS):
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self._reaches(straight + middle * (twist - straight)) else (low, middle)
-        refused.append(f'{100 * (1 - low):.0f} % of the turn: the steering joints end before it')
+        rejected.append(f'{100 * (1 - low):.0f} % of the turn: the steering joints end before it')
         return np.asarray(straight + low * (twist - straight))
 
     def _reaches(self, twist: Array) -> bool:
         speeds = self.base.pivot_speeds(twist)
         return all(self._nearest(wheel, twist) is not None for wheel in self._steered if speeds[wheel] > 1e-9)
 
-    def _within_speeds(self, twist: Array, refused: list[str]) -> Array:
+    def _within_speeds(self, twist: Array, rejected: list[str]) -> Array:
         limits = self.limits
         angles = self._targets.copy()
         for wheel in self._steered:
@@ -214,11 +214,11 @@ class WheelDrive:
         }
         fast = int(np.argmax(needed / self._fastest))
         over[f'{needed[fast]:.3g} rad/s of {self.base.names[fast]}'] = needed[fast] / self._fastest[fast]
-        what = max(over, key=lambda name: over[name])
-        if over[what] <= 1.0 + 1e-9:
+        worst = max(over, key=lambda name: over[name])
+        if over[worst] <= 1.0 + 1e-9:
             return twist
-        refused.append(f'{what}: {100 / over[what]:.0f} % is allowed')
-        return np.asarray(twist / over[what])
+        rejected.append(f'{worst}: {100 / over[worst]:.0f} % is allowed')
+        return np.asarray(twist / over[worst])
 
     def _towards(self, goal: Array, dt: float) -> Array:
         """Return the next twist on the straight line to a goal, within the accelerations and the steering stops."""
@@ -246,7 +246,7 @@ class WheelDrive:
         return best
 
     def _aim(self, coming: Array, goal: Array) -> None:
-        """Set the angles that the wheels should turn to: for what comes, or at rest for what is wanted."""
+        """Set the target angles of the wheels: for the coming twist, or at rest for the goal."""
         for twist in (goal, coming):
             speeds = self.base.pivot_speeds(twist)
             for wheel in self._steered:
@@ -255,10 +255,10 @@ class WheelDrive:
                     self._targets[wheel] = angle
 
     def _turn_wheels(self, dt: float, angles: Array) -> Array:
-        """Lead the steering reference to its targets, no faster than the joints; return its accelerations (n,)."""
+        """Move the steering reference to its targets, no faster than the joints; return its accelerations (n,)."""
         most = self.limits.steering_acceleration
         error = self._targets - self._angles
-        # the speed from which what is left after this step is enough to brake
+        # the speed from which the distance left after this step suffices to brake
         braking = most * (np.sqrt(dt**2 + 2.0 * np.abs(error) / most) - dt)
         speed = np.minimum(self._steering_speed, braking)
         before = self._rates
@@ -269,7 +269,7 @@ class WheelDrive:
         return (self._rates - before) / dt if dt > 0.0 else np.zeros(len(angles))
 
     def _readiness(self, angles: Array) -> float:
-        """Return how much of the goal the vehicle may drive while its wheels turn, 0 to 1."""
+        """Return the part of the goal that the vehicle may drive while its wheels turn, 0 to 1."""
         if not len(self._steered):
             return 1.0
         error = float(np.abs(self._targets - angles)[self._steered].max())

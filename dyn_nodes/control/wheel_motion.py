@@ -1,10 +1,10 @@
-"""A vehicle that follows twists: from joint states to joint commands, and odometry on the way.
+"""A vehicle that follows twists: joint commands and odometry from joint states.
 
     motion = WheelMotion(WheelBase.of(machine), period=0.002)
     motion.restart(state)
     command = motion.step(twist, dt, state)
 
-Joint values here are those of the joints in `WheelMotion.joints`, with the signs of the URDF.
+Joint values are in the order of `WheelMotion.joints`, with the signs of the URDF.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from dyn_nodes.control.wheel_odometry import OdometryNoise, WheelOdometry
 from dyn_nodes.control.wheel_servo import ServoGains, WheelServo
 
 LEASH = 1.0
-"""Angle by which the position reference of a wheel may lead the wheel, rad: a wheel that is held must not wind up."""
+"""Greatest lead of the position reference of a wheel, rad, so that a blocked wheel does not wind up."""
 
 
 @dataclass(frozen=True, eq=False)
 class JointValues:
-    """Positions, velocities and efforts (n,) of joints, rad or N m; None for efforts that were not measured."""
+    """Positions, velocities and efforts (n,) of joints, rad or N m; None for unmeasured efforts."""
 
     position: Array
     velocity: Array
@@ -43,10 +43,10 @@ class WheelMotion:
 
     Attributes:
         joints: names of all drive and steering joints, driven or not.
-        commanded: names of those that get commands.
+        commanded: names of the joints with commands.
         reference: of the last step, or None before the first.
-        load: returns fx, fy and mz (3,) that the ground must give for a twist and its rates, (3,) each, with an arm and
-            a slope in it, NaN where that is not known; None: the vehicle is taken as rigid, on level ground.
+        load: returns the ground wrench fx, fy and mz (3,) for a twist and its rates, (3,) each, arm and slope included,
+            NaN if unknown; None: the vehicle is taken as rigid, on level ground.
     """
 
     def __init__(
@@ -67,42 +67,42 @@ class WheelMotion:
         driven = [wheel.drive for wheel in base.wheels if wheel.driven]
         steered = [wheel.steering for wheel in base.wheels if wheel.steered and wheel.steering]
         self.commanded = (*driven, *dict.fromkeys(steered))
-        self._places = np.array([self.joints.index(name) for name in self.commanded])
+        self._indices = np.array([self.joints.index(name) for name in self.commanded])
         self.reference: DriveReference | None = None
         self.load: Callable[[Array, Array], Array] | None = None
 
     # -- joints and wheels ---------------------------------------------------------------------------------------------
 
     def _wheels_of(self, joints: Array) -> tuple[Array, Array]:
-        """Return what joint values (joints,) are about the axles and about the upward normal, (n,) each."""
+        """Return joint values (joints,) as values about the axles and about the upward normal, (n,) each."""
         steering = np.where(self._has_steering, joints[self._steering], 0.0)
         return self.base.turn * joints[: len(self.base.wheels)], self.base.up * steering
 
     def steering_angles(self, joints: Array) -> Array:
-        """Return the steering angles (n,) of positions (joints,) of `joints`."""
+        """Return the steering angles (n,) from positions (joints,) of `joints`."""
         return self._wheels_of(joints)[1]
 
     def about_axles(self, joints: Array) -> Array:
-        """Return what values (joints,) of `joints` are about the axles, (n,)."""
+        """Return values (joints,) of `joints` as values (n,) about the axles."""
         return self._wheels_of(joints)[0]
 
     def _joints_of(self, axles: Array, steering: Array) -> Array:
         """Return the joint values of the commanded joints."""
         joints = np.zeros(len(self.joints))
         joints[: len(axles)] = self.base.turn * axles
-        own = self._has_steering
-        joints[self._steering[own]] = (self.base.up * steering)[own]
-        return np.asarray(joints[self._places])
+        mask = self._has_steering
+        joints[self._steering[mask]] = (self.base.up * steering)[mask]
+        return np.asarray(joints[self._indices])
 
     # -- running -------------------------------------------------------------------------------------------------------
 
     def restart(self, state: JointValues, pose: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> None:
-        """Start at a pose, with the motion that the joints have, and hold the efforts that they have, if known."""
+        """Start at a pose, with the present motion and, if measured, the present efforts of the joints."""
         self.odometry.reset(pose)
         self.resume(state, 0.0)
 
     def resume(self, state: JointValues, dt: float) -> None:
-        """Take up the motion that the joints have, after a pause of dt s; the odometry goes on."""
+        """Resume with the present motion of the joints after a pause of dt s; the odometry continues."""
         turns, angles = self._wheels_of(state.position)
         speeds, rates = self._wheels_of(state.velocity)
         self.odometry.step(dt, turns, speeds, angles, rates)
@@ -140,7 +140,7 @@ class WheelMotion:
         )
 
     def _load_torques(self, reference: DriveReference, angles: Array) -> Array:
-        """Return the torques (n,) about the axles of an arm and a slope; those of the last step where not known."""
+        """Return the torques (n,) about the axles of an arm and a slope; the last ones if unknown."""
         if self.load is None:
             return np.zeros(len(self.base.wheels))
         wrench = self.load(reference.twist, reference.acceleration)
@@ -150,6 +150,6 @@ class WheelMotion:
 
     @property
     def refused(self) -> tuple[str, ...]:
-        """What is not followed now, in texts."""
-        texts = self.reference.refused if self.reference else ()
-        return (*texts, self.servo.refused) if self.servo.refused else texts
+        """Texts that name the rejected parts of the last command."""
+        texts = self.reference.rejected if self.reference else ()
+        return (*texts, self.servo.rejected) if self.servo.rejected else texts

@@ -1,9 +1,9 @@
-"""Torques that let wheels and steering joints follow a `DriveReference`.
+"""Torques of wheels and steering joints that follow a `DriveReference`.
 
-Driven wheels: feedforward of the vehicle's mass, shared between them with least effort inside their limits, and a
-velocity loop at each wheel. Its integral part takes only what a motion of the vehicle can correct: wheels that
-disagree, by slip or by radii that are not quite equal, do not wind each other up. At rest the integral is an angle: it
-holds the vehicle on a slope. Steering joints: computed torque with the inertia about the steering axis.
+Driven wheels: feedforward of the vehicle's mass, distributed with least effort within their limits, and a velocity loop
+at each wheel. Its integral part has only errors that a motion of the vehicle can correct, so that wheels that disagree,
+by slip or by unequal radii, do not wind up against each other. At rest it is proportional to an angle and holds the
+vehicle on a slope. Steering joints: computed torque with the inertia about the steering axis.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from dyn_nodes.control.torque_distribution import InfeasibleDemandError, TorqueD
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveReference
 
-OWN_INERTIA = 0.25
-"""A wheel in the air must stay stable: its own inertia times this, over the period, is the greatest speed gain."""
+WHEEL_INERTIA = 0.25
+"""Greatest speed gain, relative to the inertia of the wheel over the period, so that a wheel in the air is stable."""
 MARGIN = 0.98
-"""Of a wrench that was found to be the greatest, this part is asked for next."""
+"""Part of the greatest feasible wrench that is used."""
 
 
 @dataclass(frozen=True)
@@ -29,10 +29,10 @@ class ServoGains:
 
     Attributes:
         speed: bandwidth of the vehicle's speed, 1/s.
-        integral: times the gain of the speed gives that of its integral, 1/s.
+        integral: ratio of the integral gain to the speed gain, 1/s.
         steering: natural frequency of the steering loop, rad/s.
         damping_ratio: of the steering loop.
-        steering_integral: rate at which a lasting error of a steering angle is taken away, 1/s.
+        steering_integral: rate at which a steady error of a steering angle is removed, 1/s.
     """
 
     speed: float = 10.0
@@ -47,13 +47,13 @@ class WheelServo:
 
     Args:
         base: its wheels.
-        period: between two calls at the least, s; it limits the gains.
+        period: least time between two calls, s; it limits the gains.
         gains: see there.
 
     Attributes:
-        base, gains: the latter may be replaced at any time, then `tune` has to be called.
+        base, gains: after a change of gains, `tune` must be called.
         saturated: names of the joints at their effort limit in the last call.
-        refused: what the last feedforward could not give, or ''.
+        rejected: text that names the infeasible part of the last feedforward, or ''.
     """
 
     def __init__(self, base: WheelBase, period: float, gains: ServoGains | None = None) -> None:
@@ -70,40 +70,40 @@ class WheelServo:
         self.reset()
 
     def tune(self) -> None:
-        """Take over gains."""
+        """Apply the gains."""
         base = self.base
         rows, swing = base.rolling_rows(np.zeros(len(base.wheels)))
         along = rows[:, :2] / base.reach[:, None]
-        # of the direction of travel that most wheels help
+        # of the direction of travel with the greatest effect of the wheels
         grip, spin = (float(np.linalg.norm((along.T * part) @ along, 2)) for part in (base.driven, self._spin))
         wanted = self.gains.speed * (base.inertia[0, 0] + spin) / max(grip, 1e-12)
-        self.speed_gain = np.minimum(wanted, OWN_INERTIA * self._spin / self.period)
+        self.speed_gain = np.minimum(wanted, WHEEL_INERTIA * self._spin / self.period)
         steering = np.array([wheel.steering_inertia for wheel in base.wheels])
         self._steering_inertia = steering + self._spin * (swing / base.reach) ** 2
 
     def reset(self, torques: Array | None = None) -> None:
-        """Start with the torques about the axles (n,) measured now, which hold the vehicle; None: none were."""
+        """Start with the torques (n,) about the axles that hold the vehicle now; None: not measured."""
         count = len(self.base.wheels)
         self.integral = np.zeros(count) if torques is None else np.where(self.base.driven, torques, 0.0)
         self.integral = np.clip(self.integral, -self._limit, self._limit)
         self._steering_integral = np.zeros(count)
         self._holds_load = torques is not None
         self.saturated: tuple[str, ...] = ()
-        self.refused = ''
+        self.rejected = ''
 
     # -- feedforward ---------------------------------------------------------------------------------------------------
 
     def feedforward(self, reference: DriveReference, angles: Array) -> tuple[Array, float]:
-        """Return the torques (n,) about the axles that give a reference, and the part of it that the limits allow."""
+        """Return the torques (n,) about the axles for a reference, and the part of it within the limits."""
         motions = self.base.free_motions(angles)
         rows = self.base.rolling_rows(angles)[0] / self.base.reach[:, None]
         inertia = self.base.inertia + rows.T @ (self._spin[:, None] * rows)
         demand = motions.T @ (inertia @ reference.acceleration + self._bias(reference.twist))
         torques = np.zeros(len(self.base.wheels))
-        self.refused = ''
+        self.rejected = ''
         if not demand.any():
             return torques, 1.0
-        part = self._known_part(demand)
+        part = self._feasible_part(demand)
         try:
             share = self._distribution(rows[self._driven] @ motions)
             torques[self._driven] = share(part * demand)
@@ -111,23 +111,23 @@ class WheelServo:
             size = float(np.linalg.norm(demand))
             part *= MARGIN * error.fraction
             self._greatest = (demand / size, part * size)
-            self.refused = f'{100 * part:.0f} % of the acceleration: torque of {", ".join(error.binding)}'
+            self.rejected = f'{100 * part:.0f} % of the acceleration: torque of {", ".join(error.binding)}'
             torques[self._driven] = share(part * demand) if part > 0.0 else 0.0
         except ValueError:
             part = 0.0
-            self.refused = 'no acceleration: the wheels that are driven cannot give it as they are turned'
-        if part < 1.0 and not self.refused:
-            self.refused = f'{100 * part:.0f} % of the acceleration: torques are at their limits'
+            self.rejected = 'no acceleration: the driven wheels cannot give it at their steering angles'
+        if part < 1.0 and not self.rejected:
+            self.rejected = f'{100 * part:.0f} % of the acceleration: torques are at their limits'
         return torques, part
 
     def load_torques(self, wrench: Array, reference: DriveReference, angles: Array) -> Array:
-        """Return the torques (n,) about the axles, beside those of `feedforward`, that give what the ground must give.
+        """Return the torques (n,) about the axles for a ground wrench, in addition to `feedforward`.
 
-        The first ones after a `reset` with torques are taken out of the integral: what was measured held the load, too.
+        The first ones after a `reset` with torques are subtracted from the integral: the measured torques include them.
 
         Args:
-            wrench: (3,) fx, fy and mz on the vehicle with all that it carries, in axes of the base.
-            reference: the motion in which that is so.
+            wrench: (3,) fx, fy and mz on the vehicle with its load, in axes of the base.
+            reference: the motion at this wrench.
             angles: (n,) measured steering angles.
         """
         _, inverse = self._motions_of_driven(angles)
@@ -138,8 +138,8 @@ class WheelServo:
             self.integral, self._holds_load = self.integral - torques, False
         return torques
 
-    def _known_part(self, demand: Array) -> float:
-        """Return how much of a wrench can be given where one of the same direction was found to be too much."""
+    def _feasible_part(self, demand: Array) -> float:
+        """Return the feasible part of a wrench if a wrench of the same direction was infeasible before."""
         if self._greatest is None:
             return 1.0
         direction, most = self._greatest
@@ -156,7 +156,7 @@ class WheelServo:
         return self._share[1]
 
     def _bias(self, twist: Array) -> Array:
-        """Wrench that a rigid vehicle asks for because its axes turn."""
+        """Return the wrench of a rigid vehicle from the rotation of its axes."""
         x, y, _ = self.base.inertia @ twist
         return np.array([-twist[2] * y, twist[2] * x, twist[0] * y - twist[1] * x])
 
@@ -168,7 +168,7 @@ class WheelServo:
         """Return the torques (n,) about the axles.
 
         Args:
-            reference: what the wheels should do.
+            reference: of the wheels.
             forward: (n,) of `feedforward`.
             dt: since the last call, s.
             speeds: (n,) measured.
@@ -180,7 +180,7 @@ class WheelServo:
         torques = np.clip(wanted, -self._limit, self._limit)
         self.saturated = tuple(self.base.names[k] for k in np.flatnonzero(torques != wanted))
         growth = self.gains.integral * self.speed_gain * self._correctable(error, angles) * dt
-        held = (torques != wanted) & (growth * wanted > 0.0)  # no winding up against a limit
+        held = (torques != wanted) & (growth * wanted > 0.0)  # no wind-up at a limit
         self.integral = np.clip(self.integral + np.where(held, 0.0, growth), -self._limit, self._limit)
         return np.where(self.base.driven, torques, 0.0)
 
@@ -205,8 +205,8 @@ class WheelServo:
         """Return the torques (n,) about the steering axes, upwards.
 
         Args:
-            reference: what the wheels should do.
-            drive: (n,) torques about the axles now: their traction beside the steering axis is held against.
+            reference: of the wheels.
+            drive: (n,) torques about the axles now, whose moment about the steering axis is compensated.
             dt: since the last call, s.
             angles: (n,) measured.
             rates: (n,) measured.

@@ -1,4 +1,4 @@
-"""A rolling wheel of a vehicle: on a spring or by constraint, with the joints that move it against the base link."""
+"""A rolling wheel of a vehicle, on a spring or by constraint, with the joints between it and the base link."""
 
 from __future__ import annotations
 
@@ -15,37 +15,37 @@ from dyn_nodes.model.posture import initial_positions, link_poses, moved_inertia
 from dyn_nodes.stability.equilibrium.standing import at_rest
 
 UPRIGHT = 0.99
-"""Cosine between a joint axis and the vertical from which on the joint steers."""
+"""Cosine between a joint axis and the vertical above which the joint steers."""
 LYING = 0.2
-"""Sine of the angle between an axle and the ground up to which a wheel rolls on it."""
+"""Sine of the angle between an axle and the ground up to which a wheel rolls."""
 PARALLEL = 1e-6
-"""Sine of the angle between an axle and its joint, and distance between them, m, that are round-off of the files."""
+"""Sine of the angle between an axle and its joint, and distance between them, m, that count as round-off."""
 
 
 class NoVehicleError(UserError, ValueError):
-    """A machine that its wheels cannot drive; the message names the wheel or the joint."""
+    """A machine whose wheels cannot drive it; the message names the wheel or the joint."""
 
 
 @dataclass(frozen=True)
 class WheelUnit:
-    """A rolling wheel and the joints that move it against the base link.
+    """A rolling wheel and the joints that move it relative to the base link.
 
     Attributes:
         name: of the wheel.
-        drive: joint that turns it.  driven: something drives that joint.
+        drive: joint that turns it.  driven: this joint is actuated.
         turn: +1 or -1: joint rate times this is the speed about the axle.
-        steering: joint above it with a vertical axis, or None.  steered: something drives that joint.
+        steering: joint above it with a vertical axis, or None.  steered: this joint is actuated.
         up: +1 or -1: joint angle times this is the angle about the upward normal.
-        pivot: (2,) where the steering axis meets the ground, or the centre without one; in the base frame, m.
+        pivot: (2,) intersection of the steering axis with the ground, or the centre without one; base frame, m.
         offset: (2,) from the pivot to the centre at steering angle 0, m.
         heading: of the rolling direction at steering angle 0, from the x axis, rad.
         roller_angle: see `Rolling`; None for a tyre.
         radius: height of the centre at rest, m.
-        drive_limits: greatest speed, rad/s, and effort, N m; inf where there is none.
+        drive_limits: greatest speed, rad/s, and effort, N m; inf: no limit.
         steering_limits: least and greatest angle about the upward normal, rad.
-        steering_speed, steering_effort: rad/s, N m; inf where there is none.
-        axial_inertia: of what turns about the axle, rotor of a motor included, kg m2.
-        steering_inertia: of what turns about the steering axis, its rotor included, kg m2; 0 without one.
+        steering_speed, steering_effort: rad/s, N m; inf: no limit.
+        axial_inertia: about the axle, rotor of a motor included, kg m2.
+        steering_inertia: about the steering axis, its rotor included, kg m2; 0 without one.
     """
 
     name: str
@@ -69,24 +69,24 @@ class WheelUnit:
 
     @property
     def is_tyre(self) -> bool:
-        """Return whether it grips sideways too."""
+        """Whether the wheel also grips sideways."""
         return self.roller_angle is None
 
     @property
     def is_fixed(self) -> bool:
-        """Return whether it is a tyre that points where the vehicle points."""
+        """Whether the wheel is a tyre without steering."""
         return self.is_tyre and self.steering is None
 
 
 class RollingWheel(NamedTuple):
-    """A wheel that rolls, on a spring or by constraint.
+    """A rolling wheel, on a spring or by constraint.
 
     Attributes:
         name: of the wheel.
-        link: that turns.
+        link: the turning link.
         position: (3,) of its centre in the frame of the link, m.
         axle: (3,) in the axes of the link; forward: axle x up.
-        radius: m; None on a spring: the height of its centre at rest.
+        radius: m; None on a spring, where it is the height of the centre at rest.
         roller_angle: see `Rolling`; None for a tyre.
     """
 
@@ -99,23 +99,30 @@ class RollingWheel(NamedTuple):
 
 
 def rolling_wheels(machine: Machine) -> tuple[RollingWheel, ...]:
-    """Return the wheels on springs that roll, then those by constraint."""
+    """Return the rolling wheels on springs, then those by constraint."""
     sprung = tuple(
-        RollingWheel(own.name, own.link, own.position, np.asarray(own.rolling.axis), None, own.rolling.roller_angle)
-        for own in machine.wheels
-        if own.rolling is not None
+        RollingWheel(
+            wheel.name, wheel.link, wheel.position, np.asarray(wheel.rolling.axis), None, wheel.rolling.roller_angle
+        )
+        for wheel in machine.wheels
+        if wheel.rolling is not None
     )
     return sprung + constraint_wheels(machine)
 
 
 def constraint_wheels(machine: Machine) -> tuple[RollingWheel, ...]:
-    """Return the wheels that roll by constraint; those without friction follow any motion and do not count."""
+    """Return the wheels that roll by constraint, without frictionless ones, which follow any motion."""
     return tuple(
         RollingWheel(
-            own.name, own.first.link, own.first.position, own.first.rotation @ np.asarray(own.axis), own.radius, None
+            wheel.name,
+            wheel.first.link,
+            wheel.first.position,
+            wheel.first.rotation @ np.asarray(wheel.axis),
+            wheel.radius,
+            None,
         )
-        for own in machine.rigid_wheels
-        if not own.frictionless
+        for wheel in machine.rigid_wheels
+        if not wheel.frictionless
     )
 
 
@@ -130,7 +137,7 @@ def straight_poses(machine: Machine, wheels: Sequence[RollingWheel]) -> dict[str
 
 
 def base_height(machine: Machine, poses: Mapping[str, Array]) -> float:
-    """Return the height of the base link above the ground at rest, m: by constraint, on springs, or of the file."""
+    """Return the height of the base link above the ground at rest, m: by constraint, on springs, or from the file."""
     rigid = [
         wheel.radius - _centre(wheel, poses)[2] for wheel in constraint_wheels(machine) if wheel.radius is not None
     ]
@@ -152,7 +159,7 @@ def units_of(
         height: of the base link above the ground, m.
 
     Raises:
-        NoVehicleError: an axle that stands upright or does not turn with its joint, two steering joints in a row.
+        NoVehicleError: an upright axle, an axle off the axis of its joint, two steering joints in a row.
     """
     above = {joint.child: joint for joint in machine.joints}
     radii = _radii(machine, wheels, poses, height)
@@ -160,13 +167,15 @@ def units_of(
 
 
 def _radii(machine: Machine, wheels: Sequence[RollingWheel], poses: Mapping[str, Array], height: float) -> list[float]:
-    """Return the heights of the centres at rest: wheels by constraint have theirs, springs give way."""
+    """Return the heights of the centres at rest: radii of wheels by constraint, heights on deflected springs."""
     if any(wheel.radius is not None for wheel in wheels):
         heights = {wheel.name: height + float(_centre(wheel, poses)[2]) for wheel in wheels}
     else:
         resting = at_rest(machine)
         loads = np.zeros(len(machine.wheels)) if resting is None else resting[1].loads
-        heights = {own.name: own.free_length - float(load) / own.stiffness for own, load in zip(machine.wheels, loads)}
+        heights = {
+            wheel.name: wheel.free_length - float(load) / wheel.stiffness for wheel, load in zip(machine.wheels, loads)
+        }
     return [heights[wheel.name] if wheel.radius is None else wheel.radius for wheel in wheels]
 
 
@@ -176,11 +185,11 @@ def _centre(wheel: RollingWheel, poses: Mapping[str, Array]) -> Array:
 
 
 def _drive(wheel: RollingWheel, above: Mapping[str, Joint]) -> Joint:
-    """Return the joint that turns a wheel. Raises NoVehicleError where none turns it about its axle."""
+    """Return the joint that turns a wheel. Raises NoVehicleError if none turns it about its axle."""
     joint = above.get(wheel.link)
     if joint is None or joint.type not in ('revolute', 'continuous'):
-        found = 'none' if joint is None else f'the {joint.type} joint {joint.name!r}'
-        raise NoVehicleError(f'wheel {wheel.name!r}: expected a joint that turns link {wheel.link!r}, found {found}')
+        actual = 'none' if joint is None else f'the {joint.type} joint {joint.name!r}'
+        raise NoVehicleError(f'wheel {wheel.name!r}: expected a joint that turns link {wheel.link!r}, found {actual}')
     if np.linalg.norm(np.cross(joint.axis, wheel.axle)) > PARALLEL:
         raise NoVehicleError(f'wheel {wheel.name!r}: expected an axle along the axis of joint {joint.name!r}')
     if np.linalg.norm(np.cross(joint.axis, wheel.position)) > PARALLEL:
@@ -190,11 +199,11 @@ def _drive(wheel: RollingWheel, above: Mapping[str, Joint]) -> Joint:
 
 def _chain(link: str, above: Mapping[str, Joint]) -> list[Joint]:
     """Return the joints between the base and a link, from the link upwards."""
-    found = []
+    chain = []
     while link in above:
-        found.append(above[link])
+        chain.append(above[link])
         link = above[link].parent
-    return found
+    return chain
 
 
 def _axis(joint: Joint, poses: Mapping[str, Array]) -> Array:
@@ -218,7 +227,7 @@ def _unit(
     actuated = {joint.name for joint in machine.actuated_joints}
     axle = poses[wheel.link][:3, :3] @ wheel.axle
     if abs(axle[2]) > LYING:
-        raise NoVehicleError(f'wheel {wheel.name!r}: expected an axle along the ground, found one that leans')
+        raise NoVehicleError(f'wheel {wheel.name!r}: expected an axle along the ground, found an inclined one')
     if abs(np.cos(wheel.roller_angle or 0.0)) < LYING:
         raise NoVehicleError(f'wheel {wheel.name!r}: expected rollers that are not parallel to the axle')
     centre = _centre(wheel, poses)[:2]

@@ -154,7 +154,7 @@ def advance(
                 inputs[STEP * lanes + k] *= 2.0
         if call_code(stride, x, volts, inputs, supports, after, seen) != 0:
             raise ValueError('stride: an argument of another length')
-        ended = False
+        finished = False
         for k in range(lanes):
             if notes.runner[k] < 0:
                 continue
@@ -166,10 +166,10 @@ def advance(
                 notes.off[k] = row + 1
             rests = seen[lanes + k] < STILL and row >= notes.fast[k] + rocks
             if row >= longest or (row >= notes.rows[k] and rests):
-                notes.outcome[k], ended = AT_REST, True
+                notes.outcome[k], finished = AT_REST, True
             elif not seen[k] >= enough[k]:
-                notes.outcome[k], ended = BELOW, True
-        if ended:
+                notes.outcome[k], finished = BELOW, True
+        if finished:
             return side
         x, after, side = after, x, 1 - side
 

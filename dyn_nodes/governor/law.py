@@ -303,7 +303,7 @@ def ask(volts: Array, toward: Array, leads: float, enough: float, memory: Memory
         expected.ahead[question], expected.standing[question] = stop.ahead, stop.standing
         return stop
     counts[OPEN] = 1
-    note(volts, toward, leads, enough, memory)
+    record_request(volts, toward, leads, enough, memory)
     if np.isnan(expected.least[question]):
         guess = np.inf if question == 0 or enough == -np.inf else -np.inf
         return Stop(guess, 0, guess, guess)
@@ -340,7 +340,7 @@ def is_of(volts: Array, toward: Array, leads: float, requests: Requests, row: in
 
 
 @part
-def note(volts: Array, toward: Array, leads: float, enough: float, memory: Memory) -> None:
+def record_request(volts: Array, toward: Array, leads: float, enough: float, memory: Memory) -> None:
     """Record a stop that is to be predicted, if there is room."""
     requests, counts = memory.requests, memory.counts
     for row in range(counts[PREDICTED], counts[RECORDED]):

@@ -1,4 +1,4 @@
-"""A machine driven to and fro through its valves, as one would to learn its hydraulics; recorded with noise."""
+"""A machine driven to and fro through its valves for the identification of its hydraulics; recorded with noise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ExcitedRun:
     signals: dict[str, dict[str, np.ndarray]]
 
     def record(self, name: str, noise: float, seed: int) -> ActuatorRecord:
-        """What sensors with a noise of that part of each signal's range would give."""
+        """Return the readings of sensors with noise relative to each signal's range."""
         rng = np.random.default_rng([seed, *name.encode()])
         signals = self.signals[name]
 

@@ -1,4 +1,4 @@
-"""Limits of the payload state by state: inverse dynamics of every state, and a search by halves for what slides."""
+"""Limits of the payload state by state: inverse dynamics of every state, and bisection for sliding."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from dyn_nodes.analysis.load_statics import LoadStatics
 from dyn_nodes.model.posture import initial_positions
 
 
-def greatest_standing(demand):
-    """Payload (N,) at which the first edge is relieved, kg; 0 where one is without payload, inf where none ever is."""
+def greatest_untipped(demand):
+    """Return the payload (N,) that relieves the first edge, kg; 0 if one is relieved without it, inf if none is."""
     with np.errstate(divide='ignore', invalid='ignore'):
         load = np.where(demand.pressing_per_kg < 0.0, -demand.pressing / demand.pressing_per_kg, np.inf)
     load[demand.pressing <= 0.0] = 0.0
@@ -20,17 +20,17 @@ def greatest_standing(demand):
 
 
 def greatest_lifted(demand, low, high):
-    """Payload (N,) at which the first joint needs its least or greatest effort (N, c), kg; 0 for beyond."""
+    """Return the payload (N,) at which the first joint needs its least or greatest effort (N, c), kg; 0 if beyond."""
     slope, effort = demand.effort_per_kg, demand.effort
-    room = np.where(slope > 0.0, high - effort, effort - low)
+    reserve = np.where(slope > 0.0, high - effort, effort - low)
     with np.errstate(divide='ignore', invalid='ignore'):
-        load = np.where(np.abs(slope) > 1e-9, room / np.abs(slope), np.inf)
+        load = np.where(np.abs(slope) > 1e-9, reserve / np.abs(slope), np.inf)
     load[(effort > high) | (effort < low)] = 0.0
     return load.min(axis=1)
 
 
 def stops(statics, settings, q):
-    """Rates and accelerations (N, c) of the chain in every combination of signs of the two decelerations."""
+    """Return rates and accelerations (N, c) of the chain for every combination of signs of the two decelerations."""
     first = statics.chain.index(statics.arm[0])
     step = np.zeros(q.shape[1])
     step[first] = 1e-6
@@ -45,22 +45,22 @@ def stops(statics, settings, q):
 
 
 def payloads(statics, settings, q, slope, headings):
-    """Greatest payloads (4, N): tipping, lifting, and both in the worst stop, on the worst heading."""
+    """Return greatest payloads (4, N): tipping, lifting, and both in the worst stop, on the worst heading."""
     lifts, holds = statics.capacities(q, holding=False), statics.capacities(q, holding=True)
     least = np.full((4, len(q)), np.inf)
     for heading in headings:
         pull = slope_gravity(statics.machine.gravity, slope, heading)
         rest = statics.demand(q, pull)
-        rows = [greatest_standing(rest), greatest_lifted(rest, *lifts)]
+        rows = [greatest_untipped(rest), greatest_lifted(rest, *lifts)]
         moving = [statics.demand(q, pull, *motion) for motion in stops(statics, settings, q)]
-        rows.append(np.min([greatest_standing(demand) for demand in moving], axis=0))
+        rows.append(np.min([greatest_untipped(demand) for demand in moving], axis=0))
         rows.append(np.min([greatest_lifted(demand, *holds) for demand in moving], axis=0))
         least = np.minimum(least, rows)
     return least
 
 
 def greatest_held(margin, demand, bound):
-    """Payloads (N,) with admissible reactions, by bisection; inf where they exist up to the bound (N,)."""
+    """Return payloads (N,) with admissible reactions, by bisection; inf if they exist up to the bound (N,)."""
     states = np.arange(len(bound))
     held, empty = margin(demand, states, 0.9999 * bound) >= 0.0, margin(demand, states, np.zeros(len(bound))) >= 0.0
     low, high = np.zeros(len(bound)), bound.copy()
@@ -71,8 +71,8 @@ def greatest_held(margin, demand, bound):
     return np.where(held, np.inf, np.where(empty, low, 0.0))
 
 
-def limits_as_it_stands(machine):
-    """The limits of the one state in which the arm of a machine is at its start."""
+def limits_at_start(machine):
+    """Return the limits with the arm of a machine at its start."""
     statics, at = LoadStatics(machine), initial_positions(machine)
     arm = np.array([[at[joint.name] for joint in statics.arm]])
     swing = np.array([0.0 if statics.swing is None else at[statics.swing.name]])

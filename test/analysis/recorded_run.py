@@ -1,4 +1,4 @@
-"""Writes a bag like that of the nodes from a run in this process, so that no processes are needed."""
+"""Writes a bag like that of the nodes from a run in this process, without further processes."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ def simulate(machine: Machine, recovery: bool, duration: float, period: float = 
 
 
 WEIGHED = (5010.0, 5190.0)
-"""Interval of the payload as a monitor beside the run gives it, kg."""
+"""Interval of the payload from a monitor of the run, kg."""
 
 
 class BagOfRun:
     """Writes a run, topic by topic.
 
     Args:
-        skip: topics left out, to see how readers take it.
-        stamped_log: log times are simulated, as of a recorder with `use_sim_time`.
+        skip: omitted topics.
+        stamped_log: log times are simulated, like those of a recorder with `use_sim_time`.
     """
 
     def __init__(self, path: Path, prefix: str = '', skip: tuple[str, ...] = (), stamped_log: bool = False) -> None:

@@ -31,7 +31,7 @@ def test_every_topic_has_its_count_and_every_numeric_one_a_table(recovered):
         assert len(data.table(relative)) == count
 
 
-def test_columns_hold_what_was_simulated(recovered, recovered_run):
+def test_columns_equal_the_simulation(recovered, recovered_run):
     run, _ = recovered_run
     data = recovered.data
     np.testing.assert_allclose(data.table('odom').time, run.times, atol=1e-9)
@@ -91,7 +91,7 @@ def test_wall_log_times_are_mapped_to_simulated_time(recovered):
     ]
 
 
-def test_a_bag_logged_in_simulated_time_knows_no_wall_time(tmp_path):
+def test_a_bag_logged_in_simulated_time_has_no_wall_time(tmp_path):
     with BagOfRun(tmp_path / 'bag', stamped_log=True) as bag:
         write_phases(bag, (0.0, 1.0))
         for k in range(20):
@@ -134,20 +134,20 @@ def _header():
     return HEADER(stamp=stamp(0.0), frame_id='')
 
 
-def test_reading_tells_its_progress_up_to_the_end(recovered_bag):
+def test_reading_reports_its_progress_up_to_the_end(recovered_bag):
     seen = []
     read_bag(recovered_bag, lambda done, total: seen.append((done, total)))
     assert seen == sorted(seen)
     assert seen[-1][0] == seen[-1][1] > 30_000
 
 
-def test_no_bag_is_said_with_its_path(tmp_path):
+def test_a_missing_bag_is_reported_with_its_path(tmp_path):
     with pytest.raises(BagReadingError, match='nowhere: expected a bag directory, found nothing'):
         read_bag(tmp_path / 'nowhere')
 
 
 @pytest.mark.parametrize('content', [b'', b'\x89MCAP0\r\n', b'nonsense' * 100])
-def test_a_broken_bag_is_said_without_a_traceback(tmp_path, recovered_bag, content):
+def test_a_broken_bag_is_reported_without_a_traceback(tmp_path, recovered_bag, content):
     folder = tmp_path / 'bag'
     folder.mkdir()
     (folder / 'metadata.yaml').write_bytes((recovered_bag / 'metadata.yaml').read_bytes())
@@ -156,7 +156,7 @@ def test_a_broken_bag_is_said_without_a_traceback(tmp_path, recovered_bag, conte
         read_bag(folder)
 
 
-def test_a_bag_of_others_lists_what_it_has(tmp_path):
+def test_a_third_party_bag_lists_its_topics(tmp_path):
     with BagOfRun(tmp_path / 'bag') as bag:
         write_phases(bag, (0.0,))
         pressure(bag, 'somewhere/pressure', 0.0, 1.0)
@@ -173,7 +173,7 @@ KINDS = ('description', 'joints', 'machine', 'mark', 'wheels')
 
 
 @pytest.mark.parametrize('kind', KINDS)
-def test_two_machines_on_the_topics_of_one_namespace_are_refused(tmp_path, recovered_run, kind):
+def test_two_machines_on_the_topics_of_one_namespace_are_rejected(tmp_path, recovered_run, kind):
     run, profile = recovered_run
     machine = run.system.machine
     with BagOfRun(tmp_path / 'bag') as bag:
@@ -205,7 +205,7 @@ def test_two_machines_on_the_topics_of_one_namespace_are_refused(tmp_path, recov
         read_run(tmp_path / 'bag')
 
 
-def test_machines_in_namespaces_of_their_own_are_kept_apart(tmp_path, recovered_run):
+def test_machines_in_separate_namespaces_are_distinguished(tmp_path, recovered_run):
     run, profile = recovered_run
     with BagOfRun(tmp_path / 'bag') as bag:
         write_start(bag, run, profile)

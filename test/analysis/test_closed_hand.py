@@ -30,7 +30,7 @@ def hand(name: str, link: str) -> ClosedHand:
 
 
 def slopes(closed_hand: ClosedHand, drives, q, step=1e-5):
-    """Position of the link by some drives, by central differences along the closed loops."""
+    """Return the slopes of the link's position per drive, by central differences along the closed loops."""
     columns = []
     for name in drives:
         ends = []
@@ -92,7 +92,7 @@ def test_a_workspace_has_the_coefficients_of_the_closed_loops():
 
 
 def test_stiffness_of_more_drives_than_freedoms_is_that_of_all_of_them():
-    """A small force on the body of the walker turns springs at its six drives: energy equals work."""
+    """A small force on the body of the walker deflects springs at its six drives: energy equals work."""
     body = hand('walker', 'body')
     K = dict(zip(body.driven, (1e5, 2e5, 3e5, 4e5, 5e5, 6e5)))
     space = closed_workspace(body, 6, stiffness=K).space
@@ -114,7 +114,7 @@ def test_wheels_and_held_loads_are_no_loops_of_the_hand():
     assert loops('agv_axle', 'agv_axle_rigid') == ()
 
 
-def test_a_hand_of_closed_loops_refuses_names_that_are_none():
+def test_a_hand_of_closed_loops_rejects_unknown_names():
     with pytest.raises(HandError, match=r"unknown link 'plate'; known: .*platform"):
         hand('stewart_platform', 'plate')
     platform = hand('stewart_platform', 'platform')

@@ -1,4 +1,4 @@
-"""Ground reactions along planned motions: closed forms of sliding and tipping, and what would do."""
+"""Ground reactions along planned motions: closed forms of sliding and tipping, and sufficient conditions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def check(machine):
 
 
 def straight(machine, heading=0.0, joints=TUCKED, payload=0.0):
-    """Drive a metre in a second towards a heading, from rest to rest."""
+    """Return the check of a drive of a metre in a second towards a heading, from rest to rest."""
     away = AWAY * np.array([np.cos(heading), np.sin(heading), 0.0])
     posture = np.array([joints.get(joint.name, 0.0) for joint in machine.movable_joints])
     return MotionPlan('', machine, payload, np.array([0.0, TIME]), np.array([0 * away, away]), np.array([posture] * 2))
@@ -40,7 +40,7 @@ def straight(machine, heading=0.0, joints=TUCKED, payload=0.0):
 
 @pytest.mark.parametrize('heading', [0.0, 1.0, np.pi / 2])
 def test_driving_off_slides_beyond_the_acceleration_of_friction(machine, check, heading):
-    """All wheels have one coefficient: the vehicle slides where |a| > mu g, so the pace is known."""
+    """All wheels have one coefficient: the vehicle slides if |a| > mu g, which determines the pace."""
     report = check.report(straight(machine, heading))
     assert len(report.breaches) == 2
     first, last = report.breaches
@@ -79,7 +79,7 @@ def test_wheels_that_no_friction_would_hold_lift(machine):
     assert report.pace < 1.0
 
 
-def test_a_load_that_tips_the_machine_at_rest_asks_for_another_posture(machine):
+def test_a_load_that_tips_the_machine_at_rest_requires_another_posture(machine):
     plan = straight(machine, joints=OUT, payload=5500.0)._replace(base=np.zeros((2, 3)))
     check = ContactCheck(machine, 5500.0)
     report = check.report(plan)
@@ -104,7 +104,7 @@ def test_on_a_slope_a_vehicle_holds_up_to_the_angle_of_friction_in_every_heading
         assert (ContactCheck(inclined, 0.0, FRICTION).report(plan).breaches == ()) == expected
 
 
-def test_machines_without_single_contact_points_are_refused():
+def test_machines_without_single_contact_points_are_rejected():
     excavator = load_machine(find_resource('urdf/excavator.urdf'), find_resource('config/excavator.yaml'))
     with pytest.raises(ContactCheckError, match='needs contacts in one point'):
         ContactCheck(excavator, 0.0)
@@ -122,7 +122,7 @@ points:
 """
 
 
-def test_a_plan_file_fills_in_what_a_point_leaves_out(tmp_path):
+def test_a_plan_file_completes_missing_values_of_a_point(tmp_path):
     path = tmp_path / 'plan.yaml'
     path.write_text(PLAN, encoding='utf-8')
     plan = load_motion_plan(path, machine_of)
@@ -135,7 +135,7 @@ def test_a_plan_file_fills_in_what_a_point_leaves_out(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('old', 'new', 'line', 'said'),
+    ('old', 'new', 'line', 'message'),
     [
         ('boom_joint: 0.5', 'bom_joint: 0.5', 5, 'points.start.joints.bom_joint: expected a joint of log_loader'),
         ('boom_joint: 0.5', 'boom_joint: 9.5', 5, 'points.start.joints.boom_joint: expected '),
@@ -146,16 +146,16 @@ def test_a_plan_file_fills_in_what_a_point_leaves_out(tmp_path):
         ('ahead: {', '#', 0, 'points: expected at least two points, found 1'),
     ],
 )
-def test_faults_of_a_plan_are_named_with_file_and_line(tmp_path, old, new, line, said):
+def test_faults_of_a_plan_are_named_with_file_and_line(tmp_path, old, new, line, message):
     path = tmp_path / 'plan.yaml'
     path.write_text(PLAN.replace(old, new, 1), encoding='utf-8')
     with pytest.raises(MachineError) as error:
         load_motion_plan(path, machine_of)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert f'plan.yaml:{line}' in str(error.value) or not line
 
 
-def test_the_command_prints_where_the_wheels_slide_and_what_would_do(tmp_path, capsys):
+def test_the_command_prints_where_the_wheels_slide_and_a_sufficient_friction(tmp_path, capsys):
     path = tmp_path / 'plan.yaml'
     path.write_text(PLAN, encoding='utf-8')
     assert main(['contact', 'plan', str(path), '--friction', '0.3', '--plot', str(tmp_path / 'contact.png')]) == 1
@@ -171,7 +171,7 @@ def test_the_command_prints_where_the_wheels_slide_and_what_would_do(tmp_path, c
 
 
 @pytest.mark.parametrize(
-    ('options', 'said'),
+    ('options', 'message'),
     [
         (['--step', '0'], '--step: expected 0.0001 or more, found 0'),
         (['--friction', '-1'], '--friction: expected 0.001 or more, found -1'),
@@ -179,14 +179,14 @@ def test_the_command_prints_where_the_wheels_slide_and_what_would_do(tmp_path, c
         (['--payload', '1e6'], 'payload: expected 0 to 6000 kg, found 1e+06'),
     ],
 )
-def test_options_that_make_no_sense_are_refused(tmp_path, capsys, options, said):
+def test_invalid_options_are_rejected(tmp_path, capsys, options, message):
     path = tmp_path / 'plan.yaml'
     path.write_text(PLAN, encoding='utf-8')
     assert main(['contact', 'plan', str(path), *options]) != 0
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_a_motion_of_too_many_instants_is_refused(tmp_path, capsys):
+def test_a_motion_of_too_many_instants_is_rejected(tmp_path, capsys):
     path = tmp_path / 'plan.yaml'
     path.write_text(PLAN.replace('time: 1.0', 'time: 900.0'), encoding='utf-8')
     assert main(['contact', 'plan', str(path), '--step', '0.0001']) == 1
@@ -194,6 +194,6 @@ def test_a_motion_of_too_many_instants_is_refused(tmp_path, capsys):
     assert capsys.readouterr().err.endswith(expected)
 
 
-def test_a_plan_that_is_not_there_is_named(capsys):
+def test_a_missing_plan_is_named(capsys):
     assert main(['contact', 'plan', '/no/plan.yaml']) == 1
     assert '/no/plan.yaml' in capsys.readouterr().err

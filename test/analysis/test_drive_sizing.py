@@ -1,4 +1,4 @@
-"""Sizing of drives against closed forms."""
+"""Sizing of drives compared with closed forms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOTOR = CatalogueMotor('m', '', 0.25, 1.0, 3e-3, 48.0, 10.0, rotor_inertia=2e-4)
 
 
 def swinging(load=lambda angle, acceleration: INERTIA * acceleration, count=4001):
-    """Three whole periods of a sine."""
+    """Return three whole periods of a sine."""
     time = np.linspace(0.0, 6.0 * np.pi / RATE, count)
     angle = AMPLITUDE * np.sin(RATE * time)
     acceleration = -(RATE**2) * angle
@@ -31,7 +31,7 @@ def test_no_ratio_near_the_coolest_is_cooler():
     assert heats[1] < min(heats[0], heats[2])
 
 
-def test_what_an_inertial_load_asks_for():
+def test_demands_of_an_inertial_load():
     requirements = demand(swinging())
     peak = INERTIA * AMPLITUDE * RATE**2
     assert requirements.peak_effort == pytest.approx(peak, rel=1e-6)
@@ -54,7 +54,7 @@ def test_current_and_voltage_of_a_motor_in_steady_motion():
     assert load.peak_current == pytest.approx(current)
     assert load.peak_voltage == pytest.approx(2.0 * current + 0.1 * 75.0)
     assert load.heat == pytest.approx(2.0 * current**2)
-    # what goes in goes into the load, the winding and the friction
+    # input power equals the power of load, winding and friction
     assert load.peak_power == pytest.approx(6.0 * 1.5 + load.heat + load.friction)
 
 
@@ -67,7 +67,7 @@ def test_limits_leave_a_range_of_ratios():
     assert load_of(motion, MOTOR, 1.02 * choice.greatest).exceeded
 
 
-def test_a_motor_that_is_too_small_says_by_what():
+def test_a_too_small_motor_is_reported_with_its_excess():
     choice = gear_choice(swinging(lambda angle, acceleration: 6000.0 + 0.0 * angle), MOTOR)
     assert not choice.fits
     assert np.isnan(choice.least)

@@ -95,7 +95,7 @@ def test_speeds_of_the_part_that_was_held_out_are_predicted(machine_fit):
         assert abs(joint.delay) < 0.02, name
 
 
-def test_joint_offsets_are_found_as_far_as_they_are_seen(rig, run, machine_fit):
+def test_observable_joint_offsets_are_estimated(rig, run, machine_fit):
     offsets = drawn_errors(run, rig.sensors, CASE).offsets
     for name, offset in zip(('swing_joint', 'boom_joint', 'stick_joint'), offsets):
         estimate = machine_fit.mechanics.offsets[name]
@@ -103,7 +103,7 @@ def test_joint_offsets_are_found_as_far_as_they_are_seen(rig, run, machine_fit):
         assert abs(estimate.value - offset) < 1.5 * estimate.half_width, name
 
 
-def test_what_no_motion_shows_is_named_and_the_rest_gives_the_efforts():
+def test_unobservable_parameters_are_named_and_the_others_give_the_efforts():
     mechanics = JointMechanics(log_loader(), ('boom', 'stick', 'swing'))
     base = base_parameters(mechanics.regressor, mechanics.row_indices)
     assert base.hidden == ('swing_joint.m', 'swing_joint.mz')
@@ -203,7 +203,7 @@ def test_copies_of_the_machine_files_have_the_numbers_of_the_fit_and_are_otherwi
     assert all('assumed' in line or 'bulk_modulus' in line for line in lost), lost
 
 
-def test_a_copy_of_the_mapping_measures_joints_with_the_offsets_that_were_found(machine_fit, fitted):
+def test_a_copy_of_the_mapping_measures_joints_with_the_estimated_offsets(machine_fit, fitted):
     channels = {
         channel.key: channel
         for frame in load_mapping(fitted / 'can/log_loader.yaml')[0].frames
@@ -220,7 +220,7 @@ def test_a_copy_of_the_mapping_measures_joints_with_the_offsets_that_were_found(
 
 
 @pytest.mark.parametrize(
-    ('file', 'text', 'said'),
+    ('file', 'text', 'message'),
     [
         ('lines.yaml', 'actuators: {boom: {viscous: much}}', 'lines.yaml: actuators.boom.viscous: expected a number'),
         ('lines.yaml', 'boom: {viscous: 1.0}', "lines.yaml: expected a mapping 'actuators', found none"),
@@ -230,15 +230,15 @@ def test_a_copy_of_the_mapping_measures_joints_with_the_offsets_that_were_found(
         ('speeds.png', '', 'expected lines.yaml, lines.urdf, offsets.yaml'),
     ],
 )
-def test_lines_that_the_files_cannot_take_are_one_line_and_nothing_is_written(tmp_path, file, text, said):
+def test_lines_that_do_not_fit_the_files_are_reported_in_one_line_and_nothing_is_written(tmp_path, file, text, message):
     pytest.importorskip('cantools')
     (tmp_path / file).write_text(text)
-    with pytest.raises(CommandError, match=said):
+    with pytest.raises(CommandError, match=message):
         command('apply', tmp_path, *FILES_OF_MACHINE, '--mapping', 'log_loader', '-o', tmp_path / 'new')
     assert not (tmp_path / 'new').exists()
 
 
-def test_lines_of_which_a_machine_would_not_be_sound_end_with_status_1(tmp_path, capsys):
+def test_lines_that_give_an_invalid_machine_end_with_status_1(tmp_path, capsys):
     (tmp_path / 'lines.yaml').write_text('actuators: {boom: {viscous: -1.0}}')
     assert command('apply', tmp_path, *FILES_OF_MACHINE, '-o', tmp_path / 'new') == 1
     assert 'actuators.boom.viscous: expected' in capsys.readouterr().err
@@ -265,15 +265,15 @@ def test_the_command_fits_a_bag(bag, run, capsys):
 
 
 @pytest.mark.parametrize(
-    ('words', 'said'),
+    ('words', 'message'),
     [
         (('--payload', '7000'), r'--payload: expected 0 to 6000 kg, found 7000'),
         (('--use', '9', '2'), r'--use: expected a start before an end, s, found 9 2'),
         (('--use', '100', '200'), r'bag: expected 50 messages or more of each topic between 100 and 200 s, found 0'),
     ],
 )
-def test_what_cannot_be_fitted_is_one_line(bag, words, said):
-    with pytest.raises(CommandError, match=said):
+def test_an_impossible_fit_is_reported_in_one_line(bag, words, message):
+    with pytest.raises(CommandError, match=message):
         command('machine', bag, *FILES_OF_MACHINE, *words)
 
 
@@ -303,19 +303,19 @@ def test_frames_of_a_log_come_back_as_its_bag_to_the_steps_of_their_signals(rig,
 
 
 @pytest.mark.parametrize(
-    ('words', 'said'),
+    ('words', 'message'),
     [
         (('--cases', '0'), '--cases: expected 1 to 10000, found 0'),
         (('--duration', '5'), '--duration: expected 20 to 600, found 5'),
         (('--jobs', '0'), '--jobs: expected 1 to 1024, found 0'),
     ],
 )
-def test_a_check_of_nothing_is_one_line(words, said):
-    with pytest.raises(CommandError, match=said):
+def test_an_empty_check_is_reported_in_one_line(words, message):
+    with pytest.raises(CommandError, match=message):
         command('check', *words)
 
 
-def test_a_log_in_which_nothing_moves_says_so(rig, run):
+def test_a_log_without_any_motion_is_reported(rig, run):
     log = measured(run, rig.sensors, CASE)
     times, resting = log.positions.times, np.zeros_like(log.positions.values)
     still = replace(

@@ -1,4 +1,4 @@
-"""Sequences that show a machine: what counts as information, which are chosen, what they become as tasks."""
+"""Sequences for identification: their information, their selection, and their tasks."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_sequence_becomes_a_task_of_the_controller(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ('words', 'said'),
+    ('words', 'message'),
     [
         (('--payload', '9000'), '--payload: expected 0 to 6000 kg, found 9000'),
         (('--duration', '3'), '--duration: expected 15 to 300, found 3'),
@@ -67,13 +67,13 @@ def test_a_sequence_becomes_a_task_of_the_controller(tmp_path):
         (('--bag', '/nowhere'), '/nowhere: expected a bag directory, found nothing'),
     ],
 )
-def test_what_cannot_be_planned_is_one_line(words, said):
-    with pytest.raises(CommandError, match=said):
+def test_an_impossible_plan_is_reported_in_one_line(words, message):
+    with pytest.raises(CommandError, match=message):
         command('--machine', 'log_loader', *words)
 
 
 @pytest.mark.slow
-def test_a_plan_goes_through_the_governor_and_shows_more(tmp_path, capsys):
+def test_a_plan_passes_the_governor_and_is_more_informative(tmp_path, capsys):
     path = tmp_path / 'plan.yaml'
     words = ('--duration', '20', '--candidates', '4', '--sequences', '1', '-o', path, '--json')
     assert command('--machine', 'log_loader', *words) == 0

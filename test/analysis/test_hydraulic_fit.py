@@ -35,7 +35,7 @@ def truth(actuator):
 
 
 def wrong_guess(actuator):
-    """What a machine file written from catalogues might say."""
+    """Return a wrong first guess, like a machine file from catalogues."""
     valve = actuator.valve
     return replace(
         actuator,
@@ -85,28 +85,28 @@ def test_the_simulated_oil_is_that_of_the_plant(run):
     shooting = Shooting(run.machine, run.machine.actuator('stick'), run.record('stick', noise=0.0, seed=0))
     exact = np.concatenate([np.zeros(4), shooting.first_pressures() / shooting.pressure_scale])
     settled = exact.copy()
-    for _ in range(3):  # the first guesses of the pressures are means over some time
+    for _ in range(3):  # the first guesses of the pressures are time averages
         matrix, left = shooting.jacobian(settled), shooting.residuals(settled)
         settled[4:] -= np.linalg.lstsq(matrix[:, 4:], left, rcond=None)[0]
     assert (shooting.left_over(settled) < 1e5).all()
 
 
 @pytest.mark.slow
-def test_a_wrong_machine_file_is_noticed(run):
+def test_a_wrong_machine_file_is_detected(run):
     actuator = run.machine.actuator('boom')
     wrong = replace(actuator, head_area=0.8 * actuator.head_area)
     result = fit_actuator(run.machine, wrong, run.record('boom', noise=0.01, seed=0))
     assert any('may be wrong' in warning for warning in result.warnings)
 
 
-def test_a_valve_that_never_opens_tells_nothing(run):
+def test_a_valve_that_never_opens_gives_no_parameters(run):
     record = run.record('boom', noise=0.01, seed=0)
     still = replace(record, spool=Signal(record.spool.times, 1e-5 * np.sin(record.spool.times)))
     with pytest.raises(FitError, match=r'boom: the spool leaves its dead zone of 0.5 mm in 0.0 % of the time'):
         fit_actuator(run.machine, run.machine.actuator('boom'), still)
 
 
-def test_an_actuator_that_never_moves_is_refused_by_name(run):
+def test_an_actuator_that_never_moves_is_rejected_by_name(run):
     record = run.record('boom', noise=0.0, seed=0)
     still = replace(record, spool=Signal(record.spool.times, np.zeros_like(record.spool.times)))
     with pytest.raises(FitError, match=r'boom: the spool leaves its dead zone of 0.5 mm in 0.0 % of the time'):
@@ -122,7 +122,7 @@ def test_smoothing_leaves_a_signal_that_never_changes_alone(value):
         np.testing.assert_allclose(result.rates, 0.0, atol=1e-4 * max(1.0, abs(value)))
 
 
-def test_a_short_recording_is_refused(run):
+def test_a_short_recording_is_rejected(run):
     record = run.record('boom', noise=0.01, seed=0)
     few = slice(0, 800)
     short = replace(record, spool=Signal(record.spool.times[few], record.spool.values[few]))
@@ -130,7 +130,7 @@ def test_a_short_recording_is_refused(run):
         fit_actuator(run.machine, run.machine.actuator('boom'), short)
 
 
-def test_without_efforts_friction_is_left_open(run):
+def test_without_efforts_friction_is_not_estimated(run):
     record = replace(run.record('swing', noise=0.01, seed=0), effort=None)
     result = fit_actuator(run.machine, run.machine.actuator('swing'), record)
     assert np.isnan(result.estimates['viscous'].value)
@@ -178,7 +178,7 @@ FILES = (
 )
 
 
-def test_the_command_fits_what_a_bag_holds(bag, capsys):
+def test_the_command_fits_a_bag_of_actuators(bag, capsys):
     assert command(bag, *FILES, '--json') == 0
     facts = json.loads(capsys.readouterr().out)
     assert [entry['actuator'] for entry in facts['fits']] == ['swing']
@@ -201,7 +201,7 @@ def test_the_table_and_the_lines_for_the_machine_file(fits, capsys):
     assert lines['boom']['viscous'] == pytest.approx(4e4, rel=0.15)
 
 
-def test_what_the_bag_lacks_is_named(bag, capsys):
+def test_missing_topics_of_a_bag_are_named(bag, capsys):
     assert command(bag, *FILES, '--actuator', 'boom') == 1
     assert 'boom: not in the bag: /hydraulics/boom/spool, /hydraulics/boom/head_pressure' in capsys.readouterr().err
     with pytest.raises(CommandError, match="unknown actuator 'arm'; known: boom, stick, swing"):
@@ -216,7 +216,7 @@ def test_what_the_bag_lacks_is_named(bag, capsys):
 def test_noise_is_read_off_the_samples():
     rng = np.random.default_rng(0)
     t = np.linspace(0.0, 10.0, 2001)
-    signal = np.sin(3.0 * t) + np.where(t > 5.0, 0.5, 0.0)  # a jump hardly matters
+    signal = np.sin(3.0 * t) + np.where(t > 5.0, 0.5, 0.0)  # a jump has little effect
     assert noise_level(signal + 0.02 * rng.normal(size=len(t))) == pytest.approx(0.02, rel=0.08)
     assert noise_level(np.sin(3.0 * t)) < 1e-9
 
@@ -241,6 +241,6 @@ def test_smoothing_leaves_exact_samples_alone():
     assert np.abs(result.at(t)[0] - np.sin(2.0 * t)).max() < 2e-5
 
 
-def test_too_few_samples_are_refused():
+def test_too_few_samples_are_rejected():
     with pytest.raises(ValueError, match='expected ten samples or more'):
         smooth(0.0, 1.0, 0.01, np.linspace(0.0, 1.0, 5), np.zeros(5))

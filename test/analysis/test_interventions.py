@@ -15,7 +15,7 @@ from dyn_nodes.commands import CommandError, governor
 
 STEP, SECONDS = 0.05, 20.0
 HELD = ((5.0, 6.0, 0.5, 0.08), (12.0, 14.0, 0.25, 0.12))
-"""Interventions on the boom: start, end, part let through, margin kept."""
+"""Interventions on the boom: start, end, passed fraction, margin kept."""
 WALL = 1.7e9
 FIELDS = {'swing': -2.0, 'boom': 4.0}
 LAYOUT = TYPES['std_msgs/msg/MultiArrayLayout']
@@ -27,7 +27,7 @@ def volts(values):
 
 
 def write(path, skip=(), levers='/valve_commands_in', start=0.0):
-    """Write commands every 50 ms, s since 1970; the first ten have no answer but neutral."""
+    """Write commands every 50 ms, s since 1970; the answers to the first ten are neutral."""
     with BagOfRun(path, skip=skip, stamped_log=True) as bag:
         if start:
             bag.write('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray', start, header=header(1.0, ''), status=[])
@@ -86,7 +86,7 @@ def bag(tmp_path_factory):
     return path
 
 
-def ask(*words):
+def command(*words):
     return governor.run(build_parser(['governor']).parse_args(['governor', 'report', *map(str, words)]))
 
 
@@ -109,31 +109,31 @@ def test_count_time_shares_and_margins_are_those_of_the_bag(bag):
     assert result.least == {'stability/zmp': (pytest.approx(0.4 - 0.02 * 19.95), pytest.approx(19.95))}
 
 
-def test_the_command_lists_the_worst_first_with_what_plays_it(bag, capsys):
-    assert ask(bag, '--worst', 1) == 0
+def test_the_command_lists_the_worst_first_with_its_replay_command(bag, capsys):
+    assert command(bag, '--worst', 1) == 0
     text = capsys.readouterr().out
     assert 'interventions: 2, 3.0 s of' in text
     assert 'margin 0.080 (rear_left), 50 % let through, held back: boom' in text
     assert f'bag play {bag} --start-offset 0.0 --playback-duration 11.0' in text
-    assert ask(bag, '--json') == 0
+    assert command(bag, '--json') == 0
     assert [one['margin'] for one in json.loads(capsys.readouterr().out)['worst']] == [0.08, 0.12]
 
 
 def test_levers_of_a_bus_and_stamps_of_the_wall_with_a_simulation_beside_them(tmp_path, capsys):
     write(tmp_path / 'shadow', levers='/can/levers', start=WALL)
-    assert ask(tmp_path / 'shadow', '--json') == 0
+    assert command(tmp_path / 'shadow', '--json') == 0
     answer = json.loads(capsys.readouterr().out)
     assert [one['start'] for one in answer['worst']] == pytest.approx([5.0, 12.0], abs=0.01)
     assert answer['origin'] == pytest.approx(WALL, abs=0.01)
-    assert ask(tmp_path / 'shadow') == 0
+    assert command(tmp_path / 'shadow') == 0
     assert '5.00 s, 2023-11-14 22:13:25Z: 1.00 s' in capsys.readouterr().out
 
 
-def test_a_bag_without_a_governor_is_one_line(tmp_path):
+def test_a_bag_without_a_governor_is_reported_in_one_line(tmp_path):
     write(tmp_path / 'levers', skip=('/governor/scale',))
     with pytest.raises(BagReadingError, match='expected messages of /governor/scale'):
         find_interventions(read_bag(tmp_path / 'levers'))
     with pytest.raises(BagReadingError, match='expected messages of a governor on /governor/scale'):
-        ask(tmp_path / 'levers')
+        command(tmp_path / 'levers')
     with pytest.raises(CommandError, match='--worst'):
-        ask(tmp_path / 'levers', '--worst', -1)
+        command(tmp_path / 'levers', '--worst', -1)

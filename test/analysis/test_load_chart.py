@@ -1,4 +1,4 @@
-"""Load charts: the source's tipping loads, statics done another way, hydraulics at relief, and what a user gets."""
+"""Load charts: the source's tipping loads, independent statics, hydraulics at relief pressure, and the command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gear_cases import machine_of_case
-from load_witness import greatest_standing
+from load_witness import greatest_untipped
 
 from dyn_nodes.analysis.load_chart import (
     REASONS,
@@ -65,7 +65,7 @@ def chart(log_loader):
 
 
 def test_tipping_load_of_the_planar_machine_at_full_reach(planar):
-    """The source has rigid wheels; on its tyres the machine leans, and tips at less."""
+    """The source has rigid wheels; on tyres the machine leans, and tips at a lower load."""
     result = load_chart(planar, ChartSettings(rigid=True))
     assert result.reaches[-1] == pytest.approx(7.0, abs=1e-6)
     assert result.tipping[0, -1, 0] == pytest.approx(5018.7, abs=0.05)
@@ -76,7 +76,7 @@ def test_tipping_load_of_the_planar_machine_at_full_reach(planar):
 def test_5100_kg_reach_the_tipping_line_at_6_5_m_from_the_boom_foot(statics):
     boom = np.radians(np.linspace(0.0, 60.0, 241))
     q = statics.arm_positions(np.column_stack([boom, 0.0 * boom]))
-    tipping = greatest_standing(statics.demand(q, LEVEL))
+    tipping = greatest_untipped(statics.demand(q, LEVEL))
     foot_distance = statics.mount(q)[:, 0] - 0.35
     order = np.argsort(tipping)
     assert np.interp(5100.0, tipping[order], foot_distance[order]) == pytest.approx(6.5, abs=0.1)
@@ -85,13 +85,13 @@ def test_5100_kg_reach_the_tipping_line_at_6_5_m_from_the_boom_foot(statics):
 @pytest.mark.parametrize('heading', [0.0, 1.0, np.pi, -2.0])
 @pytest.mark.parametrize('slope', [0.0, 0.15])
 def test_tipping_load_is_that_of_the_projected_centre_of_mass(log_loader, statics, slope, heading):
-    """Another way: put the tipping load on the mount, project the centre of mass along gravity on the ground."""
+    """Independent check: with the tipping load on the mount, project the centre of mass along gravity to the ground."""
     rng = np.random.default_rng(3)
     pull = slope_gravity(9.81, slope, heading)
     for _ in range(10):
         boom, stick, swing = rng.uniform(-0.3, 1.0), rng.uniform(-2.2, 0.0), rng.uniform(-np.pi, np.pi)
         q = statics.arm_positions(np.array([[boom, stick]]), np.array([swing]))
-        payload = float(greatest_standing(statics.demand(q, pull))[0])
+        payload = float(greatest_untipped(statics.demand(q, pull))[0])
         if not 0.0 < payload < 1e6:
             continue
         poses = link_poses(
@@ -103,12 +103,12 @@ def test_tipping_load_is_that_of_the_projected_centre_of_mass(log_loader, static
         assert inside.min() == pytest.approx(0.0, abs=1e-9)
 
 
-def test_the_machine_stands_below_the_tipping_load_and_not_above_it(planar):
+def test_the_machine_is_stable_below_the_tipping_load_and_not_above_it(planar):
     stiff = replace(planar, wheels=tuple(replace(wheel, stiffness=1e9) for wheel in planar.wheels))
     extended = replace(stiff.initial, joint_positions={'boom_joint': 0.0, 'stick_joint': 0.0})
-    for mass, stands in ((5018.0, True), (5019.4, False)):
+    for mass, stable in ((5018.0, True), (5019.4, False)):
         case = replace(stiff, initial=extended, payload=replace(planar.payload, mass=mass))
-        assert (at_rest(case) is not None) == stands
+        assert (at_rest(case) is not None) == stable
 
 
 def test_lift_capacity_is_where_a_cylinder_reaches_relief_pressure(log_loader):
@@ -141,7 +141,7 @@ def test_without_stops_the_dynamic_limit_is_the_tipping_load_itself(log_loader):
     np.testing.assert_allclose(result.dynamic[tips], result.tipping[tips], rtol=1e-9)
 
 
-def test_slewing_throws_the_load_outwards(statics):
+def test_slewing_adds_centrifugal_force(statics):
     """Static forces on a turntable: the payload's share is its centrifugal force, m w^2 r, at its height."""
     q = statics.arm_positions(np.radians([[10.0, -40.0]]))
     spin = np.zeros_like(q)
@@ -179,7 +179,7 @@ def slippery(machine, friction):
 
 
 def test_on_a_slope_beyond_the_angle_of_friction_no_payload_is_safe(log_loader):
-    """One coefficient on all wheels: at rest the machine slides where tan(slope) > mu, whatever it holds."""
+    """One coefficient on all wheels: at rest the machine slides if tan(slope) > mu, with any payload."""
     still = {'arm_deceleration': 0.0, 'slew_deceleration': 0.0, 'slew_speed': 0.0, 'downhill': 0.0}
     angle = np.arctan(0.1)
     settings = ChartSettings((0.999 * angle, 1.001 * angle), reach_step=2.0, swing_step=np.pi / 2, **still)
@@ -224,7 +224,7 @@ def test_a_chart_at_a_height_keeps_it(log_loader):
         load_chart(log_loader, ChartSettings(height=20.0))
 
 
-def test_machines_without_a_chart_say_why(log_loader):
+def test_machines_without_a_chart_are_rejected_with_a_reason(log_loader):
     with pytest.raises(LoadChartError, match='needs a payload'):
         load_chart(replace(log_loader, payload=None))
     with pytest.raises(LoadChartError, match='needs supports such as wheels, found 0'):
@@ -311,7 +311,7 @@ def test_mistakes_on_the_command_line_are_named(arguments, message):
     assert str(error.value) == message
 
 
-def test_a_faulty_machine_is_refused_with_its_faults(tmp_path, capsys):
+def test_a_faulty_machine_is_rejected_with_its_faults(tmp_path, capsys):
     urdf, _ = machine_files('log_loader')
     config = tmp_path / 'bad.yaml'
     config.write_text('name: x\nwheel: 3\n')

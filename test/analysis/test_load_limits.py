@@ -54,7 +54,7 @@ def gravities(statics, slope):
 
 
 class ByState(LoadLimits):
-    """Limits of a machine whose slew joint does not turn all of the chain: every slew angle is a posture."""
+    """Limits of a machine whose slew joint does not turn the whole chain: every slew angle is a posture."""
 
     _turning = False
 
@@ -68,7 +68,7 @@ def test_limits_are_those_of_each_state(name, slope, request):
     result = limits.payloads(gravities(statics, slope))
     expected = load_witness.payloads(statics, SETTINGS, limits.positions, slope, HEADINGS)
     for values, other in zip(result, expected):
-        # the witness takes the lever of the arm from a difference quotient
+        # the independent check computes the lever of the arm from a difference quotient
         np.testing.assert_allclose(values.ravel(), other, rtol=1e-9, atol=1e-6)
     assert len(np.unique(result.tipping)) > len(arm) / 2
     assert (result.dynamic_tipping < result.tipping + 1e-6).all()
@@ -89,7 +89,7 @@ def test_a_slew_joint_anywhere_in_the_chain_gives_the_same(statics):
 
 
 @pytest.mark.parametrize('friction', [(0.3, 0.3, 0.3, 0.3), (0.5, 0.0, 0.25, 0.1)])
-def test_sliding_is_what_a_search_by_halves_finds(statics, friction):
+def test_sliding_limits_equal_those_of_a_bisection(statics, friction):
     grip = slippery(statics, friction)
     arm, swings = statics.arm_grid(3), swings_of(statics, SETTINGS)
     limits, pull = limits_of(statics, SETTINGS, arm, swings), slope_gravity(9.81, 0.1, 1.0)
@@ -101,14 +101,14 @@ def test_sliding_is_what_a_search_by_halves_finds(statics, friction):
         for motion in load_witness.stops(statics, SETTINGS, limits.positions)
     ]
     held = [load_witness.greatest_held(grip._margin, demand, bound.ravel()) for demand in (rest, *moving)]
-    # halves end within 2^-30 of the bound
+    # bisection ends within 2^-30 of the bound
     np.testing.assert_allclose(at_rest.ravel(), held[0], rtol=1e-6, atol=1e-4)
     np.testing.assert_allclose(in_stop.ravel(), np.min(held[1:], axis=0), rtol=1e-6, atol=1e-4)
     kinds = np.unique(np.sign(np.nan_to_num(in_stop, posinf=-1.0)))
     assert len(kinds) > 1, 'all states slide, or none does'
 
 
-def test_what_surely_holds_has_admissible_reactions(statics):
+def test_loads_within_the_limits_have_admissible_reactions(statics):
     grip, rng = slippery(statics, (0.4, 0.2, 0.3, 0.25)), np.random.default_rng(4)
     arm, swings = statics.arm_grid(3), swings_of(statics, SETTINGS)
     limits, pull = limits_of(statics, SETTINGS, arm, swings), slope_gravity(9.81, 0.12, 2.0)
@@ -170,7 +170,7 @@ def test_the_command_writes_a_map(tmp_path, capsys):
 
 @pytest.mark.parametrize('name', ['log_loader', 'pivot_crane_locked'])
 def test_the_first_loss_by_the_edges_is_that_along_the_path(name):
-    """Of one heading the falls take the path, the losses the edges where these decide; and the worst heading counts."""
+    """For one heading falls follow the path, losses the edges where these decide; the worst heading counts."""
     statics = LoadStatics(machine_of(name))
     limits = limits_of(statics, SETTINGS, statics.arm_grid(3), swings_of(statics, SETTINGS))
     each = []

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from gear_cases import CASES
-from load_witness import limits_as_it_stands
+from load_witness import limits_at_start
 
 from dyn_nodes.analysis.load_statics import LoadChartError
 from dyn_nodes.commands.machine_summary import machine_summary
@@ -31,11 +31,11 @@ REACHING = {
     'forwarder': {'slew_joint': 1.3, 'boom_joint': 0.4, 'stick_joint': -0.6, 'extend_joint': 1.0},
     'rover': {'azimuth_joint': 1.4, 'shoulder_joint': 0.6, 'elbow_joint': -0.8},
 }
-"""Postures in which machines are tried, where not in the initial ones."""
+"""Postures of machines that are not tested in their initial ones."""
 
 
 def machines():
-    """Names of the machines with a payload that stand on springs."""
+    """Return the names of the machines on springs with a payload."""
     names = {
         path.stem: (ROOT / 'urdf' / f'{path.stem}.urdf', path) for path in sorted((ROOT / 'config').glob('*.yaml'))
     }
@@ -47,7 +47,7 @@ FILES = machines()
 
 
 def reaching(name):
-    """The machine with its arm out, able to take any payload; None where its base does not stand on springs."""
+    """Return the machine with its arm out, without a payload limit; None if its base is not on springs."""
     machine = load_machine(*FILES[name])
     if machine.base.attachment == 'fixed' or not machine.supports or machine.rigid_wheels or machine.payload is None:
         return None
@@ -85,7 +85,7 @@ def test_the_load_chart_gives_the_same_load(machine_and_load):
     if machine.base.attachment == 'planar':
         pytest.skip('a machine in a plane')
     try:
-        limits = limits_as_it_stands(machine)
+        limits = limits_at_start(machine)
     except LoadChartError as error:
         if 'a load chart expects an arm whose drives move its joints independently' not in str(error):
             raise
@@ -97,7 +97,7 @@ def test_the_load_chart_gives_the_same_load(machine_and_load):
         assert float(chart[0, 0]) == pytest.approx(load, rel=1e-5, abs=2e-6 * machine.total_mass)
 
 
-def test_the_plant_stands_up_to_this_load_and_not_beyond(machine_and_load):
+def test_the_plant_is_stable_up_to_this_load_and_not_beyond(machine_and_load):
     machine, load = machine_and_load
     plant = Plant(carrying(machine, BELOW * load), 'effort', 0.01, 1e-3, ('static',))
     balance = plant.balance()
@@ -111,7 +111,7 @@ def test_the_plant_stands_up_to_this_load_and_not_beyond(machine_and_load):
     assert beyond.output('tilt') > plant.output('tilt') + 0.02
 
 
-def test_margins_of_the_library_end_there(machine_and_load):
+def test_margins_of_the_library_vanish_at_this_load(machine_and_load):
     machine, load = machine_and_load
     library = Machine(machine)
     if gives_way(machine):
@@ -128,7 +128,7 @@ def test_margins_of_the_library_end_there(machine_and_load):
     assert hangs or not beyond.valid or beyond.value <= 0.0
 
 
-def test_the_monitor_sees_it_tip_there_or_rejects_the_machine_by_name(machine_and_load):
+def test_the_monitor_reports_tipping_there_or_rejects_the_machine_by_name(machine_and_load):
     machine, load = machine_and_load
     if gives_way(machine):
         with pytest.raises(GearError, match='stability monitor: expected supports that are rigid with the base'):

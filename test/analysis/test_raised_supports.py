@@ -1,4 +1,4 @@
-"""Outriggers in the air do not support: tipping load, margins, plant, monitor and check are those without them."""
+"""Outriggers in the air do not support: tipping load, margins, plant, monitor and check equal those without them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from gear_cases import CASES
-from load_witness import limits_as_it_stands
+from load_witness import limits_at_start
 
 from dyn_nodes.commands.machine_summary import machine_summary
 from dyn_nodes.library.machine import Machine
@@ -28,7 +28,7 @@ PAD = '  pad_{side}: {{link: leg_{side}, position: [0, 0, 0], free_length: 0.1, 
 
 
 def vehicle(directory, *, pads, legs='prismatic', down=0.0):
-    """A crane of 4.4 t with its arm to the left and legs 3 m out, whose pads are 0.95 m above the ground."""
+    """Return a crane of 4.4 t with its arm to the left and legs 3 m out, whose pads are 0.95 m above the ground."""
     urdf, config = ((CASES / f'pivot_crane_locked.{kind}').read_text() for kind in ('urdf', 'yaml'))
     sides = {'left': 3.0, 'right': -3.0}
     parts = ''.join(LEG.format(side=side, y=y, type=legs) for side, y in sides.items())
@@ -51,7 +51,7 @@ def pair(request, tmp_path_factory):
 
 
 def chart_load(machine):
-    return float(limits_as_it_stands(machine).equilibria(np.array([[0.0, 0.0, -9.81]]), True)[1][0, 0])
+    return float(limits_at_start(machine).equilibria(np.array([[0.0, 0.0, -9.81]]), True)[1][0, 0])
 
 
 def test_the_tipping_load_is_that_without_pads_everywhere(pair):
@@ -100,4 +100,4 @@ def test_pads_on_the_ground_support(tmp_path):
     assert not any(name.startswith('pad') for name in machine_summary(down)['static']['raised'])
     assert Machine(down).tipping().load > 2.0 * Machine(up).tipping().load
     values = [Machine(machine).margins(measures=('static',))['static'].value for machine in (up, down)]
-    assert values[1] > values[0] + 0.15  # now least over the rear, as it was before
+    assert values[1] > values[0] + 0.15  # now least over the rear, as before

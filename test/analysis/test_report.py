@@ -19,7 +19,7 @@ VOID = {'meta', 'img', 'br', 'link', 'hr'}
 
 
 class Page(HTMLParser):
-    """Checks that tags close in order, and collects what a browser would have to load."""
+    """Checks that tags close in order, and collects the resources that a browser would load."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ def test_the_page_needs_nothing_else(outcome):
     assert '@import' not in style_sheet
 
 
-def test_the_page_says_what_an_engineer_wants_first(outcome):
+def test_the_page_starts_with_the_main_results(outcome):
     page = parsed(outcome[0].report_file)
     for words in (
         'Recovered: peak base rotation 8.55° at 10.68 s',
@@ -103,7 +103,7 @@ def test_the_page_says_what_an_engineer_wants_first(outcome):
         assert words in page.text
 
 
-def test_an_overturned_run_says_so_in_red(overturned, tmp_path):
+def test_an_overturned_run_is_reported_in_red(overturned, tmp_path):
     write_report(overturned, summarize(overturned), tmp_path / 'report.html', {})
     text = (tmp_path / 'report.html').read_text(encoding='utf-8')
     assert '<header class="bad">' in text
@@ -120,7 +120,7 @@ def test_text_from_a_bag_cannot_become_markup(recovered, tmp_path):
     assert '$headline' in page.text
 
 
-def test_a_run_that_lacks_things_still_gives_a_page(recovered, tmp_path):
+def test_an_incomplete_run_still_gives_a_page(recovered, tmp_path):
     bare = replace(recovered, machine=None, margins={}, pressures={}, joints={}, phases=(), events=(), friction_use={})
     bare = replace(bare, weighed=None)
     plots = make_plots(bare, tmp_path)
@@ -133,7 +133,7 @@ def test_a_run_that_lacks_things_still_gives_a_page(recovered, tmp_path):
 
 
 def slipping(record):
-    """A record with friction uses: the rear left wheel is the tightest, at 6 s; the front right one is never valid."""
+    """Return a record with friction uses: the rear left one is greatest, at 6 s; the front right one is never valid."""
     time = np.linspace(0.0, 10.0, 11)
     rear = np.where(time == 6.0, 1.25, 0.4)
     rear[-1] = np.nan
@@ -167,7 +167,7 @@ def test_friction_use_is_drawn_for_every_wheel_with_the_greatest_marked(recovere
     assert 'rear left: 1.25 at 6.00 s' in {text.get_text() for text in axes.texts}
 
 
-def test_a_payload_that_was_weighed_is_drawn_and_told(recovered, tmp_path):
+def test_an_estimated_payload_is_drawn_and_reported(recovered, tmp_path):
     assert [signal[-1] for signal in recovered.weighed[1:]] == [5010.0, 5190.0]
     time = np.linspace(0.0, 10.0, 101)
     lower, upper = np.full(101, 2910.0), np.full(101, 3090.0)
@@ -236,7 +236,7 @@ def test_long_lines_keep_their_extremes(recovered):
 
 
 def test_neighbouring_lines_differ_in_lightness_too():
-    """Whoever sees no colours still tells the first lines apart."""
+    """Without colour vision the first lines can still be distinguished."""
 
     def lightness(colour: str) -> float:
         red, green, blue = (int(colour[k : k + 2], 16) / 255 for k in (1, 3, 5))

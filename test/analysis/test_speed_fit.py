@@ -18,9 +18,9 @@ DRIVES = 48
 
 
 def drive(seed=0, most=2.0, seconds=90.0, step=5e-4):
-    """Positions every 20 ms with noise and steps, commands every 0.6 to 2 s, of a drive that turns back at its ends.
+    """Return positions every 20 ms with noise and steps, and commands every 0.6 to 2 s, of a drive between its limits.
 
-    The lag is exact, the speed integrated by Simpson's rule over 1 ms: Euler's steps would move it by half a step.
+    The lag is exact, the speed integrated by Simpson's rule over 1 ms: Euler's steps would shift it by half a step.
     """
     rng = np.random.default_rng(seed)
     count = round(seconds / STEP)
@@ -47,7 +47,7 @@ def logged():
     return drive()
 
 
-def test_numbers_of_a_drive_are_found(logged):
+def test_parameters_of_a_drive_are_estimated(logged):
     fit = fit_speed(*logged)
     assert fit.sign == 1
     assert fit.seen[2:].all()
@@ -60,7 +60,7 @@ def test_numbers_of_a_drive_are_found(logged):
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_truth():
+def test_intervals_contain_the_true_values():
     fits = [fit_speed(*drive(seed)) for seed in range(DRIVES)]
     errors = np.array([np.append(fit.values - TRUTH, fit.delay[0] - TRUTH[0] - TRUTH[1]) for fit in fits])
     halves = np.array([np.append(fit.half_widths, fit.delay[1]) for fit in fits])
@@ -77,14 +77,14 @@ def test_a_drive_that_moves_against_its_command_has_the_same_numbers(logged):
     np.testing.assert_allclose(other.values, fit.values, rtol=1e-6, atol=1e-9)
 
 
-def test_a_limit_that_is_never_met_is_not_seen():
-    fit = fit_speed(*drive(2, most=1.2))  # volts that give at most 0.28 of 0.45 forward
+def test_a_limit_that_is_never_reached_is_not_estimated():
+    fit = fit_speed(*drive(2, most=1.2))  # volts for at most 0.28 of 0.45 forward
     assert not fit.seen[PARAMETERS.index('forward_limit')]
     assert fit.seen[PARAMETERS.index('forward_gain')]
     assert fit.values[PARAMETERS.index('forward_gain')] == pytest.approx(TRUTH[4], rel=0.1)
 
 
-def test_a_log_that_shows_nothing_is_refused(logged):
+def test_a_log_without_motion_is_rejected(logged):
     position, command = logged
     still = Samples(position.times, np.zeros_like(position.values))
     with pytest.raises(SpeedFitError, match='away from both ends'):
@@ -96,7 +96,7 @@ def test_a_log_that_shows_nothing_is_refused(logged):
         fit_speed(growing, command)
 
 
-def ask(*words):
+def run_command(*words):
     return fit.run(build_parser(['fit']).parse_args(['fit', 'speeds', *map(str, words)]))
 
 
@@ -110,10 +110,10 @@ def table(tmp_path_factory, logged):
 
 
 def test_the_command_reads_a_table(table, capsys):
-    assert ask(table, '--pair', 'Boom Cmd=Boom Ms', '--json') == 0
+    assert run_command(table, '--pair', 'Boom Cmd=Boom Ms', '--json') == 0
     numbers = json.loads(capsys.readouterr().out)['drives']['Boom Cmd=Boom Ms']
     assert numbers['numbers']['forward_start']['value'] == pytest.approx(0.5, abs=0.03)
-    assert ask(table, '--pair', 'Boom Cmd=Boom Ms', '--hold', '60', '80') == 0
+    assert run_command(table, '--pair', 'Boom Cmd=Boom Ms', '--hold', '60', '80') == 0
     text = capsys.readouterr().out
     assert 'moves with the command' in text
     assert 'NRMSE' in text
@@ -131,8 +131,8 @@ def test_the_command_reads_a_table(table, capsys):
         ('Time,a,b\n0,,2\n1,2,3\n', 'a=b', r'expected two numbers or more of a'),
     ],
 )
-def test_a_table_that_is_none_is_named_by_its_line(tmp_path, text, pair, message):
+def test_an_invalid_table_is_reported_by_its_line(tmp_path, text, pair, message):
     path = tmp_path / 'bad.csv'
     path.write_text(text)
     with pytest.raises(CommandError, match=message):
-        ask(path, '--pair', pair)
+        run_command(path, '--pair', pair)

@@ -130,7 +130,7 @@ def test_without_a_machine_the_weight_is_that_at_the_start(recovered):
         ('joint_states',),
     ],
 )
-def test_a_bag_that_lacks_topics_gives_what_it_can(recovered_run, tmp_path, skip):
+def test_a_bag_without_some_topics_gives_a_partial_summary(recovered_run, tmp_path, skip):
     with BagOfRun(tmp_path / 'bag', skip=skip) as bag:
         write_run(bag, *recovered_run)
     summary = summarize(read_run(tmp_path / 'bag'))
@@ -190,8 +190,8 @@ angle = st.floats(-1.5, 1.5)
 @given(yaw=st.floats(-3.0, 3.0), pitch=angle, roll=angle, size=st.floats(0.5, 2.0))
 def test_attitude_recovers_the_angles_of_any_quaternion(yaw, pitch, roll, size):
     rotation = Rotation.from_euler('ZYX', [yaw, pitch, roll])
-    tilt, found_roll, found_pitch = attitude_of(size * rotation.as_quat()[None])
-    assert found_roll[0] == pytest.approx(roll, abs=1e-9)
-    assert found_pitch[0] == pytest.approx(pitch, abs=1e-9)
+    tilt, roll_angle, pitch_angle = attitude_of(size * rotation.as_quat()[None])
+    assert roll_angle[0] == pytest.approx(roll, abs=1e-9)
+    assert pitch_angle[0] == pytest.approx(pitch, abs=1e-9)
     up = rotation.apply([0.0, 0.0, 1.0])
     assert tilt[0] == pytest.approx(np.arctan2(np.hypot(up[0], up[1]), up[2]), abs=1e-9)

@@ -1,4 +1,4 @@
-"""Loads of the supports over the slew angle, against hand statics on hard springs, and the command that prints them."""
+"""Loads of the supports over the slew angle, compared with hand statics on hard springs, and their command."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAYLOAD = 400.0
 
 
 def moment(machine, swing):
-    """Mass, kg, and mass times centre of mass (2,), kg m, of machine and payload."""
+    """Return mass, kg, and mass times centre of mass (2,), kg m, of machine and payload."""
     at = {**initial_positions(machine), **OUT, 'swing': swing}
     poses = link_poses(machine.links, machine.joints, at)
     mass, center = center_of_mass(machine.links, poses, None)
@@ -51,7 +51,7 @@ def command(*words):
     return main(['loadchart', *files, *words])
 
 
-def test_the_command_gives_them_and_says_where_the_machine_tips(capsys):
+def test_the_command_prints_loads_and_the_tipping_angle(capsys):
     words = '--posture', 'luff=0', '--at', 'extend=1.3', '--swing-step', '45', '--json'
     assert command('--supports', '400', *words) == 0
     shown = json.loads(capsys.readouterr().out)

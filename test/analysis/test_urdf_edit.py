@@ -1,4 +1,4 @@
-"""Elements of links and joints change or are added, and the rest of a URDF stays as it is."""
+"""Elements of links and joints are changed or added; the rest of a URDF does not change."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_elements_are_replaced_or_added_and_nothing_else_changes():
 
 
 @pytest.mark.parametrize(
-    ('lines', 'said'),
+    ('lines', 'message'),
     [
         ('<link name="c"> <inertial/> </link>', "expected a link 'c' in the URDF, found none"),
         ('<link name="empty"> <inertial/> </link>', "expected a link 'empty' with content in the URDF, found none"),
@@ -49,11 +49,11 @@ def test_elements_are_replaced_or_added_and_nothing_else_changes():
         ('</lines><lines>', 'the lines, line 1: expected well-formed XML, found '),
     ],
 )
-def test_lines_that_do_not_fit_are_one_line(lines, said):
-    with pytest.raises(EditError, match=said):
+def test_wrong_lines_are_reported_in_one_line(lines, message):
+    with pytest.raises(EditError, match=message):
         with_elements(URDF, lines)
 
 
-def test_a_dtd_is_refused():
+def test_a_dtd_is_rejected():
     with pytest.raises(EditError, match='the URDF: expected no DTD, found one'):
         with_elements(URDF.replace('<robot', '<!DOCTYPE robot [<!ENTITY a "b">]>\n<robot', 1), '')

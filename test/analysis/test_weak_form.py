@@ -26,7 +26,7 @@ def test_the_rate_of_a_window_is_the_mean_of_the_derivative():
     np.testing.assert_allclose(grid.mean(grid.times), grid.centers, atol=1e-12)
 
 
-def test_gaps_of_a_signal_are_known_and_commands_are_held():
+def test_gaps_of_a_signal_are_detected_and_commands_are_held():
     times = np.concatenate([np.arange(0.0, 1.0, 0.01), np.arange(2.0, 3.0, 0.01)])
     samples = Samples(times, np.sin(times)[:, None])
     at = np.array([0.005, 0.5, 1.5, 2.5])
@@ -51,7 +51,7 @@ def test_the_spool_follows_late_and_with_a_lag():
 
 
 def test_intervals_hold_for_residuals_that_last():
-    """White noise, and noise that lasts for half a second at 100 Hz: 95 % of the intervals hold the truth."""
+    """White noise, and noise correlated over half a second at 100 Hz: 95 % of the intervals contain the true value."""
     rng, truth = np.random.default_rng(3), np.array([2.0, -1.0, 0.5])
     times = np.arange(0.0, 60.0, 0.01)
     blocks = np.floor(times / 3.0).astype(np.intp)
@@ -65,8 +65,8 @@ def test_intervals_hold_for_residuals_that_last():
     assert 0.92 <= np.mean(hits) <= 0.985
 
 
-def test_what_is_known_beforehand_counts_as_it_is():
-    """One row of noise 1 with a prior mean of deviation 1: half way, with the deviation of both together."""
+def test_prior_knowledge_is_weighted_by_its_deviation():
+    """One row of noise 1 with a prior mean of deviation 1: the mean of both, with their combined deviation."""
     rows = np.ones((400, 1))
     right = np.random.default_rng(4).normal(size=400) * 20.0
     estimate = solve(rows / 20.0, right / 20.0, np.arange(400) // 10, np.array([1.0]), np.array([10.0]))
@@ -87,7 +87,7 @@ def jackknife(rows, right, blocks):
 
 @pytest.mark.parametrize('count', [3, 12, 40])
 def test_the_covariance_is_that_of_solutions_without_each_block(count):
-    """Blocks of different sizes; the number of degrees of freedom is one less than that of the blocks."""
+    """Blocks of different sizes; the degrees of freedom are one less than the number of blocks."""
     rng = np.random.default_rng(count)
     blocks = np.repeat(np.arange(count), rng.integers(5, 12, count))
     rows = rng.normal(size=(len(blocks), 2)) * [1.0, 1e3]
@@ -98,7 +98,7 @@ def test_the_covariance_is_that_of_solutions_without_each_block(count):
 
 
 def test_the_mean_of_blocks_has_its_standard_error():
-    """Of equal blocks: the deviation of their means over the root of their number, exactly."""
+    """For equal blocks: exactly the deviation of their means over the root of their number."""
     blocks = np.arange(40) // 8
     right = np.random.default_rng(6).normal(size=40)
     estimate = solve(np.ones((40, 1)), right, blocks)
@@ -110,7 +110,7 @@ def test_the_mean_of_blocks_has_its_standard_error():
 
 
 def test_stretches_of_a_shooting_count_as_one_observation_each():
-    """One unknown, the mean: the deviation of the means of the stretches over the root of their number, exactly."""
+    """One unknown, the mean: exactly the deviation of the means of the intervals over the root of their number."""
     stretches = np.arange(40) // 8
     right = np.random.default_rng(6).normal(size=40)
     problem = SimpleNamespace(

@@ -1,4 +1,4 @@
-"""Values change, are added and keep the rest of a YAML file as it is."""
+"""Values are changed or added; the rest of a YAML file does not change."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_value_over_several_lines_is_replaced_and_the_line_behind_it_stays():
     assert yaml.safe_load(text)['actuators']['boom']['viscous'] == 5.0
 
 
-def test_what_is_missing_is_added_in_the_layout_of_its_mapping():
+def test_a_missing_key_is_added_in_the_layout_of_its_mapping():
     boom, stick = ('actuators', 'boom'), ('actuators', 'stick')
     values = {
         (*boom, 'valve', 'gain'): Value('1.0', 'r'),
@@ -69,7 +69,7 @@ def test_what_is_missing_is_added_in_the_layout_of_its_mapping():
 
 
 @pytest.mark.parametrize(
-    ('path', 'said'),
+    ('path', 'message'),
     [
         (('name', 'x'), 'line 2: name: expected a mapping, found another value'),
         (('actuators', 'boom'), 'line 6: actuators.boom: expected a value, found a list or a mapping'),
@@ -79,7 +79,7 @@ def test_what_is_missing_is_added_in_the_layout_of_its_mapping():
         ),
     ],
 )
-def test_what_cannot_be_changed_is_one_line(path, said):
+def test_an_impossible_change_is_reported_in_one_line(path, message):
     with pytest.raises(EditError) as error:
         with_values(TEXT, {path: Value('1.0')})
-    assert str(error.value) == said
+    assert str(error.value) == message

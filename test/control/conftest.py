@@ -1,4 +1,4 @@
-"""What the tests of arms on motors share."""
+"""Fixtures of the tests of arms on motors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A planar arm of two joints on electric motors, and what it does while voltages are held."""
+"""A planar arm of two joints on electric motors, and its motion under held voltages."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ START = {'shoulder': -0.5, 'elbow': 1.0}
 
 
 def reacher(folder: Path, inductance: float = 6e-4, motors: tuple[str, ...] = ('second', 'first')) -> Machine:
-    """Write its files and return it; the first motor moves the shoulder, the second one the elbow."""
+    """Write the files of the arm and return it; the first motor moves the shoulder, the second one the elbow."""
     lines = {
         'first': f'  first: {MOTOR % ("shoulder", inductance, 100)}\n',
         'second': f'  second: {MOTOR % ("elbow", inductance, 60)}\n',
@@ -48,7 +48,7 @@ def reacher(folder: Path, inductance: float = 6e-4, motors: tuple[str, ...] = ('
 
 
 def advance_of(machine: Machine) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """Return what one hold of voltages does to position and rate of shoulder and elbow and the motors' currents."""
+    """Return the step of positions and rates of shoulder and elbow and of the currents over one hold of voltages."""
     plant = Assembly(machine, 'hydraulic')
     rhs = ca.Function('rhs', [plant.x, plant.u], [ca.substitute(plant.rhs, plant.p, plant.default_parameters())])
     x, u, h = ca.SX.sym('x', plant.x.numel()), ca.SX.sym('u', plant.u.numel()), HOLD / STEPS

@@ -1,4 +1,4 @@
-"""Paths, formations and speeds of teams: derivatives, squeezed objects, and profiles with a closed form beside them."""
+"""Paths, formations and speeds of teams: derivatives, squeezed objects, and profiles with closed forms."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def test_derivatives_of_paths_are_those_of_their_differences(path):
 
 
 def test_a_figure_of_eight_comes_back_with_its_heading_and_never_jumps():
-    found = figure_of_eight(2.0, 1.5)(np.linspace(0.0, 2.0 * np.pi, 400))
-    assert found.pose[-1] == pytest.approx(found.pose[0], abs=1e-9)
-    assert np.abs(np.diff(found.pose[:, 0])).max() < 0.1
-    one = figure_of_eight(2.0, 1.5)([float(found.times[150])])
-    assert one.pose[0] == pytest.approx(found.pose[150]), 'one parameter alone has the heading that it has among others'
+    result = figure_of_eight(2.0, 1.5)(np.linspace(0.0, 2.0 * np.pi, 400))
+    assert result.pose[-1] == pytest.approx(result.pose[0], abs=1e-9)
+    assert np.abs(np.diff(result.pose[:, 0])).max() < 0.1
+    one = figure_of_eight(2.0, 1.5)([float(result.times[150])])
+    assert one.pose[0] == pytest.approx(result.pose[150]), 'the heading of one parameter does not depend on others'
 
 
 def test_a_path_that_is_moved_turns_about_its_origin():
@@ -75,9 +75,11 @@ def test_hands_squeeze_an_object_by_forces_that_balance_each_other(load):
     assert load.forces(load.nodes + moved) == pytest.approx(forces, abs=1e-5)
 
 
-def test_forces_that_no_rod_takes_are_refused():
+def test_forces_that_no_rod_carries_are_rejected():
     across = np.array([(0.0, 1.0, 0.0), (0.0, -1.0, 0.0)])
-    with pytest.raises(ValueError, match='expected internal forces that the rods of the object take, found 1 N left'):
+    with pytest.raises(
+        ValueError, match='expected internal forces that the rods of the object balance, found 1 N left'
+    ):
         compressed(chain(0.6, 1, 1.2, 3000.0), across)
 
 
@@ -88,47 +90,47 @@ def limits(count, per_acceleration, per_square, rest):
 
 def test_bounded_acceleration_gives_half_the_path_to_braking():
     grid = np.linspace(0.0, 4.0, 401)
-    found = fastest(grid, limits(401, (1.0, -1.0), (0.0, 0.0), (2.0, 2.0)))
-    assert found.duration == pytest.approx(2.0 * np.sqrt(4.0 / 2.0), rel=1e-6)
-    assert found.at(0.5 * found.duration)[0] == pytest.approx(2.0, abs=1e-2)
-    assert found.at(0.0) == (0.0, 0.0, 0.0)
-    assert found.at(found.duration + 1.0) == (4.0, 0.0, 0.0)
+    result = fastest(grid, limits(401, (1.0, -1.0), (0.0, 0.0), (2.0, 2.0)))
+    assert result.duration == pytest.approx(2.0 * np.sqrt(4.0 / 2.0), rel=1e-6)
+    assert result.at(0.5 * result.duration)[0] == pytest.approx(2.0, abs=1e-2)
+    assert result.at(0.0) == (0.0, 0.0, 0.0)
+    assert result.at(result.duration + 1.0) == (4.0, 0.0, 0.0)
 
 
-def test_speeds_are_bounded_each_by_its_own_limit():
+def test_each_speed_is_bounded_by_its_limit():
     grid = np.linspace(0.0, 4.0, 401)
     bounded = limits(401, (1.0, -1.0), (0.0, 0.0), (2.0, 2.0))
-    found = fastest(grid, bounded + Halfplanes.of_speeds(np.tile((2.0, 5.0), (401, 1)), (1.5, np.inf)))
-    assert found.speeds.max() == pytest.approx(0.75)
+    result = fastest(grid, bounded + Halfplanes.of_speeds(np.tile((2.0, 5.0), (401, 1)), (1.5, np.inf)))
+    assert result.speeds.max() == pytest.approx(0.75)
 
 
 @pytest.mark.parametrize('time', [0.1, 1.0, 1.3, 2.5])
-def test_braking_with_a_bounded_deceleration_takes_the_way_of_a_parabola(time):
+def test_braking_with_a_bounded_deceleration_is_parabolic(time):
     grid, bounded = np.linspace(0.0, 4.0, 401), limits(401, (1.0, -1.0), (0.0, 0.0), (2.0, 2.0))
     profile = fastest(grid, bounded)
     s, speed, _ = profile.at(time)
-    found = braked(profile, bounded, time)
-    assert found.at(0.0)[0] == pytest.approx(s)
-    assert found.parameters[-1] - s == pytest.approx(0.5 * speed**2 / 2.0, rel=1e-6)
-    assert found.duration == pytest.approx(0.5 * speed, rel=1e-6)
+    result = braked(profile, bounded, time)
+    assert result.at(0.0)[0] == pytest.approx(s)
+    assert result.parameters[-1] - s == pytest.approx(0.5 * speed**2 / 2.0, rel=1e-6)
+    assert result.duration == pytest.approx(0.5 * speed, rel=1e-6)
 
 
 def test_braking_at_rest_stays_there():
     grid, bounded = np.linspace(0.0, 4.0, 401), limits(401, (1.0, -1.0), (0.0, 0.0), (2.0, 2.0))
-    found = braked(fastest(grid, bounded), bounded, 99.0)
-    assert found.at(0.0) == found.at(1.0) == (4.0, 0.0, 0.0)
+    result = braked(fastest(grid, bounded), bounded, 99.0)
+    assert result.at(0.0) == result.at(1.0) == (4.0, 0.0, 0.0)
 
 
-def test_a_bend_is_seen_from_afar_and_passed_at_its_own_speed():
+def test_a_bend_is_anticipated_and_passed_at_its_limit():
     grid = np.linspace(0.0, 4.0, 401)
     tight = limits(401, (1.0, -1.0, 0.0), (0.0, 0.0, 0.0), (2.0, 2.0, 1.0))
     tight.per_square[(grid > 1.9) & (grid < 2.1), 2] = 4.0
-    found = fastest(grid, tight)
+    result = fastest(grid, tight)
     inside = (grid > 1.9) & (grid < 2.1)
-    assert found.speeds[inside] == pytest.approx(np.full(inside.sum(), 0.5), rel=1e-6)
-    before = found.speeds[grid < 1.9] ** 2
+    assert result.speeds[inside] == pytest.approx(np.full(inside.sum(), 0.5), rel=1e-6)
+    before = result.speeds[grid < 1.9] ** 2
     reach = 0.25 + 2.0 * 2.0 * (1.91 - grid[grid < 1.9])
-    assert np.all(before <= reach + 1e-6), 'it brakes in time, with no more than it may'
+    assert np.all(before <= reach + 1e-6), 'it brakes in time, within its deceleration'
     assert before.max() > 2.0
 
 
@@ -139,11 +141,11 @@ def test_wheels_on_a_circle_keep_to_the_friction_circle():
     grid = np.linspace(0.0, 6.0, count)
     still, faster, square = np.zeros((3, count, 1, 3))
     still[:, 0, 2], faster[:, 0, 0], square[:, 0, 1] = weight, mass, mass / radius
-    found = fastest(grid, Halfplanes.of_wheels(still, faster, square, [mu], [1.0]))
+    result = fastest(grid, Halfplanes.of_wheels(still, faster, square, [mu], [1.0]))
     top = np.sqrt(mu * 9.81 * radius)
-    assert 0.99 * top < found.speeds.max() <= top
-    a = np.diff(found.speeds**2) / (2.0 * np.diff(grid))
-    used = np.hypot(a, found.speeds[:-1] ** 2 / radius) / (mu * 9.81)
+    assert 0.99 * top < result.speeds.max() <= top
+    a = np.diff(result.speeds**2) / (2.0 * np.diff(grid))
+    used = np.hypot(a, result.speeds[:-1] ** 2 / radius) / (mu * 9.81)
     assert used.max() <= 1.0 + 1e-9
     assert np.median(used) > 0.98, 'all of the friction is used'
 
@@ -152,11 +154,11 @@ def test_a_wheel_that_would_lift_bounds_the_acceleration():
     count, grid = 101, np.linspace(0.0, 1.0, 101)
     still, faster, square = np.zeros((3, count, 1, 3))
     still[:, 0, 2], faster[:, 0, 2] = 10.0, -4.0
-    found = fastest(grid, Halfplanes.of_wheels(still, faster, square, [0.0], [2.0]), acceleration=5.0)
-    assert np.diff(found.speeds**2).max() / (2.0 * 0.01) == pytest.approx(2.0, rel=1e-6)
+    result = fastest(grid, Halfplanes.of_wheels(still, faster, square, [0.0], [2.0]), acceleration=5.0)
+    assert np.diff(result.speeds**2).max() / (2.0 * 0.01) == pytest.approx(2.0, rel=1e-6)
 
 
-def test_a_posture_that_cannot_be_held_is_named_by_its_place():
+def test_a_posture_that_cannot_be_held_is_named_by_its_parameter():
     bad = limits(11, (1.0,), (0.0,), (1.0,))
     bad.rest[4] = -0.5
     with pytest.raises(ValueError, match='expected a posture that can be held at rest, found none'):

@@ -1,4 +1,4 @@
-"""Where a lever does nothing: against the simulated machine."""
+"""The part of a lever's travel without motion: against the simulated machine."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def boom_of(system):
 
 
 def moved(system, volts: float) -> float:
-    """How far the boom has gone after 1.5 s of a constant voltage, rad."""
+    """Return the motion of the boom after 1.5 s of a constant voltage, rad."""
     p = system.parameters()
     times = np.linspace(0.0, 1.5, 16)
     inputs = Inputs(np.array([0.0, 1.5]), {'boom/voltage': np.full(2, volts)})
@@ -30,14 +30,14 @@ def moved(system, volts: float) -> float:
     return float(run.position('boom_joint')[-1] - still.position('boom_joint')[-1])
 
 
-def test_without_a_load_it_is_the_dead_zone_and_what_the_open_centre_takes(system):
+def test_without_a_load_it_is_the_dead_zone_and_the_flow_of_the_open_centre(system):
     boom = boom_of(system)
     low, high = dead_part(boom)
     zone = boom.valve.dead_zone / boom.valve.gain
     assert -8.0 < low < -zone < 0.0 < zone < high < 8.0
 
 
-def test_a_load_makes_it_longer_where_it_is_pushed_and_shorter_where_it_helps(system):
+def test_a_load_makes_it_longer_against_and_shorter_with_the_motion(system):
     boom = boom_of(system)
     highs, lows = zip(*((dead_part(boom, load)[1], dead_part(boom, load)[0]) for load in (0.0, 2e5, 4e5)))
     assert highs[0] < highs[1] < highs[2]
@@ -61,18 +61,18 @@ def test_the_boom_of_the_log_loader_moves_beyond_it_and_rests_within(system):
 @pytest.mark.parametrize(
     ('volts', 'expected'), [(0.0, 0.0), (8.0, 8.0), (-8.0, -8.0), (4.0, 5.5), (-4.0, -4.5), (0.08, 3.05)]
 )
-def test_a_lever_that_skips_it_begins_at_its_edge(volts, expected):
+def test_a_lever_that_skips_it_starts_at_its_edge(volts, expected):
     assert beyond(volts, (-1.0, 3.0), 8.0) == pytest.approx(expected)
 
 
-def test_a_lever_begins_at_three_fifths_of_the_limit_at_most():
+def test_a_lever_starts_at_three_fifths_of_the_limit_at_most():
     dead = (-8.0, 9.0)
     assert (beyond(0.08, dead, 8.0), beyond(-0.08, dead, 8.0)) == pytest.approx((4.832, -4.832))
     assert (beyond(8.0, dead, 8.0), beyond(-8.0, dead, 8.0)) == (8.0, -8.0)
     assert beyond(1.0, (-1.0, 3.0), 0.0) == 0.0
 
 
-def test_the_load_of_pressures_that_can_not_be_right_is_not_known(system):
+def test_impossible_pressures_give_no_load(system):
     boom = boom_of(system)
     nan, relief = float('nan'), boom.supply.relief_pressure
     assert resting_load(boom, 1e7, 1e6) == pytest.approx(1e7 * boom.areas[0] - 1e6 * boom.areas[1])

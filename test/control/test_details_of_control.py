@@ -1,4 +1,4 @@
-"""Details of controllers that no other test notices: the time since a command, late keys, limits without zero."""
+"""Details of controllers not covered by other tests: the time since a command, late keys, limits without zero."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ GOAL = one_joint(TrajectoryPoint(10.0, [0.9], [0.0], [0.0]))
 
 
 def commands(start, measured, efforts=None):
-    """Return the voltages every 0.5 s of a tracker that got its trajectory at a time."""
+    """Return the voltages every 0.5 s of a tracker whose trajectory starts at a time."""
     tracker = TrajectoryTracker([BOOM])
     tracker.set_trajectory(GOAL, start, [0.5])
-    return [tracker.voltages(start + 0.5 * k, [place], efforts)[0] for k, place in enumerate(measured)]
+    return [tracker.voltages(start + 0.5 * k, [position], efforts)[0] for k, position in enumerate(measured)]
 
 
 @pytest.mark.parametrize('start', [0.25, 100.0])
-def test_voltages_depend_on_the_time_since_the_trajectory_came(start):
+def test_voltages_depend_on_the_time_since_the_trajectory_was_set(start):
     measured = 0.5 + 0.02 * np.arange(20)
     for efforts in (None, [2.0e5]):
         assert commands(start, measured, efforts) == pytest.approx(commands(0.0, measured, efforts), abs=1e-9)
@@ -44,7 +44,7 @@ def test_the_integral_unwinds_while_the_valve_is_saturated_against_a_small_error
     assert tracker.voltages(1.5, [1.3 - 0.07])[0] < 0.0
 
 
-def test_the_integral_stands_while_the_valve_is_saturated_by_the_error():
+def test_the_integral_is_held_while_the_valve_is_saturated_by_the_error():
     tracker = TrajectoryTracker([BOOM], TrackerGains(integral=50.0))
     tracker.set_trajectory(one_joint(TrajectoryPoint(0.1, [1.0], [0.0], [0.0])), 0.0, [0.0])
     for time in np.arange(0.5, 5.0, 0.5):  # seconds of saturation would wind it up to hundreds
@@ -53,7 +53,7 @@ def test_the_integral_stands_while_the_valve_is_saturated_by_the_error():
 
 
 def test_measured_efforts_are_filtered_with_the_time_constant_of_their_joint():
-    """After one step of the time constant half of a jump is taken."""
+    """After one step as long as the time constant, half of a jump has passed the filter."""
     gains = [TrackerGains(load_filter=0.3), TrackerGains(load_filter=0.1)]
     tracker = TrajectoryTracker([BOOM, STICK], gains)
     names = ['boom_joint', 'stick_joint']
@@ -84,7 +84,7 @@ def test_the_first_of_several_broken_measurements_is_named():
         TrajectoryTracker([BOOM, STICK]).voltages(0.0, [0.5, np.nan])
 
 
-def test_reference_and_end_are_those_of_the_time_since_the_trajectory_came():
+def test_reference_and_end_depend_on_the_time_since_the_trajectory_was_set():
     tracker = TrajectoryTracker([BOOM])
     tracker.set_trajectory(GOAL, 3.0, [0.5])
     assert tracker.reference(8.0).position == pytest.approx(GOAL.starting_from([0.5]).sample(5.0).position)
@@ -98,7 +98,7 @@ LEVERS = {'boom': Lever(axis=None, sign=1.0, volts=6.0, keys=('k', 'i'), positiv
 
 
 @pytest.mark.parametrize('now', [0.0, 1.0e5])
-def test_a_repeated_key_acts_for_the_shorter_time_whatever_the_clock_shows(now):
+def test_a_repeated_key_acts_for_the_shorter_time_at_any_clock_time(now):
     keyboard = Keyboard(['boom'], LEVERS)
     keyboard.press('k', now)
     keyboard.command(now)  # neutral first
@@ -119,20 +119,20 @@ def test_the_throw_of_a_keyboard_is_half_of_the_levers_at_first():
 
 
 @pytest.mark.parametrize('wrench', [0.6, 0.2, -1.5])
-def test_drives_that_must_push_more_than_is_wanted_can_give_no_part_of_it(wrench):
-    """Both give at least 0.5; a multiple of the wrench that they could give is no part of it."""
+def test_drives_with_a_least_torque_above_the_demand_give_no_part_of_it(wrench):
+    """Both give at least 0.5; a feasible multiple of the wrench above 1 is no part of it."""
     drives = TorqueDistribution([[1.0], [1.0]], 0.5, 1.0, names=['left', 'right'])
-    with pytest.raises(InfeasibleDemandError) as refused:
+    with pytest.raises(InfeasibleDemandError) as error:
         drives([wrench])
-    assert refused.value.fraction == 0.0
-    assert refused.value.binding == ('left', 'right')
+    assert error.value.fraction == 0.0
+    assert error.value.binding == ('left', 'right')
     assert drives([1.5]) == pytest.approx([0.75, 0.75])
 
 
 def test_only_drives_at_a_limit_are_named():
     drives = TorqueDistribution(np.eye(3), -1.0, 1.0, names=['left', 'right', 'rear'])
     for wrench, expected in (([2.0, 0.5, -0.5], ('left',)), ([0.5, -2.0, -0.5], ('right',))):
-        with pytest.raises(InfeasibleDemandError) as refused:
+        with pytest.raises(InfeasibleDemandError) as error:
             drives(wrench)
-        assert refused.value.fraction == pytest.approx(0.5)
-        assert refused.value.binding == expected
+        assert error.value.fraction == pytest.approx(0.5)
+        assert error.value.binding == expected

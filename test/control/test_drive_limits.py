@@ -17,7 +17,7 @@ from dyn_nodes.simulation.plant import Plant
 PERIOD = 5e-3
 MACHINES = ['log_loader', 'log_loader_grapple', 'telehandler', 'forwarder', 'arm_a6', 'arm_4r']
 BEYOND = 1.001
-"""Of a limit: nothing exceeds it by more than 0.1 %."""
+"""Tolerance of a limit: 0.1 %."""
 
 
 def system_of(seed, count):
@@ -30,7 +30,7 @@ def system_of(seed, count):
 @reaches(limited=12, unlimited=4)
 @given(st.integers(0, 10**6), st.integers(1, 6), st.floats(0.01, 100.0))
 @settings(max_examples=200, deadline=None, derandomize=True)
-def test_no_effort_is_beyond_its_limit_and_none_is_limited_without_need(seed, count, size):
+def test_no_effort_exceeds_its_limit_and_none_is_limited_unnecessarily(seed, count, size):
     response, still, rate, rng = system_of(seed, count)
     wanted, most = size * rng.normal(size=count), rng.uniform(0.5, 3.0, count)
     efforts, limited = efforts_within(wanted, rate, still, response, most)
@@ -42,7 +42,7 @@ def test_no_effort_is_beyond_its_limit_and_none_is_limited_without_need(seed, co
         np.testing.assert_allclose(response @ (efforts - still), wanted, atol=1e-9 * size)
 
 
-def test_a_joint_that_speeds_up_does_not_throw_one_that_is_to_keep_its_speed():
+def test_a_joint_that_speeds_up_does_not_drive_another_one_beyond_its_speed():
     """Two coupled joints: the second one's drive is weak, so the first speeds up by less than it could."""
     response = np.array([[1.0, -0.8], [-0.8, 1.0]])
     wanted, rate, most = np.array([50.0, 0.0]), np.array([1.0, 1.0]), np.array([10.0, 1.0])
@@ -55,19 +55,19 @@ def test_a_joint_that_speeds_up_does_not_throw_one_that_is_to_keep_its_speed():
 
 
 def lead_of(position, rate, target, target_rate, effort, speed, lower=-10.0, upper=10.0):
-    limits = DriveLimits(*(np.array([own]) for own in (effort, speed, lower, upper)))
-    now = (np.array([own]) for own in (position, rate, target, target_rate))
+    limits = DriveLimits(*(np.array([value]) for value in (effort, speed, lower, upper)))
+    now = (np.array([value]) for value in (position, rate, target, target_rate))
     return ServoInput(*now, limits, 40.0, 1.0, np.zeros(1))
 
 
 def followed(target, target_rate, effort, speed, load=0.0, steps=2000, upper=10.0):
-    """Positions, rates and efforts of a mass of 1 kg under a load, from rest at 0."""
+    """Return positions, rates and efforts of a mass of 1 kg under a load, from rest at 0."""
     q, v, rows = 0.0, 0.0, []
     for _ in range(steps):
-        found = servo_output(
+        output = servo_output(
             lead_of(q, v, target, target_rate, effort, speed, upper=upper), np.array([load]), np.eye(1), False
         )
-        push = float(found.efforts[0])
+        push = float(output.efforts[0])
         q, v = q + PERIOD * v + 0.5 * PERIOD**2 * (push - load), v + PERIOD * (push - load)
         rows.append((q, v, push))
     return np.array(rows).T
@@ -95,7 +95,7 @@ def test_a_velocity_alone_is_kept_without_error_and_ends_at_the_end_of_the_range
 class Watch:
     """The greatest efforts and speeds of joints over their limits in a run.
 
-    A speed may pass its limit only where no drive could prevent it: the effort has been at its limit against the motion
+    A speed may exceed its limit only if no drive could prevent it: the effort has been at its limit against the motion
     since the speed was within the share of its limit that servos use.
     """
 
@@ -104,23 +104,23 @@ class Watch:
         self._start = np.full(len(limits.speed), np.nan)  # speed from which a joint is braked at full effort
 
     def see(self, efforts, before, after):
-        """Take efforts of a period, and the velocities before and after it."""
+        """Record efforts of a period, and the velocities before and after it."""
         speed, at_limit = np.abs(before), -efforts * np.sign(before) >= (1.0 - 1e-9) * self.limits.effort
         self._start = np.where(at_limit, np.where(np.isnan(self._start), speed, self._start), np.nan)
         rising = (np.abs(after) > BEYOND * self.limits.speed) & (np.abs(after) > speed)
         braked = self._start <= BEYOND * USED * self.limits.speed
         self.thrown += (rising & braked).any()
         used = np.abs(efforts) / self.limits.effort, np.where(rising & ~braked, np.abs(after) / self.limits.speed, 0.0)
-        self.worst = np.maximum(self.worst, [own.max() for own in used])
+        self.worst = np.maximum(self.worst, [part.max() for part in used])
 
 
-def test_the_watch_of_speeds_excuses_only_what_full_braking_could_not_prevent():
-    limits = DriveLimits(*(np.array([own]) for own in (10.0, 1.0, -9.0, 9.0)))
+def test_the_speed_check_excuses_only_speeds_despite_full_braking():
+    limits = DriveLimits(*(np.array([value]) for value in (10.0, 1.0, -9.0, 9.0)))
 
     def worst(*rows):
         watch = Watch(limits)
         for row in rows:
-            watch.see(*(np.array([own]) for own in row))
+            watch.see(*(np.array([value]) for value in row))
         return watch.worst[1], watch.thrown
 
     assert worst((-10.0, 0.9, 1.1), (-9.0, 1.1, 1.0)) == (0.0, 1)
@@ -133,28 +133,28 @@ def test_the_watch_of_speeds_excuses_only_what_full_braking_could_not_prevent():
 def worst_of(name, runs):
     """Return the greatest efforts and speeds over their limits in runs of 1.5 s after a step of random size.
 
-    Also the number of runs in which a joint passed its speed limit as its drive could not brake it.
+    Also return the number of runs in which a joint exceeded its speed limit at full braking.
     """
     machine = load_machine(*machine_files(name))
     plant = Plant(machine, 'effort', PERIOD, 1e-3, ())
-    targets, places = JointTargets(plant), [plant.joints.index(own) for own in plant.actuated]
+    targets, indices = JointTargets(plant), [plant.joints.index(joint) for joint in plant.actuated]
     limits, rng = targets.limits, np.random.default_rng(1)
     worst, thrown = np.zeros(2), 0
     for _ in range(runs):
         plant.reset()
         targets.release()
         asked = np.full((2, len(plant.joints)), np.nan)
-        what, size = rng.integers(2), float(rng.choice([0.01, 0.1, 1.0, 5.0]))
-        moved = rng.random(len(places)) < 0.7
-        steps = size * rng.normal(size=len(places)) * (limits.speed if what else 1.0)
-        asked[what, places] = np.where(moved, steps + (0.0 if what else plant.positions[places]), np.nan)
+        kind, size = rng.integers(2), float(rng.choice([0.01, 0.1, 1.0, 5.0]))
+        moved = rng.random(len(indices)) < 0.7
+        steps = size * rng.normal(size=len(indices)) * (limits.speed if kind else 1.0)
+        asked[kind, indices] = np.where(moved, steps + (0.0 if kind else plant.positions[indices]), np.nan)
         targets.command(*asked)
         watch, events = Watch(limits), []
         for _ in range(round(1.5 / PERIOD)):
             targets.lead()
-            before = plant.velocities[places]
+            before = plant.velocities[indices]
             plant.advance()
-            watch.see(plant.u, before, plant.velocities[places])
+            watch.see(plant.u, before, plant.velocities[indices])
             events += [event.kind for event in plant.take_events()]
             if plant.overturned:
                 break

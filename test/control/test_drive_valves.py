@@ -1,4 +1,4 @@
-"""Valves of hydraulic motors that turn tracks: inverse of the valve's flow, load of a turn, loop, limits."""
+"""Valves of hydraulic motors of tracks: inverse of the valve's flow, load of a turn, loop, limits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def valves(machine, base):
 
 
 def reference(base, left, right, rise=0.0):
-    """Belts at these rates of their sprockets, rad/s, and a common acceleration, rad/s2."""
+    """Return the reference for rates of the sprockets, rad/s, and a common acceleration, rad/s2."""
     speeds = np.array([left, right])
     rolling = np.linalg.solve(base.rolling_rows(np.zeros(2))[0][:, [0, 2]], 0.36 * speeds)
     nothing = np.zeros(2)
@@ -43,15 +43,15 @@ def reference(base, left, right, rise=0.0):
 
 
 def test_the_valves_are_those_of_the_travel_motors(machine, valves):
-    assert [machine.actuators[place].name for place in valves.places] == ['left_travel', 'right_travel']
+    assert [machine.actuators[index].name for index in valves.places] == ['left_travel', 'right_travel']
 
 
-def test_a_motor_that_should_stand_gets_a_neutral_valve_whatever_it_carries(base, valves):
+def test_a_motor_at_zero_speed_gets_a_neutral_valve_under_any_load(base, valves):
     volts = valves.volts(reference(base, 0.0, 0.0), STEP, np.array([0.1, -0.1]), np.array([1e4, 2e4]))
     assert volts.tolist() == [0.0, 0.0]
 
 
-def test_straight_ahead_a_speed_that_is_met_takes_the_inverse_of_the_valve(machine, base, valves):
+def test_straight_ahead_without_speed_error_the_voltage_is_the_inverse_of_the_valve(machine, base, valves):
     speeds = np.array([1.5, 1.5])
     actuator = machine.actuators[valves.places[0]]
     for load in (0.0, 8e3):
@@ -61,7 +61,7 @@ def test_straight_ahead_a_speed_that_is_met_takes_the_inverse_of_the_valve(machi
         assert volts == pytest.approx([expected, expected], rel=1e-6)
 
 
-def test_in_a_turn_the_load_of_the_ground_is_known_before_it_is_measured(machine, base, valves):
+def test_in_a_turn_the_load_of_the_ground_is_added_before_it_is_measured(machine, base, valves):
     actuator = machine.actuators[valves.places[1]]
     turn = reference(base, -0.5, 0.5)
     load = base.turning_torques(turn.twist)[1]
@@ -71,7 +71,7 @@ def test_in_a_turn_the_load_of_the_ground_is_known_before_it_is_measured(machine
     assert volts[1] > spool_for_speed(actuator, 0.5, 0.0) / actuator.valve.gain + 0.1
 
 
-def test_a_speed_that_lacks_opens_the_valve_further_the_longer_it_lasts(base, valves):
+def test_a_lasting_speed_error_opens_the_valve_further(base, valves):
     wanted, measured = reference(base, 1.0, 1.0), np.array([0.8, 1.0])
     first, *_, last = (valves.volts(wanted, STEP, measured, np.zeros(2)) for _ in range(100))
     assert first[0] > first[1]
@@ -98,8 +98,10 @@ def test_the_valve_leads_by_its_time_constant_while_the_speed_rises(base, valves
     assert rising[0] > level[0] + 0.05
 
 
-def test_a_track_that_no_motor_turns_is_refused(machine, base):
-    bare = replace(machine, actuators=tuple(own for own in machine.actuators if own.name != 'right_travel'))
+def test_a_track_without_a_motor_is_rejected(machine, base):
+    bare = replace(
+        machine, actuators=tuple(actuator for actuator in machine.actuators if actuator.name != 'right_travel')
+    )
     with pytest.raises(
         NoVehicleError, match="right_track: expected a hydraulic actuator on joint 'right_sprocket_joint'"
     ):

@@ -41,7 +41,7 @@ def buttons(held: bool) -> list[int]:
 
 
 def pressed(joystick: Joystick, now: float = 0.0, **moved: float) -> list[float]:
-    """The button is up, is pressed with the levers in the middle, then the levers are moved."""
+    """Return the command after the button is released, pressed with levers in the middle, and levers are moved."""
     joystick.message(REST, buttons(False), now)
     joystick.message(REST, buttons(True), now)
     joystick.message(axes(**moved), buttons(True), now)
@@ -75,7 +75,7 @@ def test_letting_the_button_go_commands_neutral_for_a_moment_and_then_nothing(jo
     assert joystick.command(1.0 + 1.01 * FAREWELL) is None
 
 
-def test_silence_ends_driving(joystick, pattern):
+def test_a_timeout_ends_driving(joystick, pattern):
     assert pressed(joystick, right_y=1.0)[0] == pytest.approx(-6.0)
     assert joystick.command(0.9 * pattern.timeout)[0] == pytest.approx(-6.0)
     assert joystick.command(1.1 * pattern.timeout) == [0.0, 0.0, 0.0]
@@ -83,7 +83,7 @@ def test_silence_ends_driving(joystick, pattern):
     assert not joystick.held
 
 
-def test_a_lever_deflected_when_the_button_is_pressed_waits_for_its_middle(joystick):
+def test_a_lever_deflected_as_the_button_is_pressed_waits_for_its_middle(joystick):
     joystick.message(REST, buttons(False), 0.0)
     joystick.message(axes(right_y=1.0, left_x=0.0), buttons(True), 0.0)
     joystick.message(axes(right_y=1.0, left_x=1.0), buttons(True), 0.1)
@@ -95,7 +95,7 @@ def test_a_lever_deflected_when_the_button_is_pressed_waits_for_its_middle(joyst
     assert joystick.waiting() == []
 
 
-def test_after_a_silence_the_levers_have_to_pass_their_middle_again(joystick):
+def test_after_a_timeout_the_levers_must_pass_their_middle_again(joystick):
     pressed(joystick, right_y=1.0)
     joystick.command(2.0)
     joystick.message(axes(right_y=1.0), buttons(False), 2.0)
@@ -105,15 +105,15 @@ def test_after_a_silence_the_levers_have_to_pass_their_middle_again(joystick):
 
 
 def first_message(joystick):
-    """No message has come before."""
+    """No message has been received before."""
 
 
-def silence(joystick):
+def timeout(joystick):
     pressed(joystick, right_y=1.0)
     joystick.command(9.0)
 
 
-def silence_in_which_no_command_was_asked_for(joystick):
+def timeout_without_a_command(joystick):
     pressed(joystick, right_y=1.0)
 
 
@@ -122,8 +122,8 @@ def fault(joystick):
     joystick.message(REST, [1, 1], 9.9)
 
 
-@pytest.mark.parametrize('before', [first_message, silence, silence_in_which_no_command_was_asked_for, fault])
-def test_a_dead_man_button_that_was_not_seen_up_does_not_count(joystick, before):
+@pytest.mark.parametrize('before', [first_message, timeout, timeout_without_a_command, fault])
+def test_a_dead_man_button_that_was_not_released_does_not_count(joystick, before):
     before(joystick)
     for lever in (0.0, 1.0):
         joystick.message(axes(right_y=lever), buttons(True), 10.0)
@@ -143,7 +143,7 @@ def test_a_dead_man_button_that_was_not_seen_up_does_not_count(joystick, before)
         ([math.inf, 0.0, 0.0, 0.0, 0.0, 0.0], [0] * 5 + [1], 'axis 0 for swing'),
     ],
 )
-def test_a_message_that_makes_no_sense_ends_driving_and_says_why(joystick, bad_axes, bad_buttons, text):
+def test_an_invalid_message_ends_driving_and_is_reported(joystick, bad_axes, bad_buttons, text):
     pressed(joystick, right_y=1.0)
     joystick.message(bad_axes, bad_buttons, 0.1)
     assert joystick.command(0.1) == [0.0, 0.0, 0.0]
@@ -178,7 +178,7 @@ LEVERS = st.lists(st.floats(-1.5, 1.5), min_size=6, max_size=6)
 BROKEN = st.lists(st.floats(-1.5, 1.5) | st.sampled_from([math.nan, math.inf]), min_size=6, max_size=6)
 
 
-@reaches(driving=8, full=4, refused=2)
+@reaches(driving=8, full=4, rejected=2)
 @given(LEVERS | BROKEN, st.sampled_from([True, True, True, False]))
 def test_levers_that_are_enabled_never_command_more_than_the_volts_of_the_file(values, held):
     pattern = load_lever_pattern(ROOT / 'config' / 'teleop.yaml', NAMES)
@@ -187,11 +187,11 @@ def test_levers_that_are_enabled_never_command_more_than_the_volts_of_the_file(v
     joystick.message(values, buttons(held), 0.1)
     volts = joystick.command(0.1)
     most = [pattern.levers[name].volts for name in NAMES]
-    assert all(abs(own) <= limit for own, limit in zip(volts, most))
+    assert all(abs(value) <= limit for value, limit in zip(volts, most))
     sound = all(math.isfinite(values[axis]) for axis in (LEFT_X, LEFT_Y, RIGHT_Y))
     reached('driving', any(volts))
-    reached('full', any(abs(own) == limit for own, limit in zip(volts, most)))
-    reached('refused', held and not sound)
+    reached('full', any(abs(value) == limit for value, limit in zip(volts, most)))
+    reached('rejected', held and not sound)
     if not held or not sound:
         assert volts == [0.0, 0.0, 0.0]
 
@@ -221,19 +221,19 @@ def resting(pattern):
 
 @pytest.fixture
 def keyboard(resting):
-    """One that has begun to send."""
+    """A keyboard that has started to send."""
     resting.press('k', 0.0)
     resting.command(0.0)
     resting.press(' ', 0.0)
     return resting
 
 
-def test_what_is_sent_first_is_neutral_also_after_a_pause(resting):
-    for begin in (0.0, 10.0):
-        resting.press('k', begin)
-        assert resting.command(begin) == [0.0, 0.0, 0.0]
-        assert resting.command(begin + 0.05) == [3.0, 0.0, 0.0]
-        assert resting.command(begin + 5.0) is None
+def test_the_first_command_is_neutral_also_after_a_pause(resting):
+    for start in (0.0, 10.0):
+        resting.press('k', start)
+        assert resting.command(start) == [0.0, 0.0, 0.0]
+        assert resting.command(start + 0.05) == [3.0, 0.0, 0.0]
+        assert resting.command(start + 5.0) is None
 
 
 def test_a_key_moves_its_valve_until_it_is_no_longer_repeated(keyboard):
@@ -282,7 +282,7 @@ ARROW_LEFT, CONTROL_LEFT, F1_CONSOLE, F4, F9, DELETE = '\x1b[D', '\x1b[1;5D', '\
 
 @pytest.mark.parametrize('sequence', [ARROW_LEFT, CONTROL_LEFT, F1_CONSOLE, F4, F9, DELETE, '\x1bk', '\x1b\x1b[D'])
 @pytest.mark.parametrize('split', range(6))
-def test_no_other_key_is_taken_for_the_letters_of_its_sequence(sequence, split):
+def test_letters_of_an_escape_sequence_are_not_keys(sequence, split):
     reader = KeyReader()
     assert reader.keys(sequence[:split]) + reader.keys(sequence[split:]) == ''
     assert reader.keys('k') == 'k'
@@ -291,7 +291,7 @@ def test_no_other_key_is_taken_for_the_letters_of_its_sequence(sequence, split):
 @pytest.mark.parametrize(
     ('typed', 'keys'), [('\x1b ', ' '), ('\x1b\x03', '\x03'), ('a\x1b[Dw', 'aw'), ('ki q', 'ki q')]
 )
-def test_single_keys_come_through_beside_others(typed, keys):
+def test_single_keys_pass_beside_others(typed, keys):
     assert KeyReader().keys(typed) == keys
 
 
@@ -333,11 +333,11 @@ levers:
         ('axis: 1', 'axis: -1', 'levers.boom.axis', 'a whole number from 0', 6),
         ('volts: 6.0', 'volts: 6 V', 'levers.boom.volts', 'a number', 6),
         ('keys: ki', 'keys: kq', 'levers.boom.keys', 'two different keys', 6),
-        ('keys: ki', 'keys: ki}\n  stick: {volts: 1, keys: kj', 'levers.stick.keys', 'keys of its own', 7),
+        ('keys: ki', 'keys: ki}\n  stick: {volts: 1, keys: kj', 'levers.stick.keys', 'unique keys', 7),
         ('axis: 1', 'axis: 1, invert: 1', 'levers.boom.invert', 'true or false', 6),
     ],
 )
-def test_a_fault_of_the_file_is_named_with_its_place(tmp_path, old, new, where, expected, line):
+def test_a_fault_of_the_file_is_reported_with_its_line(tmp_path, old, new, where, expected, line):
     file = tmp_path / 'levers.yaml'
     assert old in GOOD
     file.write_text(GOOD.replace(old, new))
@@ -349,7 +349,7 @@ def test_a_fault_of_the_file_is_named_with_its_place(tmp_path, old, new, where, 
     assert not line or matching[0].line == line
 
 
-def test_a_good_file_is_read(tmp_path):
+def test_a_correct_file_is_read(tmp_path):
     file = tmp_path / 'levers.yaml'
     file.write_text(GOOD)
     pattern = load_lever_pattern(file, NAMES)

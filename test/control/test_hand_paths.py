@@ -57,7 +57,7 @@ def test_a_long_progress_reaches_its_greatest_speed_and_lasts_as_long_as_the_clo
     assert timing.duration == pytest.approx(3.0 / 0.5 + 0.5 / 0.8 + 0.8 / 3.0)
 
 
-def test_a_longer_duration_slows_the_whole_motion_and_a_shorter_one_is_refused():
+def test_a_longer_duration_slows_the_whole_motion_and_a_shorter_one_is_rejected():
     timing = JerkTrapezoid(1.0, 0.5, 0.8, 3.0)
     slower = timing.stretched(2 * timing.duration)
     assert slower.at(timing.duration).length == pytest.approx(0.5)
@@ -80,7 +80,7 @@ def test_rates_by_the_length_are_derivatives(name):
 
 
 @pytest.mark.parametrize('name', CURVES)
-def test_a_curve_begins_and_ends_at_its_poses(name):
+def test_a_curve_starts_and_ends_at_its_poses(name):
     curve = CURVES[name]
     np.testing.assert_allclose(curve.at(0.0).pose.error_to(START), 0.0, atol=1e-13)
     np.testing.assert_allclose(curve.at(curve.length).pose.error_to(END), 0.0, atol=1e-13)
@@ -93,16 +93,16 @@ def test_a_line_turns_as_scipys_slerp():
         np.testing.assert_allclose(line.at(part * line.length).pose.rotation, between(part).as_matrix(), atol=1e-14)
 
 
-def test_an_arc_passes_its_place_and_keeps_its_radius():
+def test_an_arc_passes_its_point_at_constant_radius():
     arc = CURVES['arc']
-    places = np.array([arc.at(s).pose.position for s in np.linspace(0, arc.length, 4001)])
-    np.testing.assert_allclose(np.linalg.norm(places - arc.centre, axis=1), arc.radius, rtol=1e-12)
-    assert np.linalg.norm(places - [1.8, 2.2, 0.9], axis=1).min() < 1e-3
+    points = np.array([arc.at(s).pose.position for s in np.linspace(0, arc.length, 4001)])
+    np.testing.assert_allclose(np.linalg.norm(points - arc.centre, axis=1), arc.radius, rtol=1e-12)
+    assert np.linalg.norm(points - [1.8, 2.2, 0.9], axis=1).min() < 1e-3
     assert arc.length == pytest.approx(arc.radius * arc.angle)
 
 
-def test_an_arc_through_places_on_a_line_is_refused():
-    with pytest.raises(ValueError, match='three places that are not on one line'):
+def test_an_arc_through_collinear_points_is_rejected():
+    with pytest.raises(ValueError, match='three points that are not on one line'):
         Arc(pose(0, 0, 0), [1, 1, 1], pose(2, 2, 2))
 
 
@@ -127,7 +127,7 @@ def test_velocity_acceleration_and_jerk_of_a_path_are_derivatives_in_time(name):
         np.testing.assert_allclose((high.acceleration - low.acceleration) / (2 * h), here.jerk, atol=1e-4)
 
 
-def test_pieces_rest_at_each_corner_and_take_the_durations_that_are_asked_for():
+def test_pieces_rest_at_each_corner_and_have_the_specified_durations():
     corners = [pose(0, 0, 0), pose(1, 0, 0), pose(1, 1, 0)]
     path = HandPath.lines(corners, LIMITS, [4.0, 5.0])
     assert path.corners.tolist() == [0.0, 4.0, 9.0]

@@ -48,12 +48,12 @@ def line(move):
 
 
 def led(reference, most=3000, **options):
-    """Step until the reference rests; rows of place, joint rates and scale, and all (state, reason)."""
+    """Step until the reference rests; return rows of position, joint rates and scale, and all (state, reason)."""
     rows, states = [], []
     while reference.moving and len(rows) < most:
         target = reference.step(DT, **options)
-        place = reference.hand.pose(reference.posture).position
-        rows.append([*place, *target.velocity, reference.scale])
+        position = reference.hand.pose(reference.posture).position
+        rows.append([*position, *target.velocity, reference.scale])
         states.append((reference.state, reference.reason))
         if reference.state == 'stopped' and len(states) > 100 and states[-100][0] == 'stopped':
             break
@@ -84,10 +84,10 @@ def test_a_joint_at_its_greatest_speed_slows_the_whole_line_and_is_named(hand):
     rows, states = led(reference)
     assert (np.abs(rows[:, 3:6]) <= most * (1 + 1e-6)).all()
     assert ('slowed', 'stick_joint at its greatest speed') in states
-    assert np.abs(rows[:, 0] - rows[0, 0] + rows[:, 2] - rows[0, 2]).max() < 1e-8  # on its line all the same
+    assert np.abs(rows[:, 0] - rows[0, 0] + rows[:, 2] - rows[0, 2]).max() < 1e-8  # it stays on its line
 
 
-def test_a_singular_posture_is_crept_into_and_reported_and_left_again_at_full_speed(hand):
+def test_a_singular_posture_is_approached_slowly_reported_and_left_at_full_speed(hand):
     reference = HandReference(hand)
     reference.restart(POSTURE)
     reference.follow(line([4.0, 0.0, 0.0]))  # beyond the stretched arm
@@ -95,7 +95,7 @@ def test_a_singular_posture_is_crept_into_and_reported_and_left_again_at_full_sp
     assert states[-1][0] == 'stopped'
     assert 'singular posture ahead' in states[-1][1]
     assert reference.condition <= ReferenceLimits().stop_condition * 1.01
-    assert np.abs(rows[:, 3:6]).max() < 2.0  # rad/s; the joints of a motion that went on would exceed any speed
+    assert np.abs(rows[:, 3:6]).max() < 2.0  # rad/s; without slowing the joints would exceed any speed
     assert np.abs(np.diff(rows[:, 3:6], axis=0)).max() < 0.15 * np.abs(rows[:, 3:6]).max()  # and they do not jump
     reference.follow(line([-1.0, 0.0, 0.0]))
     rows, states = led(reference)
@@ -133,7 +133,7 @@ def test_a_velocity_is_reached_within_the_acceleration_and_ends_at_rest(hand):
     assert reference.state == 'holding'
 
 
-def test_a_new_path_begins_after_the_hand_has_come_to_rest(hand):
+def test_a_new_path_starts_after_the_hand_has_come_to_rest(hand):
     reference = HandReference(hand)
     reference.restart(POSTURE)
     reference.follow(line([1.5, 0.0, -1.5]))
@@ -142,11 +142,11 @@ def test_a_new_path_begins_after_the_hand_has_come_to_rest(hand):
     moving = reference.pose.position
     reference.follow(line([0.0, 0.5, 0.0]))
     rows, _ = led(reference)
-    places = np.vstack([moving, rows[:, :3]])
-    speeds = np.linalg.norm(np.diff(places, axis=0), axis=1) / DT
+    positions = np.vstack([moving, rows[:, :3]])
+    speeds = np.linalg.norm(np.diff(positions, axis=0), axis=1) / DT
     assert speeds[0] > 0.3
     assert np.abs(np.diff(speeds)).max() <= 0.5 * DT * 1.5
-    rest = places[int(np.argmin(speeds[: len(speeds) // 2]))]
+    rest = positions[int(np.argmin(speeds[: len(speeds) // 2]))]
     np.testing.assert_allclose(rows[-1, :3] - rest, [0.0, 0.5, 0.0], atol=1e-2)
 
 
@@ -184,7 +184,7 @@ def test_the_reference_waits_for_a_machine_that_lags_behind(hand):
     assert follower.reference.reason == 'the machine lags behind'
 
 
-def test_after_a_leap_of_time_the_joints_are_held_where_they_are(hand):
+def test_after_a_jump_of_time_the_joints_are_held_at_their_positions(hand):
     follower = HandFollower(HandReference(hand), DT, lead=0.1, tolerance=0.1)
     follower.restart(0.0, POSTURE)
     follower.follow(line([1.5, 0.0, -1.5]))
@@ -196,7 +196,7 @@ def test_after_a_leap_of_time_the_joints_are_held_where_they_are(hand):
     )
 
 
-def test_a_follower_knows_what_comes_a_lead_ahead(hand):
+def test_a_follower_plans_a_lead_ahead(hand):
     follower = HandFollower(HandReference(hand), DT, lead=0.1, tolerance=0.1)
     follower.restart(5.0, POSTURE)
     follower.follow(line([1.0, 0.0, -1.0]))
@@ -233,14 +233,14 @@ def test_the_flow_of_the_pumps_bounds_the_joint_speeds_by_direction(loader, hand
         (lambda: HandLimits(speed=0.0), 'limits: speed: expected a number > 0'),
     ],
 )
-def test_limits_that_make_no_sense_are_refused(make, text):
+def test_invalid_limits_are_rejected(make, text):
     with pytest.raises(ValueError, match=text):
         make()
 
 
 @pytest.mark.parametrize('order', [0, 1, 2, 3])
 def test_derivatives_of_the_joints_are_resolved_from_those_of_the_hand_up_to_an_order(hand, order):
-    """With H and D the hand's velocity, acceleration and jerk follow from the joints' as the path has them."""
+    """With H and D the derivatives of the joints give velocity, acceleration and jerk of the path."""
     reference = HandReference(hand, limits=ReferenceLimits(resolved_order=order))
     reference.restart(POSTURE)
     path, worst = reference.follow(line([0.6, 0.3, -0.6])), np.zeros(3)
@@ -311,6 +311,6 @@ def test_spare_joints_keep_their_motion_of_the_null_space_where_rates_are_resolv
     np.testing.assert_allclose(ends[0][1][5:], ends[1][1][5:], atol=0.02)
 
 
-def test_an_order_beyond_the_third_is_refused():
+def test_an_order_above_three_is_rejected():
     with pytest.raises(ValueError, match='resolved_order: expected 0 to 3, found 4'):
         ReferenceLimits(resolved_order=4)

@@ -1,4 +1,4 @@
-"""Voltages of valves that lead a hand: feedforward, errors, damping of the oil, loads that the model does not know."""
+"""Valve voltages that move a hand: feedforward, errors, damping of the oil, unmodelled loads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def actuators():
 
 @pytest.fixture
 def made(actuators):
-    """A function that makes valves whose references are POSTURE and a velocity, (3,)."""
+    """Return a function that makes valves with references POSTURE and a velocity, (3,)."""
 
     def make(velocity=AT_REST, **gains):
         hand = SimpleNamespace(joints=JOINTS, places=np.arange(3))
@@ -43,12 +43,12 @@ def made(actuators):
 
 
 def volts_for(actuators, speed, load, position=POSTURE):
-    """Return what opens the valves for joint speeds against loads."""
-    found = []
+    """Return the volts for joint speeds against loads."""
+    result = []
     for k, joint in enumerate(JOINTS):
         arm = float(actuator_element(actuators[joint]).lever(position[k]))
-        found.append(spool_for_speed(actuators[joint], arm * speed[k], load[k] / arm) / actuators[joint].valve.gain)
-    return np.array(found)
+        result.append(spool_for_speed(actuators[joint], arm * speed[k], load[k] / arm) / actuators[joint].valve.gain)
+    return np.array(result)
 
 
 def test_a_reference_that_moves_is_led_by_the_spool_for_its_speed_against_the_load(made, actuators):
@@ -65,13 +65,13 @@ def test_position_errors_and_their_integral_add_to_the_speed(made, actuators):
     speed, error = np.array([0.1, 0.05, 0.08]), np.array([0.02, -0.01, 0.03])
     valves, total = made(speed), np.zeros(3)
     for k in range(1, 4):
-        found = valves.voltages(k * DT, POSTURE - error, speed)
+        result = valves.voltages(k * DT, POSTURE - error, speed)
         expected = volts_for(actuators, speed + error + total, LOAD, POSTURE - error)
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+        np.testing.assert_allclose(result, expected, rtol=1e-12)
         total = total + 0.2 * error * DT
 
 
-def test_at_the_limit_of_the_voltage_the_integral_stands_still_and_goes_back_from_there(made, actuators):
+def test_at_the_voltage_limit_the_integral_is_held_and_returns_from_there(made, actuators):
     sides = np.sign([float(actuator_element(actuators[joint]).lever(q)) for joint, q in zip(JOINTS, POSTURE)])
     limits = sides * [actuators[joint].valve.voltage_limit for joint in JOINTS]
     speed = np.array([0.1, 0.05, 0.08])
@@ -84,27 +84,27 @@ def test_at_the_limit_of_the_voltage_the_integral_stands_still_and_goes_back_fro
 
 
 def test_efforts_that_differ_from_the_model_are_a_load_when_they_last_and_damped_while_they_change(made, actuators):
-    """The first ones count at once; a change passes a low pass of half a second, its rest brakes the joint."""
+    """The first efforts act at once; a change passes a low pass of half a second, its fast part brakes the joint."""
     speed, lasting, change = np.array([0.1, 0.05, 0.08]), np.array([500.0, -800.0, 300.0]), 2e3
     valves = made(speed)
     first = valves.voltages(DT, POSTURE, speed, LOAD + lasting)
     np.testing.assert_allclose(first, volts_for(actuators, speed, LOAD + lasting), rtol=1e-12)
-    found = valves.voltages(2 * DT, POSTURE, speed, LOAD + lasting + change)
+    result = valves.voltages(2 * DT, POSTURE, speed, LOAD + lasting + change)
     slow = change * DT / (DT + 0.5)
     stiffness = np.array([actuator_element(actuators[joint]).locked_stiffness(q) for joint, q in zip(JOINTS, POSTURE)])
     damped = 2.0 * 0.8 / np.sqrt(stiffness.astype(float) * INERTIA) * (change - slow)
-    np.testing.assert_allclose(found, volts_for(actuators, speed - damped, LOAD + lasting + slow), rtol=1e-9)
+    np.testing.assert_allclose(result, volts_for(actuators, speed - damped, LOAD + lasting + slow), rtol=1e-9)
     valves.restart(0.5)
     np.testing.assert_allclose(valves.voltages(0.5 + DT, POSTURE, speed, LOAD + lasting), first, rtol=1e-12)
 
 
-def test_below_the_least_speed_the_spool_is_a_part_of_that_for_it(made, actuators):
+def test_below_the_least_speed_the_spool_is_proportional_to_the_speed(made, actuators):
     least = np.full(3, 5e-3)
-    found = made(0.4 * least).voltages(DT, POSTURE, AT_REST)
-    np.testing.assert_allclose(found, 0.4 * volts_for(actuators, least, LOAD), rtol=1e-9)
+    result = made(0.4 * least).voltages(DT, POSTURE, AT_REST)
+    np.testing.assert_allclose(result, 0.4 * volts_for(actuators, least, LOAD), rtol=1e-9)
 
 
-def test_a_joint_without_an_actuator_and_gains_that_are_none_are_refused(made, actuators):
+def test_a_joint_without_an_actuator_and_invalid_gains_are_rejected(made, actuators):
     follower = made().follower
     with pytest.raises(ValueError, match='expected an actuator on every joint of the hand, found none on stick_joint'):
         HandValves(follower, made().arm, [actuators['swing_joint'], actuators['boom_joint']])

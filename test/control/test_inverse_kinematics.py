@@ -1,4 +1,4 @@
-"""Inverse kinematics: poses come back, limits hold, what is out of reach is said and the nearest pose given."""
+"""Inverse kinematics: poses are solved within limits; out of reach the result is the nearest pose."""
 
 from __future__ import annotations
 
@@ -72,17 +72,17 @@ def anywhere(hand, random):
     return hand.with_joints(np.zeros(len(hand.names)), random.uniform(low, high))
 
 
-def test_every_reachable_pose_comes_back_to_1e_10_within_the_limits(hand):
+def test_every_reachable_pose_is_solved_to_1e_10_within_the_limits(hand):
     random = np.random.default_rng(5)
     start = hand.with_joints(np.zeros(len(hand.names)), np.full(len(hand.joints), 0.1))
     for _ in range(STATES):
         target = hand.pose(anywhere(hand, random))
         result = inverse_kinematics(hand, target, start, settings=Settings(more_starts=30))
         assert result.reached, result.statement
-        found = result.best
-        assert np.abs(hand.default_task.scaled(hand.pose(found.posture).error_to(target))).max() < 1e-10
-        assert (found.positions >= hand.lower).all()
-        assert (found.positions <= hand.upper).all()
+        solution = result.best
+        assert np.abs(hand.default_task.scaled(hand.pose(solution.posture).error_to(target))).max() < 1e-10
+        assert (solution.positions >= hand.lower).all()
+        assert (solution.positions <= hand.upper).all()
 
 
 def test_the_pose_is_pinocchios_frame_placement(pa10):
@@ -115,7 +115,7 @@ def test_several_starts_give_the_different_postures_of_a_six_joint_arm_nearest_f
     np.testing.assert_allclose(result.best.positions, posture, atol=1e-9)
 
 
-def test_an_unreachable_place_gives_the_nearest_one_and_says_so(loader):
+def test_an_unreachable_target_gives_the_nearest_position_and_is_reported(loader):
     target = HandPose(np.eye(3), np.array([6.0, 5.0, 4.0]))
     result = inverse_kinematics(loader, target, np.array([0.0, 0.5, -1.0]))
     assert not result.reached
@@ -132,7 +132,7 @@ def test_an_unreachable_place_gives_the_nearest_one_and_says_so(loader):
     assert 'stick_joint at its upper limit' in result.statement
 
 
-def test_the_nearest_place_is_a_stationary_one_also_where_no_joint_is_at_a_limit(pa10):
+def test_the_nearest_position_is_stationary_also_without_a_joint_at_a_limit(pa10):
     target = HandPose(np.eye(3), np.array([1.0, 1.0, 1.6]))
     best = inverse_kinematics(pa10, target, np.full(7, 0.2), HandTask(POSITION)).best
     assert not best.at_limit
@@ -160,14 +160,14 @@ def test_only_the_free_joints_move(loader):
     assert best.posture[0] == start[0]
 
 
-def test_damped_steps_get_there_past_a_singular_start(pa10):
+def test_damped_steps_converge_from_a_singular_start(pa10):
     target = pa10.pose(np.array([0.1, 0.3, 0.0, 0.9, 0.0, 0.5, 0.0]))
     settings = Settings(damping=0.1, more_starts=0)
     result = inverse_kinematics(pa10, target, np.zeros(7), settings=settings)  # stretched upwards: singular
     assert result.reached, result.statement
 
 
-def test_a_base_on_wheels_does_not_change_what_the_base_link_sees(loader):
+def test_a_base_on_wheels_does_not_change_the_pose_relative_to_the_base_link(loader):
     fixed = machine('log_loader')
     fixed = replace(fixed, base=replace(fixed.base, attachment='fixed'))
     other = HandKinematics.of(fixed, 'payload_link')
@@ -195,17 +195,17 @@ def test_a_step_that_a_bound_cuts_is_taken_over_by_the_other_joints():
 @pytest.mark.parametrize('side', [-1.0, 1.0])
 def test_no_step_is_longer_than_the_longest_one_to_either_side(loader, monkeypatch, side):
     seen = []
-    own = type(loader).pose_and_jacobian
+    original = type(loader).pose_and_jacobian
 
-    def noted(hand, posture):
+    def recorded(hand, posture):
         seen.append(np.array(posture)[hand.places])
-        return own(hand, posture)
+        return original(hand, posture)
 
     target = loader.pose(loader.with_joints(loader.posture({}), [2.5 * side, 0.5, -1.2]))
     start = loader.with_joints(loader.posture({}), [0.0, 0.9, -1.8])
-    monkeypatch.setattr(type(loader), 'pose_and_jacobian', noted)
-    found = inverse_kinematics(loader, target, start, HandTask(POSITION)).solutions[0]
-    np.testing.assert_allclose(found.positions, [2.5 * side, 0.5, -1.2], atol=1e-9)
+    monkeypatch.setattr(type(loader), 'pose_and_jacobian', recorded)
+    solution = inverse_kinematics(loader, target, start, HandTask(POSITION)).solutions[0]
+    np.testing.assert_allclose(solution.positions, [2.5 * side, 0.5, -1.2], atol=1e-9)
     steps = [min(float(np.abs(trial - earlier).max()) for earlier in seen[:k]) for k, trial in enumerate(seen) if k]
     assert max(steps) == pytest.approx(0.7, abs=1e-9)
 
@@ -225,22 +225,22 @@ def test_no_step_is_longer_than_the_longest_one_to_either_side(loader, monkeypat
         (lambda: of_log_loader().posture({'boom': 1.0}), "unknown joint 'boom'; known: swing_joint"),
     ],
 )
-def test_what_does_not_fit_the_machine_is_refused_by_name(make, text):
+def test_wrong_names_and_settings_are_rejected_by_name(make, text):
     with pytest.raises(HandError, match=text):
         make()
 
 
 def test_the_command_prints_the_posture_and_its_residual(capsys):
     assert main(['ik', 'log_loader', '--link', 'payload_link', '--pose', '5.5', '1', '0.5', '--json']) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found['reached']
-    joints = found['solutions'][0]['joints']
+    result = json.loads(capsys.readouterr().out)
+    assert result['reached']
+    joints = result['solutions'][0]['joints']
     hand = of_log_loader()
     np.testing.assert_allclose(hand.pose(hand.posture(joints)).position, [5.5, 1.0, 0.5], atol=1e-10)
-    assert found['solutions'][0]['residual']['distance'] < 1e-10
+    assert result['solutions'][0]['residual']['distance'] < 1e-10
 
 
-def test_the_command_says_what_is_out_of_reach_and_fails(capsys):
+def test_the_command_reports_a_target_out_of_reach_and_fails(capsys):
     assert main(['ik', 'log_loader', '--link', 'payload_link', '--pose', '9.5', '1', '0.5']) == 1
     assert 'out of reach: the nearest of 9 starts leaves 2.215 m' in capsys.readouterr().out
 

@@ -1,4 +1,4 @@
-"""Hands behind closed loops: coefficients, inverse kinematics, limits, refusals."""
+"""Hands behind closed loops: coefficients, inverse kinematics, limits, rejections."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def gap(hand, posture):
 
 
 def around(hand, posture, k):
-    """Postures a step of the k-th joint further and back."""
+    """Return postures a step of the k-th joint forward and backward."""
     steps = STEP * np.eye(len(hand.joints))[k]
-    own = posture[hand.places]
-    return hand.with_joints(posture, own + steps), hand.with_joints(posture, own - steps)
+    positions = posture[hand.places]
+    return hand.with_joints(posture, positions + steps), hand.with_joints(posture, positions - steps)
 
 
 def test_the_driven_joints_move_the_hand(hand):
@@ -83,7 +83,7 @@ def test_inverse_kinematics_closes_the_loops(loader):
     np.testing.assert_allclose(loader.pose(result.best.posture).position, target.position, atol=1e-9)
 
 
-def test_the_hand_is_where_that_of_the_plain_loader_is_at_the_same_boom_and_stick(loader):
+def test_the_pose_equals_that_of_the_plain_loader_at_the_same_boom_and_stick(loader):
     plain = HandKinematics.of(machine_of('log_loader', ''), 'payload_link')
     posture = loader.with_joints(loader.home, loader.home[loader.places] + [0.2, -0.1, 0.15])
     at = dict(zip(loader.names, posture))
@@ -91,7 +91,7 @@ def test_the_hand_is_where_that_of_the_plain_loader_is_at_the_same_boom_and_stic
     np.testing.assert_allclose(plain.pose(same).position, loader.pose(posture).position, atol=1e-9)
 
 
-def test_beyond_what_the_loops_allow_joints_go_as_far_as_these_close(loader):
+def test_joints_move_as_far_as_the_loops_close(loader):
     posture = loader.with_joints(loader.home, loader.home[loader.places] + [0.0, 3.0, 0.0])
     assert np.isfinite(posture).all()
     assert gap(loader, posture) < 1e-10
@@ -149,12 +149,12 @@ def test_a_line_stops_where_a_dependent_joint_reaches_its_limit():
         ('boom_link', ['stick_rod_joint'], 'expected some of swing_joint, boom_rod_joint, each once'),
     ],
 )
-def test_links_and_joints_that_do_not_fit_are_refused_by_name(link, joints, text):
+def test_wrong_links_and_joints_are_rejected_by_name(link, joints, text):
     with pytest.raises(HandError, match=text):
         hand_of(machine_of('log_loader_linkage', ''), link, joints)
 
 
-def test_loops_that_do_not_close_at_the_start_are_refused_by_name():
+def test_loops_that_do_not_close_at_the_start_are_rejected_by_name():
     machine = machine_of('log_loader_linkage', '')
     far = [
         replace(entry, second=replace(entry.second, position=np.array([30.0, 0.0, 0.0])))
@@ -166,6 +166,6 @@ def test_loops_that_do_not_close_at_the_start_are_refused_by_name():
         hand_of(replace(machine, constraints=tuple(far)), 'payload_link')
 
 
-def test_a_third_order_through_loops_is_refused(loader):
+def test_a_third_order_through_loops_is_rejected(loader):
     with pytest.raises(HandError, match='expected two orders of coefficients through closed loops, found 3'):
         loader.coefficients(loader.home, 3)

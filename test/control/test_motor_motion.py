@@ -23,14 +23,14 @@ def motion(machine):
 
 
 def at_rest(motion):
-    """The initial posture, held by the currents of its weight."""
+    """Return the initial posture, held by the currents for its weight."""
     q = np.array([-0.5, 1.0])
     motion.restart(q[::-1])
     efforts = motion.model.inverse_dynamics(q, np.zeros(2), np.zeros(2), motion.model.parameters())
     return np.concatenate([q, np.zeros(2), efforts[::-1] / motion.law.gain])
 
 
-def test_an_arm_stands_where_it_starts(motion, advance):
+def test_an_arm_stays_at_its_start(motion, advance):
     start = state = at_rest(motion)
     for k in range(100):
         state = advance(state, motion.voltages(k * HOLD, state[1::-1], state[3:1:-1]))
@@ -91,7 +91,7 @@ def test_on_slow_windings_the_reference_of_third_order_halves_the_error(tmp_path
     assert errors[0] < 0.5 * errors[1]
 
 
-def test_joints_without_a_motor_and_other_actuators_are_refused(machine):
+def test_joints_without_a_motor_and_other_actuators_are_rejected(machine):
     with pytest.raises(ValueError, match='reacher: expected a motor on every joint that moves, found none on shoulder'):
         MotorMotion(machine, machine.actuators[:1], 20.0, 1.0, HOLD)
     loader = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))

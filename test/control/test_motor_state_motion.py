@@ -1,4 +1,4 @@
-"""Feedback of the state of arms on electric motors: closed-loop poles as measured on the arm, tracking, refusals."""
+"""State feedback of arms on electric motors: closed-loop poles measured on the arm, tracking, rejections."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ def pendulum(folder, axis):
 
 
 def volts_of(motion, time, state):
-    """Measurements as joint_states have them: positions, rates, efforts of the motors at the joints of the tree."""
-    n, places, law = len(motion.joint_names), motion.model.places, motion.law
+    """Return volts from measurements like joint_states: positions, rates, efforts of the motors at the joints."""
+    n, indices, law = len(motion.joint_names), motion.model.motor_indices, motion.law
     q, v, currents = state[:n], state[n : 2 * n], state[2 * n :]
     efforts = np.zeros(n)
-    efforts[places] = law.gain * currents - law.viscous * v[places]
+    efforts[indices] = law.gain * currents - law.viscous * v[indices]
     return motion.voltages(time, q, v, efforts)
 
 
 def measured_poles(motion, advance, rest):
-    """Poles of the sampled motion of small deviations from rest, 1/s: one hold of the arm for each of them."""
+    """Return the poles of the sampled motion of small deviations from rest, 1/s: one hold of the arm for each state."""
     step, columns = 1e-6, []
     for k in range(len(rest)):
         ends = []
@@ -71,24 +71,24 @@ def at_rest(motion, q):
     return np.concatenate([q, still, motion.model.nominal(q, still, still, still)[0]])
 
 
-def matched(found, wanted):
-    return max(np.abs(found - pole).min() for pole in np.asarray(wanted))
+def matched(poles, wanted):
+    return max(np.abs(poles - pole).min() for pole in np.asarray(wanted))
 
 
 def test_the_measured_poles_are_those_that_were_placed(machine, advance):
     motion = MotorStateMotion(machine, machine.actuators, StateLaw('poles', POLES, IMAGINARY), HOLD)
-    found = measured_poles(motion, advance, at_rest(motion, np.array([-0.5, 1.0])))
-    assert matched(found, np.array(POLES) + 1j * np.array(IMAGINARY)) < 1e-2
+    poles = measured_poles(motion, advance, at_rest(motion, np.array([-0.5, 1.0])))
+    assert matched(poles, np.array(POLES) + 1j * np.array(IMAGINARY)) < 1e-2
 
 
 def test_the_measured_poles_of_lqr_are_stable_and_those_of_its_model(machine, advance):
     motion = MotorStateMotion(machine, machine.actuators, StateLaw('lqr'), HOLD)
     rest = at_rest(motion, np.array([-0.5, 1.0]))
-    found = measured_poles(motion, advance, rest)
-    assert found.real.max() < -2.0
+    poles = measured_poles(motion, advance, rest)
+    assert poles.real.max() < -2.0
     linear = motion.model.linear(rest[:2])
     F, G = held_model(linear.A, linear.B, HOLD)
-    assert matched(found, np.log(np.linalg.eigvals(F - G @ motion.gain).astype(complex)) / HOLD) < 1e-2
+    assert matched(poles, np.log(np.linalg.eigvals(F - G @ motion.gain).astype(complex)) / HOLD) < 1e-2
 
 
 def test_the_gain_of_short_holds_is_that_of_continuous_feedback(machine):
@@ -101,7 +101,7 @@ def test_the_gain_of_short_holds_is_that_of_continuous_feedback(machine):
 
 
 def test_nominal_voltages_are_those_of_the_source(machine):
-    """The same numbers as `NominalVoltage`, which the tables of the source pin."""
+    """The same numbers as `NominalVoltage`, which is checked against the tables of the source."""
     model, nominal = MotorModel(machine, machine.actuators), NominalVoltage(machine)
     q, v, a, jerk = np.random.default_rng(1).normal(size=(4, 2))
     drive = nominal.at(q, v, a, jerk)
@@ -127,7 +127,7 @@ def test_an_arm_follows_a_trajectory_by_feedback_of_its_state(machine, advance):
     assert state[:2] == pytest.approx(goal, abs=1e-4)
 
 
-def test_a_pendulum_without_a_motor_of_its_own_is_balanced_upright(tmp_path):
+def test_a_pendulum_without_a_motor_is_balanced_upright(tmp_path):
     machine = pendulum(tmp_path, '1 0 0')
     motion, advance = MotorStateMotion(machine, machine.actuators, StateLaw('lqr', rate=5.0), HOLD), advance_of(machine)
     state = at_rest(motion, np.zeros(2))
@@ -139,8 +139,8 @@ def test_a_pendulum_without_a_motor_of_its_own_is_balanced_upright(tmp_path):
         motion.follow(JointTrajectory.from_points(('turn', 'swing'), [TrajectoryPoint(1.0, [0.1, 0.0])]), 0.0, 0.0, 0.0)
 
 
-def test_a_joint_that_no_motor_reaches_is_refused_by_name(tmp_path):
-    """The rod spins about itself: nothing of the motor's motion turns it."""
+def test_an_uncontrollable_joint_is_rejected_by_name(tmp_path):
+    """The rod spins about its axis: the motor's motion does not turn it."""
     machine = pendulum(tmp_path, '0.8 0 0.6')
     still = pendulum(tmp_path, '0 1 0')
     with pytest.raises(NoGainError, match=r'not controllable: the voltages do not reach the mode of swing'):
@@ -156,11 +156,11 @@ def test_a_joint_that_no_motor_reaches_is_refused_by_name(tmp_path):
         ({'poles': (-1.0, -2.0), 'imaginary': (1.0,)}, 'imaginary: expected 2 numbers or none, found 1'),
     ],
 )
-def test_a_law_that_makes_no_sense_is_refused(fields, text):
+def test_an_invalid_law_is_rejected(fields, text):
     with pytest.raises(ValueError, match=text):
         StateLaw(**fields)
 
 
-def test_another_number_of_poles_than_states_is_refused_by_name(machine):
+def test_another_number_of_poles_than_states_is_rejected_by_name(machine):
     with pytest.raises(NoGainError, match='poles: expected 6, one for each of shoulder, elbow, shoulder/rate'):
         MotorStateMotion(machine, machine.actuators, StateLaw('poles', (-1.0, -2.0)), HOLD)

@@ -22,7 +22,7 @@ SLIPPING = {
     'extend_joint': 1.89,
     'fork_joint': -1.78,
 }
-"""Velocities of a telehandler, rad/s and m/s: a steered tyre begins to slip after 0.1 s."""
+"""Velocities of a telehandler, rad/s and m/s: a steered tyre starts to slip after 0.1 s."""
 LANDING = {
     'steer_joint': -0.66,
     'front_left_drive': -61.96,
@@ -35,7 +35,7 @@ LANDING = {
     'boom_joint': -1.42,
     'stick_joint': 1.85,
 }
-"""Velocities of a forwarder, rad/s and m/s: a leg meets the ground after 0.375 s."""
+"""Velocities of a forwarder, rad/s and m/s: a leg touches the ground after 0.375 s."""
 
 
 def plant_of(name, contact_model='compliant'):
@@ -43,10 +43,12 @@ def plant_of(name, contact_model='compliant'):
 
 
 @pytest.mark.parametrize(('name', 'velocities', 'periods'), [('telehandler', SLIPPING, 30), ('forwarder', LANDING, 80)])
-def test_a_tyre_that_begins_to_slip_or_a_leg_that_lands_throws_no_joint_beyond_its_speed(name, velocities, periods):
+def test_a_slipping_tyre_or_a_landing_leg_drives_no_joint_beyond_its_speed(name, velocities, periods):
     plant = plant_of(name)
-    targets, driven = JointTargets(plant), [plant.joints.index(own) for own in plant.actuated]
-    targets.command(np.full(len(plant.joints), np.nan), np.array([velocities.get(own, np.nan) for own in plant.joints]))
+    targets, driven = JointTargets(plant), [plant.joints.index(joint) for joint in plant.actuated]
+    targets.command(
+        np.full(len(plant.joints), np.nan), np.array([velocities.get(joint, np.nan) for joint in plant.joints])
+    )
     greatest = 0.0
     for _ in range(periods):
         targets.lead()
@@ -56,7 +58,7 @@ def test_a_tyre_that_begins_to_slip_or_a_leg_that_lands_throws_no_joint_beyond_i
     assert 0.97 < greatest <= 1.0
 
 
-def test_efforts_that_are_commanded_are_not_corrected():
+def test_commanded_efforts_are_not_corrected():
     plant = plant_of('log_loader')
     efforts = plant.efforts + np.array([0.0, 0.0, 2e5])
     plant.lead(plant.positions, np.zeros(3))
@@ -70,7 +72,7 @@ def test_efforts_that_are_commanded_are_not_corrected():
 @pytest.mark.parametrize(
     ('name', 'contact_model'), [('log_loader', 'compliant'), ('log_loader', 'rigid'), ('four_bar', 'compliant')]
 )
-def test_a_period_that_is_repeated_ends_as_it_did(monkeypatch, name, contact_model):
+def test_a_repeated_period_has_the_same_end(monkeypatch, name, contact_model):
     """The machine falls: wheels lift off, modes change."""
     plant, ends = plant_of(name, contact_model), []
 
@@ -84,8 +86,8 @@ def test_a_period_that_is_repeated_ends_as_it_did(monkeypatch, name, contact_mod
         return second
 
     once = plant_of(name, contact_model)
-    for own in (plant, once):
-        own.set_efforts(np.zeros(len(own.joints)))
+    for instance in (plant, once):
+        instance.set_efforts(np.zeros(len(instance.joints)))
     for _ in range(60 if name == 'four_bar' else 160):  # its rank changes at 0.38 s
         with monkeypatch.context() as patch:
             patch.setattr(PlantServo, 'through', through)

@@ -1,4 +1,4 @@
-"""A platform on six legs: its reference, the checks of its targets, and its motion on motors against other dynamics."""
+"""A platform on six legs: its reference, checks of its targets, and its motion on motors with independent dynamics."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def test_the_pose_follows_from_the_legs(follower):
     rng = np.random.default_rng(3)
     for _ in range(10):
         wanted = random_pose(rng)
-        place, rotation = follower.legs.pose(
+        position, rotation = follower.legs.pose(
             follower.legs.positions(wanted.position, wanted.rotation), [0, 0, 1.8], np.eye(3)
         )
-        assert place == pytest.approx(wanted.position, abs=1e-12)
+        assert position == pytest.approx(wanted.position, abs=1e-12)
         assert rotation == pytest.approx(wanted.rotation, abs=1e-12)
-    with pytest.raises(ValueError, match=r'expected positions of the legs that a pose near the last one has, found 9,'):
+    with pytest.raises(ValueError, match=r'expected positions of the legs for a pose near the last one, found 9,'):
         follower.legs.pose([9.0, *[2.2] * 5], [0, 0, 1.8], np.eye(3))
 
 
@@ -71,8 +71,8 @@ def test_rates_and_accelerations_of_legs_are_those_of_the_trajectory(follower):
     assert curve.at(3.0).twist == pytest.approx(np.zeros(6), abs=1e-12)
 
     def motion(time):
-        own = curve.at(time)
-        return follower.legs.motion(own.pose.position, own.pose.rotation, own.twist, own.acceleration)
+        body = curve.at(time)
+        return follower.legs.motion(body.pose.position, body.pose.rotation, body.twist, body.acceleration)
 
     h = 1e-4
     for time in (0.3, 1.2, 2.5):
@@ -81,7 +81,7 @@ def test_rates_and_accelerations_of_legs_are_those_of_the_trajectory(follower):
         assert here.acceleration == pytest.approx((after.velocity - before.velocity) / (2 * h), abs=1e-6)
 
 
-def test_given_twists_are_met_at_their_poses():
+def test_specified_twists_are_met_at_their_poses():
     twist = np.array([0.1, -0.05, 0.02, 0.1, 0.2, -0.1])
     curve = PoseTrajectory([0, 1, 2], [pose(), pose(0.05, rotation=(0.1, 0, 0)), pose()], [np.zeros(6), twist, twist])
     assert curve.at(1.0).twist == pytest.approx(twist, abs=1e-12)
@@ -94,7 +94,7 @@ def test_given_twists_are_met_at_their_poses():
     [([0, 1], 'expected two or more and a time for each'), ([0, 1, 1], r'points\[2\]: expected a time'),
      ([0.5, 1, 2], 'expected a time'), ([0, np.nan, 2], 'expected a time')],
 )  # fmt: skip
-def test_times_that_do_not_ascend_are_refused(times, text):
+def test_times_that_do_not_ascend_are_rejected(times, text):
     with pytest.raises(ValueError, match=text):
         PoseTrajectory(times, [pose()] * 3)
 
@@ -140,7 +140,7 @@ def test_a_new_pose_on_the_way_leads_there_smoothly_and_brakes_shortly():
     assert np.linalg.norm(reference.motion.pose.position - here) < 0.2**2 / (2 * 0.3) + 0.2 * 0.06
 
 
-def test_targets_beyond_the_legs_are_refused_by_leg_and_the_reference_stays(follower):
+def test_targets_beyond_the_legs_are_rejected_by_leg_and_the_reference_is_kept(follower):
     follower.go_to(pose(0.05))
     with pytest.raises(ReachError, match=r'leg_\d_length_joint: expected 1.6 to 2.8 m, found 2.8\d+ m on the way'):
         follower.go_to(pose(0.0, 0.0, 3.5))
@@ -154,13 +154,13 @@ def test_targets_beyond_the_legs_are_refused_by_leg_and_the_reference_stays(foll
     assert follower.reference.target.position == pytest.approx([0.05, 0, 1.8])
 
 
-def test_singular_poses_are_refused(machine):
+def test_singular_poses_are_rejected(machine):
     strict = PlatformFollower(machine, 'platform', LIMITS, greatest_condition=2.3)
     with pytest.raises(ReachError, match=r'platform: expected a condition number of at most 2\.3, found'):
         strict.go_to(pose(z=1.8, rotation=(0, 0, 0.7)))
 
 
-def test_machines_without_a_platform_are_refused_by_name():
+def test_machines_without_a_platform_are_rejected_by_name():
     with pytest.raises(ValueError, match='five_bar: expected a platform on driven legs of variable length, found none'):
         platform_of(machine_of('five_bar', ''))
 
@@ -170,7 +170,9 @@ def test_machines_without_a_platform_are_refused_by_name():
 
 def test_the_demonstration_can_be_followed(follower):
     poses = load_pose_task(find_resource('config/poses/stewart_platform.yaml'))
-    follower.follow(PoseTrajectory([0.0, *(own.time for own in poses)], [follower.home, *(own.pose for own in poses)]))
+    follower.follow(
+        PoseTrajectory([0.0, *(task.time for task in poses)], [follower.home, *(task.pose for task in poses)])
+    )
     assert poses[-1].pose.position == pytest.approx(follower.home.position, abs=1e-6)
 
 
@@ -185,11 +187,11 @@ def test_the_demonstration_can_be_followed(follower):
         ('pose: 1', 'path.yaml:1: pose: expected a key of this mapping'),
     ],
 )  # fmt: skip
-def test_faults_of_a_file_of_poses_are_found_by_line(tmp_path, text, message):
+def test_faults_of_a_file_of_poses_are_reported_by_line(tmp_path, text, message):
     (tmp_path / 'path.yaml').write_text(text)
-    with pytest.raises(MachineError) as refused:
+    with pytest.raises(MachineError) as error:
         load_pose_task(tmp_path / 'path.yaml')
-    assert message in str(refused.value)
+    assert message in str(error.value)
 
 
 # -- dynamics ----------------------------------------------------------------------------------------------------------
@@ -200,10 +202,10 @@ def drives(machine, start):
     return LoopDrives(machine.name, start.system.blocks, start.q, [f'leg_{k}_length_joint' for k in range(1, 7)])
 
 
-def test_efforts_of_legs_give_the_accelerations_that_were_asked_for(start, drives, follower):
-    """Against the saddle point of all bodies and constraints."""
+def test_efforts_of_legs_give_the_wanted_accelerations(start, drives, follower):
+    """Compared with the saddle-point equations of all bodies and constraints."""
     rng, blocks = np.random.default_rng(5), start.system.blocks
-    places = [blocks.tree.velocity_index(name) for name in drives.joint_names]
+    indices = [blocks.tree.velocity_index(name) for name in drives.joint_names]
     for _ in range(4):
         wanted, rates, asked = random_pose(rng), rng.uniform(-0.5, 0.5, 6), rng.uniform(-2, 2, (2, 6))
         positions = follower.legs.positions(wanted.position, wanted.rotation)
@@ -211,20 +213,20 @@ def test_efforts_of_legs_give_the_accelerations_that_were_asked_for(start, drive
         q, tau = drives.posture(positions), np.zeros(blocks.tree.nv)
         assert np.abs(blocks.at(q).residual).max() < 1e-9
         v = projected_velocity(
-            blocks, q, np.zeros(blocks.tree.nv) + _placed(blocks, places, rates), held=drives.joint_names
+            blocks, q, np.zeros(blocks.tree.nv) + _placed(blocks, indices, rates), held=drives.joint_names
         )
-        tau[places] = efforts
-        found = constrained_dynamics(blocks, q, v, tau, method='saddle').acceleration[places]
-        assert found == pytest.approx(asked.sum(axis=0), abs=1e-6)
+        tau[indices] = efforts
+        result = constrained_dynamics(blocks, q, v, tau, method='saddle').acceleration[indices]
+        assert result == pytest.approx(asked.sum(axis=0), abs=1e-6)
 
 
-def _placed(blocks, places, values):
+def _placed(blocks, indices, values):
     result = np.zeros(blocks.tree.nv)
-    result[places] = values
+    result[indices] = values
     return result
 
 
-def test_legs_that_cannot_be_are_refused_and_the_last_posture_stays(drives, follower):
+def test_impossible_leg_lengths_are_rejected_and_the_last_posture_is_kept(drives, follower):
     home = follower.sample().position
     before = drives.posture(home)
     with pytest.raises(OpenLoopError, match=r'stewart_platform: the loops do not close at leg_1_length_joint 5, leg_2'):
@@ -232,7 +234,7 @@ def test_legs_that_cannot_be_are_refused_and_the_last_posture_stays(drives, foll
     assert drives.posture(home) == pytest.approx(before, abs=1e-9)
 
 
-def test_drives_that_leave_a_freedom_are_refused(machine, start):
+def test_drives_that_leave_a_degree_of_freedom_are_rejected(machine, start):
     with pytest.raises(ValueError, match=r'expected drives that determine the motion, found 1 freedoms that none of'):
         LoopDrives(machine.name, start.system.blocks, start.q, [f'leg_{k}_length_joint' for k in range(1, 6)])
     with pytest.raises(ValueError, match='expected a machine without constraints for voltages by computed torque'):
@@ -240,9 +242,9 @@ def test_drives_that_leave_a_freedom_are_refused(machine, start):
 
 
 def test_the_platform_follows_a_motion_on_its_motors(machine, start, drives, follower):
-    """0.4 s with all six freedoms; the plant: constrained dynamics and windings, apart from the compiled ones."""
+    """0.4 s in six degrees of freedom; the plant: constrained dynamics and windings, independent of compiled ones."""
     blocks, period, steps = start.system.blocks, 0.004, 4
-    places = [blocks.tree.velocity_index(name) for name in drives.joint_names]
+    indices = [blocks.tree.velocity_index(name) for name in drives.joint_names]
     loop = MotorLoop(MotorServo(machine, machine.actuators, period, drives), 40.0, 1.0)
     law = loop.servo.law
     q, v = start.q.copy(), np.zeros(blocks.tree.nv)
@@ -251,20 +253,20 @@ def test_the_platform_follows_a_motion_on_its_motors(machine, start, drives, fol
     current = np.array([efforts[name] for name in drives.joint_names]) / law.gain
     decay = np.exp(-period / steps * law.resistance / law.inductance)
     drives.restart()
-    follower.restart(q[places])
+    follower.restart(q[indices])
     follower.follow(PoseTrajectory([0, 0.2, 0.4], [pose(), pose(0.01, 0.01, 1.81, (0.02, -0.02, 0.02)), pose()]))
     worst = np.zeros(2)
     for k in range(100):
         if k:
             follower.reference.advance(period)
-        follower.measure(q[places])
+        follower.measure(q[indices])
         worst = np.maximum(worst, follower.error)
-        volts = loop.voltages(follower.sample(), None, q[places], v[places])
+        volts = loop.voltages(follower.sample(), None, q[indices], v[indices])
         assert np.abs(volts).max() < 48.0
         for _ in range(steps):  # a mean of the current over a step, then the midpoint rule
-            settled = (volts - law.gain * v[places]) / law.resistance
-            tau[places] = (
-                law.gain * (0.5 * settled + 0.5 * (settled + decay * (current - settled))) - law.viscous * v[places]
+            settled = (volts - law.gain * v[indices]) / law.resistance
+            tau[indices] = (
+                law.gain * (0.5 * settled + 0.5 * (settled + decay * (current - settled))) - law.viscous * v[indices]
             )
             current = settled + decay * (current - settled)
             h = period / steps
@@ -274,6 +276,6 @@ def test_the_platform_follows_a_motion_on_its_motors(machine, start, drives, fol
             q, v = moved(blocks.tree, q, h * v + 0.5 * h**2 * a), v + h * a
     assert worst[0] < 2e-4
     assert worst[1] < np.radians(0.02)
-    found = link_poses(machine.links, machine.joints, dict(zip(blocks.tree.position_names, q)))['platform']
-    follower.measure(q[places])
-    assert found[:3, 3] == pytest.approx(follower.measured.position, abs=1e-6)
+    result = link_poses(machine.links, machine.joints, dict(zip(blocks.tree.position_names, q)))['platform']
+    follower.measure(q[indices])
+    assert result[:3, 3] == pytest.approx(follower.measured.position, abs=1e-6)

@@ -1,4 +1,4 @@
-"""Reference of a point that base and arm lead together: paths, velocities, braking, waiting."""
+"""Reference of a point that base and arm move together: paths, velocities, braking, waiting."""
 
 from __future__ import annotations
 

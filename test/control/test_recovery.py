@@ -1,4 +1,4 @@
-"""A recovery that waits for what happens to the machine: when it begins, how, and what a lack of messages does."""
+"""A recovery that waits for an event of the machine: its start, its voltages, and missing messages."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def reports(task: SupervisedTask, until: float, value: float = 0.1, since: float
 
 
 def play(task: SupervisedTask, since: float, until: float) -> None:
-    """Give the volts of the task every 0.01 s, as a controller does."""
+    """Send the volts of the task every 0.01 s, like a controller."""
     for k in range(round((until - since) / 0.01) + 1):
         task.watch(since + 0.01 * k)
-        task.note_given(dict(zip(ARMS, task.evaluate(since + 0.01 * k, ARMS).tolist())))
+        task.note_volts(dict(zip(ARMS, task.evaluate(since + 0.01 * k, ARMS).tolist())))
 
 
 def test_without_a_cause_the_task_plays_without_its_recovery():
@@ -46,7 +46,7 @@ def test_without_a_cause_the_task_plays_without_its_recovery():
     assert task.duration == profile().duration
 
 
-def test_begun_at_the_time_of_the_clock_it_is_the_task_of_the_clock():
+def test_started_at_the_time_of_the_clock_it_equals_the_clock_task():
     task = supervised(event='lift_off', delay=8.8 - LIFT)
     task.note_event('lift_off', LIFT, LIFT + 0.005)
     assert task.started == pytest.approx(8.8)
@@ -55,7 +55,7 @@ def test_begun_at_the_time_of_the_clock_it_is_the_task_of_the_clock():
     assert [task.phase(time) for time in (1.0, 6.0, 9.0, 13.0)] == ['wait', 'reach', 'recover', 'settle']
 
 
-def test_what_plays_fades_out_while_the_recovery_begins():
+def test_the_present_segment_fades_out_while_the_recovery_starts():
     task = supervised()
     task.note_event('lift_off', 7.0, 7.0)  # in the middle of the reach, at -5 and -5.5 V
     assert task.evaluate(7.0, ARMS) == pytest.approx([-5.0, -5.5])
@@ -72,7 +72,7 @@ def test_what_plays_fades_out_while_the_recovery_begins():
         assert task.evaluate(time, ARMS) == pytest.approx(interpolated, abs=1e-9)
 
 
-def test_an_event_that_comes_late_begins_at_once_and_never_in_the_past():
+def test_a_late_event_starts_the_recovery_at_once_and_never_in_the_past():
     task = supervised(event='lift_off', delay=0.2)
     before = task.evaluate(8.9, ARMS)
     task.note_event('lift_off', LIFT, 9.0)
@@ -90,7 +90,7 @@ def test_only_the_first_cause_counts():
     assert task.cause == 'lift_off at t = 8.343 s'
 
 
-def test_a_wheel_without_load_stands_in_for_an_event_that_was_lost():
+def test_a_wheel_without_load_replaces_a_lost_event():
     task = supervised(event='lift_off', delay=0.3)
     reports(task, 8.34)
     task.note_measure('load_share', 0.0, 8.36)
@@ -118,7 +118,7 @@ def test_nothing_is_a_cause_before_the_first_segment():
 
 
 @pytest.mark.parametrize('last', [4.0, 6.5])
-def test_without_reports_the_segments_fade_out_and_are_not_taken_up_again(last):
+def test_without_reports_the_segments_fade_out_and_are_not_resumed(last):
     task = supervised(event='lift_off', timeout=0.5)
     reports(task, last)
     play(task, last, 8.0)
@@ -130,30 +130,30 @@ def test_without_reports_the_segments_fade_out_and_are_not_taken_up_again(last):
     assert task.phase(8.0) == 'stopped'
     reports(task, 8.2, since=8.0)
     assert task.evaluate(8.2, ARMS).tolist() == [0.0, 0.0]
-    task.note_event('lift_off', 8.3, 8.3)  # it tips all the same: the recovery still begins
+    task.note_event('lift_off', 8.3, 8.3)  # it tips: the recovery still starts
     assert task.evaluate(9.0, ARMS) == pytest.approx([4.5, 4.0])
     assert task.phase(9.0) == 'recover'
 
 
-def test_a_task_that_was_never_watched_does_not_begin():
+def test_a_task_without_reports_does_not_start():
     task = supervised()
     task.watch(5.0)
     assert task.stopped == 5.0
     assert task.evaluate(7.0, ARMS).tolist() == [0.0, 0.0]
 
 
-def test_a_task_that_is_stopped_fades_from_what_was_last_given():
-    """Whatever the task would have given meanwhile: the first look of a run, or a gap in the joint states."""
-    for given, volts in (({}, (0.0, 0.0)), ({'stick': -1.0}, (0.0, -1.0)), ({'boom': -5.0, 'stick': 2.0}, (-5.0, 2.0))):
+def test_a_stopped_task_fades_from_the_last_voltages():
+    """Regardless of the voltages of the task meanwhile: at the start of a run, or after a gap in the joint states."""
+    for last, volts in (({}, (0.0, 0.0)), ({'stick': -1.0}, (0.0, -1.0)), ({'boom': -5.0, 'stick': 2.0}, (-5.0, 2.0))):
         task = supervised()
-        task.note_given(given)
+        task.note_volts(last)
         task.watch(7.0)
         assert task.evaluate(7.0, ARMS) == pytest.approx(volts)
         assert task.evaluate(7.3, ARMS) == pytest.approx(0.5 * np.array(volts))
         assert task.evaluate(7.6, ARMS[::-1]) == pytest.approx((0.0, 0.0), abs=1e-12)
 
 
-def test_a_value_that_is_no_number_is_no_report():
+def test_a_value_that_is_not_finite_is_ignored():
     task = supervised(event='lift_off', timeout=0.1)
     reports(task, 5.0)
     for time in np.arange(5.0, 5.3, 0.01):
@@ -174,7 +174,7 @@ def test_reports_may_end_with_the_segments_and_once_the_recovery_plays():
     assert recovering.stopped is None
 
 
-def test_a_restart_forgets_everything():
+def test_a_restart_resets_the_task():
     task = supervised()
     task.note_event('lift_off', 7.0, 7.0)
     task.watch(6.0)
@@ -183,8 +183,8 @@ def test_a_restart_forgets_everything():
 
 
 def test_the_supervised_task_of_the_package_waits_for_the_lift_off():
-    known = load_voltage_profile(TASKS / 'pick_and_place_supervised.yaml').recover_on
-    assert known == RecoverOn('lift_off', delay=0.3, timeout=0.5)
+    condition = load_voltage_profile(TASKS / 'pick_and_place_supervised.yaml').recover_on
+    assert condition == RecoverOn('lift_off', delay=0.3, timeout=0.5)
     assert profile().recover_on is None
 
 
@@ -196,7 +196,7 @@ SEGMENTS = """segments:
 
 
 @pytest.mark.parametrize(
-    ('given', 'fault'),
+    ('entry', 'fault'),
     [
         ('{delay: 1}', 'recover_on, recover_on: expected an event or a measure, found neither'),
         ('{event: lift_off, measure: zmp, below: 1}', 'found both'),
@@ -209,34 +209,34 @@ SEGMENTS = """segments:
         ('soon', 'recover_on: expected a mapping'),
     ],
 )
-def test_faults_of_the_key_are_named_with_their_line(tmp_path, given, fault):
+def test_faults_of_the_key_are_named_with_their_line(tmp_path, entry, fault):
     path = tmp_path / 'task.yaml'
-    path.write_text(f'{HEAD}recover_on: {given}\n{SEGMENTS}')
+    path.write_text(f'{HEAD}recover_on: {entry}\n{SEGMENTS}')
     with pytest.raises(TaskError) as error:
         load_voltage_profile(path)
     assert str(error.value).startswith(f'{path}:3: ')
     assert fault in str(error.value)
 
 
-def test_a_key_without_a_recovery_to_begin_is_a_fault(tmp_path):
+def test_a_key_without_a_recovery_is_a_fault(tmp_path):
     path = tmp_path / 'task.yaml'
     path.write_text(f'{HEAD}recover_on: {{event: lift_off}}\n{SEGMENTS}'.replace(', recovery: true', ''))
     with pytest.raises(TaskError, match='expected a segment with `recovery: true`'):
         load_voltage_profile(path)
 
 
-def test_a_text_goes_over_what_the_task_says():
-    known = RecoverOn('lift_off', delay=0.3, timeout=2.0)
-    assert recover_on('', known) == known
+def test_a_text_overrides_the_task():
+    default = RecoverOn('lift_off', delay=0.3, timeout=2.0)
+    assert recover_on('', default) == default
     assert recover_on('', None) is None
-    assert recover_on('clock', known) is None
-    assert recover_on('', known, 0.7) == RecoverOn('lift_off', delay=0.7, timeout=2.0)
+    assert recover_on('clock', default) is None
+    assert recover_on('', default, 0.7) == RecoverOn('lift_off', delay=0.7, timeout=2.0)
     assert recover_on('lift_off', None, 0.1) == RecoverOn('lift_off', delay=0.1)
-    assert recover_on('zmp < 0.15', known) == RecoverOn(measure='zmp', below=0.15, delay=0.3, timeout=2.0)
+    assert recover_on('zmp < 0.15', default) == RecoverOn(measure='zmp', below=0.15, delay=0.3, timeout=2.0)
     assert recover_on('zmp<0.15', None) == RecoverOn(measure='zmp', below=0.15)
 
 
 @pytest.mark.parametrize('text', ['zmp > 0.1', 'zmp <', 'now', 'zmp < low', 'zpm < 1', 'zmp < nan'])
-def test_other_texts_are_refused(text):
+def test_other_texts_are_rejected(text):
     with pytest.raises(ValueError, match='expected'):
         recover_on(text, None)

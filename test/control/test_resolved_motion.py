@@ -1,4 +1,4 @@
-"""Joint rates, accelerations and jerks for those of the hand; efforts that lead joints or hand."""
+"""Joint rates, accelerations and jerks from those of the hand; efforts that move joints or hand."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_damping_bounds_the_rates_at_a_singular_posture(pa10):
     assert np.abs(resolved_rate(near, wanted, damping=1e-2)).max() < 10.0
 
 
-def test_weights_that_are_not_positive_are_refused():
+def test_weights_that_are_not_positive_are_rejected():
     with pytest.raises(ValueError, match='weights: expected positive numbers'):
         pseudo_inverse(G, [1, 1, 1, -1, 1, 1, 1])
     with pytest.raises(ValueError, match=r'weights: expected 7 numbers or \(7, 7\), found shape \(3,\)'):

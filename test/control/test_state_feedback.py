@@ -1,4 +1,4 @@
-"""Gains on the state: the Riccati equation, poles that are placed, refusals."""
+"""State feedback gains: the Riccati equation, placed poles, rejections."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_poles_are_placed():
     assert np.sort_complex(np.linalg.eigvals(CHAIN - PUSH @ K)) == pytest.approx(np.sort_complex(wanted))
 
 
-def test_a_model_out_of_reach_is_refused():
+def test_an_uncontrollable_model_is_rejected():
     A = np.diag([1.0, -1.0])
     out_of_reach = np.array([[0.0], [1.0]])
     with pytest.raises(NoGainError, match='no stabilizing gain'):
@@ -51,7 +51,7 @@ def test_a_model_out_of_reach_is_refused():
         placed_gain(CHAIN, PUSH, [-1.0, -1.0, -2.0])
 
 
-def test_vectors_and_weights_that_do_not_fit_are_refused():
+def test_vectors_and_weights_of_wrong_shape_are_rejected():
     with pytest.raises(ValueError, match='expected A, B, Q, R that fit'):
         linear_quadratic_gain(CHAIN, PUSH, np.eye(2), [[1.0]])
     with pytest.raises(ValueError, match='expected 3 poles, found shape'):

@@ -1,4 +1,4 @@
-"""Least-effort torques between limits: the optimality conditions are the witness, for any drives and weights."""
+"""Least-effort torques between limits satisfy the optimality conditions, for any drives and weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SIX_WHEELS = -10.0 * np.array(
 
 
 def random_problem(seed: int):
-    """Drives, limits and weights; a wrench that may or may not lie within the limits."""
+    """Return drives, limits and weights, and a wrench that may or may not be feasible."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 9))
     m = int(rng.integers(1, min(n, 6) + 1))
@@ -29,10 +29,10 @@ def random_problem(seed: int):
     return L, lower, limit, 0.5 * (W + W.T), wrench
 
 
-@reaches(refused=8, at_limit=8, free=8)
+@reaches(rejected=8, at_limit=8, free=8)
 @settings(max_examples=200, deadline=None)
 @given(st.integers(0, 2**32 - 1))
-def test_the_answer_satisfies_the_optimality_conditions_or_nothing_within_the_limits_gives_the_wrench(seed):
+def test_torques_satisfy_the_optimality_conditions_or_the_wrench_is_infeasible(seed):
     L, lower, upper, W, wrench = random_problem(seed)
     drives = TorqueDistribution(L, lower, upper, W)
     fraction = None
@@ -40,12 +40,12 @@ def test_the_answer_satisfies_the_optimality_conditions_or_nothing_within_the_li
         t = drives(wrench)
     except InfeasibleDemandError as error:
         fraction = error.fraction
-    reached('refused', fraction is not None)
+    reached('rejected', fraction is not None)
     reached('at_limit', fraction is None and drives.at_limit.any())
     reached('free', fraction is None and not drives.at_limit.any())
     if fraction is not None:
         assert 0.0 <= fraction < 1.0
-        drives(fraction * (1 - 1e-6) * wrench)  # that part of it can be had
+        drives(fraction * (1 - 1e-6) * wrench)  # this part is feasible
         return
     scale = 1.0 + np.abs(t).max()
     assert L.T @ t == pytest.approx(wrench, abs=1e-8 * scale)
@@ -54,7 +54,7 @@ def test_the_answer_satisfies_the_optimality_conditions_or_nothing_within_the_li
     side, gradient = drives.at_limit, W @ t
     assert t[side < 0] == pytest.approx(lower[side < 0], abs=1e-12)
     assert t[side > 0] == pytest.approx(upper[side > 0], abs=1e-12)
-    # some multipliers of the equations make the rest of the gradient push against the active limits alone
+    # with multipliers of the equations, the rest of the gradient acts against the active limits only
     normals = np.diag(-side.astype(float))[:, side != 0]
     multipliers = np.linalg.lstsq(np.hstack([L, normals]), gradient, rcond=None)[0]
     assert np.hstack([L, normals]) @ multipliers == pytest.approx(gradient, abs=1e-7 * (1 + np.abs(gradient).max()))
@@ -84,19 +84,19 @@ def test_two_limited_motors_of_six_give_the_table_of_the_source_spec():
     assert drives.at_limit.tolist() == [0, 1, 0, 0, 0, 1]
 
 
-def test_a_feathered_motor_is_as_if_it_were_not_there():
+def test_a_feathered_motor_has_no_effect():
     wrench, limit = np.array([0.1, -0.4, 0.2]), np.r_[np.full(5, np.inf), 0.0]
     five = TorqueDistribution(SIX_WHEELS[:5])(wrench)
     assert TorqueDistribution(SIX_WHEELS, -limit, limit)(wrench) == pytest.approx(np.r_[five, 0.0], abs=1e-15)
 
 
-def test_a_demand_beyond_the_limits_is_named_with_what_can_be_had():
+def test_a_demand_beyond_the_limits_is_reported_with_its_feasible_part():
     drives = TorqueDistribution(SIX_WHEELS, -0.01, 0.01, names=['a', 'b', 'c', 'd', 'e', 'f'])
-    with pytest.raises(InfeasibleDemandError, match=r'at most 0\.1') as refused:
+    with pytest.raises(InfeasibleDemandError, match=r'at most 0\.1') as error:
         drives([0.0, 4.0, 0.0])
     # six wheels pull 0.01 N m each along x with |cos| of 1, 1/2, 1/2, 1/2, 1/2, 1 at 0.1 m
-    assert refused.value.fraction == pytest.approx(0.4 / 4.0)
-    assert refused.value.binding == tuple('abcdef')
+    assert error.value.fraction == pytest.approx(0.4 / 4.0)
+    assert error.value.binding == tuple('abcdef')
 
 
 @pytest.mark.parametrize(
@@ -112,12 +112,12 @@ def test_a_demand_beyond_the_limits_is_named_with_what_can_be_had():
         ({'L': SIX_WHEELS, 'names': ['a']}, '6 names'),
     ],
 )
-def test_a_wrong_problem_is_refused(arguments, message):
+def test_a_wrong_problem_is_rejected(arguments, message):
     with pytest.raises(ValueError, match=message):
         TorqueDistribution(**arguments)
 
 
 @pytest.mark.parametrize('wrench', [[1.0, 2.0], [0.0, np.nan, 0.0], [np.inf, 0.0, 0.0]])
-def test_a_wrong_wrench_is_refused(wrench):
+def test_a_wrong_wrench_is_rejected(wrench):
     with pytest.raises(ValueError, match='finite wrench of 3'):
         TorqueDistribution(SIX_WHEELS)(wrench)

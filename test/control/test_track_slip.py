@@ -16,11 +16,13 @@ GAUGE, LENGTH = 2.2, 3.6
 
 
 def slip(modulus: float, rollers: int = 8, lean: float = 0.0) -> TrackSlip:
-    """Two tracks of LENGTH on the ground; `lean` moves load from the rear to the front."""
+    """Return the slip law of two tracks of LENGTH; `lean` moves load from the rear to the front."""
     pitch = LENGTH / rollers
-    places = (np.arange(rollers) - 0.5 * (rollers - 1)) * pitch
-    loads = 1e5 / rollers * (1.0 + lean * places)
-    return TrackSlip([SlippingTrack((0.0, y), places, loads, pitch, modulus, 0.7) for y in (0.5 * GAUGE, -0.5 * GAUGE)])
+    positions = (np.arange(rollers) - 0.5 * (rollers - 1)) * pitch
+    loads = 1e5 / rollers * (1.0 + lean * positions)
+    return TrackSlip(
+        [SlippingTrack((0.0, y), positions, loads, pitch, modulus, 0.7) for y in (0.5 * GAUGE, -0.5 * GAUGE)]
+    )
 
 
 @pytest.fixture(scope='module')
@@ -29,7 +31,7 @@ def usual():
 
 
 def test_on_the_spot_the_tracks_turn_as_if_their_gauge_were_that_of_dry_friction():
-    """Gauge factor 1 + 2 a / B, with B F(a) = 2 M(a) for shoes that all slide about a point at the distance a."""
+    """Gauge factor 1 + 2 a / B, with B F(a) = 2 M(a) if all shoes slide about a point at the distance a."""
     half = 0.5 * LENGTH
 
     def surplus(a: float) -> float:
@@ -54,16 +56,16 @@ def test_the_twist_of_the_law_balances_the_shear_of_all_tracks(usual):
         forces = usual.forces(rolling, usual.motion(np.array(rolling)))
         assert np.abs(forces[:, 0]).min() > 2e4
         total = np.abs(forces.sum(axis=0))
-        assert total[:2].max() < 0.01 * 7e4  # between the places of the table
+        assert total[:2].max() < 0.01 * 7e4  # interpolation error of the table
         assert total[2] < 0.01 * 7e4 * GAUGE
 
 
 @pytest.mark.parametrize('twist', [(0.5, 0.2), (0.5, -0.2), (-0.5, 0.2), (0.0, 0.3), (1.0, 1e-3), (1.0, 0.0)])
-def test_the_belts_that_are_found_for_a_motion_give_that_motion(usual, twist):
+def test_belt_speeds_for_a_motion_give_that_motion(usual, twist):
     speed, rate = twist
-    found = usual.motion(usual.rolling(np.array([speed, 0.0, rate])))
-    assert found[[0, 2]] == pytest.approx([speed, rate], rel=1e-3, abs=5e-4)
-    assert usual.motion(3.0 * usual.rolling(np.array([speed, 0.0, rate]))) == pytest.approx(3.0 * found)
+    result = usual.motion(usual.rolling(np.array([speed, 0.0, rate])))
+    assert result[[0, 2]] == pytest.approx([speed, rate], rel=1e-3, abs=5e-4)
+    assert usual.motion(3.0 * usual.rolling(np.array([speed, 0.0, rate]))) == pytest.approx(3.0 * result)
 
 
 def test_left_and_right_turns_mirror_each_other(usual):
@@ -72,17 +74,17 @@ def test_left_and_right_turns_mirror_each_other(usual):
 
 
 def test_a_direction_without_a_solution_lies_between_its_neighbours(usual, monkeypatch):
-    known = {angle: usual._balance((np.cos(angle), 0.0, np.sin(angle) / usual.half)) for angle in usual._angles}
+    solutions = {angle: usual._balance((np.cos(angle), 0.0, np.sin(angle) / usual.half)) for angle in usual._angles}
     lost = usual._angles[40]
 
     def search(self, rolling):
         angle = np.arctan2(rolling[2] * self.half, rolling[0]) % (2.0 * np.pi)
-        nearest = min(known, key=lambda own: abs(own - angle))
-        return np.full(3, np.nan) if nearest == lost else known[nearest]
+        nearest = min(solutions, key=lambda direction: abs(direction - angle))
+        return np.full(3, np.nan) if nearest == lost else solutions[nearest]
 
     monkeypatch.setattr(TrackSlip, '_balance', search)
-    found = TrackSlip(usual.tracks)
-    assert found._motions[40] == pytest.approx(usual._motions[40], abs=1e-3)
+    result = TrackSlip(usual.tracks)
+    assert result._motions[40] == pytest.approx(usual._motions[40], abs=1e-3)
     monkeypatch.setattr(TrackSlip, '_balance', lambda self, rolling: np.full(3, np.nan))
     with pytest.raises(ValueError, match='expected steady turns at belts of all directions'):
         TrackSlip(usual.tracks)

@@ -55,14 +55,14 @@ def test_quintic_segment_is_the_polynomial_through_both_states(ends, length, whe
         assert (high[1] - low[1]) / (2 * h) == pytest.approx(here[2], abs=1e-7 * scale)
 
 
-def test_cubic_segment_is_used_where_only_velocities_are_given():
+def test_a_segment_with_positions_and_velocities_is_cubic():
     curve = one_joint(TrajectoryPoint(0.0, [0.0], [0.0]), TrajectoryPoint(2.0, [1.0], [0.0]))
     middle = curve.sample(1.0)
     np.testing.assert_allclose(np.ravel(middle), [0.5, 0.75, 0.0], atol=1e-12)
     np.testing.assert_allclose(curve.sample(0.0).acceleration, [1.5])
 
 
-def test_linear_segment_is_used_where_only_positions_are_given():
+def test_a_segment_with_positions_only_is_linear():
     curve = one_joint(TrajectoryPoint(0.0, [0.0]), TrajectoryPoint(2.0, [1.0]))
     np.testing.assert_allclose(np.ravel(curve.sample(0.5)), [0.25, 0.5, 0.0])
 
@@ -82,7 +82,7 @@ def test_trajectory_rests_before_and_after_its_points():
 
 
 def test_the_greatest_speed_of_a_segment_is_that_of_its_curve():
-    """A quintic from rest to rest has 15/8 of the mean speed, a cubic 3/2, a line the mean; the columns are apart."""
+    """A quintic from rest to rest reaches 15/8 of the mean speed, a cubic 3/2, a line the mean."""
     rest = [0.0, 0.0]
     points = [(0.0, [0, 5], rest, rest), (1.0, [1, 5], rest, rest), (2.0, [2, 4.5], rest), (4.0, [-1, 4.5])]
     trajectory = JointTrajectory.from_points(['a', 'b'], [TrajectoryPoint(*point) for point in points])
@@ -139,7 +139,7 @@ def test_valve_inverse_gives_the_spool_of_steady_motion(speed, load):
     flows = (terms.head_flow - BOOM.head_area * speed, terms.rod_flow + BOOM.rod_area * speed)
     if front > 0.2e6:
         assert max(map(abs, flows)) < 2e-3 * SUPPLY.flow
-    else:  # an overrunning load is held back by the outlet: the fed side starts to starve just here
+    else:  # the outlet holds back an overrunning load: the fed side starts to starve here
         assert front == pytest.approx(0.2e6, abs=1e3)
 
 
@@ -165,7 +165,7 @@ def test_valve_inverse_saturates_where_pump_or_relief_cannot_follow():
 
 
 def simulate_joint(start: float, goal: float, duration: float, settle: float = 3.0, period: float = 0.01):
-    """A boom with a gravity load, its valve commanded by the tracker every 10 ms: times, positions, references."""
+    """Return times, positions, references and volts of a boom with a gravity load under the tracker, every 10 ms."""
     inertia, moment = 2.0e5, 4.0e5
     state, volts = ca.SX.sym('x', 5), ca.SX.sym('u')
     terms = cylinder(BOOM, state[0], state[1], state[2], state[3], state[4])
@@ -212,7 +212,7 @@ def test_tracker_without_trajectory_keeps_the_valves_neutral():
     assert tracker.finished(0.0)
 
 
-def test_tracker_moves_each_joint_towards_its_reference_whatever_its_lever():
+def test_tracker_moves_each_joint_towards_its_reference_with_any_lever():
     tracker = TrajectoryTracker([BOOM, STICK, SWING])
     names = ['swing_joint', 'stick_joint', 'boom_joint']  # any order
     goal = JointTrajectory.from_points(names, [TrajectoryPoint(4.0, [1.0, -0.2, 0.8], [0.0] * 3, [0.0] * 3)])
@@ -227,7 +227,7 @@ def test_tracker_moves_each_joint_towards_its_reference_whatever_its_lever():
 
 @pytest.mark.parametrize('actuator', [BOOM, STICK, SWING], ids=['boom', 'stick', 'swing'])
 @pytest.mark.parametrize('side', [-1.0, 1.0])
-def test_at_the_limit_of_the_voltage_the_integral_stands_still_on_either_side_of_any_lever(actuator, side):
+def test_at_the_voltage_limit_the_integral_is_held_on_either_side_of_any_lever(actuator, side):
     start = 0.4 if actuator is BOOM else -1.0 if actuator is STICK else 0.0
     points = [TrajectoryPoint(0.0, [start]), TrajectoryPoint(10.0, [start + 0.5 * side])]
 
@@ -260,7 +260,7 @@ def test_tracker_locks_a_joint_at_its_goal():
         ([0.1], [float('inf')], r"efforts: .* joint 'boom_joint'"),
     ],
 )
-def test_tracker_refuses_broken_measurements(positions, efforts, message):
+def test_tracker_rejects_broken_measurements(positions, efforts, message):
     tracker = TrajectoryTracker([BOOM])
     with pytest.raises(ValueError, match=message):
         tracker.voltages(0.0, positions, efforts)

@@ -33,14 +33,14 @@ def test_position_law_is_odd_bounded_and_turns_with_its_direction(reference, err
     assert abs(volts) <= 8.0
     assert volts == -law.voltage(-reference, -position) == -turned.voltage(reference, position)
     assert volts * (reference - position) >= 0.0
-    found = abs(reference - position)
-    assert abs(volts) == pytest.approx(min(25.0 * found + law.offset, 8.0) if found > 0.002 else 0.0)
+    magnitude = abs(reference - position)
+    assert abs(volts) == pytest.approx(min(25.0 * magnitude + law.offset, 8.0) if magnitude > 0.002 else 0.0)
 
 
 @pytest.mark.parametrize(
     'fault', [{'gain': -1.0}, {'gain': float('nan')}, {'dead_band': -0.1}, {'limit': float('inf')}, {'direction': 0.5}]
 )
-def test_position_law_refuses_impossible_numbers(fault):
+def test_position_law_rejects_impossible_numbers(fault):
     with pytest.raises(ValueError, match=f'valve law: {next(iter(fault))}: expected'):
         ValvePositionLaw(**{'gain': 1.0, 'dead_band': 0.0, **fault})
 
@@ -52,7 +52,7 @@ def test_trapezoid_has_the_knots_of_its_definition():
 
 
 @pytest.mark.parametrize('ramp', [0.0, -0.1, 2.0, float('nan')])
-def test_trapezoid_refuses_ramps_that_do_not_fit(ramp):
+def test_trapezoid_rejects_ramps_that_do_not_fit(ramp):
     with pytest.raises(ValueError, match='trapezoid: expected'):
         trapezoid(0.0, 3.0, 1.0, ramp)
 
@@ -146,7 +146,7 @@ def test_task_faults_name_file_line_and_key(tmp_path, old, new, message):
         load_voltage_profile(path, ARMS)
 
 
-def test_overlapping_segments_are_refused(tmp_path):
+def test_overlapping_segments_are_rejected(tmp_path):
     path = tmp_path / 'task.yaml'
     second = GOOD.split('segments:\n')[1].replace('start: 1.0', 'start: 3.0').replace('end: 4.0', 'end: 6.0')
     path.write_text(GOOD + second)

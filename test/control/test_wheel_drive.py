@@ -1,4 +1,4 @@
-"""From a twist to wheels: what they can do, how they get there, and what is left out by name."""
+"""From a twist to wheel references: possible twists, rates, and rejected parts by name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FAST = DriveLimits(100.0, 100.0, 1e6, 1e6, 1e9)
 
 
 def settled(drive: WheelDrive, twist, seconds: float = 3.0, dt: float = 0.01):
-    """Follow a twist with steering joints that do as they are told; return the last reference."""
+    """Follow a twist with ideal steering joints; return the last reference."""
     angles = drive._angles.copy()
     reference = None
     for _ in range(round(seconds / dt)):
@@ -44,29 +44,29 @@ class TestFixedWheels:
     def test_an_axle_rolls_ahead_and_turns(self) -> None:
         reference = WheelDrive(differential(), FAST).step(np.array([0.5, 0.0, 1.0]), 0.01, np.zeros(2))
         assert reference.wheel_speeds == pytest.approx([2.5, 7.5])
-        assert reference.refused == ()
+        assert reference.rejected == ()
 
     def test_sideways_is_left_out_and_named(self) -> None:
         reference = WheelDrive(differential(), FAST).step(np.array([0.5, 0.2, 0.0]), 0.01, np.zeros(2))
         assert reference.twist == pytest.approx([0.5, 0.0, 0.0])
-        assert reference.refused == ('sideways at 0.2 m/s: left, right do not steer',)
+        assert reference.rejected == ('sideways at 0.2 m/s: left, right do not steer',)
 
-    def test_an_axle_behind_the_base_swings_it_sideways_without_complaint(self) -> None:
+    def test_an_axle_behind_the_base_swings_it_sideways_without_a_rejection(self) -> None:
         reference = WheelDrive(differential(-0.2), FAST).step(np.array([0.0, 0.0, 1.0]), 0.01, np.zeros(2))
         assert reference.twist == pytest.approx([0.0, 0.2, 1.0])
-        assert reference.refused == ()
+        assert reference.rejected == ()
 
-    def test_wheels_on_two_axles_turn_about_the_middle_and_are_known_to_drag(self) -> None:
+    def test_wheels_on_two_axles_turn_about_the_middle_and_drag(self) -> None:
         base = base_of(*(unit(f'{x}{y}', x, y) for x in (0.3, -0.1) for y in (0.2, -0.2)))
         assert base.drags
         reference = WheelDrive(base, FAST).step(np.array([0.0, 0.0, 1.0]), 0.01, np.zeros(4))
         assert reference.twist == pytest.approx([0.0, -0.1, 1.0])
 
-    def test_axles_that_are_not_parallel_are_refused_by_name(self) -> None:
+    def test_axles_that_are_not_parallel_are_rejected_by_name(self) -> None:
         with pytest.raises(NoVehicleError, match='parallel for the wheels a, b'):
             base_of(unit('a', 0.0, 0.2), unit('b', 0.0, -0.2, heading=0.3))
 
-    def test_wheels_that_leave_a_motion_free_are_refused_by_name(self) -> None:
+    def test_wheels_that_leave_a_motion_free_are_rejected_by_name(self) -> None:
         with pytest.raises(NoVehicleError, match='found: right'):
             base_of(unit('left', 0.0, 0.2, driven=False), unit('right', 0.0, 0.0))
 
@@ -90,7 +90,7 @@ class TestSteeredWheels:
         assert reference.steering_angles == pytest.approx(np.full(4, math.pi / 4), abs=1e-6)
         assert reference.wheel_speeds == pytest.approx(np.full(4, 0.3 * math.sqrt(2) / 0.1), abs=1e-6)
 
-    def test_on_the_spot_the_wheels_stand_across_their_levers(self) -> None:
+    def test_on_the_spot_the_wheels_are_perpendicular_to_their_levers(self) -> None:
         reference = settled(WheelDrive(four_steered(), DriveLimits()), (0.0, 0.0, 1.0))
         lean = math.atan2(0.35, 0.25)
         assert np.abs(reference.steering_angles) == pytest.approx(np.full(4, lean), abs=1e-6)
@@ -173,12 +173,12 @@ class TestCar:
         reference = settled(WheelDrive(car(), DriveLimits(angular_speed=10.0)), (0.5, 0.0, 0.5), 5.0)
         tightest = WHEELBASE / math.tan(STOP) + TRACK / 2
         assert reference.twist == pytest.approx([0.5, 0.0, 0.5 / tightest], rel=1e-4)
-        assert any('the steering joints end before it' in text for text in reference.refused)
+        assert any('the steering joints end before it' in text for text in reference.rejected)
 
     def test_it_cannot_turn_on_the_spot(self) -> None:
         reference = settled(WheelDrive(car(), DriveLimits()), (0.0, 0.0, 0.5))
         assert not reference.twist.any()
-        assert reference.refused == ('100 % of the turn: the steering joints end before it',)
+        assert reference.rejected == ('100 % of the turn: the steering joints end before it',)
 
 
 class TestLimits:
@@ -208,8 +208,8 @@ class TestLimits:
     def test_speeds_are_limited_in_the_same_direction_and_named(self, twist) -> None:
         limits = DriveLimits(0.4, 0.5, 1e6, 1e6)
         reference = WheelDrive(mecanum(drive_limits=(6.0, math.inf)), limits).step(twist, 0.1, np.zeros(4))
-        reached('limited', bool(reference.refused))
-        reached('free', not reference.refused)
+        reached('limited', bool(reference.rejected))
+        reached('free', not reference.rejected)
         reached('linear', np.hypot(*twist[:2]) > 0.4)
         reached('turn', abs(twist[2]) > 0.5)
         reached('wheels', np.abs(reference.wheel_speeds).max() > 5.999)
@@ -217,11 +217,11 @@ class TestLimits:
         assert abs(reference.twist[2]) <= 0.5 + 1e-9
         assert np.abs(reference.wheel_speeds).max() <= 6.0 + 1e-9
         assert np.cross(reference.twist, twist) == pytest.approx(np.zeros(3), abs=1e-12)
-        assert bool(reference.refused) == (not np.allclose(reference.twist, twist))
+        assert bool(reference.rejected) == (not np.allclose(reference.twist, twist))
 
     def test_a_wheel_that_would_be_too_fast_is_named(self) -> None:
         drive = WheelDrive(mecanum(drive_limits=(6.0, math.inf)), DriveLimits(2.0, 2.0, 1e6, 1e6))
-        assert drive.step(np.array([0.8, 0.0, 0.4]), 0.1, np.zeros(4)).refused == (
+        assert drive.step(np.array([0.8, 0.0, 0.4]), 0.1, np.zeros(4)).rejected == (
             '10 rad/s of front_right: 60 % is allowed',
         )
 
@@ -233,6 +233,6 @@ class TestLimits:
         assert less.twist == pytest.approx(fraction * reference.twist)
         assert less.acceleration == pytest.approx(fraction * reference.acceleration)
 
-    def test_a_vehicle_that_would_wait_before_it_is_aligned_is_refused(self) -> None:
+    def test_a_waiting_angle_below_the_aligned_one_is_rejected(self) -> None:
         with pytest.raises(ValueError, match=r'found 0\.4 and 0\.2 rad'):
             DriveLimits(aligned=0.4, waiting=0.2)

@@ -1,4 +1,4 @@
-"""Odometry by wheels: exact where they roll, and honest about slip."""
+"""Wheel odometry: exact without slip, with a covariance that covers slip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
 
 
 def allowed(base: WheelBase, twist: np.ndarray) -> np.ndarray:
-    """Return the twist with the sideways part that fixed wheels dictate."""
+    """Return the twist with the sideways part that fixed wheels require."""
     if base.constraint is None:
         return twist
     side = base.constraint[:2]
@@ -31,7 +31,7 @@ def hat(twist: np.ndarray) -> np.ndarray:
 
 
 @given(layouts, twists)
-def test_wheels_that_roll_tell_the_twist_and_no_slip(base, twist):
+def test_rolling_wheels_give_the_twist_and_no_slip(base, twist):
     twist = allowed(base, twist)
     angles = agreeing_angles(base, twist)
     odometry = WheelOdometry(base)
@@ -61,14 +61,14 @@ def test_constant_twists_are_integrated_exactly(name, path):
 
 
 @given(twists, st.floats(1e-9, 1e-3))
-def test_the_arc_has_no_step_where_it_becomes_straight(twist, yaw):
+def test_the_arc_is_continuous_where_it_becomes_straight(twist, yaw):
     twist[2] = yaw
     exact = expm(hat(twist))
     assert arc(twist)[:2] == pytest.approx(exact[:2, 2], abs=1e-13)
 
 
 def wheels_along(base: WheelBase, twist_at, period: float, duration: float):
-    """Integrate wheel and steering angles of a smooth motion finely; return them at every period, and the pose."""
+    """Integrate wheel and steering angles of a smooth motion with fine steps; return them per period, and the pose."""
     n, fine = len(base.wheels), 20
     times = np.linspace(0.0, duration, round(duration / period) * fine + 1)
     h = times[1] - times[0]
@@ -84,7 +84,7 @@ def wheels_along(base: WheelBase, twist_at, period: float, duration: float):
 
 
 @pytest.mark.parametrize('name', ['differential', 'axle behind', 'mecanum', 'three omni', 'four steered', 'car'])
-def test_any_path_is_told_to_second_order_of_the_period(name):
+def test_odometry_of_any_path_is_of_second_order_in_the_period(name):
     base = LAYOUTS[name]
 
     def twist_at(t: float) -> np.ndarray:
@@ -102,7 +102,7 @@ def test_any_path_is_told_to_second_order_of_the_period(name):
     assert errors[1] < errors[0] / 3.5
 
 
-def test_encoders_that_wrap_at_a_turn_do_no_harm():
+def test_encoders_may_wrap_at_a_turn():
     base = differential()
     plain, wrapped = WheelOdometry(base), WheelOdometry(base)
     zero = np.zeros(2)
@@ -122,7 +122,7 @@ def test_encoders_that_wrap_at_a_turn_do_no_harm():
     ('name', 'spare'),
     [('differential', 0), ('three omni', 0), ('mecanum', 1), ('five omni', 2), ('four steered', 3), ('caster', 2)],
 )
-def test_slip_can_be_seen_where_there_are_spare_wheel_speeds(name, spare):
+def test_slip_is_observable_with_redundant_wheel_speeds(name, spare):
     base = LAYOUTS[name]
     odometry = WheelOdometry(base)
     angles = np.zeros(len(base.wheels))
@@ -134,21 +134,21 @@ def test_slip_can_be_seen_where_there_are_spare_wheel_speeds(name, spare):
     assert (odometry.slip.max() > 1e-3) == (spare > 0)
 
 
-def test_two_driven_wheels_know_the_motion_only_as_the_axle_says_that_there_is_none_across():
-    assert WheelOdometry(differential()).knows_the_motion()
+def test_two_driven_wheels_determine_the_motion_with_the_constraint_of_their_axle():
+    assert WheelOdometry(differential()).determines_motion()
     odometry = WheelOdometry(differential())
     zero = np.zeros(2)
     odometry.step(0.0, zero, np.array([1.0, -1.0]), zero, zero)
     assert odometry.twist == pytest.approx([0.0, 0.0, -0.4])
 
 
-def test_one_wheel_that_spins_on_the_spot_is_seen_in_metres_per_second():
+def test_slip_of_one_spinning_wheel_is_in_metres_per_second():
     base = mecanum()
     odometry, zero = WheelOdometry(base), np.zeros(4)
     speeds = base.wheel_speeds(np.array([0.5, 0.0, 0.0]), zero, zero)
     speeds[0] += 4.0  # 0.4 m/s at the rim, 0.4 cos(45 deg) along the roller
     odometry.step(0.0, zero, speeds, zero, zero)
-    # the one spare combination is (1, 1, -1, -1) / 2 in wheel speeds: each wheel is told a quarter
+    # the redundant combination is (1, 1, -1, -1) / 2 in wheel speeds: each wheel gets a quarter
     assert odometry.slip == pytest.approx(np.full(4, 0.25 * 0.4 * math.sqrt(0.5)), rel=1e-9)
 
 
@@ -166,7 +166,7 @@ def test_the_covariance_grows_with_the_way_and_with_the_slip():
 
     near, far, slipping = after(1.0, 0.0), after(4.0, 0.0), after(1.0, 2.0)
     assert far.pose_covariance[0, 0] == pytest.approx(4.0 * near.pose_covariance[0, 0], rel=1e-6)
-    assert far.pose_covariance[1, 1] > 4.0 * near.pose_covariance[1, 1]  # what the heading misses adds up
+    assert far.pose_covariance[1, 1] > 4.0 * near.pose_covariance[1, 1]  # heading errors accumulate
     assert slipping.pose_covariance[0, 0] > 1.5 * near.pose_covariance[0, 0]
     for odometry in (near, far, slipping):
         assert np.linalg.eigvalsh(odometry.pose_covariance).min() > 0.0
@@ -174,10 +174,10 @@ def test_the_covariance_grows_with_the_way_and_with_the_slip():
     assert not still.pose_covariance.any()
 
 
-def test_the_covariance_covers_wheels_that_are_as_noisy_as_it_says():
+def test_the_covariance_covers_wheels_with_the_modelled_noise():
     base, zero, rng = mecanum(), np.zeros(4), np.random.default_rng(4)
     noise = OdometryNoise(rolling=0.02)
-    ends, told = [], None
+    ends, reported = [], None
     for _ in range(150):
         odometry, turns = WheelOdometry(base, noise), np.zeros(4)
         speeds = base.wheel_speeds(np.array([0.5, 0.1, 0.3]), zero, zero)
@@ -188,10 +188,10 @@ def test_the_covariance_covers_wheels_that_are_as_noisy_as_it_says():
             turns = turns + speeds * 0.1 + 0.02 * np.sqrt(way) * rng.standard_normal(4) / base.reach
             odometry.step(0.1, turns, speeds, zero, zero)
         ends.append(odometry.pose)
-        told = odometry.pose_covariance
-    found = np.cov(np.array(ends).T)
-    ratio = np.linalg.eigvals(np.linalg.solve(told, found)).real
-    # slip that is seen is added on top of the noise: told is never less than found, and not three times it
+        reported = odometry.pose_covariance
+    sampled = np.cov(np.array(ends).T)
+    ratio = np.linalg.eigvals(np.linalg.solve(reported, sampled)).real
+    # observed slip adds to the noise: reported is not less than sampled, and not three times it
     assert ratio.min() > 0.3
     assert ratio.max() < 1.3
 
@@ -203,7 +203,7 @@ def test_wheel_speeds_are_those_of_saha_1991(count):
     beta, delta, distance = (rng.uniform(0.1, 6.0, count) for _ in range(3))
     wheels = [OmniWheel(a, b, d, 0.1 * far, 0.1, 0.01) for a, b, d, far in zip(alpha, beta, delta, distance)]
     vehicle = OmniVehicle(wheels, 20.0, 1.0)
-    own = WheelBase(
+    base = WheelBase(
         tuple(
             unit(
                 f'wheel_{k}', w.distance * math.cos(w.direction), w.distance * math.sin(w.direction),
@@ -215,11 +215,11 @@ def test_wheel_speeds_are_those_of_saha_1991(count):
     )  # fmt: skip
     twist = rng.standard_normal(3)
     zero = np.zeros(count)
-    assert own.wheel_speeds(twist[[1, 2, 0]], zero, zero) == pytest.approx(vehicle.L @ twist, rel=1e-12)
+    assert base.wheel_speeds(twist[[1, 2, 0]], zero, zero) == pytest.approx(vehicle.L @ twist, rel=1e-12)
 
 
 @pytest.mark.parametrize('base', [omni(4), four_steered()])
-def test_a_reset_starts_at_a_pose_that_is_known(base):
+def test_a_reset_starts_at_an_exact_pose(base):
     odometry = WheelOdometry(base)
     odometry.reset((1.0, 2.0, 0.5))
     assert odometry.pose.tolist() == [1.0, 2.0, 0.5]

@@ -1,4 +1,4 @@
-"""Torques of the wheels: shared, limited, and held against loads, on the rigid vehicle of saha-1991."""
+"""Torques of the wheels: distributed, limited, and against loads, on the rigid vehicle of saha-1991."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ZERO = np.zeros(4)
 
 
 class RigidVehicle:
-    """A Mecanum vehicle that never slips, integrated step by step: the model of saha-1991, not of WheelBase."""
+    """A Mecanum vehicle without slip, integrated step by step: the model of saha-1991, not of WheelBase."""
 
     def __init__(self, base: WheelBase, force: tuple[float, float] = (0.0, 0.0)) -> None:
         wheels = [
@@ -94,19 +94,19 @@ def test_efforts_that_hold_the_vehicle_at_the_start_are_taken_over():
 
 
 def ground(plant, twist, rates):
-    """What the ground must give the vehicle that a force pushes: Newton's law in axes of the base."""
+    """Return the ground wrench on the vehicle under its force: Newton's law in axes of the base."""
     mass, yaw_inertia = plant.vehicle.total_mass, plant.vehicle.yaw_inertia
     vx, vy, turn = twist
     newton = [mass * (rates[0] - turn * vy), mass * (rates[1] + turn * vx), yaw_inertia * rates[2]]
     return np.array(newton) - plant.force[[1, 2, 0]]
 
 
-def test_a_load_that_is_known_is_given_at_once():
-    """Such as the reaction of an arm that swings: the loops alone come behind it."""
+def test_a_measured_load_is_compensated_at_once():
+    """For example the reaction of a swinging arm, which the loops alone follow late."""
     greatest = []
-    for known in (False, True):
+    for measured in (False, True):
         plant, motion = make()
-        motion.load = (lambda twist, rates, own=plant: ground(own, twist, rates)) if known else None
+        motion.load = (lambda twist, rates, vehicle=plant: ground(vehicle, twist, rates)) if measured else None
         errors = []
         for k in range(1000):
             plant.force = np.array([4.0, 60.0, -30.0]) * math.sin(4.0 * math.pi * k * PERIOD)
@@ -116,7 +116,7 @@ def test_a_load_that_is_known_is_given_at_once():
     assert greatest[1] < 0.01
 
 
-def test_a_known_load_is_not_given_twice_where_the_vehicle_was_held_against_it():
+def test_a_measured_load_is_not_compensated_twice_if_the_efforts_held_it():
     plant, motion = make(force=(-75.0, 0.0))
     motion.load = lambda twist, rates: ground(plant, twist, rates)
     motion.restart(JointValues(ZERO, ZERO, np.full(4, 75.0 * 0.1 / 4)))
@@ -125,7 +125,7 @@ def test_a_known_load_is_not_given_twice_where_the_vehicle_was_held_against_it()
     assert motion.servo.integral == pytest.approx(ZERO, abs=1e-9)
 
 
-def test_a_known_load_is_given_from_the_first_command_on_where_no_efforts_were_measured():
+def test_a_measured_load_is_compensated_from_the_first_command_on_without_measured_efforts():
     plant, motion = make(force=(-75.0, 0.0))
     motion.load = lambda twist, rates: ground(plant, twist, rates)
     for take_up in (lambda state: motion.restart(state), lambda state: motion.resume(state, 0.25)):
@@ -135,7 +135,7 @@ def test_a_known_load_is_given_from_the_first_command_on_where_no_efforts_were_m
         assert motion.servo.integral == pytest.approx(ZERO, abs=1e-9)
 
 
-def test_a_load_that_is_no_longer_known_stays():
+def test_the_last_load_is_kept_while_it_is_unknown():
     plant, motion = make(force=(-75.0, 0.0))
     motion.load = lambda twist, rates: ground(plant, twist, rates)
     motion.restart(JointValues(ZERO, ZERO, np.full(4, 75.0 * 0.1 / 4)))
@@ -145,7 +145,7 @@ def test_a_load_that_is_no_longer_known_stays():
     assert np.abs(plant.way).max() < 1e-9
 
 
-def test_wheels_that_disagree_do_not_wind_each_other_up():
+def test_wheels_that_disagree_do_not_wind_up():
     base = mecanum()
     motion = WheelMotion(base, PERIOD)
     motion.restart(JointValues(ZERO, ZERO, ZERO))
@@ -163,7 +163,7 @@ def test_wheels_that_are_held_do_not_wind_up_beyond_their_torque():
     assert np.abs(command.effort).max() <= 2.0
     assert np.abs(motion.servo.integral).max() <= 2.0
     assert motion.servo.saturated == motion.base.names
-    # let go: it is back at the speed that is wanted in a second, and has not shot far beyond
+    # released: it reaches the wanted speed within a second, with little overshoot
     speeds = []
     for _ in range(round(2.0 / PERIOD)):
         plant.push(motion.step(np.array([0.5, 0.0, 0.0]), PERIOD, plant.state()).effort)
@@ -225,7 +225,7 @@ def test_signs_of_the_joints_are_those_of_the_files():
     assert angles[0] == pytest.approx(-angles[1])
 
 
-def test_traction_beside_the_steering_axis_is_held_against():
+def test_traction_beside_the_steering_axis_is_compensated():
     base = four_steered()
     servo = WheelServo(base, PERIOD)
     drive = WheelDrive(base, DriveLimits())

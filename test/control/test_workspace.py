@@ -41,7 +41,7 @@ def planar(two):
     return machine, HandKinematics.of(machine, 'tip')
 
 
-def test_a_planar_arm_reaches_a_ring_and_moves_as_its_sine_says(planar):
+def test_a_planar_arm_reaches_a_ring_with_the_manipulability_of_the_closed_form(planar):
     _, hand = planar
     postures = spread(ranges_of(hand), 4000)
     space = survey(hand, postures, HandTask(('x', 'y')))
@@ -58,8 +58,8 @@ def test_a_stretched_arm_is_singular_and_a_missing_row_too(planar):
     assert np.isinf(survey(hand, np.array([[0.3, 1.0]]), HandTask(('x', 'y', 'rz'))).condition[0])
 
 
-def test_the_tip_yields_as_its_joints_do(planar):
-    """A force F across the stretched arm turns the shoulder by 3 F / K_a and the elbow by F / K_b."""
+def test_compliance_of_the_tip_follows_from_its_joints(planar):
+    """A force F across the stretched arm rotates the shoulder by 3 F / K_a and the elbow by F / K_b."""
     machine, hand = planar
     law = joint_stiffness(machine, hand, {'a': 900.0, 'b': 100.0})
     space = survey(hand, np.array([[0.3, 0.0]]), HandTask(('x', 'y')), stiffness=law)
@@ -68,8 +68,8 @@ def test_the_tip_yields_as_its_joints_do(planar):
     assert np.isnan(unknown.stiffness[0])
 
 
-def test_trapped_oil_holds_the_log_loader_as_differences_of_its_statics_say():
-    """The hand sinks under a small force by J K^-1 J^T of finite differences of its position."""
+def test_stiffness_of_the_log_loader_equals_differences_of_its_statics():
+    """The compliance is J K^-1 J^T with J by finite differences of the position."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     hand = HandKinematics.of(machine, 'payload_link')
     law, q = joint_stiffness(machine, hand), np.array([[0.4, 0.3, -1.2]])
@@ -86,7 +86,7 @@ def test_trapped_oil_holds_the_log_loader_as_differences_of_its_statics_say():
     assert space.condition[0] == pytest.approx(np.linalg.cond(J), rel=1e-6)
 
 
-def test_ranges_and_stiffnesses_that_make_no_sense_are_refused(planar):
+def test_invalid_ranges_and_stiffnesses_are_rejected(planar):
     machine, hand = planar
     with pytest.raises(HandError, match='a, b, found z'):
         ranges_of(hand, {'z': (0.0, 1.0)})
@@ -97,14 +97,14 @@ def test_ranges_and_stiffnesses_that_make_no_sense_are_refused(planar):
     assert ranges_of(hand)[1] == pytest.approx([-np.pi, np.pi])
 
 
-def test_the_command_prints_and_writes_what_it_finds(two, tmp_path, capsys):
+def test_the_command_prints_and_writes_its_results(two, tmp_path, capsys):
     npz, png = tmp_path / 'space.npz', tmp_path / 'space.png'
     arguments = ['workspace', str(two), '--link', 'tip', '--rows', 'x', 'y', '--postures', '500', '--json']
     assert main([*arguments, '--stiffness', 'a=900', 'b=100', '--npz', str(npz), '--plot', str(png)]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found['joints'] == ['a', 'b']
-    assert found['farthest']['reach'] == pytest.approx(3.0, abs=0.01)
-    assert found['softest']['stiffness'] >= 50.0
+    result = json.loads(capsys.readouterr().out)
+    assert result['joints'] == ['a', 'b']
+    assert result['farthest']['reach'] == pytest.approx(3.0, abs=0.01)
+    assert result['softest']['stiffness'] >= 50.0
     assert np.load(npz)['positions'].shape == (500, 3)
     assert png.stat().st_size > 10_000
 

@@ -23,7 +23,7 @@ OUT, SWINGING, IN = (-5.0, -5.5, 0.0), (-3.0, 0.0, 6.0), (7.0, 4.0, -5.0)
 
 
 class Bench:
-    """A machine with what watches it."""
+    """A machine with its monitor and predictor."""
 
     def __init__(self, machine, settings=EXACT):
         self.plant = Plant(machine, 'hydraulic', PERIOD, 5e-4, ())
@@ -66,7 +66,7 @@ class Bench:
         self.see()
 
     def least_of_stop(self, seconds=2.0):
-        """Brake the plant itself; return its least share and the one in the end."""
+        """Brake the plant; return its least share and its final share."""
         shares = [self.share]
         for _ in range(round(seconds / PERIOD)):
             self.give(np.zeros(3))
@@ -81,7 +81,7 @@ def bench(machine):
 
 @pytest.mark.parametrize('payload', [0.0, 2500.0, 5100.0])
 @pytest.mark.parametrize('slope', [(0.0, 0.0), (0.05, -0.07)])
-def test_at_rest_the_wheels_carry_what_those_of_the_simulated_machine_carry(bench, payload, slope):
+def test_wheel_loads_at_rest_equal_those_of_the_simulated_machine(bench, payload, slope):
     bench.restart(payload, slope)
     bench.drive((0.0, 0.0, 0.0), 0.6)
     stop = bench.stops.stop(np.zeros(3))
@@ -102,7 +102,7 @@ def test_at_rest_the_wheels_carry_what_those_of_the_simulated_machine_carry(benc
     ],
 )
 def test_a_stop_out_of_motion_is_foreseen(bench, levers, payload, seconds):
-    """The least share is that of the simulated machine to 0.1; a pull of the ground, below 0, is a wheel that lifts."""
+    """The least share is that of the simulated machine to 0.1; a share below 0 is a lifted wheel."""
     bench.restart(payload)
     bench.drive((0.0, 0.0, 0.0), 0.5)
     before = bench.share
@@ -116,7 +116,7 @@ def test_a_stop_out_of_motion_is_foreseen(bench, levers, payload, seconds):
 
 @pytest.mark.parametrize('payload', [1000.0, 5100.0])
 @pytest.mark.parametrize('levers', [OUT, SWINGING, IN, (0.0, 0.0, 8.0), (-8.0, 0.0, 0.0)])
-def test_longer_steps_once_the_valves_have_come_to_rest_find_the_same_stop(bench, levers, payload):
+def test_longer_steps_after_the_valves_have_closed_give_the_same_stop(bench, levers, payload):
     bench.restart(payload)
     bench.drive((0.0, 0.0, 0.0), 0.5)
     for _ in range(4):
@@ -144,7 +144,7 @@ def test_a_base_that_rocks_fast_on_its_springs_has_no_longer_steps(machine):
 
 
 def shown_now(bench):
-    """Return pressures (6,) at which the joints move as they do now, and the inertia (36,) of the whole machine."""
+    """Return pressures (6,) for the present motion of the joints, and the inertia (36,) of the whole machine."""
     monitor, stops = bench.monitor, bench.stops
     shown, inertia = np.empty(6), np.empty(36)
     shaking = np.concatenate([monitor.alpha, monitor.felt])
@@ -162,7 +162,7 @@ def shown_now(bench):
     ],
 )
 def test_stops_are_followed_for_periods_of_the_present_rocking(bench, payload, posture, period):
-    """An arm at the side and a load that came later make it longer; the frequencies are those of NumPy."""
+    """An arm at the side and a later load make it longer; the frequencies are those of NumPy."""
     bench.restart(0.0)
     bench.drive((0.0, 0.0, 0.0), 0.1)
     monitor, stops = bench.monitor, bench.stops
@@ -185,8 +185,8 @@ def test_stops_are_followed_for_periods_of_the_present_rocking(bench, payload, p
     assert stops.times.rocking == np.ceil(FOLLOWED * 200.0 * np.pi / stops.rocking[1])
 
 
-def test_outputs_on_their_way_are_those_that_were_given_however_uneven_the_time(machine):
-    """After a pause the valves have had what was given before it, and what is given now has not come yet."""
+def test_delayed_outputs_are_those_sent_at_uneven_times(machine):
+    """After a pause the valves have the outputs from before it, and the present outputs have not arrived yet."""
     late = Bench(machine, replace(EXACT, delay=0.1))
     late.restart(1000.0)
     late.drive((0.0, 0.0, 0.0), 0.5)
@@ -202,7 +202,7 @@ def test_outputs_on_their_way_are_those_that_were_given_however_uneven_the_time(
     assert queue == pytest.approx([-3.0] * (len(queue) - 2) + [-1.0] * 2)
 
 
-def test_a_model_that_has_run_away_begins_anew_with_the_next_measurements(machine):
+def test_a_diverged_model_restarts_with_the_next_measurements(machine):
     fresh = Bench(machine, EXACT)
     fresh.restart(1000.0)
     fresh.drive((0.0, 0.0, 0.0), 0.5)
@@ -226,7 +226,7 @@ def test_an_output_that_lasts_longer_is_certified_for_longer(bench, machine):
 
 
 @pytest.mark.parametrize('changes', [{'rate': 0.2}, {'longest': 0.1}, {'horizon': 5.0}, {'hold': 3.0, 'longest': 2.0}])
-def test_no_stop_is_cut_off_while_valves_are_open_however_short_the_longest_may_be(machine, changes):
+def test_no_stop_ends_while_valves_are_open_at_any_time_limit(machine, changes):
     stops = []
     for longest in (changes.get('longest', 4.0), 60.0):
         bench = Bench(machine, replace(EXACT, **{**changes, 'longest': longest}))
@@ -257,7 +257,7 @@ def test_a_stop_that_would_lift_a_wheel_is_foreseen(bench):
     assert bench.least_of_stop()[0] == 0.0
 
 
-def test_the_least_of_a_stop_that_is_not_enough_is_not_followed_to_its_end(bench):
+def test_a_stop_below_the_threshold_is_not_predicted_to_its_end(bench):
     bench.restart(5100.0)
     bench.drive((0.0, 0.0, 0.0), 0.5)
     bench.drive(OUT, 0.8)
@@ -266,8 +266,8 @@ def test_the_least_of_a_stop_that_is_not_enough_is_not_followed_to_its_end(bench
     assert part.ahead <= whole.ahead
 
 
-def test_errors_of_mass_and_payload_take_what_they_may_change(machine):
-    """Machines at the corners of the box stand no worse than what is said of the one that is known."""
+def test_errors_of_mass_and_payload_reduce_the_share_by_their_effect(machine):
+    """Machines at the corners of the box have at least the predicted share of the nominal machine."""
     nominal = Bench(machine, GovernorSettings(delay=0.0))
     nominal.restart(4000.0)
     nominal.drive((0.0, 0.0, 0.0), 0.6)
@@ -283,8 +283,8 @@ def test_errors_of_mass_and_payload_take_what_they_may_change(machine):
     assert min(shares) < share - 0.1
 
 
-def test_a_centre_of_mass_that_lies_elsewhere_takes_what_it_may_change(machine):
-    """At every side all wheels keep what the prediction says, and one keeps hardly more."""
+def test_an_error_of_the_centre_of_mass_reduces_the_share_by_its_effect(machine):
+    """At every side all wheels keep the predicted share, and one keeps hardly more."""
     nominal = Bench(machine, replace(EXACT, center_error=0.05))
     nominal.restart(4000.0)
     nominal.drive((0.0, 0.0, 0.0), 0.6)
@@ -300,8 +300,8 @@ def test_a_centre_of_mass_that_lies_elsewhere_takes_what_it_may_change(machine):
     assert min(shares) < sure.least + 0.01
 
 
-def test_what_was_given_within_the_delay_comes_first(bench, machine):
-    """Outputs that have not reached the valves yet still act: a stop then begins later."""
+def test_outputs_sent_within_the_delay_act_first(bench, machine):
+    """Outputs that have not reached the valves yet still act: a stop then starts later."""
     late = Bench(machine, replace(EXACT, delay=0.1))
     ends = []
     for one in (bench, late):
@@ -315,7 +315,7 @@ def test_what_was_given_within_the_delay_comes_first(bench, machine):
 
 
 def test_the_worse_of_the_shortest_and_the_longest_delay_counts(machine):
-    """each with its spools and pressures: as two predictors that know the delay would find."""
+    """Each with its spools and pressures, like two predictors with the exact delay."""
     both, soon, late = (
         Bench(machine, replace(EXACT, delay=most, least_delay=least)) for least, most in ((0, 0.1), (0, 0), (0.1, 0.1))
     )
@@ -334,8 +334,8 @@ def test_the_worse_of_the_shortest_and_the_longest_delay_counts(machine):
     assert worse == {True, False}
 
 
-def test_a_stop_counts_as_followed_to_its_end_where_it_was_for_every_delay(machine):
-    """Of one delay's stop that ended below the share that was enough, the rest may be worse than the other's."""
+def test_a_stop_is_predicted_to_its_end_only_if_it_is_for_every_delay(machine):
+    """If the stop of one delay ends early below the threshold, its rest may be worse than that of the other delay."""
     bench = Bench(machine, replace(EXACT, delay=0.1))
     bench.restart(4000.0)
     bench.drive(OUT, 0.8)
@@ -373,8 +373,8 @@ def test_motion_corrects_the_force_of_two_pressures_by_the_least_change(oil, sho
         assert abs((after - before) @ [second, first]) < 1e-6 * np.abs(after - before).max()  # along the areas
 
 
-def test_what_two_pressures_have_in_common_is_carried_along(machine):
-    """A boom that leaves its stop under an open valve has pressure on both sides, and its motion shows one force."""
+def test_the_common_part_of_two_pressures_is_kept(machine):
+    """A boom that leaves its stop under an open valve has pressure on both sides; its motion shows one force."""
     bench = Bench(machine)
     bench.restart(300.0)
     bench.drive((8.0, 0.0, 0.0), 4.0)
@@ -387,7 +387,7 @@ def test_what_two_pressures_have_in_common_is_carried_along(machine):
     np.testing.assert_allclose(pressures, true, rtol=0.12)
 
 
-def test_a_command_that_goes_on_leads_further(bench):
+def test_a_lasting_command_leads_further(bench):
     bench.restart(2500.0)
     bench.drive((0.0, 0.0, 0.0), 0.5)
     volts = np.array([0.0, 0.15, 0.0])
@@ -396,20 +396,20 @@ def test_a_command_that_goes_on_leads_further(bench):
     assert on.standing > short.standing + 0.02
 
 
-def test_a_stop_is_predicted_until_all_valves_are_at_neutral_however_slow_the_rate(machine):
+def test_a_stop_is_predicted_until_all_valves_are_at_neutral_at_any_rate(machine):
     slow = StopPredictor(machine, range(3), StabilityMonitor(machine, ('zmp',)), replace(EXACT, rate=2.0))
     assert slow.times.horizon * STEP_TIME >= machine.actuators[0].command_limit / 2.0
     usual = StopPredictor(machine, range(3), StabilityMonitor(machine, ('zmp',)), EXACT)
     assert usual.times.horizon * STEP_TIME == pytest.approx(EXACT.horizon)
 
 
-def test_without_a_footing_nothing_is_known(machine):
+def test_without_a_footing_there_is_no_prediction(machine):
     stops = StopPredictor(machine, range(3), StabilityMonitor(machine, ('zmp',)), EXACT)
     stops.see()
     assert np.isnan(stops.degree)
 
 
-def test_commands_come_in_the_order_of_the_levers(machine, bench):
+def test_commands_are_in_the_order_of_the_levers(machine, bench):
     turned = StopPredictor(machine, (2, 0, 1), bench.monitor, EXACT)
     bench.restart(2500.0)
     bench.drive((0.0, 0.0, 0.0), 0.5)
@@ -421,8 +421,8 @@ def test_commands_come_in_the_order_of_the_levers(machine, bench):
 
 @pytest.mark.parametrize('swing', [0.0, 0.6, -1.2])
 @pytest.mark.parametrize('function', range(3))
-def test_what_eases_the_stand_takes_the_simulated_machine_to_a_better_one(bench, function, swing):
-    """Each lever both ways until the joint has gone a few degrees; then the loads at rest in that posture."""
+def test_easing_functions_increase_the_stability_of_the_simulated_machine(bench, function, swing):
+    """Each lever in both directions until the joint has moved a few degrees; then the loads at rest in that posture."""
 
     def restart(posture):
         bench.plant.start = posture
@@ -448,7 +448,7 @@ def test_what_eases_the_stand_takes_the_simulated_machine_to_a_better_one(bench,
 
 
 @pytest.mark.parametrize('seconds', [1.0, 1.15, 1.25, 1.3, 1.35, 1.4, 1.45])
-def test_the_stop_of_a_boom_that_comes_to_its_joint_stop_is_not_foreseen_better_than_it_is(bench, seconds):
+def test_the_prediction_is_conservative_for_a_boom_that_reaches_its_joint_stop(bench, seconds):
     """Braked 0.07 rad before it, some milliradians before it, and too late."""
     bench.plant.start = {'boom_joint': bench.plant.machine.joint('boom_joint').upper - 0.25}
     try:
@@ -462,8 +462,8 @@ def test_the_stop_of_a_boom_that_comes_to_its_joint_stop_is_not_foreseen_better_
     assert foreseen < least + 0.03
 
 
-def test_the_force_of_a_cylinder_is_known_while_the_base_rocks(bench):
-    """Out and in with 4,000 kg, and stopped; with a base taken to be at rest a third of the load is missed."""
+def test_the_force_of_a_cylinder_is_estimated_while_the_base_rocks(bench):
+    """Extend and retract 4,000 kg, and stop; with a base assumed at rest a third of the load is missed."""
     system, chambers = bench.plant.system, bench.stops.drives.chambers
     first, second = chambers.first[0], chambers.second[0]
     indices = [system.index('state', f'boom/{line}_pressure') for line in ('head', 'rod')]
@@ -480,8 +480,8 @@ def test_the_force_of_a_cylinder_is_known_while_the_base_rocks(bench):
     assert np.sqrt(np.mean(np.square(missed))) < 0.1 * np.mean(carried)
 
 
-def test_a_machine_on_twice_as_many_wheels_that_are_half_as_stiff_stops_as_the_same(machine):
-    """Eight wheels: each push is half, and its share of the mean is the same; their friction holds the base harder."""
+def test_twice_as_many_wheels_of_half_the_stiffness_give_the_same_stop(machine):
+    """Eight wheels: each force is half, and its share of the mean is the same; their friction is greater."""
     half = [replace(one, stiffness=one.stiffness / 2.0, damping=one.damping / 2.0) for one in machine.wheels]
     other = [replace(one, name=f'{one.name}_twin') for one in half]
     doubled = replace(machine, wheels=tuple(one for pair in zip(half, other) for one in pair))

@@ -12,14 +12,14 @@ from dyn_nodes.governor.records import requests, results
 
 __all__ = ['governor']
 STOPS = 6
-"""Of each recorded decision."""
+"""Stops of each recorded decision."""
 
 
 def least_in_doubles(stops, asked, row, delay):
     """Follow a stop for one of the delays, step by step in double precision; return its least share."""
-    _, at, begins, _, support, sent, times, levers = stops.situation
+    _, at, starts, _, support, sent, times, levers = stops.situation
     m, leads = len(levers.order), asked.leads[row]
-    x, inputs, waits = begins[delay].copy(), stops.surroundings.copied(), sent.waits[delay]
+    x, inputs, waits = starts[delay].copy(), stops.surroundings.copied(), sent.waits[delay]
     rows = waits + times.lasting + round(leads * times.hold) + times.horizon
     volts, kept, led = np.empty((rows, m)), np.zeros(m), np.zeros(m)
     kept[levers.order], led[levers.order] = asked.volts[row], asked.toward[row]
@@ -41,7 +41,7 @@ def least_in_doubles(stops, asked, row, delay):
 
 @pytest.fixture(scope='module')
 def shares(governor):
-    """Least shares of stops after outputs near recorded ones, half of them led elsewhere: as predicted, in doubles."""
+    """Return least shares of stops after outputs near recorded ones, as predicted and in double precision."""
     recorded, stops, random = np.load(RECORDED), governor.stops, np.random.default_rng(12)
     single, exact = [], []
     for k in range(len(recorded['command'])):
@@ -58,14 +58,14 @@ def shares(governor):
 
 def test_single_precision_changes_the_share_of_a_stop_that_lifts_no_wheel_by_less_than_a_ten_thousandth(shares):
     single, exact = shares
-    stands = exact > 0.0
-    assert 100 < stands.sum() < len(exact) == 47 * STOPS
-    assert np.abs(single - exact)[stands].max() < 1e-4
-    assert np.median(np.abs(single - exact)[stands]) < 1e-6
+    without_lift = exact > 0.0
+    assert 100 < without_lift.sum() < len(exact) == 47 * STOPS
+    assert np.abs(single - exact)[without_lift].max() < 1e-4
+    assert np.median(np.abs(single - exact)[without_lift]) < 1e-6
 
 
 def test_a_wheel_that_lifts_in_double_precision_lifts_in_single(shares):
-    """How far a machine is thrown that has lifted differs by more: it comes down on its springs."""
+    """The motion after a lift differs by more: the machine lands on its springs."""
     single, exact = shares
     np.testing.assert_array_equal(single > 0.0, exact > 0.0)
     assert np.abs(single - exact).max() < 1e-2

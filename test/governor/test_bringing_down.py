@@ -1,4 +1,4 @@
-"""Which of the predicted ways is taken to bring a wheel down that has lifted."""
+"""Selection of the predicted motion that brings a lifted wheel down."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dyn_nodes.governor.records import results
 
 
 def predictions(*rows):
-    """Predictions of (least share, until when a wheel is off the ground)."""
+    """Return predictions of (least share, time until a wheel is on the ground)."""
     stops = results(len(rows))
     stops.least[:], stops.off[:] = np.array(rows).T
     return stops
@@ -20,16 +20,16 @@ def predictions(*rows):
     ('rows', 'index'),
     [
         (((-0.5, 1.0), (-0.5, 0.4), (-0.5, 0.6)), 1),  # the soonest
-        (((-0.5, 1.0), (-0.5 - 2.0 * HIGHER, 0.4), (-0.5, 0.6)), 2),  # that lets no wheel come higher
-        (((-0.5, 1.0), (-0.5, 1.0 - 0.5 * SOONER), (-0.5, 1.2)), 0),  # not for a moment
+        (((-0.5, 1.0), (-0.5 - 2.0 * HIGHER, 0.4), (-0.5, 0.6)), 2),  # that lifts no wheel higher
+        (((-0.5, 1.0), (-0.5, 1.0 - 0.5 * SOONER), (-0.5, 1.2)), 0),  # the gain is too small
         (((-0.5, np.inf), (-0.5, 3.0), (-0.4, np.inf)), 1),
-        (((-9.0, np.inf), (-9.0 + 2.0 * LOWER, np.inf), (-5.0, np.inf)), 2),  # the least high, where none comes down
+        (((-9.0, np.inf), (-9.0 + 2.0 * LOWER, np.inf), (-5.0, np.inf)), 2),  # the lowest one, if none comes down
         (((-9.0, np.inf), (-9.0 + 0.5 * LOWER, np.inf), (-9.5, np.inf)), 0),
         (((-9.0, np.inf), (-20.0, 3.0), (-12.0, np.inf)), 0),
-        (((-np.inf, np.inf), (-np.inf, np.inf)), 0),  # nothing is known
+        (((-np.inf, np.inf), (-np.inf, np.inf)), 0),  # no prediction
     ],
 )
-def test_a_way_is_taken_where_it_is_sooner_down_and_no_higher(rows, index):
+def test_a_motion_is_selected_if_the_wheel_is_down_sooner_and_no_higher(rows, index):
     assert best(predictions(*rows)) == index
 
 

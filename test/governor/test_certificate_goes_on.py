@@ -1,4 +1,4 @@
-"""What the certificate of one decision is worth at the next one, where everything is known."""
+"""The certificate of one decision at the next decision, with an exact model."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from dyn_nodes.governor.predictor import STEP_TIME
 from dyn_nodes.governor.settings import GovernorSettings
 
 SHOCK = 5.0
-"""Acceleration of a joint that meets its stop or leaves it, rad/s2."""
+"""Acceleration of a joint that reaches or leaves its stop, rad/s2."""
 
 
 @pytest.fixture(scope='module')
 def decisions(machine):
-    """Of three nominal runs: least load behind the last decision, that of neutral now, greatest acceleration."""
+    """Return least share after the last decision and of neutral now, and greatest acceleration; three nominal runs."""
     exact = {'mass_error': 0.0, 'payload_error': 0.0, 'delay': 0.0}
     settings = GovernorSettings(**exact)
     rig = Rig(machine, settings)
@@ -43,7 +43,7 @@ def decisions(machine):
     return np.array(records), settings.reserve
 
 
-def test_behind_a_certificate_neutral_is_nearly_always_certified_at_the_next_decision(decisions):
+def test_after_a_certificate_neutral_is_almost_always_certified_at_the_next_decision(decisions):
     (before, neutral, _), reserve = decisions[0].T, decisions[1]
     missing = reserve - neutral[before >= reserve]
     assert len(missing) > 1500
@@ -53,7 +53,7 @@ def test_behind_a_certificate_neutral_is_nearly_always_certified_at_the_next_dec
     assert np.median(short) < 0.005
 
 
-def test_it_falls_far_short_only_in_the_shock_of_a_joint_that_meets_its_stop(decisions):
+def test_it_is_much_less_only_in_the_shock_of_a_joint_at_its_stop(decisions):
     (before, neutral, acceleration), reserve = decisions[0].T, decisions[1]
     far = (before >= reserve) & (neutral < reserve - 0.05)
     assert (acceleration[far] > SHOCK).all()

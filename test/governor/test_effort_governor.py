@@ -1,4 +1,4 @@
-"""The governor of efforts under its adversary: the log-loader without oil, levers that ask for accelerations."""
+"""The governor of efforts under its adversary: the log-loader without oil, levers that command accelerations."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from dyn_nodes.model import load_machine
 
 RUNS = 15
 LIGHT = [Path(__file__).with_name(f'mobile_arm.{kind}') for kind in ('urdf', 'yaml')]
-"""A mobile manipulator of 54.5 kg, which takes up to 7 kg at an arm of 1 m."""
+"""A mobile manipulator of 54.5 kg for up to 7 kg at an arm of 1 m."""
 
 
 @pytest.fixture(scope='module')
 def arm(machine):
-    """The machine whose joints are commanded by efforts."""
+    """The machine with joints commanded by efforts."""
     return replace(machine, actuators=())
 
 
@@ -33,7 +33,7 @@ def rig(arm):
 
 @pytest.fixture(scope='module')
 def outcomes(arm, rig):
-    """With and without the governor."""
+    """Outcomes with and without the governor."""
     cases = random_cases(box_of(arm, efforts=True), RUNS, seed=1)
     return [rig.run(case) for case in cases], [rig.run(case, governed=False) for case in cases]
 
@@ -46,16 +46,16 @@ def test_levers_are_accelerations_of_the_joints_with_a_limited_effort(arm):
 
 def test_no_wheel_lifts_with_the_governor_and_most_runs_lift_one_without(outcomes):
     governed, free = outcomes
-    stood = [run for run in governed if not run.refused]
-    assert len(stood) >= 0.8 * RUNS
-    assert not any(run.lifted or run.overturned or run.diverged or run.lost for run in stood)
+    accepted = [run for run in governed if not run.refused]
+    assert len(accepted) >= 0.8 * RUNS
+    assert not any(run.lifted or run.overturned or run.diverged or run.lost for run in accepted)
     assert sum(run.lifted for run in free) >= 0.8 * RUNS
     assert sum(run.overturned for run in free) >= 0.5 * RUNS
-    assert np.mean([run.let_through for run in stood]) > 0.1
+    assert np.mean([run.let_through for run in accepted]) > 0.1
 
 
-def test_levers_with_which_a_search_lifted_a_wheel_lift_none(rig):
-    """Links of 0.9 of their masses turn and reach out, and the stick comes to its end in the middle of that."""
+def test_levers_of_a_search_that_lifted_a_wheel_lift_none(rig):
+    """Links of 0.9 of their masses turn and extend, and the stick reaches its limit in this motion."""
     segments = (
         (1.8166, (-2.339, -0.4911, 2.6233)),
         (0.8822, (-0.3536, -0.2048, -1.9249)),
@@ -78,8 +78,8 @@ def test_levers_with_which_a_search_lifted_a_wheel_lift_none(rig):
 
 
 @pytest.mark.slow
-def test_a_light_machine_stands_with_the_governor_too():
-    """Its payload may err by a fifth, which bends how it brakes more than that of a heavy one does."""
+def test_a_light_machine_also_stays_on_its_wheels_with_the_governor():
+    """Its payload may err by a fifth, which changes its braking more than on a heavy machine."""
     machine = load_machine(*LIGHT)
     cases = random_cases(box_of(machine, efforts=True, delay=0.03), RUNS, seed=1)
     rig = Rig(machine, GovernorSettings(rate=20.0, delay=0.03))
@@ -95,7 +95,7 @@ def test_a_run_does_not_depend_on_those_before_it(arm, rig, outcomes):
     assert rig.run(case) == outcomes[0][4]
 
 
-def test_a_joint_without_a_limit_of_its_effort_is_refused_by_name(machine):
+def test_a_joint_without_an_effort_limit_is_rejected_by_name(machine):
     joints = tuple(
         replace(joint, effort_limit=np.inf) if joint.name == 'boom_joint' else joint for joint in machine.joints
     )

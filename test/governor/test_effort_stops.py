@@ -1,4 +1,4 @@
-"""Stops of joints that are commanded by efforts: what neutral does, what passes, and what is foreseen."""
+"""Stops of joints that are commanded by efforts: neutral, passed commands, and predictions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from dyn_nodes.simulation.plant import Plant
 PERIOD = 0.01
 EXACT = GovernorSettings(rate=JERK, delay=0.0, mass_error=0.0, payload_error=0.0, lateness=0.0)
 DISTURBANCES = slice(6, 9)
-"""Of the disturbances in a state."""
+"""Slice of the disturbances in a state."""
 
 
 class Bench:
-    """A machine without oil, with what watches and governs it; its links weigh `mass` times what these know."""
+    """A machine without oil, with monitor and governor; its links have `mass` times their nominal masses."""
 
     def __init__(self, machine, settings=EXACT, mass=1.0):
         arm = replace(machine, actuators=())
@@ -37,7 +37,7 @@ class Bench:
         self.loads = [index('output', f'{contact.name}/normal_force') for contact in machine.ground_contacts]
 
     def restart(self, payload, nominal=None, speeds=(0.0, 0.0, 0.0), stick=-1.2):
-        """Begin at rest, or with these speeds of the joints, with the stick here."""
+        """Start at rest, or with joint speeds, with the stick at a position."""
         plant = self.plant
         plant.p[:] = plant.system.parameters({'payload_mass': payload, 'joint_stop_scale': 1.0})
         plant.start = {'boom_joint': 0.4, 'stick_joint': stick}
@@ -55,7 +55,7 @@ class Bench:
         self.monitor.joints(sample.time, sample.q, sample.v)
 
     def go(self, seconds, command=None):
-        """Go on under efforts that the governor is given, at neutral without them; return the least load share."""
+        """Advance with commanded efforts, at neutral without them; return the least load share."""
         least = np.inf
         for _ in range(round(seconds / PERIOD)):
             self.see()
@@ -71,7 +71,7 @@ class Bench:
 
     @property
     def weight(self):
-        """Efforts at which the joints neither accelerate nor brake, as a controller that knows the machine has them."""
+        """Efforts without acceleration of the joints, from an exact model."""
         neutral = self.stops.efforts_of(np.zeros(3))
         return neutral + self.stops.inertia @ (self.stops.state_at_outputs[1] / BRAKING_TIME)
 
@@ -94,12 +94,12 @@ def test_at_neutral_the_joints_come_to_rest_in_the_braking_time(bench):
 
 @pytest.fixture(scope='module')
 def doubtful(machine):
-    """One that takes the payload to weigh up to a fifth more or less than known."""
+    """A governor with a payload error of a fifth."""
     return Bench(machine, replace(EXACT, payload_error=0.2))
 
 
 @pytest.mark.parametrize('true', [2400.0, 2150.0, 1600.0])
-def test_a_payload_that_weighs_otherwise_than_known_is_weighed_and_held(doubtful, true):
+def test_a_wrong_payload_is_estimated_and_held(doubtful, true):
     doubtful.restart(true, nominal=2000.0)
     doubtful.go(6.0)
     q = doubtful.plant.positions.copy()
@@ -107,10 +107,10 @@ def test_a_payload_that_weighs_otherwise_than_known_is_weighed_and_held(doubtful
     assert np.abs(doubtful.plant.positions - q).max() < 2e-3
     assert doubtful.stops.payload == pytest.approx(true, abs=0.02 * abs(true - 2000.0) + 4.0)
     boom = doubtful.stops.states.vectors[0, DISTURBANCES][1]
-    assert abs(boom) < 0.05 * abs(true - 2000.0) * 9.81 * 5.0  # N m, of what it would be 5 m ahead of the boom's joint
+    assert abs(boom) < 0.05 * abs(true - 2000.0) * 9.81 * 5.0  # N m, of the difference 5 m ahead of the boom's joint
 
 
-def test_what_a_payload_is_taken_to_weigh_stays_within_its_error(doubtful):
+def test_the_estimated_payload_stays_within_its_error(doubtful):
     doubtful.restart(3000.0, nominal=2000.0)
     doubtful.go(5.0)
     assert 2390.0 < doubtful.stops.payload <= 2400.0
@@ -118,7 +118,7 @@ def test_what_a_payload_is_taken_to_weigh_stays_within_its_error(doubtful):
     assert doubtful.stops.support.errors[2] == pytest.approx(2400.0 - doubtful.stops.payload, abs=0.2)
 
 
-def test_where_it_stands_on_nothing_nothing_is_learnt(doubtful, monkeypatch):
+def test_without_ground_contact_the_payload_is_not_estimated(doubtful, monkeypatch):
     doubtful.restart(2400.0, nominal=2000.0)
     doubtful.go(0.3)
     weighed, disturbances = doubtful.stops.payload, doubtful.stops.disturbances.copy()
@@ -129,7 +129,7 @@ def test_where_it_stands_on_nothing_nothing_is_learnt(doubtful, monkeypatch):
     assert np.array_equal(doubtful.stops.disturbances, disturbances)
 
 
-def test_another_load_that_becomes_known_is_taken_as_it_is(doubtful):
+def test_a_newly_reported_load_is_adopted(doubtful):
     doubtful.restart(2400.0, nominal=2000.0)
     doubtful.go(2.0)
     doubtful.monitor.payload = 500.0
@@ -137,7 +137,7 @@ def test_another_load_that_becomes_known_is_taken_as_it_is(doubtful):
     assert doubtful.stops.payload == pytest.approx(500.0, abs=10.0)
 
 
-def test_what_weighs_more_than_a_payload_may_sinks_ever_less(bench):
+def test_a_load_beyond_the_limit_sinks_ever_less(bench):
     bench.restart(2400.0, nominal=2000.0)
     moved = []
     for _ in range(3):
@@ -147,15 +147,15 @@ def test_what_weighs_more_than_a_payload_may_sinks_ever_less(bench):
     assert moved[1] < 0.4 * moved[0]
     assert moved[2] < 0.4 * moved[1]
     sags = bench.stops.states.vectors[0, DISTURBANCES]
-    assert sags[1] < -0.9 * 400.0 * 9.81 * 2.0  # N m, by 400 kg more than 2 m ahead of the boom's joint
+    assert sags[1] < -0.9 * 400.0 * 9.81 * 2.0  # N m, for 400 kg more than 2 m ahead of the boom's joint
 
 
-def test_efforts_pass_as_they_are_where_there_is_room(bench):
+def test_efforts_pass_unchanged_within_the_reserve(bench):
     bench.restart(0.0)
     bench.go(0.3)
 
     def command():
-        """Efforts of accelerations that change by less than `JERK`."""
+        """Return efforts of accelerations that change by less than `JERK`."""
         return bench.weight + bench.stops.inertia @ (np.array([0.1, -0.2, 0.3]) * np.sin(4.0 * bench.plant.time))
 
     off = []
@@ -167,7 +167,7 @@ def test_efforts_pass_as_they_are_where_there_is_room(bench):
 
 
 @pytest.mark.parametrize('mass', [0.9, 1.05])
-def test_links_that_weigh_otherwise_than_known_are_weighed_and_held(machine, mass):
+def test_wrong_link_masses_are_estimated_and_held(machine, mass):
     bench = Bench(machine, replace(EXACT, mass_error=0.1), mass)
     bench.restart(0.0)
     bench.go(5.0)
@@ -178,7 +178,7 @@ def test_links_that_weigh_otherwise_than_known_are_weighed_and_held(machine, mas
     assert bench.stops.payload == 0.0
 
 
-def test_links_and_a_payload_that_both_weigh_otherwise_are_told_apart(machine):
+def test_errors_of_links_and_payload_are_distinguished(machine):
     bench = Bench(machine, replace(EXACT, mass_error=0.1, payload_error=0.2), 0.92)
     bench.restart(2300.0, nominal=2000.0)
     bench.go(10.0)
@@ -190,11 +190,11 @@ def test_links_and_a_payload_that_both_weigh_otherwise_are_told_apart(machine):
     bench.stops.see()
     less, more = bench.stops.support.errors[1:]
     ends = bench.stops.model_payload - less, bench.stops.model_payload + more
-    assert ends == pytest.approx((1600.0, 2400.0), abs=0.1)  # margins keep the errors that were given
+    assert ends == pytest.approx((1600.0, 2400.0), abs=0.1)  # margins keep the specified errors
 
 
 def foreseen_states(stops, seconds):
-    """Return the states of a stop at neutral, step by step, with nothing on its way."""
+    """Return the states of a stop at neutral, step by step, without delayed outputs."""
     x, states = stops.states.vectors[0].copy(), []
     for _ in range(round(seconds / PERIOD)):
         after = np.empty_like(x)
@@ -204,8 +204,8 @@ def foreseen_states(stops, seconds):
     return np.array(states)
 
 
-def test_a_joint_that_comes_to_the_end_of_its_way_is_foreseen_to_stay_there(bench):
-    """Neutral brakes from speeds that the governor carries on: those have to end with the joint's."""
+def test_a_joint_is_predicted_to_stay_at_the_end_of_its_range(bench):
+    """Neutral brakes from speeds that the governor integrates: these must end with the speed of the joint."""
     bench.restart(0.0, stick=-0.1)
     bench.go(0.3)
     bench.plant.x[bench.plant._joint_v] = [0.0, 0.0, 1.5]
@@ -224,7 +224,7 @@ def test_a_joint_that_comes_to_the_end_of_its_way_is_foreseen_to_stay_there(benc
 
 @pytest.mark.parametrize('beyond', [(0.3, 0.0, 0.0), (0.0, -0.6, 0.6), (0.0, 0.0, 1.0), (0.4, -0.4, 0.8)])
 def test_a_stop_out_of_motion_is_foreseen(bench, beyond):
-    """The least share of the stop, against the plant that makes it."""
+    """The least share of the stop, compared with the plant that performs it."""
     bench.restart(1500.0)
     bench.go(0.3)
     for _ in range(40):
@@ -240,8 +240,8 @@ def test_a_stop_out_of_motion_is_foreseen(bench, beyond):
     assert bench.go(2.0) == pytest.approx(foreseen, abs=0.06)
 
 
-def test_after_silence_the_efforts_carry_the_weight_alone_and_end_when_the_joints_rest(bench):
-    """Braking speeds of long ago would move the arm the other way, and a weight that a model carries falls."""
+def test_after_a_timeout_efforts_carry_the_weight_only_and_end_when_the_joints_rest(bench):
+    """Old braking speeds would reverse the arm, and without measurements the model's weight would fall."""
     bench.restart(1000.0, speeds=(0.0, -0.3, 0.3))
     bench.see()
     bench.governor.govern(np.zeros(3), PERIOD)
@@ -270,14 +270,14 @@ def test_the_model_moves_no_joint_beyond_its_end(bench):
     assert bench.stops.speeds[-1][2] == 0.0
 
 
-def test_an_arm_that_pressed_on_something_does_not_go_on_pressing_at_neutral(bench):
-    """Its joints stay where they are, whatever efforts are given: that looks like an error of the model."""
+def test_an_arm_in_contact_does_not_continue_to_push_at_neutral(bench):
+    """Its joints do not move at any effort, like with an error of the model."""
     bench.restart(0.0)
     bench.see()
     bench.stops.see()
     weight, limits = bench.weight, bench.stops.drives.greatest
     for _ in range(300):
-        bench.plant.ticks += 1  # time goes on, the machine does not
+        bench.plant.ticks += 1  # time advances, the machine does not move
         bench.see()
         bench.governor.govern(np.add(weight, [0.0, -0.5 * limits[1], 0.0]), PERIOD)
     for _ in range(100):
@@ -293,13 +293,13 @@ def test_an_arm_that_pressed_on_something_does_not_go_on_pressing_at_neutral(ben
 
 
 @pytest.mark.parametrize('name', ['agv_mecanum_arm', 'platform_4x4x4_arm'])
-def test_a_vehicle_whose_wheels_are_driven_by_efforts_is_refused_by_name(name):
+def test_a_vehicle_with_wheels_driven_by_efforts_is_rejected_by_name(name):
     machine = load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
     with pytest.raises(ValueError, match=r'expected efforts of arm joints only, found front_left_'):
         EffortDrives(machine)
 
 
-def test_before_the_machine_was_seen_no_effort_is_known(bench):
+def test_before_the_first_measurement_there_is_no_effort(bench):
     bench.restart(0.0)
     bench.governor.neutral(PERIOD)
     assert np.isnan(bench.stops.given).all()

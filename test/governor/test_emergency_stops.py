@@ -33,11 +33,11 @@ def worst(machine):
 
 
 def out(payload=4000.0, duration=1.2, **changes):
-    """Boom and stick out at full lever."""
+    """Return a case with boom and stick out at full lever."""
     return Case(((duration, (-8.0, -8.0, 0.0)),), payload, payload, duration=duration, **changes)
 
 
-def test_a_plant_that_continues_from_another_goes_the_same_way(rig):
+def test_a_plant_that_continues_from_another_moves_the_same(rig):
     trial = rig.trial(out(1000.0), governed=False)
     for levers in trial.levers[:90]:
         trial.step(levers)
@@ -66,7 +66,7 @@ def test_without_the_governor_stops_lift_wheels_and_with_it_none(machine):
     assert 0.5 < governed.longest < 4.0
 
 
-def test_the_run_goes_on_as_without_stops(rig):
+def test_the_run_continues_as_without_stops(rig):
     case = out(2500.0, duration=0.6)
     trial = rig.trial(case)
     outcome = trial.run()
@@ -75,14 +75,14 @@ def test_the_run_goes_on_as_without_stops(rig):
     assert rig.run(case) == outcome
 
 
-def test_what_is_on_its_way_to_the_valves_still_gets_there(rig):
-    """A stop with 0.1 s of delay begins later and comes out lower."""
+def test_delayed_outputs_still_reach_the_valves(rig):
+    """A stop with 0.1 s of delay starts later and has a lower share."""
     case = Case(((1.0, (0.0, 0.0, 8.0)),), 1000.0, 1000.0, duration=1.0)
     prompt, late = (emergency_stops(rig, replace(case, command_delay=delay), every=0.75) for delay in (0.0, 0.1))
     assert late.longest > prompt.longest - 0.011
 
 
-def test_outputs_stay_as_they_are_until_measurements_are_missed(rig, monkeypatch):
+def test_outputs_are_kept_until_measurements_time_out(rig, monkeypatch):
     case = Case(((1.0, (0.0, 0.0, 8.0)),), 1000.0, 1000.0, duration=1.0)
     monkeypatch.setattr(module, 'LEAST_TIME', 0.0)
     longest = [emergency_stops(rig, case, every=0.75, kept=kept).longest for kept in (0.0, 0.04, 0.2)]
@@ -110,7 +110,7 @@ def test_a_hard_stop_shuts_the_valves_at_once(rig, monkeypatch):
 
 
 def test_a_governor_that_dies_near_the_border_leaves_the_machine_on_its_wheels(rig, worst):
-    """Outputs stay until who moves the valves misses them, 0.2 s, then these shut."""
+    """Outputs are kept until the valve driver times out, 0.2 s, then the valves close."""
     outcomes = [emergency_stops(rig, case, every=0.5, kept=0.2, hard=True) for case in worst]
     outcomes = [outcome for outcome in outcomes if not outcome.refused]
     assert sum(outcome.stops for outcome in outcomes) > 60
@@ -118,7 +118,7 @@ def test_a_governor_that_dies_near_the_border_leaves_the_machine_on_its_wheels(r
     assert min(outcome.share for outcome in outcomes) < 0.15, 'near the border'
 
 
-def test_a_run_that_ends_before_its_time_and_a_refused_start_are_noted(rig, monkeypatch):
+def test_an_aborted_run_and_a_rejected_start_are_recorded(rig, monkeypatch):
     def diverge(*_):
         raise PlantDivergedError('nan')
 
@@ -135,7 +135,7 @@ def test_a_joint_that_does_not_come_to_rest_is_counted(rig, monkeypatch):
     assert emergency_stops(rig, out(500.0, duration=0.4), every=0.3).unfinished == 3
 
 
-def test_a_campaign_of_stops_is_resumed_and_is_none_of_runs(machine, tmp_path, monkeypatch):
+def test_a_campaign_of_stops_is_resumed_and_separate_from_runs(machine, tmp_path, monkeypatch):
     path, cases = tmp_path / 'stops.jsonl', random_cases(box_of(machine), 2, seed=1)
     made = []
     kind = replace(STOPS, run=lambda rig, case, governed: made.append(case) or GOOD)
@@ -154,7 +154,7 @@ def command(*words):
 
 
 @pytest.mark.parametrize('name', ['', 'lost', 'lifted', 'overturned', 'unfinished', 'ended'])
-def test_the_exit_status_is_1_where_a_stop_went_wrong(name, monkeypatch, capsys):
+def test_the_exit_status_is_1_if_a_stop_failed(name, monkeypatch, capsys):
     outcome = replace(GOOD, **({name: True if name == 'ended' else 1} if name else {}))
     monkeypatch.setattr(module, 'emergency_stops', lambda *_, **__: outcome)
     assert command('log_loader', '--runs', '3', '--jobs', '1', '--json') == (1 if name else 0)
@@ -193,12 +193,12 @@ def by_efforts(machine):
 
 
 def turning_out(**changes):
-    """An arm that turns and reaches out, links of 0.95 of their masses."""
+    """Return a case with an arm that turns and extends, links of 0.95 of their masses."""
     segments = ((1.2, (-1.5, -0.5, 1.5)), (0.8, (1.0, 0.0, -1.0)))
     return Case(segments, 1000.0, 900.0, mass=0.95, state_delay=0.04, duration=2.0, **changes)
 
 
-def test_an_arm_that_gets_no_command_is_braked_by_its_measurements(by_efforts):
+def test_an_arm_without_commands_is_braked_with_its_measurements(by_efforts):
     outcome = released_levers(by_efforts, turning_out(), every=0.5)
     assert outcome.stops == 5
     assert (outcome.lost, outcome.lifted, outcome.overturned, outcome.unfinished) == (0, 0, 0, 0)
@@ -207,8 +207,8 @@ def test_an_arm_that_gets_no_command_is_braked_by_its_measurements(by_efforts):
     assert 1.5 <= outcome.longest < 4.0
 
 
-def test_such_a_stop_goes_on_from_the_run_itself(by_efforts):
-    """Until it the machine goes where it goes without one, and the levers stay for a while."""
+def test_such_a_stop_continues_the_run(by_efforts):
+    """Before the stop the run is the same as without it, and the levers are kept for a while."""
     case = turning_out()
     early, late = (released_levers(by_efforts, case, every=0.5, kept=kept) for kept in (0.0, 0.2))
     assert early.stops == late.stops
@@ -225,7 +225,7 @@ def test_without_measurements_the_drives_hold_the_joints_in_the_end(by_efforts):
     assert 1.5 <= outcome.longest < 3.0, 'carried by a model it never rests'
 
 
-def test_stops_of_efforts_are_refused_where_the_governor_does_not_make_them(capsys):
+def test_stops_of_efforts_without_the_governor_are_rejected(capsys):
     for words, text in (
         (['--efforts', '--hard'], '--hard: where efforts move the joints only the governor stops them'),
         (['--efforts', '--free'], '--free: where efforts move the joints only the governor stops them'),

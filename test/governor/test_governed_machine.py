@@ -18,7 +18,7 @@ from dyn_nodes.simulation.plant import Plant
 
 PERIOD = 0.01
 EXACT = GovernorSettings(delay=0.0, mass_error=0.0, payload_error=0.0)
-"""Everything is known."""
+"""Settings for an exact model."""
 VALVES = ('boom', 'stick', 'swing')
 
 
@@ -34,7 +34,7 @@ class Outcome:
 
 
 def drive(machine, levers, duration, payload=PAYLOAD, governed=True, settings=EXACT, stop_at=np.inf):
-    """Run a machine under levers (a function of time), through the governor or not."""
+    """Run a machine under levers (a function of time), with or without the governor."""
     plant = Plant(machine, 'hydraulic', PERIOD, 5e-4, ('zmp',))
     plant.set_parameter('payload_mass', payload)
     plant.reset()
@@ -64,7 +64,7 @@ def drive(machine, levers, duration, payload=PAYLOAD, governed=True, settings=EX
 
 @pytest.fixture(scope='module')
 def reach_out():
-    """The reference task without anybody to pull the arm back."""
+    """The reference task without recovery."""
     profile = load_voltage_profile(find_resource('config/tasks/pick_and_place_recovery.yaml'), VALVES, recovery=False)
     return lambda time: profile.evaluate(time + 0.5 * PERIOD, VALVES)
 
@@ -76,17 +76,17 @@ def test_the_task_without_recovery_overturns_without_the_governor(machine, reach
 
 
 def test_the_task_without_recovery_does_not_overturn_with_the_governor(machine, reach_out):
-    """No wheel lifts; the stop at the end of the task comes down to about the reserve, 0.16, and not below 0.1."""
+    """No wheel lifts; the least share of the stop at the end of the task is about the reserve, 0.16, and above 0.1."""
     outcome = drive(machine, reach_out, 16.0)
     assert not outcome.overturned
     assert outcome.tilt < 1.5
     assert outcome.least_degree > 0.1
     assert outcome.least_load > 0.0
     assert outcome.held == {'boom', 'stick'}
-    assert outcome.positions[1] < np.radians(51.0)  # it did reach out, from 55
+    assert outcome.positions[1] < np.radians(51.0)  # it extended, from 55 degrees
 
 
-def test_levers_held_out_for_long_come_to_a_stand(machine):
+def test_outputs_of_levers_held_for_long_decrease_to_zero(machine):
     outcome = drive(machine, lambda time: (-5.0 * (time > 1.0), 5.5 * (time > 1.0), 0.0), 14.0)
     assert not outcome.overturned
     assert outcome.tilt < 2.0
@@ -94,24 +94,24 @@ def test_levers_held_out_for_long_come_to_a_stand(machine):
 
 @pytest.mark.parametrize('instant', [0.95, 1.3, 1.75, 2.2])
 def test_an_emergency_stop_of_a_governed_motion_keeps_all_wheels_down(machine, instant):
-    """Out, and round at full speed: what has been let through can be stopped at any time."""
+    """Extend and slew at full speed: passed commands can be stopped at any time."""
     levers = lambda time: np.array([-6.0, -6.0, 8.0]) * (time > 0.5)  # noqa: E731
     outcome = drive(machine, levers, instant + 2.0, 2500.0, stop_at=instant)
     assert not outcome.overturned
     assert outcome.least_load > 0.0
 
 
-def test_an_unloaded_machine_is_let_alone(machine):
+def test_an_unloaded_machine_is_not_limited(machine):
     levers = lambda time: np.array([-3.0, 3.0, 2.0]) * (1.0 < time < 2.5)  # noqa: E731
     free, governed = (drive(machine, levers, 4.0, 0.0, governed) for governed in (False, True))
     assert governed.held == set()
-    # only the rate of the output is felt
+    # only the rate of the output is limited
     assert governed.positions == pytest.approx(free.positions, abs=0.05)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('seed', range(6))
-def test_levers_thrown_about_do_not_overturn_it(machine, seed):
+def test_random_lever_steps_do_not_overturn_it(machine, seed):
     """Steps of all levers at once, up to full, every 1.5 s: two of these six overturn without the governor."""
     rng = np.random.default_rng(seed + 2)
     table = rng.uniform(-8.0, 8.0, (20, 3)) * (rng.random((20, 3)) < 0.7)

@@ -1,4 +1,4 @@
-"""The adversary of the governor: its cases, its runs, its search, what it writes down, and the command."""
+"""The adversary of the governor: its cases, runs, search, records, and the command."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ FAILURES = Path(__file__).with_name('governor_failures.jsonl')
 DELAYS = Path(__file__).with_name('governor_delays.jsonl')
 WORST = Path(__file__).with_name('governor_worst.jsonl')
 IMPACTS = Path(__file__).with_name('governor_impacts.jsonl')
-REFUSED = Path(__file__).with_name('governor_refused.jsonl')
+REJECTED = Path(__file__).with_name('governor_refused.jsonl')
 SHOCKS = Path(__file__).with_name('governor_shocks.jsonl')
-"""In which a joint meets its stop so hard that for an instant the accelerometer shows a machine that presses on
-nothing. The ground was forgotten then, and found anew in the shock: the least shares were 0.000, 0.038 and 0.057."""
-STOOD = Outcome(False, False, False, 10.5, None, 0.01, 0.4, 1.0)
+"""Cases in which a joint reaches its stop so hard that for an instant the accelerometer shows no ground reaction. With
+an estimate of the ground that was then reset in the shock, the least shares were 0.000, 0.038 and 0.057."""
+STABLE = Outcome(False, False, False, 10.5, None, 0.01, 0.4, 1.0)
 
 
 @pytest.fixture(scope='module')
@@ -78,7 +78,7 @@ def test_random_cases_lie_in_the_box(box):
     assert max(np.hypot(case.roll, case.pitch) for case in cases) > 0.9 * box.slope
 
 
-def test_the_kth_random_case_does_not_depend_on_how_many_there_are(box):
+def test_the_kth_random_case_does_not_depend_on_their_number(box):
     assert random_cases(box, 3, seed=1) == random_cases(box, 9, seed=1)[:3]
     assert random_cases(box, 3, seed=1, first=6) == random_cases(box, 9, seed=1)[6:]
     assert random_cases(box, 3, seed=1) != random_cases(box, 3, seed=2)
@@ -124,7 +124,7 @@ def test_a_search_chooses_when_the_load_is_dropped(box):
     assert decoded(box, np.zeros(dimension(box))).troubles.drop is None
 
 
-def test_the_centre_of_mass_lies_at_one_of_four_sides_or_where_it_is_known(box):
+def test_the_centre_of_mass_is_at_one_of_four_sides_or_nominal(box):
     wide = replace(box, center_error=0.05)
     cases = random_cases(wide, 60, seed=1)
     assert [replace(case, center=(0.0, 0.0)) for case in cases] == random_cases(box, 60, seed=1)
@@ -150,7 +150,7 @@ def test_a_plant_whose_centre_of_mass_lies_ahead_loads_its_front_wheels_more(rig
     assert (loads[0] - loads[1]) @ positions == pytest.approx(9.80665 * weight * 0.05, rel=0.05)
 
 
-def test_a_search_chooses_where_a_run_begins(box):
+def test_a_search_chooses_the_start_of_a_run(box):
     anywhere = replace(box, any_start=True)
     ends = [decoded(anywhere, np.full(dimension(anywhere), value)).start for value in (-1.0, 1.0)]
     assert list(zip(*ends)) == [pytest.approx(limits, abs=1e-4) for limits in box.reach]
@@ -211,7 +211,7 @@ def test_a_case_is_the_same_from_its_json(box):
         ({'start': [2.0, -0.5, 0.0]}, 'expected a start within -0.349066 to 1.06465, found 2'),
     ],
 )
-def test_a_file_with_a_wrong_case_is_refused_by_line(box, tmp_path, change, problem):
+def test_a_file_with_a_wrong_case_is_rejected_by_line(box, tmp_path, change, problem):
     path = tmp_path / 'cases.jsonl'
     lines = [{'case': short().as_dict()}, {'case': {**short().as_dict(), **change}}]
     path.write_text('\n'.join(map(json.dumps, lines)))
@@ -220,7 +220,7 @@ def test_a_file_with_a_wrong_case_is_refused_by_line(box, tmp_path, change, prob
 
 
 @pytest.mark.parametrize('line', [b'\xff\xfe', b'[' * 100_000, b'9' * 5000, b'[1]', b'null', b'{"case": []}'])
-def test_a_line_that_is_no_case_is_refused_in_one_line(box, tmp_path, line):
+def test_a_line_without_a_case_is_rejected_in_one_line(box, tmp_path, line):
     path = tmp_path / 'cases.jsonl'
     path.write_bytes(json.dumps({'case': short().as_dict()}).encode() + b'\n\n' + line)
     with pytest.raises(ValueError, match=r'cases\.jsonl:3: expected a JSON object with a case') as caught:
@@ -232,18 +232,18 @@ def test_a_line_that_is_no_case_is_refused_in_one_line(box, tmp_path, line):
 
 
 @pytest.mark.parametrize('number', [pytest.param(0, marks=pytest.mark.slow), 1])
-def test_the_known_sequence_that_overturned_the_governed_machine_lifts_no_wheel(rig, box, number):
-    """Reach out for 4.55 s, then swing to and fro: 75 degrees at 10.15 s under the governor before this one."""
+def test_the_recorded_sequence_that_overturned_the_governed_machine_lifts_no_wheel(rig, box, number):
+    """Extend for 4.55 s, then slew to and fro: 75 degrees at 10.15 s with the previous governor."""
     outcome = rig.run(read_cases(FAILURES, box)[number])
     assert (outcome.overturned, outcome.lifted, outcome.diverged) == (False, False, False)
     assert outcome.share > 0.05
     assert outcome.tilt < np.radians(1.0)
 
 
-def test_what_leads_to_a_better_stand_leaves_a_stop(rig, box):
+def test_motions_to_a_more_stable_posture_keep_a_certified_stop(rig, box):
     """Boom out at -6 V and swing at -8 V on a slope, links 10 % lighter, 13 % more payload: run 427 of seed 1.
 
-    Both led to a better stand and went on for 0.7 s without a certificate, while the stop behind them became worse.
+    Both led to a more stable posture and passed for 0.7 s without a certificate, while the stop after them got worse.
     """
     outcome = rig.run(read_cases(FAILURES, box)[2])
     assert not outcome.lifted
@@ -259,10 +259,10 @@ def test_valves_that_answer_early_and_booms_that_leave_their_stops_lift_no_wheel
     assert outcome.share > 0.02
 
 
-def test_a_boom_on_a_base_that_rocks_hits_its_stop_no_harder_than_foreseen(rig, box):
-    """Run 1,926 of seed 2: the boom at full speed to its upper stop, foreseen to rest just before it.
+def test_a_boom_on_a_rocking_base_hits_its_stop_no_harder_than_predicted(rig, box):
+    """Run 1,926 of seed 2: the boom at full speed to its upper stop, predicted to rest just before it.
 
-    A wheel was left with a hundredth of its load while the oil was taken to carry an arm on a base at rest.
+    A wheel kept a hundredth of its load while the oil model assumed a base at rest.
     """
     outcome = rig.run(read_cases(FAILURES, box)[3])
     assert not outcome.lifted
@@ -270,10 +270,10 @@ def test_a_boom_on_a_base_that_rocks_hits_its_stop_no_harder_than_foreseen(rig, 
     assert outcome.let_through > 0.8
 
 
-def test_a_boom_that_leaves_its_upper_stop_falls_no_farther_than_foreseen(rig, box):
-    """A search found it in 284 evaluations: just before the stop, then out, 18 % more payload than known.
+def test_a_boom_that_leaves_its_upper_stop_falls_no_farther_than_predicted(rig, box):
+    """Result of a search with 284 evaluations: just before the stop, then out, 18 % more payload than nominal.
 
-    A wheel lifted with a governor that let joint stops begin 0.01 rad early and took that for a pressure.
+    A wheel lifted with a governor whose joint stops started 0.01 rad early, which it attributed to a pressure.
     """
     outcome = rig.run(read_cases(FAILURES, box)[4])
     assert not outcome.lifted
@@ -282,7 +282,7 @@ def test_a_boom_that_leaves_its_upper_stop_falls_no_farther_than_foreseen(rig, b
 
 
 def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
-    """The first 24 runs of seed 1; `--runs 500` is the slow one."""
+    """The first 24 runs of seed 1; the slow test has 500."""
     outcomes = [rig.run(case) for case in random_cases(box, 24, seed=1)]
     assert sum(outcome.overturned for outcome in outcomes) == sum(outcome.lifted for outcome in outcomes) == 0
     assert not any(outcome.diverged for outcome in outcomes)
@@ -292,9 +292,9 @@ def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
     )
 
 
-def test_refused_starts_that_lift_a_wheel_stand_on_a_fortieth_of_its_load_and_turn_by_a_fifth_of_a_degree(rig, box):
-    """All of them in 100,000 random runs; two of them have a wheel off the ground before the levers begin."""
-    cases = read_cases(REFUSED, box)
+def test_rejected_starts_that_lift_a_wheel_have_a_fortieth_of_its_load_and_turn_by_a_fifth_of_a_degree(rig, box):
+    """All of them in 100,000 random runs; two of them have a wheel off the ground before the levers start."""
+    cases = read_cases(REJECTED, box)
     outcomes = [rig.run(case) for case in cases]
     assert len(outcomes) == 22
     assert all(outcome.refused and not outcome.overturned for outcome in outcomes)
@@ -316,7 +316,7 @@ def test_500_runs_of_the_adversary_lift_no_wheel(machine, box):
 
 @pytest.mark.slow
 def test_the_worst_cases_of_earlier_campaigns_leave_a_twentieth_of_its_load_on_every_wheel(machine, box):
-    """A hundred: of three searches and of 1,606 random runs, against laws with reserves of 0.13 and 0.17."""
+    """A hundred cases of three searches and of 1,606 random runs, with laws of reserves 0.13 and 0.17."""
     with Campaign(machine, jobs=2) as campaign:
         outcomes = [record.outcome for record in campaign.run(read_cases(WORST, box))]
     assert len(outcomes) == 100
@@ -325,15 +325,15 @@ def test_the_worst_cases_of_earlier_campaigns_leave_a_twentieth_of_its_load_on_e
 
 
 def test_a_stick_that_meets_its_stop_leaves_its_load_on_every_wheel(rig, box):
-    """The worst of 20,000 evaluations: a wheel came down to 0.007, 0.8 s after the stick met its stop."""
+    """The worst of 20,000 evaluations: the share of a wheel fell to 0.007, 0.8 s after the stick reached its stop."""
     outcome = rig.run(read_cases(IMPACTS, box)[0])
     assert not outcome.lifted
     assert outcome.share > 0.08
 
 
 @pytest.mark.parametrize('number', [0, 16, 34])
-def test_a_certified_stop_stays_certified_where_it_is_followed_further(rig, box, number):
-    """A stop ends where nothing is left to come, the base's rocking included, and not after some time."""
+def test_a_certified_stop_stays_certified_if_it_is_predicted_further(rig, box, number):
+    """A stop ends when all motion has ended, the base's rocking included, and not after a fixed time."""
     trial, reserve = rig.trial(read_cases(IMPACTS, box)[number]), rig.settings.reserve
     partner, certified, least = trial.partner, 0, np.inf
     further = StopPredictor(rig.machine, range(3), partner.monitor, replace(rig.settings, horizon=3.5))
@@ -352,7 +352,7 @@ def test_a_certified_stop_stays_certified_where_it_is_followed_further(rig, box,
 
 @pytest.mark.slow
 def test_the_worst_cases_of_a_search_leave_a_twelfth_of_its_load_on_every_wheel(machine, box):
-    """The forty worst of 20,000 evaluations, against stops that were not followed until the base had rocked."""
+    """The forty worst of 20,000 evaluations with stops that were not predicted until the base had rocked."""
     with Campaign(machine, jobs=2) as campaign:
         outcomes = [record.outcome for record in campaign.run(read_cases(IMPACTS, box))]
     assert len(outcomes) == 40
@@ -362,14 +362,14 @@ def test_the_worst_cases_of_a_search_leave_a_twelfth_of_its_load_on_every_wheel(
 
 @pytest.mark.parametrize('number', [1, 41])
 def test_sequences_near_the_corners_of_the_box_lift_no_wheel(rig, box, number):
-    """The payload is 18 % heavier than known on links 10 % lighter; or far out on a slope."""
+    """The payload is 18 % heavier than nominal on links 10 % lighter; or far out on a slope."""
     outcome = rig.run(random_cases(box, number + 1, seed=1)[number])
     assert not outcome.lifted
     assert outcome.share > 0.03
 
 
-def test_a_load_that_was_reached_out_with_comes_in_again(rig, box):
-    """The governor does not stick where it stopped the arm: boom and stick come back from the border."""
+def test_an_extended_load_can_be_retracted(rig, box):
+    """The governor does not block the arm after a stop: boom and stick return from the border."""
     case = Case(((3.0, (-6.0, -6.0, 0.0)), (4.0, (8.0, 8.0, 0.0))), 3000.0, 3000.0, duration=7.0)
     outcome = rig.run(case)
     boom, stick = rig.plant().positions[1:]
@@ -384,7 +384,7 @@ def test_the_same_sequence_without_governor_and_stops_does_not_overturn(rig, box
     assert np.degrees(outcome.tilt) == pytest.approx(4.2, abs=1.0)
 
 
-def test_a_run_is_the_same_again_whatever_ran_before(rig):
+def test_a_run_does_not_depend_on_earlier_runs(rig):
     case = short(3000.0, roll=0.03, state_delay=0.02, command_delay=0.03)
     first = rig.run(case)
     rig.run(short(5100.0, imu=False), governed=False)
@@ -406,7 +406,7 @@ def test_a_run_has_slope_payload_and_stops_of_its_case(rig):
 
 
 def test_measurements_reach_the_governor_and_commands_the_valves_late(rig):
-    """0.05 s and 0.08 s; the levers begin after the settling."""
+    """0.05 s and 0.08 s; the levers start after the settling."""
     seen, arrived = [], []
 
     class Listener:
@@ -452,21 +452,21 @@ def test_sensors_show_the_errors_of_their_model_times_their_level():
     orientation, turning, force = (np.array([sample.imu[k] for sample in seen]) for k in range(3))
     assert np.ptp(orientation, axis=0).max() == 0.0
     assert 0.0 < Rotation.from_quat(orientation[0]).magnitude() < 6.0 * model.orientation_error
-    for measured, truth, noise, bias in (
+    for measured, true_value, noise, bias in (
         (turning, 0.0, model.gyroscope_noise, model.gyroscope_bias),
         (force, still[2], model.accelerometer_noise, model.accelerometer_bias),
     ):
         assert measured.std(axis=0) == pytest.approx(2.0 * noise, rel=0.1)
-        assert 0.0 < np.abs(measured.mean(axis=0) - truth).max() < 2.0 * (3.5 * bias + noise)
+        assert 0.0 < np.abs(measured.mean(axis=0) - true_value).max() < 2.0 * (3.5 * bias + noise)
 
 
-def test_sensors_err_for_the_governor_and_not_for_the_machine(rig, monkeypatch):
+def test_sensor_errors_affect_the_governor_only(rig, monkeypatch):
     seen = []
     measure = governed_run.Partner.measure
     monkeypatch.setattr(governed_run.Partner, 'measure', lambda value, s: (seen.append(s), measure(value, s)))
     still = short(1000.0, (0.0, 0.0, 0.0))
     assert rig.run(replace(still, troubles=Troubles(noise=1.0, seed=4))).share == rig.run(still).share
-    noisy, exact = seen[1 : len(seen) // 2], seen[len(seen) // 2 + 1 :]  # each begins with that of the start
+    noisy, exact = seen[1 : len(seen) // 2], seen[len(seen) // 2 + 1 :]  # each starts with the sample of the start
     assert len(noisy) == len(exact) > 50
     off = np.array([value.v - other.v for value, other in zip(noisy, exact)])
     assert np.std(off) == pytest.approx(SensorModel().velocity_noise, rel=0.2)
@@ -475,7 +475,7 @@ def test_sensors_err_for_the_governor_and_not_for_the_machine(rig, monkeypatch):
 @pytest.mark.parametrize(
     ('troubles', 'after'), [(Troubles(drop=0.7), 0.0), (Troubles(grab=0.7, grabbed=500.0), 3500.0)]
 )
-def test_a_load_that_is_dropped_or_grabbed_is_known_to_the_governor_half_a_second_later(rig, troubles, after):
+def test_a_dropped_or_grabbed_load_is_reported_to_the_governor_half_a_second_later(rig, troubles, after):
     case = short(3000.0, (0.0, 0.0, 0.0), duration=2.0, troubles=troubles)
     trial = rig.trial(case)
     payload = trial.plant.system.index('parameter', 'payload_mass')
@@ -490,21 +490,21 @@ def test_a_load_that_is_dropped_or_grabbed_is_known_to_the_governor_half_a_secon
     assert rig.trial(case).plant.p[payload] == 3000.0
 
 
-def test_a_run_begins_where_its_start_is_certified_and_else_nearer_to_the_first_posture(rig):
-    stands, leans = short(0.0, start=(0.2, -0.6, 0.5)), short(3000.0, start=(-0.3, -0.1, 1.5))
-    assert rig.placed(stands).start == stands.start
-    placed = rig.placed(leans)
-    assert rig.rejects(leans)
+def test_a_run_starts_at_a_certified_start_or_nearer_to_the_first_posture(rig):
+    stable, unstable = short(0.0, start=(0.2, -0.6, 0.5)), short(3000.0, start=(-0.3, -0.1, 1.5))
+    assert rig.placed(stable).start == stable.start
+    placed = rig.placed(unstable)
+    assert rig.rejects(unstable)
     assert not rig.rejects(placed)
     first = np.array([initial_positions(rig.machine)[actuator.joint] for actuator in rig.machine.actuators])
-    parts = (np.array(placed.start) - first) / (np.array(leans.start) - first)
+    parts = (np.array(placed.start) - first) / (np.array(unstable.start) - first)
     assert parts == pytest.approx(np.full(3, parts[0]))
     assert 0.0 < parts[0] < 1.0
     plant = rig.trial(placed).plant
     joints = [plant.joints.index(actuator.joint) for actuator in rig.machine.actuators]
     assert plant.positions[joints] == pytest.approx(placed.start)
     assert rig.trial(short(5100.0)).plant.positions[joints] == pytest.approx(first)
-    outcome = rig.run(leans)
+    outcome = rig.run(unstable)
     assert (outcome.refused, outcome.lifted) == (False, False)
 
 
@@ -542,16 +542,16 @@ def test_delays_that_vary_are_never_longer_and_overtake_nothing(rig, monkeypatch
 def test_a_sample_of_the_adversary_from_any_start_with_delays_that_vary_lifts_no_wheel(rig, box):
     anywhere = replace(box, any_start=True, troubles=TroubleBox(jitter=1.0))
     outcomes = [rig.run(case) for case in random_cases(anywhere, 8, seed=2)]
-    standing = [outcome for outcome in outcomes if not outcome.refused]
-    assert len(standing) > 5
-    assert not any(outcome.lifted for outcome in standing)
-    assert min(outcome.share for outcome in standing) > 0.08
+    accepted = [outcome for outcome in outcomes if not outcome.refused]
+    assert len(accepted) > 5
+    assert not any(outcome.lifted for outcome in accepted)
+    assert min(outcome.share for outcome in accepted) > 0.08
 
 
 def test_a_sample_of_the_adversary_with_sensors_that_err_lifts_no_wheel(rig, box):
     outcomes = [rig.run(case) for case in random_cases(replace(box, troubles=TroubleBox(noise=1.0)), 8, seed=1)]
     assert not any(outcome.lifted for outcome in outcomes if not outcome.refused)
-    # the last digits of the start move the least of them between 0.095 and 0.124
+    # the least share varies between 0.095 and 0.124 with the last digits of the start
     assert min(outcome.share for outcome in outcomes if not outcome.refused) > 0.08
 
 
@@ -594,11 +594,11 @@ def test_a_base_that_leans_one_way_and_turns_the_other_has_turned(rig):
 
 
 STEEP = {'payload': 5987.231, 'known_payload': 5100.0, 'mass': 0.9, 'roll': 0.08051, 'pitch': 0.03367}
-"""A corner of the box: found by the search before such starts were refused."""
+"""A corner of the box, from a search before such starts were rejected."""
 
 
-def test_a_start_that_leaves_a_wheel_of_the_box_no_load_is_refused(rig):
-    """The wheel is off the ground at 0.12 s, before the levers begin: no command could hold it."""
+def test_a_start_without_load_on_a_wheel_in_the_box_is_rejected(rig):
+    """The wheel is off the ground at 0.12 s, before the levers start: no command could hold it."""
     case = short(volts=(0.0, 0.0, 0.0), **STEEP)
     outcome = rig.run(case)
     assert (outcome.refused, outcome.lifted, outcome.lift_time) == (True, True, 0.12)
@@ -606,7 +606,7 @@ def test_a_start_that_leaves_a_wheel_of_the_box_no_load_is_refused(rig):
 
 
 @pytest.mark.parametrize(
-    ('change', 'refused'),
+    ('change', 'rejected'),
     [
         ({}, True),
         ({'mass': 1.1, 'payload': 5100.0}, True),
@@ -617,9 +617,9 @@ def test_a_start_that_leaves_a_wheel_of_the_box_no_load_is_refused(rig):
         ({'known_payload': 3000.0, 'payload': 3600.0}, False),
     ],
 )
-def test_a_start_is_refused_by_what_the_governor_knows(less_careful, change, refused):
-    """Not by the machine that is drawn: any of the box counts, and the governor cannot know which it is."""
-    assert less_careful.rejects(short(**{**STEEP, **change})) == refused
+def test_a_start_is_rejected_by_the_model_of_the_governor(less_careful, change, rejected):
+    """Not by the random machine: every machine of the box counts, as the governor cannot distinguish them."""
+    assert less_careful.rejects(short(**{**STEEP, **change})) == rejected
 
 
 @pytest.mark.parametrize(
@@ -634,12 +634,12 @@ def test_a_start_is_refused_by_what_the_governor_knows(less_careful, change, ref
         (3.5355, 3.5355, -0.016),
     ],
 )
-def test_the_margins_of_starts_are_those_of_the_page(rig, roll, pitch, margin):
+def test_the_margins_of_starts_equal_those_of_the_page(rig, roll, pitch, margin):
     least = rig.start_margin(short(roll=np.radians(roll), pitch=np.radians(pitch)))
     assert least == pytest.approx(margin, abs=1e-3)
 
 
-def test_a_start_is_refused_below_the_least_share_of_the_settings(machine):
+def test_a_start_is_rejected_below_the_least_share_of_the_settings(machine):
     case = short(volts=(0.0, 0.0, 0.0))
     margin = Rig(machine, GovernorSettings(reserve=0.3)).start_margin(case)
     assert Rig(machine, GovernorSettings(least=margin + 1e-6, reserve=0.3)).rejects(case)
@@ -650,17 +650,17 @@ def test_a_start_is_refused_below_the_least_share_of_the_settings(machine):
 
 
 class Counted(Campaign):
-    """Counts what it runs in place of running it."""
+    """A campaign that counts its cases instead of running them."""
 
     ran = 0
 
     def _outcomes(self, cases, governed):
         for case in cases:
             self.ran += 1
-            yield replace(STOOD, time=case.payload, lifted=not governed)
+            yield replace(STABLE, time=case.payload, lifted=not governed)
 
 
-def test_an_interrupted_campaign_goes_on_where_it_was(machine, box, tmp_path):
+def test_an_interrupted_campaign_is_resumed(machine, box, tmp_path):
     path, cases = tmp_path / 'runs.jsonl', random_cases(box, 6, seed=1)
     first = Counted(machine, path)
     before = first.run(cases[:4])
@@ -687,7 +687,7 @@ def test_an_interrupted_campaign_goes_on_where_it_was(machine, box, tmp_path):
         {'more': 1},
     ],
 )
-def test_a_damaged_run_is_made_again(machine, box, tmp_path, change):
+def test_a_damaged_run_is_repeated(machine, box, tmp_path, change):
     path, cases = tmp_path / 'runs.jsonl', random_cases(box, 3, seed=1)
     before = Counted(machine, path).run(cases)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
@@ -709,7 +709,7 @@ def test_a_run_without_governor_or_of_another_machine_is_another_run(machine, bo
     assert (free.ran, other.ran) == (2, 2)
 
 
-def test_a_run_of_another_version_of_the_law_is_made_again(machine, box, tmp_path, monkeypatch):
+def test_a_run_of_another_version_of_the_law_is_repeated(machine, box, tmp_path, monkeypatch):
     path, cases = tmp_path / 'runs.jsonl', random_cases(box, 2, seed=1)
     Counted(machine, path).run(cases)
     monkeypatch.setattr('dyn_nodes.governor.campaign.campaign.code_fingerprint', lambda: 'another')
@@ -736,11 +736,11 @@ def test_the_version_of_the_package_is_that_of_its_files(tmp_path, monkeypatch):
 def test_the_worst_run_is_the_one_that_overturned_first():
     case = short()
     outcomes = [
-        STOOD,
-        replace(STOOD, overturned=True, lifted=True, time=8.0),
-        replace(STOOD, lifted=True, share=0.0, tilt=0.2),
-        replace(STOOD, overturned=True, lifted=True, time=6.0),
-        replace(STOOD, share=0.1),
+        STABLE,
+        replace(STABLE, overturned=True, lifted=True, time=8.0),
+        replace(STABLE, lifted=True, share=0.0, tilt=0.2),
+        replace(STABLE, overturned=True, lifted=True, time=6.0),
+        replace(STABLE, share=0.1),
     ]
     records = [Record(case, True, outcome) for outcome in outcomes]
     assert worst(records, 4) == [records[k] for k in (3, 1, 2, 4)]
@@ -751,35 +751,35 @@ def test_the_worst_run_is_the_one_that_overturned_first():
 
 
 def test_a_wheel_that_lost_its_load_is_worse_than_any_that_did_not(box):
-    """From a bad begin it cannot fall as deep as one that fell and stood."""
-    lifted = replace(STOOD, lifted=True, share=0.0, begin=0.09)
-    lost = replace(STOOD, share=0.0, begin=0.08)
-    fell = replace(STOOD, share=0.08, begin=0.9)
-    diverged = replace(STOOD, diverged=True)
-    records = [Record(short(), True, outcome) for outcome in (fell, lost, STOOD, lifted, diverged)]
+    """From a low initial share it cannot fall as far as a run that fell and kept its load."""
+    lifted = replace(STABLE, lifted=True, share=0.0, begin=0.09)
+    lost = replace(STABLE, share=0.0, begin=0.08)
+    fell = replace(STABLE, share=0.08, begin=0.9)
+    diverged = replace(STABLE, diverged=True)
+    records = [Record(short(), True, outcome) for outcome in (fell, lost, STABLE, lifted, diverged)]
     assert [record.outcome for record in worst(records, 4)] == [lifted, diverged, lost, fell]
     assert lost.score < fell.score - 0.5
 
 
 def test_the_least_share_is_that_of_all_runs_and_not_of_the_one_that_fell_deepest():
-    stands, fell = replace(STOOD, share=0.11, begin=0.11), replace(STOOD, share=0.125, begin=0.4)
-    records = [Record(short(), True, outcome) for outcome in (stands, fell)]
+    stable, fell = replace(STABLE, share=0.11, begin=0.11), replace(STABLE, share=0.125, begin=0.4)
+    records = [Record(short(), True, outcome) for outcome in (stable, fell)]
     assert worst(records, 1)[0].outcome == fell
     assert summary(records)['share'] == 0.11
 
 
-def test_runs_with_a_refused_start_are_counted_by_themselves_and_shown_last():
-    case, lifted = short(), replace(STOOD, lifted=True, share=0.0, tilt=0.3)
-    outcomes = [replace(lifted, refused=True), STOOD, replace(lifted, overturned=True, refused=True)]
+def test_runs_with_a_rejected_start_are_counted_separately_and_shown_last():
+    case, lifted = short(), replace(STABLE, lifted=True, share=0.0, tilt=0.3)
+    outcomes = [replace(lifted, refused=True), STABLE, replace(lifted, overturned=True, refused=True)]
     records = [Record(case, True, outcome) for outcome in outcomes]
     report = summary(records)
-    assert (report['runs'], report['overturned'], report['lifted'], report['tilt']) == (1, 0, 0, STOOD.tilt)
+    assert (report['runs'], report['overturned'], report['lifted'], report['tilt']) == (1, 0, 0, STABLE.tilt)
     assert report['refused_starts'] == {'runs': 2, 'overturned': 1, 'lifted': 2, 'diverged': 0}
     assert worst(records, 3) == [records[k] for k in (1, 2, 0)]
 
 
 @pytest.mark.slow
-def test_processes_find_what_one_process_finds(machine, box):
+def test_several_processes_give_the_result_of_one(machine, box):
     cases = [replace(case, mass=1.0, duration=1.0) for case in random_cases(box, 4, seed=5)]
     with Campaign(machine, jobs=2) as two:
         assert two.run(cases) == Campaign(machine).run(cases)
@@ -789,14 +789,14 @@ def test_processes_find_what_one_process_finds(machine, box):
 
 
 class Valley:
-    """A campaign whose machine stands worst where one lever is at its end and the payload is too small."""
+    """A campaign whose machine is least stable with one lever at its end and too small a payload."""
 
     def __init__(self, box):
         self.box, self.calls = box, 0
 
     def run(self, cases):
         self.calls += len(cases)
-        return [Record(case, True, replace(STOOD, share=self.share(case))) for case in cases]
+        return [Record(case, True, replace(STABLE, share=self.share(case))) for case in cases]
 
     def share(self, case):
         first = case.segments[0][1][0] / self.box.limits[0]
@@ -811,19 +811,19 @@ def test_a_search_finds_worse_than_chance_with_the_same_number_of_runs(box):
     late = np.mean([record.outcome.score for record in records[-200:]])
     assert late < np.mean([record.outcome.score for record in chance]) - 0.2
     assert searched <= least
-    assert searched == pytest.approx(1.0 - 0.3 + 0.8 - WELL - STOOD.tilt, abs=0.02)
+    assert searched == pytest.approx(1.0 - 0.3 + 0.8 - WELL - STABLE.tilt, abs=0.02)
 
 
-def test_a_machine_that_hardly_stands_where_it_begins_is_not_the_worst_one():
-    hardly = replace(STOOD, share=0.1, begin=0.1, tilt=0.0)
-    moved = replace(STOOD, share=0.12, begin=0.5, tilt=0.0)
+def test_an_almost_unstable_start_is_not_the_worst_run():
+    hardly = replace(STABLE, share=0.1, begin=0.1, tilt=0.0)
+    moved = replace(STABLE, share=0.12, begin=0.5, tilt=0.0)
     assert moved.score < hardly.score == 0.0
     assert replace(hardly, share=0.0).score < moved.score, 'it lost its load'
     assert Outcome.from_dict(hardly.as_dict()) == hardly
 
 
-def test_a_search_does_not_move_to_refused_starts(box):
-    class Refusing(Valley):
+def test_a_search_does_not_move_to_rejected_starts(box):
+    class Rejecting(Valley):
         def run(self, cases):
             generation = super().run(cases)
             return [
@@ -831,14 +831,14 @@ def test_a_search_does_not_move_to_refused_starts(box):
                 for record in generation
             ]
 
-    late = search(Refusing(box), box, 240, SearchSettings(seed=2))[-80:]
+    late = search(Rejecting(box), box, 240, SearchSettings(seed=2))[-80:]
     assert sum(record.outcome.refused for record in late) < 20
 
 
-def test_where_most_starts_are_refused_a_search_moves_to_the_few_others(box):
+def test_a_search_moves_to_the_few_starts_that_are_not_rejected(box):
     steep = 0.065
 
-    class Refusing(Valley):
+    class Rejecting(Valley):
         def run(self, cases):
             generation = super().run(cases)
             return [
@@ -846,14 +846,14 @@ def test_where_most_starts_are_refused_a_search_moves_to_the_few_others(box):
                 for record in generation
             ]
 
-    records = search(Refusing(box), box, 400, SearchSettings(seed=2))
+    records = search(Rejecting(box), box, 400, SearchSettings(seed=2))
     counts = [sum(not record.outcome.refused for record in records[k : k + 40]) for k in range(0, 400, 40)]
     assert counts[0] < 15
     assert max(counts) > 30
-    assert len(search(Refusing(box), replace(box, slope=0.0), 80, SearchSettings(seed=2))) == 80, 'all are refused'
+    assert len(search(Rejecting(box), replace(box, slope=0.0), 80, SearchSettings(seed=2))) == 80, 'all are refused'
 
 
-def test_a_search_keeps_to_its_number_of_runs_and_is_the_same_again(box):
+def test_a_search_keeps_its_number_of_runs_and_is_repeatable(box):
     first, second = (search(Valley(box), box, 50, SearchSettings(seed=4)) for _ in range(2))
     assert len(first) == 50
     assert first == second
@@ -864,7 +864,7 @@ def test_a_search_keeps_to_its_number_of_runs_and_is_the_same_again(box):
 
 def test_a_worst_case_is_written_as_a_task_with_the_same_levers(box, tmp_path):
     case = random_cases(box, 1, seed=1)[0]
-    record = Record(case, True, replace(STOOD, lifted=True))
+    record = Record(case, True, replace(STABLE, lifted=True))
     (path,) = write_tasks(tmp_path, 'log_loader', [record], box.levers)
     task = load_voltage_profile(path, box.levers)
     times = np.linspace(0.0, SETTLING + case.duration, 2001)
@@ -910,9 +910,9 @@ def test_the_command_prints_counts_and_worst_cases_and_writes_them(tmp_path, cap
 
 
 @pytest.mark.parametrize('word', ['reserve', 'rise', 'least'])
-def test_how_careful_the_governor_is_comes_from_the_command_where_it_is_given(word, capsys, monkeypatch):
+def test_reserves_of_the_governor_can_be_set_by_the_command(word, capsys, monkeypatch):
     seen = []
-    monkeypatch.setattr(Rig, 'run', lambda rig, *_: seen.append(rig.settings) or STOOD)
+    monkeypatch.setattr(Rig, 'run', lambda rig, *_: seen.append(rig.settings) or STABLE)
     assert command('log_loader', '--runs', '1', '--only-governed', '--jobs', '1', f'--{word}', '0.21') == 0
     assert seen == [replace(GovernorSettings(), **{word: 0.21})]
     with pytest.raises(CommandError, match=f'--{word}: expected 0 to 0.9, found 1.5'):
@@ -920,7 +920,7 @@ def test_how_careful_the_governor_is_comes_from_the_command_where_it_is_given(wo
 
 
 @pytest.mark.parametrize(
-    ('words', 'known'),
+    ('words', 'settings'),
     [
         ([], {}),
         (
@@ -931,16 +931,16 @@ def test_how_careful_the_governor_is_comes_from_the_command_where_it_is_given(wo
         (['--nominal'], {'mass_error': 0.0, 'payload_error': 0.0, 'delay': 0.0}),
     ],
 )
-def test_the_governor_allows_for_the_errors_that_machines_are_drawn_with(words, known, monkeypatch):
+def test_the_governor_allows_for_the_errors_that_machines_are_drawn_with(words, settings, monkeypatch):
     seen = []
-    monkeypatch.setattr(Rig, 'run', lambda rig, *_: seen.append(rig.settings) or STOOD)
+    monkeypatch.setattr(Rig, 'run', lambda rig, *_: seen.append(rig.settings) or STABLE)
     assert command('log_loader', '--runs', '1', '--only-governed', '--jobs', '1', *words) == 0
-    assert asdict(seen[0]) == pytest.approx(asdict(replace(GovernorSettings(), **known)))
+    assert asdict(seen[0]) == pytest.approx(asdict(replace(GovernorSettings(), **settings)))
 
 
 def test_troubles_and_starts_come_from_the_command(box, monkeypatch):
     seen = []
-    monkeypatch.setattr(Rig, 'run', lambda rig, case, _: seen.append(case) or STOOD)
+    monkeypatch.setattr(Rig, 'run', lambda rig, case, _: seen.append(case) or STABLE)
     words = ('--runs', '2', '--only-governed', '--jobs', '1')
     troubles = ['--noise', '2', '--drop', '--grab', '900', '--jitter', '80']
     troubles += ['--oil-error', '20', '--suspension-error', '30']
@@ -955,7 +955,7 @@ def test_troubles_and_starts_come_from_the_command(box, monkeypatch):
 
 
 def test_a_campaign_can_be_divided_over_computers(box, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Rig, 'run', lambda *_: STOOD)
+    monkeypatch.setattr(Rig, 'run', lambda *_: STABLE)
     for first in (0, 2):
         words = ('--runs', '2', '--first', str(first), '--jobs', '1', '--only-governed', '--out', str(tmp_path))
         assert command('log_loader', *words, '--json') == 0
@@ -963,8 +963,8 @@ def test_a_campaign_can_be_divided_over_computers(box, tmp_path, capsys, monkeyp
     assert read_cases(tmp_path / 'runs.jsonl', box) == random_cases(box, 4, seed=1)
 
 
-def test_the_exit_status_is_1_where_a_given_case_overturns(capsys, monkeypatch):
-    monkeypatch.setattr(Rig, 'run', lambda *_: replace(STOOD, overturned=True, lifted=True))
+def test_the_exit_status_is_1_if_a_specified_case_overturns(capsys, monkeypatch):
+    monkeypatch.setattr(Rig, 'run', lambda *_: replace(STABLE, overturned=True, lifted=True))
     words = ('--runs', '0', '--cases', str(FAILURES), '--jobs', '1', '--only-governed')
     assert command('log_loader', *words) == 1
     text = capsys.readouterr().out
@@ -973,8 +973,10 @@ def test_the_exit_status_is_1_where_a_given_case_overturns(capsys, monkeypatch):
 
 
 @pytest.mark.parametrize(('overturned', 'status'), [(False, 0), (True, 1)])
-def test_a_wheel_of_a_refused_start_is_shown_and_only_overturning_is_a_failure(overturned, status, capsys, monkeypatch):
-    outcome = replace(STOOD, overturned=overturned, lifted=True, refused=True)
+def test_a_lifted_wheel_of_a_rejected_start_is_shown_and_only_overturning_is_a_failure(
+    overturned, status, capsys, monkeypatch
+):
+    outcome = replace(STABLE, overturned=overturned, lifted=True, refused=True)
     monkeypatch.setattr(Rig, 'run', lambda *_: outcome)
     words = ('--runs', '2', '--jobs', '1', '--only-governed')
     assert command('log_loader', *words, '--json') == status
@@ -1006,7 +1008,7 @@ def test_a_mistake_is_one_line(arguments, message):
 
 
 @pytest.mark.parametrize('number', range(3))
-def test_the_shock_of_a_joint_stop_does_not_take_the_ground_away(rig, box, number):
+def test_the_shock_of_a_joint_stop_does_not_reset_the_ground(rig, box, number):
     outcome = rig.run(read_cases(SHOCKS, box)[number])
     assert not outcome.lifted
     assert outcome.share > 0.1

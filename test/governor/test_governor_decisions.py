@@ -1,9 +1,9 @@
 """Compiled decisions of the governor against those of its law as plain Python, and against recorded ones.
 
-`governor_decisions.npz` has 47 decisions of twelve runs of the adversary (seed 11) with what the predictor knew:
-certified or not, every set of held levers, 1 to 23 predictions; and what the law makes of them, with the settings of
-commit b955ab7. Since that commit a held command is tried in more ways, and only where its joint eases the stand; the
-latest of them, the gentlest, changed one of the 47 outputs. Stops were predicted in double precision then.
+`governor_decisions.npz` has 47 decisions of twelve runs of the adversary (seed 11) with the state of the predictor:
+certified or not, every set of held levers, 1 to 23 predictions; and the outputs of the law, with the settings of commit
+b955ab7. Since that commit a held command is tried in more ways, and only if its joint improves stability; the latest
+of them, the slowest, changed one of the 47 outputs. Stops were predicted in double precision then.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 
 RECORDED = Path(__file__).with_name('governor_decisions.npz')
 SINGLE = 1e-4
-"""What single precision changes in a share at most (`test_braking_precision`)."""
+"""Greatest change of a share by single precision (`test_braking_precision`)."""
 
 
 @pytest.fixture(scope='module')
 def governor(machine):
-    # as that commit had them
+    # settings of that commit
     settings = GovernorSettings(least_delay=0.1, reserve=0.12, rise=0.0, least=0.03, slack=0.08, lateness=0.0)
     stops = StopPredictor(machine, range(3), StabilityMonitor(machine, ('zmp',)), settings)
-    # of the base, found where the machine is measured
+    # of the base, from the measurements
     stops.times = stops.times._replace(rocking=91)
-    stops.see = lambda: None  # what is known comes from the file
+    stops.see = lambda: None  # the state is that of the file
     stops.pass_by = lambda step: None
     return TipOverGovernor(tuple(actuator.name for actuator in machine.actuators), stops, settings)
 
 
 def restore(governor, recorded, k):
-    """Bring a governor to where it was before a decision."""
+    """Restore the state of a governor before a decision."""
     stops = governor.stops
     governor.reset()
     stops.monitor.q, stops.monitor.v = recorded['q'][k].copy(), recorded['v'][k].copy()
@@ -63,19 +63,19 @@ def restore(governor, recorded, k):
 
 
 def one_by_one(requests, results, first, last, situation):
-    """Predict stops as `predict_stops` does, each alone."""
+    """Predict stops like `predict_stops`, one at a time."""
     for row in range(first, last):
         predict_stops(requests, results, row, row + 1, situation)
 
 
-def test_compiled_decisions_are_those_of_the_same_text_as_plain_python(governor, monkeypatch):
+def test_compiled_decisions_equal_those_of_plain_python(governor, monkeypatch):
     recorded, stops, decisions = np.load(RECORDED), governor.stops, []
     chosen = range(0, len(recorded['command']), 3)
     for k in chosen:
         restore(governor, recorded, k)
         decision = stops.decide(recorded['command'][k], governor.output, 0.01, governor.held_since, 0.01)
         decisions.append((decision, governor.held_since))
-    law = as_python(monkeypatch)  # what is compiled by now stays so
+    law = as_python(monkeypatch)  # functions compiled before stay compiled
     monkeypatch.setattr(law, 'predict_stops', one_by_one)
     monkeypatch.setattr(law, 'eases_of', eases_of)
     for k, (decision, since) in zip(chosen, decisions):
@@ -89,7 +89,7 @@ def test_compiled_decisions_are_those_of_the_same_text_as_plain_python(governor,
         assert decision.stop.least == pytest.approx(stop.least, abs=1e-9)
 
 
-def test_decisions_are_those_that_were_recorded(governor):
+def test_decisions_equal_recorded_ones(governor):
     recorded = np.load(RECORDED)
     stops, rows = governor.stops, range(len(recorded['command']))
     assert len(rows) == 47
@@ -106,8 +106,8 @@ def test_decisions_are_those_that_were_recorded(governor):
         assert verdict.scale == pytest.approx(recorded['scale'][k], abs=1e-9)
 
 
-def test_what_was_expected_changes_no_decision(governor):
-    """Answers that come true, that do not, and none: the same bits where all stops are predicted at once."""
+def test_expected_answers_change_no_decision(governor):
+    """Right answers, wrong answers and none: the same bits if all stops are predicted at once."""
     recorded, stops = np.load(RECORDED), governor.stops
     random = np.random.default_rng(5)
     for k in range(len(recorded['command'])):
@@ -130,8 +130,8 @@ def test_what_was_expected_changes_no_decision(governor):
             assert stop == pytest.approx(decisions[0][2], abs=1e-9)
 
 
-def test_stops_predicted_at_once_are_those_predicted_one_by_one(governor):
-    """Least share, wheel, time and share at rest, to 1e-9; that of one that is not enough to its end or below it."""
+def test_stops_predicted_at_once_equal_those_predicted_one_by_one(governor):
+    """Least share, wheel, time and share at rest, to 1e-9; the share of an insufficient stop is below the threshold."""
     recorded, stops = np.load(RECORDED), governor.stops
     random = np.random.default_rng(6)
     for k in range(0, len(recorded['command']), 4):

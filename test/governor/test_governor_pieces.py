@@ -1,4 +1,4 @@
-"""A campaign that several calls have shared, added up."""
+"""The sum of a campaign that was divided between several calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dyn_nodes.cli import main
 
 @pytest.fixture(scope='module')
 def report():
-    """A report of one short run."""
+    """The report of one short run."""
     with contextlib.redirect_stdout(io.StringIO()) as out:
         words = 'governor test log_loader --runs 1 --duration 1 --seed 5 --jobs 1 --json'
         assert main(words.split()) == 0
@@ -45,7 +45,7 @@ def test_counts_add_up_and_the_worst_counts(report, summed):
     assert 'search' not in sums
 
 
-def test_a_search_is_counted_by_itself_and_a_lifted_wheel_is_the_exit_status(report, summed):
+def test_a_search_is_counted_separately_and_a_lifted_wheel_is_the_exit_status(report, summed):
     lifted = {**report, 'lifted': 1, 'without_governor': None}
     status, out, _ = summed(report, {**lifted, 'search': {**lifted}}, options=['--json'])
     sums = json.loads(out)
@@ -53,7 +53,7 @@ def test_a_search_is_counted_by_itself_and_a_lifted_wheel_is_the_exit_status(rep
     assert (sums['random']['lifted'], sums['search']['lifted']) == (0, 1)
 
 
-def test_the_table_has_a_row_a_kind(report, summed):
+def test_the_table_has_a_row_per_kind(report, summed):
     status, out, errors = summed(report)
     assert (status, errors) == (0, '')
     assert 'random' in out
@@ -68,24 +68,24 @@ def test_the_same_runs_are_not_counted_twice(report, summed, changes):
 
 
 @pytest.mark.parametrize('key', ['machine', 'box', 'reserve'])
-def test_reports_of_different_things_are_not_added_up(report, summed, key):
+def test_different_reports_are_not_added_up(report, summed, key):
     status, _, errors = summed(report, {**report, 'first': 9, key: 'other'})
     assert status == 1
     assert f'1.json: expected {key} as in' in errors
 
 
 @pytest.mark.parametrize('text', ['', '{', '[]', '{}', '[' * 100000, '{"search": null, "runs": "x"}'])
-def test_another_file_is_refused_by_its_name(summed, text):
+def test_another_file_is_rejected_by_its_name(summed, text):
     status, _, errors = summed(text)
     assert status == 1
     assert '0.json: expected what `dyn-nodes governor test --json` prints' in errors
 
 
-def test_a_report_of_random_runs_and_a_search_together_is_refused(report, summed):
+def test_a_report_of_random_runs_and_a_search_together_is_rejected(report, summed):
     both = {**report, 'search': {**report, 'runs': 0}}
     assert 'expected random runs or a search, found both' in summed(both)[2]
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path, capsys):
+def test_a_missing_file_is_named(tmp_path, capsys):
     assert main(['governor', 'sum', str(tmp_path / 'none.json')]) == 1
     assert 'none.json: No such file' in capsys.readouterr().err

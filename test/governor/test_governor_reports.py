@@ -1,4 +1,4 @@
-"""The page has the sums of the reports of the adversary, and the present law repeats their worst runs."""
+"""The page has the sums of the adversary's reports, and the present law reproduces their worst runs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ ROWS = {
     'without governor': 'without governor: random runs',
 }
 TRIED = 5
-"""Reports whose three worst runs are repeated."""
+"""Number of reports whose three worst runs are repeated."""
 SAME = 0.01
-"""Of two least loads of a run: another processor rounds otherwise, and a run goes on from what was decided before."""
+"""Greatest difference of two least loads of a run: processors round differently, and decisions accumulate this."""
 
 
 def reports():
@@ -33,11 +33,9 @@ def reports():
 
 
 @pytest.mark.parametrize('kind', ROWS)
-def test_the_page_says_what_the_reports_add_up_to(kind):
+def test_the_page_has_the_sums_of_the_reports(kind):
     total = sum_up(reports()).get(kind)
-    lines = [
-        line for line in (DOCS / 'reference' / 'governor.md').read_text().splitlines() if ROWS[kind] in line
-    ]
+    lines = [line for line in (DOCS / 'reference' / 'governor.md').read_text().splitlines() if ROWS[kind] in line]
     if total is None:
         assert not lines
         return
@@ -48,15 +46,15 @@ def test_the_page_says_what_the_reports_add_up_to(kind):
     assert numbers == [*expected, round(100.0 * total['let_through'])]
 
 
-def test_random_runs_are_those_of_seed_1_without_a_gap_and_as_many_as_the_page_says():
+def test_random_runs_are_those_of_seed_1_without_a_gap_with_the_number_of_the_page():
     random_runs = [report for _, report in reports() if not report['search']]
     ends = {
         report['first']: report['first'] + report['runs'] + report['refused_starts']['runs'] for report in random_runs
     }
-    (said,) = re.findall(r'random runs, ([\d,]+) of seed 1', (DOCS / 'reference' / 'governor.md').read_text())
+    (stated,) = re.findall(r'random runs, ([\d,]+) of seed 1', (DOCS / 'reference' / 'governor.md').read_text())
     assert {report['seed'] for report in random_runs} == {1}
     assert sorted(ends) == [0, *sorted(ends.values())[:-1]]
-    assert max(ends.values()) == int(said.replace(',', ''))
+    assert max(ends.values()) == int(stated.replace(',', ''))
 
 
 def test_no_wheel_has_lifted_and_the_box_is_that_of_the_governor():

@@ -1,4 +1,4 @@
-"""A log-loader that grabs too much: a wheel lifts, and the governor may bring it down by itself."""
+"""A log-loader with an overload: a wheel lifts, and the governor may bring it down automatically."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dyn_nodes.governor.campaign.troubles import Troubles
 from dyn_nodes.governor.settings import GovernorSettings
 
 GRAB = 0.5
-"""s after the levers begin."""
+"""Time from the start of the levers to the overload, s."""
 
 
 @pytest.fixture(scope='module')
@@ -23,13 +23,13 @@ def rigs(machine):
 
 
 def grabbing(mass, volts=(0.0, 0.0, 0.0)):
-    """3,500 kg, and more from half a second on, up to a mass, kg, with levers kept at volts."""
+    """Return a case with 3,500 kg, and a greater mass, kg, from half a second on, with levers kept at volts."""
     troubles = Troubles(grab=GRAB, grabbed=mass - 3500.0)
     return Case(((6.0, volts),), payload=3500.0, known_payload=3500.0, duration=6.0, troubles=troubles)
 
 
 def run(rig, case):
-    """Run a case; return its outcome and the names of what the governor moved by itself."""
+    """Run a case; return its outcome and the names of the functions that the governor moved automatically."""
     trial, brought = rig.trial(case), set()
     govern = trial.partner.governor.govern
 
@@ -45,7 +45,7 @@ def run(rig, case):
         del trial.partner.governor.govern
 
 
-def test_an_arm_that_is_drawn_in_saves_a_machine_that_grabbed_too_much_to_stand(rigs):
+def test_retracting_the_arm_saves_an_overloaded_machine(rigs):
     case = grabbing(8500.0)
     left, brought = run(rigs[False], case)
     assert left.overturned
@@ -56,22 +56,22 @@ def test_an_arm_that_is_drawn_in_saves_a_machine_that_grabbed_too_much_to_stand(
     assert 'stick' in brought
 
 
-def test_a_joint_that_a_load_pushes_through_its_reliefs_is_no_longer_moved_where_its_motion_is_tested(machine):
-    """The governor cannot tell it from a wrong encoder."""
+def test_a_joint_pushed_through_its_reliefs_is_not_moved_if_its_motion_is_checked(machine):
+    """The governor cannot distinguish it from a wrong encoder."""
     rig = Rig(machine, GovernorSettings(bring_down=True), tests_motion=True)
     _, brought = run(rig, grabbing(8500.0))
     assert brought == set()
     assert 'stick_joint' in rig.partner(True).monitor.checks.faults()
 
 
-def test_a_load_that_the_oil_gives_way_to_is_no_fault(machine):
-    """Its mass is more than twice what the governor knows."""
+def test_a_load_above_the_relief_pressure_is_not_a_fault(machine):
+    """Its mass is more than twice the reported one."""
     rig = Rig(machine, tests_motion=True)
     run(rig, grabbing(7500.0))
     assert rig.partner(True).monitor.checks.are_sound
 
 
-def test_a_wheel_that_is_off_the_ground_is_down_sooner_and_no_higher(rigs):
+def test_a_lifted_wheel_is_down_sooner_and_no_higher(rigs):
     case = grabbing(7500.0)
     (left, _), (brought_down, names) = run(rigs[False], case), run(rigs[True], case)
     assert names
@@ -79,7 +79,7 @@ def test_a_wheel_that_is_off_the_ground_is_down_sooner_and_no_higher(rigs):
     assert brought_down.tilt < left.tilt + np.radians(0.1)
 
 
-def test_nothing_is_moved_where_the_wheel_comes_down_as_soon_by_itself_or_never_lifted(rigs):
+def test_nothing_is_moved_if_the_wheel_comes_down_as_soon_by_itself_or_never_lifted(rigs):
     for mass in (4500.0, 6000.0):
         case = grabbing(mass)
         (left, _), (same, brought) = run(rigs[False], case), run(rigs[True], case)
@@ -88,7 +88,7 @@ def test_nothing_is_moved_where_the_wheel_comes_down_as_soon_by_itself_or_never_
     assert left.off > 0.1
 
 
-def test_a_lever_that_leads_to_a_better_stand_is_left_to_who_holds_it(rigs):
+def test_a_lever_to_a_more_stable_posture_is_left_to_the_operator(rigs):
     case = grabbing(7500.0, (0.0, 6.0, 0.0))
     (left, _), (same, brought) = run(rigs[False], case), run(rigs[True], case)
     assert brought == set()

@@ -1,4 +1,4 @@
-"""The adversary of the grip governor: its cases, what it refuses, and that wheels hold with the governor."""
+"""The adversary of the grip governor: its cases, its rejections, and that wheels hold with the governor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dyn_nodes.nodes.machines import machine_of
 
 BOX = GripBox(DriveLimits(1.5, 2.0, 5.0, 10.0), 2.0)
 COMMAND = replace(BOX, slope=math.radians(5.0))
-"""Of `dyn-nodes contact drive agv_mecanum_arm`."""
+"""Cases of `dyn-nodes contact drive agv_mecanum_arm`."""
 
 
 def test_a_case_is_the_same_for_a_number_and_within_the_limits():
@@ -44,10 +44,10 @@ def test_a_case_is_the_same_for_a_number_and_within_the_limits():
         (['agv_mecanum', '--period', '1'], '--period: expected 0.0005 to 0.1, found 1'),
         (['agv_mecanum', '--slope', '60'], '--slope: expected 0 to 45 degrees, found 60'),
         (['excavator'], 'excavator: expected wheels, found'),
-        (['four_bar'], 'the machine has no wheels that roll'),
+        (['four_bar'], 'the machine has no rolling wheels'),
     ],
 )
-def test_what_cannot_be_driven_is_one_line(words, text, capsys):
+def test_an_impossible_drive_is_reported_in_one_line(words, text, capsys):
     assert main(['contact', 'drive', *words]) in (1, 2)
     errors = capsys.readouterr().err
     assert text in errors
@@ -55,16 +55,16 @@ def test_what_cannot_be_driven_is_one_line(words, text, capsys):
 
 
 def test_a_campaign_can_be_divided_over_computers(monkeypatch, tmp_path):
-    stood = GripOutcome(False, False, False, 0.5, 0.5, 1.0, 1.0, 1.0, 0, 1)
+    outcome = GripOutcome(False, False, False, 0.5, 0.5, 1.0, 1.0, 1.0, 0, 1)
     seen = []
-    monkeypatch.setattr(grip_campaign, 'run_case', lambda machine, case, box, settings: seen.append(case) or stood)
+    monkeypatch.setattr(grip_campaign, 'run_case', lambda machine, case, box, settings: seen.append(case) or outcome)
     assert main(['contact', 'drive', 'agv_mecanum', '--first', '5', '--runs', '2', '--out', str(tmp_path)]) == 0
     assert [json.loads(line)['number'] for line in (tmp_path / 'drive.jsonl').read_text().splitlines()] == [5, 6]
     machine = machine_of('agv_mecanum', '')
     assert seen[::2] == [random_case(machine, COMMAND, 1, number) for number in (5, 6)]
 
 
-def test_a_wheel_slides_where_its_loop_alone_makes_up_for_arm_and_slope_and_not_with_a_known_load(monkeypatch):
+def test_a_wheel_slides_without_load_compensation_and_not_with_it(monkeypatch):
     machine = machine_of('agv_mecanum_arm', '')
     case = random_case(machine, BOX, 1, 74)
     monkeypatch.setattr(grip_campaign, 'COMING', 4)  # with more postures this run holds either way
@@ -80,22 +80,22 @@ def test_a_wheel_slides_where_its_loop_alone_makes_up_for_arm_and_slope_and_not_
 
 
 @pytest.mark.parametrize('number', [529, 801, 852, 1069, 1240])
-def test_wheels_hold_in_runs_in_which_one_slid_where_four_postures_of_the_arm_counted(number):
+def test_wheels_hold_in_runs_in_which_one_slid_with_four_postures_of_the_arm(number):
     machine = machine_of('agv_mecanum_arm', '')
     outcome = run_case(machine, random_case(machine, COMMAND, 1, number), COMMAND, GripSettings())
     assert not outcome.slid
     assert not outcome.lifted
 
 
-def test_a_wheel_slides_where_postures_of_the_arm_are_missed(monkeypatch):
+def test_a_wheel_slides_if_postures_of_the_arm_are_missed(monkeypatch):
     machine = machine_of('agv_mecanum_arm', '')
     case = random_case(machine, COMMAND, 1, 529)
     monkeypatch.setattr(grip_campaign, 'COMING', 4)
     assert run_case(machine, case, replace(COMMAND, seconds=1.55), GripSettings()).slid
 
 
-def test_wheels_hold_where_the_motors_of_the_arm_are_too_weak_for_a_trajectory():
-    """With 6.8 kg two joints of the arm would need up to 1.9 times their limits, and it would break away."""
+def test_wheels_hold_if_the_motors_of_the_arm_are_too_weak_for_a_trajectory():
+    """With 6.8 kg two joints of the arm would need up to 1.9 times their limits, and the arm would leave its path."""
     machine = machine_of('platform_4x4x4_arm', '')
     outcome = run_case(machine, random_case(machine, COMMAND, 1, 15), COMMAND, GripSettings())
     assert not outcome.lifted
@@ -104,7 +104,7 @@ def test_wheels_hold_where_the_motors_of_the_arm_are_too_weak_for_a_trajectory()
 
 
 @pytest.mark.slow
-def test_with_the_governor_no_wheel_lifts_or_slides_where_it_does_without(capsys):
+def test_no_wheel_lifts_or_slides_with_the_governor_in_runs_that_fail_without(capsys):
     assert main(['contact', 'drive', 'agv_mecanum_arm', '--runs', '2', '--json']) == 0
     report = json.loads(capsys.readouterr().out)
     assert report['without']['lifted'] == 2

@@ -1,4 +1,4 @@
-"""The grip governor on a block with four wheels, whose reactions are written down here: sliding, lifting, braking."""
+"""The grip governor on a block with four wheels with reactions in closed form: sliding, lifting, braking."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOLDS = 0.8 * MU * G
 
 
 class Block:
-    """A block of 1 kg on four wheels, 1 m apart, its centre of mass at a height: the split of least norm."""
+    """A block of 1 kg on four wheels, 1 m apart, its centre of mass at a height; reactions of least norm."""
 
     names = ('front_left', 'front_right', 'rear_left', 'rear_right')
     points = np.array(list(itertools.product((0.5, -0.5), (0.5, -0.5))))
@@ -42,7 +42,7 @@ class Block:
 
 
 class Gone(Block):
-    """Reactions that nothing gives."""
+    """A block without finite reactions."""
 
     def reactions(self, twists, accelerations):
         return np.full((1, len(twists), 4, 3), np.nan)
@@ -53,7 +53,7 @@ def governor(model=None, settings=SETTINGS):
 
 
 def step(law, before, goal, acceleration=20.0):
-    """One step towards a goal, and to rest, at an acceleration."""
+    """Return one step towards a goal, and to rest, at an acceleration."""
     before, goal = np.array(before, float), np.array(goal, float)
 
     def towards(end):
@@ -65,14 +65,14 @@ def step(law, before, goal, acceleration=20.0):
     return law.step(before, towards(goal), towards(np.zeros(3)), goal, DT)
 
 
-def test_a_motion_that_holds_is_taken_as_it_is():
+def test_a_motion_within_the_grip_passes_unchanged():
     law = governor()
     assert step(law, [1.0, 0.0, 0.0], [1.02, 0.01, 0.03]).tolist() == [1.02, 0.01, 0.03]
     assert not law.verdict.held
     assert law.verdict.text == ''
 
 
-def test_an_acceleration_is_limited_to_what_friction_holds_less_the_reserve():
+def test_an_acceleration_is_limited_to_friction_less_the_reserve():
     law = governor(Block(height=0.0))
     twist = step(law, [1.0, 0.0, 0.0], [5.0, 0.0, 0.0])
     assert (twist[0] - 1.0) / DT == pytest.approx(HOLDS, rel=1e-6)
@@ -114,7 +114,7 @@ def test_braking_is_limited_too_but_never_below_the_least():
     assert (1.0 - step(ice, [1.0, 0.0, 0.0], [0.0, 0.0, 0.0])[0]) / DT == pytest.approx(0.3)
 
 
-def test_a_twist_that_is_no_longer_possible_is_led_to_rest_whatever_is_wanted():
+def test_an_impossible_twist_is_brought_to_rest_for_any_command():
     law = governor(Block(height=0.0))
     twist = np.array([4.0, 0.0, 2.0])
     for _ in range(300):
@@ -124,20 +124,20 @@ def test_a_twist_that_is_no_longer_possible_is_led_to_rest_whatever_is_wanted():
     assert twist[0] * twist[2] == pytest.approx(HOLDS, rel=0.05)
 
 
-def test_a_posture_that_tips_at_rest_is_not_driven_in():
+def test_a_vehicle_does_not_drive_in_a_posture_that_tips_at_rest():
     law = governor(Block(shift=0.6))
     assert step(law, [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]).tolist() == [0.0, 0.0, 0.0]
     assert law.verdict.lifts
 
 
-def test_reactions_that_are_no_numbers_allow_braking_alone_as_hard_as_is_wanted():
+def test_reactions_that_are_not_finite_allow_braking_only_without_a_limit():
     law = governor(Gone())
     assert step(law, [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]).tolist() == [0.0, 0.0, 0.0]
     twist = step(law, [1.0, 0.0, 0.0], [1.0, 0.0, 0.0])
     assert (1.0 - twist[0]) / DT == pytest.approx(20.0)
 
 
-def test_a_vehicle_whose_arm_moves_in_an_unknown_way_is_led_to_rest_whatever_is_wanted():
+def test_a_vehicle_with_an_unknown_arm_motion_is_brought_to_rest_for_any_command():
     law = governor()
     law.halts = True
     assert step(law, [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]).tolist() == [0.0, 0.0, 0.0]
@@ -146,7 +146,7 @@ def test_a_vehicle_whose_arm_moves_in_an_unknown_way_is_led_to_rest_whatever_is_
     assert step(law, [1.0, 0.0, 0.0], [1.0, 0.0, 0.0]).tolist() == [1.0, 0.0, 0.0]
 
 
-def test_what_only_reports_changes_nothing_and_names_the_same_wheel():
+def test_reporting_only_changes_nothing_and_names_the_same_wheel():
     acting, watching = governor(), governor()
     watching.acts = False
     before, goal = [1.0, 0.0, 0.5], [5.0, 1.0, 2.0]
@@ -184,7 +184,7 @@ def test_the_drive_of_a_vehicle_follows_its_governor():
 
 
 class Rounded(Block):
-    """Round-off that depends on how many twists are looked at."""
+    """A block with round-off that depends on the number of twists."""
 
     def reactions(self, twists, accelerations):
         forces = super().reactions(twists, accelerations)
@@ -193,8 +193,8 @@ class Rounded(Block):
 
 
 @pytest.mark.parametrize('model', [Block, Rounded])
-def test_round_off_takes_nothing_from_braking_that_makes_a_bad_stand_better(model):
-    """The rear wheels are below the reserve; braking from a drive backwards loads them."""
+def test_round_off_does_not_reduce_braking_that_improves_stability(model):
+    """The rear wheels are below the reserve; braking from driving backwards loads them."""
     law = governor(model(height=0.2, friction=20.0, shift=0.47))
     before = np.array([-1.0, 0.0, 0.0])
     assert law._margin(before[None], np.zeros((1, 3)))[0] < 0.0
@@ -203,14 +203,14 @@ def test_round_off_takes_nothing_from_braking_that_makes_a_bad_stand_better(mode
 
 
 class ArmGoesOut(Block):
-    """The block stands well now; as its arm is coming, its centre of mass lies so far ahead that little holds."""
+    """The block is stable now; with its arm extended, its centre of mass is so far ahead that the grip is small."""
 
     def reactions(self, twists, accelerations):
         coming = Block(height=self.height, shift=0.42)
         return np.concatenate([super().reactions(twists, accelerations), coming.reactions(twists, accelerations)])
 
 
-def test_before_an_arm_gets_there_the_vehicle_brakes_as_hard_as_it_holds_now():
+def test_before_the_arm_arrives_the_vehicle_brakes_within_its_present_grip():
     law = governor(ArmGoesOut(height=0.5))
     before = np.array([1.0, 0.0, 1.5])
     assert law._kept(before[None])[0] < 0.0, 'in the posture that is coming'

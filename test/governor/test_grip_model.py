@@ -1,4 +1,4 @@
-"""Ground reactions of vehicles in planar motion, against the split of `admissible_reactions` and their balance."""
+"""Ground reactions of vehicles in planar motion, compared with the split of `admissible_reactions`; their balance."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def vehicle():
 
 
 def load_of(model, joints, twists, rates):
-    """Return the load of motions, straight from the compiled model."""
+    """Return the load of motions, directly from the compiled model."""
     count = len(twists)
     q, v, a = (np.tile(part, (count, 1)) for part in joints)
     turns = (model.base.rolling_rows(np.zeros(4))[0] / model.base.reach[:, None]).T * model.base.turn
@@ -53,7 +53,7 @@ def load_of(model, joints, twists, rates):
     return model.load.evaluate_batch(q, v, a, base, np.full(count, PAYLOAD))
 
 
-def test_the_reactions_are_the_split_of_least_norm_and_robust_where_no_reserve_is_used_up(vehicle):
+def test_reactions_are_the_split_of_least_norm_and_robust_within_the_reserve(vehicle):
     model, joints, (twists, rates) = vehicle
     forces = model.reactions(twists, rates)[0]
     load = load_of(model, joints, twists, rates)
@@ -88,7 +88,7 @@ def test_the_reactions_balance_the_load_of_any_motion(vehicle):
     assert np.cross(points, forces).sum(axis=1) == pytest.approx(-load.moment, abs=1e-8)
 
 
-def test_the_planar_load_is_that_of_any_motion_and_newton_s_of_a_rigid_vehicle(vehicle):
+def test_the_planar_load_equals_that_of_any_motion_and_of_a_rigid_vehicle(vehicle):
     model, joints, (twists, rates) = vehicle
     load = load_of(model, joints, twists, rates)
     planar = np.array([model.planar(*motion) for motion in zip(twists, rates)])
@@ -101,7 +101,7 @@ def test_the_planar_load_is_that_of_any_motion_and_newton_s_of_a_rigid_vehicle(v
     assert rigid.planar(twists[0], rate) == pytest.approx(inertia @ rate + [-turn * y, turn * x, vx * y - vy * x])
 
 
-def test_thirteen_motions_tell_all_others(vehicle):
+def test_thirteen_motions_determine_all_others(vehicle):
     model, joints, (twists, rates) = vehicle
     q, v, a = (np.tile(part, (len(twists), 1)) for part in joints)
     straight, _ = model.evaluate(q, v, a, twists, rates, np.zeros(4), PAYLOAD, DOWN)
@@ -191,8 +191,8 @@ def test_an_arm_off_its_reference_moves_as_measured_and_one_on_it_as_planned():
         assert a.tolist() == [[0.0, 1.0, 2.0]] * 2
 
 
-def test_a_short_stroke_in_a_long_trajectory_is_seen(vehicle):
-    """Hundred instants of ninety seconds would all miss a stroke of half a second."""
+def test_a_short_stroke_in_a_long_trajectory_is_detected(vehicle):
+    """A hundred instants in ninety seconds would miss a stroke of half a second."""
     still, out = np.zeros(4), np.array([1.5, 0.4, 1.2, 0.5])
 
     def stroke(before):
@@ -207,8 +207,8 @@ def test_a_short_stroke_in_a_long_trajectory_is_seen(vehicle):
     assert 45.0 <= long.time <= 45.5
 
 
-def test_the_pace_is_found_with_few_evaluations_and_holds_in_all_states(vehicle, monkeypatch):
-    """The commands of the wheels wait for it: a bisection with all states took eleven times as many as one look."""
+def test_the_pace_needs_few_evaluations_and_holds_in_all_states(vehicle, monkeypatch):
+    """The commands of the wheels wait for it: a bisection with all states took eleven times as many as one check."""
     model, counts = vehicle[0], []
     motion, evaluate = trajectory(0.3, np.array([1.5, 0.4, 1.2, 0.5])), model.evaluate
     monkeypatch.setattr(model, 'evaluate', lambda q, *others: counts.append(len(q)) or evaluate(q, *others))
@@ -227,15 +227,15 @@ def test_an_arm_on_a_vehicle_that_turns_is_slowed_more(vehicle):
     assert pace(vehicle[0], motion, (1.0, 0.0, 1.0)).factor < pace(vehicle[0], motion).factor
 
 
-def test_a_posture_on_the_way_that_is_too_much_at_rest_has_no_pace(vehicle):
+def test_a_posture_on_the_way_beyond_the_limits_at_rest_has_no_pace(vehicle):
     limit = pace(vehicle[0], trajectory(5.0, np.array([0.0, 1.3, 0.0, 0.0])), load_share=0.7)
     assert np.isnan(limit.factor)
     assert limit.fault == 'lift'
     assert limit.name.startswith('rear')
 
 
-def test_an_arm_that_is_out_too_far_may_come_in_and_not_go_out(vehicle):
-    """At rest the rear wheels are below the reserve already; what makes it no worse is let through."""
+def test_an_arm_beyond_the_limits_may_retract_and_not_extend(vehicle):
+    """At rest the rear wheels are below the reserve already; motions that do not reduce it pass."""
     model, rest = vehicle[0], np.zeros(4)
     far, farther, near = (np.array([0.0, shoulder, 0.0, 0.0]) for shoulder in (1.0, 1.3, -0.6))
 
@@ -275,7 +275,7 @@ def test_springs_share_the_load_at_rest_by_their_stiffness(vehicle, front, rear)
     assert forces[0, :, 2] == pytest.approx(loads, abs=0.02 * loads.mean()), 'but for the tilt'
 
 
-def test_the_springs_of_a_suspension_yield_with_those_of_its_tyres():
+def test_springs_of_a_suspension_deflect_with_its_tyres():
     machine = machine_of('car', '')
     corner = 1.0 / 2.0e5 + 1.0 / 2.5e4
     assert ground_compliance(machine) == pytest.approx(np.diag([corner] * 4))
@@ -284,7 +284,7 @@ def test_the_springs_of_a_suspension_yield_with_those_of_its_tyres():
     assert compliance == pytest.approx([corner, corner, corner - 2.0e-5, corner - 2.0e-5])
 
 
-def test_a_suspension_joint_without_a_spring_is_refused_by_name():
+def test_a_suspension_joint_without_a_spring_is_rejected_by_name():
     machine = machine_of('car', '')
     limp = tuple(
         replace(joint, stiffness=0.0) if joint.joint.startswith('front_left') else joint
@@ -294,7 +294,7 @@ def test_a_suspension_joint_without_a_spring_is_refused_by_name():
         GripModel(replace(machine, joint_classes=limp), WheelBase.of(machine))
 
 
-def test_a_vehicle_on_tracks_is_refused_by_name():
+def test_a_vehicle_on_tracks_is_rejected_by_name():
     machine = machine_of('excavator', '')
     with pytest.raises(GripModelError, match=r'excavator: expected wheels, found .*, a track'):
         GripModel(machine, WheelBase.of(machine))

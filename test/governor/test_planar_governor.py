@@ -1,4 +1,4 @@
-"""The adversary against the governor of a machine that moves in its plane."""
+"""The adversary of the governor on a planar machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.governor.campaign.run_outcome import RESTLESS
 
 SLOPE = np.radians(2.0)
-"""Steepest ground on which it stands: its wheels have the friction of ice."""
+"""Steepest ground on which it rests: its wheels have the friction of ice."""
 
 
 @pytest.fixture(scope='module')
@@ -32,7 +32,7 @@ def test_no_wheel_lifts_with_the_governor_and_many_do_without(planar, rig):
     assert sum(run.lifted for run in free) > 8
 
 
-def test_ground_slopes_along_the_plane_alone_and_nothing_lies_aside(planar):
+def test_ground_slopes_along_the_plane_only_and_nothing_is_off_the_plane(planar):
     box = box_of(planar, slope=SLOPE, center_error=0.02)
     vectors = np.random.default_rng(1).uniform(-1.0, 1.0, (60, dimension(box)))
     cases = random_cases(box, 60, seed=1) + [decoded(box, vector) for vector in vectors]
@@ -44,13 +44,13 @@ def test_ground_slopes_along_the_plane_alone_and_nothing_lies_aside(planar):
 
 
 @pytest.mark.parametrize('governed', [True, False])
-def test_a_machine_that_slides_where_it_begins_has_no_run(planar, rig, governed):
+def test_a_machine_that_slides_at_its_start_has_no_run(planar, rig, governed):
     case = replace(random_cases(box_of(planar), 1, seed=1)[0], pitch=0.08, mass=1.0)
     assert rig.run(case, governed) == RESTLESS
     assert RESTLESS.refused
 
 
-def test_a_machine_that_slides_where_it_begins_has_no_stops(planar, rig):
+def test_a_machine_that_slides_at_its_start_has_no_stops(planar, rig):
     case = replace(random_cases(box_of(planar), 1, seed=1)[0], pitch=0.08, mass=1.0)
     stopped = emergency_stops(rig, case)
     assert (stopped.stops, stopped.refused, stopped.ended) == (0, True, False)

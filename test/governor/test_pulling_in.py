@@ -1,4 +1,4 @@
-"""What an operator can do at the border: the arm comes in again from where the reserve is used up."""
+"""Operation at the border: the arm can be retracted from where the reserve is used up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dyn_nodes.governor.campaign.cases import Case
 from dyn_nodes.governor.campaign.governed_run import Rig
 
 STICK = 1
-"""Place among the levers."""
+"""Index among the levers."""
 
 
 @pytest.fixture(scope='module')
@@ -27,8 +27,8 @@ def rig(machine):
         (0.0, 3.0, (46, -102, 0)),
     ],
 )
-def test_a_stick_comes_in_from_where_no_stop_keeps_the_reserve(rig, roll, pitch, posture):
-    """Boom, stick and swing in degrees; 5,100 kg, 100 ms of delay, all machines of the box on the ground as it is."""
+def test_a_stick_can_be_retracted_where_no_stop_keeps_the_reserve(rig, roll, pitch, posture):
+    """Boom, stick and swing in degrees; 5,100 kg, 100 ms of delay, all machines of the box on this ground."""
     levers, start = (0.0, 6.0, 0.0), tuple(np.radians(posture).tolist())
     slope = {'roll': np.radians(roll), 'pitch': np.radians(pitch)}
     late = {'state_delay': 0.05, 'command_delay': 0.05}

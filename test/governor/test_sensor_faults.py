@@ -1,4 +1,4 @@
-"""Faults of simulated sensors: what they show, and a governed machine under them."""
+"""Faults of simulated sensors: their readings, and a governed machine under them."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def samples(count=200):
 ALL = [(signal, kind) for signal in signals_of(JOINTS) for kind in kinds_of(signal, JOINTS)]
 
 
-def test_every_kind_happens_to_every_signal_that_can_have_it():
+def test_every_applicable_kind_of_fault_occurs_in_every_signal():
     assert len(ALL) == 3 * 12 + 6 * 11 + 3 * 12 + 6
     assert {kind for _, kind in ALL} == set(KINDS)
     assert 'swapped' not in kinds_of('boom_joint', ('boom_joint',))
 
 
 @pytest.mark.parametrize(('signal', 'kind'), ALL)
-def test_a_fault_changes_its_signal_from_its_begin_on_and_no_other(signal, kind):
+def test_a_fault_changes_its_signal_from_its_start_on_and_no_other(signal, kind):
     fault = drawn_fault(signal, kind, np.random.default_rng(3), latest=1.0)
     sensors = FaultySensors(fault, JOINTS, start=0.2)
     assert SensorFault.from_dict(fault.as_dict()) == fault
@@ -66,9 +66,7 @@ def test_a_fault_changes_its_signal_from_its_begin_on_and_no_other(signal, kind)
     )
     assert changed <= expected
     constant = kind in ('late', 'frozen', 'scaled', 'reversed', 'swapped') and signal in ('orientation', 'imu')
-    constant = constant or (
-        kind in ('late', 'frozen') and part == 'velocity'
-    )  # what does not change shows no such fault
+    constant = constant or (kind in ('late', 'frozen') and part == 'velocity')  # constant signals show no such fault
     assert (sensors.error > 0.0) != constant
 
 
@@ -99,7 +97,7 @@ def run(rig, fault, volts=(6.0, 0.0, 6.0), duration=4.0):
     return run_faulty(rig, replace(case, troubles=Troubles(noise=1.0, seed=1, fault=fault)))
 
 
-def test_sound_sensors_of_a_machine_that_works_are_not_taken_for_wrong(rig):
+def test_sound_sensors_of_a_working_machine_raise_no_alarm(rig):
     outcome = run(rig, None)
     assert (outcome.found, outcome.text, outcome.lifted) == (None, '', False)
     assert outcome.time == pytest.approx(4.5)
@@ -118,7 +116,7 @@ def test_sound_sensors_of_a_machine_that_works_are_not_taken_for_wrong(rig):
     ],
     ids=lambda value: f'{value.signal} {value.kind}' if isinstance(value, SensorFault) else '',
 )
-def test_a_wrong_sensor_is_found_and_the_machine_stops_on_all_wheels(rig, fault, text, within):
+def test_a_sensor_fault_is_detected_and_the_machine_stops_on_all_wheels(rig, fault, text, within):
     outcome = run(rig, fault)
     assert outcome.found is not None
     assert outcome.found <= within

@@ -1,4 +1,4 @@
-"""The governor's law, run as plain Python, with stops that are written down here."""
+"""The governor's law, run as plain Python, with specified stops."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def _written_stops(monkeypatch):
 
 
 class Written:
-    """Stops whose least share is a function of the outputs, and whose stand is one of where they lead."""
+    """Stops whose least share is a function of the outputs and whose share at rest is a function of their direction."""
 
     contacts = ('front', 'rear')
     eases = True
 
     def __init__(self, least, standing=lambda toward: 0.5, degree=0.5):
         self.least, self.standing, self.degree = least, standing, degree
-        self.given, self.asked, self.resets, self.passed = [], [], 0, 0.0
+        self.outputs, self.asked, self.resets, self.passed = [], [], 0, 0.0
 
     def stop(self, volts, enough=-np.inf, toward=None):
         self.asked.append(volts.copy())
@@ -66,7 +66,7 @@ class Written:
         pass
 
     def issued(self, volts):
-        self.given.append((volts.copy(), self.passed))
+        self.outputs.append((volts.copy(), self.passed))
 
     def reset(self):
         self.resets += 1
@@ -90,7 +90,7 @@ def test_a_certified_command_passes_at_its_rate_after_one_prediction():
     assert govern(stops, [-5.0, 2.0, 8.0], 200).volts == pytest.approx([-5.0, 2.0, 8.0])
 
 
-def test_an_output_grows_where_more_than_the_reserve_is_left_and_stays_where_the_reserve_is():
+def test_an_output_grows_above_the_reserve_and_stays_at_the_reserve():
     for left, volts in ((RESERVE + RISE, 3.15), (RESERVE, 3.0), (RESERVE - 1e-6, 2.85)):
         stops = Written(lambda _, left=left: left)
         stops.eases = False
@@ -100,20 +100,20 @@ def test_an_output_grows_where_more_than_the_reserve_is_left_and_stays_where_the
     assert govern(stops, [-8.0, 0.0, 0.0], output=[3.0, 0.0, 0.0]).volts == pytest.approx([2.85, 0.0, 0.0])
 
 
-def test_an_output_that_eases_the_stand_grows_where_the_reserve_is_left():
+def test_an_output_that_improves_stability_grows_at_the_reserve():
     verdict = govern(Written(lambda _: RESERVE), [8.0, 0.0, 0.0], output=[3.0, 0.0, 0.0])
     assert verdict.volts == pytest.approx([3.15, 0.0, 0.0])
 
 
 def test_no_stop_is_predicted_twice_for_a_decision():
-    """One of two functions is certified; the other leads nowhere better."""
+    """One of two functions is certified; the other does not improve stability."""
 
-    class Noted(Written):
+    class Recording(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
             self.led.append((volts.tobytes(), None if toward is None else toward.tobytes()))
             return super().stop(volts, enough, toward)
 
-    stops = Noted(lambda volts: 0.5 if volts[0] <= 0.0 else 0.0)
+    stops = Recording(lambda volts: 0.5 if volts[0] <= 0.0 else 0.0)
     stops.led = []
     verdict = govern(stops, [8.0, 8.0, 0.0])
     assert verdict.volts == pytest.approx([0.0, 0.15, 0.0])
@@ -121,13 +121,15 @@ def test_no_stop_is_predicted_twice_for_a_decision():
     assert len(passed) == len(set(passed))
 
 
-def test_every_output_is_made_known_to_the_prediction():
+def test_every_output_is_reported_to_the_prediction():
     stops = Written(lambda volts: 0.5)
     governor = TipOverGovernor(NAMES, stops)
     governor.govern(np.array([5.0, 0.0, 0.0]), PERIOD)
     governor.neutral(PERIOD)
-    assert np.array([volts for volts, _ in stops.given]) == pytest.approx(np.array([[0.15, 0.0, 0.0], [0.0, 0.0, 0.0]]))
-    assert [passed for _, passed in stops.given] == pytest.approx([PERIOD, 2.0 * PERIOD])
+    assert np.array([volts for volts, _ in stops.outputs]) == pytest.approx(
+        np.array([[0.15, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    )
+    assert [passed for _, passed in stops.outputs] == pytest.approx([PERIOD, 2.0 * PERIOD])
 
 
 def test_only_the_function_that_costs_the_reserve_is_held():
@@ -142,14 +144,14 @@ def test_only_the_function_that_costs_the_reserve_is_held():
 
 
 def test_the_function_that_costs_least_comes_first():
-    """There is room for one of two; the boom costs more of it."""
+    """The reserve suffices for one of two; the boom uses more of it."""
     stops = Written(lambda volts: 0.5 - 3.0 * abs(volts[0]) - 2.0 * abs(volts[1]))
     verdict = govern(stops, [8.0, 8.0, 0.0])
     assert verdict.volts[1] == pytest.approx(0.15)
     assert 0.0 <= verdict.volts[0] < 0.05
 
 
-def test_a_function_gets_the_part_of_its_step_that_is_certified():
+def test_a_function_gets_the_certified_part_of_its_step():
     limit = 0.1
     stops = Written(lambda volts: 0.5 if volts[0] <= limit else 0.0)
     verdict = govern(stops, [8.0, 0.0, 0.0])
@@ -158,15 +160,15 @@ def test_a_function_gets_the_part_of_its_step_that_is_certified():
 
 
 @pytest.mark.parametrize('least', [0.0, -3.0, np.nan, -np.inf])
-def test_where_no_stop_is_certified_all_functions_are_braked(least):
+def test_without_a_certified_stop_all_functions_are_braked(least):
     verdict = govern(Written(lambda volts: least), [5.0, -5.0, 8.0], output=[3.0, -3.0, 0.0])
     assert verdict.volts == pytest.approx([2.85, -2.85, 0.0])
     assert not verdict.certified
     assert verdict.held == NAMES
 
 
-def test_no_output_changes_faster_than_its_rate_whatever_is_predicted():
-    """Also where only the gentle way to a better stand keeps the floor: it would have taken 5 V off in a period."""
+def test_no_output_changes_faster_than_its_rate_for_any_prediction():
+    """Also if only the slow motion to a more stable posture keeps the floor: it would change by 5 V in a period."""
     rng = np.random.default_rng(4)
     for _ in range(300):
         levels = rng.uniform(-0.2, 0.4, 3)
@@ -181,8 +183,8 @@ def test_no_output_changes_faster_than_its_rate_whatever_is_predicted():
     assert govern(stops, [10.0, 0.0, 0.0], output=[8.0, 0.0, 0.0]).volts[0] == pytest.approx(7.85)
 
 
-def test_the_stop_certified_last_is_what_is_left():
-    """Recursive feasibility: what follows the certificate is the next stop of the same course."""
+def test_without_a_new_certificate_the_last_certified_stop_is_executed():
+    """Recursive feasibility: the certificate is followed by the next stop of the same course."""
     stops = Written(lambda volts: RESERVE + RISE if np.abs(volts).max() <= 2.0 else 0.0)
     governor = TipOverGovernor(NAMES, stops)
     for _ in range(100):
@@ -193,38 +195,38 @@ def test_the_stop_certified_last_is_what_is_left():
 
 
 @pytest.mark.parametrize('here', [0.1, 0.0, -0.4])
-def test_what_leads_to_a_better_stand_passes_without_a_certificate(here):
+def test_motions_to_a_more_stable_posture_pass_without_a_certificate(here):
     stops = Written(lambda volts: here, lambda toward: here + 0.01 * toward[0])
     verdict = govern(stops, [6.0, -5.0, 0.0], 100)
     assert verdict.volts == pytest.approx([6.0, 0.0, 0.0])
     assert verdict.held == ('stick',)
 
 
-def test_what_leads_to_a_worse_stand_at_once_is_not_looked_at():
-    """However good the stand may be where it ends."""
+def test_motions_that_reduce_stability_at_once_are_not_predicted():
+    """Even if the final posture is more stable."""
     stops = Written(lambda volts: 0.05, lambda toward: 0.05 + 0.01 * toward[0])
     assert govern(stops, [6.0, 0.0, 0.0]).volts[0] == pytest.approx(0.15)
-    looked = len(stops.asked)
+    asked = len(stops.asked)
     stops.eases, stops.asked = False, []
     assert govern(stops, [6.0, 0.0, 0.0]).volts == pytest.approx([0.0, 0.0, 0.0])
-    assert len(stops.asked) < looked
+    assert len(stops.asked) < asked
 
 
 @pytest.mark.parametrize('gain', [0.0, 0.9 * GAIN, -0.1])
-def test_what_leads_to_no_better_stand_does_not(gain):
+def test_motions_to_a_less_stable_posture_do_not_pass(gain):
     stops = Written(lambda volts: 0.05, lambda toward: 0.05 + gain * np.sign(toward[0]))
     assert govern(stops, [6.0, 0.0, 0.0]).volts == pytest.approx([0.0, 0.0, 0.0])
 
 
-def test_a_stop_that_was_not_predicted_to_its_end_serves_where_it_fails_again():
-    """The step of the only function that has one is refused by its first prediction; its halves are tried."""
+def test_an_incomplete_stop_is_reused_where_it_fails_again():
+    """The step of the only function is rejected by its first prediction; its halves are tried."""
     stops = Written(lambda volts: 0.5 if volts[0] <= 0.1 else 0.0)
     govern(stops, [8.0, 0.0, 0.0])
     assert [volts[0] for volts in stops.asked].count(0.15) == 1
 
 
-def test_a_better_stand_that_another_function_leads_to_is_none():
-    """The stick pulls in already; the boom goes out and would take part of that away."""
+def test_stability_gained_by_another_function_does_not_count():
+    """The stick retracts already; the boom extends and would cancel a part of it."""
     stops = Written(lambda volts: 0.05, lambda toward: 0.2 * toward[1] - 0.01 * toward[0])
     verdict = govern(stops, [5.0, 5.0, 0.0], output=[0.0, 5.0, 0.0])
     assert verdict.volts[0] == 0.0
@@ -232,8 +234,8 @@ def test_a_better_stand_that_another_function_leads_to_is_none():
 
 
 @pytest.mark.parametrize(('harmful', 'part'), [(7.0, WAYS[-2][0]), (2.0, WAYS[-1][0])])
-def test_a_better_stand_is_gone_for_more_slowly_where_full_speed_does_harm(harmful, part):
-    """No wheel may come below `least` on the way."""
+def test_motions_to_a_more_stable_posture_are_slower_where_full_speed_is_unsafe(harmful, part):
+    """No share may fall below `least` on the way."""
 
     class Hasty(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
@@ -259,7 +261,7 @@ def test_a_better_stand_is_gone_for_more_slowly_where_full_speed_does_harm(harmf
         (0.15, 0.079, False),
     ],
 )
-def test_the_way_to_a_better_stand_may_cost_the_slack_and_what_is_above_least(here, way, passes):
+def test_motions_to_a_more_stable_posture_may_use_slack_and_share_above_least(here, way, passes):
     class Costly(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
             stop = super().stop(volts, enough, toward)
@@ -270,15 +272,15 @@ def test_the_way_to_a_better_stand_may_cost_the_slack_and_what_is_above_least(he
     assert bool(govern(stops, [8.0, 0.0, 0.0]).volts.any()) == passes
 
 
-def test_a_gentle_way_gives_no_function_less_than_what_is_certified():
-    """The boom keeps what its stop allows, though a tenth of its lever leads to a better stand, too."""
+def test_a_slow_motion_gives_no_function_less_than_is_certified():
+    """The boom keeps its certified output, although a tenth of its lever also leads to a more stable posture."""
     stops = Written(lambda volts: 0.5 if volts[0] <= 4.0 else 0.05, lambda toward: 0.5 + 0.01 * min(toward[0], 1.0))
     verdict = govern(stops, [8.0, 0.0, 0.0], output=[4.0, 0.0, 0.0])
     assert verdict.volts[0] == pytest.approx(4.0)
 
 
 def test_in_motion_nothing_may_cost_more_than_the_stop():
-    """It would stand well, but to stop takes it to -0.1; what takes it lower has to wait."""
+    """It is stable at rest, but the stop reaches -0.1; commands with a lower share must wait."""
 
     class Moving(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
@@ -288,8 +290,8 @@ def test_in_motion_nothing_may_cost_more_than_the_stop():
     assert not govern(Moving(lambda volts: 0.0, lambda toward: 0.4 + 0.01 * toward[0]), [8.0, 0.0, 0.0]).volts.any()
 
 
-def test_what_leaves_a_stop_below_the_floor_does_not_pass_however_well_it_goes_on():
-    """The way as a whole keeps `least`, the stop after one period of it does not: the stop is put off."""
+def test_outputs_whose_stop_is_below_the_floor_do_not_pass():
+    """The whole motion keeps `least`, the stop after one period of it does not: the stop would be postponed."""
 
     class PutOff(Written):
         def stop(self, volts, enough=-np.inf, toward=None):
@@ -302,13 +304,13 @@ def test_what_leaves_a_stop_below_the_floor_does_not_pass_however_well_it_goes_o
     assert govern(stops, [8.0, 0.0, 0.0]).volts[0] > 0.0
 
 
-def test_a_function_that_works_the_other_way_is_braked_first():
+def test_a_function_that_acts_in_the_opposite_direction_is_braked_first():
     stops = Written(lambda volts: 0.0, lambda toward: 0.01 * toward[0])
     assert govern(stops, [8.0, 0.0, 0.0], output=[-3.0, 0.0, 0.0]).volts == pytest.approx([-2.85, 0.0, 0.0])
 
 
 @pytest.mark.parametrize('degree', [np.nan, -np.inf, np.inf])
-def test_a_machine_that_stands_on_nothing_gets_nothing(degree):
+def test_a_machine_without_ground_contact_gets_no_outputs(degree):
     stops = Written(lambda volts: 0.9, degree=degree)
     verdict = govern(stops, [6.0, 0.0, -6.0])
     assert verdict.volts == pytest.approx(np.zeros(3))
@@ -321,7 +323,7 @@ def test_the_verdict_names_share_wheel_and_time():
     assert (verdict.margin, verdict.contact, verdict.ahead, verdict.degree) == (0.3, 'rear', 0.3, 0.5)
 
 
-def test_before_the_first_command_nothing_is_held_back_and_nothing_is_known():
+def test_before_the_first_command_nothing_is_held_and_there_is_no_verdict():
     verdict = Verdict(np.zeros(3))
     assert (verdict.scale, verdict.held, verdict.contact) == (1.0, (), '')
     assert np.isnan([verdict.degree, verdict.margin, verdict.ahead]).all()
@@ -338,7 +340,7 @@ def test_neutral_is_approached_at_the_rate_and_reset_at_once():
 
 
 @pytest.mark.parametrize('step', [0.0, -0.5])
-def test_time_that_stands_or_goes_back_changes_no_output(step):
+def test_time_that_does_not_increase_changes_no_output(step):
     governor = TipOverGovernor(NAMES, Written(lambda volts: 0.5))
     governor.output = np.array([1.0, -2.0, 3.0])
     assert governor.neutral(step) == pytest.approx([1.0, -2.0, 3.0])
@@ -346,13 +348,13 @@ def test_time_that_stands_or_goes_back_changes_no_output(step):
 
 
 def test_an_output_is_certified_for_the_whole_time_until_the_next_decision_though_it_changes_less():
-    class Noted(Written):
+    class Recording(Written):
         def decide(self, command, before, step, since, lasting):
             times.append((step, lasting))
             return super().decide(command, before, step, since, lasting)
 
     times = []
-    governor = TipOverGovernor(NAMES, Noted(lambda volts: 1.0))
+    governor = TipOverGovernor(NAMES, Recording(lambda volts: 1.0))
     for step in (0.01, 0.18, 3.0):
         governor.govern(np.zeros(len(NAMES)), step)
     assert times == [(0.01, 0.01), (LONGEST_STEP, 0.18), (LONGEST_STEP, LONGEST_LASTING)]

@@ -1,4 +1,4 @@
-"""Working cycles with the governor and without it: their file, the operator, the command."""
+"""Working cycles with and without the governor: their file, the operator, the command."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_fault_of_a_file_is_named_with_its_line(machine, tmp_path, text, probl
         load_cycles(path, machine)
 
 
-def test_an_empty_arm_goes_as_fast_with_the_governor(work, monkeypatch):
+def test_an_empty_arm_is_as_fast_with_the_governor(work, monkeypatch):
     monkeypatch.setattr(work_cycles, 'COASTING', (0.9,))
     phases = Phase('out', {'boom_joint': 0.7, 'stick_joint': -1.4}), Phase('swing', {'swing_joint': 0.5})
     compared = work.compare(Cycle('empty', START, phases))
@@ -68,7 +68,7 @@ def test_an_empty_arm_goes_as_fast_with_the_governor(work, monkeypatch):
     assert ends['swing_joint'] == pytest.approx(0.5, abs=work_cycles.THERE)
 
 
-def test_a_wheel_that_lifts_with_the_governor_counts_whatever_the_habit_of_the_operator(work, monkeypatch):
+def test_a_wheel_that_lifts_with_the_governor_counts_for_any_operator(work, monkeypatch):
     tries = iter([FREE, LIFTS, SLOWER] * 2)
     monkeypatch.setattr(work_cycles, 'COASTING', (0.6, 0.9, 1.2))
     monkeypatch.setattr(work, '_drive', lambda *_: next(tries))
@@ -76,7 +76,7 @@ def test_a_wheel_that_lifts_with_the_governor_counts_whatever_the_habit_of_the_o
     assert (free, governed.lifted, governed.share, governed.times) == (FREE, True, 0.0, FREE.times)
 
 
-def test_a_payload_that_is_taken_on_the_way_is_known_to_machine_and_governor(work, monkeypatch):
+def test_a_payload_taken_on_the_way_is_set_in_machine_and_governor(work, monkeypatch):
     monkeypatch.setattr(work_cycles, 'COASTING', (0.9,))
     work.drive(Cycle('take', START, (Phase('take', {'swing_joint': 0.05}, 700.0),)), True)
     assert work.plant.p[work.plant.system.index('parameter', 'payload_mass')] == 700.0
@@ -113,7 +113,7 @@ LIFTS, STUCK = Driven((1.0,), True, True, 0.0), Driven((1.0, 30.0), False, False
         ([(LIFTS, FREE)], 1, None),
     ],
 )
-def test_the_command_judges_all_cycles_that_are_safe_without_governor(monkeypatch, capsys, driven, status, ratio):
+def test_the_command_evaluates_all_cycles_that_are_safe_without_governor(monkeypatch, capsys, driven, status, ratio):
     names = iter(range(99))
     pairs = [Compared(f'cycle {next(names)}', *cycle) for cycle in driven]
     monkeypatch.setattr('dyn_nodes.commands.governor_cycles._compared', lambda args: pairs)
@@ -143,7 +143,7 @@ def test_a_mistake_is_one_line(words, kind, message):
 
 @pytest.mark.slow
 def test_the_governor_costs_little_in_ordinary_work(machine, work):
-    """The cycles of the package, all together; each keeps its wheels down without the governor."""
+    """The cycles of the package, all together; each keeps its wheels on the ground without the governor."""
     compared = [work.compare(cycle) for cycle in load_cycles(DEFAULT, machine)]
     assert all(cycle.safe and cycle.governed.finished and not cycle.governed.lifted for cycle in compared)
     free = sum(cycle.free.time for cycle in compared)

@@ -1,4 +1,4 @@
-"""Fixtures of this room."""
+"""Fixtures of the monitor tests."""
 
 from log_loader_fixtures import audited, audited_task, effort_system, machine, planar, system, task
 

@@ -1,4 +1,4 @@
-"""What is said to be safe is checked by settling the simulated machine with exactly that much more."""
+"""Allowances compared with the simulated machine at rest with exactly the allowed load."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def model(machine):
 
 @pytest.fixture
 def at(machine, model):
-    """Monitor and allowances in a posture at rest."""
+    """Return a function that returns monitor and allowances in a posture at rest."""
 
     def settle(q, payload, slope=(0.0, 0.0), **settings):
         monitor = StabilityMonitor(machine, ('zmp',), slope=slope)
@@ -48,7 +48,7 @@ def at(machine, model):
 
 
 def settled_degree(effort_system, q, payload, slope=(0.0, 0.0)):
-    """Stability degree of the simulated machine, at rest on its wheels."""
+    """Return the stability degree of the simulated machine, at rest on its wheels."""
     p = effort_system.parameters({'payload_mass': payload}, slope)
     x = initial_state(effort_system, p, dict(zip(NAMES, q)))
     y = effort_system.outputs(x, np.zeros(len(effort_system.input_names)), p)
@@ -69,7 +69,7 @@ def test_the_payload_allowed_leaves_the_reserve(at, machine, effort_system, post
         assert degree >= RESERVE
 
 
-def test_on_ground_that_is_seen_from_below_nothing_is_allowed_and_the_wheels_are_named(at):
+def test_on_ground_above_the_machine_nothing_is_allowed_and_the_wheels_are_named(at):
     q = POSTURES['ahead']
     _, allowances = at(q, 300.0)
     allowances.ground.place([0.0352, 0.9274, -0.3724, 2.0397], [0.0, 0.0, 1.0])
@@ -82,7 +82,7 @@ def test_on_ground_that_is_seen_from_below_nothing_is_allowed_and_the_wheels_are
 
 
 @pytest.mark.parametrize('name', POSTURES)
-def test_the_present_degree_is_that_of_a_machine_which_does_not_move(at, name):
+def test_the_present_degree_is_that_of_the_machine_at_rest(at, name):
     q = np.array(POSTURES[name])
     _, allowances = at(q, 300.0)
     allowances.ground.place([0.02, -0.03, np.sqrt(1.0 - 0.0013), -1.4], [0.05, 0.01, np.sqrt(1.0 - 0.0026)])
@@ -94,7 +94,7 @@ def test_the_present_degree_is_that_of_a_machine_which_does_not_move(at, name):
 
 @pytest.mark.parametrize('payload', [4800.0, 5900.0])
 def test_the_reach_allowed_leaves_the_reserve_at_its_end(at, effort_system, payload):
-    """Outwards where there is room, back where there is too much; the payload keeps its height and its direction."""
+    """Outwards within the reserve, inwards beyond it; the payload keeps its height and its direction."""
     q = np.array((0.0, 0.6, -1.2))
     _, allowances = at(q, payload)
     reach = allowances.evaluate(q, STILL, payload).reach
@@ -113,8 +113,8 @@ def test_the_reach_allowed_leaves_the_reserve_at_its_end(at, effort_system, payl
     assert degree == pytest.approx(RESERVE, abs=4e-3)
 
 
-def test_where_the_arm_ends_the_reach_ends(at, effort_system):
-    """An empty machine is nowhere near tipping: what ends the way is the straight arm."""
+def test_the_reach_ends_at_the_end_of_the_arm(at, effort_system):
+    """An empty machine is far from tipping: the reach ends at the straight arm."""
     q = np.array((0.0, 0.4, -0.5))
     _, allowances = at(q, 0.0)
     reach = allowances.evaluate(q, STILL, 0.0).reach
@@ -128,7 +128,7 @@ def test_where_the_arm_ends_the_reach_ends(at, effort_system):
 
 @pytest.mark.parametrize('posture', ['ahead', 'skew', 'aside'])
 def test_the_swing_speed_allowed_leaves_the_reserve_turning_and_braking(at, model, posture):
-    """Against the load of exactly that motion, both ways of braking."""
+    """Compared with the load of exactly that motion, braking in both directions."""
     q, payload, braking = np.array(POSTURES[posture]), 1200.0, 0.5
     monitor, allowances = at(q, payload, swing_braking=braking)
     now = 0.1
@@ -145,7 +145,7 @@ def test_the_swing_speed_allowed_leaves_the_reserve_turning_and_braking(at, mode
     assert least == pytest.approx(RESERVE, abs=1e-6)
 
 
-def test_allowances_are_negative_where_there_is_too_much(at, effort_system):
+def test_allowances_are_negative_beyond_the_limits(at, effort_system):
     q, payload = np.array((0.0, 0.2, -0.6)), 5800.0
     _, allowances = at(q, payload)
     allowance = allowances.evaluate(q, np.array((0.3, 0.0, 0.0)), payload)
@@ -156,7 +156,7 @@ def test_allowances_are_negative_where_there_is_too_much(at, effort_system):
 
 
 def test_a_load_in_motion_allows_less(at, model):
-    """Lowering that is being stopped presses more: the closed form against the load with that much more mass."""
+    """A lowered load that is braked is heavier: the closed form compared with the load of the greater mass."""
     q, payload = np.array(POSTURES['ahead']), 1000.0
     monitor, allowances = at(q, payload)
     a = np.array((0.0, 0.4, 0.0))
@@ -170,12 +170,12 @@ def test_a_load_in_motion_allows_less(at, model):
 
 
 def changed_joint(machine, name, **changes):
-    """Return the machine with a joint that is another."""
+    """Return the machine with one joint changed."""
     joints = tuple(replace(joint, **changes) if joint.name == name else joint for joint in machine.joints)
     return replace(machine, joints=joints)
 
 
-def test_unknown_or_sliding_swing_joints_are_refused(machine, model):
+def test_unknown_or_sliding_swing_joints_are_rejected(machine, model):
     ground = StandingGround(machine, model)
     with pytest.raises(KeyError, match='unknown joint'):
         Allowances(machine, ground, AllowanceSettings(swing_joint='none'))
@@ -185,7 +185,7 @@ def test_unknown_or_sliding_swing_joints_are_refused(machine, model):
 
 
 def test_the_swing_is_the_first_joint_from_the_base_that_turns_about_its_z_axis(machine, model):
-    """Of several: a rotator beyond the swing is none. None where each leans, slides or is not on the way."""
+    """A rotator beyond the swing does not count. None if every joint leans, slides or is not on the way."""
     ground, up, aside = StandingGround(machine, model), np.array((0.0, 0.0, 1.0)), np.array((0.0, 1.0, 0.0))
 
     def swing(changed, **settings):
@@ -210,7 +210,7 @@ def test_the_swing_is_the_first_joint_from_the_base_that_turns_about_its_z_axis(
 @pytest.mark.parametrize(
     'function', [lambda s: 1.0 - s, lambda s: 1.0 - s**9, lambda s: np.where(s > 0.3, -np.inf, 1.0)]
 )
-def test_crossings_are_found_on_the_safe_side(function):
+def test_crossings_are_on_the_safe_side(function):
     root = crossing(function, 0.0, float(function(0.0)), 2.0, float(function(2.0)))
     assert function(root) >= 0.0
     assert function(root + 2e-5) < 2e-5

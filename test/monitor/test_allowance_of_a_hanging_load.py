@@ -1,4 +1,4 @@
-"""Allowances of a machine whose load hangs from two passive joints: at rest it hangs plumb, wherever it swings now."""
+"""Allowances of a machine with a load on two passive joints: at rest it hangs plumb, whatever its present swing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def model(grapple):
 
 @pytest.fixture
 def ground(grapple, model):
-    """Level ground below the wheels, the base as it stands with nothing in the grapple."""
+    """Level ground below the wheels, the base at rest with an empty grapple."""
     made = StandingGround(grapple, model)
     made.place(np.array([0.0, 0.0, 1.0, -1.2]), np.array([0.0, 0.0, 1.0]))
     return made
@@ -41,7 +41,7 @@ def allowances(grapple, ground):
 
 
 def posture(arm, hook=0.0, sway=0.0) -> np.ndarray:
-    """Swing, boom and stick, and the hanging joints so far off plumb, rad."""
+    """Return swing, boom and stick, and the hanging joints at angles off plumb, rad."""
     swing, boom, stick = arm
     plumb = 0.0872664 - (boom + stick - (0.9599310885968813 - 1.8325957145940461))
     return np.array([swing, boom, stick, plumb + hook, sway])
@@ -49,8 +49,8 @@ def posture(arm, hook=0.0, sway=0.0) -> np.ndarray:
 
 @pytest.mark.parametrize('payload', [0.0, 2000.0])
 @pytest.mark.parametrize('up', [(0.0, 0.0, 1.0), (0.08, -0.1, 1.0)])
-def test_at_rest_gravity_turns_no_hanging_joint(grapple, ground, payload, up):
-    """Against the inverse dynamics of the whole machine, from far off plumb."""
+def test_at_rest_gravity_torques_on_hanging_joints_vanish(grapple, ground, payload, up):
+    """Compared with the inverse dynamics of the whole machine, from far off plumb."""
     up = np.array(up) / np.linalg.norm(up)
     q = ground.hanging.at_rest(posture(POSTURES['ahead'], 1.2, -0.9), payload, up)
     assert q[:3].tolist() == list(POSTURES['ahead'])
@@ -67,7 +67,7 @@ def test_at_rest_gravity_turns_no_hanging_joint(grapple, ground, payload, up):
     assert np.abs(efforts).max() < 1e-4 * np.abs(turned).max()
 
 
-def test_a_machine_from_which_nothing_hangs_is_where_it_is(machine):
+def test_the_posture_of_a_machine_without_a_hanging_load_does_not_change(machine):
     ground = StandingGround(machine)
     q = np.array((0.3, 0.6, -1.2))
     assert not ground.hanging
@@ -92,7 +92,7 @@ def test_the_payload_allowed_leaves_the_reserve_with_the_load_plumb(allowances, 
 
 @pytest.mark.parametrize(('swing', 'payload', 'ends'), [(0.0, 2000.0, 'arm'), (1.57, 3500.0, 'reserve')])
 def test_the_reach_is_that_of_the_arm_with_the_load_plumb(allowances, ground, swing, payload, ends):
-    """Along the way by boom and stick alone, solved anew: at the end the reserve is left, or no farther posture is."""
+    """Solved independently along the way of boom and stick: the way ends at the reserve or at the last posture."""
     q = posture((swing, 0.96, -1.83))
     reach = allowances.evaluate(q, STILL, payload).reach
     assert reach > 0.9
@@ -104,7 +104,7 @@ def test_the_reach_is_that_of_the_arm_with_the_load_plumb(allowances, ground, sw
     outwards = allowances.outward_direction(start)
 
     def arm_at(way):
-        """Boom and stick (2,) that carry the load there at its height, by Newton steps along the way; None: none."""
+        """Return boom and stick (2,) that move the load there at its height, by Newton steps along the way, or None."""
         x = q[1:3].copy()
         for part in np.linspace(0.0, 1.0, 31)[1:]:
             for _ in range(20):
@@ -133,5 +133,5 @@ def test_the_reach_is_that_of_the_arm_with_the_load_plumb(allowances, ground, sw
 
 
 def test_no_swing_speed_is_allowed_for_a_load_that_swings_out(allowances):
-    """The load leads the tipping moment outwards with the square of the speed, which a load on the arm does not."""
+    """Unlike a fixed load, a hanging load increases the tipping moment outwards with the square of the speed."""
     assert np.isnan(allowances.evaluate(posture(POSTURES['aside']), STILL, 2000.0).swing_speed)

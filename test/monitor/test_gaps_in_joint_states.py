@@ -1,4 +1,4 @@
-"""What a monitor knows after joint states that did not come for a while, and after time went back."""
+"""The state of a monitor after a gap in the joint states, and after a step back in time."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ STEP, LEVEL = 0.005, np.array([0.0, 0.0, 0.0, 1.0])
 
 
 class Fed:
-    """A monitor that is given what sensors of a machine on level ground measure, every 5 ms.
+    """A monitor that receives the measurements of a machine on level ground, every 5 ms.
 
     Args:
         machine: the machine.
         payload: kg.
-        rate: (3,) that the gyroscope shows, rad/s; None: there is no IMU.
+        rate: (3,) of the gyroscope, rad/s; None: no IMU.
     """
 
     def __init__(self, machine, payload, rate=None):
@@ -30,14 +30,14 @@ class Fed:
         return STEP * self.ticks
 
     def live(self, seconds, path=None, turn=0.0, timed_out=False):
-        """Follow `path`, positions (3,) by s since now, or turn the swing, rad/s; `timed_out`: no message arrives."""
-        began = self.ticks
+        """Follow `path`, positions (3,) by s from now on, or turn the swing, rad/s; `timed_out`: no message arrives."""
+        start = self.ticks
         for _ in range(round(seconds / STEP)):
             self.ticks += 1
             before = self.q
             self.q = before + np.array([STEP * turn, 0.0, 0.0])
             if path is not None:
-                self.q = path(STEP * (self.ticks - began))
+                self.q = path(STEP * (self.ticks - start))
             if timed_out:
                 continue
             if self.rate is not None:
@@ -46,12 +46,12 @@ class Fed:
 
     @property
     def margin(self):
-        """Part of the full scale."""
+        """Margin relative to its full scale."""
         return self.monitor.balance().margins['force_angle'].value / self.monitor.guard.full_scale['force_angle']
 
 
 def throw(time):
-    """Throw the arm out and back within 0.8 s: wheels lift."""
+    """Move the arm out and back within 0.8 s: wheels lift."""
     return CLOSE + 0.5 * (1.0 - np.cos(np.pi * min(time, 0.8) / 0.4)) * (FAR - CLOSE)
 
 
@@ -71,8 +71,8 @@ def test_a_wheel_that_may_have_lifted_may_have_done_so_after_a_gap_too(machine, 
     assert fed.margin > 0.5
 
 
-def test_the_bias_of_a_gyroscope_is_known_after_a_gap(machine):
-    """It was learnt anew from the load while the swing turned: margins were a quarter of the full scale too good."""
+def test_the_bias_of_a_gyroscope_is_kept_after_a_gap(machine):
+    """Estimated again from the load while the swing turned, it gave margins a quarter of the full scale too high."""
     bias = np.array([0.005, 0.0, 0.0])
     exact, seen = Fed(machine, 2000.0, 0.0 * bias), Fed(machine, 2000.0, bias)
     for fed in (exact, seen):
@@ -90,7 +90,7 @@ def test_the_bias_of_a_gyroscope_is_known_after_a_gap(machine):
             assert seen.margin == pytest.approx(exact.margin, abs=0.03)
 
 
-def test_an_imu_that_goes_in_a_gap_leaves_a_machine_that_may_be_tipping(machine):
+def test_an_imu_lost_in_a_gap_leaves_a_machine_that_may_be_tipping(machine):
     fed = Fed(machine, 2000.0, np.zeros(3))
     fed.live(4.0)
     fed.rate = np.array([0.0, 0.15, 0.0])
@@ -116,7 +116,7 @@ def test_after_a_gap_the_filters_settle_again_and_the_ground_is_that_of_the_pres
     assert fed.margin == pytest.approx(fresh.margin, abs=0.01)
 
 
-def test_time_that_goes_back_forgets_all(machine):
+def test_a_step_back_in_time_resets_the_monitor(machine):
     fed = Fed(machine, 2000.0, np.array([0.005, 0.0, 0.0]))
     fed.live(3.0)
     assert fed.monitor.has_imu

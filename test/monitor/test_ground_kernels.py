@@ -1,4 +1,4 @@
-"""The kernels that follow the ground, against the same formulas in NumPy at random vectors."""
+"""The kernels that track the ground, compared with the same formulas in NumPy at random vectors."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_feet_are_below_the_points_of_a_polygon_in_its_order(rng):
         np.testing.assert_allclose(corners[3], points[3, order] - np.outer(height, plane[:3]), atol=1e-14)
 
 
-def test_direction_and_bias_are_drawn_and_the_moment_is_that_of_the_shifted_push(rng):
+def test_direction_and_bias_are_corrected_and_the_moment_is_that_of_the_shifted_force(rng):
     drawn, learnt, held = np.empty((3, 3))
     for _ in range(TURNS):
         normal, error, bias, shift, moment = rng.normal(size=(5, 3))

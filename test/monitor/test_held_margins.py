@@ -1,4 +1,4 @@
-"""What a monitor is given and asked: margins while wheels come and go, and messages of a wrong length."""
+"""Inputs and outputs of a monitor: margins while wheels lift and land, and messages of a wrong length."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 FAILURES = Path(__file__).parents[1] / 'governor' / 'governor_failures.jsonl'
 
 
-def test_margins_that_are_asked_for_seldom_are_held_as_if_they_were_asked_for_always():
-    """A log-loader that tips over: both monitors give the same at every seventh instant, while wheels come and go."""
+def test_margins_evaluated_rarely_are_held_as_if_evaluated_always():
+    """A log-loader that tips over: both monitors agree at every seventh instant, while wheels lift and land."""
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     trial = Rig(machine).trial(read_cases(FAILURES, box_of(machine))[2], governed=False)
     often, seldom = (StabilityMonitor(machine, ('zmp',)) for _ in range(2))
@@ -43,7 +43,7 @@ def test_margins_that_are_asked_for_seldom_are_held_as_if_they_were_asked_for_al
 
 
 @pytest.mark.parametrize('wrong', [(np.zeros(2), np.zeros(3), None), (np.zeros(3), np.zeros(3), np.ones(3))])
-def test_an_imu_message_of_a_wrong_length_is_refused(wrong):
+def test_an_imu_message_of_a_wrong_length_is_rejected(wrong):
     machine = load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
     with pytest.raises(ValueError, match='could not broadcast'):
         StabilityMonitor(machine, ('zmp',)).imu(0.0, *wrong)

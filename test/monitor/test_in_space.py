@@ -24,7 +24,7 @@ def at_rest(machine, pitch):
 
 
 @pytest.mark.parametrize('pitch', [0.0, 0.02])
-def test_both_halves_of_a_wheel_carry_at_rest_what_it_carries(planar, pitch):
+def test_both_halves_of_a_wheel_carry_its_load_at_rest(planar, pitch):
     (loads, lean), (halves, same) = at_rest(planar, pitch), at_rest(in_space(planar), pitch)
     assert same == pytest.approx(lean, abs=1e-7)
     for name, load in loads.items():
@@ -38,7 +38,7 @@ def test_no_side_is_nearer_than_the_ends(planar):
     assert not up.any()
 
 
-def test_a_machine_in_space_stays_as_it_is(machine):
+def test_a_spatial_machine_does_not_change(machine):
     assert in_space(machine) is machine
 
 
@@ -50,13 +50,13 @@ def test_a_wheel_on_a_link_that_is_turned_is_moved_across_the_plane_too(planar):
     assert apart == pytest.approx([0.0, wheels['rear_left'].position[1] - wheels['rear_right'].position[1], 0.0])
 
 
-def test_wheels_at_one_place_hold_no_planar_machine(planar):
+def test_wheels_at_one_position_do_not_support_a_planar_machine(planar):
     lone = replace(planar, wheels=planar.wheels[:1])
     with pytest.raises(ValueError, match='log_loader_planar: expected wheels at two positions along a planar machine'):
         in_space(lone)
 
 
-def test_a_planar_machine_on_tracks_is_refused(planar):
+def test_a_planar_machine_on_tracks_is_rejected(planar):
     tracked = load_machine(find_resource('urdf/excavator.urdf'), find_resource('config/excavator.yaml'))
     with pytest.raises(ValueError, match='expected a planar machine on wheels alone, found '):
         in_space(replace(planar, contacts=tracked.contacts))

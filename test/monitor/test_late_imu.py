@@ -1,4 +1,4 @@
-"""What joint states of now on a base of some instants ago would do to the margins: why nodes do not join them."""
+"""Effect of present joint states with an older base state on the margins, the reason why nodes do not combine them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dyn_nodes.nodes.machines import machine_of
 
 
 def overestimate(run: MeasuredRun, lag: int) -> float:
-    """Return by how much `force_angle` is too high at most where the IMU comes `lag` instants late, % of its scale."""
+    """Return the greatest excess of `force_angle` if the IMU is `lag` instants late, % of its scale."""
     monitor = StabilityMonitor(run.machine, MEASURES)
     monitor.payload = run.payload
     errors = []
@@ -28,7 +28,7 @@ def overestimate(run: MeasuredRun, lag: int) -> float:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(('lag', 'least', 'most'), [(0, 0.0, 6.0), (1, 15.0, 20.0), (5, 50.0, 65.0)])
-def test_an_imu_that_is_some_instants_behind_gives_margins_that_are_too_high(lag, least, most):
+def test_a_late_imu_gives_too_high_margins(lag, least, most):
     """The numbers of docs/reference/stability_monitor.md; instants are 10 ms apart."""
     machine = machine_of('log_loader', '')
     runs = ((reference_task(), 5100.0), (thrown_levers(machine), 3000.0))

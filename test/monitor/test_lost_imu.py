@@ -1,4 +1,4 @@
-"""What is left of a monitor whose IMU goes, and comes back."""
+"""Margins of a monitor whose IMU is lost, and returns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STEP, REST = 0.005, np.zeros(3)
 
 
 class Watched:
-    """A monitor with a payload, kg, that is given instants one after the other."""
+    """A monitor with a payload, kg, that receives instants one after the other."""
 
     def __init__(self, machine, payload):
         self.monitor, self.time = StabilityMonitor(machine, ('zmp',)), 0.0
@@ -30,8 +30,8 @@ class Watched:
         return self.monitor.balance().margins['zmp'].value
 
 
-def test_a_machine_that_tips_when_its_imu_goes_gets_no_good_margin(machine):
-    """It was 0.96 a moment after both rear wheels had lifted: that of a machine that rests on all wheels."""
+def test_a_machine_that_tips_when_its_imu_is_lost_gets_no_high_margin(machine):
+    """It was 0.96 just after both rear wheels had lifted, like at rest on all wheels."""
     watched = Watched(machine, 2000.0)
     watched.live(4.0)
     assert watched.margin > 0.5
@@ -42,7 +42,7 @@ def test_a_machine_that_tips_when_its_imu_goes_gets_no_good_margin(machine):
         assert watched.margin <= 0.0, 'until two seconds after'
 
 
-def test_a_machine_that_stands_when_its_imu_goes_loses_a_twentieth_for_a_moment(machine):
+def test_a_stable_machine_that_loses_its_imu_loses_a_twentieth_of_its_margin_briefly(machine):
     watched = Watched(machine, 2000.0)
     watched.live(4.0)
     before = watched.margin
@@ -53,7 +53,7 @@ def test_a_machine_that_stands_when_its_imu_goes_loses_a_twentieth_for_a_moment(
 
 
 def test_after_a_gap_of_the_imu_the_ground_is_that_of_the_present_posture(machine):
-    """The direction of before would have been drawn to it within seconds, with a margin that is 12 % too good."""
+    """The earlier direction would have converged within seconds, with a margin that is 12 % too high."""
     watched, fresh = Watched(machine, 4000.0), Watched(machine, 4000.0)
     moved = CLOSE + np.array([0.25, -0.2, 0.1])
     watched.live(4.0)

@@ -1,4 +1,4 @@
-"""Margins are held down for a moment where something has happened, and are let alone otherwise."""
+"""Margins are held down for a short time after events, and do not change otherwise."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def guard():
     return MarginGuard(SETTINGS, {'zmp': 2.0})
 
 
-def test_nothing_is_held_while_nothing_happens(guard):
+def test_margins_are_not_held_without_events(guard):
     for k, value in enumerate((0.5, 0.1, 0.9)):
         guard.see(0.01 * k, False, DOWN)
         assert guard.span(0.01 * k) == 0.0
         assert held(guard, 0.01 * k, value, 2.0).value == value
 
 
-def test_a_wheel_that_comes_down_lets_the_margin_rise_late_and_with_a_doubt(guard):
+def test_after_a_wheel_lands_the_margin_rises_late_and_with_a_deduction(guard):
     guard.see(0.0, False, LIFTED)
     assert held(guard, 0.0, 0.0, 1.0).value == 0.0
     for k in range(1, 6):
@@ -52,14 +52,14 @@ def test_a_wheel_that_comes_down_lets_the_margin_rise_late_and_with_a_doubt(guar
     assert held(guard, 3.0, 0.8, 1.0).value == 0.8
 
 
-def test_a_wheel_that_lifts_takes_nothing_off_what_falls(guard):
+def test_a_lifting_wheel_does_not_reduce_a_falling_margin(guard):
     guard.see(0.0, False, DOWN)
     held(guard, 0.0, 0.3, 1.0)
     guard.see(0.01, False, LIFTED)
     assert held(guard, 0.01, 0.1, 1.0).value == pytest.approx(0.1)
 
 
-def test_after_a_surprise_the_least_of_the_last_moments_counts_and_a_fall_twice(guard):
+def test_after_a_shock_the_least_recent_margin_counts_and_a_decrease_twice(guard):
     guard.see(0.0, False, DOWN)
     held(guard, 0.0, 0.5, 1.0)
     guard.see(0.01, True, DOWN)
@@ -72,7 +72,7 @@ def test_after_a_surprise_the_least_of_the_last_moments_counts_and_a_fall_twice(
     assert held(guard, 0.06, 0.9, 1.0).value == 0.9
 
 
-def test_a_margin_that_does_not_hold_stays_as_it_is(guard):
+def test_an_invalid_margin_does_not_change(guard):
     guard.see(0.0, False, DOWN)
     held(guard, 0.0, 0.5, 1.0)
     guard.see(0.01, True, DOWN)
@@ -82,8 +82,8 @@ def test_a_margin_that_does_not_hold_stays_as_it_is(guard):
     assert held(guard, 0.0, 0.9, 1.0).value == 0.9
 
 
-def test_by_default_it_watches_50_ms_after_a_contact_and_15_ms_after_a_shock_and_doubts_3_percent():
-    """As docs/reference/stability_monitor.md has it."""
+def test_by_default_it_holds_50_ms_after_a_contact_and_15_ms_after_a_shock_and_deducts_3_percent():
+    """The numbers of docs/reference/stability_monitor.md."""
     guard = MarginGuard(GuardSettings(), {'zmp': 2.0})
     guard.see(0.0, True, LIFTED)
     assert guard.span(0.0149) == 0.015
@@ -96,7 +96,7 @@ def test_by_default_it_watches_50_ms_after_a_contact_and_15_ms_after_a_shock_and
     assert held(guard, 1.3, 0.8, 1.0).value == pytest.approx(0.8 - 0.03 * 2.0 * np.exp(-1.0))
 
 
-def test_a_measure_without_full_scale_is_not_doubted(guard):
+def test_a_measure_without_full_scale_has_no_deduction(guard):
     guard = MarginGuard(SETTINGS, {})
     guard.see(0.0, False, LIFTED)
     guard.see(0.1, False, DOWN)
@@ -105,7 +105,7 @@ def test_a_measure_without_full_scale_is_not_doubted(guard):
     assert guard.lower(balance(0.8, 1.0), 0.5, np.inf).margins['zmp'].edges.tolist() == [0.8, 1.0]
 
 
-def test_the_past_that_is_kept_is_as_long_as_the_watch(guard):
+def test_the_history_is_as_long_as_the_hold(guard):
     guard.see(0.0, False, DOWN)
     for k in range(1000):
         guard.remember(0.01 * k, balance(0.5).margins)
@@ -123,7 +123,7 @@ def test_a_margin_never_rises_by_its_edges(guard):
     assert risen.value == 0.2
 
 
-def test_a_moment_that_is_remembered_late_counts_from_its_own_time(guard):
+def test_a_late_margin_counts_from_its_time(guard):
     guard.see(0.0, False, LIFTED)
     guard.remember(0.0, balance(0.9, 1.0).margins)
     guard.see(0.04, False, DOWN)

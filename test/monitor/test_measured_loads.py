@@ -1,4 +1,4 @@
-"""Loads, wheel reactions and margins from a machine's motion, against the simulation of that motion."""
+"""Loads, wheel reactions and margins from a machine's motion, compared with the simulation of that motion."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def model(machine):
 
 
 def sensed(task, k):
-    """What perfect sensors tell at an instant: joints (q, v, a), base (omega, alpha, felt), attitude."""
+    """Return exact measurements at an instant: joints (q, v, a), base (omega, alpha, specific force), attitude."""
     system = task.system
     nq, nv = system.nq, system.nv
     x = task.states[k]
@@ -38,7 +38,7 @@ INSTANTS = (0, 5500, 6000, 7300, 9000, 11000, 12300, 15000)
 
 @pytest.mark.parametrize('k', INSTANTS)
 def test_the_load_is_that_of_the_ground_reversed(task, model, k):
-    """Newton-Euler from joints and IMU, against the sum of the simulated wheels' forces."""
+    """Newton-Euler from joints and IMU, compared with the sum of the simulated wheels' forces."""
     joints, base, rotation = sensed(task, k)
     load = model.evaluate(*joints, *base, PAYLOAD)
     force = np.array([task.output(f'load_force_{axis}')[k] for axis in 'xyz'])
@@ -76,7 +76,7 @@ def test_a_batch_is_the_same_as_one_by_one(task, model):
 
 @pytest.mark.parametrize('k', [0, 5500, 6000, 6500, 7300, 15000])
 def test_wheel_loads_from_the_load_alone(task, model, machine, k):
-    """Exact at rest; in motion the dampers are in proportion to the springs and change nothing but the tilt."""
+    """Exact at rest; in motion the dampers are proportional to the springs and change only the tilt."""
     joints, base, rotation = sensed(task, k)
     load = model.evaluate(*joints, *base, PAYLOAD)
     loads = GroundObserver(machine).statics(load)
@@ -89,7 +89,7 @@ def test_wheel_loads_from_the_load_alone(task, model, machine, k):
 
 
 def test_perfect_sensors_give_the_margins_of_the_simulation(task, machine):
-    """What is left is the sampling, 4 ms, of a gyroscope that is summed up: 1.2 % measured."""
+    """The residual is the sampling, 4 ms, of an integrated gyroscope: 1.2 % measured."""
     exact = SensorNoise(1e-7, 1e-6, 1e-6, 1e-5, jerk_density=1e3, turn_density=1e3, specific_force_density=1e5)
     monitor = StabilityMonitor(machine, ('zmp', 'load_share', 'net_moment'), exact)
     monitor.payload = PAYLOAD
@@ -112,7 +112,7 @@ def test_perfect_sensors_give_the_margins_of_the_simulation(task, machine):
 
 
 @pytest.mark.parametrize('slope', [(0.0, 0.0), (0.05, -0.08), (-0.1, 0.12)])
-def test_without_an_imu_a_machine_at_rest_on_a_slope_is_seen_exactly(machine, slope):
+def test_without_an_imu_margins_at_rest_on_a_slope_are_exact(machine, slope):
     system = System(machine, 'effort')
     p = system.parameters({'payload_mass': 1500.0}, slope)
     posture = {'swing_joint': 0.8, 'boom_joint': 0.7, 'stick_joint': -1.5}
@@ -143,8 +143,8 @@ def test_a_machine_that_would_overturn_has_margins_below_zero(machine):
     assert balance.margins['load_share'].value < 1e-3
 
 
-def test_an_imu_that_is_mounted_askew_tells_the_same(task, machine):
-    """What differs comes and goes with the lag of the angular acceleration, times the arm of 1.2 m."""
+def test_a_misaligned_imu_with_its_mounting_gives_the_same_margins(task, machine):
+    """The temporary difference is the lag of the angular acceleration, times the arm of 1.2 m."""
     position, turn = np.array([0.7, -0.4, 0.9]), Rotation.from_euler('xyz', [0.3, -0.2, 2.0])
     series = []
     for mount in (None, ImuMount(position, turn.as_matrix())):

@@ -43,11 +43,11 @@ def rig(machine):
 
 @pytest.fixture(scope='module')
 def smooth(machine):
-    """Without dry friction, and with pressures that are measured exactly."""
+    """A rig without dry friction and with exact pressures."""
     return CaseRig(machine, PayloadSettings(pressure_noise=0.0))
 
 
-def known_exactly(case, **changes):
+def exact_case(case, **changes):
     return replace(case, offsets={}, pressure_offsets=(0.0,) * len(case.pressure_offsets), **changes)
 
 
@@ -60,8 +60,8 @@ def samples(run):
 
 
 def test_momentum_changes_by_the_forces_of_the_model_in_any_motion_of_the_base(smooth):
-    """No estimate at all: momentum and forces with the true payload, on a slope, all joints moving."""
-    case = known_exactly(random_case(smooth, np.random.default_rng(3)), payload=2500.0, payload_after=2500.0)
+    """Without an estimate: momentum and forces with the true payload, on a slope, all joints moving."""
+    case = exact_case(random_case(smooth, np.random.default_rng(3)), payload=2500.0, payload_after=2500.0)
     run = measure_case(smooth, case, PERFECT)
     terms = [smooth.model.evaluate(*sample[1:], 2500.0) for sample in samples(run)]
     momentum = np.array([term.momentum + 2500.0 * term.momentum_columns[:, 0] for term in terms])
@@ -72,34 +72,34 @@ def test_momentum_changes_by_the_forces_of_the_model_in_any_motion_of_the_base(s
     assert np.abs(momentum[1:] - momentum[0] - work).max() < 2e-3 * np.ptp(momentum, axis=0).max()
 
 
-def test_what_is_known_exactly_gives_the_payload_exactly(smooth):
+def test_exact_inputs_give_the_exact_payload(smooth):
     for seed in range(3):
-        case = known_exactly(random_case(smooth, np.random.default_rng(seed)))
+        case = exact_case(random_case(smooth, np.random.default_rng(seed)))
         estimator = PayloadEstimator(smooth.model)
         for sample in samples(measure_case(smooth, case, PERFECT)):
             estimator.sample(*sample)
         assert estimator.estimate.estimated == pytest.approx(case.payload, abs=0.5), seed
 
 
-def test_the_place_of_a_payload_acts_as_that_of_a_mass_there(machine):
-    """Mount moved by d, or first moment m d: the same forces and momenta, but for the moment of inertia m d^2."""
+def test_the_position_of_a_payload_acts_as_that_of_a_mass(machine):
+    """Mount moved by d, or first moment m d: the same forces and momenta, except for the moment of inertia m d^2."""
     shift = np.array([0.05, -0.02, 0.04])
     moved = replace(machine, payload=replace(machine.payload, position=machine.payload.position + shift))
     near, there = PayloadModel(machine), PayloadModel(moved)
     rng = np.random.default_rng(1)
     q, v, omega = rng.uniform(-0.5, 0.5, (3, 3))
     force, pressures = np.array([0.3, -0.5, 9.8]), np.full(len(near.lines), 1e6)
-    ours, theirs = (model_.evaluate(q, v, omega, force, pressures, 0.0) for model_ in (near, there))
+    first, second = (model_.evaluate(q, v, omega, force, pressures, 0.0) for model_ in (near, there))
     for name in ('momentum_columns', 'force_columns'):
-        by_moment = getattr(ours, name)[:, 0] + getattr(ours, name)[:, 1:4] @ shift
-        assert by_moment == pytest.approx(getattr(theirs, name)[:, 0], abs=0.02), name
+        by_moment = getattr(first, name)[:, 0] + getattr(first, name)[:, 1:4] @ shift
+        assert by_moment == pytest.approx(getattr(second, name)[:, 0], abs=0.02), name
 
 
 # -- the interval ------------------------------------------------------------------------------------------------------
 
 
-def test_three_seconds_of_work_give_the_payload_within_one_per_cent_and_an_honest_interval(rig):
-    """The thousand cases of `dyn-nodes monitor payload` in small: as many misses as 60 of 95 % may have."""
+def test_three_seconds_of_work_give_the_payload_within_one_per_cent_and_a_valid_interval(rig):
+    """A sample of the cases of `dyn-nodes monitor payload`: as many misses as 60 intervals of 95 % may have."""
     limit = rig.machine.payload.limit
     report = summary([check_number(rig, 1, number) for number in range(CASES)], limit)
     assert report['error_95'] <= FULL_SCALE_PART * limit
@@ -110,7 +110,7 @@ def test_three_seconds_of_work_give_the_payload_within_one_per_cent_and_an_hones
     assert report['median_error'] > 0.4 * report['median_deviation']
 
 
-def test_a_grab_and_a_drop_are_noticed_and_weighed_within_half_a_second(rig):
+def test_a_grab_and_a_drop_are_detected_and_estimated_within_half_a_second(rig):
     results = [check_number(rig, 1, number, steps=True) for number in range(STEPS)]
     report = summary(results, rig.machine.payload.limit)
     assert report['noticed'] == STEPS
@@ -120,8 +120,8 @@ def test_a_grab_and_a_drop_are_noticed_and_weighed_within_half_a_second(rig):
 
 
 @pytest.mark.slow
-def test_another_machine_than_the_file_says_is_told_within_its_deviation(machine):
-    """The simulated machine is 3 % heavier, with 20 % more friction in its cylinders: built from other numbers."""
+def test_deviations_of_the_machine_are_estimated_within_their_standard_deviation(machine):
+    """The simulated machine is 3 % heavier, with 20 % more friction in its cylinders."""
     links = tuple(replace(link, mass=1.03 * link.mass, inertia=1.03 * link.inertia) for link in machine.links)
     stiffer = tuple(replace(actuator, viscous=1.2 * actuator.viscous) for actuator in machine.actuators)
     truth = CaseRig(rough_machine(replace(machine, links=links, actuators=stiffer)))
@@ -133,10 +133,10 @@ def test_another_machine_than_the_file_says_is_told_within_its_deviation(machine
         ratios.append(result['error'] / result['deviation'])
         assert abs(result['error']) <= 0.02 * machine.payload.limit, seed
     assert np.abs(ratios).max() < 3.0
-    assert np.sqrt(np.mean(np.square(ratios))) < 1.5  # all errors of the file are one deviation, the same way
+    assert np.sqrt(np.mean(np.square(ratios))) < 1.5  # all errors of the file are one deviation in the same direction
 
 
-def test_an_empty_implement_teaches_what_the_next_load_needs(rig):
+def test_an_empty_implement_calibrates_the_estimator(rig):
     case = replace(random_case(rig, np.random.default_rng(5)), payload=0.0, payload_after=0.0)
     run = measure_case(rig, case)
     taught, untaught = (PayloadEstimator(rig.model, rig.settings) for _ in range(2))
@@ -155,7 +155,7 @@ def test_an_empty_implement_teaches_what_the_next_load_needs(rig):
     assert deviations[0] < 0.9 * deviations[1]
 
 
-def test_the_machine_becomes_as_unknown_as_at_first_and_keeps_what_a_tare_has_taught(rig):
+def test_the_covariance_returns_to_its_start_and_keeps_the_tare(rig):
     case = replace(random_case(rig, np.random.default_rng(5)), payload=0.0, payload_after=0.0)
     run = measure_case(rig, case)
     estimator = PayloadEstimator(rig.model, rig.settings)
@@ -175,15 +175,15 @@ def test_the_machine_becomes_as_unknown_as_at_first_and_keeps_what_a_tare_has_ta
 
 
 def shortened(run, count, later):
-    """The first so many samples of a run, later by so many seconds."""
+    """Return the first `count` samples of a run, shifted by `later`, s."""
     parts = {field.name: getattr(run, field.name)[:count] for field in fields(run)}
     return PayloadRun(**{**parts, 'time': parts['time'] + later})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize('renewed', [False, True])
-def test_the_interval_stays_honest_from_load_to_load(rig, renewed):
-    """24 loads on one machine, whose dry friction is drawn anew half-way: what was learnt may not hold for ever."""
+def test_the_interval_stays_valid_from_load_to_load(rig, renewed):
+    """24 loads on one machine whose dry friction changes half-way: estimates may become invalid."""
     covered = []
     for seed in range(12):
         rng = np.random.default_rng(1000 + seed)
@@ -203,8 +203,8 @@ def test_the_interval_stays_honest_from_load_to_load(rig, renewed):
 
 
 @pytest.mark.parametrize('name', ['pressures 20 ms late', 'none beside those of the cases'])
-def test_a_delay_of_the_pressures_is_learnt(rig, name):
-    """Without that state of the filter 20 ms cost hundreds of kilograms, and steps that are none."""
+def test_a_delay_of_the_pressures_is_estimated(rig, name):
+    """Without this state of the filter 20 ms cause errors of hundreds of kilograms and false steps."""
     wrong = next(entry for entry in WRONG if entry.name == name)
     results = [check_wrong(rig, wrong, 1, number) for number in range(15)]
     assert sum(entry.steps for entry in results) <= 1
@@ -212,44 +212,44 @@ def test_a_delay_of_the_pressures_is_learnt(rig, name):
     assert sum(entry.covered for entry in results) >= 12
 
 
-def test_pressures_that_do_not_fit_the_motion_are_not_believed(rig):
-    """100 ms are beyond what the filter is told of: the load seems to step again and again."""
+def test_pressures_inconsistent_with_the_motion_are_rejected(rig):
+    """100 ms are beyond the model of the filter: the load seems to step repeatedly."""
     wrong = next(entry for entry in WRONG if entry.name == 'pressures 100 ms late')
     case = random_case(rig, np.random.default_rng((1, 4, 0)))
     run = wrong.run(measure_case(rig, case))
-    estimator, doubted = PayloadEstimator(rig.model, rig.settings), []
+    estimator, estimates = PayloadEstimator(rig.model, rig.settings), []
     for sample in samples(run):
         estimator.sample(*sample)
         if estimator.doubted:
-            doubted.append(estimator.estimate)
-    assert doubted
-    assert {entry.state for entry in doubted} == {'rated'}
-    assert {entry.mass for entry in doubted} == {rig.machine.payload.mass}
+            estimates.append(estimator.estimate)
+    assert estimates
+    assert {entry.state for entry in estimates} == {'rated'}
+    assert {entry.mass for entry in estimates} == {rig.machine.payload.mass}
 
 
 # -- broken pressures --------------------------------------------------------------------------------------------------
 
 HIDDEN = 0.02
-"""Part of the mount's limit by which an observed payload may be too light for long."""
+"""Part of the mount's limit by which an observed payload may be too light for a long time."""
 LEVERS = {'at rest': (), 'slewing': ('swing',), 'at work': ('swing', 'boom', 'stick')}
 BOOM_HEAD, BOOM_ROD, STICK_HEAD = range(3)
 
 
 def longest_too_light(rig, run, estimator):
-    """Time for which the interval of an observed payload ends below the truth, s."""
-    longest, began = 0.0, None
-    truth = dict(zip(run.time.tolist(), run.payload.tolist()))
+    """Return the longest time for which the interval of an observed payload is below the true payload, s."""
+    longest, start = 0.0, None
+    payloads = dict(zip(run.time.tolist(), run.payload.tolist()))
     for time, _ in feed(run, estimator):
         estimate = estimator.estimate
-        light = estimate.state == 'observed' and estimate.upper < truth[time] - HIDDEN * rig.machine.payload.limit
-        began = (time if began is None else began) if light else None
-        longest = max(longest, 0.0 if began is None else time - began)
+        light = estimate.state == 'observed' and estimate.upper < payloads[time] - HIDDEN * rig.machine.payload.limit
+        start = (time if start is None else start) if light else None
+        longest = max(longest, 0.0 if start is None else time - start)
     return longest
 
 
 @pytest.fixture(scope='module')
 def loaded(rig):
-    """A machine with 2,400 kg, by what it does."""
+    """Runs of a machine with 2,400 kg, by motion."""
     case = replace(random_case(rig, np.random.default_rng(4)), payload=2400.0, payload_after=2400.0)
     names, runs = [actuator.name for actuator in rig.machine.actuators], {}
     for motion, moved in LEVERS.items():
@@ -301,8 +301,8 @@ def test_broken_pressures_hide_no_load_for_longer_than_half_a_second(rig, loaded
     assert longest_too_light(rig, replace(run, pressures=pressures), estimator) <= NOTICED_WITHIN
 
 
-def test_a_weight_far_beyond_the_mount_is_none(rig, loaded):
-    """All of the boom's force is the load's: 40 MPa are 14 t."""
+def test_a_weight_far_beyond_the_mount_is_rejected(rig, loaded):
+    """The whole force of the boom is attributed to the load: 40 MPa are 14 t."""
     _, run = loaded['at rest']
     pressures = run.pressures.copy()
     pressures[:, BOOM_HEAD] += 2e7
@@ -312,12 +312,12 @@ def test_a_weight_far_beyond_the_mount_is_none(rig, loaded):
 
 
 @pytest.mark.parametrize(('lower', 'upper', 'text'), [(-900.0, -121.0, 'less than'), (12001.0, 12500.0, 'more than 2')])
-def test_an_interval_that_no_payload_has_says_why(lower, upper, text):
+def test_an_interval_without_a_possible_payload_has_a_reason(lower, upper, text):
     assert no_weight(lower, upper, 6000.0).startswith(text)
     assert no_weight(lower + 2.0 if lower < 0.0 else lower - 2.0, upper + 2.0, 6000.0) == ''
 
 
-def test_a_line_has_at_most_what_its_reliefs_let_through(rig):
+def test_a_line_pressure_is_limited_by_its_reliefs(rig):
     least, most = pressure_ranges(rig.model, rig.settings)['boom/head_pressure']
     assert -1e6 < least < 0.0 < 35.2e6 < most < 40e6
 
@@ -339,7 +339,7 @@ def test_before_any_measurement_the_rated_payload_holds(machine):
 
 
 def test_without_gravity_across_the_arm_the_rated_payload_holds(rig):
-    """A stretched boom that stands upright has no moment of its load at any joint."""
+    """A stretched upright boom has no moment of its load at any joint."""
     upright, level = (PayloadEstimator(rig.model) for _ in range(2))
     for time, _, v, omega, force, pressures in still(rig):
         stretched = np.array([0.0, 0.3, 0.0])
@@ -353,8 +353,8 @@ def test_without_gravity_across_the_arm_the_rated_payload_holds(rig):
     assert level.estimate.state == 'observed'
 
 
-def test_a_still_machine_is_only_as_certain_as_its_dry_friction(machine):
-    """At rest the interval stops shrinking where friction may hold the rest; much friction leaves nothing to say."""
+def test_the_interval_at_rest_is_limited_by_dry_friction(machine):
+    """At rest friction bounds the interval from below; with much friction there is no estimate."""
     deviations = []
     for part in (0.0, 0.02, 0.2):
         model = PayloadModel(machine)
@@ -377,7 +377,7 @@ def test_a_still_machine_is_only_as_certain_as_its_dry_friction(machine):
         ('agv_mecanum_arm', 'expected'),
     ],
 )
-def test_machines_without_weighing_joints_say_why(name, expected):
+def test_machines_without_weighing_joints_are_rejected_with_a_reason(name, expected):
     with pytest.raises(UnobservableError, match=expected):
         PayloadModel(machine_named(name))
 
@@ -393,25 +393,25 @@ WORK = ((0.3, 1.2, (-4.0, 4.0, 3.0)), (1.2, 2.2, (4.0, -4.0, -3.0)), (2.2, 3.2, 
 """Levers of boom, stick and swing."""
 
 
-def grows(rig, rate, most, begins, segments):
-    """Measurements of a machine whose load grows by so many kg/s, in steps of 0.1 s."""
+def grows(rig, rate, most, start_time, segments):
+    """Return measurements of a machine whose load grows at a rate, kg/s, in steps of 0.1 s."""
     case = replace(random_case(rig, np.random.default_rng(12)), payload=0.0, joints=(0.0, 0.3, -1.2), slope=(0.0, 0.0))
     names = [actuator.name for actuator in rig.machine.actuators]
     levers = tuple(
         (start, end, tuple(dict(zip(('boom', 'stick', 'swing'), volts)).get(name, 0.0) for name in names))
         for start, end, volts in segments
     )
-    changes = [(begins + 0.1 * k, min(0.1 * rate * (k + 1), most)) for k in range(round(10.0 * most / rate))]
+    changes = [(start_time + 0.1 * k, min(0.1 * rate * (k + 1), most)) for k in range(round(10.0 * most / rate))]
     (first, after), *later = changes
     case = replace(case, segments=levers, step_time=first, payload_after=after, later=tuple(later))
-    case = replace(case, duration=begins + most / rate + 1.5)
+    case = replace(case, duration=start_time + most / rate + 1.5)
     return case, measure_case(rig, case)
 
 
 @pytest.mark.parametrize('rate', [20.0, 100.0, 400.0, pytest.param(50.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize('segments', [(), WORK], ids=['at rest', 'after work'])
 def test_a_load_that_grows_is_not_above_the_interval_for_longer_than_half_a_second(rig, rate, segments):
-    """A grapple that is filled, or a load that is lifted slowly off the ground: no block shows a step."""
+    """A grapple is filled, or a load is lifted slowly off the ground: no block shows a step."""
     case, run = grows(rig, rate, min(8.0 * rate, 2000.0), 4.0 if segments else 1.0, segments)
     estimator = PayloadEstimator(rig.model, replace(rig.settings, offsets=case.offsets))
     assert longest_too_light(rig, run, estimator) <= NOTICED_WITHIN
@@ -420,7 +420,7 @@ def test_a_load_that_grows_is_not_above_the_interval_for_longer_than_half_a_seco
 # -- steps and gaps ----------------------------------------------------------------------------------------------------
 
 
-def test_white_innovations_are_no_step_and_a_small_lasting_one_is():
+def test_white_innovations_are_no_step_and_a_small_constant_one_is():
     rng, test = np.random.default_rng(1), StepTest(6.0, 4)
     covariance, direction = np.diag([4.0, 9.0]), np.array([1.0, -0.5])
     for _ in range(5000):
@@ -432,8 +432,8 @@ def test_white_innovations_are_no_step_and_a_small_lasting_one_is():
 
 
 @pytest.mark.parametrize(('gap', 'state'), [(0.15, 'observed'), (0.5, 'rated'), (-5.0, 'rated')])
-def test_a_gap_in_the_samples_begins_a_new_block_and_a_long_one_forgets_the_payload(rig, gap, state):
-    """Nothing has shown meanwhile whether the load has changed."""
+def test_a_gap_in_the_samples_starts_a_new_block_and_a_long_one_resets_the_payload(rig, gap, state):
+    """The load may have changed during the gap."""
     estimator, taken = PayloadEstimator(rig.model), still(rig, 120)
     for sample in taken[:80]:
         estimator.sample(*sample)
@@ -446,7 +446,7 @@ def test_a_gap_in_the_samples_begins_a_new_block_and_a_long_one_forgets_the_payl
     assert np.isfinite(estimator.covariance).all()
 
 
-def test_samples_that_are_too_rare_for_a_block_bring_the_rated_payload(rig):
+def test_samples_too_rare_for_a_block_give_the_rated_payload(rig):
     estimator, taken = PayloadEstimator(rig.model), still(rig, 300)
     for sample in taken[:80]:
         estimator.sample(*sample)
@@ -456,7 +456,7 @@ def test_samples_that_are_too_rare_for_a_block_bring_the_rated_payload(rig):
 
 
 def test_with_boom_and_stick_at_their_ends_the_rated_payload_holds(rig):
-    """The stops carry a part of the load: 3,000 kg that are taken up there are not seen."""
+    """The stops carry a part of the load: 3,000 kg taken up there are not observable."""
     case = replace(random_case(rig, np.random.default_rng(5)), payload=0.0, joints=(0.0, -0.1, -1.9), slope=(0.0, 0.0))
     names = [actuator.name for actuator in rig.machine.actuators]
     levers = tuple({'boom': -6.0, 'stick': 6.0}.get(name, 0.0) for name in names)

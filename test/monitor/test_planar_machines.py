@@ -1,4 +1,4 @@
-"""Monitor and predicted stops of a machine that moves in its plane."""
+"""Monitor and predicted stops of a planar machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OUT, IN, STICK = (-5.0, -5.5), (7.0, 4.0), (0.0, -7.0)
 
 
 class Bench:
-    """The planar machine with what watches it as one in space."""
+    """The planar machine with the monitor of its spatial machine."""
 
     def __init__(self, machine):
         self.plant = Plant(machine, 'hydraulic', PERIOD, 5e-4, ())
@@ -42,7 +42,7 @@ class Bench:
         return self.plant.outputs()[self.wheels]
 
     def drive(self, levers, seconds):
-        """Go on; return the least share of a wheel on the way."""
+        """Advance; return the least share of a wheel on the way."""
         shares = []
         for _ in range(round(seconds / PERIOD)):
             self.volts = self.volts + np.clip(np.asarray(levers) - self.volts, -RATE * PERIOD, RATE * PERIOD)

@@ -1,4 +1,4 @@
-"""The rocking of a machine on its suspension, predicted from its joints, against the simulation of all of it."""
+"""The rocking of a machine on its suspension, predicted from its joints, compared with the full simulation."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def machine():
     return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
 
 
-def test_wheel_loads_and_load_follow_the_simulation_from_the_joints_alone(machine):
-    """Five seconds of reaching out. The simulated ground gives way along its plane, the prediction's does not."""
+def test_wheel_loads_and_load_from_the_joints_only_follow_the_simulation(machine):
+    """Five seconds of extending. The simulated ground is compliant along its plane, that of the prediction is not."""
     run = simulate(machine, work_cycle(machine), PAYLOAD, RATE, (0.0, 0.0))
     n = len(machine.movable_joints)
     nq, nv = run.system.nq, run.system.nv
@@ -33,15 +33,15 @@ def test_wheel_loads_and_load_follow_the_simulation_from_the_joints_alone(machin
     up, worst = np.array([0.0, 0.0, 1.0]), 0.0
     for k in range(1, int(5.0 * RATE)):
         load, footing = model.advance(q[k], v[k], a[k], PAYLOAD, up, 1.0 / RATE)
-        # its own balance: the ground holds what the load is, force and moments
+        # balance: the ground carries force and moments of the load
         assert footing.normal.sum() == pytest.approx(-load.force @ footing.plane[:3], rel=1e-3)
         worst = max(worst, np.abs(footing.normal - truth[k]).max() / truth[k].sum())
-    assert np.ptp(truth[:1000], axis=0).max() > 0.1 * truth[0].sum()  # it does rock
+    assert np.ptp(truth[:1000], axis=0).max() > 0.1 * truth[0].sum()  # it rocks
     assert worst < 0.02
 
 
 def settled_plane(machine, model, attachments, normal):
-    """The plane under wheels that carry given loads at rest."""
+    """Return the plane under wheels with specified loads at rest."""
     height = model.free_length - normal / model.stiffness
     solution = np.linalg.lstsq(np.c_[attachments[:, :2], -np.ones(4)], height - attachments[:, 2], rcond=None)[0]
     plane = np.array([solution[0], solution[1], 1.0, solution[2]])
@@ -63,7 +63,7 @@ def test_a_machine_at_rest_stays_at_rest(machine):
 
 
 def test_a_rocking_machine_does_not_spin_about_the_normal_of_the_ground(machine):
-    """Three coordinates are left, the height and two angles: friction holds the base about the normal."""
+    """Three coordinates remain, the height and two angles: friction holds the base about the normal."""
     model = RockingModel(machine, LoadModel(machine))
     q = np.array([machine.initial.joint_positions[joint] for joint in model.model.joints])
     normal = np.array([0.10, -0.08, 1.0])

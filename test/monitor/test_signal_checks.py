@@ -1,4 +1,4 @@
-"""Tests of signals against each other: every kind of fault is found, and sound signals are let pass."""
+"""Checks of signals against each other: every kind of fault is detected, and sound signals pass."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ STILL = np.zeros(3)
 
 
 def motion(time, size=0.4, rate=1.3):
-    """Positions and speeds of two joints that swing, each its own way."""
+    """Return positions and speeds of two oscillating joints."""
     phase = rate * time * np.array([1.0, 0.7])
     return size * (1.0 - np.cos(phase)), size * rate * np.array([1.0, 0.7]) * np.sin(phase)
 
 
 def detected(change, seconds=8.0, speeds=True, noise=0.0, rng=None):
-    """What is found of joints whose samples `change` makes wrong from an instant on: text of the boom, and when."""
+    """Return detected faults of joints whose samples `change` falsifies from an instant on, and the time until then."""
     checks, rng = JointChecks(NAMES, np.array([1.0, 1.0]), np.array([False, False])), rng or np.random.default_rng(1)
-    begun = None
+    start = None
     for time in np.arange(0.0, seconds, STEP):
         q, v = motion(time)
         q, v = q + noise * rng.normal(size=2), v + 30.0 * noise * rng.normal(size=2)
         if time >= FROM:
-            begun = motion(FROM) if begun is None else begun
-            q[0], v[0] = change(time - FROM, q[0], v[0], begun, rng)
+            start = motion(FROM) if start is None else start
+            q[0], v[0] = change(time - FROM, q[0], v[0], start, rng)
         checks.take(time, q, v if speeds else None)
         if not checks.are_sound:
             return checks.faults(), time - FROM
@@ -38,24 +38,24 @@ def detected(change, seconds=8.0, speeds=True, noise=0.0, rng=None):
 
 
 FAULTS = {
-    'a frozen position': (lambda t, q, v, begun, rng: (begun[0][0], v), 'differ', 1.1),
-    'a frozen speed': (lambda t, q, v, begun, rng: (q, begun[1][0]), 'differ', 2.0),
-    'a jump': (lambda t, q, v, begun, rng: (q + 0.1, v), 'jumped', 0.02),
-    'a jump of a turn and a half': (lambda t, q, v, begun, rng: (q + 1.4, v), 'jumped', 0.02),
-    'a position that drifts': (lambda t, q, v, begun, rng: (q + 0.05 * t, v), 'differ', 2.0),
-    'a position that is 0.2 s late': (lambda t, q, v, begun, rng: (motion(t + FROM - 0.2)[0][0], v), '', 3.0),
-    'a noisy position': (lambda t, q, v, begun, rng: (q + 0.02 * rng.normal(), v), '', 1.0),
-    'a noisy speed': (lambda t, q, v, begun, rng: (q, v + 0.3 * rng.normal()), 'noisy', 1.0),
-    'another position': (lambda t, q, v, begun, rng: (motion(t + FROM)[0][1], v), 'jumped', 0.02),
-    'a position with a third too much': (lambda t, q, v, begun, rng: (q + 0.33 * (q - begun[0][0]), v), 'differ', 3.0),
-    'a reversed position': (lambda t, q, v, begun, rng: (2.0 * begun[0][0] - q, v), 'differ', 1.0),
-    'a second sender': (lambda t, q, v, begun, rng: (q + 0.05 * (round(t / STEP) % 2), v), '', 0.05),
-    'spikes': (lambda t, q, v, begun, rng: (q + 0.3 * (rng.random() < 0.1), v), 'jumped', 1.0),
+    'a frozen position': (lambda t, q, v, start, rng: (start[0][0], v), 'differ', 1.1),
+    'a frozen speed': (lambda t, q, v, start, rng: (q, start[1][0]), 'differ', 2.0),
+    'a jump': (lambda t, q, v, start, rng: (q + 0.1, v), 'jumped', 0.02),
+    'a jump of a turn and a half': (lambda t, q, v, start, rng: (q + 1.4, v), 'jumped', 0.02),
+    'a position that drifts': (lambda t, q, v, start, rng: (q + 0.05 * t, v), 'differ', 2.0),
+    'a position that is 0.2 s late': (lambda t, q, v, start, rng: (motion(t + FROM - 0.2)[0][0], v), '', 3.0),
+    'a noisy position': (lambda t, q, v, start, rng: (q + 0.02 * rng.normal(), v), '', 1.0),
+    'a noisy speed': (lambda t, q, v, start, rng: (q, v + 0.3 * rng.normal()), 'noisy', 1.0),
+    'another position': (lambda t, q, v, start, rng: (motion(t + FROM)[0][1], v), 'jumped', 0.02),
+    'a position with a third too much': (lambda t, q, v, start, rng: (q + 0.33 * (q - start[0][0]), v), 'differ', 3.0),
+    'a reversed position': (lambda t, q, v, start, rng: (2.0 * start[0][0] - q, v), 'differ', 1.0),
+    'a second sender': (lambda t, q, v, start, rng: (q + 0.05 * (round(t / STEP) % 2), v), '', 0.05),
+    'spikes': (lambda t, q, v, start, rng: (q + 0.3 * (rng.random() < 0.1), v), 'jumped', 1.0),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize('name', FAULTS)
-def test_a_wrong_position_or_speed_is_found(name):
+def test_a_wrong_position_or_speed_is_detected(name):
     change, text, within = FAULTS[name]
     faults, after = detected(change)
     assert list(faults) == ['boom']
@@ -65,13 +65,13 @@ def test_a_wrong_position_or_speed_is_found(name):
 
 def test_positions_without_speeds_may_not_jump_nor_be_noisy():
     assert 'jumped' in detected(FAULTS['a jump'][0], speeds=False)[0]['boom']
-    faults, _ = detected(lambda t, q, v, begun, rng: (q + 0.008 * rng.normal(), v), speeds=False)
+    faults, _ = detected(lambda t, q, v, start, rng: (q + 0.008 * rng.normal(), v), speeds=False)
     assert 'noisy' in faults['boom']
-    assert detected(lambda t, q, v, begun, rng: (q, v), speeds=False) == ({}, None)
+    assert detected(lambda t, q, v, start, rng: (q, v), speeds=False) == ({}, None)
 
 
 @given(st.floats(0.05, 1.0), st.floats(0.3, 3.0), st.floats(0.0, 1e-3), st.integers(0, 1000))
-def test_sound_joints_are_never_taken_for_wrong(size, rate, noise, seed):
+def test_sound_joints_raise_no_alarm(size, rate, noise, seed):
     """Ramps of any steepness between rest and speed, sampled unevenly, with noise and a speed that lags by 20 ms."""
     checks, rng = JointChecks(NAMES, np.array([4.0, 4.0]), np.array([False, False])), np.random.default_rng(seed)
     time = 0.0
@@ -82,7 +82,7 @@ def test_sound_joints_are_never_taken_for_wrong(size, rate, noise, seed):
     assert checks.faults() == {}
 
 
-def test_a_joint_without_ends_may_begin_anew_after_a_turn_and_one_with_ends_may_not():
+def test_a_joint_without_limits_may_wrap_after_a_turn_and_one_with_limits_may_not():
     checks = JointChecks(NAMES, np.array([1.0, 1.0]), np.array([True, False]))
     checks.take(0.0, np.array([3.14, 3.14]), np.zeros(2))
     checks.take(0.01, np.array([3.14 - 2.0 * np.pi, 3.14 - 2.0 * np.pi]), np.zeros(2))
@@ -103,17 +103,17 @@ def test_a_fault_stays_through_sound_samples_and_pauses_until_it_is_cleared():
 # -- IMU -------------------------------------------------------------------------------------------------------------
 
 
-def imu_found(change, seconds=8.0, oriented=True, tilts=True):
-    """What is found of an IMU on a base that rocks by 2 degrees, and when."""
-    checks, rng, begun = ImuChecks(9.81), np.random.default_rng(2), None
+def imu_detected(change, seconds=8.0, oriented=True, tilts=True):
+    """Return detected faults of an IMU on a base that rocks by 2 degrees, and the time to detection."""
+    checks, rng, start = ImuChecks(9.81), np.random.default_rng(2), None
     for time in np.arange(0.0, seconds, STEP):
         angle, rate = (0.035 * np.sin(3.0 * time), 0.105 * np.cos(3.0 * time)) if tilts else (0.0, 0.0)
         turn = Rotation.from_rotvec([angle, 0.0, 0.0])
         omega = np.array([rate, 0.0, 0.0]) + 1e-3 * rng.normal(size=3)
         force = turn.inv().apply([0.0, 0.0, 9.81]) + 0.05 * rng.normal(size=3)
         if time >= FROM:
-            begun = (turn, omega, force) if begun is None else begun
-            turn, omega, force = change(time - FROM, turn, omega, force, begun, rng)
+            start = (turn, omega, force) if start is None else start
+            turn, omega, force = change(time - FROM, turn, omega, force, start, rng)
         shown = turn.as_quat() if oriented else np.full(4, np.nan)
         checks.take(time, np.array([omega, force]), shown, STILL)
         checks.compare(time, np.array([0.0, np.sin(angle), np.cos(angle)]))
@@ -144,25 +144,25 @@ IMU_FAULTS = {
 
 
 @pytest.mark.parametrize('name', IMU_FAULTS)
-def test_a_wrong_quantity_of_an_imu_is_found(name):
+def test_a_wrong_quantity_of_an_imu_is_detected(name):
     change, signal, within = IMU_FAULTS[name]
-    faults, after = imu_found(change)
+    faults, after = imu_detected(change)
     assert any(signal in name for name in faults)
     assert after <= within
 
 
-def test_a_sound_imu_is_not_taken_for_wrong_with_an_orientation_or_without_at_rest_or_rocking():
+def test_a_sound_imu_raises_no_alarm_with_or_without_orientation_at_rest_or_rocking():
     for oriented in (True, False):
         for tilts in (True, False):
-            assert imu_found(lambda t, *sample: sample[:3], oriented=oriented, tilts=tilts) == ({}, None)
+            assert imu_detected(lambda t, *sample: sample[:3], oriented=oriented, tilts=tilts) == ({}, None)
 
 
-def test_what_stays_the_same_while_nothing_tilts_the_base_is_not_frozen():
-    assert imu_found(lambda t, o, w, f, b, rng: (b[0], b[1], b[2]), tilts=False) == ({}, None)
+def test_a_constant_signal_is_not_frozen_while_the_base_does_not_tilt():
+    assert imu_detected(lambda t, o, w, f, b, rng: (b[0], b[1], b[2]), tilts=False) == ({}, None)
 
 
-def test_an_imu_askew_on_its_mount_shows_the_same_as_one_on_a_slope():
-    """What no test of an IMU alone can find: docs/reference/stability_monitor.md names it."""
+def test_a_misaligned_imu_cannot_be_distinguished_from_a_slope():
+    """No check of an IMU alone can detect this, see docs/reference/stability_monitor.md."""
     askew = Rotation.from_rotvec([0.0, 0.05, 0.0])
 
     def turned(t, o, w, f, b, rng):
@@ -176,7 +176,7 @@ def test_an_imu_askew_on_its_mount_shows_the_same_as_one_on_a_slope():
 
 
 def test_a_position_beyond_the_range_of_its_joint_is_wrong_from_the_first_sample():
-    """An encoder of another joint; a cylinder may reach farther than the range of the URDF."""
+    """An encoder of another joint; a cylinder may extend beyond the range of the URDF."""
     reach = np.array([[-0.3, -np.inf], [1.1, np.inf]])
     for q, is_sound in ((1.5, True), (-1.2, True), (2.2, False), (-1.8, False)):
         checks = JointChecks(NAMES, np.array([1.0, 1.0]), np.array([False, True]), reach=reach)

@@ -1,4 +1,4 @@
-"""The stability monitor on crawler tracks: reactions, pressure and margins from measured joints, as at rest."""
+"""The stability monitor on crawler tracks: reactions, pressure and margins from measured joints at rest."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def machine():
     return load_machine(find_resource('urdf/excavator.urdf'), find_resource('config/excavator.yaml'))
 
 
-def standing(machine, payload=0.0, slope=None):
-    """A monitor that has received the joints at rest for a second, without an IMU."""
+def monitor_at_rest(machine, payload=0.0, slope=None):
+    """Return a monitor that has received the joints at rest for a second, without an IMU."""
     monitor = StabilityMonitor(machine, MEASURED, slope=slope)
     monitor.payload = payload
     q = np.array([machine.initial.joint_positions[name] for name in monitor.model.joints])
@@ -36,9 +36,9 @@ def standing(machine, payload=0.0, slope=None):
 
 
 @pytest.mark.parametrize('payload', [0.0, 2500.0])
-def test_at_rest_tracks_carry_what_equilibrium_says_with_all_margins(machine, payload):
+def test_loads_and_margins_of_tracks_at_rest_equal_those_of_equilibrium(machine, payload):
     """Loads, centres of pressure and margins; with 2.5 t in the bucket the rear rollers carry nothing."""
-    balance = standing(machine, payload).balance()
+    balance = monitor_at_rest(machine, payload).balance()
     expected = static_summary(replace(machine, payload=replace(machine.payload, mass=payload)))
     assert balance.wheels == ('left_track', 'right_track')
     for k, (name, wheel) in enumerate(expected['wheels'].items()):
@@ -55,21 +55,21 @@ def test_at_rest_tracks_carry_what_equilibrium_says_with_all_margins(machine, pa
 
 
 def test_the_corners_are_the_ends_of_the_tracks(machine):
-    corners = np.array(standing(machine).balance().corners)
+    corners = np.array(monitor_at_rest(machine).balance().corners)
     expected = [(x * HALF_LENGTH, y * HALF_GAUGE) for x, y in ((-1, 1), (-1, -1), (1, -1), (1, 1))]
-    assert corners[:, :2] == pytest.approx(np.array(expected), abs=5e-3)  # seen in the plane of the ground
+    assert corners[:, :2] == pytest.approx(np.array(expected), abs=5e-3)  # in the plane of the ground
 
 
 def test_on_a_slope_friction_is_the_weight_along_it(machine):
-    balance = standing(machine, slope=Slope(roll=0.0, pitch=0.2)).balance()
+    balance = monitor_at_rest(machine, slope=Slope(roll=0.0, pitch=0.2)).balance()
     expected = static_summary(replace(machine, slope=Slope(roll=0.0, pitch=0.2)))
     downhill = balance.forces.sum(axis=0)
     assert downhill == pytest.approx([-WEIGHT * np.sin(0.2), 0.0, WEIGHT * np.cos(0.2)], rel=1e-4, abs=1.0)
     assert balance.margins['static'].value == pytest.approx(expected['margins']['static']['value'], rel=1e-3)
 
 
-def test_payload_is_allowed_as_far_as_the_tracks_hold_it_and_reach_is_unknown_in_closed_loops(machine):
-    monitor = standing(machine)
+def test_the_allowed_payload_is_that_of_the_tracks_and_reach_is_unknown_in_closed_loops(machine):
+    monitor = monitor_at_rest(machine)
     ground = StandingGround(machine, monitor.model)
     ground.place(monitor.footing.plane, monitor.up)
     allowance = Allowances(machine, ground).evaluate(monitor.q, monitor.v, 0.0)

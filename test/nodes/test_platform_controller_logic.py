@@ -209,7 +209,7 @@ def test_legs_that_no_pose_has_are_a_fault_until_they_are_plausible_again(make):
     broken[2] = 3.9
     node.receive('joint_states', states(PERIOD, broken))
     assert list(node.commands_out.last.data) == [0.0] * 6
-    assert node.state.startswith('fault: expected positions of the legs that a pose near the last one has')
+    assert node.state.startswith('fault: expected positions of the legs for a pose near the last one')
     status = platform_status(node)
     assert status.level == 2
     assert status.message.endswith('motors at 0 V')

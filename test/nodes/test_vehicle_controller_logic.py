@@ -237,7 +237,7 @@ class TestRejections:
         assert node.rejections.counts['joint_trajectory'] == 1
 
     def test_a_machine_that_does_not_roll_is_rejected_in_one_line(self, make: Any) -> None:
-        with pytest.raises(ValueError, match='no wheels that roll'):
+        with pytest.raises(ValueError, match='no rolling wheels'):
             make(machine='log_loader')
 
     def test_a_report_period_off_the_grid_is_rejected_in_lockstep(self, make: Any) -> None:

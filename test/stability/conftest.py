@@ -1,4 +1,4 @@
-"""Compiling a kernel takes longer than hypothesis lets an example take: no deadline here."""
+"""No deadline of hypothesis: compiling a kernel takes longer."""
 
 from hypothesis import settings
 

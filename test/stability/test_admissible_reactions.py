@@ -1,4 +1,4 @@
-"""Ground reactions that can exist: against other solvers, closed forms and the numbers of tanner-1998."""
+"""Admissible ground reactions compared with other solvers, closed forms and the numbers of tanner-1998."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ S0 = tabulated('tanner-1998/6.4/wrench')[0]
 
 
 def below(points, height=HEIGHT):
-    """Contacts on the ground, the centre of mass in the origin."""
+    """Return contacts on the ground for a centre of mass in the origin."""
     return np.column_stack([points, np.full(len(points), -height)])
 
 
@@ -56,7 +56,7 @@ def random_states(count, wheels, seed):
     return inputs, wrench(points), target
 
 
-def known_tractions(traction):
+def prescribed_tractions(traction):
     """Return rows and right side of the prescribed rolling forces; t is the last unknown."""
     wheels = np.flatnonzero(np.isfinite(traction))
     rows = np.zeros((len(wheels), 3 * len(traction) + 1))
@@ -65,11 +65,11 @@ def known_tractions(traction):
 
 
 def margin_of_facets(balance, target, friction, traction, outside):
-    """Return the greatest t of a linear program, in cones of 64 facets around the true ones or inside them."""
+    """Return the greatest t of a linear program, in cones of 64 facets outside or inside of the exact ones."""
     wheels = len(friction)
     angle = 2.0 * np.pi * np.arange(FACETS) / FACETS
     shrunk = 1.0 if outside else np.cos(np.pi / FACETS)
-    rows, right = known_tractions(traction)
+    rows, right = prescribed_tractions(traction)
     facets = np.zeros((wheels, FACETS, 3 * wheels + 1))
     for j in range(wheels):
         facets[j, :, 3 * j], facets[j, :, 3 * j + 1] = np.cos(angle), np.sin(angle)
@@ -91,7 +91,7 @@ def margin_of_facets(balance, target, friction, traction, outside):
 def margin_of_clarabel(clarabel, balance, target, friction, traction):
     """Return the greatest t of a general solver of cone programs."""
     wheels = len(friction)
-    rows, right = known_tractions(traction)
+    rows, right = prescribed_tractions(traction)
     cones = np.zeros((3 * wheels, 3 * wheels + 1))
     for j in range(wheels):
         cones[3 * j, 3 * j + 2], cones[3 * j, -1] = -1.0, 1.0
@@ -155,7 +155,7 @@ def test_reactions_keep_the_balance_and_the_best_are_inside_by_the_margin():
 
 
 def test_every_force_reaches_the_ends_of_its_range_and_no_further():
-    """A bound put on one force within its range leaves reactions, one beyond it leaves none."""
+    """With a bound on one force within its range reactions exist, with a bound beyond it none."""
     inputs, balance, target = random_states(6, 4, 5)
     reactions = admissible_reactions(**inputs)
     tested = 0
@@ -177,7 +177,7 @@ def _end_of_facets(balance, target, friction, traction, which, sign, outside):
     wheels = len(friction)
     angle = 2.0 * np.pi * np.arange(FACETS) / FACETS
     shrunk = 1.0 if outside else np.cos(np.pi / FACETS)
-    rows, right = known_tractions(traction)
+    rows, right = prescribed_tractions(traction)
     facets = np.zeros((wheels, FACETS, 3 * wheels))
     for j in range(wheels):
         facets[j, :, 3 * j], facets[j, :, 3 * j + 1] = np.cos(angle), np.sin(angle)
@@ -195,7 +195,7 @@ def _end_of_facets(balance, target, friction, traction, which, sign, outside):
     return solution.x[which]
 
 
-def test_a_batch_is_its_states_one_by_one():
+def test_a_batch_equals_its_states_one_by_one():
     inputs, _, _ = random_states(12, 4, 7)
     batch = admissible_reactions(**inputs)
     for k in range(12):
@@ -231,26 +231,26 @@ def test_a_slope_is_held_up_to_the_angle_of_friction():
 
 
 def test_reactions_of_rm_1_in_motion():
-    found = admissible_reactions(below(TRIANGLE), np.zeros(3), -S0[:3], -S0[3:], **ROLLING)
+    result = admissible_reactions(below(TRIANGLE), np.zeros(3), -S0[:3], -S0[3:], **ROLLING)
     *expected, use = tabulated('tanner-1998/6.4/S0')
-    assert found.split == pytest.approx(np.array(expected), abs=1e-6)
-    assert found.possible
-    assert found.robust
-    assert 0.7 * found.friction_use[:2] == pytest.approx(use, abs=1e-6)
-    assert found.tightest == 0
-    assert found.mismatch < 1e-8 * np.linalg.norm(S0)
+    assert result.split == pytest.approx(np.array(expected), abs=1e-6)
+    assert result.possible
+    assert result.robust
+    assert 0.7 * result.friction_use[:2] == pytest.approx(use, abs=1e-6)
+    assert result.tightest == 0
+    assert result.mismatch < 1e-8 * np.linalg.norm(S0)
 
 
 def test_lateral_forces_of_rm_1_are_a_line_between_the_chords():
-    found = admissible_reactions(below(TRIANGLE), np.zeros(3), -S0[:3], -S0[3:], **ROLLING)
-    chords = lateral_chord(found.split[:2, 2], (30.0, 20.0), 0.7)
+    result = admissible_reactions(below(TRIANGLE), np.zeros(3), -S0[:3], -S0[3:], **ROLLING)
+    chords = lateral_chord(result.split[:2, 2], (30.0, 20.0), 0.7)
     assert chords == pytest.approx(tabulated('tanner-1998/6.4/chords')[0], abs=1e-6)
-    assert (found.least[0, 1], found.greatest[0, 1]) == pytest.approx(tabulated('tanner-1998/6.4/interval'), abs=1e-6)
-    assert found.greatest[1, 1] == pytest.approx(chords[1], abs=1e-6)
-    assert found.freedom == 1
-    normal = found.split[:, 2]
-    assert found.least[:, 2] == pytest.approx(normal, abs=1e-6)
-    assert found.greatest[:, 2] == pytest.approx(normal, abs=1e-6)
+    assert (result.least[0, 1], result.greatest[0, 1]) == pytest.approx(tabulated('tanner-1998/6.4/interval'), abs=1e-6)
+    assert result.greatest[1, 1] == pytest.approx(chords[1], abs=1e-6)
+    assert result.freedom == 1
+    normal = result.split[:, 2]
+    assert result.least[:, 2] == pytest.approx(normal, abs=1e-6)
+    assert result.greatest[:, 2] == pytest.approx(normal, abs=1e-6)
     at_rest = tabulated('tanner-1998/6.4/static')[0][:2]
     assert greatest_drive_torque(at_rest, 0.1, 0.7) == pytest.approx(tabulated('tanner-1998/6.4/chords')[1], abs=1e-6)
 
@@ -258,7 +258,7 @@ def test_lateral_forces_of_rm_1_are_a_line_between_the_chords():
 @pytest.mark.pins('tanner-1998/6.4/nullity', 'tanner-1998/3.1/S11')
 @pytest.mark.parametrize(('wheels', 'all_free', 'driven'), [(3, 3, 1), (4, 6, 3), (6, 12, 7)])
 def test_reactions_are_open_in_3_w_minus_6_directions(wheels, all_free, driven):
-    """Known tractions of wheels that roll about one point leave 2 w - 5."""
+    """Prescribed tractions of wheels that roll about one point leave 2 w - 5."""
     rng = np.random.default_rng(wheels)
     points = np.column_stack([rng.normal(size=(wheels, 2)), np.full(wheels, -HEIGHT)])
     load = np.array((0.0, 0.0, -600.0))
@@ -293,14 +293,14 @@ def test_chords_that_reach_the_lateral_force_do_not_prove_a_motion():
 def test_normal_forces_of_four_wheels_have_one_open_direction():
     acceleration = np.array((-1.0, 1.5, 0.0))
     force = 60.0 * (np.array((0.0, 0.0, -9.81)) - acceleration) + (0.0, 0.0, -180.0)
-    found = admissible_reactions(below(FOUR), np.zeros(3), force, (-12.0, 25.0, 0.0), friction=1e7)
+    result = admissible_reactions(below(FOUR), np.zeros(3), force, (-12.0, 25.0, 0.0), friction=1e7)
     least, inside, ends = tabulated('tanner-1998/6.5/four')
-    assert found.split[:, 2] == pytest.approx(least, abs=1e-6)
+    assert result.split[:, 2] == pytest.approx(least, abs=1e-6)
     best = admissible_reactions(below(FOUR), np.zeros(3), force, (-12.0, 25.0, 0.0), friction=1e7, ranges=False)
     assert best.best[:, 2] == pytest.approx(inside, abs=1e-3)
     assert best.margin == pytest.approx(inside[2], abs=1e-3)
     # along (1, -1, -1, 1) the third wheel lifts after 148.9 N, the fourth after -173.9 N
-    steps = (found.greatest[0, 2] - found.split[0, 2], found.least[0, 2] - found.split[0, 2])
+    steps = (result.greatest[0, 2] - result.split[0, 2], result.least[0, 2] - result.split[0, 2])
     assert steps == pytest.approx(ends[::-1], abs=1e-4)
 
 
@@ -315,7 +315,7 @@ def test_normal_forces_of_four_wheels_have_one_open_direction():
         (TRIANGLE, (0, 1), 6.867),
     ],
 )
-def test_a_rigid_vehicle_tips_where_the_closed_form_says(wheels, direction, critical):
+def test_a_rigid_vehicle_tips_at_the_acceleration_of_the_closed_form(wheels, direction, critical):
     def at(acceleration):
         push = 60.0 * np.array((*(-acceleration * np.array(direction)), -9.81))
         return admissible_reactions(below(wheels), np.zeros(3), push, friction=100.0, ranges=False)
@@ -362,7 +362,7 @@ def test_newton_s_balance_holds_where_the_wheels_slide():
     assert reactions.friction_use.max() > 1.0
 
 
-def test_motion_and_drive_torques_that_do_not_belong_together_are_told_apart_from_sliding():
+def test_inconsistent_motion_and_drive_torques_are_distinguished_from_sliding():
     reactions = admissible_reactions(
         below(TRIANGLE), np.zeros(3), (-60.0, 0.0, -740.0), friction=(0.7, 0.7, 0), traction=(25.0, 25.0, 0.0)
     )
@@ -371,7 +371,7 @@ def test_motion_and_drive_torques_that_do_not_belong_together_are_told_apart_fro
     assert reactions.mismatch == pytest.approx(10.0)
 
 
-def test_what_is_not_a_number_is_never_possible():
+def test_inputs_that_are_not_numbers_are_never_possible():
     for bad in ({'force': (0, 0, np.nan)}, {'com': (np.inf, 0, 0)}, {'friction': np.nan}):
         inputs = {'points': below(FOUR), 'com': np.zeros(3), 'force': (0, 0, -600.0), 'friction': 0.7} | bad
         reactions = admissible_reactions(**inputs)
@@ -381,8 +381,8 @@ def test_what_is_not_a_number_is_never_possible():
 
 
 @pytest.mark.parametrize('decimals', [16, 6])
-def test_known_tractions_leave_no_state_without_a_margin(decimals):
-    """Tractions near the border make the set thin: the last step of the program may be no number."""
+def test_with_prescribed_tractions_every_state_has_a_margin(decimals):
+    """Tractions near the border make the set thin: the last step of the program may be NaN."""
     rng = np.random.default_rng(1)
     for _ in range(150):
         points = np.column_stack([rng.uniform(-1.0, 1.0, (4, 2)), np.zeros(4)])

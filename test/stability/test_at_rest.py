@@ -1,4 +1,4 @@
-"""How a machine stands on joints that give way, for wheels, hands and alarm levels: as its plant does."""
+"""The pose at rest on compliant joints, for wheels, hands and alarm levels, equals that of the plant."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def machine(name: str) -> Machine:
 
 
 @pytest.mark.parametrize('name', FILES)
-def test_it_is_the_rest_from_which_the_plant_starts(name):
+def test_the_pose_at_rest_is_the_start_of_the_plant(name):
     vehicle = machine(name)
     start, (resting, stance) = checked_start(vehicle), at_rest(vehicle)
     assert [stance.height, stance.roll, stance.pitch] == pytest.approx(start.pose[2:5], abs=1e-9)
@@ -50,7 +50,7 @@ def test_alarm_levels_are_shares_of_the_margins_that_check_prints(name):
     assert result == pytest.approx({key: margins[key]['value'] for key in names}, rel=5e-3)  # three digits
 
 
-def test_wheels_of_a_suspended_car_roll_on_tyres_that_yield():
+def test_wheels_of_a_suspended_car_roll_on_deflected_tyres():
     vehicle = machine('suspended')
     weight = vehicle.total_mass * vehicle.gravity
     tyre = vehicle.wheels[0]
@@ -58,7 +58,7 @@ def test_wheels_of_a_suspended_car_roll_on_tyres_that_yield():
     assert radii == pytest.approx([tyre.free_length - weight / 4.0 / tyre.stiffness] * 4, rel=1e-9)
 
 
-def test_hands_of_a_team_begin_where_a_machine_on_an_oscillating_axle_leans():
+def test_hands_of_a_team_start_at_the_lean_of_a_machine_on_an_oscillating_axle():
     vehicle = machine('oscillating axle')
     vehicle = replace(vehicle, initial=replace(vehicle.initial, base_position=(3.0, -2.0, 0.0), base_yaw=0.5))
     poses, start = poses_at_start(vehicle), checked_start(vehicle)

@@ -18,7 +18,7 @@ from dyn_nodes.stability.observers import balance_observer
         ('log_loader_planar', ('zmp',)),  # two edges: instant by instant
     ],
 )
-def test_margins_over_a_run_are_those_of_its_instants(name, measures):
+def test_margins_over_a_run_equal_those_of_its_instants(name, measures):
     machine = load_machine(find_resource(f'urdf/{name}.urdf'), find_resource(f'config/{name}.yaml'))
     system = System(machine)
     p = system.parameters(slope=(0.0, 0.03))

@@ -1,4 +1,4 @@
-"""Which value of a margin is whose."""
+"""Names of the values of a margin."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dyn_nodes.stability.balance import Balance
 
 
 def balance_of_six(com):
-    """Six wheels, named in an order that is not that of the polygon."""
+    """Return the balance of six wheels, named in another order than that of the polygon."""
     wheels = ('front_left', 'front_right', 'middle_left', 'middle_right', 'rear_left', 'rear_right')
     points = np.array([(2, 1, 0), (2, -1, 0), (0, 1.5, 0), (0, -1.5, 0), (-2, 1, 0), (-2, -1, 0)], dtype=float)
     order = support_order(points, np.array([0.0, 0.0, 1.0]))
@@ -29,7 +29,7 @@ def balance_of_six(com):
 
 
 def test_the_conservative_margin_names_the_foot_whose_loss_is_the_worst():
-    """With the load over one corner, that corner's wheel must not be lost."""
+    """With the load over one corner, the loss of that corner's wheel is the worst."""
     for name, com in (('front_left', (1.5, 0.8, 1.0)), ('rear_right', (-1.5, -0.8, 1.0))):
         balance = balance_of_six(com)
         assert balance.critical_edge('conservative') == f'loss of {name}'

@@ -1,4 +1,4 @@
-"""Details of the stability measures that no other test notices: every axis, every border, any size."""
+"""Details of the stability measures not covered by other tests: every axis, every border, any size."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SWAPPED = [np.eye(3)[[1, 2, 0]], np.eye(3)[[2, 0, 1]]]
 """Cyclic permutation of the axes."""
 TURNS = [*SWAPPED, *(Rotation.random(random_state=seed).as_matrix() for seed in range(3))]
 ON_ITS_NOSE = Rotation.from_euler('y', 90, degrees=True).as_matrix()
-"""Turns the normal of the ground from z to x."""
+"""Rotation of the normal of the ground from z to x."""
 
 
 def test_edges_at_half_a_right_angle_to_the_axes_are_edges():
@@ -77,8 +77,8 @@ def test_the_longitudinal_margin_drops_the_upward_part_of_the_travel_in_any_fram
 
 
 @pytest.mark.parametrize('turn', TURNS)
-def test_shares_of_the_sides_follow_the_machine_whatever_way_up_is(turn):
-    """Front, rear, left and right are those of the direction of travel, in any frame."""
+def test_shares_of_the_sides_follow_the_machine_in_any_frame(turn):
+    """Front, rear, left and right follow the direction of travel, in any frame."""
     wheels, loads = np.vstack((WHEELS, [0.4, 0.5, 3.0])), np.array([1.0, 2.0, 4.0, 8.0, 16.0])
     travel = np.array([1.0, 0.3, 0.2])
     plain = load_share(wheels, loads, travel, (0.0, 0.0, 1.0))
@@ -90,7 +90,7 @@ def test_shares_of_the_sides_follow_the_machine_whatever_way_up_is(turn):
 
 @pytest.mark.parametrize('turn', TURNS)
 def test_sides_of_a_machine_that_crabs_are_across_its_direction(turn):
-    """Ahead of the middle along (1, 1) are the first two wheels, of which the second is behind it along x."""
+    """Ahead of the middle along (1, 1) are the first two wheels; the second of them is behind it along x."""
     wheels = np.array([[1.0, 0.5, 0.0], [-0.5, 1.5, 0.0], [-1.0, -0.5, 0.0], [0.5, -1.5, 0.0]])
     shares = load_share(wheels @ turn.T, [1.0, 2.0, 4.0, 8.0], turn @ [1.0, 1.0, 0.2], turn @ [0.0, 0.0, 1.0])
     assert (shares.front, shares.left) == pytest.approx((3 / 15, 6 / 15))
@@ -104,7 +104,7 @@ def test_the_force_angle_measure_grows_with_the_force_from_the_smallest_on():
     assert small.angles == pytest.approx(np.array(result.angles), rel=1e-12)
 
 
-def test_planar_moments_take_every_arm_and_no_slope_unless_given():
+def test_planar_moments_use_every_arm_and_no_slope_by_default():
     base = {'base_weight': 5.0e4, 'base_com': (-0.3, 0.4), 'front_arm': 1.3, 'rear_arm': 1.7, 'pivot_height': 1.2}
     result = planar_edge_moments(2.0e3, -1.5e4, 7.0e3, **base)
     # moments about the edge points (1.3, 0) and (-1.7, 0) of couple, force at (0, 1.2) and weight at (-0.3, 1.6)
@@ -131,7 +131,7 @@ def test_without_a_force_there_is_no_angle():
     assert np.isnan(result.angles).all()
 
 
-def test_the_circle_in_a_polygon_does_not_depend_on_where_the_machine_stands():
+def test_the_circle_in_a_polygon_does_not_depend_on_the_position_of_the_machine():
     for offset in ((0.0, 0.0, 0.0), (5.0, -7.0, 2.0)):
         result = zmp_degree(RECTANGLE + offset, np.add((0.1, 0.0, 1.0), offset), (0.0, 0.0, -1.0))
         assert result.inradius == pytest.approx(0.8)
@@ -148,8 +148,8 @@ def test_the_circle_in_a_polygon_does_not_depend_on_where_the_machine_stands():
 
 @pytest.mark.parametrize(('at', 'balanced'), [((0.3, -0.2, 1.1), True), ((2.2, 0.4, 1.1), False)])
 @pytest.mark.parametrize('turn', [ON_ITS_NOSE, *TURNS])
-def test_wheel_loads_are_those_of_the_machine_in_any_frame(turn, at, balanced):
-    """Also tipping, and with the ground's normal along x, the usual first axis of the plane."""
+def test_wheel_loads_do_not_depend_on_the_frame(turn, at, balanced):
+    """Also while tipping, and with the ground's normal along x, the usual first axis of the plane."""
     force, at = np.array([1.2e4, -0.8e4, -2.0e5]), np.array(at)
     order = support_order(WHEELS)
     plane = np.array([0.0, 0.0, 1.0, 0.0])
@@ -163,8 +163,8 @@ def test_wheel_loads_are_those_of_the_machine_in_any_frame(turn, at, balanced):
 
 
 @pytest.mark.parametrize('turn', TURNS)
-def test_loads_on_a_known_plane_are_those_of_the_machine_in_any_frame(turn):
-    """The rate of the plane has parts along all three axes of the body, and the wheels have different heights."""
+def test_loads_on_a_specified_plane_do_not_depend_on_the_frame(turn):
+    """The rate of the plane has components along all three axes of the body; the wheels have different heights."""
     normal, rate = np.array([0.01, -0.02, 1.0]) / np.sqrt(1.0005), np.array([0.03, 0.05, 0.0007])
     plain, distance = loads_on_plane(WHEELS, STIFFNESS, DAMPING, LENGTH, normal, rate, 2e5)
     turned, same = loads_on_plane(WHEELS @ turn.T, STIFFNESS, DAMPING, LENGTH, turn @ normal, turn @ rate, 2e5)

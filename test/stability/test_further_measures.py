@@ -74,7 +74,7 @@ def test_conservative_margin_is_the_distance_to_the_intersection_of_all_hulls(se
     rng = np.random.default_rng(seed)
     feet = random_feet(rng, least=5)
     com = rng.normal(size=3)
-    # the definition, with no use of the order of the feet: half-planes of the hulls of all subsets but one
+    # the definition, independent of the order of the feet: half-planes of the hulls of all subsets without one foot
     halves = [ConvexHull(feet[list(kept), :2]).equations for kept in combinations(range(len(feet)), len(feet) - 1)]
     distances = -(np.vstack(halves) @ (*com[:2], 1.0))
     reached('inside', distances.min() > 0.0)
@@ -87,7 +87,7 @@ def test_conservative_margin_is_the_distance_to_the_intersection_of_all_hulls(se
 
 @given(SEEDS)
 @settings(max_examples=60)
-def test_normalized_energy_is_the_energy_level_over_the_weight_where_the_machine_stands(seed):
+def test_normalized_energy_of_a_stable_machine_is_the_energy_level_over_the_weight(seed):
     rng = np.random.default_rng(seed)
     feet, com = random_feet(rng), rng.normal(size=3) * 0.5 + (0, 0, 1.5)
     levels, rises = energy_level(feet, com, 40.0), normalized_energy(feet, com)
@@ -108,7 +108,7 @@ def test_normalized_energy_has_the_sign_of_the_static_margin(seed):
     assert (np.sign(normalized_energy(feet, com).edges) == np.sign(distances)).all()
 
 
-def test_normalized_energy_beyond_an_edge_is_what_the_centre_of_mass_has_fallen():
+def test_normalized_energy_beyond_an_edge_is_the_drop_of_the_centre_of_mass():
     # 3-4-5: on the circle of radius 5 about the front edge, 3 m beyond it, the centre of mass has fallen from 5 to 4 m
     assert normalized_energy(SQUARE, (4.0, 0.0, 4.0)).edges[1] == pytest.approx(-1.0, rel=1e-12)
     assert normalized_energy(SQUARE, (-2.0, 0.0, 4.0)).edges[1] == pytest.approx(1.0, rel=1e-12)
@@ -184,7 +184,7 @@ def test_force_angle_of_a_planar_body_on_a_slope(height, slope):
 
 
 def test_force_angle_of_a_pushed_planar_body():
-    """A horizontal push f at the centre of mass: tipping begins at f h = m g b, whatever the angle's definition."""
+    """A horizontal force f at the centre of mass: tipping starts at f h = m g b with any definition of the angle."""
     b, h, weight = 1.0, 2.0, 500.0
     feet = SQUARE * (b, 5.0, 1.0)
     for push in (0.0, 100.0, 249.0, 251.0, 400.0):
@@ -196,7 +196,7 @@ def test_force_angle_of_a_pushed_planar_body():
 
 
 def test_force_angle_counts_a_couple_as_a_force_across_the_line_to_the_edge():
-    """A couple that overturns about the front edge adds n / |l| across l, away from the ground: by components."""
+    """An overturning couple about the front edge adds n / |l| across l, away from the ground: by components."""
     b, h, weight, couple = 1.0, 2.0, 500.0, 150.0
     length = np.hypot(b, h)
     across = np.array((h, b)) / length  # in (x, z): across (b, -h), turned so that it overturns
@@ -285,7 +285,7 @@ def test_measures_do_not_depend_on_the_frame(seed):
 
 @given(SEEDS, st.integers(1, 6))
 @settings(max_examples=30)
-def test_the_first_foot_is_a_matter_of_taste_for_the_new_measures(seed, roll):
+def test_the_new_measures_do_not_depend_on_the_first_foot(seed, roll):
     states = random_states(1, seed=seed, n=6)
     rolled = {**states, 'feet': np.roll(states['feet'], -roll, axis=1)}
     here, there = all_measures(**states), all_measures(**rolled)
@@ -302,8 +302,8 @@ PROBE = (
 )
 
 
-def test_a_kernel_on_disk_does_not_outlive_a_change_in_a_helper(tmp_path):
-    """Edit a helper in another file than the kernel's, with its time kept: the next process must see the edit."""
+def test_a_cached_kernel_is_rebuilt_after_a_change_of_a_helper(tmp_path):
+    """Edit a helper in another file than the kernel's and keep its time stamp: the next process must use the edit."""
     import dyn_nodes
 
     package = tmp_path / 'dyn_nodes'

@@ -43,7 +43,7 @@ def test_a_wheel_without_friction_holds_nothing():
     assert grip_of(smooth).friction[0] == 0.0
 
 
-def test_friction_use_is_the_part_of_what_friction_can_hold():
+def test_friction_use_is_relative_to_the_friction_limit():
     forces = np.array([(3.0, 4.0, 10.0), (0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 5.0), (1.0, 0.0, 2.0)])
     result = friction_use(forces, np.array((1.0, 0.7, 0.7, 0.0, 0.0)))
     assert result == pytest.approx([0.5, 0.0, np.inf, 0.0, np.inf])
@@ -64,7 +64,7 @@ def test_wheels_by_constraint_have_the_friction_of_their_file_and_casters_none()
 
 
 def test_reactions_of_a_machine_on_wheels_by_constraint_are_judged_by_their_friction():
-    """RM-1 at rest in the posture of tanner-1998, 6.4: its right wheel carries least; then a drive pulls."""
+    """RM-1 at rest in the posture of tanner-1998, 6.4: its right wheel carries least; then with drive torque."""
     plant = Plant(machine_of('rm_1'), 'effort', 0.001, 5e-4, ('static', 'admissible'))
     balance = plant.balance()
     assert balance.margins['admissible'].value == pytest.approx(tabulated('tanner-1998/6.4/static')[0][1], abs=1e-4)

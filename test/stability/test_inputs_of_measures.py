@@ -28,8 +28,8 @@ def same(actual, expected):
 
 
 @pytest.mark.parametrize('measure', [zmp_degree, net_moment, force_angle, extended_energy_level])
-def test_without_a_moment_and_a_direction_there_is_none_and_up_is_up(measure):
-    """A load of 2 N: a moment of 1 N m would be seen."""
+def test_moment_and_direction_default_to_zero_and_up(measure):
+    """A load of 2 N, so that a moment of 1 N m would have an effect."""
     same(measure(FEET, COM, FORCE), measure(FEET, COM, FORCE, STILL, UP))
     for axis in np.eye(3):
         other = measure(FEET, COM, FORCE, axis)
@@ -65,7 +65,7 @@ def test_the_shares_of_a_batch_are_those_of_its_states_and_opposite_sides_add_up
 @pytest.mark.parametrize(
     'vector', [(0.0, 0.0, 0.0), (np.inf, 0.0, 0.0), (np.nan, 0.0, 1.0), (1.0, 0.0), (1.0, 0.0, 0.0, 0.0)]
 )
-def test_a_direction_that_is_none_is_rejected(vector):
+def test_an_invalid_direction_is_rejected(vector):
     with pytest.raises(ValueError, match='up: expected a finite vector of 3 numbers that is not zero'):
         unit_vector(vector, 'up')
 
@@ -82,7 +82,7 @@ def test_the_horizontal_axes_are_right_handed_with_up(up):
     assert np.linalg.det(axes) == pytest.approx(1.0)
 
 
-def test_a_point_that_is_there_twice_is_one_corner():
+def test_a_repeated_point_is_one_corner():
     corners = np.array([[0.0, 0.0], [2.0, 0.0], [2.5, 1.0], [2.0, 2.0], [0.0, 2.0], [-0.5, 1.0]])
     points = np.column_stack([np.repeat(corners, 3, axis=0), np.zeros(18)])
     for seed in range(5):

@@ -39,7 +39,7 @@ def base_at_rest(arm, speed=(0.0, 0.0), rate=(0.0, 0.0)):
 
 
 def action_on_base(state, payload, slope=0.0):
-    """F_x, F_y and tau of the manipulator on the base at P, from Newton-Euler."""
+    """Return F_x, F_y and tau of the manipulator on the base at P, from Newton-Euler."""
     loads = newton_euler(planar_rigid_machine('front', payload=payload, slope=slope), *base_at_rest(*state))
     return -loads.force[3, 2], -loads.force[3, 0], -loads.moment[3, 1], loads.torque
 
@@ -55,7 +55,7 @@ def whole_machine_com(arm, payload):
 
 
 def net_load(state, payload):
-    """The manipulator's action moved to the base's centre of mass, with the base's weight."""
+    """Return the manipulator's action, moved to the base's centre of mass, with the base's weight."""
     forward, normal, torque, _ = action_on_base(state, payload)
     action = np.array((forward, 0.0, normal))
     moment = np.cross((2.0, 0.0, 0.6), action) - np.array((0.0, torque, 0.0))
@@ -139,7 +139,7 @@ def test_front_moment_on_the_slope(arm, expected):
 
 
 def test_energy_zmp_and_net_moment_agree_on_the_onset():
-    """The arm swings down ever faster: all three margins of the front edge pass zero at the same load."""
+    """The arm swings down faster and faster: all three margins of the front edge pass zero at the same load."""
     signs = []
     for rate in np.linspace(-0.6, 0.6, 25):
         state = (np.radians((20, -60)), (0.1, -0.2), (rate, 0.0))
@@ -147,17 +147,17 @@ def test_energy_zmp_and_net_moment_agree_on_the_onset():
         load = net_load(state, 5000)
         external = WEIGHT * 3.0 - moments.front
         level = planar_energy_level(external, weight=WEIGHT, distance=np.hypot(3.0, 0.9), angle=np.arctan2(3.0, 0.9))
-        standing = bool(moments.front > 0)
-        assert (level.level > 0) == standing
-        assert (zmp_degree(FEET, *load).edges[FRONT] > 0) == standing
-        assert (extended_energy_level(FEET, *load).edges[FRONT] > 0) == standing
-        assert (net_moment(FEET, *load).edges[FRONT] > 0) == standing
-        signs.append(standing)
+        stable = bool(moments.front > 0)
+        assert (level.level > 0) == stable
+        assert (zmp_degree(FEET, *load).edges[FRONT] > 0) == stable
+        assert (extended_energy_level(FEET, *load).edges[FRONT] > 0) == stable
+        assert (net_moment(FEET, *load).edges[FRONT] > 0) == stable
+        signs.append(stable)
     assert len(set(signs)) == 2
     assert sum(a != b for a, b in itertools.pairwise(signs)) == 1
 
 
-def test_measures_of_the_standing_machine_are_valid_and_positive():
+def test_measures_of_the_machine_at_rest_are_valid_and_positive():
     centre = whole_machine_com(np.radians((55, -105)), 5000)
     force = np.array((0.0, 0.0, -19_518 * 9.81))
     loads = np.array((35_000.0, 60_000.0, 60_000.0, 36_471.58))

@@ -1,4 +1,4 @@
-"""Every measure against the specification's numbers, and the properties that tie the measures together."""
+"""Every measure compared with the specification's numbers, and common properties of the measures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FRONT, REAR = 1, 3
 
 
 def random_case(seed, up=(0.0, 0.0, 1.0), spread=1.0):
-    """A random support polygon, a centre of mass above it and a load that mostly presses down."""
+    """Return a random support polygon, a centre of mass above it and a load that mostly acts downwards."""
     rng = np.random.default_rng(seed)
     points = rng.normal(size=(int(rng.integers(3, 8)), 3)) * (2, 2, 0.2)
     feet = points[support_order(points, up)]
@@ -142,7 +142,7 @@ def test_extended_level_of_the_front_edge(moment, phi, level):
 
 
 @pytest.mark.pins('abo-shanab-2003/6.4/extended_level_zero')
-def test_extended_level_vanishes_where_the_machine_begins_to_tip():
+def test_extended_level_vanishes_where_the_machine_starts_to_tip():
     at_the_verge = extended_energy_level(WIDE, BASE_COM, (0, 0, -BASE_WEIGHT), (0, 353_160, 0))
     assert at_the_verge.edges[FRONT] == 0.0
     assert at_the_verge.regime[FRONT] == TIPPING
@@ -235,7 +235,7 @@ def test_gravity_level_is_the_height_formula(seed):
 @given(SEEDS)
 @settings(max_examples=40)
 def test_level_is_the_work_to_the_first_stationary_maximum(seed):
-    """The definition, by turning the body with Rodrigues' rotation, for loads at several points."""
+    """The definition, by Rodrigues' rotation of the body, for loads at several points."""
     feet, _, _, moment = random_case(seed)
     rng = np.random.default_rng(seed + 1)
     points = np.array((0, 0, 1.5)) + rng.normal(size=(3, 3))
@@ -288,7 +288,7 @@ def test_force_angle_with_a_forward_force():
 
 @reaches(tips=4, stands=4)
 @given(SEEDS)
-def test_force_angle_is_the_recipe_of_the_source(seed):
+def test_force_angle_equals_the_definition_of_the_source(seed):
     feet, com, force, moment = random_case(seed)
     result = force_angle(feet, com, force, moment)
     reached('tips', result.value < 0.0)
@@ -419,7 +419,7 @@ def test_planar_moments_are_the_net_moments_and_share_their_zeros_with_zmp_and_e
     assert (level > 0) == (moments.front > 0)
 
 
-def test_load_that_lifts_the_machine_is_not_valid_and_never_looks_safe():
+def test_a_load_that_lifts_the_machine_is_not_valid_and_never_safe():
     lifted = zmp_degree(WIDE, BASE_COM, (0, 0, 10.0))
     assert not lifted.valid
     assert lifted.value == -np.inf
@@ -529,7 +529,7 @@ def test_measures_scale_with_length(seed, scale):
 
 @given(SEEDS, st.integers(1, 6))
 @settings(max_examples=50)
-def test_the_first_corner_is_a_matter_of_taste(seed, roll):
+def test_measures_do_not_depend_on_the_first_corner(seed, roll):
     feet, com, force, moment = random_case(seed)
     up, travel = (0, 0, 1.0), (1.0, 0, 0)
     first = evaluate(feet, com, force, moment, 15.0, up, travel)
@@ -545,7 +545,7 @@ def test_the_first_corner_is_a_matter_of_taste(seed, roll):
 @reaches(inside=3, outside=4)
 @given(SEEDS)
 @settings(max_examples=50)
-def test_measures_change_sign_together_where_gravity_is_all(seed):
+def test_measures_change_sign_together_under_gravity_only(seed):
     feet, com, _, _ = random_case(seed, spread=2.0)
     feet[:, 2] = 0.0
     com[2] = abs(com[2]) + 0.1
@@ -618,18 +618,18 @@ def test_inputs_are_neither_changed_nor_kept():
     assert margins(support, ['static'])['static'].value == pytest.approx(2.0)
 
 
-def test_support_names_what_is_wrong():
-    good = {'feet': WIDE, 'com': BASE_COM, 'force': (0, 0, -9.0), 'moment': (0, 0, 0), 'mass': 1.0}
+def test_support_names_wrong_inputs():
+    inputs = {'feet': WIDE, 'com': BASE_COM, 'force': (0, 0, -9.0), 'moment': (0, 0, 0), 'mass': 1.0}
     with pytest.raises(ValueError, match=r'com: expected shape \(3,\), found \(2,\)'):
-        Support(**{**good, 'com': (1, 2)})
+        Support(**{**inputs, 'com': (1, 2)})
     with pytest.raises(ValueError, match=r'normal_loads: expected shape \(4,\), found \(3,\)'):
-        Support(**good, normal_loads=(1, 2, 3))
+        Support(**inputs, normal_loads=(1, 2, 3))
     with pytest.raises(ValueError, match='edge_names: expected 4 names, found 1'):
-        Support(**good, edge_names=('front',))
+        Support(**inputs, edge_names=('front',))
     with pytest.raises(ValueError, match='up: expected a finite vector'):
-        Support(**good, up=(0, 0, 0))
+        Support(**inputs, up=(0, 0, 0))
     with pytest.raises(KeyError, match=r'unknown stability measure .energie.; known: static'):
-        margins(Support(**good), ['energie'])
+        margins(Support(**inputs), ['energie'])
 
 
 def test_load_share_without_wheel_loads_is_not_valid():

@@ -118,7 +118,7 @@ def test_edges_are_named_by_the_side_of_the_machine():
         ([(0, 0, 0), (10, 0, 0), (6, 2, 0), (4, 2, 0)], 1.0),
     ],
 )
-def test_inradius_of_known_polygons(feet, expected):
+def test_inradius_of_polygons_with_closed_form(feet, expected):
     assert radius(np.array(feet, dtype=float)) == pytest.approx(expected, rel=1e-12)
 
 

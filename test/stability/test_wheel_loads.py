@@ -22,7 +22,7 @@ def share(force, at, points=SQUARE, stiffness=STIFFNESS, length=LENGTH):
 
 
 def balance(loads, force, moment, points):
-    """Resultant of load and normal forces along the normal, and its moment along the plane about the origin."""
+    """Return the resultant of load and normal forces along the normal, and its moment in the plane about the origin."""
     normal = loads.plane[:3]
     pushes = loads.normal[:, None] * normal
     total = moment + np.cross(loads.feet, pushes).sum(axis=0)
@@ -54,7 +54,7 @@ def test_the_loads_balance_the_load_on_slopes_with_any_springs(x, y, tilt, facto
         assert result.normal == pytest.approx(np.maximum(STIFFNESS * factors * compression, 0.0), abs=1.0)
 
 
-def test_three_wheels_are_determinate_whatever_their_springs():
+def test_three_wheels_are_determinate_with_any_springs():
     points = np.array([[1.0, 0.0, 0.3], [-1.0, 1.0, 0.3], [-1.0, -1.0, 0.3]])
     for stiffness in (np.full(3, 1e6), np.array([1e5, 2e6, 7e5])):
         result = share(WEIGHT, (-0.2, 0.1, 0.3), points, stiffness * 30.0, np.full(3, 0.3))
@@ -73,7 +73,7 @@ def test_a_wheel_that_would_pull_is_off_the_ground():
     )
 
 
-def test_a_load_beyond_an_edge_is_said_and_carried_by_that_edge():
+def test_a_load_beyond_an_edge_is_reported_and_carried_by_that_edge():
     result = share(WEIGHT, (1.7, 0.0, 1.0))
     assert result.pressed
     assert not result.balanced
@@ -83,14 +83,14 @@ def test_a_load_beyond_an_edge_is_said_and_carried_by_that_edge():
     assert degree < 0.0
 
 
-def test_a_load_that_does_not_press_leaves_no_loads():
+def test_a_load_away_from_the_ground_gives_no_wheel_loads():
     result = share(-WEIGHT, (0.0, 0.0, 1.0))
     assert not result.pressed
     assert (result.normal == 0.0).all()
 
 
-def test_a_load_that_ceases_to_press_on_the_way_leaves_the_plane_of_the_guess():
-    """Iterations lead the plane of such a load anywhere, as far as below the machine."""
+def test_a_load_that_leaves_the_ground_during_the_iteration_keeps_the_plane_of_the_guess():
+    """Iterations can move the plane of such a load anywhere, even below the machine."""
     force, guess = np.array([1.5e9, -1.6e2, -2.3e8]), np.array([0.0, 0.0, 1.0, 0.1])
     result = wheel_loads(SQUARE, STIFFNESS, LENGTH, support_order(SQUARE), force, [3.1e8, 2.15e10, 2.2e8], guess)
     assert not result.pressed
@@ -109,7 +109,7 @@ def test_the_guess_does_not_change_the_result():
     assert second.plane == pytest.approx(first.plane, abs=1e-8)
 
 
-def test_on_a_known_plane_the_loads_are_those_of_that_plane():
+def test_on_a_specified_plane_the_loads_are_those_of_that_plane():
     result = share(WEIGHT, (0.4, -0.2, 1.0))
     normal_force = -float(WEIGHT @ result.plane[:3])
     loads, distance = loads_on_plane(SQUARE, STIFFNESS, DAMPING, LENGTH, result.plane[:3], np.zeros(3), normal_force)
@@ -134,6 +134,6 @@ def test_dampers_push_where_the_body_comes_down_and_only_in_contact():
     [({'attachments': SQUARE[:2]}, 'attachments'), ({'stiffness': np.ones(3)}, 'stiffness')],
 )
 def test_wrong_shapes_are_rejected(wrong, name):
-    given_ = {'attachments': SQUARE, 'stiffness': STIFFNESS, 'free_length': LENGTH, 'polygon': [0, 1, 3, 2], **wrong}
+    inputs = {'attachments': SQUARE, 'stiffness': STIFFNESS, 'free_length': LENGTH, 'polygon': [0, 1, 3, 2], **wrong}
     with pytest.raises(ValueError, match=name):
-        wheel_loads(**given_, force=WEIGHT, moment=np.zeros(3))
+        wheel_loads(**inputs, force=WEIGHT, moment=np.zeros(3))

@@ -172,5 +172,5 @@ def test_a_slope_is_rejected(carriage):
 def test_an_object_that_takes_no_squeeze_is_rejected_with_what_is_left(carriage):
     formation = carriage.formation
     slack = formation.load._replace(stiffness=np.zeros(1))
-    with pytest.raises(CarryError, match='squeeze: expected internal forces that the rods of the object take'):
+    with pytest.raises(CarryError, match='squeeze: expected internal forces that the rods of the object balance'):
         replace(carriage, formation=replace(formation, load=slack)).squeezed(5.0)

@@ -1,9 +1,9 @@
-"""Robots that carry one object together: paths, references, speed along the path, forces, grasps that slip.
+"""Robots that carry one object together: paths, references, speed along the path, forces.
 
 robots = [HoldingRobot(blocks, actuated, hand, carrier)] * 2
 formation = Formation.around(robots, load, reach, height)
 plan = planned(formation, figure_of_eight(2.0, 2.0), np.linspace(0.0, 2.0 * np.pi, 300), starts)
-profile = fastest_within(plan, abilities)            # slow enough for the wheels to hold, everywhere ahead
+profile = fastest_within(plan, abilities)            # slow enough for the grip of the wheels along the whole path
 law = TeamLaw(formation, gains)
 law.efforts(plan.at(*profile.at(t)), states)
 """

@@ -1,4 +1,4 @@
-"""Robots around an object: where hands and vehicles stand relative to it, and which forces deform it."""
+"""Robots around an object: positions of hands and vehicles relative to it, and the forces that deform it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dyn_nodes.teams.deformable.lattice import Lattice
 
 MOST_STEPS = 20
 BALANCED = 1e-6
-"""Part of internal forces that may be left over."""
+"""Greatest residual of internal forces, relative to the greatest force."""
 
 
 class RobotState(NamedTuple):
@@ -36,13 +36,13 @@ class Motion(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Formation:
-    """Robots that hold the nodes of an object, each with its vehicle at a fixed place beside the object.
+    """Robots that hold the nodes of an object, each with its vehicle at a fixed position beside the object.
 
     Attributes:
         robots: m.
         load: the object; robot k holds node k.
-        hands: (m, 3) in the axes of the object that are level, from its middle, squeeze included, m.
-        carriers: (m, 2) places of the carriers in the same axes, m.
+        hands: (m, 3) in level axes of the object, from its middle, squeeze included, m.
+        carriers: (m, 2) positions of the carriers in the same axes, m.
         height: of the object's middle in the world, m.
         squeeze: (m, 3) internal forces of the hands on the object in its axes; they balance each other, N.
         gravity: m/s2.
@@ -67,10 +67,10 @@ class Formation:
             load: the object.
             reach: horizontal distance of every carrier from its node, m.
             height: of the object's middle in the world, m.
-            squeeze: force of every hand towards the middle, as far as these balance each other, N.
+            squeeze: force of every hand towards the middle, projected onto forces that balance each other, N.
 
         Raises:
-            ValueError: another number of nodes, a node in the middle, or a squeeze that the rods do not take.
+            ValueError: another number of nodes, a node in the middle, or a squeeze that the rods cannot carry.
         """
         if len(robots) != len(load.nodes):
             raise ValueError(f'expected a robot for each of {len(load.nodes)} nodes, found {len(robots)}')
@@ -116,7 +116,7 @@ def carried(motion: PlanarMotion, points: Array) -> Motion:
 
 
 def inward(nodes: Array, force: float) -> Array:
-    """Return forces (m, 3) of one size towards the middle of nodes (m, 3), less what does not balance, N."""
+    """Return balanced forces (m, 3) towards the middle of nodes (m, 3), of equal size before projection, N."""
     along = nodes.mean(axis=0) - nodes
     pulls = force * along / np.linalg.norm(along, axis=1, keepdims=True)
     arms = nodes - nodes.mean(axis=0)
@@ -132,7 +132,7 @@ def compressed(load: Lattice, forces: Array) -> Array:
     """Return displacements (m, 3) of the first m nodes by forces (m, 3) that balance each other, m.
 
     Raises:
-        ValueError: a force that no deformation of the rods takes.
+        ValueError: a force that no deformation of the rods balances.
     """
     rest = load.nodes - load.nodes.mean(axis=0)
     wanted = np.zeros_like(rest)
@@ -147,5 +147,5 @@ def compressed(load: Lattice, forces: Array) -> Array:
             return moved[: len(forces)]
         moved = moved + (flexible @ left.ravel()).reshape(-1, 3)
     raise ValueError(
-        f'expected internal forces that the rods of the object take, found {np.abs(left).max():.3g} N left'
+        f'expected internal forces that the rods of the object balance, found {np.abs(left).max():.3g} N left'
     )

@@ -1,8 +1,8 @@
 """Forces of robots that carry an object: operational-space control of every hand, posture in its null space.
 
-Each hand gets the acceleration of its reference and of the feedback, with its own dynamics (tanner-1998, 2.51), and its
-share of what the object needs for the accelerations of all hands (4.2): mass, weight, and the forces that deform it,
-squeeze included. The motions that are left over do not move the hand; they bring the vehicle beside the object.
+Each hand gets the acceleration of its reference and of the feedback by its dynamics (tanner-1998, 2.51), and its share
+of the force on the object for the accelerations of all hands (4.2): mass, weight, and the forces that deform it,
+squeeze included. Motions in the null space do not move the hand; they bring the vehicle beside the object.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Gains:
 
     Attributes:
         hand: of the hands' positions.
-        posture: of the vehicles' places.
+        posture: of the vehicles' positions.
     """
 
     hand: float = 10.0
@@ -40,15 +40,16 @@ class Gains:
 class TeamLaw:
     """The law for a whole team.
 
-    A robot needs its own state, the reference of its hand and carrier, and its share of the load. Shares follow from
-    the references of all hands, and from the feedback of all by the masses between them (`load_mass`). A node for the
-    whole team takes `joint_states` and odometry of all robots at one instant and gives efforts of wheels and arm in
-    each namespace. A node for each robot needs the accelerations wanted for the other hands, too.
+    The efforts of a robot follow from its state, the reference of its hand and carrier, and its share of the load.
+    Shares follow from the references of all hands, and from their feedback by the mass matrix of the object
+    (`load_mass`). A node for the whole team receives `joint_states` and odometry of all robots at one instant and
+    publishes efforts of wheels and arm in each namespace. A node per robot also needs the accelerations that are wanted
+    for the other hands.
 
     Attributes:
-        formation: as the controller knows it: masses and stiffness may be other than those of the real one.
+        formation: model of the controller; its masses and stiffness may differ from the real formation.
         gains: of the feedback.
-        most: (n,) greatest efforts of the actuated joints of each robot, N m; or (m, n), for each its own.
+        most: (n,) greatest efforts of the actuated joints of each robot, N m; or (m, n).
     """
 
     formation: Formation
@@ -61,32 +62,32 @@ class TeamLaw:
         Args:
             reference: of the instant.
             states: measured.
-            free: (m) hands that hold nothing any longer; the others take over their shares of the load.
+            free: (m) hands that have released the object; the others take over their shares of the load.
         """
         robots = [robot.at(*state) for robot, state in zip(self.formation.robots, states)]
         wanted = np.array([self._wanted(k, here, reference) for k, here in enumerate(robots)])
         shares = taken_over(self._shares(reference, wanted[:, :3]), free)
         bounds = np.broadcast_to(np.asarray(self.most, float), (len(robots), len(robots[0].u)))
         return [
-            np.clip(efforts_for(here, own, share), -bound, bound)
-            for here, own, share, bound in zip(robots, wanted, shares, bounds)
+            np.clip(efforts_for(here, acceleration, share), -bound, bound)
+            for here, acceleration, share, bound in zip(robots, wanted, shares, bounds)
         ]
 
     def _wanted(self, k: int, here: RobotNumbers, reference: Reference) -> Array:
         """Return accelerations (5,) of hand and carrier."""
         wide = np.array([self.gains.hand] * 3 + [self.gains.posture] * 2)
-        place, rate, change = (
-            np.concatenate([hand[k], own[k]]) for hand, own in zip(reference.hands, reference.carriers)
+        target, rate, change = (
+            np.concatenate([hand[k], carrier[k]]) for hand, carrier in zip(reference.hands, reference.carriers)
         )
-        return np.asarray(change + 2.0 * wide * (rate - here.rate) + wide**2 * (place - here.place))
+        return np.asarray(change + 2.0 * wide * (rate - here.rate) + wide**2 * (target - here.place))
 
     def _shares(self, reference: Reference, accelerations: Array) -> Array:
-        """Return forces (m, 3) of the hands on the object for accelerations (m, 3) of theirs, N."""
+        """Return forces (m, 3) of the hands on the object for accelerations (m, 3) of the hands, N."""
         return np.asarray(reference.forces + self.formation.load_mass @ (accelerations - reference.hands.change))
 
 
 def taken_over(shares: Array, free: Sequence[bool]) -> Array:
-    """Return shares (m, 3) with those of free hands spread over the hands that hold; none where nothing is held."""
+    """Return shares (m, 3); hands that hold carry the shares of free hands in equal parts, free hands carry none."""
     loose = np.array(list(free) or [False] * len(shares))
     held = shares[~loose]
     kept = np.zeros_like(shares)

@@ -1,9 +1,9 @@
-"""The speed along a path that wheels, drives and joints allow: the fastest profile, with everything ahead in view.
+"""The fastest speed profile along a path within the limits of wheels, drives and joints.
 
-Accelerations of the path's parameter a and squares of its speed b enter wheel forces and efforts linearly, so what can
-be held is a convex set of (a, b) at every point of the path. The profile is found by reachability: a sweep backwards
-finds the greatest speed at each point from which the rest of the path, and the stop at its end, can be mastered, and a
-sweep forwards takes the greatest acceleration that stays below it (H. Pham and Q.-C. Pham, "A New Approach to
+Acceleration a of the path's parameter and square b of its speed enter wheel forces and efforts linearly, so the
+feasible set of (a, b) is convex at every point of the path. The profile follows by reachability analysis: a backward
+pass computes the greatest speed at each point from which the rest of the path, and the stop at its end, are feasible; a
+forward pass takes the greatest acceleration that stays below it (H. Pham and Q.-C. Pham, "A New Approach to
 Time-Optimal Path Parameterization Based on Reachability Analysis", IEEE T-RO 34, 2018).
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from dyn_nodes.common.arrays import Array
 
 FACETS = 32
-"""Of the pyramid inside a friction cone; it loses 0.5 % of the friction."""
+"""Number of facets of the pyramid inside a friction cone; it loses 0.5 % of the friction."""
 ROUND_OFF = 1e-9
 
 
@@ -35,8 +35,8 @@ class Halfplanes:
 
     def __add__(self, other: Halfplanes) -> Halfplanes:
         """Return both sets of limits."""
-        mine, theirs = ((own.per_acceleration, own.per_square, own.rest) for own in (self, other))
-        return Halfplanes(*(np.concatenate(pair, axis=1) for pair in zip(mine, theirs)))
+        first, second = ((limits.per_acceleration, limits.per_square, limits.rest) for limits in (self, other))
+        return Halfplanes(*(np.concatenate(pair, axis=1) for pair in zip(first, second)))
 
     @classmethod
     def of_wheels(
@@ -46,9 +46,9 @@ class Halfplanes:
 
         Args:
             still: (t, w, 3) wheel forces F at rest: longitudinal, lateral, normal, N.
-            per_acceleration: (t, w, 3) what is added per a, N.
-            per_square: (t, w, 3) what is added per b, N.
-            friction: (w,) coefficients that may be used; 0: no horizontal force is asked for.
+            per_acceleration: (t, w, 3) change of F per a, N.
+            per_square: (t, w, 3) change of F per b, N.
+            friction: (w,) coefficients that may be used; 0: horizontal forces are not limited.
             lift: (w,) least normal forces, N.
         """
         mu, least = np.asarray(friction, float), np.asarray(lift, float)
@@ -84,12 +84,12 @@ class Halfplanes:
         square = np.asarray(per_speed, float)[:, limited] ** 2
         return cls(np.zeros_like(square), square, np.broadcast_to(bound[limited] ** 2, square.shape))
 
-    def refuse_unholdable(self, parameters: Array) -> None:
-        """Raise where not even standing still is within the limits."""
+    def require_holdable(self, parameters: Array) -> None:
+        """Raise ValueError if rest is beyond the limits at any point."""
         worst = self.rest.min(axis=1)
         if (worst < -ROUND_OFF).any():
-            place = float(parameters[int(worst.argmin())])
-            raise ValueError(f'expected a posture that can be held at rest, found none at parameter {place:.4g}')
+            parameter = float(parameters[int(worst.argmin())])
+            raise ValueError(f'expected a posture that can be held at rest, found none at parameter {parameter:.4g}')
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ class Profile:
 
     @property
     def duration(self) -> float:
-        """Of the whole path, s."""
+        """Duration of the whole path, s."""
         return float(self.times[-1])
 
     def at(self, time: float) -> tuple[float, float, float]:
@@ -146,10 +146,10 @@ def fastest(parameters: ArrayLike, limits: Halfplanes, speed: float = 1e3, accel
         acceleration: greatest of the parameter, 1/s2.
 
     Raises:
-        ValueError: a point where not even standing still is within the limits.
+        ValueError: a point at which rest is beyond the limits.
     """
     s = np.asarray(parameters, dtype=float)
-    limits.refuse_unholdable(s)
+    limits.require_holdable(s)
     tops = np.full(len(s), speed**2)
     tops[-1] = 0.0
     for k in range(len(s) - 2, -1, -1):
@@ -161,48 +161,48 @@ def fastest(parameters: ArrayLike, limits: Halfplanes, speed: float = 1e3, accel
         reached = squares[k] + step * min(high, (tops[k + 1] - squares[k]) / step)
         squares[k + 1] = max(reached, 0.0)
         if squares[k + 1] <= 0.0 and k + 1 < len(s) - 1:
-            raise ValueError(f'expected limits that let the motion go on, found none at parameter {s[k + 1]:.4g}')
+            raise ValueError(f'expected limits that let the motion continue, found none at parameter {s[k + 1]:.4g}')
     return Profile.of(s, np.sqrt(squares))
 
 
 def braked(profile: Profile, limits: Halfplanes, time: float, acceleration: float = 1e6) -> Profile:
-    """Return the progress that comes to rest from a time on, as soon as the limits allow.
+    """Return the progress that brakes to rest from a given time on, as soon as the limits allow.
 
     Args:
-        profile: that is left.
-        time: at which it is left, s; times of the result begin there.
+        profile: of the motion before.
+        time: at which braking starts, s; time 0 of the result.
         limits: at every grid point of the profile.
         acceleration: greatest of the parameter, 1/s2.
 
-    Where no braking is within the limits the profile is followed up to the next grid point.
+    While no braking is within the limits, the profile is followed up to the next grid point.
     """
     s, speed, planned = profile.at(time)
     if speed <= 0.0:
         return Profile(np.array([s, s]), np.zeros(2), np.array([0.0, 0.0]))
     grid = profile.parameters
     k = int(np.clip(np.searchsorted(grid, s, side='right') - 1, 0, len(grid) - 2))
-    places, squares = [s], [speed**2]
+    points, squares = [s], [speed**2]
     for after in range(k + 1, len(grid)):
         least, greatest = _accelerations(limits, after - 1, squares[-1], acceleration)
         brake = least if least <= greatest else planned
-        reach = grid[after] - places[-1]
+        reach = grid[after] - points[-1]
         if reach <= 0.0:
             continue
         if squares[-1] + 2.0 * brake * reach <= 0.0:
-            places.append(places[-1] - 0.5 * squares[-1] / brake)
+            points.append(points[-1] - 0.5 * squares[-1] / brake)
             squares.append(0.0)
             break
-        places.append(float(grid[after]))
+        points.append(float(grid[after]))
         squares.append(squares[-1] + 2.0 * brake * reach)
-        own = profile.speeds[after]
-        squares[-1] = min(squares[-1], float(own**2))
+        planned_speed = profile.speeds[after]
+        squares[-1] = min(squares[-1], float(planned_speed**2))
         planned = profile.at(float(profile.times[after]) + 1e-9)[2]
     squares[-1] = 0.0
-    return Profile.of(np.array(places), np.sqrt(np.array(squares)))
+    return Profile.of(np.array(points), np.sqrt(np.array(squares)))
 
 
 def _accelerations(limits: Halfplanes, k: int, square: float, most: float) -> tuple[float, float]:
-    """Return the least and the greatest acceleration at a point with a square of the speed; least > greatest: none."""
+    """Return the least and the greatest acceleration at a point and a squared speed; least > greatest if infeasible."""
     factor, left = limits.per_acceleration[k], limits.rest[k] - limits.per_square[k] * square
     scale = np.abs(factor) > ROUND_OFF
     if (left[~scale] < -ROUND_OFF).any():
@@ -213,10 +213,10 @@ def _accelerations(limits: Halfplanes, k: int, square: float, most: float) -> tu
 
 
 def _greatest_square(limits: Halfplanes, k: int, top: float, next_top: float, step: float, most: float) -> float:
-    """Return the greatest square of the speed at a point from which the next one is reached at or below its own.
+    """Return the greatest squared speed at a point from which the next point is reached within its limit.
 
-    The room between the greatest and the least acceleration is concave and piecewise linear in the square, so Newton's
-    method from above ends at the corner itself.
+    The difference of the greatest and the least acceleration is concave and piecewise linear in the squared speed, so
+    Newton's method from above ends exactly at a corner.
     """
     alpha = np.append(limits.per_acceleration[k], [1.0, -1.0, step])
     beta = np.append(limits.per_square[k], [0.0, 0.0, 1.0])

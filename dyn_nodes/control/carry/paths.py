@@ -1,6 +1,6 @@
 """Paths of an object in the plane: pose over a parameter, with exact first and second derivatives.
 
-Any path of a platform will do (`control.platform_path`, `control.waypoint_path`); its time is the parameter here.
+Any path of a platform can be used (`control.platform_path`, `control.waypoint_path`); its time is the parameter here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dyn_nodes.control.platform_path import Path, PlanarMotion
 def figure_of_eight(length: float, width: float, heading: float | None = None) -> Path:
     """Return a figure of eight through the origin over the parameter 0 to 2 pi.
 
-    x = length sin(s), y = width / 2 sin(2 s); it begins towards (length, width).
+    x = length sin(s), y = width / 2 sin(2 s); it starts towards (length, width).
 
     Args:
         length: from the middle to the end of a loop, m.
@@ -44,16 +44,16 @@ def figure_of_eight(length: float, width: float, heading: float | None = None) -
             angle, *changes = _along(x, y)
             near = np.interp(np.mod(s, 2.0 * np.pi), table, steady)  # the direction without jumps
             turn = [angle + 2.0 * np.pi * np.round((near - angle) / (2.0 * np.pi)), *changes]
-        return PlanarMotion(s, *(np.column_stack(own) for own in zip(turn, x, y)))
+        return PlanarMotion(s, *(np.column_stack(values) for values in zip(turn, x, y)))
 
     return path
 
 
 def straight(length: float, direction: float = 0.0, heading: float | None = None) -> Path:
-    """Return a straight line from the origin; the parameter is the length behind, m.
+    """Return a straight line from the origin; the parameter is the arc length, m.
 
     Args:
-        length: m; the path goes on beyond it.
+        length: m; the path continues beyond it.
         direction: rad.
         heading: of the object, rad; None: along the path.
     """
@@ -69,36 +69,36 @@ def straight(length: float, direction: float = 0.0, heading: float | None = None
     return path
 
 
-def moved(path: Path, place: ArrayLike, turn: float, heading: float = 0.0) -> Path:
+def moved(path: Path, position: ArrayLike, turn: float, heading: float = 0.0) -> Path:
     """Return a path that is turned about the origin and then moved.
 
     Args:
-        path: its parameter stays.
-        place: (2,) of its origin, m.
+        path: with the same parameter.
+        position: (2,) of its origin, m.
         turn: of its axes, rad; headings turn with them.
         heading: added to the headings, rad.
     """
-    offset = np.array([turn + heading, *np.asarray(place, dtype=float)])
+    shift = np.array([turn + heading, *np.asarray(position, dtype=float)])
     c, s = np.cos(turn), np.sin(turn)
     matrix = np.array([(1.0, 0.0, 0.0), (0.0, c, -s), (0.0, s, c)])
 
-    def found(parameters: ArrayLike) -> PlanarMotion:
-        own = path(parameters)
-        pose, rate, change = (part @ matrix.T for part in (own.pose, own.velocity, own.acceleration))
-        return PlanarMotion(own.times, pose + offset, rate, change)
+    def moved_path(parameters: ArrayLike) -> PlanarMotion:
+        motion = path(parameters)
+        pose, rate, change = (part @ matrix.T for part in (motion.pose, motion.velocity, motion.acceleration))
+        return PlanarMotion(motion.times, pose + shift, rate, change)
 
-    return found
+    return moved_path
 
 
 def between(start: ArrayLike, end: ArrayLike) -> Path:
-    """Return the straight way from one pose to another over the parameter 0 to 1.
+    """Return the straight path from one pose to another over the parameter 0 to 1.
 
     Args:
         start: (3,) heading, x, y, rad and m.
         end: (3,) the same; the heading turns by the lesser angle.
 
     Raises:
-        ValueError: one pose.
+        ValueError: the poses are equal.
     """
     first = np.asarray(start, dtype=float)
     change = np.asarray(end, dtype=float) - first

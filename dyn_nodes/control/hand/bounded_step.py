@@ -1,4 +1,4 @@
-"""Steps of joints that bring the hand where it should be: least squares, damped or not, within bounds."""
+"""Joint steps that bring the hand to its target: least squares, damped or not, within bounds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def least_squares(J: Array, wanted: Array, damping: float = 0.0, curvature: Arra
         J: (P, n).
         wanted: (P,).
         damping: in the square of the units of J; 0: the shortest of the best steps.
-        curvature: (n, n) symmetric; left out where the sum would not be positive definite. Only with damping.
+        curvature: (n, n) symmetric; ignored if the sum is not positive definite. Only with damping.
     """
     if not J.shape[1]:
         return np.zeros(0)
@@ -39,10 +39,9 @@ def least_squares(J: Array, wanted: Array, damping: float = 0.0, curvature: Arra
 def bounded_step(
     J: Array, wanted: Array, low: Array, high: Array, damping: float = 0.0, curvature: Array | None = None
 ) -> tuple[Array, NDArray[np.int64]]:
-    """Return a step within bounds and which joints it brings to one.
+    """Return a step within bounds and the joints that it brings to a bound.
 
-    A joint that the step would take beyond its bound stops there, the farthest one first, and the others take over what
-    it leaves.
+    A joint that would exceed its bound stops there, the farthest one first, and the other joints compensate.
 
     Args:
         J: (P, n).

@@ -1,7 +1,7 @@
 """Curves of the hand by their length: lines, arcs and splines through poses.
 
-The length of a curve is that of its place, m; where the hand turns more than it moves, the angle times `per_radian`
-counts. Rates by the length are [velocity of the origin; angular velocity], (6,) each.
+The length of a curve is the way of its origin, m, or the angle times `per_radian` if that is greater. Rates by the
+length are [velocity of the origin; angular velocity], (6,) each.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dyn_nodes.control.hand.kinematics import HandPose
 from dyn_nodes.model.rotations import matrix_of_quaternion, matrix_of_rotation_vector, product, quaternion_of_matrix
 
 LEAST_ANGLE = 1e-6
-"""Sine of the angle between chords of an arc below which its three places count as one line."""
+"""Sine of the angle between chords of an arc below which its three points count as collinear."""
 
 
 class CurvePoint(NamedTuple):
@@ -44,7 +44,7 @@ class Curve(Protocol):
 
 
 class Turning:
-    """A turn at a constant rate about a fixed axis: what spherical linear interpolation gives."""
+    """A turn at a constant rate about a fixed axis: spherical linear interpolation."""
 
     def __init__(self, start: HandPose, end: HandPose) -> None:
         self.start, self.vector = start.rotation, start.error_to(end)[3:]
@@ -82,16 +82,16 @@ class Line:
 
 
 class Arc:
-    """An arc of a circle from one pose through a place to another pose, with a turn at a constant rate.
+    """An arc of a circle from one pose through a point to another pose, with a turn at a constant rate.
 
     Args:
         start: pose at its start.
-        through: (3,) a place between, m.
+        through: (3,) a point between, m.
         end: pose at its end.
         per_radian: m that count as 1 rad.
 
     Raises:
-        ValueError: three places on a line.
+        ValueError: three points on a line.
     """
 
     def __init__(self, start: HandPose, through: ArrayLike, end: HandPose, per_radian: float = 1.0) -> None:
@@ -100,7 +100,7 @@ class Arc:
         normal = np.cross(u, w)
         size = float(np.linalg.norm(normal))
         if not size > LEAST_ANGLE * float(np.linalg.norm(u) * np.linalg.norm(w)):
-            raise ValueError('arc: expected three places that are not on one line')
+            raise ValueError('arc: expected three points that are not on one line')
         self._turning = Turning(start, end)
         self.centre = a + np.cross((u @ u) * w - (w @ w) * u, normal) / (2.0 * size**2)
         self.radius = float(np.linalg.norm(a - self.centre))
@@ -128,7 +128,7 @@ class Arc:
 
 
 class Spline:
-    """A curve with continuous second derivatives through poses; its length is that of the chords.
+    """A curve with continuous second derivatives through poses; its length is the sum of the chords.
 
     Args:
         poses: two or more.
@@ -180,7 +180,7 @@ def _natural_spline(knots: Array, values: Array) -> Array:
 
 
 def _turns(c: Array, d: Array, e: Array, f: Array) -> tuple[Array, Array, Array]:
-    """Return angular velocity, its rate and that one's rate of the unit quaternion along c, of rates d, e, f."""
+    """Return angular velocity and its first two rates of the unit quaternion along c, of rates d, e, f."""
     size = float(c @ c)
     back, back_rate = _conjugate(c), _conjugate(d)
     growth = 2.0 * float(c @ d) / size

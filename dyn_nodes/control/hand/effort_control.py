@@ -1,6 +1,6 @@
-"""Efforts of the joints that lead joints or hand along a reference: computed torque and operational-space control.
+"""Joint efforts that lead joints or hand along a reference: computed torque and operational-space control.
 
-Both cancel the dynamics by the model T = I* a + v^T P* v - T^L (freeman-1985, 2-198) and put linear loops in its place:
+Both cancel the dynamics by the model T = I* a + v^T P* v - T^L (freeman-1985, 2-198) and close linear loops:
 
     joints  a = a_ref + 2 zeta w (v_ref - v) + w^2 (q_ref - q)
     hand    u = u_ref + 2 zeta w (du_ref - du) + w^2 e,  joints by the inverse of G weighted with I*
@@ -25,7 +25,7 @@ from dyn_nodes.multibody.influence import TransferredModel, serial_model
 
 @dataclass(frozen=True)
 class LoopGains:
-    """Of second-order loops.
+    """Gains of second-order loops.
 
     Attributes:
         bandwidth: natural frequency w, rad/s.
@@ -47,7 +47,7 @@ def loop(error: Array, rate: Array, bandwidth: float, damping_ratio: float) -> A
 
 
 class ArmDynamics:
-    """The model of an arm on a fixed base, in the joints that its hand's control moves; the others stand still.
+    """The model of an arm on a fixed base, in the joints of its hand; the others are at rest.
 
     Args:
         hand: link and joints.
@@ -96,15 +96,15 @@ def operational_space(
     rest: ArrayLike | None = None,
     gains: LoopGains = LoopGains(),
 ) -> Array:
-    """Return efforts (n,) that lead the hand along a reference and, where joints are left, these to a posture.
+    """Return efforts (n,) that lead the hand along a reference and redundant joints to a posture.
 
     Args:
         arm: its model.
         posture: measured positions of all joints of the tree.
         rates: (n,) measured, of the hand's joints.
         reference: of the hand, in axes of the base link.
-        task: rows that matter; None: those of the hand's default task.
-        rest: (n,) positions that the null space pulls to; None: its motion is damped only.
+        task: controlled rows; None: the hand's default task.
+        rest: (n,) target positions of the null space; None: its motion is damped only.
         gains: of the loops.
     """
     hand, rows = arm.hand, (task or arm.hand.default_task)

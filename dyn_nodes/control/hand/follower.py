@@ -1,4 +1,4 @@
-"""Joint targets along hand targets, some time ahead of the machine; slower where the machine lags behind."""
+"""Joint targets along hand targets, some time ahead of the machine; slower if the machine lags behind."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dyn_nodes.model.actuators import oil_actuators
 from dyn_nodes.model.machine import Actuator
 
 LONGEST_GAP = 1.0
-"""Time without measurements, s, after which the joints are held where they are."""
+"""Time without measurements, s, after which the joints are held at their positions."""
 
 
 class _Knot(NamedTuple):
@@ -31,17 +31,15 @@ class _Knot(NamedTuple):
 class HandFollower:
     """Leads joints along the targets of a hand.
 
-    The reference runs `lead` ahead of the measured time, so that its follower knows what comes next: a valve
-    needs its command a time constant before the joint has to move. It slows down as the hand falls behind: from half of
-    the tolerance on, and it waits at the whole.
+    The reference runs `lead` ahead of the measured time: a valve needs its command a time constant before the joint has
+    to move. It slows down as the hand lags behind by more than half of the tolerance, and stops at the whole.
 
     Args:
-        reference: makes the joint targets.
+        reference: computes the joint targets.
         period: of its steps, s.
         lead: s.
         tolerance: distance of the measured hand from its reference at which the reference waits, m.
-        base_filter: time constant of the low pass on the pose of the base, s: what the base does quicker is not
-            corrected.
+        base_filter: time constant of the low pass on the pose of the base, s.
 
     Attributes:
         lag: the last such distance, m (rotations times the task's length).
@@ -68,7 +66,7 @@ class HandFollower:
         self.lag = 0.0
 
     def restart(self, time: float, posture: ArrayLike, base: HandPose = STILL) -> None:
-        """Hold the joints where they are from a time on, s."""
+        """Hold the joints at their positions from a time on, s."""
         self.reference.restart(posture, base)
         rest = np.zeros(len(self.reference.hand.joints))
         held = JointTarget(self.reference.posture[self.reference.hand.places], rest, rest)
@@ -85,7 +83,7 @@ class HandFollower:
         self.reference.drive(twist, limits)
 
     def advance(self, time: float, posture: ArrayLike, base: HandPose = STILL) -> None:
-        """Take what is measured at a time, and extend the reference up to `lead` after it.
+        """Process measurements at a time, and extend the reference up to `lead` after it.
 
         Args:
             time: s, not before the last one.
@@ -110,7 +108,7 @@ class HandFollower:
             self._knots.popleft()
 
     def _with_others(self, posture: ArrayLike) -> Array:
-        """Return the reference's posture, with the joints that are not the hand's where they are measured."""
+        """Return the reference's posture, with measured positions of all joints that are not the hand's."""
         hand = self.reference.hand
         return hand.with_joints(posture, self.reference.posture[hand.places])
 
@@ -123,12 +121,12 @@ class HandFollower:
         return knots[-1], knots[-1], 0.0
 
     def pose_at(self, time: float) -> HandPose:
-        """Return where the hand should be at a time, s, in the axes of the targets."""
+        """Return the reference pose of the hand at a time, s, in the axes of the targets."""
         one, other, part = self._between(time)
         return one.pose.moved(part * one.pose.error_to(other.pose))
 
     def sample(self, time: float) -> JointReference:
-        """Return the joint targets at a time, s; those nearest to it where it lies outside of what is known."""
+        """Return the joint targets at a time, s; outside of the planned interval the nearest ones."""
         one, other, part = self._between(time)
         if one.target.jerk is not None and other.target.jerk is not None:
             return _along(one.target, other.target, part, self.period)
@@ -138,7 +136,7 @@ class HandFollower:
 
 
 def _along(one: JointTarget, other: JointTarget, part: float, period: float) -> JointReference:
-    """Return the reference between two targets whose derivatives are those of their instants: cubics of each."""
+    """Return the reference between two targets whose derivatives are exact: cubics of each."""
     assert one.jerk is not None
     assert other.jerk is not None
     return JointReference(
@@ -156,13 +154,13 @@ def _cubic(start: Array, slope: Array, end: Array, last: Array, part: float, per
 
 
 class PumpSpeeds:
-    """Greatest joint speeds that the pumps of hydraulic actuators give, within those of the joints.
+    """Greatest joint speeds at the flow of the hydraulic pumps, within the limits of the joints.
 
     Args:
         joints: n names, the hand's.
         velocity_limits: (n,) of the joints, rad/s or m/s.
-        actuators: of the machine; joints without one have their own limit only.
-        places: (n,) of the joints in a posture.
+        actuators: of the machine; joints without one have their velocity limit only.
+        indices: (n,) of the joints in a posture.
         share: of the pump's flow that a motion may take.
     """
 
@@ -171,11 +169,11 @@ class PumpSpeeds:
         joints: Sequence[str],
         velocity_limits: ArrayLike,
         actuators: Sequence[Actuator],
-        places: NDArray[np.intp],
+        indices: NDArray[np.intp],
         share: float = 0.85,
     ) -> None:
         self._limits = np.asarray(velocity_limits, dtype=np.float64)
-        self._places, self.share = places, share
+        self._indices, self.share = indices, share
         by_joint = {actuator.joint: actuator for actuator in oil_actuators(actuators)}
         self._drives = [
             (k, by_joint[name], actuator_element(by_joint[name])) for k, name in enumerate(joints) if name in by_joint
@@ -185,7 +183,7 @@ class PumpSpeeds:
         """Return the greatest speeds downwards and upwards at a posture, (n,) each, rad/s or m/s."""
         down, up = self._limits.copy(), self._limits.copy()
         for k, actuator, element in self._drives:
-            lever = float(element.lever(float(posture[self._places[k]])))
+            lever = float(element.lever(float(posture[self._indices[k]])))
             out, back = (self.share * actuator.supply.flow / (area * max(abs(lever), 1e-3)) for area in actuator.areas)
             if lever < 0.0:
                 out, back = back, out

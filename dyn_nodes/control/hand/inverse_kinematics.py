@@ -1,10 +1,10 @@
 """Inverse kinematics: joint positions for a pose of the hand, by Newton steps with the analytic G, within joint limits.
 
-The source leaves this problem to others (freeman-1985, p. 24). The residual is e = (target - place, rotation vector
-from the hand to the target). Its Jacobian is -G with the rate of the rotation vector in front, so that a step is exact
-to second order at any residual. Joints that a step would take beyond a limit stop there and the others take over. A
-step that does not bring the hand nearer is damped, with the second derivatives H of the place, until it does. Where the
-target is out of reach the iteration so ends at the nearest pose, as far as small motions of the joints show.
+The source does not treat this problem (freeman-1985, p. 24). The residual is e = (target - position, rotation vector
+from the hand to the target). Its Jacobian is -G, with the rate of the rotation vector as factor, so that a step is
+exact to second order at any residual. Joints that would exceed a limit stop there and the others compensate. A step
+that does not reduce the residual is damped, with the second derivatives H of the position, until it does. If the target
+is out of reach, the iteration ends at a locally nearest pose.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from dyn_nodes.control.hand.kinematics import POSITION, HandError, HandKinematic
 LONGEST_STEP = 0.7
 """Greatest change of a joint in one iteration, rad or m."""
 FIRST_DAMPING, GREATEST_DAMPING = 1e-6, 1e12
-"""Of rejected steps, relative to the square of the greatest singular value."""
+"""Damping of rejected steps, relative to the square of the greatest singular value."""
 STATIONARY = 1e-12
-"""Change of the joints, rad or m, below which no step brings the hand nearer."""
+"""Change of the joints, rad or m, below which the iteration ends."""
 SAME = 1e-6
-"""Greatest difference of two postures that are one solution, and of a joint and the limit that it is at, rad or m."""
+"""Greatest difference of equal solutions, and of a joint and its limit if it counts as at the limit, rad or m."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to iterate.
+    """Settings of the iteration.
 
     Attributes:
         tolerance: residual that counts as reached, m (rotations times the task's length).
-        iterations: most of one start.
+        iterations: greatest number from one start.
         damping: of every step, in rad or m over the residual: near singular postures steps stay short; 0: none.
-        starts: postures to begin at, the given one and others at random within the limits.
+        starts: number of start postures, the specified one and random ones within the limits.
         more_starts: tried beyond these while none has reached the target.
         seed: of the random postures.
     """
@@ -58,16 +58,16 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Where the iteration from one posture ended.
+    """Result of the iteration from one start posture.
 
     Attributes:
         joints: names (n).
         positions: (n,) of these joints, rad or m.
         posture: positions of all joints of the tree.
         reached: the residual is within the tolerance.
-        distance: m, and `angle`, rad, that are missing in the rows of the task.
+        distance, angle: residual in the rows of the task, m and rad.
         pose: of the hand there.
-        iterations: steps tried, rejected ones among them.
+        iterations: steps tried, rejected ones included.
         condition: condition number of the task's G, with its length.
         at_limit: joints at a limit: -1 the lower, 1 the upper one, by name.
     """
@@ -89,9 +89,9 @@ class Result:
     """Solutions for a target.
 
     Attributes:
-        solutions: different postures that reach the target, the one nearest to the given posture first; where none
-            does, the posture that comes nearest.
-        starts: postures that were tried.
+        solutions: different postures that reach the target, the one nearest to the start posture first; if none
+            does, the posture with the least residual.
+        starts: number of start postures tried.
     """
 
     solutions: tuple[Solution, ...]
@@ -104,12 +104,12 @@ class Result:
 
     @property
     def reached(self) -> bool:
-        """True where the target is reached."""
+        """Whether the target is reached."""
         return self.best.reached
 
     @property
     def statement(self) -> str:
-        """One line: whether the target is reached; what is missing, and what stands in the way."""
+        """One line: whether the target is reached; else the residual and the joints at a limit."""
         best = self.best
         if best.reached:
             return f'reached in {best.iterations} iterations; condition number {best.condition:.3g}'
@@ -131,14 +131,14 @@ def inverse_kinematics(
     """Return joint positions that bring the hand to a pose.
 
     Args:
-        hand: the link, and the joints that may move.
+        hand: the link and the joints that may move.
         target: in axes of the base link.
-        start: positions of all joints of the tree; joints that may not move stay there.
-        task: the rows that matter; None: those of `hand.default_task`.
+        start: positions of all joints of the tree; all others keep them.
+        task: controlled rows; None: `hand.default_task`.
         settings: of the iteration.
 
     Raises:
-        HandError: a start or a target of another size or that is not finite.
+        HandError: a start of another size, or a start or target that is not finite.
     """
     first = np.asarray(start, dtype=np.float64)
     if first.shape != (len(hand.names),) or not np.isfinite(first).all():
@@ -147,18 +147,18 @@ def inverse_kinematics(
         raise HandError('target: expected finite numbers')
     problem = _Problem(hand, target, task or hand.default_task, settings)
     random = np.random.default_rng(settings.seed)
-    found: list[Solution] = []
+    solutions: list[Solution] = []
     for k in range(settings.starts + settings.more_starts):
-        if k >= settings.starts and any(each.reached for each in found):
+        if k >= settings.starts and any(each.reached for each in solutions):
             break
-        found.append(problem.solve(first) if k == 0 else problem.solve_from_anywhere(first, random))
-    return Result(_sorted(found, first[hand.places], problem.task.length), len(found))
+        solutions.append(problem.solve(first) if k == 0 else problem.solve_from_anywhere(first, random))
+    return Result(_sorted(solutions, first[hand.places], problem.task.length), len(solutions))
 
 
-def _sorted(found: Sequence[Solution], start: Array, length: float) -> tuple[Solution, ...]:
-    reached = [each for each in found if each.reached]
+def _sorted(solutions: Sequence[Solution], start: Array, length: float) -> tuple[Solution, ...]:
+    reached = [each for each in solutions if each.reached]
     if not reached:
-        return (min(found, key=lambda each: float(np.hypot(each.distance, length * each.angle))),)
+        return (min(solutions, key=lambda each: float(np.hypot(each.distance, length * each.angle))),)
     different: list[Solution] = []
     for each in sorted(reached, key=lambda each: float(np.linalg.norm(each.positions - start))):
         if all(np.abs(each.positions - other.positions).max() > SAME for other in different):
@@ -173,7 +173,7 @@ class _Problem:
         self.hand, self.target, self.task, self.settings = hand, target, task, settings
 
     def anywhere(self, random: np.random.Generator) -> Array:
-        """Return random positions (n,) within the limits; half a turn to both sides where there are none."""
+        """Return random positions (n,) within the limits; within half a turn to both sides without limits."""
         low = np.where(np.isfinite(self.hand.lower), self.hand.lower, -np.pi)
         high = np.where(np.isfinite(self.hand.upper), self.hand.upper, np.pi)
         return random.uniform(low, np.maximum(low, high))
@@ -187,18 +187,18 @@ class _Problem:
         return self.task.scaled(error), self.task.scaled(J), pose
 
     def solve_from_anywhere(self, start: Array, random: np.random.Generator) -> Solution:
-        """Iterate from a random posture: without limits first, then within them from there, whole turns taken off."""
+        """Iterate from a random posture: first without limits, then within them, whole turns removed."""
         hand = self.hand
         free = np.full(len(hand.joints), np.inf)
-        found = self.solve(hand.with_joints(start, self.anywhere(random)), -free, free)
+        unlimited = self.solve(hand.with_joints(start, self.anywhere(random)), -free, free)
         turning = hand.turning & np.isfinite(hand.lower) & np.isfinite(hand.upper)
         middle = 0.5 * (hand.lower[turning] + hand.upper[turning])
         whole = np.zeros(len(hand.joints))
-        whole[turning] = 2.0 * np.pi * np.round((found.positions[turning] - middle) / (2.0 * np.pi))
-        return self.solve(hand.with_joints(start, found.positions - whole))
+        whole[turning] = 2.0 * np.pi * np.round((unlimited.positions[turning] - middle) / (2.0 * np.pi))
+        return self.solve(hand.with_joints(start, unlimited.positions - whole))
 
     def solve(self, start: Array, lower: Array | None = None, upper: Array | None = None) -> Solution:
-        """Iterate from a posture, within limits (n,); None: those of the hand."""
+        """Iterate from a posture, within limits (n,); None: the limits of the hand."""
         hand, settings = self.hand, self.settings
         least = hand.lower if lower is None else lower
         most = hand.upper if upper is None else upper
@@ -210,11 +210,11 @@ class _Problem:
         while count < settings.iterations and np.linalg.norm(e) > settings.tolerance:
             count += 1
             scale = float(np.linalg.norm(J, 2)) ** 2
-            own = (settings.damping * float(np.linalg.norm(e))) ** 2 + damping * scale
+            step_damping = (settings.damping * float(np.linalg.norm(e))) ** 2 + damping * scale
             bend = self._curvature(posture, e) if slow or damping > 0.0 else None
-            own = max(own, 1e-14 * scale) if bend is not None else own
+            step_damping = max(step_damping, 1e-14 * scale) if bend is not None else step_damping
             low, high = np.maximum(least - q, -LONGEST_STEP), np.minimum(most - q, LONGEST_STEP)
-            step, _ = bounded_step(J, e, low, high, own, bend)
+            step, _ = bounded_step(J, e, low, high, step_damping, bend)
             trial = np.clip(q + step, least, most)
             moved = hand.with_joints(posture, trial)
             trial = moved[hand.places]
@@ -232,13 +232,13 @@ class _Problem:
         return self._solution(q, posture, e, J, pose, count)
 
     def _curvature(self, posture: Array, e: Array) -> Array:
-        """Return minus the sum of the residual's rows times their second derivatives; of rows of the place alone."""
+        """Return minus the sum of the residual's rows times their second derivatives, of position rows only."""
         H = self.hand.coefficients(posture, 2).H
         n = len(self.hand.joints)
         total = np.zeros((n, n))
-        for row, place, value in zip(self.task.rows, self.task.places, e):
+        for row, index, value in zip(self.task.rows, self.task.places, e):
             if row in POSITION:
-                total -= value * H[place]
+                total -= value * H[index]
         return 0.5 * (total + total.T)
 
     def _solution(self, q: Array, posture: Array, e: Array, J: Array, pose: HandPose, count: int) -> Solution:

@@ -1,4 +1,4 @@
-"""The hand of a machine: pose and influence coefficients of one of its links, seen from its base link."""
+"""The hand of a machine: pose and influence coefficients of one of its links relative to its base link."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HandError(UserError, ValueError):
 
 @dataclass(frozen=True, eq=False)
 class HandPose:
-    """Where the hand is, in axes of the base link.
+    """Pose of the hand in axes of the base link.
 
     Attributes:
         rotation: (3, 3) axes of the hand.
@@ -39,7 +39,7 @@ class HandPose:
     position: Array
 
     def error_to(self, other: HandPose) -> Array:
-        """Return (6,) how the hand has to move to get there: translation, m, and rotation vector, rad."""
+        """Return the motion (6,) from this pose to another: translation, m, and rotation vector, rad."""
         turn = rotation_vector(other.rotation @ self.rotation.T)
         return np.concatenate([other.position - self.position, turn])
 
@@ -49,7 +49,7 @@ class HandPose:
         return HandPose(matrix_of_rotation_vector(move[3:]) @ self.rotation, self.position + move[:3])
 
     def within(self, frame: HandPose) -> HandPose:
-        """Return this pose, given in axes of `frame`, in the axes in which `frame` is given."""
+        """Return this pose of axes `frame` in the reference axes of `frame`."""
         return HandPose(frame.rotation @ self.rotation, frame.position + frame.rotation @ self.position)
 
     def seen_from(self, frame: HandPose) -> HandPose:
@@ -60,7 +60,7 @@ class HandPose:
 
 @dataclass(frozen=True, eq=False)
 class HandTask:
-    """The components of the hand's motion that matter, and how a turn compares with a translation.
+    """The controlled components of the hand's motion, and the weight of rotation against translation.
 
     Attributes:
         rows: some of `ROWS`.
@@ -86,7 +86,7 @@ class HandTask:
 
     @property
     def scales(self) -> Array:
-        """(P,) factors that make every row metres."""
+        """(P,) factors that convert every row to metres."""
         return np.array([1.0 if row in POSITION else self.length for row in self.rows])
 
     def scaled(self, motion: ArrayLike) -> Array:
@@ -96,24 +96,24 @@ class HandTask:
 
 
 class HandKinematics:
-    """A link that some joints of a tree move.
+    """A link and the joints of a tree that move it.
 
     Args:
         tree: of a fixed base.
         link: the hand.
-        joints: n joints that may move, of those that carry the link; None: all of these.
-        lower, upper: limits by joint name, rad or m; a joint without an entry has none.
+        joints: n joints that may move, among those that carry the link; None: all of these.
+        lower, upper: limits by joint name, rad or m; a joint without an entry has no limit.
 
     Attributes:
         model: influence coefficients of the tree.
         joints: names.  carrying: all joints that carry the link.
-        places: (n,) of these joints in a posture, the positions of all joints of the tree.
+        places: (n,) indices of these joints in a posture, the positions of all joints of the tree.
         dependent: names of joints that follow from the others through closed loops; none in a tree.
         lower, upper: (n,).
         turning: (n,) True for a revolute joint.
 
     Raises:
-        HandError: a link that no joint moves, a joint that does not move it.
+        HandError: a link without a joint that moves it, a joint that does not move it.
     """
 
     def __init__(
@@ -154,19 +154,19 @@ class HandKinematics:
 
     @classmethod
     def of(cls, machine: Machine, link: str, joints: Sequence[str] | None = None) -> HandKinematics:
-        """Return the hand of a machine as its base link sees it, whatever carries the base.
+        """Return the hand of a machine relative to its base link, on any base.
 
         Args:
-            machine: any; of one with closed loops the joints between base link and hand alone.
+            machine: any; with closed loops, only the joints between base link and hand count.
             link: the hand.
-            joints: that may move; None: those that carry the link and are driven.
+            joints: that may move; None: the driven joints that carry the link.
 
         Raises:
             HandError: as the class.
         """
         if link not in {each.name for each in machine.links}:
-            known = [each.name for each in machine.links]
-            raise HandError(f'unknown link {link!r}; known: {", ".join(known)}{near(link, known)}')
+            names = [each.name for each in machine.links]
+            raise HandError(f'unknown link {link!r}; known: {", ".join(names)}{near(link, names)}')
         fixed = replace(machine, base=replace(machine.base, attachment='fixed'), loads=())
         tree = build_tree(fixed)
         movable = {joint.name: joint for joint in machine.movable_joints}
@@ -186,16 +186,16 @@ class HandKinematics:
 
     @property
     def home(self) -> Array:
-        """A posture that the machine can take: all joints at zero."""
+        """A posture of the machine: all joints at zero."""
         return np.zeros(len(self.names))
 
     @property
     def default_task(self) -> HandTask:
-        """The pose where there are six joints or more, the position where there are fewer."""
+        """The pose with six joints or more, else the position."""
         return HandTask(POSE if len(self.joints) >= LEAST_JOINTS_OF_A_POSE else POSITION)
 
     def posture(self, positions: Mapping[str, float]) -> Array:
-        """Return the positions of all joints of the tree by name; zero where none is given.
+        """Return the positions of all joints of the tree from positions by name; zero for other joints.
 
         Raises:
             HandError: an unknown joint, a number that is not finite.
@@ -216,7 +216,7 @@ class HandKinematics:
         return q
 
     def exceeded(self, posture: ArrayLike) -> tuple[str, ...]:
-        """Return the dependent joints that are beyond their limits: none in a tree."""
+        """Return the dependent joints beyond their limits: none in a tree."""
         return ()
 
     def in_joints(self, model: TransferredModel, here: TreePosition) -> TransferredModel:
@@ -228,19 +228,19 @@ class HandKinematics:
         return HandPose(*self.model.at(posture, 1).pose(self.frame))
 
     def coefficients(self, posture: ArrayLike, order: int = 2) -> Coefficients:
-        """Return G, H and, for order 3, D of the six rows by the hand's joints (order 1: H is zero)."""
+        """Return G, H and, for order 3, D of the six rows with respect to the hand's joints (order 1: H is zero)."""
         return self.model.at(posture, order).frame(self.frame).columns(self.joints)
 
     def pose_and_jacobian(self, posture: ArrayLike) -> tuple[HandPose, Array]:
-        """Return the pose and G (6, n) by the hand's joints."""
+        """Return the pose and G (6, n) with respect to the hand's joints."""
         pose, whole = self._frame_jacobian(posture)
         return pose, whole[:, self.places]
 
     def _frame_jacobian(self, posture: ArrayLike) -> tuple[HandPose, Array]:
-        """Return the pose and G by all joints of the tree."""
+        """Return the pose and G with respect to all joints of the tree."""
         position = self.model.at(posture, 1)
         pose = HandPose(*position.pose(self.frame))
-        places = position.places
-        point = self.model.points_at(places, [self.frame.body], self.frame.p, 1).G[0, 0]
-        turn = self.model.rotations_at(places, [self.frame.body], 1).G[0, 0]
+        poses = position.places
+        point = self.model.points_at(poses, [self.frame.body], self.frame.p, 1).G[0, 0]
+        turn = self.model.rotations_at(poses, [self.frame.body], 1).G[0, 0]
         return pose, np.concatenate([point, turn])

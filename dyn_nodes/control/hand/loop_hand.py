@@ -1,7 +1,7 @@
-"""The hand of a machine whose joints depend on each other by closed loops, such as cylinders that are bodies.
+"""The hand of a machine whose joints depend on each other through closed loops, such as cylinders that are bodies.
 
-The rows of the constraints, J v = 0, make the rates of the dependent joints linear in those of the independent ones,
-v_d = -J_d^+ J_i v_i. With them the coefficients of the hand by all joints become those by the driven joints alone:
+The rows of the constraints, J v = 0, make the rates of dependent joints linear in the rates of independent ones,
+v_d = -J_d^+ J_i v_i. With them the coefficients of the hand are reduced from all joints to the driven joints:
 G = G_i + G_d dv_d/dv_i, H by the chain rule (freeman-1985, 2.20 of its spec).
 """
 
@@ -27,32 +27,31 @@ from dyn_nodes.multibody.influence import Coefficients, TransferredModel, TreePo
 from dyn_nodes.multibody.tree import Tree, build_tree
 
 CLOSED = 1e-11
-"""Residual at which a loop counts as closed, m or rad, relative to 1 plus the greatest position."""
+"""Residual below which a loop counts as closed, m or rad, relative to 1 plus the greatest position."""
 NEWTON_STEPS = 12
 LONGEST_CORRECTION = 0.3
-"""Of a dependent joint in one Newton step, rad or m; beyond it the loops count as open."""
+"""Greatest change of a dependent joint in one Newton step, rad or m; beyond it the loops count as open."""
 LEAST_PART = 1e-3
-"""Part of a motion of the driven joints below which it is given up."""
+"""Part of a motion of the driven joints below which it is abandoned."""
 RANK = 1e-9
 """Singular values of J_d below this part of the greatest count as zero: rows that depend on others."""
 MOVES = 1e-9
 BEYOND = 1e-6
-"""Excess over a limit that counts, rad or m."""
+"""Tolerance of the limits, rad or m."""
 
 
 class LoopHand(HandKinematics):
     """A link that driven joints move through closed loops.
 
-    Postures hold all joints of the tree; `with_joints` moves the driven ones and closes the loops, as far as they can
-    be closed.
+    Postures have all joints of the tree; `with_joints` moves the driven ones and closes the loops, as far as possible.
 
     Args:
         tree: of a fixed base.
         link: the hand.
         constraints: that close the loops, at rest.
         start: positions of all joints, near a posture that closes them.
-        driven: names of the joints that something drives.
-        joints: n driven ones that move the hand; None: all that do.
+        driven: names of the driven joints.
+        joints: n driven ones that move the hand; None: all of these.
         lower, upper: limits by joint name.
 
     Attributes:
@@ -84,7 +83,7 @@ class LoopHand(HandKinematics):
         self._most = np.array([most.get(name, np.inf) for name in self.names])
         self._divide(np.asarray(start, dtype=np.float64), driven)
         self._home = self._closed_near(np.asarray(start, dtype=np.float64))
-        self._take_joints(self._own_joints(driven, joints), least, most)
+        self._take_joints(self._choose_joints(driven, joints), least, most)
 
     def _divide(self, start: Array, driven: Sequence[str]) -> None:
         """Choose the dependent joints at the start; driven ones stay independent."""
@@ -107,11 +106,11 @@ class LoopHand(HandKinematics):
             raise HandError(f'loops that cannot be closed from the initial posture: {worst} is open by {gap.max():.3g}')
         return closed
 
-    def _own_joints(self, driven: Sequence[str], joints: Sequence[str] | None) -> tuple[str, ...]:
+    def _choose_joints(self, driven: Sequence[str], joints: Sequence[str] | None) -> tuple[str, ...]:
         candidates = [name for name in driven if name in self._independent]
-        places = [self.names.index(name) for name in candidates]
+        indices = [self.names.index(name) for name in candidates]
         whole = self._frame_jacobian(self.home)[1]
-        moves = np.abs(whole[:, places] + whole[:, self._dependent] @ self._following(self.home, places)).max(axis=0)
+        moves = np.abs(whole[:, indices] + whole[:, self._dependent] @ self._following(self.home, indices)).max(axis=0)
         able = tuple(name for name, size in zip(candidates, moves) if size > MOVES)
         wanted = tuple(able if joints is None else joints)
         if not wanted or len(set(wanted)) != len(wanted) or not set(wanted) <= set(able):
@@ -133,13 +132,13 @@ class LoopHand(HandKinematics):
         J, residual = self._rows(q, self._numbers)
         return np.array(J), np.array(residual).ravel()
 
-    def _following(self, q: Array, places: Sequence[int] | NDArray[np.intp]) -> Array:
-        """Return the rates of the dependent joints (d, k) by those of independent ones."""
+    def _following(self, q: Array, indices: Sequence[int] | NDArray[np.intp]) -> Array:
+        """Return the rates of the dependent joints (d, k) per rate of independent ones."""
         J, _ = self._constraint_rows(q)
-        return np.asarray(-np.linalg.pinv(J[:, self._dependent], RANK) @ J[:, places])
+        return np.asarray(-np.linalg.pinv(J[:, self._dependent], RANK) @ J[:, indices])
 
     def _closed(self, posture: Array) -> Array | None:
-        """Return the posture with its dependent joints where the loops are closed; None where they do not close."""
+        """Return the posture with dependent joints that close the loops; None if they do not close."""
         q = np.array(posture, dtype=np.float64)
         for _ in range(NEWTON_STEPS):
             J, residual = self._constraint_rows(q)
@@ -154,7 +153,7 @@ class LoopHand(HandKinematics):
     def with_joints(self, posture: ArrayLike, values: ArrayLike) -> Array:
         """Return a posture with closed loops and the hand's joints (n,) at other positions.
 
-        Where the loops do not close there, the joints are as far on the way as they do.
+        If the loops do not close there, the joints move as far as they close.
         """
         q = np.array(posture, dtype=np.float64)
         start, wanted = q[self.places], np.asarray(values, dtype=np.float64)
@@ -173,7 +172,7 @@ class LoopHand(HandKinematics):
         return q
 
     def exceeded(self, posture: ArrayLike) -> tuple[str, ...]:
-        """Return the dependent joints that are beyond their limits."""
+        """Return the dependent joints beyond their limits."""
         q = np.asarray(posture, dtype=np.float64)
         over = np.maximum(self._least - q, q - self._most)
         return tuple(self.names[k] for k in self._dependent if over[k] > BEYOND)
@@ -185,7 +184,7 @@ class LoopHand(HandKinematics):
         return row_coefficients(self.system)
 
     def motion(self, here: TreePosition) -> Coefficients:
-        """Return G and H of all joints by the hand's joints; the other independent joints are held."""
+        """Return G and H of all joints with respect to the hand's joints; other independent joints are held."""
         rows = self._row_coefficients(here, self._numbers)
         both = Coefficients.stacked([here.joints(self._independent), rows])
         if here.order > 2:
@@ -197,7 +196,7 @@ class LoopHand(HandKinematics):
         return model.by(self.motion(here))
 
     def coefficients(self, posture: ArrayLike, order: int = 2) -> Coefficients:
-        """Return G and H of the six rows by the hand's joints (order 1: H is zero; there is no third order)."""
+        """Return G and H of the six rows with respect to the hand's joints (order 1: H is zero; no third order)."""
         if order > 2:
             raise HandError(f'{self.link}: expected two orders of coefficients through closed loops, found {order}')
         if order < 2:
@@ -212,19 +211,19 @@ class LoopHand(HandKinematics):
         return self.model.at(self.home, 1).frame(self.frame).parameters
 
     def pose_and_jacobian(self, posture: ArrayLike) -> tuple[HandPose, Array]:
-        """Return the pose and G (6, n) by the hand's joints."""
+        """Return the pose and G (6, n) with respect to the hand's joints."""
         q = np.asarray(posture, dtype=np.float64)
         pose, whole = self._frame_jacobian(q)
         return pose, whole[:, self.places] + whole[:, self._dependent] @ self._following(q, self.places)
 
 
 def hand_of(machine: Machine, link: str, joints: Sequence[str] | None = None) -> HandKinematics:
-    """Return the hand of a machine as its base link sees it, through closed loops where these carry the link.
+    """Return the hand of a machine relative to its base link, through closed loops if these carry the link.
 
     Args:
         machine: any.
         link: the hand.
-        joints: that may move; None: those that are driven and move the link.
+        joints: that may move; None: the driven joints that move the link.
 
     Raises:
         HandError: an unknown link, joints that do not move it, loops that cannot be closed.
@@ -248,6 +247,6 @@ def hand_of(machine: Machine, link: str, joints: Sequence[str] | None = None) ->
 
 
 def _holds(entry: ConstraintRecord, machine: Machine) -> bool:
-    """Return whether a constraint joins parts of the machine, and does not move by itself."""
+    """Return whether a constraint joins parts of the machine and does not depend on time."""
     grounded = any(end.link == WORLD for end in entry.ends)
     return entry.motion is None and (machine.base.attachment == 'fixed' or not grounded)

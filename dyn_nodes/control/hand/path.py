@@ -31,7 +31,7 @@ class HandLimits:
 
     Attributes:
         speed, acceleration, jerk: of its origin, m/s, m/s2, m/s3.
-        per_radian: m that count as 1 rad: a turn is as fast as a translation over this length.
+        per_radian: m that count as 1 rad.
     """
 
     speed: float = 0.5
@@ -55,7 +55,7 @@ class HandPath:
 
     Attributes:
         duration: s.
-        corners: (m + 1,) times at which the pieces begin and the last one ends, s.
+        corners: (m + 1,) times at which the pieces start and the last one ends, s.
     """
 
     def __init__(self, pieces: Sequence[tuple[Curve, JerkTrapezoid]]) -> None:
@@ -72,7 +72,7 @@ class HandPath:
 
     @classmethod
     def along(cls, curve: Curve, limits: HandLimits, duration: float | None = None) -> HandPath:
-        """Return the fastest path along a curve, or that of a duration, s; raises ValueError where it is too short."""
+        """Return the fastest path along a curve, or the path of a duration, s; raises ValueError if it is too short."""
         timing = limits.timing(curve.length)
         return cls([(curve, timing if duration is None else timing.stretched(duration))])
 

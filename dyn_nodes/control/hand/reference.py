@@ -1,16 +1,16 @@
-"""References of the joints along a target of the hand, only as fast as the joints can follow.
+"""References of the joints along a target of the hand, slowed to the limits of the joints.
 
-Every period the hand's place on its path, or its commanded velocity, goes on by the period times a scale from 0 to 1,
-and the joints follow by Newton steps. The scale is less than 1 where
+Every period the hand advances along its path, or with its commanded velocity, by the period times a scale from 0 to 1,
+and the joints follow by Newton steps. The scale is less than 1 if
 
-- a joint would exceed its greatest speed: the whole motion is slowed, so the hand stays on its path;
-- the posture comes near a singular one (condition number from `slow_condition` to `stop_condition`): the hand creeps
-  into it and stops, and the joints, whose rates grow there, brake evenly: their greatest speeds fall with the root of
-  what is left to `stop_condition`; away from it the scale does not act;
+- a joint would exceed its greatest speed: the whole motion is slowed, so that the hand stays on its path;
+- the posture approaches a singular one (condition number from `slow_condition` to `stop_condition`): the hand slows
+  down and stops, and the greatest speeds of the joints fall with the root of the scale, so that they brake evenly; away
+  from it the scale does not act;
 - no motion of the joints within their limits keeps the hand on its path: it stops there;
 - the machine lags behind (`allowed`).
 
-It falls at once and comes back over `ramp`.
+It decreases at once and increases over `ramp`.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from dyn_nodes.control.number_checks import require_not_negative
 
 HOLDING, TRACKING, SLOWED, STOPPED = 'holding', 'tracking', 'slowed', 'stopped'
 STEPS = 4
-"""Newton steps of a period; after them the hand is on its path or cannot be."""
+"""Newton steps of a period."""
 ON_PATH, ROUND_OFF = 1e-7, 1e-12
-"""Distance, m, within which the joints count as on the path: their derivatives follow from those of the hand."""
+"""Distance, m, within which the joints count as on the path: their derivatives then follow from the hand's."""
 OFF_PATH = 1e-4
 """Distance from the path, m, from which on the joints count as unable to follow."""
 ATTEMPTS = 12
@@ -45,14 +45,14 @@ STILL = HandPose(np.eye(3), np.zeros(3))
 
 @dataclass(frozen=True)
 class ReferenceLimits:
-    """When and how the motion of the hand is slowed.
+    """Limits of the hand's motion near singular postures and of its scale.
 
     Attributes:
         slow_condition, stop_condition: condition numbers of the task's G between which the scale falls from 1 to 0.
         ramp: least time in which the scale rises from 0 to 1, s.
-        null_rate: at which the null space pulls joints to the middle of their limits, 1/s; 0: the shortest steps.
-        resolved_order: of the joints' derivatives that are resolved from those of the hand, 0 to 3; others are
-            differences of those below them.
+        null_rate: at which the null space moves joints to the middle of their limits, 1/s; 0: the shortest steps.
+        resolved_order: of the joints' derivatives that are resolved from the hand's, 0 to 3; others are differences of
+            the next lower derivative.
     """
 
     slow_condition: float = 30.0
@@ -78,10 +78,10 @@ class ReferenceLimits:
 
 
 class JointTarget(NamedTuple):
-    """Where the joints of the hand should be: (n,) each; rad, rad/s, rad/s2 (or m).
+    """Target of the joints of the hand: (n,) each; rad, rad/s, rad/s2 (or m).
 
     Attributes:
-        jerk: of this instant; then so are velocity and acceleration, which else are those of the period before.
+        jerk: at this instant, as are velocity and acceleration; None: these are means of the period before.
     """
 
     position: Array
@@ -102,16 +102,16 @@ class HandReference:
 
     Args:
         hand: link and joints.
-        task: rows that are followed; None: the hand's default task.
-        speeds: gives the greatest joint speeds at a posture of all joints, downwards and upwards, (n,) each, rad/s or
-            m/s; None: there are none.
-        limits: when it is slowed.
+        task: controlled rows; None: the hand's default task.
+        speeds: returns the greatest joint speeds at a posture of all joints, downwards and upwards, (n,) each, rad/s or
+            m/s; None: no limits.
+        limits: of scale and condition number.
 
     Attributes:
-        posture: positions of all joints, those of the hand as last given.
+        posture: positions of all joints; for the hand's joints the last targets.
         scale: of the last period.
         state: holding, tracking, slowed or stopped.
-        reason: what slows or stops it, or ''.
+        reason: of slowing or stopping, or ''.
         condition: condition number of the task there.
 
     Raises:
@@ -133,9 +133,9 @@ class HandReference:
         self.restart(np.zeros(len(hand.names)))
 
     def restart(self, posture: ArrayLike, base: HandPose = STILL) -> None:
-        """Hold the joints at a posture of all joints (those of the hand within their limits)."""
-        own = np.asarray(posture, dtype=np.float64)[self.hand.places]
-        self.posture = q = self.hand.with_joints(posture, np.clip(own, self.hand.lower, self.hand.upper))
+        """Hold the joints at a posture of all joints (the hand's joints within their limits)."""
+        positions = np.asarray(posture, dtype=np.float64)[self.hand.places]
+        self.posture = q = self.hand.with_joints(posture, np.clip(positions, self.hand.lower, self.hand.upper))
         self._rates, self._accelerations = np.zeros(len(self.hand.joints)), np.zeros(len(self.hand.joints))
         self._base = base
         self._twist, self._wanted, self._twist_before = np.zeros(6), np.zeros(6), np.zeros(6)
@@ -149,12 +149,12 @@ class HandReference:
 
     @property
     def pose(self) -> HandPose:
-        """Where the hand should be now, in the axes of the targets."""
+        """Reference pose of the hand, in the axes of the targets."""
         return self._pose
 
     @property
     def moving(self) -> bool:
-        """True while a path is not at its end, or a velocity is followed."""
+        """Whether a path is not at its end, or a velocity is followed."""
         return self._path is not None or self._next is not None or bool(self._twist.any() or self._wanted.any())
 
     @property
@@ -166,10 +166,10 @@ class HandReference:
         """Follow a path from the present pose on, as soon as the hand is at rest.
 
         Args:
-            path: makes it from the pose at its start.
+            path: returns the path from the pose at its start.
 
         Returns:
-            The path as it would be from the present pose.
+            The path from the present pose.
         """
         self._make, made = path, path(self._pose)
         self._wanted = np.zeros(6)
@@ -177,7 +177,7 @@ class HandReference:
         return made
 
     def drive(self, twist: ArrayLike, limits: HandLimits) -> None:
-        """Move the hand with a velocity (6,), in the axes of the targets, until another command; a path is given up."""
+        """Move the hand with a velocity (6,), in the axes of the targets, until another command; a path is aborted."""
         self._next = None
         self._give_up()
         self._wanted, self._twist_limits = np.array(twist, dtype=np.float64), limits
@@ -187,22 +187,22 @@ class HandReference:
         self.drive(np.zeros(6), self._twist_limits)
 
     def _give_up(self) -> None:
-        """Leave a path with the velocity that the hand has."""
+        """Leave a path with the present velocity of the hand."""
         if self._path is not None:
             self._twist, self._path = self._path.at(self._time).velocity * self.scale, None
 
     def step(self, dt: float, allowed: float = 1.0, base: HandPose = STILL) -> JointTarget:
-        """Go on by a period.
+        """Advance by a period; return the joint target.
 
         Args:
             dt: s.
-            allowed: greatest scale, 0 to 1: less where the machine lags behind.
+            allowed: greatest scale, 0 to 1: less if the machine lags behind.
             base: pose of the base link in the axes of the targets.
         """
         self._take_next()
         self._change_twist(dt)
         rise = dt / self.limits.ramp if self.limits.ramp > 0.0 else 1.0
-        before = 1.0 if self.state == HOLDING else self.scale  # a motion begins at rest by its own timing
+        before = 1.0 if self.state == HOLDING else self.scale  # a motion starts at rest by its timing
         wanted = min(1.0, max(allowed, 0.0), before + rise)
         moving = self.moving
         scale, reached, reason = self._greatest_scale(dt, wanted, base, moving)
@@ -213,7 +213,7 @@ class HandReference:
         return self._take(dt, scale, reached, reason, moving, motion)
 
     def _take_next(self) -> None:
-        """Begin the path that waits once the hand is at rest; give up the present one to come to rest."""
+        """Start the waiting path once the hand is at rest; abort the present one to come to rest."""
         if self._next is None:
             return
         self._give_up()
@@ -224,7 +224,7 @@ class HandReference:
                 self._path = None
 
     def _change_twist(self, dt: float) -> None:
-        """Let the velocity that is followed come nearer to that wanted, within the acceleration of the limits."""
+        """Move the velocity reference towards the wanted velocity, within the acceleration of the limits."""
         self._twist_before = self._twist
         if self._path is not None:
             return
@@ -234,7 +234,7 @@ class HandReference:
         self._twist = self._wanted.copy() if size <= most else self._twist + change * most / size
 
     def _target(self, advance: float) -> HandPose:
-        """Return where the hand should be after a time of its motion, s."""
+        """Return the reference pose of the hand after a time of its motion, s."""
         if self._path is not None:
             return self._path.at(self._time + advance).pose
         return self._pose.moved(self._twist * advance) if advance > 0.0 else self._pose
@@ -242,7 +242,7 @@ class HandReference:
     def _greatest_scale(
         self, dt: float, wanted: float, base: HandPose, moving: bool
     ) -> tuple[float, _Reached | None, str]:
-        """Return the scale with which the joints can follow, the joints then, and what limits it."""
+        """Return the scale with which the joints can follow, the joints then, and the reason of a limit."""
         scale, reason = wanted, ''
         before = self.condition
         down, up = self._speeds(self.posture)
@@ -267,7 +267,7 @@ class HandReference:
         return 0.0, None, reason
 
     def _reach(self, target: HandPose) -> _Reached:
-        """Return the joints that bring the hand to a pose in axes of the base link, near the present ones."""
+        """Return the joints, near the present ones, that bring the hand to a pose in axes of the base link."""
         hand = self.hand
         start = self.posture[hand.places]
         q = start + self._null_step()
@@ -307,15 +307,15 @@ class HandReference:
         return np.asarray(pull - pseudo_inverse(G) @ (G @ pull))
 
     def _motion(self, dt: float, scale: float, base: HandPose) -> HandRates | None:
-        """Return the derivatives of the hand at the end of a period, in axes of the base link; None where it moves."""
+        """Return the derivatives of the hand at the end of a period, in axes of the base link; None if that moves."""
         still, self._base = self._base is base or not np.any(self._base.error_to(base)), base
         if self.limits.resolved_order < 1 or not still:
             return None
         if self._path is not None:
-            own = HandRates(*self._path.at(self._time + scale * dt)[1:])
+            rates = HandRates(*self._path.at(self._time + scale * dt)[1:])
         else:
-            own = HandRates(self._twist, (self._twist - self._twist_before) / dt, np.zeros(6))
-        return own.scaled(scale, (scale - self.scale) / dt if self.state != HOLDING else 0.0).seen_from(base.rotation)
+            rates = HandRates(self._twist, (self._twist - self._twist_before) / dt, np.zeros(6))
+        return rates.scaled(scale, (scale - self.scale) / dt if self.state != HOLDING else 0.0).seen_from(base.rotation)
 
     def _advance(self, dt: float, scale: float) -> None:
         self._pose = self._target(scale * dt)
@@ -334,7 +334,7 @@ class HandReference:
         moving: bool,
         motion: HandRates | None,
     ) -> JointTarget:
-        """Take the joints that were found as the next target."""
+        """Return the joints reached as the next target and update the state."""
         q = self.posture[self.hand.places]
         new = q.copy() if reached is None else reached.positions
         down, up = self._speeds(self.posture)
@@ -344,8 +344,8 @@ class HandReference:
         self.posture, jerk = self.hand.with_joints(self.posture, new), None
         followed = reached is not None and reached.missing < ON_PATH and not np.any(np.abs(new - wanted) > ROUND_OFF)
         if motion is not None and followed:
-            own = rates, accelerations, (accelerations - self._accelerations) / dt
-            rates, accelerations, jerk = self._resolved(dt, motion, own)
+            differences = rates, accelerations, (accelerations - self._accelerations) / dt
+            rates, accelerations, jerk = self._resolved(dt, motion, differences)
         self._rates, self._accelerations = rates, accelerations
         if reached is not None:
             self.condition = reached.condition
@@ -355,10 +355,12 @@ class HandReference:
         self.state = slow if moving else HOLDING
         return JointTarget(new, rates, accelerations, jerk)
 
-    def _resolved(self, dt: float, motion: HandRates, own: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        """Return the derivatives of the joints, resolved up to the order of the limits; the next ones by difference."""
+    def _resolved(
+        self, dt: float, motion: HandRates, differences: tuple[Array, Array, Array]
+    ) -> tuple[Array, Array, Array]:
+        """Return the derivatives of the joints, resolved up to the order of the limits, higher ones by differences."""
         order = self.limits.resolved_order
-        v, a, j = resolved(self.hand, self.task, order, self.posture, motion, own)
+        v, a, j = resolved(self.hand, self.task, order, self.posture, motion, differences)
         if order < 2:
             a = (v - self._rates) / dt
         if order < THIRD:
@@ -367,11 +369,11 @@ class HandReference:
 
 
 def _shares(rates: Array, down: Array, up: Array) -> Array:
-    """Return how much of its greatest speed each rate (n,) is."""
+    """Return each rate (n,) relative to its greatest speed."""
     return np.asarray(np.abs(rates) / np.maximum(np.where(rates < 0.0, down, up), 1e-12))
 
 
 def twist_rows(task: HandTask, twist: ArrayLike) -> Array:
-    """Return a twist (6,) with zeros in the rows that a task leaves free."""
+    """Return a twist (6,) with zeros in the rows that are not in a task."""
     kept = np.array([row in task.rows for row in ROWS])
     return np.where(kept, np.asarray(twist, dtype=np.float64), 0.0)

@@ -1,11 +1,11 @@
-"""Resolved motion: rates, accelerations and jerks of the joints for those of the hand (freeman-1985, 3-15, 3-19, 3-46).
+"""Resolved motion: joint rates, accelerations and jerks for derivatives of the hand (freeman-1985, 3-15, 3-19, 3-46).
 
-With more joints than rows the answer is that of the weighted pseudo-inverse and what a task of the null space adds:
+With more joints than rows the solution is the weighted pseudo-inverse plus a task in the null space:
 
     v_phi = G# v + (1 - G# G) z,  G# = W^-1 G^T (G W^-1 G^T + damping)^-1
 
-For accelerations and jerks the terms of H and D are taken off first, so that the same G# serves all three orders; with
-W the inertia matrix it is the inverse that leaves the dynamics of the hand to the hand (operational space).
+For accelerations and jerks the terms of H and D are subtracted first, so that the same G# serves all three orders. With
+the inertia matrix as W it is the dynamically consistent inverse (operational space).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def pseudo_inverse(G: ArrayLike, weights: ArrayLike | None = None, damping: floa
     Args:
         G: (P, n).
         weights: (n,) positive or (n, n) positive definite; None: all one.
-        damping: added to the singular values' squares, in the units of G G^T; with 0, directions whose singular value
-            vanishes are left out.
+        damping: added to the singular values' squares, in the units of G G^T; with 0, directions with zero singular
+            value are left out.
 
     Raises:
         ValueError: weights of another shape or not positive definite.
@@ -76,7 +76,7 @@ def resolved_rate(
     Args:
         hand: P rows by n joints.
         velocity: (P,).
-        null: (n,) rates wanted of the joints as far as the hand allows.
+        null: (n,) joint rates wanted in the null space.
         weights: as of `pseudo_inverse`.
         damping: as of `pseudo_inverse`.
     """
@@ -97,7 +97,7 @@ def resolved_acceleration(
         hand: P rows by n joints, two orders.
         rates: (n,) of the joints.
         acceleration: (P,).
-        null: (n,) accelerations wanted of the joints as far as the hand allows.
+        null: (n,) joint accelerations wanted in the null space.
         weights: as of `pseudo_inverse`.
         damping: as of `pseudo_inverse`.
     """
@@ -122,7 +122,7 @@ def resolved_jerk(
         rates: (n,) of the joints.
         accelerations: (n,) of the joints.
         jerk: (P,).
-        null: (n,) jerks wanted of the joints as far as the hand allows.
+        null: (n,) joint jerks wanted in the null space.
         weights: as of `pseudo_inverse`.
         damping: as of `pseudo_inverse`.
 

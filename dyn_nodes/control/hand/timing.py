@@ -10,7 +10,7 @@ from dyn_nodes.control.number_checks import require_not_negative, require_positi
 
 
 class Progress(NamedTuple):
-    """Length that is behind, m, and its rates, m/s, m/s2, m/s3."""
+    """Length covered, m, and its rates, m/s, m/s2, m/s3."""
 
     length: float
     speed: float
@@ -19,7 +19,7 @@ class Progress(NamedTuple):
 
 
 class JerkTrapezoid:
-    """Seven stretches of constant jerk: the fastest motion from rest to rest over a length within the limits.
+    """Seven intervals of constant jerk: the fastest motion from rest to rest over a length within the limits.
 
     Args:
         length: m, 0 or more.
@@ -74,14 +74,14 @@ class JerkTrapezoid:
             return Progress(0.0, 0.0, 0.0, 0.0)
         if time >= self.duration:
             return Progress(self.length, 0.0, 0.0, 0.0)
-        own = time * pace
-        k = min(int(np.searchsorted(self._starts, own, side='right')) - 1, len(self._jerks) - 1)
-        here = _carried(self._knots[k], self._jerks[k], own - self._starts[k])
+        scaled_time = time * pace
+        k = min(int(np.searchsorted(self._starts, scaled_time, side='right')) - 1, len(self._jerks) - 1)
+        here = _carried(self._knots[k], self._jerks[k], scaled_time - self._starts[k])
         return Progress(here.length, pace * here.speed, pace**2 * here.acceleration, pace**3 * here.jerk)
 
 
 def _greatest_speed(length: float, acceleration: float, jerk: float) -> float:
-    """Return the speed that a motion over a length reaches where nothing limits the speed itself."""
+    """Return the greatest speed of a motion over a length without a speed limit."""
     ramp = acceleration / jerk
     long = 0.5 * acceleration * (float(np.sqrt(ramp**2 + 4.0 * length / acceleration)) - ramp)
     return long if long >= acceleration * ramp else float(np.cbrt(0.25 * length**2 * jerk))

@@ -1,9 +1,9 @@
-"""Valve voltages that lead joints along the references of a hand: speeds through the valve law, loads from the model.
+"""Valve voltages that lead joints along the references of a hand: speeds by the valve law, loads from the model.
 
-The spool of an open-centre valve follows from the speed and the load. The load is that of the model on the reference,
-a spool's time constant ahead, and what the measured effort differs from it, filtered. The oil between valve and joint
-is a spring with hardly any damping: what the measured effort differs from the model within a second is taken as its
-ringing and damped by the speed (dynamic pressure feedback).
+The spool of an open-centre valve follows from speed and load. The load is the effort of the model on the reference, a
+spool's time constant ahead, plus the filtered difference of the measured effort. The oil between valve and joint is a
+spring with little damping: the fast part of this difference is taken as its ringing and damped by the speed (dynamic
+pressure feedback).
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Actuator
 
 LEAST_LEVER = 1e-3
-"""m/rad; nearer to a dead centre the load is not divided by the lever."""
+"""Lever, m/rad, below which the load is not divided by the lever (near a dead centre)."""
 
 
 @dataclass(frozen=True)
 class ValveLoopGains:
-    """Of all joints.
+    """Gains of all joints.
 
     Attributes:
         position: speed per position error, 1/s.
         integral: speed per integral of the error, 1/s2.
-        damping_ratio: of the oil spring with the inertia that it carries.
-        dead_band: error up to which a joint at rest is left locked, rad.
-        least_speed: below which the spool is led over its dead zone, rad/s.
-        load_filter: time constant of the low pass on what the measured efforts differ from the model, s.
+        damping_ratio: of the oil spring with its inertia.
+        dead_band: error up to which a joint at rest stays locked, rad.
+        least_speed: below which the spool is blended over its dead zone, rad/s.
+        load_filter: time constant of the low pass on the difference of measured efforts from the model, s.
     """
 
     position: float = 1.0
@@ -54,10 +54,10 @@ class ValveLoopGains:
 
 
 class HandValves:
-    """Turns the references of a follower and measured joint states into valve voltages.
+    """Computes valve voltages from the references of a follower and measured joint states.
 
     Args:
-        follower: of a hand all of whose joints have a hydraulic actuator.
+        follower: of a hand with a hydraulic actuator on every joint.
         arm: model of the machine above its base.
         actuators: of the machine.
         gains: of the loops; may be replaced at any time.
@@ -87,7 +87,7 @@ class HandValves:
         self.restart(0.0)
 
     def restart(self, time: float) -> None:
-        """Forget what was measured before a time, s."""
+        """Discard measurements before a time, s."""
         self._last = time
         self._integral = np.zeros(len(self.actuators))
         self._residual: Array | None = None
@@ -99,7 +99,7 @@ class HandValves:
             time: s, not before the last call.
             posture: measured positions of all joints.
             rates: (n,) measured, of the hand's joints.
-            efforts: (n,) measured, of the hand's joints, N m; None: the loads are those of the model alone.
+            efforts: (n,) measured, of the hand's joints, N m; None: loads of the model only.
         """
         step, self._last = max(time - self._last, 0.0), time
         hand = self.follower.reference.hand
@@ -117,7 +117,7 @@ class HandValves:
         return volts
 
     def _compare(self, expected: Array, efforts: ArrayLike | None, step: float) -> Array:
-        """Take measured efforts; return the quick part of what they differ from the expected ones (n,)."""
+        """Filter the difference of measured from expected efforts; return its fast part (n,)."""
         if efforts is None:
             self._offset = np.zeros(len(expected))
             return np.zeros(len(expected))
@@ -145,7 +145,7 @@ class HandValves:
                 return 0.0
         demand = feedforward + gains.position * error + self._integral[k] - damped
         volts = self._spool(k, demand, load, position) / valve.gain
-        # the side of the demand, not of the volts: with a lever below 0 these have the other sign
+        # sign of the demand, not of the volts: a negative lever reverses the latter
         if not (abs(volts) >= valve.voltage_limit and demand * error > 0.0):
             self._integral[k] += gains.integral * error * step
         return float(np.clip(volts, -valve.voltage_limit, valve.voltage_limit))

@@ -1,8 +1,8 @@
-"""Base and arm lead a point together: operational-space control of a vehicle that rolls (tanner-1998, 2.50 and 2.51).
+"""Base and arm move a point together: operational-space control of a rolling vehicle (tanner-1998, 2.50 and 2.51).
 
 The point gets p'' = p_ref'' + 2 zeta w (p_ref' - p') + w^2 (p_ref - p) by the dynamics at the point with the
-constrained Jacobian, Lambda p'' + mu + nu = F; motions that do not move it brake the wheels and pull the arm to its
-posture. So the arm reaches and the vehicle follows, along what its wheels allow. Efforts are those of all drives.
+constrained Jacobian, Lambda p'' + mu + nu = F; motions in the null space brake the wheels and move the arm to its
+posture. So the arm reaches and the vehicle follows along the motions that its wheels allow.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ LATE = 0.99
 
 
 class PointReference:
-    """A point that goes along a path or with a velocity, as fast as the machine follows.
+    """A point that moves along a path or with a velocity, as fast as the machine follows.
 
     Attributes:
         task: position only.
         state, reason: as of `HandReference`.
         scale: of the last period, from 0 to 1.
-        condition: always 1: a vehicle has no singular postures by itself.
+        condition: always 1: a vehicle has no singular postures.
         point, velocity, acceleration: (3,) of the reference in the world.
     """
 
@@ -50,12 +50,12 @@ class PointReference:
 
     @property
     def moving(self) -> bool:
-        """A path is not at its end, or there is a velocity."""
+        """Whether a path is not at its end, or a velocity is followed."""
         return self._path is not None or bool(np.any(self._wanted) or np.any(self.velocity))
 
     @property
     def remaining(self) -> float:
-        """Of the path, s."""
+        """Remaining time of the path, s."""
         return self._path.duration - self._time if self._path is not None else 0.0
 
     def follow(self, make: Callable[[HandPose], HandPath]) -> HandPath:
@@ -65,7 +65,7 @@ class PointReference:
         return path
 
     def drive(self, twist: ArrayLike, limits: HandLimits) -> None:
-        """Go over to a velocity; of the twist (6,) the first three count."""
+        """Move with a velocity: the first three components of the twist (6,)."""
         self._path, self._greatest = None, limits.acceleration
         self._wanted = np.array(twist, dtype=np.float64)[:3]
 
@@ -74,7 +74,7 @@ class PointReference:
         self._path, self._wanted = None, np.zeros(3)
 
     def step(self, period: float, scale: float) -> None:
-        """Go on by a period, s, times a scale from 0 to 1."""
+        """Advance by a period, s, times a scale from 0 to 1."""
         self.scale = scale
         if self._path is not None:
             self._time += scale * period
@@ -97,7 +97,7 @@ class PointReference:
 
 
 class WholeBodyFollower:
-    """Leads a point of a machine along its targets; the reference waits for the machine.
+    """Moves a point of a machine along its targets; the reference waits for the machine.
 
     Args:
         hand: link and joints of the arm.
@@ -116,7 +116,7 @@ class WholeBodyFollower:
         self._pose, self._until = STILL, 0.0
 
     def restart(self, time: float, posture: ArrayLike, base: HandPose = STILL) -> None:
-        """Hold the point where it is from a time on, s."""
+        """Hold the point at its position from a time on, s."""
         self.base, self._until, self.lag = base, time, 0.0
         self._pose = self.hand.pose(posture).within(base)
         self.reference.restart(self._pose.position)
@@ -130,7 +130,7 @@ class WholeBodyFollower:
         self.reference.drive(twist, limits)
 
     def advance(self, time: float, posture: ArrayLike, base: HandPose = STILL) -> None:
-        """Take what is measured at a time, s, and bring the reference there."""
+        """Process measurements at a time, s, and advance the reference to it."""
         self.base, self._pose = base, self.hand.pose(posture).within(base)
         self.lag = float(np.linalg.norm(self.reference.point - self._pose.position))
         allowed = float(np.clip(2.0 * (1.0 - self.lag / self.tolerance), 0.0, 1.0))
@@ -139,21 +139,21 @@ class WholeBodyFollower:
             self._until = time
 
     def pose_at(self, time: float) -> HandPose:
-        """Return where the point should be, turned as it is."""
+        """Return the reference point with the measured orientation."""
         return HandPose(self._pose.rotation, self.reference.point)
 
 
 class WholeBodyServo:
-    """Efforts of all drives of a vehicle with an arm that lead a point along its reference.
+    """Efforts of all drives of a vehicle with an arm that move a point along its reference.
 
     Args:
         space: of the machine, in the speeds of its drives.
-        arm: names of the joints that the null space pulls to their posture; other drives are braked there.
+        arm: names of the joints that the null space moves to their posture; other drives are braked there.
         limits: (n,) greatest efforts of the drives, N m or N.
         gains: of the point, and of the null space.
 
     Attributes:
-        posture: (n,) positions of the drives to which the null space pulls the arm.
+        posture: (n,) positions of the drives to which the null space moves the arm.
     """
 
     def __init__(
@@ -176,9 +176,9 @@ class WholeBodyServo:
         Raises:
             MethodError: base and arm do not move the point in every direction here.
         """
-        space, place = self.space.at(q, rates)
+        space, point = self.space.at(q, rates)
         gains = self.gains
-        error, moving = reference.point - place, reference.velocity - space.jacobian @ rates
+        error, moving = reference.point - point, reference.velocity - space.jacobian @ rates
         wanted = reference.acceleration + loop(error, moving, gains.bandwidth, gains.damping_ratio)
         away = np.where(self._held, self.posture - positions, 0.0)
         efforts = space.efforts_along(wanted, loop(away, -rates, gains.null_bandwidth, 1.0))

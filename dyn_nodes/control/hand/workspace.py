@@ -1,4 +1,4 @@
-"""Where the hand gets, how well it moves there, and how stiff it is: over postures that fill the ranges of the joints.
+"""Reach, condition and stiffness of the hand over postures that fill the ranges of the joints.
 
 With the coefficients G of the hand, rotations scaled to metres (`HandTask.length`):
 
@@ -22,13 +22,13 @@ from dyn_nodes.elements.actuators import actuator_elements
 from dyn_nodes.model.machine import Machine
 
 TURN = np.pi
-"""A revolute joint without limits is tried over one turn, from -TURN to TURN, rad."""
+"""Range of a revolute joint without limits: from -TURN to TURN, rad."""
 SINGULAR = 1e-12
-"""Least singular value over the greatest that is not zero."""
+"""Ratio of least to greatest singular value below which the least counts as zero."""
 
 
 class MovedByJoints(Protocol):
-    """A link, by the joints that move it."""
+    """A link and the joints that move it."""
 
     @property
     def joints(self) -> Sequence[str]:
@@ -56,7 +56,7 @@ class Workspace:
     """The hand at many postures.
 
     Attributes:
-        joints: names of the n joints that were moved.
+        joints: names of the n joints.
         postures: (N, n) their positions, rad or m.
         positions: (N, 3) origin of the hand in axes of the base link, m.
         condition: (N,) of G; infinite at a singular posture.
@@ -79,17 +79,17 @@ class Workspace:
         return np.asarray(np.hypot(self.positions[:, 0], self.positions[:, 1]))
 
 
-def ranges_of(hand: LimitedJoints, given: Mapping[str, tuple[float, float]] | None = None) -> Array:
+def ranges_of(hand: LimitedJoints, overrides: Mapping[str, tuple[float, float]] | None = None) -> Array:
     """Return least and greatest position (n, 2) of the hand's joints.
 
     Args:
-        hand: whose limits count.
-        given: ranges by joint that take the place of these.
+        hand: with the limits.
+        overrides: ranges by joint that replace the limits.
 
     Raises:
-        HandError: a sliding joint without limits, an unknown joint, a range that is none.
+        HandError: a sliding joint without limits, an unknown joint, an invalid range.
     """
-    ranges = dict(given or {})
+    ranges = dict(overrides or {})
     unknown = [name for name in ranges if name not in hand.joints]
     if unknown:
         raise HandError(f'range: expected joints of the hand, {", ".join(hand.joints)}, found {", ".join(unknown)}')
@@ -115,16 +115,16 @@ def spread(ranges: Array, count: int, seed: int = 0) -> Array:
 
 
 def joint_stiffness(
-    machine: Machine, hand: MovedByJoints, given: Mapping[str, float] | None = None
+    machine: Machine, hand: MovedByJoints, overrides: Mapping[str, float] | None = None
 ) -> Callable[[Array], Array]:
     """Return the stiffness of the hand's joints as a function of postures (N, n): (N, n) N m/rad or N/m.
 
-    That of the trapped oil where an actuator holds a joint, what is given by name over it, NaN where nothing is known.
+    It is an override by name, else the stiffness of the trapped oil of the joint's actuator, else NaN.
 
     Raises:
         HandError: an unknown joint, a stiffness that is not above zero.
     """
-    values = dict(given or {})
+    values = dict(overrides or {})
     for name, value in values.items():
         if name not in hand.joints:
             raise HandError(f'stiffness: expected joints of the hand, {", ".join(hand.joints)}, found {name}')
@@ -160,21 +160,21 @@ def survey(
     Args:
         hand: the hand.
         postures: (N, n) of its joints.
-        task: rows of G that count; None: the hand's default.
-        start: positions of all joints of the tree, for those that are not the hand's; None: zero.
+        task: rows of G; None: the hand's default task.
+        start: positions of all joints of the tree, used for joints that are not the hand's; None: zero.
         stiffness: of the joints (`joint_stiffness`); None: unknown.
     """
     task = task or hand.default_task
     whole = np.zeros((len(postures), len(hand.names))) if start is None else np.tile(start, (len(postures), 1))
     whole[:, hand.places] = postures
-    places = hand.model.places(whole)
-    points = hand.model.points_at(places, [hand.frame.body], hand.frame.p, 1)
-    turns = hand.model.rotations_at(places, [hand.frame.body], 1)
+    poses = hand.model.places(whole)
+    points = hand.model.points_at(poses, [hand.frame.body], hand.frame.p, 1)
+    turns = hand.model.rotations_at(poses, [hand.frame.body], 1)
     G = np.concatenate([points.G[:, 0], turns.G[:, 0]], axis=1)[:, :, hand.places]
     values = np.linalg.svd(G[:, task.places] * task.scales[:, None], compute_uv=False)
     greatest, least = values[:, 0], values[:, -1]
     if len(task.rows) > len(hand.joints):
-        least = np.zeros_like(least)  # some motion of these rows is impossible
+        least = np.zeros_like(least)  # a motion of these rows is impossible
     regular = least > SINGULAR * greatest
     condition = np.full(len(postures), np.inf)
     condition[regular] = greatest[regular] / least[regular]
@@ -187,12 +187,12 @@ def survey(
 
 
 def _stiffness(G: Array, K: Array) -> tuple[Array, Array]:
-    """Return stiffness (N,) in the worst direction and along z from G (N, 3, n) and those of the joints (N, n)."""
-    known = np.all(K > 0.0, axis=1)
+    """Return stiffness (N,) in the worst direction and along z from G (N, 3, n) and joint stiffness (N, n)."""
+    defined = np.all(K > 0.0, axis=1)
     worst, vertical = np.full(len(K), np.nan), np.full(len(K), np.nan)
-    if known.any():
-        C = np.einsum('eik,ek,ejk->eij', G[known], 1.0 / K[known], G[known])
+    if defined.any():
+        C = np.einsum('eik,ek,ejk->eij', G[defined], 1.0 / K[defined], G[defined])
         with np.errstate(divide='ignore'):
-            worst[known] = 1.0 / np.linalg.eigvalsh(C)[:, -1]
-            vertical[known] = 1.0 / C[:, 2, 2]
+            worst[defined] = 1.0 / np.linalg.eigvalsh(C)[:, -1]
+            vertical[defined] = 1.0 / C[:, 2, 2]
     return worst, vertical

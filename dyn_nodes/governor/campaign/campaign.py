@@ -179,7 +179,7 @@ class Campaign:
                 yield self.kind.run(self._rig, case, governed)
             return
         if self._pool is None:
-            self._pool = LastingPool(self._jobs, _begin, (self.machine, self.settings, self.kind), 'case')
+            self._pool = LastingPool(self._jobs, _initialize, (self.machine, self.settings, self.kind), 'case')
         yield from self._pool.map(partial(_run, governed), cases)
 
     def _keep(self, key: str, record: Record) -> None:
@@ -216,7 +216,7 @@ _work: tuple[Rig, Kind] | None = None
 """State of a process of a campaign."""
 
 
-def _begin(machine: Machine, settings: GovernorSettings, kind: Kind) -> None:
+def _initialize(machine: Machine, settings: GovernorSettings, kind: Kind) -> None:
     global _work
     _work = Rig(machine, settings), kind
 

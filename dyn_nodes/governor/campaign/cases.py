@@ -171,9 +171,9 @@ def box_of(machine: Machine, efforts: bool = False, **changes: Any) -> Box:
         loops = ', '.join(constraint.name for constraint in machine.constraints)
         raise ValueError(f'machine {machine.name!r}: expected joints that their actuators move alone, found {loops}')
     check_rigid(machine, 'tip-over governor')
-    standing = in_space(machine)
-    corners = sum(spring.corner for spring in standing.supports)
-    if standing.base.attachment != 'free' or corners < 3:
+    spatial = in_space(machine)
+    corners = sum(spring.corner for spring in spatial.supports)
+    if spatial.base.attachment != 'free' or corners < 3:
         raise ValueError(f'machine {machine.name!r}: expected a free base on three wheels or more, found {corners}')
     if machine.payload is None:
         raise ValueError(f'machine {machine.name!r}: expected a payload mount, found none')

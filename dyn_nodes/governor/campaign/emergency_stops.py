@@ -104,17 +104,17 @@ def emergency_stops(
     alone, without measurements, as nothing else brakes.
     """
     case = rig.placed(case)
-    refused = rig.rejects(case)
+    rejected = rig.rejects(case)
     try:
         trial = rig.trial(case, governed)
     except NoEquilibriumError:
-        return _summed([], ended=False, refused=True)
+        return _summed([], aborted=False, rejected=True)
     stopper = rig.new_plant(case.mass, case.center)
     most, partner = np.inf if hard else rig.settings.rate * PERIOD, trial.partner
-    stops, ended = [], False
+    stops, aborted = [], False
     for number, levers in enumerate(trial.levers):
         if not _advance(trial, levers):
-            ended = True
+            aborted = True
             break
         if number % round(every / PERIOD) == 0:
             continue_from(stopper, trial.plant)
@@ -123,7 +123,7 @@ def emergency_stops(
             else:
                 outputs = _volts_to_rest(levers if partner is None else partner.governor.output, most, kept)
             stops.append((trial.plant.time, *_stop(trial, stopper, outputs)))
-    return _summed(stops, ended, refused)
+    return _summed(stops, aborted, rejected)
 
 
 def released_levers(rig: Rig, case: Case, governed: bool = True, every: float = EVERY, kept: float = KEPT) -> Stopped:
@@ -132,20 +132,20 @@ def released_levers(rig: Rig, case: Case, governed: bool = True, every: float = 
     The state of the governor is part of such a stop, so that each is a run from the start.
     """
     case = rig.placed(case)
-    refused = rig.rejects(case)
+    rejected = rig.rejects(case)
     try:
         instants = len(rig.trial(case, governed).levers)
     except NoEquilibriumError:
-        return _summed([], ended=False, refused=True)
-    stops, ended = [], False
+        return _summed([], aborted=False, rejected=True)
+    stops, aborted = [], False
     for number in range(0, instants, round(every / PERIOD)):
         trial = rig.trial(case, governed)
         if not all(_advance(trial, levers) for levers in trial.levers[: number + 1]):
-            ended = True
+            aborted = True
             break
         lasting = [trial.levers[number]] * round(kept / PERIOD)
         stops.append((trial.plant.time, *_follow(trial, trial.plant, chain(lasting, repeat(None)), trial.step)))
-    return _summed(stops, ended, refused)
+    return _summed(stops, aborted, rejected)
 
 
 def _advance(trial: Trial, levers: Array) -> bool:
@@ -216,11 +216,11 @@ def _stop(trial: Trial, plant: Plant, outputs: Iterator[Array]) -> Followed:
 
 def _follow(trial: Trial, plant: Plant, outputs: Iterable[Any], advance: Callable[[Any], None]) -> Followed:
     """Advance a plant with one output after the other until it rests."""
-    began = plant.time
+    start = plant.time
     watch = Wheels(trial.watch.rest, trial.loads_and_attitude(plant)[1])
     watch.share = np.inf
     for output in outputs:
-        spent = plant.time - began
+        spent = plant.time - start
         if spent >= LONGEST:
             break
         try:
@@ -235,7 +235,7 @@ def _follow(trial: Trial, plant: Plant, outputs: Iterable[Any], advance: Callabl
     return watch, False, False, LONGEST
 
 
-def _summed(stops: list[tuple[float, Wheels, bool, bool, float]], ended: bool, refused: bool) -> Stopped:
+def _summed(stops: list[tuple[float, Wheels, bool, bool, float]], aborted: bool, rejected: bool) -> Stopped:
     worst = min(stops, key=lambda stop: stop[1].share, default=None)
     return Stopped(
         stops=len(stops),
@@ -246,8 +246,8 @@ def _summed(stops: list[tuple[float, Wheels, bool, bool, float]], ended: bool, r
         share=1.0 if worst is None else worst[1].share,
         worst=0.0 if worst is None else round(worst[0], 6),
         longest=round(max((stop[4] for stop in stops), default=0.0), 6),
-        ended=ended,
-        refused=refused,
+        ended=aborted,
+        refused=rejected,
     )
 
 

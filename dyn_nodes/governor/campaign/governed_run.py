@@ -20,7 +20,7 @@ from dyn_nodes.governor.campaign.cases import SETTLING, Case, lever_profile
 from dyn_nodes.governor.campaign.lever_effects import Efforts, Valves, lever_effects
 from dyn_nodes.governor.campaign.run_outcome import RESTLESS, Outcome
 from dyn_nodes.governor.campaign.sensor_faults import FaultySensors
-from dyn_nodes.governor.campaign.wheel_watch import Stand, Wheels, travel
+from dyn_nodes.governor.campaign.wheel_watch import LoadsAndAttitude, Wheels, travel
 from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.governor.tip_over_governor import TipOverGovernor
 from dyn_nodes.model.equilibrium import NoEquilibriumError
@@ -271,7 +271,7 @@ class Trial:
 
     def __init__(self, plant: Plant, case: Case, effects: Valves | Efforts, partner: Partner | None) -> None:
         self.plant, self.case, self.effects, self.partner = plant, case, effects, partner
-        names, self.loads_and_attitude = effects.names, Stand(plant)
+        names, self.loads_and_attitude = effects.names, LoadsAndAttitude(plant)
         self._inputs = np.array([plant.system.index('input', name) for name in effects.inputs])
         self.profile = lever_profile(case, names)
         times = PERIOD * np.arange(round(self.profile.duration / PERIOD))
@@ -349,7 +349,7 @@ class Trial:
                 (SETTLING + troubles.grab, case.payload + troubles.grabbed, case.known_payload + troubles.grabbed)
             )
         true = [(when, False, mass) for when, mass, _ in changes]
-        return sorted(true + [(when + NOTICED, True, believed) for when, _, believed in changes])
+        return sorted(true + [(when + NOTICED, True, reported) for when, _, reported in changes])
 
     def _change_load(self, is_reported: bool, mass: float) -> None:
         """Change the payload of the plant, kg, or report it to the governor."""

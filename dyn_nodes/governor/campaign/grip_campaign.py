@@ -154,7 +154,7 @@ def random_case(machine: Machine, box: GripBox, seed: int, number: int) -> GripC
     case = GripCase(number, tuple(twists), tuple(moves), (), payload, (slope[0], slope[1]))
     for _ in range(TRIES if names else 1):
         case = replace(case, posture=posture() if names else ())
-        if _stands(machine, names, case):
+        if _carries_load_on_all_wheels(machine, names, case):
             return case
     raise NoEquilibriumError(f'{machine.name}: has load on all wheels in none of {TRIES} random postures')
 
@@ -166,7 +166,7 @@ def _plant(machine: Machine, names: tuple[str, ...], case: GripCase, period: flo
     return Plant(machine, 'effort', period, STEP, (), joints=joints or None, values=values or None, slope=case.slope)
 
 
-def _stands(machine: Machine, names: tuple[str, ...], case: GripCase) -> bool:
+def _carries_load_on_all_wheels(machine: Machine, names: tuple[str, ...], case: GripCase) -> bool:
     """Return whether all wheels carry load at rest in the initial posture."""
     try:
         plant = _plant(machine, names, case, 0.005)

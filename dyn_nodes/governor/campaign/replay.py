@@ -30,10 +30,10 @@ def task_text(machine: str, record: Record, levers: tuple[str, ...], task: Path)
     """Return a task file with the levers of a run, its result, and the command to replay it."""
     case, outcome = record.case, record.outcome
     profile = lever_profile(case, levers, task.stem)
-    what = 'overturned' if outcome.overturned else 'lifted a wheel' if outcome.lifted else 'kept its wheels down'
+    result = 'overturned' if outcome.overturned else 'lifted a wheel' if outcome.lifted else 'kept its wheels down'
     with_or_without = 'with' if record.governed else 'without'
     lines = [
-        f'# {printable(machine)} {with_or_without} the governor: {what}; ended at {outcome.time:g} s.',
+        f'# {printable(machine)} {with_or_without} the governor: {result}; ended at {outcome.time:g} s.',
         f'# mass {case.mass:g} times nominal; payload {case.payload:g} kg, nominal {case.known_payload:g} kg;',
         f'# delays of {case.state_delay:g} s and {case.command_delay:g} s; stops {"on" if case.stops else "off"}.',
         *_troubles(case),

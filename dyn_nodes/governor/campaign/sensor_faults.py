@@ -108,7 +108,7 @@ class SensorFault:
 
 def signals_of(joints: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the signals of a machine with an IMU and these joints."""
-    encoders = tuple(f'{joint}{what}' for joint in joints for what in ('', '/position', '/velocity'))
+    encoders = tuple(f'{joint}{suffix}' for joint in joints for suffix in ('', '/position', '/velocity'))
     return (*encoders, *AXES, 'imu')
 
 

@@ -1,6 +1,6 @@
 """Loads and attitude of a plant, and detection of lifted wheels.
 
-loads_of = Stand(plant)
+loads_of = LoadsAndAttitude(plant)
 watch = Wheels(*loads_of(plant))
 watch.see(plant.time, *loads_of(plant))
 """
@@ -21,7 +21,7 @@ LIFT_TIME, LIFT_TILT = 0.1, np.radians(0.5)
 """A wheel has lifted if it is off the ground for longer than this, s, or the base turns by more meanwhile, rad."""
 
 
-class Stand:
+class LoadsAndAttitude:
     """Loads and attitude of plants of one machine.
 
     Args:

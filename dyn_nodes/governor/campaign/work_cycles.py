@@ -18,7 +18,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.governor.campaign.cycles_file import Cycle
 from dyn_nodes.governor.campaign.governed_run import PERIOD, Rig, reset_at
-from dyn_nodes.governor.campaign.wheel_watch import Stand, Wheels
+from dyn_nodes.governor.campaign.wheel_watch import LoadsAndAttitude, Wheels
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.monitor.measured_samples import Sample
 from dyn_nodes.multibody.inertial_sensor import read_imu
@@ -99,7 +99,7 @@ class WorkCycles:
         self._inputs = [plant.system.index('input', f'{actuator.name}/voltage') for actuator in actuators]
         self._limits = np.array([actuator.command_limit for actuator in actuators])
         self._swing = np.array([_swings(rig, actuator.joint) for actuator in actuators])
-        self._loads_and_attitude = Stand(plant)
+        self._loads_and_attitude = LoadsAndAttitude(plant)
 
     def compare(self, cycle: Cycle) -> Compared:
         """Drive a cycle without governor and with it."""
@@ -127,10 +127,10 @@ class WorkCycles:
             if phase.payload is not None:
                 run.load(phase.payload)
             run.target.update(phase.move)
-            began = plant.time
-            while not run.arrived and plant.time - began < LONGEST and not plant.overturned:
+            start = plant.time
+            while not run.arrived and plant.time - start < LONGEST and not plant.overturned:
                 run.step(run.wanted())
-            times.append(round(plant.time - began, 6))
+            times.append(round(plant.time - start, 6))
             if not run.arrived:
                 break
         return Driven(tuple(times), run.arrived, run.wheels.since is not None or plant.overturned, run.wheels.share)

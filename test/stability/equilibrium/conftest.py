@@ -10,11 +10,11 @@ from dyn_nodes.model.machine import Machine
 
 @pytest.fixture(scope='session')
 def pivot_crane() -> Machine:
-    """A crane of 4.4 t whose rear axle swings within its stops."""
+    """A crane of 4.4 t with a rear axle that oscillates within its stops."""
     return machine_of_case('pivot_crane')
 
 
 @pytest.fixture(scope='session')
 def locked_crane() -> Machine:
-    """The same with the axle locked."""
+    """The same crane with the axle locked."""
     return machine_of_case('pivot_crane_locked')

@@ -1,4 +1,4 @@
-"""A load that grows slowly on a machine in MuJoCo: loads at which a support lifts, equilibrium is lost, and it falls.
+"""A slowly growing load on a machine in MuJoCo: loads at which a support lifts, equilibrium is lost, and it falls.
 
 Supports are one-sided springs: tendons from each attachment to a point far above it, which pull when they are longer
 than they were with the support at the ground. Driven joints are welded in the posture; joint stops are stiff tendons
@@ -24,30 +24,30 @@ STEP = 2e-3
 LEAST = 1e-3
 """Mass of the payload at the start, kg."""
 MOST = 4.0
-"""Greatest load, of the mass of the machine."""
+"""Greatest load, relative to the mass of the machine."""
 OVER = 0.9
 """Tilt at which the machine has fallen, rad."""
 STAIR, FINER, LEVELS = 0.02, 8, 3
-"""Step of the load, of the mass of the machine; how much finer it gets around an event, and how often."""
+"""Step of the load, relative to the mass of the machine; factor of a refinement around an event, and their number."""
 CHUNK, QUIET, LONGEST = 50, 2e-5, 900.0
 """Steps between two checks of a settling machine; rate of a settled one, rad/s or m/s; longest time, s."""
 CALM = 2e-7
-"""Rate, rad/s or m/s, at which a machine that is soft in one direction has settled, too."""
+"""Rate, rad/s or m/s, at which also a machine that is soft in one direction has settled."""
 STOP, STOP_DAMPING = 1e3, 2e-3
-"""Stiffness of a joint's stop, of the weight times 1 m, and its damping over its stiffness, s."""
+"""Stiffness of a joint's stop, relative to the weight times 1 m, and its damping over its stiffness, s."""
 JUMP = 3e-3
-"""Displacement in one of the finest steps, rad or m, from which on the machine has moved by itself."""
+"""Displacement in one of the finest steps, rad or m, from which on equilibrium was lost."""
 DAMPING = 0.08
-"""Of the supports over their stiffness, s: the machine creeps from one equilibrium to the next."""
+"""Damping of the supports over their stiffness, s: the machine creeps from one equilibrium to the next."""
 
 
 @dataclass(frozen=True)
 class Ramp:
-    """Loads, kg; inf where something did not happen.
+    """Loads, kg; inf if the event did not happen.
 
     Attributes:
         lift_off: at which a support lifts first.
-        loss: at which the machine moves on by itself first.
+        loss: at which equilibrium is lost first.
         fall: at which it overturns.
     """
 
@@ -189,7 +189,7 @@ class Staircase:
 
     @property
     def compression(self) -> np.ndarray:
-        """(c,) of the supports, m."""
+        """(c,) compression of the supports, m."""
         return self.free_length - self.data.site_xpos[self.sites, 2]
 
 
@@ -210,7 +210,7 @@ def _distance(one: np.ndarray, two: np.ndarray) -> float:
 
 
 class _Climb:
-    """Finds events on a staircase, and again on finer ones around them."""
+    """Search of events on a staircase, refined around them."""
 
     def __init__(self, machine: Machine, most: float) -> None:
         self.stairs = Staircase(machine)
@@ -238,7 +238,7 @@ class _Climb:
         return [first, *self.path(still, step / FINER, first.load + step, CALM)]
 
     def first(self, event: Callable[[_Stair], bool], path: list[_Stair] | None = None, level: int = 0) -> float:
-        """Return the load of the first event that is one on the finest stairs, too; inf where there is none."""
+        """Return the load of the first event that is confirmed on the finest stairs; inf without one."""
         path = self.coarse if path is None else path
         step = self.step / FINER**level
         for before, after in pairwise(path):
@@ -255,11 +255,11 @@ class _Climb:
 
 
 def slow_ramp(machine: Machine, most: float = MOST) -> Ramp:
-    """Return the loads of a machine, found by coarse steps and then by finer ones around the events.
+    """Return the loads of a machine by coarse steps and then finer ones around the events.
 
     Args:
         machine: in its initial posture.
-        most: greatest load, of the mass of the machine.
+        most: greatest load, relative to the mass of the machine.
     """
     climb = _Climb(machine, most)
     fall = climb.first(lambda stair: stair.over)

@@ -61,7 +61,7 @@ class Maker:
         )
 
     def free(self, name: str, kind: str, parent: str, child: str, at: Point, axis: Point, limit: float) -> None:
-        """Add a joint that nothing drives."""
+        """Add a passive joint."""
         self.joint(name, kind, parent, child, at, axis, (-limit, limit))
         self.classes[name] = {'class': 'free'}
 
@@ -86,7 +86,7 @@ class Maker:
         self.link('base_link', self.mass, (length, width, 0.8), center)
 
     def arm(self, length: float, width: float) -> None:
-        """Add a column that slews and a telescope that holds the payload; its posture is the start."""
+        """Add a slewing column and a telescope with the payload; its posture is the start."""
         at = (self.pick(-0.25, 0.25) * length, 0.0, self.pick(1.0, 2.2))
         self.link('column', 0.03 * self.mass, (0.3, 0.3, 0.4), (0.0, 0.0, 0.2))
         self.link('boom', 0.02 * self.mass, (1.0, 0.2, 0.2), (0.5, 0.0, 0.0))
@@ -145,7 +145,7 @@ def rigid_six(maker: Maker) -> tuple[float, float]:
 
 
 def _axle(maker: Maker, name: str, x: float, width: float, radius: float) -> None:
-    """Add an axle that swings about x within its stops."""
+    """Add an axle that oscillates about x within its stops."""
     height = radius + maker.pick(-0.15, 0.25)
     maker.link(name, 0.05 * maker.mass, (0.2, width, 0.2))
     maker.free(f'{name}_pivot', 'revolute', 'base_link', name, (x, 0.0, height), (1.0, 0.0, 0.0), maker.pick(0.05, 0.2))
@@ -154,7 +154,7 @@ def _axle(maker: Maker, name: str, x: float, width: float, radius: float) -> Non
 
 
 def oscillating_axle(maker: Maker) -> tuple[float, float]:
-    """One axle swings, the other is rigid."""
+    """One oscillating axle, one rigid axle."""
     length, width, radius = _size(maker)
     end = -1.0 if maker.rng.random() < 0.7 else 1.0
     _axle(maker, 'axle', 0.5 * end * length, width, radius)
@@ -182,7 +182,7 @@ def tandem(maker: Maker) -> tuple[float, float]:
 
 
 def tandem_behind_axle(maker: Maker) -> tuple[float, float]:
-    """A forwarder's half: walking beams behind, a swinging axle ahead."""
+    """A forwarder's half: walking beams behind, an oscillating axle ahead."""
     length, width, radius = _size(maker)
     spread, height = maker.pick(0.8, 1.3), radius + maker.pick(-0.1, 0.2)
     _axle(maker, 'axle', 0.6 * length, width, radius)
@@ -192,7 +192,7 @@ def tandem_behind_axle(maker: Maker) -> tuple[float, float]:
 
 
 def rocker_bogie(maker: Maker) -> tuple[float, float]:
-    """Rockers that a differential couples, each with a wheel and a bogie."""
+    """Rockers coupled by a differential, each with a wheel and a bogie."""
     length, width, radius = _size(maker)
     spread, height = 0.4 * length, radius + maker.pick(0.1, 0.3)
     for side, y in (('left', 0.5 * width), ('right', -0.5 * width)):
@@ -213,7 +213,7 @@ def rocker_bogie(maker: Maker) -> tuple[float, float]:
 
 
 def articulated(maker: Maker) -> tuple[float, float]:
-    """Two frames: a steering joint that is held at an angle, and a free roll between them."""
+    """Two frames: a steering joint held at an angle, and a free roll joint between them."""
     length, width, radius = _size(maker)
     height = radius + maker.pick(0.0, 0.2)
     for side, y in (('left', 0.5 * width), ('right', -0.5 * width)):

@@ -1,7 +1,7 @@
 """Record the loads of random machines in MuJoCo, for the fast tests: python test/stability/equilibrium/record_loads.py
 
 Writes mujoco_loads.json beside this file: kind -> seed -> loads, kg, of lift-off, first loss of equilibrium and fall;
-null if the machine does not stand. Machines in the file are not measured again.
+null if the machine has no equilibrium. Machines in the file are not measured again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SEEDS = 17
 
 
 def plain(load: float) -> float | None:
-    """Return a load rounded to 0.01 kg; None for none."""
+    """Return a load rounded to 0.01 kg; None if infinite."""
     return round(load, 2) if np.isfinite(load) else None
 
 

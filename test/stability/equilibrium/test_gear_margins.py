@@ -1,4 +1,4 @@
-"""Margins about the tipping axes of running gear that gives way, against hand statics on hard springs."""
+"""Margins about the tipping axes of compliant running gear, compared with hand statics on hard springs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dyn_nodes.library.machine import Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses
 
 HARD = 1e-3
-"""Relative difference that the remaining lean makes."""
+"""Relative difference by the remaining lean."""
 
 
 @pytest.mark.parametrize('load', [500, 1000, 1300])
@@ -27,7 +27,7 @@ def test_the_margin_over_a_pivoted_axle_is_taken_about_the_line_from_contact_to_
 
 @pytest.mark.parametrize('seed', range(4))
 def test_a_rocker_bogie_tips_forward_about_the_pivots_of_its_bogies(seed, tmp_path):
-    """Each rear wheel carries half of the load that is not above the bogies' pivots, plus the share of its arm."""
+    """Each rear wheel carries half of the load that is not on the bogies' pivots, plus the share of its arm."""
     machine = stiffened(random_machine(seed, 'rocker_bogie', tmp_path))
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     above = [link for link in machine.links if not link.name.startswith('bogie')]
@@ -50,4 +50,4 @@ def test_margins_vanish_where_the_equilibrium_is_lost(kind, tmp_path):
     ]
     distances = [float(value.value) for value in values]
     assert min(distances) > 0.0
-    assert distances[2] < 0.1 * max(distances)  # it ends as a root does
+    assert distances[2] < 0.1 * max(distances)  # it vanishes like a square root

@@ -21,11 +21,11 @@ RECORD = json.loads(Path(__file__).with_name('mujoco_loads.json').read_text())
 OVER_THE_SIDE = {'swing': np.pi / 2, 'luff': 0.0, 'extend': 1.3}  # reach 2.5 m
 CLOSE = 5e-3
 FINE = STAIR / FINER**LEVELS
-"""Of the mass of the machine: steps of the recorded loads."""
+"""Steps of the recorded loads, relative to the mass of the machine."""
 
 
 def recorded(count):
-    """Kinds and seeds of recorded machines, as many of each kind."""
+    """Return kinds and seeds of recorded machines, equally many of each kind."""
     return [(kind, int(seed)) for kind in KINDS for seed in list(RECORD.get(kind, {}))[:count]]
 
 
@@ -44,7 +44,7 @@ def agree(machine, loads):
 
 
 @pytest.mark.parametrize(('kind', 'seed'), recorded(18))
-def test_loads_are_those_of_a_load_that_grows_slowly_in_mujoco(kind, seed, tmp_path):
+def test_loads_equal_those_of_a_slowly_growing_load_in_mujoco(kind, seed, tmp_path):
     machine = random_machine(seed, kind, tmp_path)
     agree(machine, RECORD[kind][str(seed)])
 
@@ -66,7 +66,7 @@ def test_one_load_in_mujoco_is_measured_now(tmp_path):
 
 
 def test_the_edge_of_a_pivoted_axle_passes_through_its_pivot(pivot_crane):
-    """On hard springs: hand statics of all but the axle about the line from the front contact to the pivot."""
+    """On hard springs: hand statics of all bodies but the axle about the line from the front contact to the pivot."""
     machine = stiffened(pivot_crane)
     poses = link_poses(machine.links, machine.joints, initial_positions(machine) | OVER_THE_SIDE)
     chassis = [link for link in machine.links if link.name != 'axle']
@@ -100,7 +100,7 @@ def test_a_locked_axle_is_held(pivot_crane, locked_crane):
 
 
 def test_the_slope_at_which_a_machine_tips_is_that_of_its_centre_of_mass(locked_crane):
-    """A rigid machine on hard springs tips sideways where gravity points over the wheels."""
+    """A rigid machine on hard springs tips sideways if gravity points beyond the wheels."""
     machine = stiffened(locked_crane)
     _, center = center_of_mass(
         machine.links, link_poses(machine.links, machine.joints, initial_positions(machine)), None
@@ -129,7 +129,7 @@ def test_pads_in_the_air_have_no_part_in_the_balance():
     assert (result[1][4:] == 0.0).all()
 
 
-def test_a_support_that_is_compressed_to_nothing_is_named_once(locked_crane):
+def test_a_fully_compressed_support_is_named_once(locked_crane):
     soft = stiffened(locked_crane, 0.2)
     posture = {'swing': 0.0, 'luff': 1.2, 'extend': 0.0}  # the payload inside the polygon
     stages = [stage for stage in tipping_load(running_gear(soft, posture), LEVEL).stages if stage.kind == 'flattened']
@@ -137,7 +137,7 @@ def test_a_support_that_is_compressed_to_nothing_is_named_once(locked_crane):
     assert stages[0].name.startswith('front')
 
 
-def test_a_machine_that_cannot_stand_is_rejected(pivot_crane):
+def test_a_machine_without_an_equilibrium_is_rejected(pivot_crane):
     with pytest.raises(NotStandingError, match='pivot_crane: no stable rest in this posture'):
         tipping_load(running_gear(pivot_crane, OVER_THE_SIDE), LEVEL, payload=5000.0)
 
