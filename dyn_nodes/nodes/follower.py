@@ -113,7 +113,7 @@ class CommandingNode(FollowerNode):
     """
 
     reader: JointStateReader
-    actions = ''
+    timeout_action = ''
     """Effect of a timeout of joint states of a real machine, for messages."""
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -133,7 +133,7 @@ class CommandingNode(FollowerNode):
         """Report a timeout of joint states."""
         timed_out = self.health.states_timed_out()
         if timed_out and not self.timed_out and self.live:
-            self.get_logger().error(f'no joint_states for {self.health.timeout:g} s: {self.actions}')
+            self.get_logger().error(f'no joint_states for {self.health.timeout:g} s: {self.timeout_action}')
         changed, self.timed_out = timed_out != self.timed_out, timed_out
         if timed_out and self.live:
             self._on_timeout_tick()
