@@ -1,4 +1,4 @@
-"""Diagnostics of the nodes of actuators."""
+"""Diagnostics of the actuator nodes."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable
 from typing import Any, ClassVar, Protocol
 
-from dyn_nodes.nodes.commands import Refusals
+from dyn_nodes.nodes.commands import Rejections
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.follower import FollowerHealth
 
 
 class CommandedNode(Protocol):
-    """The parts of a node of actuators that its statuses show; see its attributes.
+    """The parts of an actuator node that its statuses use.
 
     Attributes:
-        heard, commanded: when joint states and valve_commands came last, steady clock, s.
+        received_at, commanded: times of the last joint states and valve_commands, steady clock, s.
     """
 
     status: ClassVar[str]
@@ -26,15 +26,15 @@ class CommandedNode(Protocol):
     waiting: tuple[int, Any, Any] | None
     fault: str
     stamp: int | None
-    heard: float
+    received_at: float
     commanded: float
     received: int
     answered: int
     restarts: int
     voltages_received: int
     valve_names: list[str]
-    state_refusals: Refusals
-    command_refusals: Refusals
+    state_rejections: Rejections
+    command_rejections: Rejections
 
     @property
     def source_lost(self) -> bool:
@@ -42,8 +42,8 @@ class CommandedNode(Protocol):
         raise NotImplementedError
 
     @property
-    def source_patience(self) -> float:
-        """Wall time without the valve_commands of an instant after which their source is given up, s."""
+    def source_timeout(self) -> float:
+        """Return the wall-clock timeout of the valve_commands of an instant, s."""
         raise NotImplementedError
 
     def now(self) -> float:
@@ -52,70 +52,70 @@ class CommandedNode(Protocol):
 
 
 class ActuatorHealth(FollowerHealth):
-    """Statuses of the node.
+    """Statuses of an actuator node.
 
-    In lockstep every text is a function of simulated time, but for the reports of silence.
+    In lockstep every text is a function of simulated time, except the reports of timeouts.
     """
 
     node: CommandedNode
 
     def __init__(self, node: CommandedNode) -> None:
         super().__init__(node)
-        self._were_silent = (False, False)
+        self._were_timed_out = (False, False)
 
     def sources(self) -> dict[str, Callable[[], Health]]:
         """Return the statuses by name."""
         statuses = {'joint_states': self.joint_states, 'valve_commands': self.valve_commands}
         return {**statuses, self.node.status: self.actuators}
 
-    def states_silent(self) -> bool:
-        """Return whether joint states have been coming, and have stopped."""
+    def states_timed_out(self) -> bool:
+        """Return whether joint states were received and have timed out."""
         if self.node.lockstep and self.node.waiting is not None:
-            return False  # it is our own answer that is missing
-        return super().states_silent()
+            return False  # the dynamics waits for the answer of this node
+        return super().states_timed_out()
 
-    def commands_silent(self) -> bool:
-        """Return whether the commands have to be 0 V, or the exchange stands still for want of a command."""
+    def commands_timed_out(self) -> bool:
+        """Return whether valve_commands have timed out: 0 V are used, or the exchange waits for them."""
         node = self.node
         if node.awaits_commands:
-            waits = node.waiting is not None and not node.fault and time.monotonic() - node.heard > self.patience
+            waits = node.waiting is not None and not node.fault and time.monotonic() - node.received_at > self.timeout
             return waits or node.source_lost
         return not node.voltages_received or time.monotonic() - node.commanded > node.values['command_timeout']
 
-    def silence_changed(self) -> bool:
+    def timeout_changed(self) -> bool:
         """Return whether a timeout began or ended since the last call."""
-        now = self.states_silent(), self.commands_silent()
-        changed, self._were_silent = now != self._were_silent, now
+        now = self.states_timed_out(), self.commands_timed_out()
+        changed, self._were_timed_out = now != self._were_timed_out, now
         return changed
 
     def valve_commands(self) -> Health:
-        """Voltages."""
+        """Return the status `valve_commands`."""
         node = self.node
         health = Health(text='receiving valve_commands', more=self._command_values)
-        timeout = node.source_patience if node.awaits_commands else node.values['command_timeout']
+        timeout = node.source_timeout if node.awaits_commands else node.values['command_timeout']
         if node.source_lost:
             health.worse(WARN, f'no valve_commands for {timeout:g} s: {node.neutral}')
         elif node.awaits_commands:
-            if self.commands_silent():
+            if self.commands_timed_out():
                 due = f't = {(node.stamp or 0) / 1e9:.3f} s (command_period: {node.values["command_period"]:g} s)'
                 health.worse(WARN, f'no valve_commands for {due}: time stands still')
         elif not node.voltages_received:
             health.worse(WARN, f'no valve_commands yet: {node.neutral}')
-        elif self.commands_silent():
+        elif self.commands_timed_out():
             health.worse(WARN, f'no valve_commands for {timeout:g} s: {node.neutral}')
-        if node.command_refusals.recent(node.now()):
-            refused = f'refused: {node.command_refusals.last}'
-            health.text = f'{health.text}; {refused}' if health.level == WARN else health.text
-            health.worse(WARN, refused)
+        if node.command_rejections.recent(node.now()):
+            rejected = f'rejected: {node.command_rejections.last}'
+            health.text = f'{health.text}; {rejected}' if health.level == WARN else health.text
+            health.worse(WARN, rejected)
         return health
 
     def _command_values(self) -> dict[str, str]:
         node = self.node
         values = {'received': str(node.voltages_received), 'order': ', '.join(node.valve_names)}
-        return {**values, **node.command_refusals.values()}
+        return {**values, **node.command_rejections.values()}
 
     def actuators(self) -> Health:
-        """What moves the joints: the oil, the motors."""
+        """Return the status of the actuators."""
         node = self.node
         health = Health(more=lambda: {'restarts': str(node.restarts), 'answered': str(node.answered)})
         if node.fault:

@@ -1,4 +1,4 @@
-"""Topics of a node of actuators: pressures, currents, flows and efforts of every actuator."""
+"""Topics of an actuator node: pressures, currents, flows and efforts of every actuator."""
 
 from __future__ import annotations
 

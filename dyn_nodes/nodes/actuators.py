@@ -1,4 +1,4 @@
-"""Actuators as a ROS node: joint states and voltages in, joint efforts out. Each kind of drive has a node of it."""
+"""Base class of the actuator nodes: joint states and voltages in, joint efforts out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
 from dyn_nodes.nodes.events import EventPublisher
 from dyn_nodes.nodes.exchange import (
     DEPTH_REALTIME,
-    SOURCE_PATIENCE,
+    SOURCE_TIMEOUT,
     Every,
     announce_partner,
     awaits_commands,
@@ -55,34 +55,34 @@ class ActuatorNode(FollowerNode):
 
     Attributes:
         exchange: the actuators between two samples.
-        received, answered, restarts: joint states taken, efforts given, starts of the actuators after the first.
-        voltages_received: good valve_commands.
+        received, answered, restarts: numbers of joint states, of answers, and of restarts of the actuators.
+        voltages_received: number of accepted valve_commands.
         stamp: of the newest joint states, ns; None before the first.
-        awaits_commands: lockstep: every command period has its own valve_commands, which are waited for.
-        instants: lockstep: which valve_commands belong to which joint states.
-        waiting: lockstep: joint states that have no answer yet, (stamp, positions, velocities).
-        fault: why no efforts are given, or ''.
-        health: its statuses.
-        state_refusals, command_refusals: what was refused.
+        awaits_commands: lockstep: the node waits for the valve_commands of every command period.
+        instants: lockstep: assigns valve_commands to joint states.
+        waiting: lockstep: joint states without an answer, (stamp, positions, velocities).
+        fault: reason for which no efforts are published, or ''.
+        health: statuses of the node.
+        state_rejections, command_rejections: rejected messages.
     """
 
     node_name: ClassVar[str]
     """Name of the node."""
     declared: ClassVar[tuple[Declared, ...]]
-    """Its parameters."""
+    """Parameters of the node."""
     status: ClassVar[str]
     """Name of the status of the actuators in diagnostics."""
     content: ClassVar[str]
-    """What an actuator holds a joint with: the oil, the currents."""
+    """Medium of the actuators, for messages: the oil, the current."""
     neutral: ClassVar[str]
-    """What a neutral command does, for messages."""
+    """Effect of a neutral command, for messages."""
     health: ActuatorHealth
 
     def __init__(self, **options: Any) -> None:
         super().__init__(self.node_name, **options)
         self.values = values = declare(self, self.declared)
         self.machine = machine_of(values['machine'], values['config'])
-        self._refuse_other_machines()
+        self._check_machine()
         self.paced, self.lockstep = values['mode'] == 'realtime', is_lockstep(values)
         self.awaits_commands = awaits_commands(values)
         self.order = valve_order(self.machine, values['joints'])
@@ -98,7 +98,7 @@ class ActuatorNode(FollowerNode):
         movable = [joint.name for joint in self.machine.movable_joints]
         self.posture = JointStateReader(movable, Bounds.of(self.machine, movable))
         self._clear()
-        self.state_refusals, self.command_refusals = commands.Refusals(), commands.Refusals()
+        self.state_rejections, self.command_rejections = commands.Rejections(), commands.Rejections()
         self._create_topics()
         self.health = ActuatorHealth(self)
         self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
@@ -110,11 +110,11 @@ class ActuatorNode(FollowerNode):
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
-    def _refuse_other_machines(self) -> None:
+    def _check_machine(self) -> None:
         """Raise ParameterError for a machine that has none of the actuators of this node."""
 
     def _tune(self, system: ActuatorSystem) -> None:
-        """Give the actuators the parameters that may change while the node runs."""
+        """Set the parameters that may change while the node runs."""
 
     def _make_exchange(self) -> ActuatorExchange:
         system = ActuatorSystem(self.machine, self.values['integration_step'])
@@ -127,7 +127,7 @@ class ActuatorNode(FollowerNode):
         return exchange
 
     def _warm_up(self, exchange: ActuatorExchange) -> None:
-        """Load the machine code now, so that the first answer is prompt."""
+        """Load the machine code before the first answer is due."""
         system = exchange.system
         initial = self.machine.initial.joint_positions
         positions = np.array([initial.get(joint, 0.0) for joint in system.joints])
@@ -146,7 +146,7 @@ class ActuatorNode(FollowerNode):
         self.waiting: tuple[int, Any, Any] | None = None
         self._surroundings: tuple[Any, Any] = (None, None)
         self.fault = ''
-        self.heard = self.commanded = time.monotonic()
+        self.received_at = self.commanded = time.monotonic()
         self._message: Any = None
         self._volts, self._newest = np.zeros(count), np.zeros(count)
         self.instants: InstantQueue[Any] = InstantQueue(self._command_due.lasts)
@@ -155,7 +155,7 @@ class ActuatorNode(FollowerNode):
         data, command = data_qos(not self.paced), command_qos(self.lockstep)
         joints = [joint.name for joint in self.machine.actuated_joints]
         self._reply = JointState(name=joints)
-        self._effort_places = [joints.index(joint) for joint in self.exchange.system.joints]
+        self._effort_indices = [joints.index(joint) for joint in self.exchange.system.joints]
         self._efforts = np.zeros(len(joints))  # joints without an actuator get none
         self.commands_out = self.create_publisher(JointState, 'joint_command', command)
         self.reports = ActuatorReports(self, self.machine, data)
@@ -163,32 +163,32 @@ class ActuatorNode(FollowerNode):
         self.create_subscription(JointState, 'joint_states', self._on_joint_states, states_qos(self.values))
         qos = command_qos(self.awaits_commands)
         self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
-        qos.depth = DEPTH_REALTIME  # of this side: around a reset two may come at once, and both count
+        qos.depth = DEPTH_REALTIME  # of this side: around a reset two may arrive at once, and both are used
         self.create_subscription(Float64MultiArray, 'valve_commands', self._on_valve_commands, qos)
 
     # -- time --------------------------------------------------------------------------------------------------------
 
     def check_timeouts(self) -> None:
-        """Report messages that are missing. In lockstep this is the only thing that the wall clock may cause."""
-        if self.paced and self._lacks_command and time.monotonic() - self.heard > self.source_patience:
+        """Report timeouts. In lockstep the wall clock has no other effect."""
+        if self.paced and self._lacks_command and time.monotonic() - self.received_at > self.source_timeout:
             self._give_up_source()
             self._answer()
-        if not self.lockstep or self.health.silence_changed():
+        if not self.lockstep or self.health.timeout_changed():
             self.update_diagnostics()
 
     @property
-    def source_patience(self) -> float:
-        """Wall time without the valve_commands of an instant after which the commands go to 0 V (realtime), s."""
-        return max(float(self.values['command_timeout']), SOURCE_PATIENCE)
+    def source_timeout(self) -> float:
+        """Return the wall-clock timeout of the valve_commands of an instant (realtime), s; 0 V are used after it."""
+        return max(float(self.values['command_timeout']), SOURCE_TIMEOUT)
 
     @property
     def source_lost(self) -> bool:
-        """The source of valve_commands has been given up (realtime); the commands are 0 V."""
+        """Return whether the source of valve_commands has timed out (realtime); 0 V are used then."""
         return self.instants.lost
 
     @property
     def _lacks_command(self) -> bool:
-        """The newest joint states wait for their valve_commands alone."""
+        """Return whether the newest joint states wait only for their valve_commands."""
         return self.instants.waits and not self.fault
 
     def _give_up_source(self) -> None:
@@ -209,25 +209,25 @@ class ActuatorNode(FollowerNode):
                 return
             surroundings = self._surroundings_of(msg, positions)
             if self._lacks_command and stamp > (self.stamp or 0):
-                self._give_up_source()  # the dynamics has gone on without this answer
+                self._give_up_source()  # the dynamics has continued without this answer
                 self._answer()
             interval = self._interval(stamp, msg, positions)
-        except commands.RefusedError as refused:
-            self._refuse(self.state_refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.state_rejections, error)
             return
         self.stamp, self._message = stamp, msg
-        self.heard = time.monotonic()
+        self.received_at = time.monotonic()
         self.received += 1
         if self.lockstep:
             self._surroundings = surroundings
             self.waiting = stamp, positions, velocities
-            self.instants.begin(stamp, self.awaits_commands and self._command_due.at(stamp))
+            self.instants.start(stamp, self.awaits_commands and self._command_due.at(stamp))
             self._answer()
         elif interval is not None:
             self._follow(stamp, interval, positions, velocities)
 
     def _surroundings_of(self, msg: Any, positions: Any) -> tuple[Any, Any]:
-        """Return the mobility of the joints and the efforts that they have had, as far as lockstep knows them."""
+        """Return the mobility of the joints and their last efforts in lockstep; None for a value that is unknown."""
         if not self.lockstep or self.mobility is None:
             return None, None
         if self.posture.joints != self.reader.joints:
@@ -235,12 +235,12 @@ class ActuatorNode(FollowerNode):
         return self.mobility.at(positions), self.reader.efforts(msg)
 
     def _interval(self, stamp: int, msg: Any, positions: Any) -> float | None:
-        """Return the time since the joint states before, s; 0 where actuators start here; None where they cannot."""
+        """Return the time since the previous joint states, s; 0 if the actuators start here; None if they cannot."""
         if self.stamp is None:
             return 0.0 if self._start(msg, positions) else None
         gap = (stamp - self.stamp) / NANO
         if gap > 0.0 and self.fault:
-            return None  # until time goes back, or ~/reset
+            return None  # until time goes back or ~/reset is called
         if self._continues(stamp - self.stamp):
             return gap
         started = self._start(msg, positions)
@@ -254,13 +254,13 @@ class ActuatorNode(FollowerNode):
         return 0.0 if started else None
 
     def _continues(self, gap: int) -> bool:
-        """Return whether joint states follow the last ones, ns later: in lockstep by exactly one exchange period."""
+        """Return whether a gap, ns, continues the integration: in lockstep exactly one exchange period."""
         if self.lockstep:
             return abs(gap - self._command_due.exchange) <= SAME_PERIOD
         return 0 < gap <= MOST_AT_ONCE * NANO
 
     def _start(self, msg: Any, positions: Any) -> bool:
-        """Begin with the states of the actuators that hold the measured efforts."""
+        """Start the actuators in the states that give the measured efforts."""
         efforts = self.reader.efforts(msg)
         if efforts is None:
             self.get_logger().warn(f'joint_states hold no efforts: {self.content} starts without load', once=True)
@@ -274,15 +274,15 @@ class ActuatorNode(FollowerNode):
         return True
 
     def _repeat(self) -> None:
-        """The same instant once more: in lockstep the answer may have been lost, in real time it is no news."""
+        """Publish the last answer again in lockstep, where it may have been lost; ignore the message in real time."""
         if not self.lockstep:
             return
-        self.heard = time.monotonic()
+        self.received_at = time.monotonic()
         if self.waiting is None and self.answered:
             self.commands_out.publish(self._reply)
 
     def _set_volts(self) -> bool:
-        """Set the volts of the newest joint states; False where they have to wait for them."""
+        """Set the volts of the newest joint states; return False if they are not available yet."""
         if not self.awaits_commands:
             self._volts = self._newest_volts()
         elif self.source_lost:
@@ -296,11 +296,11 @@ class ActuatorNode(FollowerNode):
         return True
 
     def _newest_volts(self) -> Any:
-        """Return the volts of a person: those that came last, 0 V where they are silent."""
-        return np.zeros_like(self._newest) if self.health.commands_silent() else self._newest
+        """Return the last volts of an asynchronous source, 0 V after their timeout."""
+        return np.zeros_like(self._newest) if self.health.commands_timed_out() else self._newest
 
     def _answer(self) -> None:
-        """Lockstep: give the efforts of this exchange, once its valve_commands are here."""
+        """Publish the efforts of this exchange in lockstep, once its valve_commands are available."""
         if self.waiting is None or self.fault:
             return
         stamp, positions, velocities = self.waiting
@@ -319,7 +319,7 @@ class ActuatorNode(FollowerNode):
             self.update_diagnostics()
 
     def _follow(self, stamp: int, interval: float, positions: Any, velocities: Any) -> None:
-        """Realtime: bring the actuators to this instant and give the efforts for the time until the next."""
+        """Advance the actuators to this instant in real time and publish the efforts until the next one."""
         try:
             efforts = self.exchange.follow(interval, positions, velocities, self._newest_volts())
         except DivergedError as error:
@@ -331,21 +331,21 @@ class ActuatorNode(FollowerNode):
             self.reports.publish(stamp, self.exchange.system.outputs(positions, velocities))
 
     def _publish_efforts(self, stamp: int, efforts: Any) -> None:
-        self._efforts[self._effort_places] = efforts
+        self._efforts[self._effort_indices] = efforts
         set_stamp(self._reply, stamp)
         self._reply.effort = floats(self._efforts)
         self.commands_out.publish(self._reply)
         self.answered += 1
 
     def _publish_events(self, stamp: int) -> None:
-        """Publish what the reliefs have done on the way to this instant."""
+        """Publish the events of the relief valves up to this instant."""
         for event in self.exchange.events:
             self.events.publish(event.shifted(stamp / NANO))
 
     def _fail(self, fault: str) -> None:
-        """Keep the last good oil and give no efforts: without them the dynamics holds the joints."""
+        """Keep the last valid states and publish no efforts: without them the dynamics holds the joints."""
         self.fault = fault
-        self.get_logger().error(f'{fault}; no efforts are given', throttle_duration_sec=1.0)
+        self.get_logger().error(f'{fault}; no efforts are published', throttle_duration_sec=1.0)
         self.update_diagnostics()
 
     # -- commands ----------------------------------------------------------------------------------------------------
@@ -355,8 +355,8 @@ class ActuatorNode(FollowerNode):
             values = commands.voltages(msg, self.valve_names, self._limits)
             stamp = stamp_of_volts(msg) if self.awaits_commands else None
             self._command_due.check_answered('valve_commands', stamp)
-        except commands.RefusedError as refused:
-            self._refuse(self.command_refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.command_rejections, error)
             return
         volts = np.zeros(len(self.exchange.system.names))
         volts[self.order] = values
@@ -379,7 +379,7 @@ class ActuatorNode(FollowerNode):
         try:
             self._set_payload(checked_payload(self.machine, float(msg.data)))
         except ParameterError as error:
-            self._refuse(self.command_refusals, commands.RefusedError('payload', str(error)))
+            self._reject(self.command_rejections, commands.RejectedError('payload', str(error)))
 
     def _on_parameters(self, parameters: list[Any]) -> Any:
         self.values.update({parameter.name: parameter.value for parameter in parameters})
@@ -393,8 +393,8 @@ class ActuatorNode(FollowerNode):
         try:
             positions, _ = self.reader.read(self._message)
             response.success = self._start(self._message, positions)
-        except commands.RefusedError as refused:
-            response.success, response.message = False, str(refused)
+        except commands.RejectedError as error:
+            response.success, response.message = False, str(error)
             return response
         response.message = f'{self.content} holds the present efforts' if response.success else self.fault
         if response.success:

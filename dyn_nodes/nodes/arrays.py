@@ -15,7 +15,7 @@ Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 MultiArrayDimension = message('std_msgs/msg/MultiArrayDimension')
 STAMP = 'stamp_ns='
 MOST_DIGITS = 19
-"""Of a time of ROS in ns."""
+"""Digits of a ROS time in ns."""
 
 
 def floats(values: NDArray[np.float64]) -> Any:
@@ -28,8 +28,8 @@ def labelled_array(names: Sequence[str], values: Iterable[float] | None = None) 
     """Return a Float64MultiArray with the names of its values, comma-separated, as the label of its one dimension.
 
     Args:
-        names: of the values; of another number than these, they are no label.
-        values: None: they are written later, one for every name.
+        names: of the values; the label is empty if their number differs.
+        values: None: to be written later, one for every name.
     """
     data = None if values is None else [float(value) for value in values]
     size = len(names) if data is None else len(data)
@@ -40,7 +40,7 @@ def labelled_array(names: Sequence[str], values: Iterable[float] | None = None) 
 
 
 def volts_message(names: Sequence[str]) -> Any:
-    """Return a labelled array for the volts of actuators, with room for the instant that they answer.
+    """Return a labelled array for the volts of actuators and the instant that they answer.
 
     A second dimension of size 1 carries that instant in its label (`stamp_volts`): a Float64MultiArray has no header.
     """
@@ -55,7 +55,7 @@ def stamp_volts(msg: Any, nanoseconds: int | None) -> None:
 
 
 def stamp_of_volts(msg: Any) -> int | None:
-    """Return the instant, ns, that volts answer; None where their source gives none."""
+    """Return the instant, ns, that volts answer; None if the message has none."""
     dimensions = msg.layout.dim
     label = dimensions[1].label if len(dimensions) > 1 else ''
     digits = label[len(STAMP) :] if label.startswith(STAMP) else ''

@@ -1,4 +1,4 @@
-"""A bag as what the cockpit shows at many instants, by the callbacks with which the cockpit takes live messages."""
+"""Snapshots of the cockpit at many instants of a bag, made by the callbacks for live messages."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from dyn_nodes.viewer.connection import EVENT_SHOWN, Connection
 from dyn_nodes.viewer.snapshot import Snapshot
 
 RATE = 30.0
-"""Instants a second."""
+"""Snapshots per second."""
 MOST = 20_000
-"""Instants that are kept at most; of a longer bag fewer a second."""
+"""Greatest number of snapshots; a longer bag has fewer per second."""
 JOINTS, DESCRIPTION = 'joint_states', 'robot_description'
 EVERY = ('events', DESCRIPTION)
-"""Topics of which every message counts; of the others the newest before an instant does."""
+"""Topics of which every message is used; of the others the newest before an instant."""
 Progress = Callable[[int, int], None]
 
 
@@ -39,7 +39,7 @@ class Replay:
         times: s since the first joint states, rising.
         snapshots: one for each time.
         events: (time, text).
-        begin: stamp of the first joint states, s.
+        start: stamp of the first joint states, s.
     """
 
     path: Path
@@ -47,20 +47,20 @@ class Replay:
     times: list[float] = field(default_factory=list)
     snapshots: list[Snapshot] = field(default_factory=list)
     events: list[tuple[float, str]] = field(default_factory=list)
-    begin: float = 0.0
+    start: float = 0.0
 
     @property
     def duration(self) -> float:
-        """From the first joint states to the last, s."""
+        """Return the time from the first joint states to the last, s."""
         return self.times[-1]
 
-    def place(self, time: float) -> int:
-        """Return the place of the last instant that is not after a time, s; the first one for an earlier time."""
+    def index(self, time: float) -> int:
+        """Return the index of the last instant that is not after a time, s; 0 for an earlier time."""
         return max(bisect.bisect_right(self.times, time + 1e-9) - 1, 0)
 
     def at(self, time: float) -> Snapshot:
-        """Return what was last known at a time, s."""
-        return self.snapshots[self.place(time)]
+        """Return the last snapshot at a time, s."""
+        return self.snapshots[self.index(time)]
 
     def event(self, time: float) -> str:
         """Return the last event of the seconds before a time, or ''."""
@@ -76,8 +76,8 @@ class _Topics:
         self.callbacks: dict[str, tuple[Any, Callable[[Any], None]]] = {}
 
     def resolve_topic_name(self, name: str) -> str:
-        own = f'{self.namespace}/{name.lstrip("/")}'
-        return own if not name.startswith('/') or own in self.kinds else name
+        absolute = f'{self.namespace}/{name.lstrip("/")}'
+        return absolute if not name.startswith('/') or absolute in self.kinds else name
 
     def get_topic_names_and_types(self) -> list[tuple[str, list[str]]]:
         return [(topic, [kind]) for topic, kind in self.kinds.items()]
@@ -89,14 +89,14 @@ class _Topics:
 
 
 class _Recorded(Connection):
-    """Notes the events of a bag with their time."""
+    """Stores the events of a bag with their time."""
 
     def __init__(self, replay: Replay) -> None:
         super().__init__('bag')
         self.replay = replay
 
     def happened(self, text: str, now: float) -> None:
-        self.replay.events.append((self.time - self.replay.begin, text))
+        self.replay.events.append((self.time - self.replay.start, text))
 
 
 def read_replay(
@@ -110,13 +110,13 @@ def read_replay(
 
     Args:
         path: bag directory or file.
-        machine: for its wheels and payload; None: wheels are where /tf says that they touch the ground.
-        namespace: of the machine's topics; None: that of the only joint_states.
-        rate: instants a second.
-        progress: gets messages read, and their number.
+        machine: for its wheels and payload; None: /tf has the contact points of the wheels.
+        namespace: of the machine's topics; None: the one of the only joint_states.
+        rate: snapshots per second.
+        progress: called with the messages read and their number.
 
     Raises:
-        BagError: no bag, a damaged one, or none with joint states.
+        BagError: the bag is missing, damaged, or has no joint states.
     """
     with BagReader(path) as reader:
         kinds = {item.topic: item.msgtype for item in reader.connections}
@@ -151,8 +151,8 @@ def read_replay(
                 continue
             stamp = stamp_of(data)
             if not replay.times:
-                replay.begin = stamp
-            if stamp - replay.begin < due - 1e-6:
+                replay.start = stamp
+            if stamp - replay.start < due - 1e-6:
                 continue
             for topic, newest in waiting.items():
                 take(topic, newest)
@@ -170,9 +170,9 @@ def read_replay(
 
 
 def _complete_beginning(replay: Replay, longest: float) -> None:
-    """Give the first instant what has come with the second, where that is at most `longest` later, s.
+    """Complete the first instant by the messages of the second, if that is at most `longest` later, s.
 
-    Messages of one instant come one after the other, the joint states first.
+    The messages of one instant arrive one after another, the joint states first.
     """
     if len(replay.times) > 1 and replay.times[1] - replay.times[0] <= longest:
         first, second = replay.snapshots[:2]
@@ -180,7 +180,7 @@ def _complete_beginning(replay: Replay, longest: float) -> None:
 
 
 def _complete_levels(replay: Replay) -> None:
-    """Give the alarm levels to the instants before the first diagnostics, too."""
+    """Set the alarm levels of the instants before the first diagnostics."""
     last = {name: margin.levels for name, margin in replay.snapshots[-1].margins.items()}
     for snapshot in replay.snapshots:
         for name, margin in snapshot.margins.items():
@@ -189,10 +189,10 @@ def _complete_levels(replay: Replay) -> None:
 
 def _keep(replay: Replay, snapshot: Snapshot, stamp: float, period: float) -> float:
     """Add an instant; return the time at which the next one is due."""
-    time = stamp - replay.begin
-    if replay.times and time <= replay.times[-1]:  # it was put back: what comes is after it on the time line
+    time = stamp - replay.start
+    if replay.times and time <= replay.times[-1]:  # after a reset the time line continues
         time = replay.times[-1] + period
-        replay.begin = stamp - time
+        replay.start = stamp - time
     replay.times.append(time)
     kept = copy.deepcopy(snapshot)
     if stamp >= WALL_CLOCK:
@@ -202,7 +202,7 @@ def _keep(replay: Replay, snapshot: Snapshot, stamp: float, period: float) -> fl
 
 
 def stamp_of(data: bytes) -> float:
-    """Return the stamp of a CDR message that begins with a header, s."""
+    """Return the stamp, s, of a CDR message that starts with a header."""
     order = '<' if len(data) > 1 and data[1] & 1 else '>'
     try:
         seconds, nanoseconds = struct.unpack_from(f'{order}iI', data, 4)
@@ -213,15 +213,15 @@ def stamp_of(data: bytes) -> float:
 
 def _namespace(path: Path, kinds: dict[str, str], namespace: str | None) -> str:
     kind = type_name(message('sensor_msgs/msg/JointState'))
-    found = sorted(topic for topic, own in kinds.items() if topic.endswith(f'/{JOINTS}') and own == kind)
+    topics = sorted(topic for topic, root in kinds.items() if topic.endswith(f'/{JOINTS}') and root == kind)
     if namespace is not None:
-        own = f'/{namespace.strip("/")}'.rstrip('/')
-        if f'{own}/{JOINTS}' not in found:
-            raise BagError(f'{path}: expected {own}/{JOINTS}, found {", ".join(found) or "no joint states"}')
-        return own
-    if not found:
+        root = f'/{namespace.strip("/")}'.rstrip('/')
+        if f'{root}/{JOINTS}' not in topics:
+            raise BagError(f'{path}: expected {root}/{JOINTS}, found {", ".join(topics) or "no joint states"}')
+        return root
+    if not topics:
         raise BagError(f'{path}: expected a topic {JOINTS} of {kind}, found none')
-    if len(found) > 1:
-        names = ', '.join(topic.removesuffix(f'/{JOINTS}') or '/' for topic in found)
+    if len(topics) > 1:
+        names = ', '.join(topic.removesuffix(f'/{JOINTS}') or '/' for topic in topics)
         raise BagError(f'{path}: several machines in it: --namespace with one of {names}')
-    return found[0].removesuffix(f'/{JOINTS}')
+    return topics[0].removesuffix(f'/{JOINTS}')

@@ -1,4 +1,4 @@
-"""Publishers whose messages go into a bag instead of the network, as the recorder writes them."""
+"""Publishers that write their messages into a bag instead of the network."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ BATCH = 2000
 
 
 class BagTopics:
-    """Stands where a node makes its publishers.
+    """Replaces a node as the factory of publishers.
 
     Args:
         directory: of the bag; it must not exist.
 
     Attributes:
-        time: log time of what is published next, ns.
+        time: log time of the next message, ns.
 
     Raises:
-        BagError: the directory exists, or can't be made.
+        BagError: the directory exists or cannot be created.
     """
 
     def __init__(self, directory: Path | str) -> None:
@@ -34,8 +34,8 @@ class BagTopics:
         """Return a publisher of a topic, by its name without a leading slash or with one."""
         name, depth = type_name(kind), qos if isinstance(qos, int) else qos.depth
         record = QosRecord(history='keep_last', depth=depth)
-        own = Topic(f'/{topic.lstrip("/")}', name, message_definition(name), type_hash(name), (record,))
-        return BagPublisher(self, self.bag.add_topic(own))
+        entry = Topic(f'/{topic.lstrip("/")}', name, message_definition(name), type_hash(name), (record,))
+        return BagPublisher(self, self.bag.add_topic(entry))
 
     def write(self, number: int, data: bytes) -> None:
         """Write a message of a topic by its number. Raises OSError."""
@@ -48,7 +48,7 @@ class BagTopics:
         self.bag.checkpoint(waiting)
 
     def close(self, custom: dict[str, str] | None = None) -> None:
-        """Finish the bag. Raises OSError."""
+        """Write the remaining messages and close the bag. Raises OSError."""
         self._flush()
         self.bag.close(custom)
 

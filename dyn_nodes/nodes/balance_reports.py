@@ -1,4 +1,4 @@
-"""Ground reactions, margins and what goes with them, as messages: of the simulated machine and of a real one."""
+"""Messages of ground reactions, margins, support polygon and markers of a machine."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class BalanceReports:
         wheels: their names.
         levels: alarm levels of the margins that are published, by measure.
         qos: of the topics.
-        frame: in which the balance is given.
-        prefix: of the topics' and the contact frames' names, '' or `monitor`.
+        frame: of the balance.
+        prefix: of the names of topics and contact frames, '' or `monitor`.
     """
 
     def __init__(
@@ -81,12 +81,12 @@ class BalanceReports:
             self._demands['uses'] = Demand(lambda: self.uses.values())
 
     def publish(self, observe: Callable[[], Balance | None], now: int, with_markers: bool) -> None:
-        """Publish one instant, ns: the margins first. Reports that no subscription gets are not made.
+        """Publish the reports of one instant, ns, the margins first. Reports without a subscription are not made.
 
         Args:
-            observe: gives the balance, None where a machine has none; not called where nothing is to be published.
+            observe: returns the balance, or None; called only if a report is to be published.
             now: ns.
-            with_markers: publish these, too.
+            with_markers: whether markers are published.
         """
         wanted = {
             name for name, demand in self._demands.items() if (name != 'markers' or with_markers) and demand.exists()
@@ -112,7 +112,7 @@ class BalanceReports:
             self.markers.publish(marker_array(balance, self.levels, self.frame, stamp_at(now)))
 
     def withdraw(self) -> None:
-        """Publish NaN for every margin and friction use: the last ones are no longer those of now."""
+        """Publish NaN for every margin and friction use: the last values are out of date."""
         for publisher in (*self.margins.values(), *self.uses.values()):
             publisher.publish(b'', (math.nan,))
 
@@ -138,7 +138,7 @@ class LabelledPublisher:
         self._message: PreparedMessage | None = None
 
     def publish(self, names: Sequence[str], values: Sequence[float]) -> None:
-        """Publish values; the form with their names is made where these change."""
+        """Publish values; the message is rebuilt if the names change."""
         if self._message is None or self._names != names or self._message.count != len(values):
             self._names = tuple(names)
             self._message = PreparedMessage(labelled_array(names, values), ('data',) if values else ())
@@ -186,12 +186,12 @@ def point_publisher(publisher: Any, frame: str) -> PreparedPublisher:
 
 
 def margin_topic(measure: str) -> str:
-    """Return the topic of a measure's margin. `stability/zmp` is the point itself, so its degree has another name."""
+    """Return the topic of a measure's margin. `stability/zmp` is the point, so its degree has another name."""
     return f'stability/{MEASURES[measure].topic}'
 
 
 def contact_frame(wheel: str, prefix: str = '') -> str:
-    """Return the name of a wheel's contact frame: x where it rolls to, z the ground's normal (`Balance.axes`)."""
+    """Return the name of a wheel's contact frame: x in rolling direction, z normal to the ground (`Balance.axes`)."""
     return f'{prefix}_{wheel}_contact' if prefix else f'{wheel}_contact'
 
 

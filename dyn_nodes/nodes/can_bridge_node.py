@@ -1,9 +1,9 @@
-"""can_bridge_node: a machine on a CAN bus as topics; or a simulated machine as the control units of a bus.
+"""can_bridge_node: connects a machine on a CAN bus with topics, or simulates the control units of a bus.
 
     dyn-nodes run can_bridge_node --ros-args -p mapping:=log_loader -p channel:=can0
     dyn-nodes run can_bridge_node --ros-args -p mapping:=log_loader -p channel:=can1 -p role:=machine
 
-A bridge listens until `~/arm` is called. A machine is a simulation: it needs no arming.
+With `role:=bridge` it only receives until `~/arm` is called. With `role:=machine` it simulates and needs no arming.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ SetBool = service('std_srvs/srv/SetBool')
 
 PARAMETERS = node_parameters('can_bridge_node')
 HUNG = 0.2
-"""Time without a turn of the node's timer after which its writing thread sends nothing but neutral, s; for which frames
-may wait to be read at least, before nothing is known of the machine."""
+"""Time without a run of the node's timer after which the writing thread sends neutral commands, s; also the least time
+for which unread frames are tolerated."""
 STUCK = 0.5
-"""Time without a turn of the writing thread after which the bus counts as one that takes no frames, s."""
+"""Time without a run of the writing thread after which the bus counts as blocked, s."""
 GRAPH_PERIOD = 0.2
-"""Time between two looks at who offers commands while the machine is commanded, s."""
+"""Period in which the publishers of commands are checked while the machine is commanded, s."""
 
 
-def mapping_of(given: str) -> CanMapping:
-    """Return the mapping of a parameter. Raises ParameterError, or MachineError with what is wrong with the files."""
-    if not given:
+def mapping_of(name: str) -> CanMapping:
+    """Return the mapping of a parameter. Raises ParameterError, or MachineError with the faults of the files."""
+    if not name:
         raise ParameterError("parameter 'mapping': expected the path of a YAML or a name in config/can, found nothing")
     try:
-        return load_mapping(given)[0]
+        return load_mapping(name)[0]
     except ImportError as error:
         raise ParameterError(f"the package {error.name} is missing: pip install 'dyn_nodes[can]'") from None
     except FileNotFoundError as error:
@@ -62,16 +62,16 @@ def mapping_of(given: str) -> CanMapping:
 
 
 class CanBridgeNode(OverridableNode):
-    """Measurements one way, commands of valves the other.
+    """Publishes measurements of a bus and sends valve commands to it.
 
     Attributes:
-        mapping: signals and quantities.  machine: whose they are.
-        receiver: of the frames that come.
-        seen: bridge: of the frames of commands that another control unit sends, the levers of the machine.
-        competing: bridge: which control units send them; none may while the machine is commanded.
-        arming: may the machine be commanded.
-        refusals: of `valve_commands`.
-        bounds: of what is sent.
+        mapping: signals and quantities.  machine: the machine.
+        receiver: of the incoming frames.
+        seen: bridge: receiver of the command frames of another control unit, the levers of the machine.
+        competing: bridge: control units that send them; none may while the machine is commanded.
+        arming: permission to command the machine.
+        rejections: of `valve_commands`.
+        bounds: of the sent commands.
         bus: the interface.
     """
 
@@ -91,7 +91,7 @@ class CanBridgeNode(OverridableNode):
         self.competing = CompetingSenders(commanded if self.is_bridge else ())
         self._obstacles = '; '.join(map(str, obstacles(self.mapping)))
         self.arming = Arming(values['limit_share'], values['neutral_time'])
-        self.refusals = commands.Refusals()
+        self.rejections = commands.Rejections()
         self._command = -math.inf, np.zeros(len(order))
         self._waits_for_neutral = True
         self._stamped = 0
@@ -101,7 +101,7 @@ class CanBridgeNode(OverridableNode):
         self._graph_seen = -math.inf
         self._out = volts_message(self.names)
         self._create_topics()
-        # the control units of a simulated machine send its levers, too
+        # the control units of a simulated machine also send its levers
         self.bus = CanBus(values, outgoing if self.is_bridge else (*outgoing, *commanded), self._frame_now)
         self.diagnostics = DiagnosticsPublisher(
             self, {'bus': self._bus_health, 'signals': self._signal_health, 'state': self._state_health}
@@ -128,7 +128,7 @@ class CanBridgeNode(OverridableNode):
         self.create_service(SetBool, '~/activate', self._on_activate)
 
     def destroy_node(self) -> None:
-        """Command neutral where the machine was commanded, close the bus, then end the node."""
+        """Send neutral commands if the machine was commanded, close the bus and destroy the node."""
         bus = getattr(self, 'bus', None)
         if bus is not None:
             if self.is_bridge and self.arming.disarm('the bridge ends', time.monotonic()):
@@ -139,10 +139,10 @@ class CanBridgeNode(OverridableNode):
     # -- from the bus ------------------------------------------------------------------------------------------------
 
     def run_cycle(self) -> None:
-        """Use the frames that have come, and watch."""
+        """Process the received frames and check for faults."""
         now = time.monotonic()
         self._waits_for_neutral = self._waits_for_neutral or now - self._turned > HUNG
-        self._turned, self._read_until = now, self.bus.read_until  # of what is used below
+        self._turned, self._read_until = now, self.bus.read_until  # of the frames used below
         clock = self.get_clock().now().nanoseconds
         for _ in range(len(self.bus.received)):
             received = self.bus.received.popleft()
@@ -165,9 +165,9 @@ class CanBridgeNode(OverridableNode):
         self.diagnostics.update(now, clock / NANO)
 
     def _stamp_of(self, wall: int) -> int:
-        """Return a stamp, ns, for a wall time: never before the last one, unless the clock was set back.
+        """Return a stamp, ns, for a wall time; it does not decrease unless the clock was set back.
 
-        Between the readings of two clocks the node may stand still, and time must not go back for that.
+        The process may be suspended between the readings of two clocks, which must not turn time back.
         """
         if 0 <= self._stamped - wall < NANO // 10:
             wall = self._stamped + 1_000
@@ -175,7 +175,7 @@ class CanBridgeNode(OverridableNode):
         return wall
 
     def _take_other(self, received: Received, now: float) -> None:
-        """Bridge: note who else commands; publish these commands once all are known and fresh."""
+        """Store commands of other control units (bridge); publish them once all are received and fresh."""
         identifier, extended, data, at = received
         if self.receiver.frame_of(identifier, extended) is not None:
             return
@@ -190,17 +190,16 @@ class CanBridgeNode(OverridableNode):
         return self._obstacles or self.bus.fault or self.bus.send_fault or stuck or self._signal_fault(now)
 
     def _signal_fault(self, now: float) -> str:
-        """Return why the quantities of the bus are not those of now, or ''.
+        """Return why the quantities of the bus are out of date, or ''.
 
-        Their ages are those at the time up to which the bus was read: a computer that was busy meanwhile knows of no
-        missing frame.
+        Ages refer to the time up to which the bus was read: frames that a busy computer has not read are not missing.
         """
         if now - self._read_until > self._unread:
             return f'the bus was not read for {self._unread:g} s'
         return self.receiver.fault(min(now, self._read_until))
 
     def _publish_received(self) -> None:
-        """Machine: give the commands of the bus to the valves once all are known and fresh, and no lever is moved."""
+        """Publish the commands of the bus (machine) once all are received and fresh, and no lever is moved."""
         now = time.monotonic()
         if not self._signal_fault(now) and not self._has_command(now):
             self._moved = True
@@ -221,11 +220,11 @@ class CanBridgeNode(OverridableNode):
     def _on_commands(self, msg: Any) -> None:
         try:
             volts = commands.voltages(msg, self.names, self.bounds.limits)
-        except commands.RefusedError as refused:
-            self.refusals.add(refused, time.monotonic())
-            self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
-            if refused.kind in ('wrong size', 'other actuators'):  # of another machine's controller
-                return  # else this one's has lost its way
+        except commands.RejectedError as error:
+            self.rejections.add(error, time.monotonic())
+            self.get_logger().warn(f'rejected: {error}', throttle_duration_sec=1.0)
+            if error.kind in ('wrong size', 'other actuators'):  # from the controller of another machine
+                return  # other faults are those of this machine's controller
             volts = np.zeros(len(self.names))
         now = time.monotonic()
         self.bounds.note(volts, now)
@@ -234,17 +233,17 @@ class CanBridgeNode(OverridableNode):
         self._publish(self._volts(now, share))
 
     def _note_command(self, volts: np.ndarray, now: float) -> None:
-        """Take a command; after silence, and at first, a neutral one has to come before any other moves the machine."""
-        was_silent = not self._has_command(now)
-        self._waits_for_neutral = not commands.are_neutral(volts) and (self._waits_for_neutral or was_silent)
+        """Store a command; at the start and after a timeout a neutral command must precede any other."""
+        timed_out = not self._has_command(now)
+        self._waits_for_neutral = not commands.are_neutral(volts) and (self._waits_for_neutral or timed_out)
         self._command = now, volts
 
     def _on_levers(self, msg: Any) -> None:
-        """Machine: give the levers of its operator to the valves, and to the bus."""
+        """Publish the levers of the operator (machine) and send them to the bus."""
         try:
             volts = commands.voltages(msg, self.names, self.bounds.limits, 'levers')
-        except commands.RefusedError as refused:
-            self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+        except commands.RejectedError as error:
+            self.get_logger().warn(f'rejected: {error}', throttle_duration_sec=1.0)
             return
         self._command = time.monotonic(), self.bounds.applied(volts, 1.0)
         self._publish(self._command[1])
@@ -253,20 +252,20 @@ class CanBridgeNode(OverridableNode):
         return now - self._command[0] <= self.values['command_timeout']
 
     def _volts(self, now: float, share: float) -> np.ndarray:
-        """Return the volts of a share of the limits; neutral where commands are silent or the node hangs.
+        """Return the volts, limited to a share of the limits; neutral after a timeout or if the node hangs.
 
-        And until one of them has been neutral since: a machine does not begin to move by itself.
+        They stay neutral until a neutral command was received, so that the machine does not start by itself.
         """
-        at, volts = self._command  # read once: the writing thread asks, too
+        at, volts = self._command  # read once: the writing thread calls this as well
         if self._waits_for_neutral or now - at > self.values['command_timeout'] or now - self._turned > HUNG:
             return np.zeros(len(self.names))
         return self.bounds.applied(volts, share)
 
     def _frame_now(self, frame: Frame) -> RawFrame | None:
-        """Return what the writing thread sends."""
+        """Return the frame that the writing thread sends, or None."""
         now = time.monotonic()
         if not self.is_bridge and not frame.is_command:
-            return self.sender.encode(frame, self.simulated.known(now))
+            return self.sender.encode(frame, self.simulated.fresh_values(now))
         if self.is_bridge and self.bus.send_fault and self.arming.was_armed and self.arming.state == 'shadow':
             self.arming.prolong(now)  # until the bus takes neutral commands again
         if not (self.arming.take_turn(frame.name, now) if self.is_bridge else self._has_command(now)):
@@ -278,18 +277,18 @@ class CanBridgeNode(OverridableNode):
     # -- arming ------------------------------------------------------------------------------------------------------
 
     def _is_neutral(self) -> bool:
-        """Return whether the last command was neutral, however long ago; or an old one whose source has gone."""
+        """Return whether the last command was neutral, or has timed out and has no publisher any more."""
         if commands.are_neutral(self._command[1]):
             return True
         return not self._has_command(time.monotonic()) and not other_publishers(self, 'valve_commands')
 
     def _several(self) -> str:
-        """Return which nodes offer commands, one for each publisher where it is more than one; ''."""
+        """Return a text that names the nodes with publishers of commands if there are several, or ''."""
         names = other_publishers(self, 'valve_commands')
-        return f'several nodes offer valve_commands: {", ".join(names)}' if len(names) > 1 else ''
+        return f'several nodes publish valve_commands: {", ".join(names)}' if len(names) > 1 else ''
 
     def _new_source(self, now: float) -> str:
-        """Return which nodes offer commands to an armed bridge, where it is more than one; at most every 0.2 s; ''."""
+        """Return the text of `_several` for an armed bridge, at most every 0.2 s, or ''."""
         if self.arming.state == 'shadow' or now - self._graph_seen < GRAPH_PERIOD:
             return ''
         self._graph_seen = now
@@ -333,9 +332,11 @@ class CanBridgeNode(OverridableNode):
         return health
 
     def _signal_health(self) -> Health:
-        values = {what: str(count) for what, count in sorted(self.receiver.rejected.items())}
-        values |= {f'saturated {what}': str(count) for what, count in list(self.sender.saturated.items())}
-        values |= {f'neutral {what}, not finite': str(count) for what, count in list(self.sender.not_finite.items())}
+        values = {signal: str(count) for signal, count in sorted(self.receiver.rejected.items())}
+        values |= {f'saturated {signal}': str(count) for signal, count in list(self.sender.saturated.items())}
+        values |= {
+            f'neutral {signal}, not finite': str(count) for signal, count in list(self.sender.not_finite.items())
+        }
         health = Health(text='all signals are fresh', values=values)
         fault = self._signal_fault(time.monotonic())
         if fault:
@@ -346,15 +347,15 @@ class CanBridgeNode(OverridableNode):
         if not self.is_bridge:
             return Health(text='simulated machine')
         clamped = {f'clamped {name}': str(count) for name, count in self.bounds.clamped.items()}
-        health = Health(text=self.arming.state, values=self.refusals.values() | clamped)
+        health = Health(text=self.arming.state, values=self.rejections.values() | clamped)
         if self.arming.reason:
             health.worse(ERROR, one_line(f'{self.arming.state}: {self.arming.reason}'))
         elif self.arming.state != 'shadow' and self._waits_for_neutral:
             health.worse(WARN, f'{self.arming.state}: neutral frames until valve_commands have been neutral')
         elif self.arming.state != 'shadow' and not self._has_command(time.monotonic()):
             health.worse(WARN, f'{self.arming.state}: no valve_commands, neutral frames')
-        if self.refusals.recent(time.monotonic()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+        if self.rejections.recent(time.monotonic()):
+            health.worse(WARN, f'rejected: {self.rejections.last}')
         if self.bounds.recent(time.monotonic()):
             health.worse(WARN, f'clamped: {self.bounds.last}')
         return health

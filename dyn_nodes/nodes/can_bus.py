@@ -1,4 +1,4 @@
-"""A CAN interface of python-can, read and written by two threads: a bus that blocks holds up no node."""
+"""A CAN interface of python-can, read and written by two threads, so that a blocked bus does not block the node."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dyn_nodes.nodes.diagnostics import one_line
 from dyn_nodes.nodes.parameters import ParameterError
 
 MOST_WAITING = 20_000
-"""Frames kept while the node does something else."""
+"""Greatest number of received frames that wait for the node."""
 REOPEN = 1.0
-"""Time between two attempts to open a bus that is gone, s."""
+"""Time between two attempts to reopen a lost bus, s."""
 LISTEN = 0.01
-"""Longest time of one wait for a frame, s: until so long ago it is known that none was left unread."""
+"""Longest time of one wait for a frame, s; `read_until` lags by at most this time."""
 LATE_WRITES = 2
-"""So many writes in a row that are not done in time are a fault: one may be of a computer that did something else."""
+"""Number of consecutive late writes that is a fault; a single one may be due to a busy computer."""
 BUS_OFF = 0x40
 """Bit of the identifier of socketcan's error frames."""
 
@@ -38,7 +38,7 @@ def open_bus(values: dict[str, Any]) -> Any:
     """Return python-can's bus of a node's parameters.
 
     Raises:
-        ParameterError: python-can or a part of it is missing, or the interface cannot be opened.
+        ParameterError: python-can is missing or incomplete, or the interface cannot be opened.
     """
     try:
         import can
@@ -51,7 +51,7 @@ def open_bus(values: dict[str, Any]) -> Any:
         options = {'bitrate': values['bitrate']}
     try:
         return can.Bus(interface=interface, channel=values['channel'], **options)
-    except Exception as error:  # every driver has errors of its own
+    except Exception as error:  # every driver has its own errors
         text = f'{interface} {values["channel"]!r}: {type(error).__name__}: {error}'
         raise ParameterError(
             f"parameter 'channel': expected a bus that can be opened, found {one_line(text)}"
@@ -59,7 +59,7 @@ def open_bus(values: dict[str, Any]) -> Any:
 
 
 class CanBus:
-    """An interface that two threads read and write, from `start` on; what they do at a time can be asked for alone.
+    """An interface that two threads read and write after `start`; `read` and `write` make single steps.
 
     Args:
         values: the node's parameters.
@@ -67,12 +67,11 @@ class CanBus:
         make: returns the frame to send now, or None; called by the writing thread.
 
     Attributes:
-        received: frames since they were taken last, oldest first.
+        received: frames that were not processed yet, oldest first.
         fault, send_fault: why the bus cannot be read or written now, or ''.
         sent, unreadable, error_frames: counts.
-        written: steady time of the last turn of writing that came to its end, s.
-        read_until: steady time up to which all that has come was read, s: frames that wait for a busy computer are not
-            missing.
+        written: steady time of the last completed run of writing, s.
+        read_until: steady time up to which all frames were read, s.
 
     Raises:
         ParameterError: as `open_bus`.
@@ -90,37 +89,37 @@ class CanBus:
         self.written = self.read_until = time.monotonic()
         self._late_writes = 0
         self._due = dict.fromkeys(range(len(self.frames)), self.written)
-        self._ended = threading.Event()
+        self._finished = threading.Event()
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Let two threads read and write from now on."""
+        """Start the threads that read and write."""
         runs = (self._read_on, self._write_on) if self.frames else (self._read_on,)
         self._threads = [threading.Thread(target=run, daemon=True) for run in runs]
         for thread in self._threads:
             thread.start()
 
     def take_fault(self) -> str:
-        """Return the newest fault since the last call, even one that is over; ''."""
+        """Return the newest fault since the last call, even if it is over, or ''."""
         try:
             return self._newest_fault.pop()
         except IndexError:
             return ''
 
-    def _noted(self, fault: str) -> str:
+    def _store_fault(self, fault: str) -> str:
         self._newest_fault.append(fault)
         return fault
 
     def wait_sent(self, count: int) -> None:
-        """Let the writing thread send so many frames more, for a quarter of a second at most."""
+        """Wait until the writing thread has sent `count` more frames, at most a quarter of a second."""
         until = self.sent + count
         for _ in range(25 if self._threads else 0):
-            if self.sent >= until or self._ended.wait(0.01):
+            if self.sent >= until or self._finished.wait(0.01):
                 return
 
     def close(self) -> None:
         """End the threads and close the interface."""
-        self._ended.set()
+        self._finished.set()
         for thread in self._threads:
             thread.join(1.0)
         self._shut()
@@ -130,35 +129,35 @@ class CanBus:
         try:
             if bus is not None:
                 bus.shutdown()
-        except Exception:  # it may be gone
+        except Exception:  # the interface may be lost
             self.unreadable += 1
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def _read_on(self) -> None:
-        while not self._ended.is_set():
+        while not self._finished.is_set():
             self.read(LISTEN)
 
     def read(self, timeout: float) -> bool:
-        """Take the next frame, or open a bus that is gone; return whether there was a frame within timeout, s."""
+        """Read the next frame, or reopen a lost bus; return whether a frame was received within timeout, s."""
         try:
             if self._bus is None:
                 self._bus, self.fault = open_bus(self.values), ''
                 self.send_fault = ''
             message = self._next(timeout)
-        except (ValueError, IndexError, KeyError) as error:  # text of a serial adapter that is no frame
+        except (ValueError, IndexError, KeyError) as error:  # text of a serial adapter instead of a frame
             if isinstance(error, ParameterError):
-                self.fault = self._noted(str(error))
-                self._ended.wait(REOPEN)
+                self.fault = self._store_fault(str(error))
+                self._finished.wait(REOPEN)
             else:
                 self._skip()
         except Exception as error:
-            if isinstance(error.__cause__, ValueError):  # python-can wraps bytes that are no text
+            if isinstance(error.__cause__, ValueError):  # python-can wraps undecodable bytes
                 self._skip()
             else:
-                self.fault = self._noted(one_line(f'the bus cannot be read: {error}'))
+                self.fault = self._store_fault(one_line(f'the bus cannot be read: {error}'))
                 self._shut()
-                self._ended.wait(REOPEN)
+                self._finished.wait(REOPEN)
         else:
             if message is not None:
                 self._take(message)
@@ -166,7 +165,7 @@ class CanBus:
         return False
 
     def _next(self, timeout: float) -> Any:
-        """Return the next message, None where there is none within timeout, s."""
+        """Return the next message, None if none is received within timeout, s."""
         began = time.monotonic()
         message = self._bus.recv(0.0)
         if message is None:
@@ -175,7 +174,7 @@ class CanBus:
         return message
 
     def _skip(self) -> None:
-        """Leave out what is no frame: python-can would keep it in its buffer."""
+        """Drop bytes that are not a frame: python-can would keep them in its buffer."""
         self.unreadable += 1
         buffer = getattr(self._bus, '_buffer', None)
         if isinstance(buffer, bytearray):
@@ -185,7 +184,7 @@ class CanBus:
         if message.is_error_frame:
             self.error_frames += 1
             if message.arbitration_id & BUS_OFF:
-                self.fault = self._noted('bus off')
+                self.fault = self._store_fault('bus off')
         elif not message.is_remote_frame:
             now = time.monotonic()
             self.fault = ''  # also after bus off
@@ -194,12 +193,12 @@ class CanBus:
     # -- writing -----------------------------------------------------------------------------------------------------
 
     def _write_on(self) -> None:
-        while not self._ended.wait(max(self.write(time.monotonic()) - time.monotonic(), 0.0)):
+        while not self._finished.wait(max(self.write(time.monotonic()) - time.monotonic(), 0.0)):
             pass
 
     def write(self, now: float) -> float:
-        """Send the frame that is due first, if it is; return when the next one will be, steady time in s."""
-        k = min(self._due, key=lambda place: self._due[place])
+        """Send the frame that is due, if any; return the steady time at which the next one is due, s."""
+        k = min(self._due, key=lambda index: self._due[index])
         if self._due[k] <= now:
             period = self.frames[k].period
             self._due[k] = max(self._due[k] + period, now - period)
@@ -223,12 +222,14 @@ class CanBus:
                 can.Message(arbitration_id=identifier, is_extended_id=extended, data=data, is_fd=is_fd), timeout=0.05
             )
             self.sent, self.send_fault, self._late_writes = self.sent + 1, '', 0
-        except Exception as error:  # a full queue, a cable that is out: the next period tries again
+        except Exception as error:  # a full queue or an unplugged cable: the next period tries again
             self._late_writes = self._late_writes + 1 if _is_late(error) else LATE_WRITES
             if self._late_writes >= LATE_WRITES:
-                self.send_fault = self._noted(one_line(f'the bus cannot be written: {error}'))
+                self.send_fault = self._store_fault(one_line(f'the bus cannot be written: {error}'))
 
 
 def _is_late(error: BaseException) -> bool:
-    """Return whether a write was not done in time, by the clock: pyserial says so of a complete one, too."""
-    return any(type(own).__name__ in ('SerialTimeoutException', 'CanTimeoutError') for own in (error, error.__cause__))
+    """Return whether a write timed out; pyserial also reports this for a complete write."""
+    return any(
+        type(cause).__name__ in ('SerialTimeoutException', 'CanTimeoutError') for cause in (error, error.__cause__)
+    )

@@ -27,15 +27,15 @@ def names_of(frames: Iterable[Frame], kind: str) -> tuple[str, ...]:
 
 
 class MeasurementTopics:
-    """Publishers of what a machine on a bus measures.
+    """Publishers of the measurements of a machine on a bus.
 
     `joint_states` and `imu` are published when each of their signals has a new value, the others with their frame.
 
     Args:
         node: the node.
         mapping: of the bus.
-        receiver: has the values.
-        checks: of the joints, which get what is published, if any.
+        receiver: of the values.
+        checks: receive the published joint states; None: no checks.
     """
 
     def __init__(self, node: Any, mapping: CanMapping, receiver: Receiver, checks: JointChecks | None = None) -> None:
@@ -71,7 +71,7 @@ class MeasurementTopics:
         return {channel.key: (node.create_publisher(kind, topic, qos), kind)}
 
     def take(self, frame: Frame, at: float, stamp: int) -> None:
-        """Publish what a frame has completed, received at a steady time, s; `stamp` of the messages, ns."""
+        """Publish the messages that a frame completes, received at a steady time, s; `stamp` of the messages, ns."""
         new = {channel.key for channel in frame.channels if self.receiver.heard.get(channel.key) == at}
         for wanted, have, publish in self._groups:
             have |= new & wanted
@@ -103,20 +103,20 @@ class MeasurementTopics:
         values, msg = self.receiver.values, Imu()
         msg.header.frame_id = self._imu_frame
         for name in IMU_AXES:
-            what, axis = name.rsplit('_', 1)
-            setattr(getattr(msg, what), axis, values['imu', name])
+            vector, axis = name.rsplit('_', 1)
+            setattr(getattr(msg, vector), axis, values['imu', name])
         msg.orientation_covariance[0] = -1.0
         set_stamp(msg, stamp)
         self._imu.publish(msg)
 
 
 class SimulatedMeasurements:
-    """Subscriptions of what a simulated machine publishes.
+    """Subscriptions to the measurements of a simulated machine.
 
     Args:
         node: the node.
         frames: that carry the measurements.
-        timeout: after which a quantity is unknown, s.
+        timeout: of a quantity, s.
     """
 
     def __init__(self, node: Any, frames: Iterable[Frame], timeout: float) -> None:
@@ -138,9 +138,11 @@ class SimulatedMeasurements:
             take = self._taker(('payload', 'payload'), lambda msg: msg.data)
             node.create_subscription(Float64, 'payload', take, QoSProfile(depth=10))
 
-    def known(self, now: float) -> dict[Key, float]:
-        """Return the quantities of the last `timeout`; any thread may ask."""
-        return {key: value for key, (value, heard) in list(self._values.items()) if now - heard <= self.timeout}
+    def fresh_values(self, now: float) -> dict[Key, float]:
+        """Return the quantities that have not timed out; any thread may call this."""
+        return {
+            key: value for key, (value, received_at) in list(self._values.items()) if now - received_at <= self.timeout
+        }
 
     def _set(self, key: Key, value: float) -> None:
         if math.isfinite(value):
@@ -157,5 +159,5 @@ class SimulatedMeasurements:
 
     def _on_imu(self, msg: Any) -> None:
         for name in IMU_AXES:
-            what, axis = name.rsplit('_', 1)
-            self._set(('imu', name), float(getattr(getattr(msg, what), axis)))
+            vector, axis = name.rsplit('_', 1)
+            self._set(('imu', name), float(getattr(getattr(msg, vector), axis)))

@@ -1,9 +1,9 @@
-"""Control of the hand as a ROS node: poses, velocities and paths of the hand in; volts, joint positions or efforts out.
+"""Cartesian controller of a hand: poses, velocities and paths of the hand in; volts, joint positions or efforts out.
 
     dyn-nodes run cartesian_controller_node --ros-args -p machine:=log_loader
 
-Without a target the joints are held. Near singular postures, at the greatest speeds of joints and behind a machine that
-lags the hand is slowed, which `hand_state` and the diagnostics report.
+Without a target the joints are held. The hand is slowed near singular postures, at the speed limits of joints and if
+the machine lags; `hand_state` and the diagnostics report it.
 """
 
 from __future__ import annotations
@@ -62,14 +62,14 @@ PARAMETERS = node_parameters('cartesian_controller_node')
 
 
 class CartesianControllerNode(CommandingNode):
-    """Leads a link of a machine by its joints.
+    """Moves a link of a machine along targets by its joints.
 
     Attributes:
-        targets: poses, paths and twists taken.
-        timeouts: timeouts of hand_twist while the hand moved.
+        targets: number of accepted poses, paths and twists.
+        timeouts: number of timeouts of hand_twist while the hand moved.
     """
 
-    silence = 'neutral commands'
+    timeout_action = 'neutral commands'
 
     def __init__(self, **options: Any) -> None:
         super().__init__('cartesian_controller_node', **options)
@@ -88,8 +88,8 @@ class CartesianControllerNode(CommandingNode):
         self._base: HandPose | None = None if self.in_world else STILL
         self.base_received_at, self._lost_base = -math.inf, False
         self._twist_at: float | None = None
-        self._told = ''
-        self._open = False  # loops of the machine did not close at the last joint states: the target is given up
+        self._published_state = ''
+        self._open = False  # loops did not close at the last joint states: the target is dropped
         self._create_topics()
         self.health = FollowerHealth(self, ('no command is due', 'neutral commands'))
         self.diagnostics = DiagnosticsPublisher(
@@ -138,7 +138,7 @@ class CartesianControllerNode(CommandingNode):
         except HandError as error:
             raise ParameterError(f"parameters 'singular': {error}") from None
         period = values['command_period']
-        lead = period + max((own.valve.time_constant for own in oil_actuators(actuators)), default=0.0)
+        lead = period + max((actuator.valve.time_constant for actuator in oil_actuators(actuators)), default=0.0)
         return HandFollower(reference, period, lead, values['tolerance'], values['base_filter'])
 
     def _make_output(self) -> Output:
@@ -176,7 +176,7 @@ class CartesianControllerNode(CommandingNode):
         self._publish_neutral()
 
     def _read_further(self, msg: Any, stamp: int) -> tuple[bool, Any]:
-        """Return whether a command is due, and measured efforts where valves need them."""
+        """Return whether a command is due, and the measured efforts if valves need them."""
         due = self._due.at(stamp) if self.lockstep else self._due.passed(stamp)
         return due, self.reader.efforts(msg) if due and self.output.takes_efforts else None
 
@@ -193,22 +193,22 @@ class CartesianControllerNode(CommandingNode):
         self._twist_at = None
 
     def _resume(self, further: Any, gap: float) -> None:
-        """After a silence the machine may be anywhere: a target is not taken up again."""
+        """Hold the joints after a timeout; a target is not resumed, as the machine may be anywhere."""
         if self.follower.reference.moving:
-            self.get_logger().warn('joint_states are back: the target is given up, the joints are held')
+            self.get_logger().warn('joint_states are received again: the target is dropped, the joints are held')
         self._hold()
 
     def _check_base(self) -> None:
-        """Hold the joints where nothing says any more where the base is in the world, in which the hand is led."""
+        """Hold the joints if the pose of the base in the world has timed out."""
         if not self.in_world or not self.live or self._base is None:
             return
-        if time.monotonic() - self.base_received_at > self.health.patience:
+        if time.monotonic() - self.base_received_at > self.health.timeout:
             self._base, self._lost_base = None, True
-            self.get_logger().error(f'no odom for {self.health.patience:g} s: the joints are held')
+            self.get_logger().error(f'no odom for {self.health.timeout:g} s: the joints are held')
             self._hold()
 
     def _repeat(self) -> None:
-        """The same instant once more. Each period takes exactly one command of volts, and the last one is kept."""
+        """Publish the last command again, except volts, of which each period takes exactly one."""
         if self.lockstep and self.output.every_exchange and self.sent:
             self.commands_out.publish(self.output.message)
 
@@ -227,19 +227,19 @@ class CartesianControllerNode(CommandingNode):
             self._report()
 
     def _command(self, efforts: Any) -> None:
-        """Publish the command of this instant; 0 V where the loops of the machine do not close at measured joints."""
+        """Publish the command of this instant; 0 V if the loops of the machine do not close at measured joints."""
         assert self._state is not None
         try:
             self.output.fill(self.stamp or 0, self.time, self._state, efforts)
         except OpenLoopError as error:
-            self._refuse(self.state_refusals, commands.RefusedError('open loop', f'joint_states: {error}'))
+            self._reject(self.state_rejections, commands.RejectedError('open loop', f'joint_states: {error}'))
             self._publish_neutral()
             self._open = True
             return
         self._publish()
 
     def _check_timeout(self) -> None:
-        """Come to rest where no hand_twist has come for too long."""
+        """Stop the hand after a timeout of hand_twist."""
         if self._twist_at is None or self.time - self._twist_at <= self.values['twist_timeout']:
             return
         self._twist_at = None
@@ -253,7 +253,7 @@ class CartesianControllerNode(CommandingNode):
         self.sent += 1
 
     def _publish_neutral(self) -> None:
-        """0 V; or the joints where they were last."""
+        """Publish 0 V, or the last measured positions of the joints."""
         if self.output.fill_neutral(self.stamp or 0, self._state):
             self._publish()
 
@@ -265,8 +265,8 @@ class CartesianControllerNode(CommandingNode):
         self.error_out.publish(Float64(data=self.follower.lag))
         reason = reference.reason.partition(' (')[0]
         state = f'{reference.state}: {reason}' if reason else reference.state
-        if state != self._told:
-            self._told = state
+        if state != self._published_state:
+            self._published_state = state
             self.state_out.publish(String(data=state))
         if self.lockstep:
             self.update_diagnostics()
@@ -274,37 +274,37 @@ class CartesianControllerNode(CommandingNode):
     # -- targets -----------------------------------------------------------------------------------------------------
 
     def _demand_ready(self, topic: str) -> None:
-        """Raise RefusedError while nothing is known of the machine."""
-        if self._state is None or self.silent:
-            raise commands.RefusedError('no joint_states', f'{topic}: no joint_states')
+        """Raise RejectedError while joint states or the pose of the base are missing."""
+        if self._state is None or self.timed_out:
+            raise commands.RejectedError('no joint_states', f'{topic}: no joint_states')
         if self._base is None:
-            raise commands.RefusedError('no odom', f'{topic}: no odom yet, which targets in {self.frame!r} need')
+            raise commands.RejectedError('no odom', f'{topic}: no odom yet, which targets in {self.frame!r} need')
 
     def _on_pose(self, msg: Any) -> None:
         try:
             self._demand_ready('hand_pose')
             check_frame('hand_pose', msg.header.frame_id, self.frame)
             end = pose_of(msg.pose, 'hand_pose')
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
-        self._begin('hand_pose', lambda start: HandPath.line(start, end, self.limits), end)
+        self._start('hand_pose', lambda start: HandPath.line(start, end, self.limits), end)
 
     def _on_path(self, msg: Any) -> None:
         try:
             self._demand_ready('hand_path')
             smooth = self.values['path_shape'] == 'spline'
             make, end = path_of(msg, 'hand_path', self.frame, self.limits, smooth)
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
-        self._begin('hand_path', make, end)
+        self._start('hand_path', make, end)
 
-    def _begin(self, topic: str, make: Any, end: HandPose) -> None:
+    def _start(self, topic: str, make: Any, end: HandPose) -> None:
         try:
             path = self.follower.follow(make)
         except ValueError as error:
-            self._refuse(self.refusals, commands.RefusedError('bad trajectory', f'{topic}: {error}'))
+            self._reject(self.rejections, commands.RejectedError('bad trajectory', f'{topic}: {error}'))
             return
         self._twist_at = None
         self.targets += 1
@@ -312,24 +312,24 @@ class CartesianControllerNode(CommandingNode):
         self._foresee(topic, end)
 
     def _foresee(self, topic: str, end: HandPose) -> None:
-        """Say at once where the end is out of reach; the hand goes as far as it can. A base that follows reaches it."""
+        """Warn if the end of a path is out of reach for the hand, which then moves as far as possible."""
         reference = self.follower.reference
         if not isinstance(reference, HandReference):
             return
         local = end.seen_from(self._base or STILL)
-        found = inverse_kinematics(
+        solution = inverse_kinematics(
             self.hand, local, reference.posture, reference.task, Settings(1e-4, iterations=40, more_starts=0)
         )
-        if not found.reached:
-            self.get_logger().warn(f'{topic}: its end is {found.statement}')
+        if not solution.reached:
+            self.get_logger().warn(f'{topic}: its end is {solution.statement}')
 
     def _on_twist(self, msg: Any) -> None:
         try:
             self._demand_ready('hand_twist')
             check_frame('hand_twist', msg.header.frame_id, self.frame)
             twist = twist_of(msg, 'hand_twist', self.time, self.values['twist_timeout'])
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
         self.targets += 1
         self._twist_at = self.time
@@ -340,15 +340,15 @@ class CartesianControllerNode(CommandingNode):
         try:
             mass = checked_payload(self.machine, float(msg.data))
         except ParameterError as error:
-            self._refuse(self.refusals, commands.RefusedError('payload', str(error)))
+            self._reject(self.rejections, commands.RejectedError('payload', str(error)))
             return
         self.output.carry(mass)
 
     def _on_odometry(self, msg: Any) -> None:
         try:
             base = pose_of(msg.pose.pose, 'odom', 'pose.pose')
-        except commands.RefusedError as refused:
-            self._refuse(self.state_refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.state_rejections, error)
             return
         first, self._base, self.base_received_at, self._lost_base = self._base is None, base, time.monotonic(), False
         if first and self._state is not None:
@@ -357,15 +357,15 @@ class CartesianControllerNode(CommandingNode):
     # -- health ------------------------------------------------------------------------------------------------------
 
     def _hand_health(self) -> Health:
-        """The status `hand`: what it does, what slows it, rejected targets."""
+        """Return the status `hand`: its state, the reason of a slowdown, rejected targets."""
         reference = self.follower.reference
         health = Health(text=reference.state, more=self._hand_values)
         if reference.state in (SLOWED, STOPPED):
             health.worse(WARN, f'{reference.state}: {reference.reason}')
-        if self.refusals.recent(self.now()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+        if self.rejections.recent(self.now()):
+            health.worse(WARN, f'rejected: {self.rejections.last}')
         if self._lost_base:
-            health.worse(ERROR, 'no odom: where the base is in the world is not known, the joints are held')
+            health.worse(ERROR, 'no odom: the pose of the base in the world is unknown, the joints are held')
         return health
 
     def _hand_values(self) -> dict[str, str]:
@@ -383,7 +383,7 @@ class CartesianControllerNode(CommandingNode):
             'targets': str(self.targets),
             'timeouts': str(self.timeouts),
             'sent': str(self.sent),
-            **self.refusals.values(),
+            **self.rejections.values(),
         }
 
     def _on_parameters(self, parameters: list[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Commands that come in over topics: checked before anything moves, refused with a reason, counted."""
+"""Checks of commands that are received over topics; rejected ones are counted with their reason."""
 
 from __future__ import annotations
 
@@ -15,39 +15,39 @@ from dyn_nodes.nodes.diagnostics import one_line
 from dyn_nodes.nodes.stamps import NANO
 
 NEUTRAL = 1e-9
-"""Volts within which a valve is at neutral."""
+"""Greatest magnitude of a neutral command, V."""
 
 
 def are_neutral(volts: Array) -> bool:
-    """Return whether all volts (m,) are those of valves at neutral."""
+    """Return whether all volts (m,) are neutral."""
     return bool(np.abs(volts).max(initial=0.0) <= NEUTRAL)
 
 
-class RefusedError(UserError, ValueError):
-    """A command that must not be used; `kind` is what is counted."""
+class RejectedError(UserError, ValueError):
+    """A command that must not be used; `kind` is the category for counting."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(one_line(text))
         self.kind = kind
 
 
-def check_order(before: int, stamp: int, patience: float) -> None:
-    """Check joint states of a real machine, whose stamp follows that of those before, ns.
+def check_order(before: int, stamp: int, timeout: float) -> None:
+    """Check the order of joint states of a real machine by their stamps and the previous ones, ns.
 
     Raises:
-        RefusedError: they were overtaken on the way, by `patience` s at most; a clock that was set back goes further.
+        RejectedError: they are older by at most `timeout` s; a greater difference is a clock that was set back.
     """
     late = (before - stamp) / NANO
-    if 0.0 < late <= patience:
+    if 0.0 < late <= timeout:
         text = f'joint_states: expected stamps that do not go back, found one {late:.3g} s before the last'
-        raise RefusedError('out of order', text)
+        raise RejectedError('out of order', text)
 
 
-class Refusals:
-    """How many commands were refused, by kind, and the last reason.
+class Rejections:
+    """Counts of rejected commands by kind, and the last reason.
 
     Attributes:
-        counts: by kind.  last: text.  last_time: s, None where nothing was refused yet.
+        counts: by kind.  last: text.  last_time: s, None before the first.
     """
 
     def __init__(self) -> None:
@@ -55,34 +55,34 @@ class Refusals:
         self.last = ''
         self.last_time: float | None = None
 
-    def add(self, refused: RefusedError, time: float) -> None:
-        """Count a refusal at a time, s."""
-        self.counts[refused.kind] += 1
-        self.last, self.last_time = str(refused), time
+    def add(self, error: RejectedError, time: float) -> None:
+        """Count a rejection at a time, s."""
+        self.counts[error.kind] += 1
+        self.last, self.last_time = str(error), time
 
     def recent(self, time: float, window: float = 5.0) -> bool:
-        """Return whether something was refused in the last seconds; what is of later was before time went back."""
+        """Return whether a command was rejected within `window` s before a time, s; later ones precede a reset."""
         return self.last_time is not None and 0.0 <= time - self.last_time < window
 
     def values(self) -> dict[str, str]:
-        """Return counts and last reason for diagnostics."""
+        """Return counts and last reason as values of diagnostics."""
         result = {f'refused: {kind}': str(count) for kind, count in sorted(self.counts.items())}
         if self.last:
             result['last refusal'] = self.last
         return result
 
 
-def _finite(topic: str, what: str, names: Sequence[str], values: Array) -> None:
+def _finite(topic: str, quantity: str, names: Sequence[str], values: Array) -> None:
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raise RefusedError(
+        raise RejectedError(
             'not finite',
-            f'{topic}: {what} of {names[int(bad[0])]!r}: expected a finite number, found {values[int(bad[0])]}',
+            f'{topic}: {quantity} of {names[int(bad[0])]!r}: expected a finite number, found {values[int(bad[0])]}',
         )
 
 
 def _plain_efforts(message: Any, joints: Sequence[str], limits: Array) -> Array | None:
-    """Return the efforts of the usual command: of all joints, in their order, and good. None: look closer."""
+    """Return the efforts of a valid command of all joints in their order; None if it needs further checks."""
     if len(message.position) or len(message.velocity) or tuple(message.name) != tuple(joints):
         return None
     efforts = np.array(message.effort, dtype=np.float64)
@@ -106,52 +106,54 @@ def joint_values(
     Args:
         message: sensor_msgs/JointState with efforts, or with positions and/or velocities.
         joints: names of the machine's joints.
-        limits: (n,) greatest effort of each, inf where none.
+        limits: (n,) greatest effort of each, inf for none.
         topic: for messages.
-        passive: class by name of the joints that nothing drives; they get no command.
+        passive: class by name of the joints without a drive, which get no command.
 
     Returns:
-        ('effort', efforts, nothing) or ('position', positions or NaN, velocities or NaN), each (n,); the efforts of
+        ('effort', efforts, empty) or ('position', positions or NaN, velocities or NaN), each (n,); the efforts of
         passive joints are zero.
 
     Raises:
-        RefusedError: unknown, passive, missing or repeated joint, wrong size, not finite, beyond the effort limit,
+        RejectedError: unknown, passive, missing or repeated joint, wrong size, not finite, beyond the effort limit,
             empty.
     """
     plain = _plain_efforts(message, joints, limits) if not passive else None
     if plain is not None:
         return 'effort', plain, np.empty(0)
     names = list(message.name)
-    places = {name: k for k, name in enumerate(joints)}
+    indices = {name: k for k, name in enumerate(joints)}
     for name in names:
-        if name not in places:
-            raise RefusedError('unknown joint', f'{topic}: unknown joint {name!r}; known: {", ".join(joints)}')
+        if name not in indices:
+            raise RejectedError('unknown joint', f'{topic}: unknown joint {name!r}; known: {", ".join(joints)}')
         if passive and name in passive:
-            raise RefusedError('passive joint', f'{topic}: joint {name!r} is {passive[name]}: nothing drives it')
+            raise RejectedError('passive joint', f'{topic}: joint {name!r} is {passive[name]}: nothing drives it')
     if len(set(names)) != len(names):
-        raise RefusedError('wrong size', f'{topic}: a joint is named twice: {", ".join(names)}')
+        raise RejectedError('wrong size', f'{topic}: a joint is named twice: {", ".join(names)}')
     columns = {}
-    for what in ('position', 'velocity', 'effort'):
-        values = np.asarray(getattr(message, what), dtype=np.float64)
+    for quantity in ('position', 'velocity', 'effort'):
+        values = np.asarray(getattr(message, quantity), dtype=np.float64)
         if values.size not in (0, len(names)):
-            raise RefusedError('wrong size', f'{topic}: expected {len(names)} values of {what}, found {values.size}')
-        _finite(topic, what, names, values)
+            raise RejectedError(
+                'wrong size', f'{topic}: expected {len(names)} values of {quantity}, found {values.size}'
+            )
+        _finite(topic, quantity, names, values)
         if values.size:
             column = np.full(len(joints), np.nan)
-            column[[places[name] for name in names]] = values
-            columns[what] = column
+            column[[indices[name] for name in names]] = values
+            columns[quantity] = column
     if not names or not columns:
-        raise RefusedError('wrong size', f'{topic}: neither effort nor position nor velocity given')
+        raise RejectedError('wrong size', f'{topic}: neither effort nor position nor velocity given')
     if 'effort' in columns:
         efforts = columns['effort']
-        efforts[[places[name] for name in passive or ()]] = 0.0
+        efforts[[indices[name] for name in passive or ()]] = 0.0
         missing = [joint for joint, value in zip(joints, efforts) if np.isnan(value)]
         if missing:
-            raise RefusedError('missing joint', f'{topic}: no effort for {", ".join(missing)}')
+            raise RejectedError('missing joint', f'{topic}: no effort for {", ".join(missing)}')
         over = np.flatnonzero(np.abs(efforts) > limits)
         if len(over):
             k = int(over[0])
-            raise RefusedError(
+            raise RejectedError(
                 'out of range',
                 f'{topic}: effort of {joints[k]!r}: expected at most {limits[k]:g}, found {efforts[k]:g}',
             )
@@ -163,18 +165,18 @@ def joint_values(
 def voltages(message: Any, actuators: Sequence[str], limits: Array, topic: str = 'valve_commands') -> Array:
     """Check a Float64MultiArray of volts and return it (n,).
 
-    Where the first dimension has a label it has to be the names, comma-separated. Raises RefusedError: wrong size,
-    another label, not finite, or beyond twice a valve's voltage limit (within that it saturates).
+    A label of the first dimension must be the names, comma-separated. Raises RejectedError: wrong size, another label,
+    not finite, or beyond twice a valve's voltage limit (within that it saturates).
     """
     values = np.asarray(message.data, dtype=np.float64)
     if values.shape != (len(actuators),):
-        raise RefusedError(
+        raise RejectedError(
             'wrong size', f'{topic}: expected {len(actuators)} values ({", ".join(actuators)}), found {values.size}'
         )
     label = message.layout.dim[0].label if message.layout.dim else ''
     if label and label != ','.join(actuators):
-        expected, found = ', '.join(actuators), label.replace(',', ', ')
-        raise RefusedError('other actuators', f'{topic}: expected volts of {expected}, found those of {found}')
+        expected, received = ', '.join(actuators), label.replace(',', ', ')
+        raise RejectedError('other actuators', f'{topic}: expected volts of {expected}, found volts of {received}')
     if all(
         math.isfinite(value) and abs(value) <= 2.0 * limit for value, limit in zip(values.tolist(), limits.tolist())
     ):
@@ -183,7 +185,7 @@ def voltages(message: Any, actuators: Sequence[str], limits: Array, topic: str =
     over = np.flatnonzero(np.abs(values) > 2.0 * limits)
     if len(over):
         k = int(over[0])
-        raise RefusedError(
+        raise RejectedError(
             'out of range',
             f'{topic}: volts of {actuators[k]!r}: expected at most {2.0 * limits[k]:g}, found {values[k]:g}',
         )

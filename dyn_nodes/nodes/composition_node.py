@@ -1,15 +1,15 @@
-"""composition_node: the nodes of a launch file in one process, with one executor.
+"""composition_node: runs the nodes of a launch file in one process with one executor.
 
     dyn-nodes launch log_loader compose:=true
 
 A launch file starts it as `<node pkg="dyn_nodes" exec="composition_node" args="$(filename) name:=$(var name) ..."/>`.
-It reads that file with the same arguments and `compose:=false`, and makes in this process every node of this package
-that the file would start as a process: name, namespace, parameters and remappings are those of the file. Namespace,
-remappings and parameters of this command line apply to all of them. Programs of other packages and the cockpit,
-which draws in its own loop, are left to the launch file.
+It reads that file with the same arguments and `compose:=false`, and creates in this process every node of this package
+that the file would start as a process, with its name, namespace, parameters and remappings. Namespace, remappings and
+parameters of this command line apply to all nodes. Programs of other packages and the cockpit, which has its own loop,
+are started by the launch file.
 
-Messages between these nodes are handed over without serialization where the runtime can do that; other processes see
-the same nodes, topics and services as ever. An exception in one node ends the process, and so all of them.
+Messages between these nodes are passed without serialization if the runtime supports it; nodes, topics and services
+are the same for other processes. An exception in one node ends the process and all its nodes.
 """
 
 from __future__ import annotations
@@ -26,26 +26,34 @@ from dyn_nodes.middleware import RCLInvalidROSArgsError, SignalHandlerOptions, S
 from dyn_nodes.middleware.launching import ChildSpec, LaunchError, interpret, parse_launch_arguments
 from dyn_nodes.nodes.ending import EndWatch, stop_signals
 from dyn_nodes.nodes.machines import shared_machines
-from dyn_nodes.nodes.running import REFUSED, NotNeeded, RunFailed, RunOver, keep_memory, refuse, warn_of_wall_clock
+from dyn_nodes.nodes.running import (
+    START_ERRORS,
+    NotNeeded,
+    RunFailed,
+    RunOver,
+    keep_memory,
+    print_failure,
+    warn_of_wall_clock,
+)
 
 NAME = 'composition_node'
 SEPARATE = ('viewer_node', NAME)
-"""Nodes that stay processes."""
+"""Nodes that run as separate processes."""
 LONGEST_WAIT = 0.1
 
 
 def split_arguments(words: list[str]) -> tuple[str, list[str], str, list[str]]:
-    """Take a command line apart.
+    """Split a command line.
 
     Returns:
-        The launch file; its arguments; the namespace pushed from outside, or ''; other ROS arguments for every node.
+        The launch file; its arguments; the namespace of the command line, or ''; other ROS arguments for every node.
 
     Raises:
         LaunchError: no launch file.
     """
     cut = words.index('--ros-args') if '--ros-args' in words else len(words)
-    own, ros = words[1:cut], [word for word in words[cut:] if word not in ('--ros-args', '--')]
-    if not own:
+    launch, ros = words[1:cut], [word for word in words[cut:] if word not in ('--ros-args', '--')]
+    if not launch:
         raise LaunchError('expected a launch file and its arguments, found none')
     namespace, shared = '', []
     pairs = iter(ros)
@@ -55,17 +63,17 @@ def split_arguments(words: list[str]) -> tuple[str, list[str], str, list[str]]:
             namespace = value.removeprefix('__ns:=') if value.startswith('__ns:=') else namespace
         else:
             shared += [flag, value]
-    return own[0], own[1:], namespace, shared
+    return launch[0], launch[1:], namespace, shared
 
 
 def nodes_of(path: str, arguments: list[str], namespace: str) -> list[ChildSpec]:
-    """Return the nodes of a launch file that this process is to make.
+    """Return the nodes of a launch file that this process creates.
 
     Raises:
-        LaunchError: the file or its arguments are wrong, or there is no such node in it.
+        LaunchError: the file or its arguments are wrong, or it has no such node.
     """
-    given = {**parse_launch_arguments(arguments), 'compose': 'false'}
-    description = interpret(Path(path), given, namespace=namespace)
+    values = {**parse_launch_arguments(arguments), 'compose': 'false'}
+    description = interpret(Path(path), values, namespace=namespace)
     specs = [spec for spec in description.children if spec.executable and spec.executable not in SEPARATE]
     if not specs:
         raise LaunchError('expected nodes of this package to compose, found none', path)
@@ -79,17 +87,17 @@ def class_of(executable: str) -> Any:
 
 
 def make_node(spec: ChildSpec, shared: list[str]) -> Any:
-    """Make a node as its own process would.
+    """Create a node as in a separate process.
 
     Raises:
-        ValueError: it cannot start; the message begins with its name.
-        NotNeeded: the machine leaves it nothing to do.
+        ValueError: it cannot start; the message starts with its name.
+        NotNeeded: the node has no task for this machine.
     """
     words = list(spec.arguments)
-    own = words[words.index('--ros-args') + 1 :] if '--ros-args' in words else []
+    options = words[words.index('--ros-args') + 1 :] if '--ros-args' in words else []
     try:
-        return class_of(spec.executable)(cli_args=['--ros-args', *shared, *own], use_global_arguments=False)
-    except (*REFUSED, RCLInvalidROSArgsError) as error:
+        return class_of(spec.executable)(cli_args=['--ros-args', *shared, *options], use_global_arguments=False)
+    except (*START_ERRORS, RCLInvalidROSArgsError) as error:
         raise ValueError(f'{spec.executable}: {error}') from error
 
 
@@ -104,7 +112,7 @@ def run_all(nodes: list[Any], signals: list[int]) -> int:
             while not signals and time.monotonic() < until:
                 executor.spin_once(timeout_sec=LONGEST_WAIT)
     except RunFailed as error:
-        return refuse(NAME, error)
+        return print_failure(NAME, error)
     except RunOver:
         pass
     return 1 if any(getattr(node, 'failure', '') for node in nodes) else 0
@@ -115,7 +123,7 @@ def _is_over(node: Any) -> bool:
 
 
 def live(specs: list[ChildSpec], shared: list[str], signals: list[int]) -> int:
-    """Make the nodes, run them and withdraw them; return the exit status."""
+    """Create the nodes, run and destroy them; return the exit status."""
     nodes: list[Any] = []
     are_made = False
     warn_of_wall_clock(NAME)
@@ -134,7 +142,7 @@ def live(specs: list[ChildSpec], shared: list[str], signals: list[int]) -> int:
     except ValueError as error:
         if are_made:
             raise
-        return refuse(NAME, error)
+        return print_failure(NAME, error)
     except Exception:
         names = ', '.join(spec.executable for spec in specs)
         print(f'{NAME}: an exception in one of its nodes ends all of them ({names})', file=sys.stderr, flush=True)
@@ -145,7 +153,7 @@ def live(specs: list[ChildSpec], shared: list[str], signals: list[int]) -> int:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the nodes until SIGINT, SIGTERM, the end of the run or a failure; exit status 1 where something failed."""
+    """Run the nodes until SIGINT, SIGTERM, the end of the run or a failure; return exit status 1 after a failure."""
     faulthandler.enable()
     words = list(sys.argv if args is None else args)
     try:

@@ -1,4 +1,4 @@
-"""Reactions of constraints, and where loads are, as messages of the dynamics node."""
+"""Messages of the dynamics node: reactions of constraints and poses of loads."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ ORANGE = (0.84, 0.37, 0.0, 0.8)
 class ConstraintReports:
     """Publishers of the reactions of a machine's constraints.
 
-    `constraint_reactions/<name>` is what the second link exerts on the first one, in the frame `<name>_constraint` at
-    the first end. A machine on fewer than three wheels by constraint has no balance: their `ground_reactions/<name>`
-    and contact frames are published here.
+    `constraint_reactions/<name>` is the wrench of the second link on the first one, in the frame `<name>_constraint` at
+    the first end. A machine on fewer than three wheels by constraint has no balance: this class publishes its
+    `ground_reactions/<name>` and contact frames.
 
     Args:
         node: the node.
-        plant: the machine.  constraints: its own.
+        plant: the machine.  constraints: of the machine.
         qos: of the topics.
         world_frame: frame of the ground plane.
     """
@@ -51,7 +51,7 @@ class ConstraintReports:
         self.wheels = {name: create(f'ground_reactions/{name}', contact_frame(name)) for name in wheels}
 
     def publish(self, now: int, with_markers: bool) -> None:
-        """Publish the reactions at this instant, ns, and loads to be drawn."""
+        """Publish the reactions at this instant, ns, and the markers of loads."""
         if self.markers is not None and with_markers:
             drawn = stamp_at(now)
             self.markers.publish(
@@ -65,7 +65,7 @@ class ConstraintReports:
             publisher.publish(stamp, [*force.tolist(), 0.0, 0.0, 0.0])
 
     def moving(self) -> list[Frame]:
-        """Return the frames of loads, and contact frames that no balance has."""
+        """Return the frames of loads, and the contact frames of a machine without a balance."""
         result: list[Frame] = [
             (self.world, name, np.asarray(position).tolist(), np.asarray(quaternion).tolist())
             for name, (position, quaternion) in self.constraints.load_poses().items()
@@ -87,7 +87,7 @@ class ConstraintReports:
 
 
 def _box(load: Load, number: int, stamp: Any) -> Any:
-    """Return a box with the mass and the moments of inertia of a load, which has no shape."""
+    """Return a marker of a box with the mass and the moments of inertia of a load."""
     moments, axes = np.linalg.eigh(load.inertia)
     axes[:, 2] *= np.linalg.det(axes)
     edges = np.sqrt(np.maximum(6.0 * (moments.sum() - 2.0 * moments) / load.mass, 1e-6))
@@ -101,5 +101,5 @@ def _box(load: Load, number: int, stamp: Any) -> Any:
 
 
 def constraint_frame(name: str) -> str:
-    """Return the name of the frame in which the reaction of a constraint is given."""
+    """Return the name of the frame of a constraint's reaction."""
     return f'{name}_constraint'

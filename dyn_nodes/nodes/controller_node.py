@@ -1,8 +1,8 @@
-"""Tasks and joint trajectories as a ROS node: joint states in, volts of valves or motors, or joint positions, out.
+"""Controller of tasks and joint trajectories: joint states in; volts of valves or motors, or joint positions, out.
 
     dyn-nodes run controller_node --ros-args -p machine:=log_loader -p task:=pick_and_place_recovery
 
-For vehicles there is vehicle_controller_node.
+vehicle_controller_node controls vehicles.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ PARAMETERS = node_parameters('controller_node')
 
 
 def gain_parameters(joint: str) -> tuple[Declared, ...]:
-    """Return the parameters of a joint's gains, named as joint_trajectory_controller's."""
+    """Return the parameters of a joint's gains, with the names of joint_trajectory_controller."""
     return mapped_parameters('controller_node', 'joints', joint)
 
 
@@ -77,11 +77,11 @@ class ControllerNode(CommandingNode):
     """Publishes a command for every period of the joint states' time.
 
     Attributes:
-        trajectories: how many were accepted.
-        phase: as last published on `task_phase`.
+        trajectories: number of accepted trajectories.
+        phase: last one published on `task_phase`.
     """
 
-    silence = 'neutral commands'
+    timeout_action = 'neutral commands'
 
     def __init__(self, **options: Any) -> None:
         super().__init__('controller_node', **options)
@@ -160,15 +160,15 @@ class ControllerNode(CommandingNode):
     def _make_position_motion(self) -> PositionMotion:
         if self.values['task']:
             raise ParameterError("parameter 'task': a task of voltages needs the output valve_commands")
-        known = [joint.name for joint in self.machine.actuated_joints]
-        joints = [name for name in self.values['joints'] if name] or known
+        driven = [joint.name for joint in self.machine.actuated_joints]
+        joints = [name for name in self.values['joints'] if name] or driven
         if not joints:
             self.destroy_node()
             raise NotNeeded(f'machine {self.machine.name!r} has no driven joint, there is nothing to control')
-        unknown = [name for name in joints if name not in known]
+        unknown = [name for name in joints if name not in driven]
         if unknown or len(set(joints)) != len(joints):
             raise ParameterError(
-                f"parameter 'joints': expected joints of {', '.join(known)}, each once; found {', '.join(joints)}"
+                f"parameter 'joints': expected joints of {', '.join(driven)}, each once; found {', '.join(joints)}"
             )
         self._out = JointState(name=joints)
         return PositionMotion(tuple(joints))
@@ -196,18 +196,18 @@ class ControllerNode(CommandingNode):
             raise ParameterError(f"parameter 'task': {error}") from None
 
     def _make_watch(self) -> RecoveryWatch | None:
-        """Subscriptions of a recovery that waits, before that to joint states: of one instant they come first."""
+        """Subscribe to the triggers of a recovery, before joint states, so that they are served first."""
         task = self.motion.profile if self.valves and not self.motors else None
         if not isinstance(task, SupervisedTask):
             return None
-        return RecoveryWatch(self, task, lambda refused: self._refuse(self.refusals, refused), QoSProfile(depth=100))
+        return RecoveryWatch(self, task, lambda error: self._reject(self.rejections, error), QoSProfile(depth=100))
 
     def _make_shaper(self, payload: float | None = None) -> Callable[[JointTrajectory], JointTrajectory]:
-        """Return what shapes trajectories with a payload, kg; None: that of the machine."""
+        """Return a function that shapes trajectories for a payload, kg; None: the payload of the machine."""
         kind = self.values['anti_sway']
         if kind == 'none':
             return lambda trajectory: trajectory
-        from dyn_nodes.control.anti_sway import shaped, shaper_of  # SciPy and the dynamics, which others do without
+        from dyn_nodes.control.anti_sway import shaped, shaper_of  # imports SciPy and the dynamics
 
         try:
             shaper = shaper_of(self.machine, kind, payload)
@@ -255,9 +255,9 @@ class ControllerNode(CommandingNode):
         self.motion.restart(self._state[0] if self._state else None)
 
     def _resume(self, further: Any, gap: float) -> None:
-        """A real machine may be anywhere: neither task nor trajectory is taken up again.
+        """Hold the joints after a timeout: a real machine may be anywhere, and neither task nor trajectory is resumed.
 
-        A simulation has gone on with its time, and so does its task.
+        A task of a simulation continues with simulated time.
         """
         if self._state is None:
             return
@@ -267,10 +267,10 @@ class ControllerNode(CommandingNode):
         elif motion.interrupt(self.time, self._state[0]):
             left = 'trajectory'
         if left:
-            self.get_logger().warn(f'joint_states are back: the {left} is given up, the joints are held')
+            self.get_logger().warn(f'joint_states are received again: the {left} is dropped, the joints are held')
 
     def _repeat(self) -> None:
-        """The same instant once more. Each period takes exactly one command of volts, and the last one is kept."""
+        """Publish the last command again, except volts, of which each period takes exactly one."""
         if self.lockstep and not self.valves and self.sent:
             self.commands_out.publish(self._out)
 
@@ -284,7 +284,7 @@ class ControllerNode(CommandingNode):
                 self._publish_voltages(self.motion.voltages(now, positions, *measured))
             except OpenLoopError as error:
                 self._publish_neutral()
-                self._refuse(self.state_refusals, commands.RefusedError('open loop', f'joint_states: {error}'))
+                self._reject(self.state_rejections, commands.RejectedError('open loop', f'joint_states: {error}'))
         else:
             self._publish_positions(*self.motion.reference(now))
         self._publish_phase(self.motion.phase(now))
@@ -306,7 +306,7 @@ class ControllerNode(CommandingNode):
         self.sent += 1
 
     def _publish_neutral(self) -> None:
-        """0 V; or the joints where they were last."""
+        """Publish 0 V, or the last measured positions of the joints."""
         if self.valves:
             self._publish_voltages(np.zeros(self._drives))
             if isinstance(self.motion, ValveMotion):
@@ -324,14 +324,14 @@ class ControllerNode(CommandingNode):
     def _on_trajectory(self, msg: Any) -> None:
         try:
             if self._state is None:
-                raise commands.RefusedError('no joint_states', 'joint_trajectory: no joint_states yet to start from')
-            if self.silent:
-                raise commands.RefusedError('no joint_states', 'joint_trajectory: joint_states are silent')
+                raise commands.RejectedError('no joint_states', 'joint_trajectory: no joint_states yet to start from')
+            if self.timed_out:
+                raise commands.RejectedError('no joint_states', 'joint_trajectory: joint_states have timed out')
             trajectory = trajectory_of(msg, self.motion.joint_names, self.machine, self.time, self._state)
             trajectory = self._shape(trajectory)
             self._follow(trajectory)
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
         self.trajectories += 1
         self.get_logger().info(f'trajectory of {trajectory.duration:.2f} s, {len(trajectory.times)} points')
@@ -342,24 +342,24 @@ class ControllerNode(CommandingNode):
         try:
             self.motion.follow(trajectory, self.time, *self._state)
         except ValueError as error:
-            raise commands.RefusedError('bad trajectory', f'joint_trajectory: {error}') from None
+            raise commands.RejectedError('bad trajectory', f'joint_trajectory: {error}') from None
 
     def _on_payload(self, msg: Any) -> None:
-        """Shape the trajectories to come for what hangs now."""
+        """Shape the following trajectories for a new payload."""
         try:
             self._shape = self._make_shaper(checked_payload(self.machine, float(msg.data)))
         except ParameterError as error:
-            self._refuse(self.refusals, commands.RefusedError('payload', str(error)))
+            self._reject(self.rejections, commands.RejectedError('payload', str(error)))
 
     def _on_cmd_vel(self, msg: Any) -> None:
         text = f'cmd_vel: machine {self.machine.name!r} has no driven base'
-        self._refuse(self.refusals, commands.RefusedError('cmd_vel', text))
+        self._reject(self.rejections, commands.RejectedError('cmd_vel', text))
 
     def _command_health(self) -> Health:
-        """The status `commands`: the task or trajectory that runs, and rejected commands."""
+        """Return the status `commands`: the current task or trajectory, and rejected commands."""
         health = Health(text=self.phase or 'waiting', more=self._command_values)
-        if self.refusals.recent(self.now()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+        if self.rejections.recent(self.now()):
+            health.worse(WARN, f'rejected: {self.rejections.last}')
         return health
 
     def _command_values(self) -> dict[str, str]:
@@ -369,7 +369,7 @@ class ControllerNode(CommandingNode):
             'phase': self.phase,
             'sent': str(self.sent),
             'trajectories': str(self.trajectories),
-            **self.refusals.values(),
+            **self.rejections.values(),
         }
 
     def _on_parameters(self, parameters: list[Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Reports that no subscription gets are not made."""
+"""Detection of reports without a subscription, which are not made."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any
 
 
 class Demand:
-    """Asks whether the next report of some publishers has to be made.
+    """Determines whether the next report of some publishers is needed.
 
-    The first report is always made, so that all its machine code is loaded before time goes on: the first subscription
-    of a running machine must not stop it.
+    The first report is always made to load its machine code: the first subscription must not stop a running machine.
 
     Args:
-        publishers: gives those of the report; None stands for one that cannot publish.
+        publishers: returns the publishers of the report; None for one that cannot publish.
     """
 
     def __init__(self, publishers: Callable[[], Iterable[Any]]) -> None:
@@ -21,7 +20,7 @@ class Demand:
         self._is_first = True
 
     def exists(self) -> bool:
-        """Return whether a subscription gets the report, or it is the first one."""
+        """Return whether the report has a subscription, or is the first one."""
         if self._is_first:
             self._is_first = False
             return True

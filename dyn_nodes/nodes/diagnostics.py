@@ -1,4 +1,4 @@
-"""Health on /diagnostics, as REP-107 tools expect it."""
+"""Health of nodes on /diagnostics, as REP-107 tools expect it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Health:
 
     Attributes:
         level: OK, WARN, ERROR or STALE.  text: one line.  values: by key.
-        more: gives further values; called only where the status is published.
+        more: returns further values; called only if the status is published.
     """
 
     level: int = OK
@@ -35,34 +35,34 @@ class Health:
     more: Callable[[], Mapping[str, str]] = dict
 
     def worse(self, level: int, text: str) -> None:
-        """Raise the level (never lower it); the text of the worst stays."""
+        """Raise the level and replace the text if `level` is worse than the present one."""
         if level > self.level:
             self.level, self.text = level, text
 
 
 def one_line(text: object) -> str:
-    """Return a text that fits into a log line: printable, not too long."""
+    """Return a text as one printable line of at most `LONGEST_TEXT` characters."""
     line = ''.join(c if c.isprintable() else ' ' for c in str(text))
     return line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 3] + '...'
 
 
 def level_byte(level: int) -> Any:
-    """Return a level in the form that this runtime's `byte` field wants."""
+    """Return a level as this runtime's `byte` field requires it."""
     return type(DiagnosticStatus().level)([level]) if isinstance(DiagnosticStatus().level, bytes) else level
 
 
-def status_message(node: Any, what: str, health: Health) -> Any:
-    """Return a DiagnosticStatus named `<node>: <what>`."""
+def status_message(node: Any, subject: str, health: Health) -> Any:
+    """Return a DiagnosticStatus named `<node>: <subject>`."""
     name = node.get_fully_qualified_name().lstrip('/')
     pairs = [KeyValue(key=key, value=value) for key, value in {**health.values, **health.more()}.items()]
     status = DiagnosticStatus()
     status.level = level_byte(health.level)
-    status.name, status.message, status.hardware_id, status.values = f'{name}: {what}', health.text, name, pairs
+    status.name, status.message, status.hardware_id, status.values = f'{name}: {subject}', health.text, name, pairs
     return status
 
 
 def machine_values(node: Any) -> list[Any]:
-    """Return name and fingerprint of a node's machine as KeyValues; none where it has no machine."""
+    """Return name and fingerprint of a node's machine as KeyValues; empty without a machine."""
     machine = getattr(node, 'machine', None)
     if machine is None:
         return []
@@ -71,11 +71,11 @@ def machine_values(node: Any) -> list[Any]:
 
 
 class DiagnosticsPublisher:
-    """Publishes at 1 Hz, and at once when a level changes. The first status also names the machine of the node.
+    """Publishes statuses at 1 Hz, and at once when a level changes. The first status names the machine of the node.
 
     Args:
         node: the node.
-        sources: by what they speak of; each returns its health now.
+        sources: by subject; each returns its present health.
 
     Attributes:
         last_published: time of the last message, s; None: the next update publishes.
@@ -90,19 +90,19 @@ class DiagnosticsPublisher:
         self._machine = machine_values(node)
 
     def update(self, time: float, stamp: float | None = None) -> None:
-        """Publish if due.
+        """Publish the statuses if due.
 
         Args:
-            time: of the node's choice of clock, which paces, s.
-            stamp: of the message, s; `time` where not given.
+            time: of the clock that paces the node, s.
+            stamp: of the message, s; None: `time`.
         """
-        health = {what: source() for what, source in self.sources.items()}
+        health = {subject: source() for subject, source in self.sources.items()}
         neighbours = getattr(self.node, 'neighbours', None)
-        if neighbours is not None and (found := neighbours.health()) is not None:
-            health['neighbours'] = found
+        if neighbours is not None and (status := neighbours.health()) is not None:
+            health['neighbours'] = status
         if (messages := self._messages()) is not None:
             health['messages'] = messages
-        levels = {what: item.level for what, item in health.items()}
+        levels = {subject: item.level for subject, item in health.items()}
         due = (
             self.last_published is None
             or time < self.last_published
@@ -113,7 +113,7 @@ class DiagnosticsPublisher:
         self.last_published, self._levels = time, levels
         array = DiagnosticArray()
         array.header.stamp = stamp_of(time if stamp is None else stamp)
-        array.status = [status_message(self.node, what, item) for what, item in health.items()]
+        array.status = [status_message(self.node, subject, item) for subject, item in health.items()]
         if array.status:
             array.status[0].values = [*self._machine, *array.status[0].values]
         self.publisher.publish(array)

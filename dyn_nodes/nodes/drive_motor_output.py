@@ -29,11 +29,11 @@ class DriveMotorOutput:
 
     Args:
         node: a vehicle controller with `machine`, `values`, `lockstep`, `paced` and `stamp`.
-        joints: of the efforts that it computes, in their order.
-        measured: of the rates that it measures, in their order.
+        joints: of the computed efforts, in their order.
+        measured: joints of the measured rates, in their order.
 
     Raises:
-        NoVehicleError: a joint of these that no motor moves, or a motor whose joint is none of these.
+        NoVehicleError: a joint without a motor, or a motor on another joint.
     """
 
     def __init__(self, node: Any, joints: Sequence[str], measured: Sequence[str]) -> None:
@@ -54,7 +54,7 @@ class DriveMotorOutput:
         self.publisher = node.create_publisher(Float64MultiArray, 'valve_commands', command_qos(node.lockstep))
 
     def is_due(self, stamp: int) -> bool:
-        """Return whether an instant, ns, has its command."""
+        """Return whether a command is due at an instant, ns."""
         return self._due.at(stamp) if self._lockstep else self._due.passed(stamp)
 
     def publish(self, efforts: ArrayLike, rates: ArrayLike) -> None:

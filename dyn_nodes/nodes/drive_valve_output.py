@@ -21,24 +21,24 @@ TOPIC = 'valve_commands_in'
 class DriveValveOutput:
     """Publishes the volts of all valves of a machine, in its order.
 
-    The motors of wheels and tracks follow the reference of the motion. The other valves, and these too while `cmd_vel`
-    asks for nothing, get the volts of `valve_commands_in`; neutral where these stop coming.
+    The motors of wheels and tracks follow the reference of the motion. The other valves, and all valves while `cmd_vel`
+    commands no motion, get the volts of `valve_commands_in`; neutral after their timeout.
 
-    At the start, after a restart and after `cmd_vel` has driven, a lever of wheels or tracks acts once it has been
-    within the dead zone of its valve: one that is held deflected meanwhile must not set the vehicle in motion.
+    At the start, after a restart and after `cmd_vel` has driven, a lever of wheels or tracks acts only once it has been
+    within the dead zone of its valve: a lever that is held deflected must not start the vehicle.
 
     Args:
         node: a vehicle controller with `machine`, `values`, `lockstep`, `paced`, `stamp` and `time`.
-        motion: of its wheels and tracks.
+        motion: of wheels and tracks.
         gains: of the motors.
 
     Attributes:
         valves: of the wheels and tracks.
         names: of all valves.
-        taken: commands of levers that were taken.
+        taken: number of accepted commands of levers.
 
     Raises:
-        NoVehicleError: a driven wheel that no hydraulic motor turns.
+        NoVehicleError: a driven wheel without a hydraulic motor.
     """
 
     def __init__(self, node: Any, motion: WheelMotion, gains: ValveGains) -> None:
@@ -62,41 +62,41 @@ class DriveValveOutput:
     def _on_levers(self, msg: Any) -> None:
         try:
             volts = commands.voltages(msg, self.names, self._limits, TOPIC)
-        except commands.RefusedError as refused:
-            self.node.refuse(refused)
+        except commands.RejectedError as error:
+            self.node.reject(error)
             return
         self._levers, self._levers_at = volts, self.node.time
         self._waits &= np.abs(volts[self.valves.places]) > self.valves.dead_volts
         self.taken += 1
 
     def restart(self) -> None:
-        """Begin at neutral, as after time has gone back or a silence."""
+        """Start at neutral, as after a reset or a timeout."""
         self.valves.reset()
         self._levers, self._levers_at, self._time = np.zeros(len(self.names)), -np.inf, None
         self._waits[:] = True
 
     @property
     def waiting(self) -> list[str]:
-        """Names of valves of wheels and tracks whose deflected levers do not act before they have been neutral."""
-        places = self.valves.places[self._waits]
-        return [self.names[place] for place in places if self._levers[place] != 0.0]
+        """Return the valves of wheels and tracks whose deflected levers must first return to neutral."""
+        indices = self.valves.places[self._waits]
+        return [self.names[index] for index in indices if self._levers[index] != 0.0]
 
     def is_due(self, stamp: int) -> bool:
-        """Return whether an instant, ns, has its command."""
+        """Return whether a command is due at an instant, ns."""
         return self._due.at(stamp) if self.node.lockstep else self._due.passed(stamp)
 
     def publish(self, reference: DriveReference | None, state: JointValues, resting: bool) -> None:
         """Publish the volts of an instant.
 
         Args:
-            reference: what the wheels should do.
+            reference: of the wheels.
             state: of the joints of the motion.
-            resting: nothing is asked of wheels and tracks: the levers may move them.
+            resting: whether no motion of wheels and tracks is commanded: the levers may move them.
         """
         now = self.node.time
         since, self._time = 0.0 if self._time is None else now - self._time, now
-        silent = not 0.0 <= now - self._levers_at <= self.node.values['cmd_vel_timeout']
-        self._volts[:] = 0.0 if silent else self._levers
+        timed_out = not 0.0 <= now - self._levers_at <= self.node.values['cmd_vel_timeout']
+        self._volts[:] = 0.0 if timed_out else self._levers
         if reference is not None and not resting:
             speeds = self.motion.about_axles(state.velocity)
             efforts = None if state.effort is None else self.motion.about_axles(state.effort)

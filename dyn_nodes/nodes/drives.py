@@ -1,4 +1,4 @@
-"""Inverse dynamics of a machine in the joints of its motors, for the nodes that control these."""
+"""Inverse dynamics of a machine in the joints of its motors."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dyn_nodes.model.machine import Machine
 
 
 def drive_dynamics(machine: Machine, joints: Sequence[str]) -> DriveDynamics:
-    """Return the inverse dynamics in joints of a machine, of a tree or with closed loops.
+    """Return the inverse dynamics of a machine, a tree or with closed loops, in some joints.
 
     Raises:
-        ValueError: a joint that none of them moves, or drives that do not determine the motion.
+        ValueError: a joint that no drive moves, or drives that do not determine the motion.
     """
     if not machine.needs_constraints:
         return TreeDrives(machine, joints)
-    from dyn_nodes.simulation.constrained_machine import constrained_machine  # much to import for the few that need it
+    from dyn_nodes.simulation.constrained_machine import constrained_machine  # a large import that few machines need
 
     start = constrained_machine(machine)
     return LoopDrives(machine.name, start.system.blocks, start.q, joints)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.measures import Levels
-from dyn_nodes.nodes.commands import Refusals
+from dyn_nodes.nodes.commands import Rejections
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.pacing import Pacer
 from dyn_nodes.nodes.stability_health import judge, margin_values
@@ -17,7 +17,7 @@ from dyn_nodes.simulation.guards.checks import GREATEST_GAP
 from dyn_nodes.stability.balance import Balance
 
 CONSTRAINTS_PERIOD = 0.5
-"""Simulated time after which the constraints are looked at anew, s."""
+"""Period of the check of constraints in simulated time, s."""
 GREATEST_CONDITION = 1e6
 
 
@@ -26,35 +26,35 @@ class DynamicsHealth:
 
     Args:
         pacer: moves the node's time.
-        refusals: of commands to the node.
+        rejections: of commands to the node.
         levels: alarm levels by measure.
 
     Attributes:
-        fault: text of a fault that ended the run, or ''.
+        fault: text of the fault that ended the run, or ''.
     """
 
-    def __init__(self, pacer: Pacer, refusals: Refusals, levels: Mapping[str, Levels]) -> None:
-        self.pacer, self.refusals, self.levels = pacer, refusals, levels
+    def __init__(self, pacer: Pacer, rejections: Rejections, levels: Mapping[str, Levels]) -> None:
+        self.pacer, self.rejections, self.levels = pacer, rejections, levels
         self.node = pacer.node
         self.fault = ''
-        self._was_silent = (False, False)
+        self._were_timed_out = (False, False)
         self._inaccurate = False
         self._constraints: Any = None
         self._constraints_at = -np.inf
 
     def sources(self) -> dict[str, Callable[[], Health]]:
         """Return the statuses by name."""
-        own = {'simulation': self.simulation, 'commands': self.commands, 'stability': self.stability}
-        return own | {'constraints': self.constraints} if self.node.plant.constraints is not None else own
+        statuses = {'simulation': self.simulation, 'commands': self.commands, 'stability': self.stability}
+        return statuses | {'constraints': self.constraints} if self.node.plant.constraints is not None else statuses
 
-    def silence_changed(self) -> bool:
-        """Return whether the partner has stopped or resumed its answers or commands since the last call."""
-        is_silent = self.pacer.silent, self.pacer.uncommanded
-        changed, self._was_silent = is_silent != self._was_silent, is_silent
+    def timeout_changed(self) -> bool:
+        """Return whether a timeout of answers or commands has started or ended since the last call."""
+        timed_out = self.pacer.timed_out, self.pacer.uncommanded
+        changed, self._were_timed_out = timed_out != self._were_timed_out, timed_out
         return changed
 
     def simulation(self) -> Health:
-        """Time and numerical health."""
+        """Return the status `simulation`: time and numerical accuracy."""
         node, pacer = self.node, self.pacer
         health = Health(more=self._simulation_values)
         if not pacer.started:
@@ -92,50 +92,50 @@ class DynamicsHealth:
         return values
 
     def commands(self) -> Health:
-        """Commands used and rejected; a partner that does not answer."""
-        pacer, refusals = self.pacer, self.refusals
+        """Return the status `commands`: used and rejected commands, timeouts of the partner."""
+        pacer, rejections = self.pacer, self.rejections
         text = 'receiving commands' if self.node.commands else 'no command yet'
-        health = Health(text=text, more=refusals.values)
+        health = Health(text=text, more=rejections.values)
         if saturated := self.node.targets.saturated:
             health.worse(WARN, f'saturated: {saturated}')
-        if pacer.silent:
-            stands = 'holding the joints' if pacer.paced or not pacer.waits else 'simulated time stands still'
-            health.worse(ERROR, f'no command for {pacer.patience:g} s: {stands}')
+        if pacer.timed_out:
+            reaction = 'holding the joints' if pacer.paced or not pacer.waits else 'simulated time stands still'
+            health.worse(ERROR, f'no command for {pacer.timeout:g} s: {reaction}')
         if pacer.uncommanded:
             health.worse(ERROR, f'no command for {self.node.values["command_timeout"]:g} s: holding the joints')
-        if refusals.recent(pacer.now()):
-            health.worse(WARN, f'refused: {refusals.last}')
+        if rejections.recent(pacer.now()):
+            health.worse(WARN, f'rejected: {rejections.last}')
         return health
 
     def constraints(self) -> Health:
-        """Rank, mobility, drift, and whose forces are not unique."""
+        """Return the status `constraints`: rank, mobility, drift, constraints whose forces are not unique."""
         plant = self.node.plant
         assert plant.constraints is not None
         if not 0.0 <= plant.time - self._constraints_at < CONSTRAINTS_PERIOD:
             self._constraints_at, self._constraints = plant.time, plant.constraints.health()
-        found = self._constraints
+        state = self._constraints
         values = {
-            'rows': f'{found.rows}',
-            'independent rows': f'{found.rank}',
-            'mobility': f'{found.mobility}',
-            'underactuation': f'{found.underactuation}',
-            'condition number': f'{found.condition:.6g}',
-            'drift': f'{found.drift:.3g}',
-            'slip': f'{found.slip:.3g}',
-            'forces not unique': ', '.join(found.indeterminate),
+            'rows': f'{state.rows}',
+            'independent rows': f'{state.rank}',
+            'mobility': f'{state.mobility}',
+            'underactuation': f'{state.underactuation}',
+            'condition number': f'{state.condition:.6g}',
+            'drift': f'{state.drift:.3g}',
+            'slip': f'{state.slip:.3g}',
+            'forces not unique': ', '.join(state.indeterminate),
         }
         text = 'all constraint forces are unique'
-        if found.indeterminate:
-            text = 'some constraint forces are not unique: those of least norm are reported'
+        if state.indeterminate:
+            text = 'some constraint forces are not unique: the forces of least norm are reported'
         health = Health(text=text, values=values)
-        if found.condition > GREATEST_CONDITION:
+        if state.condition > GREATEST_CONDITION:
             health.worse(WARN, 'near a position in which constraints depend on each other: forces grow without bound')
-        if found.drift > GREATEST_GAP:
-            health.worse(WARN, f'constraints have drifted apart by {found.drift:.3g} m or rad')
+        if state.drift > GREATEST_GAP:
+            health.worse(WARN, f'constraints have drifted apart by {state.drift:.3g} m or rad')
         return health
 
     def stability(self) -> Health:
-        """Every margin against its alarm levels."""
+        """Return the status `stability`: every margin with its alarm levels."""
         balance: Balance | None = self.node.plant.balance()
         if balance is None:
             return Health(text='no wheels to stand on')

@@ -1,8 +1,8 @@
-"""The machine itself as a ROS node: rigid bodies, contacts, payload, stability.
+"""Simulation of a machine: rigid bodies, contacts, payload, stability.
 
     dyn-nodes run dynamics_node --ros-args -p machine:=log_loader -p actuation:=monolithic
 
-Without `actuation:=monolithic` the efforts of the joints come from actuator nodes.
+Without `actuation:=monolithic` actuator nodes compute the efforts of the joints.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from dyn_nodes.nodes.instants import Match
 from dyn_nodes.nodes.joint_targets import JointTargets
 from dyn_nodes.nodes.linear_service import LinearizeService
 from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of, moving, robot_of_team
-from dyn_nodes.nodes.neighbours import Neighbours, require_silence
+from dyn_nodes.nodes.neighbours import Neighbours, require_no_publisher
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.pacing import Pacer
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
@@ -67,13 +67,13 @@ PARAMETERS = node_parameters('dynamics_node')
 SCALES = ('friction_scale', 'wheel_stiffness_scale', 'wheel_damping_scale', 'bulk_modulus_scale', 'joint_stop_scale')
 LONGEST_EXCHANGE = 0.01
 START = 1.0
-"""Simulated time, s, in which a machine that overturns has not stood at its start: the run has failed."""
+"""Simulated time, s, within which overturning means that the start is not an equilibrium: the run has failed."""
 CONTROLLER = 'controller_node'
-"""Name of the node that ends by itself where a machine has no driven joint."""
+"""Name of the node that ends by itself if a machine has no driven joint."""
 
 
 class DynamicsNode(OverridableNode):
-    """Publishes the machine's state, ground reactions and margins; takes joint efforts (or volts)."""
+    """Publishes the machine's state, ground reactions and margins; receives joint efforts or volts."""
 
     is_sole = True
 
@@ -96,7 +96,7 @@ class DynamicsNode(OverridableNode):
         self.answers = self.values['partner'] == 'lockstep'
         self.waits = self.answers or any(held)
         self.lockstep = is_lockstep(self.values)
-        self.refusals = commands.Refusals()
+        self.rejections = commands.Rejections()
         exact = self.monolithic and self.answers and not self.paced
         periods = self.values['command_period'], self.values['exchange_period']
         self._command_due = Every('command_period', *periods, exact)
@@ -112,12 +112,12 @@ class DynamicsNode(OverridableNode):
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
         self._passive = self.machine.idle_joints
         self._bounds = Bounds.of(self.machine, self.plant.joints)
-        require_silence(self)
+        require_no_publisher(self)
         self._create_topics(held, fixed)
         self.neighbours = Neighbours(self, is_source=True)
         self._create_services()
         self.pacer = Pacer(self)
-        self.health = DynamicsHealth(self.pacer, self.refusals, self.levels)
+        self.health = DynamicsHealth(self.pacer, self.rejections, self.levels)
         self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
         self.add_on_set_parameters_callback(self._on_parameters)
         self._publish_description()
@@ -126,39 +126,39 @@ class DynamicsNode(OverridableNode):
                 f'exchange_period {self.values["exchange_period"]:g} s: the split of a hydraulic machine by topics is '
                 f'tested up to {LONGEST_EXCHANGE:g} s; beyond that it may oscillate'
             )
-        stands = f'{len(self.machine.ground_contacts)} contacts, {self.values["contact_model"]} ground'
+        support = f'{len(self.machine.ground_contacts)} contacts, {self.values["contact_model"]} ground'
         self.get_logger().info(
             f'{self.machine.name}: {self.plant.system.nv} degrees of freedom, '
-            f'{"held by constraints" if self.machine.needs_constraints else stands}, '
+            f'{"held by constraints" if self.machine.needs_constraints else support}, '
             f'{self.values["mode"]}, {self.values["actuation"]}'
         )
         self._hold_at_start()
         self.pacer.start()
 
     @property
-    def has_begun(self) -> bool:
-        """Simulated time has started."""
+    def has_started(self) -> bool:
+        """Return whether simulated time has started."""
         return self.pacer.started
 
     @property
     def live(self) -> bool:
-        """Never: this is the simulation."""
+        """Return False: the node simulates the machine."""
         return False
 
     @property
     def failure(self) -> str:
-        """Why the simulation failed, or ''."""
+        """Return why the simulation failed, or ''."""
         return self.health.fault if self.finished else ''
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 
     def _do_without_controller(self) -> None:
-        """Wait for no command: nothing drives a joint of this machine, and controller_node ends."""
+        """Set up the node without a partner: the machine has no drives, and controller_node ends."""
         self.values['partner'] = 'external'
         self.values['wait_for'] = [name for name in self.values['wait_for'] if name != CONTROLLER]
 
     def _take_slope_of_file(self) -> None:
-        """Take the slope of the machine file where the parameters have none."""
+        """Use the slope of the machine file if the parameters have none."""
         if not (self.values['slope_roll'] or self.values['slope_pitch']):
             slope = dict(zip(('slope_roll', 'slope_pitch'), map(float, self.machine.slope)))
             self.values |= slope
@@ -187,10 +187,10 @@ class DynamicsNode(OverridableNode):
             raise ParameterError(f"parameter 'contact_model': {error}") from None
         plant.drop_time = values['drop_time'] if values['drop_time'] >= 0.0 else None
         plant.drop_tilt = values['drop_tilt'] if values['drop_tilt'] > 0.0 else None
-        self._tell_steps(plant)
+        self._log_steps(plant)
         plant.warm_up()
         if not self.monolithic:
-            plant.holding_efforts()  # its machine code must be there when a partner falls silent
+            plant.holding_efforts()  # loads its machine code, which a timeout of the partner needs at once
         return plant
 
     def _create_topics(self, held: Sequence[str], fixed: Sequence[str]) -> None:
@@ -221,7 +221,7 @@ class DynamicsNode(OverridableNode):
             self._voltage_limits = np.array([a.command_limit for a in self.machine.actuators])
             self._voltage_names = [f'{a.name}/voltage' for a in self.machine.actuators]
         else:
-            # in real time a lost answer is asked for again, so that publishers of any durability are taken
+            # in real time a lost answer is requested again, so that publishers of any durability are accepted
             qos = command_qos(self.answers and not self.paced)
             self.create_subscription(JointState, 'joint_command', self._on_joint_command, qos)
 
@@ -241,7 +241,7 @@ class DynamicsNode(OverridableNode):
     # -- time --------------------------------------------------------------------------------------------------------
 
     def announce(self) -> None:
-        """Publish the present instant: clock, reports that are due, and last the joint states that others answer."""
+        """Publish the present instant: clock, reports that are due, and last the joint states."""
         plant = self.plant
         if self.clock_publisher is not None:
             now = nanoseconds_of(plant.time)
@@ -254,32 +254,32 @@ class DynamicsNode(OverridableNode):
             self.update_diagnostics()
         if self.due('imu_period'):
             self.imu.publish()
-        self.grasps.begin_instant()
+        self.grasps.start_instant()
         if self.grasps.held and not self.answers:
             self._commanded()
         self.joint_states.publish()
 
     def update_diagnostics(self) -> None:
-        """Publish health if due: by the wall clock in real time, which a slow run must not make rare."""
+        """Publish health if due: by the wall clock in real time, so that a slow run does not delay it."""
         self.diagnostics.update(time.monotonic() if self.paced else self.plant.time, self.plant.time)
 
-    def report_silence(self) -> None:
-        """Publish health at once where the partner has stopped or resumed: simulated time cannot pace this."""
-        if self.health.silence_changed():
+    def report_timeout(self) -> None:
+        """Publish health at once if a timeout of the partner has started or ended: simulated time cannot pace this."""
+        if self.health.timeout_changed():
             self.update_diagnostics()
 
     @property
     def awaited_topics(self) -> tuple[str, ...]:
-        """Topics of the messages that every instant waits for, fully qualified."""
+        """Return the topics of the messages that every instant waits for, fully qualified."""
         return (*((self.commands_topic,) if self.answers else ()), *self.object_topics)
 
     @property
     def object_topics(self) -> tuple[str, ...]:
-        """Those of them that come from what hands hold."""
+        """Return the awaited topics of the objects that hands hold."""
         return self.grasps.topics
 
     def repeat(self) -> None:
-        """Publish the present joint states once more."""
+        """Publish the present joint states again."""
         self._first_repeated += self.plant.ticks == 0
         self.grasps.publish_states()
         if self._efforts_of == self.plant.ticks:
@@ -292,7 +292,7 @@ class DynamicsNode(OverridableNode):
         return self.plant.ticks % ticks == 0
 
     def advance(self) -> bool:
-        """Advance by one exchange period; False where the run has ended."""
+        """Advance by one exchange period; return False after the end of the run."""
         self._lead_to_target()
         steps = self.plant.substeps
         try:
@@ -303,11 +303,11 @@ class DynamicsNode(OverridableNode):
             self.finish()
             return False
         if self.plant.substeps != steps:
-            self._tell_steps(self.plant)
+            self._log_steps(self.plant)
         if self.plant.overturned:
             self.announce()
             if self.plant.time <= START:
-                self.health.fault = f'overturned {self.plant.time:.3g} s after the start: it does not stand there'
+                self.health.fault = f'overturned {self.plant.time:.3g} s after the start: no stable initial posture'
                 self.get_logger().error(f'{self.machine.name}: {self.health.fault}')
             self.finish()
             return False
@@ -319,20 +319,20 @@ class DynamicsNode(OverridableNode):
             return False
         return True
 
-    def _tell_steps(self, plant: Plant) -> None:
+    def _log_steps(self, plant: Plant) -> None:
         if plant.refined_for:
             step = plant.period / plant.substeps
             self.get_logger().info(f'integration steps of {step:.2g} s: {plant.refined_for} moves that fast')
 
     def _lead_to_target(self) -> None:
-        """Set the efforts of this instant that lead the joints to their target, once."""
+        """Set the efforts of this instant that move the joints to their targets, once."""
         if self._efforts_of == self.plant.ticks:
             return
         self._efforts_of = self.plant.ticks
         self.targets.lead()
 
     def _commanded(self) -> None:
-        """Go on with the efforts of this instant; an object in the hands gets how these answer forces under them."""
+        """Continue with the efforts of this instant; publish the mobility of hands that hold an object."""
         if not self.grasps.held:
             self.pacer.commanded()
             return
@@ -346,18 +346,18 @@ class DynamicsNode(OverridableNode):
         self.publish_events()
 
     def event(self, kind: str, text: str) -> None:
-        """Publish something that happened at this instant."""
+        """Publish an event of this instant."""
         self.events.publish(Event(self.plant.time, kind, details={'text': text}))
 
     def publish_events(self) -> None:
-        """Publish what has happened to the machine since the last time."""
+        """Publish the events of the machine since the last call."""
         for event in self.plant.take_events():
             self.events.publish(event)
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
     def hold(self) -> None:
-        """Take the safe state: joints held where they are, spools to neutral."""
+        """Enter the safe state: joints held at their positions, spools to neutral."""
         if self.monolithic:
             self.plant.u[:] = 0.0
         else:
@@ -365,19 +365,19 @@ class DynamicsNode(OverridableNode):
             self._efforts_of = -1
 
     def _hold_at_start(self) -> None:
-        """Hold the joints of the initial posture until a command comes: many a machine stands on them.
+        """Hold the joints of the initial posture until a command is received: they may support the machine.
 
-        Joints that start with a velocity get the efforts of rest instead, which do not brake them.
+        Joints with an initial velocity get the efforts of rest instead, which do not brake them.
         """
         self.targets.release()
         self._efforts_of = -1
         if not self.machine.initial.moves:
             self.hold()
 
-    def refuse(self, refused: commands.RefusedError) -> None:
+    def reject(self, error: commands.RejectedError) -> None:
         """Count and report a command that is not used."""
-        self.refusals.add(refused, self.pacer.now())
-        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+        self.rejections.add(error, self.pacer.now())
+        self.get_logger().warn(f'rejected: {error}', throttle_duration_sec=1.0)
         self.update_diagnostics()
 
     def _on_joint_command(self, msg: Any) -> None:
@@ -392,9 +392,9 @@ class DynamicsNode(OverridableNode):
             else:
                 self._bounds.check_positions('joint_command', first)
                 self._bounds.check_velocities('joint_command', second)
-        except commands.RefusedError as refused:
-            self.refuse(refused)
-            if is_answer:  # no other answer to this instant will come: the safe state takes its place
+        except commands.RejectedError as error:
+            self.reject(error)
+            if is_answer:  # this instant gets no other answer: the safe state replaces it
                 self.hold()
                 self._commanded()
             return
@@ -411,16 +411,16 @@ class DynamicsNode(OverridableNode):
 
     @property
     def _is_answered(self) -> bool:
-        """The efforts of this instant are fixed: the object that the hands hold knows them."""
+        """Return whether the efforts of this instant are fixed: the mobility under them was published."""
         return bool(self.grasps.held) and self._efforts_of == self.plant.ticks
 
     def _answers_now(self, msg: Any) -> bool:
-        """Return whether a command belongs to the present instant. Raises RefusedError: it belongs to none."""
+        """Return whether a command belongs to the present instant. Raises RejectedError if it belongs to none."""
         stamp = nanoseconds_of_stamp(msg.header.stamp)
         match = self.pacer.instants.match(stamp)
         if match is Match.NOW:
             return True
-        if stamp == 0 and self._first_repeated:  # answered more than once, like any instant that was repeated
+        if stamp == 0 and self._first_repeated:  # a repeated instant may be answered more than once
             commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
             self._first_repeated -= 1
             return False
@@ -428,7 +428,7 @@ class DynamicsNode(OverridableNode):
             commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
             now = nanoseconds_of(self.plant.time) / NANO
             text = f'joint_command: expected the stamp of joint_states, {now:.6f} s, found {stamp / NANO:.6f} s'
-            raise commands.RefusedError('stamp', f'{text} (other software: set partner to external)')
+            raise commands.RejectedError('stamp', f'{text} (other software: set partner to external)')
         if self.paced:
             self.pacer.earlier_command()
         return False
@@ -438,29 +438,29 @@ class DynamicsNode(OverridableNode):
             volts = commands.voltages(msg, [a.name for a in self.machine.actuators], self._voltage_limits)
             if self.answers and not self._volts_answer_now(stamp_of_volts(msg)):
                 return
-        except commands.RefusedError as refused:
-            self.refuse(refused)
+        except commands.RejectedError as error:
+            self.reject(error)
             return
         self.plant.set_inputs(dict(zip(self._voltage_names, volts)))
         self.commands += 1
         self.pacer.commanded()
 
     def _volts_answer_now(self, stamp: int | None) -> bool:
-        """Return whether volts belong to the present instant, as those do that give none.
+        """Return whether volts belong to the present instant, as volts without an instant do.
 
-        Raises RefusedError where they answer an instant that asks for none.
+        Raises RejectedError if they answer an instant without a command.
         """
         self._command_due.check_answered('valve_commands', stamp)
         match = Match.NOW if stamp is None else self.pacer.instants.match(stamp)
         if self.paced and match is Match.LATE:
             self.pacer.earlier_command()
-        return match is Match.NOW  # else of a partner that was given up, or of a time before a reset
+        return match is Match.NOW  # else from a partner that has timed out, or before a reset
 
     def _on_payload(self, msg: Any) -> None:
         try:
             self.plant.set_payload(checked_payload(self.machine, float(msg.data)))
         except ParameterError as error:
-            self.refuse(commands.RefusedError('payload', str(error)))
+            self.reject(commands.RejectedError('payload', str(error)))
             return
         self.publish_events()
 
@@ -479,7 +479,7 @@ class DynamicsNode(OverridableNode):
     # -- services ----------------------------------------------------------------------------------------------------
 
     def put_back(self) -> str:
-        """Go back to the initial posture and time 0; return why that is not possible, or ''."""
+        """Reset to the initial posture and time 0; return why that is not possible, or ''."""
         try:
             self.plant.reset()
         except NoEquilibriumError as error:
@@ -514,7 +514,7 @@ class DynamicsNode(OverridableNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal comes or its run is over; exit status 1 where the simulation failed."""
+    """Run the node until a signal or the end of the run; return exit status 1 if the simulation failed."""
     made: list[DynamicsNode] = []
 
     def make() -> DynamicsNode:

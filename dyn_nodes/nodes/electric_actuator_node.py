@@ -1,8 +1,8 @@
-"""Electric motors with their gears as a ROS node: joint states and voltages in, joint efforts out.
+"""Actuator node of electric motors with their gears: joint states and voltages in, joint efforts out.
 
     dyn-nodes run electric_actuator_node --ros-args -p machine:=stewart_platform
 
-A machine with valves and motors takes this node or hydraulic_actuator_node.
+A machine with valves and motors needs either this node or hydraulic_actuator_node.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PARAMETERS = node_parameters('electric_actuator_node')
 
 
 class ElectricActuatorNode(ActuatorNode):
-    """Answers joint states with the efforts of motors; other actuators of the machine are part of the answer."""
+    """Answers joint states with the efforts of motors and all other actuators of the machine."""
 
     node_name = 'electric_actuator_node'
     declared = PARAMETERS
@@ -26,7 +26,7 @@ class ElectricActuatorNode(ActuatorNode):
     content = 'the current'
     neutral = 'motors to 0 V'
 
-    def _refuse_other_machines(self) -> None:
+    def _check_machine(self) -> None:
         if not electric_motors(self.machine.actuators):
             raise ParameterError(f'machine {self.machine.name!r} has no electric motors')
 

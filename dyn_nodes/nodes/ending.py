@@ -1,4 +1,4 @@
-"""The end of a node's process: one interrupt however many signals come, and a bound on how long it takes."""
+"""The end of a node's process: one interrupt for any number of signals, and a limit of its duration."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from types import FrameType
 from typing import Any
 
 GRACE = 4.0
-"""Wall time from a signal to the end of the process by force, s; launchers send a harder signal after 5 s."""
+"""Wall time from a signal to the forced end of the process, s; launchers send a harder signal after 5 s."""
 AGAIN = 0.05
-"""Wall time after which a signal whose exception was dropped is sent again, s."""
+"""Wall time after which a signal is sent again if its exception was dropped, s."""
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -38,9 +38,9 @@ def ignore_signals(args: list[str] | None) -> None:
 
 @contextlib.contextmanager
 def stop_signals(args: list[str] | None) -> Iterator[list[int]]:
-    """Yield a list to which SIGINT and SIGTERM are appended; they interrupt nothing in the block.
+    """Yield a list to which SIGINT and SIGTERM are appended; they do not interrupt the block.
 
-    A list, not an Event: a second signal that interrupts the setting of an Event waits for the first for ever.
+    An Event would deadlock if a second signal interrupted its setting.
 
     Args:
         args: command line of the program, see `ignore_signals`. With None the signals are ignored after the block.
@@ -61,13 +61,12 @@ def stop_signals(args: list[str] | None) -> Iterator[list[int]]:
 
 
 class OneInterrupt:
-    """Makes KeyboardInterrupt of the first SIGINT only, in a `with` block of the main thread.
+    """Raises KeyboardInterrupt for the first SIGINT only, in a `with` block of the main thread.
 
     Ctrl-C in a terminal reaches a launched node twice, from the terminal and from its launcher: the second one must not
-    interrupt the orderly end that the first one began.
+    interrupt the orderly shutdown that the first one started.
 
-    Where the signal finds the thread in a finalizer, the interpreter drops the exception, and the node would never end.
-    The signal is sent again then.
+    If the thread is in a finalizer, the interpreter drops the exception. The signal is then sent again.
     """
 
     def __init__(self) -> None:
@@ -76,7 +75,7 @@ class OneInterrupt:
         self._saved_hook = sys.unraisablehook
 
     def ignore(self) -> None:
-        """Ignore every SIGINT from now on: the end has begun."""
+        """Ignore every SIGINT from now on: the shutdown has started."""
         self._came = self._is_over = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
@@ -85,7 +84,7 @@ class OneInterrupt:
             raise KeyboardInterrupt
 
     def _on_dropped(self, dropped: Any) -> None:
-        """Send the signal again, soon: here its exception would be dropped, too."""
+        """Send the signal again after a delay: its exception would be dropped here as well."""
         if not isinstance(dropped.exc_value, KeyboardInterrupt):
             self._saved_hook(dropped)
         elif not self._is_over:
@@ -107,10 +106,10 @@ class OneInterrupt:
 
 
 class EndWatch:
-    """Ends the process by force where it outlives SIGINT or SIGTERM by more than `grace` s, in a `with` block.
+    """Ends the process by force if it still runs `grace` s after SIGINT or SIGTERM, in a `with` block.
 
-    Python handles a signal when the main thread comes back from machine code, which a compilation may delay by a
-    minute. This thread learns of signals from the interpreter's own C handler.
+    Python handles a signal when the main thread returns from machine code, which a compilation may delay by a minute.
+    This thread receives signals from the C handler of the interpreter.
 
     Args:
         name: of the program, for the message.
@@ -123,8 +122,8 @@ class EndWatch:
         self._read, self._write = -1, -1
         self._saved = -1
 
-    def begin(self) -> None:
-        """Count from now on, as after a signal."""
+    def start(self) -> None:
+        """Start the countdown, as after a signal."""
         if self._write >= 0:
             with contextlib.suppress(OSError):
                 os.write(self._write, bytes([signal.SIGTERM]))

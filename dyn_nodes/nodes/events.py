@@ -19,7 +19,7 @@ ENDINGS = (
     'contradictory_constraints',
     'contact_opened',
 )
-"""Kinds after which a machine's motion does not go on."""
+"""Kinds of events that end a machine's motion."""
 WARNINGS = ('constraint_drift', 'inaccurate', 'contact_slips', 'slip_off', 'team_stopped')
 
 
@@ -44,7 +44,7 @@ class EventPublisher:
         text = words(event)
         values = {'time': f'{event.time:.9f}', **{name: _number(value) for name, value in _details(event).items()}}
         self.publisher.publish(status_message(self.node, event.kind, Health(level, text, values)))
-        if level == ERROR:  # two lines: a logger of rclpy refuses another severity from the same place in the code
+        if level == ERROR:  # two lines: a logger of rclpy rejects another severity from the same line of code
             self.node.get_logger().error(f'{event.kind}: {text}')
         else:
             self.node.get_logger().info(f'{event.kind}: {text}')
@@ -66,9 +66,9 @@ def _number(value: Any) -> str:
 
 
 def words(event: Event) -> str:
-    """Return one line for people."""
-    known = _WORDS.get(event.kind)
-    return known(event.details, f'at t = {event.time:.3f} s') if known else str(event.details.get('text', ''))
+    """Return a readable line."""
+    describe = _WORDS.get(event.kind)
+    return describe(event.details, f'at t = {event.time:.3f} s') if describe else str(event.details.get('text', ''))
 
 
 def _relief(details: Any, at: str) -> str:
@@ -95,7 +95,7 @@ def _mass(details: Any, at: str) -> str:
 
 
 def _limit(details: Any, at: str) -> str:
-    return f'{details["joint"]} has come to its {details["limit"]} limit {at}'
+    return f'{details["joint"]} has reached its {details["limit"]} limit {at}'
 
 
 def _slip(details: Any, at: str) -> str:

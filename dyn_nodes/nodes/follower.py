@@ -8,56 +8,57 @@ from typing import Any
 from dyn_nodes.middleware import Clock, ClockType, drive_clock
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD, is_simulated
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT, WATCH_PERIOD, is_simulated
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 
 
 class FollowerHealth:
-    """How joint states come in.
+    """Health of the reception of joint states.
 
     Args:
         node: the node.
-        silence: what the node does while no joint states come, of a simulation and of a real machine; '' adds nothing.
+        actions: effects of a timeout of joint states of a simulation and of a real machine, for messages, or ''.
     """
 
-    def __init__(self, node: Any, silence: tuple[str, str] = ('', '')) -> None:
-        self.node, self.silence = node, silence
+    def __init__(self, node: Any, actions: tuple[str, str] = ('', '')) -> None:
+        self.node, self.actions = node, actions
 
     @property
-    def patience(self) -> float:
-        """Wall time without joint states that is called silence, s."""
+    def timeout(self) -> float:
+        """Return the wall-clock timeout of joint states, s."""
         timeout = float(self.node.values['command_timeout'])
-        return timeout if self.node.live else max(timeout, LOCKSTEP_PATIENCE)
+        return timeout if self.node.live else max(timeout, LOCKSTEP_TIMEOUT)
 
-    def states_silent(self) -> bool:
-        """Return whether joint states have been coming, and have stopped."""
-        return self.node.received > 0 and time.monotonic() - self.node.heard > self.patience
+    def states_timed_out(self) -> bool:
+        """Return whether joint states were received and have timed out."""
+        return self.node.received > 0 and time.monotonic() - self.node.received_at > self.timeout
 
     def joint_states(self) -> Health:
-        """The status `joint_states`."""
+        """Return the status `joint_states`."""
         node = self.node
         health = Health(
-            text='receiving joint_states', more=lambda: {'received': str(node.received), **node.state_refusals.values()}
+            text='receiving joint_states',
+            more=lambda: {'received': str(node.received), **node.state_rejections.values()},
         )
         if not node.received:
             health.worse(WARN, 'no joint_states yet')
-        if node.state_refusals.recent(node.now()):
-            health.worse(WARN, f'refused: {node.state_refusals.last}')
-        if self.states_silent():
-            does = self.silence[1 if node.live else 0]
-            health.worse(ERROR, f'no joint_states for {self.patience:g} s' + (f': {does}' if does else ''))
+        if node.state_rejections.recent(node.now()):
+            health.worse(WARN, f'rejected: {node.state_rejections.last}')
+        if self.states_timed_out():
+            does = self.actions[1 if node.live else 0]
+            health.worse(ERROR, f'no joint_states for {self.timeout:g} s' + (f': {does}' if does else ''))
         return health
 
 
 class FollowerNode(OverridableNode):
-    """A node whose time is that of the newest joint states.
+    """Base class of nodes with the time of the newest joint states.
 
     Attributes:
         values: parameters.
         stamp: of the newest joint states, ns; None before the first.
-        health, diagnostics: set by the node before time begins.
+        health, diagnostics: set by the node before the first joint states.
     """
 
     is_sole = watches_ages = True
@@ -68,7 +69,7 @@ class FollowerNode(OverridableNode):
 
     @property
     def time(self) -> float:
-        """Time of the newest joint states, s."""
+        """Return the time of the newest joint states, s."""
         return (self.stamp or 0) / NANO
 
     def now(self) -> float:
@@ -81,60 +82,60 @@ class FollowerNode(OverridableNode):
         self.diagnostics.update(self.now(), stamp)
 
     def _start_watch(self) -> None:
-        """Call `check_timeouts` by the wall clock, often enough to notice silence."""
+        """Start a wall-clock timer that calls `check_timeouts` at least twice per timeout."""
         period = min(WATCH_PERIOD, 0.5 * self.values['command_timeout'])
         self.create_timer(period, self.check_timeouts, clock=Clock(clock_type=ClockType.STEADY_TIME))
 
     def check_timeouts(self) -> None:
-        """Report messages that are missing; called by the wall clock."""
+        """Report timeouts; called by the wall clock."""
         raise NotImplementedError
 
     def _check_order(self, stamp: int) -> None:
-        """Raise RefusedError for joint states of a real machine that were overtaken on the way."""
+        """Raise RejectedError for joint states of a real machine that arrive out of order."""
         if self.live and self.stamp is not None:
-            commands.check_order(self.stamp, stamp, self.health.patience)
+            commands.check_order(self.stamp, stamp, self.health.timeout)
 
-    def _refuse(self, refusals: commands.Refusals, refused: commands.RefusedError) -> None:
-        refusals.add(refused, self.now())
-        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+    def _reject(self, rejections: commands.Rejections, error: commands.RejectedError) -> None:
+        rejections.add(error, self.now())
+        self.get_logger().warn(f'rejected: {error}', throttle_duration_sec=1.0)
         self.update_diagnostics()
 
 
 class CommandingNode(FollowerNode):
-    """A node that answers joint states with commands.
+    """Base class of nodes that answer joint states with commands.
 
     Attributes:
-        received, sent: joint states taken, commands given.
-        silent: joint states have stopped.
-        heard: time at which the newest stamp came, steady clock, s.
-        refusals, state_refusals: of commands to it, of joint states.
-        reader: set by the node before time begins.
+        received, sent: numbers of joint states and of published commands.
+        timed_out: whether joint states have timed out.
+        received_at: time of receipt of the newest stamp, steady clock, s.
+        rejections, state_rejections: of commands and of joint states.
+        reader: set by the node before the first joint states.
     """
 
     reader: JointStateReader
-    silence = ''
-    """Behaviour while no joint states of a real machine come; for messages."""
+    timeout_action = ''
+    """Effect of a timeout of joint states of a real machine, for messages."""
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)
         self.received = self.sent = 0
-        self.silent = False
-        self.heard = time.monotonic()
-        self.refusals, self.state_refusals = commands.Refusals(), commands.Refusals()
+        self.timed_out = False
+        self.received_at = time.monotonic()
+        self.rejections, self.state_rejections = commands.Rejections(), commands.Rejections()
         self._state: tuple[Any, Any] | None = None
 
     @property
     def live(self) -> bool:
-        """Joint states are those of a real machine, unless a simulation is declared."""
+        """Return whether joint states count as measured on a real machine: no simulation is declared."""
         return self.paced and (self.values['partner'] == 'external' or not is_simulated(self, self.values))
 
     def check_timeouts(self) -> None:
-        """Report joint states that are missing."""
-        silent = self.health.states_silent()
-        if silent and not self.silent and self.live:
-            self.get_logger().error(f'no joint_states for {self.health.patience:g} s: {self.silence}')
-        changed, self.silent = silent != self.silent, silent
-        if silent and self.live:
+        """Report a timeout of joint states."""
+        timed_out = self.health.states_timed_out()
+        if timed_out and not self.timed_out and self.live:
+            self.get_logger().error(f'no joint_states for {self.health.timeout:g} s: {self.timeout_action}')
+        changed, self.timed_out = timed_out != self.timed_out, timed_out
+        if timed_out and self.live:
             self._on_timeout_tick()
         if changed or not self.lockstep:
             self.update_diagnostics()
@@ -147,59 +148,59 @@ class CommandingNode(FollowerNode):
                 drive_clock(self, stamp)
             state = self.reader.read(msg)
             further = self._read_further(msg, stamp)
-        except commands.RefusedError as refused:
-            self._refuse(self.state_refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.state_rejections, error)
             return
         before, self.stamp, self._state = self.stamp, stamp, state
         self.received += 1
         since = self._take_up(before, stamp, further)
-        if stamp != before or not self.live:  # an old message again is no news of a real machine
-            self.heard = time.monotonic()
-            self.silent = self.silent and not self.live  # of a simulation the watch reports it
+        if stamp != before or not self.live:  # a repeated message of a real machine does not count
+            self.received_at = time.monotonic()
+            self.timed_out = self.timed_out and not self.live  # for a simulation `check_timeouts` resets it
         if stamp == before:
             self._repeat()
         else:
             self._answer(since, further)
 
     def _take_up(self, before: int | None, stamp: int, further: Any) -> float:
-        """Begin, go on, or hold the machine at joint states; return the time since those before, s; 0 but to go on."""
+        """Start, continue or hold the machine at joint states; return the time since the previous ones, s, or 0."""
         since = 0.0 if before is None else (stamp - before) / NANO
         if before is None or (since < 0.0 and not self.live):
             self._restart(before, further)
         elif since < 0.0:
             self._set_back(further, -since)
-        elif since > self.health.patience and (self.silent or self.live):
-            # of a real machine also where the clock of the stamps was set: a trajectory must not jump with it
+        elif since > self.health.timeout and (self.timed_out or self.live):
+            # of a real machine also after its clock was set: a trajectory must not jump with it
             self._resume(further, since)
         else:
             return since
         return 0.0
 
     def _set_back(self, further: Any, back: float) -> None:
-        """Hold the machine: the clock of its stamps was set back by `back` s, which is no reset of a simulation."""
-        self.get_logger().warn(f'joint_states: their clock was set back by {back:.3f} s, no motion is taken up again')
+        """Hold a real machine after the clock of its stamps was set back by `back` s."""
+        self.get_logger().warn(f'joint_states: their clock was set back by {back:.3f} s, no motion is resumed')
         self._resume(further, 0.0)
 
-    # -- what each node does in its own way --------------------------------------------------------------------------
+    # -- implemented by each node ------------------------------------------------------------------------------------
 
     def _on_timeout_tick(self) -> None:
-        """Called at every look while no joint states of a real machine come."""
+        """Publish the safe state; called periodically during a timeout of joint states of a real machine."""
 
     def _read_further(self, msg: Any, stamp: int) -> Any:
-        """Return what else of a message is needed. Raises RefusedError."""
+        """Return further data of a message for `_answer`. Raises RejectedError."""
 
     def _restart(self, before: int | None, further: Any) -> None:
-        """Begin at the joint states that have come: the first ones, or a simulation went back from `before`, ns."""
+        """Start at the present joint states: the first ones, or a simulation was reset from `before`, ns."""
         raise NotImplementedError
 
     def _resume(self, further: Any, gap: float) -> None:
-        """Go on after a silence of `gap` s in the time of the joint states."""
+        """Continue after a gap of `gap` s in the time of the joint states."""
         raise NotImplementedError
 
     def _repeat(self) -> None:
-        """The same instant once more."""
+        """Handle a repetition of the last instant."""
         raise NotImplementedError
 
     def _answer(self, since: float, further: Any) -> None:
-        """Answer joint states of a new instant, `since` s after the last ones; 0 where the node begins or resumes."""
+        """Answer joint states of a new instant, `since` s after the previous ones; 0 after a start or a gap."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What a tip-over governor takes and gives: volts of valves, or efforts of joints."""
+"""Inputs and outputs of a tip-over governor: volts of valves, or efforts of joints."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 JointState = message('sensor_msgs/msg/JointState')
 
 
-def refuse_closed_loops(machine: Machine) -> None:
+def reject_closed_loops(machine: Machine) -> None:
     """Raise ParameterError for a machine with constraints: the prediction moves each joint by its drive alone."""
     if machine.constraints:
         names = ', '.join(constraint.name for constraint in machine.constraints)
@@ -35,11 +35,11 @@ def refuse_closed_loops(machine: Machine) -> None:
         )
 
 
-def refuse_motors(machine: Machine, order: Sequence[int]) -> None:
-    """Raise ParameterError for actuators (places in the machine) whose steady speed is not that of a valve's oil."""
+def reject_motors(machine: Machine, order: Sequence[int]) -> None:
+    """Raise ParameterError if actuators, by their indices in the machine, are not hydraulic."""
     actuators = [machine.actuators[k] for k in order]
     oil = oil_actuators(actuators)
-    names = ', '.join(own.name for own in actuators if own not in oil)
+    names = ', '.join(actuator.name for actuator in actuators if actuator not in oil)
     if names:
         raise ParameterError(
             f'machine {machine.name!r}: the governor predicts the speeds that valves give, '
@@ -48,17 +48,17 @@ def refuse_motors(machine: Machine, order: Sequence[int]) -> None:
 
 
 class ValveCommands:
-    """Volts, on `valve_commands`.
+    """Volts on `valve_commands`.
 
     Args:
-        machine: whose valves they go to.
+        machine: with the valves.
         joints: order of the volts, names of actuators or of their joints; empty: all.
 
     Attributes:
-        topic: of what is let through; what is wanted comes on the same with `_in`.
+        topic: of the outputs; the inputs have the suffix `_in`.
         kind: of the messages.
         rate: parameter with the rate of the law.
-        looks: what is given at neutral depends on what is measured.
+        follows_measurements: whether neutral outputs depend on measurements.
         names: of the levers.
         limits: (m,) of the commands.
 
@@ -67,50 +67,53 @@ class ValveCommands:
     """
 
     topic, kind, rate = 'valve_commands', Float64MultiArray, 'rate'
-    looks = False
+    follows_measurements = False
 
     def __init__(self, machine: Machine, joints: Sequence[str]) -> None:
         self._order = valve_order(machine, joints)
-        refuse_motors(machine, self._order)
-        own = [machine.actuators[k] for k in self._order]
-        self.names, self.limits = tuple(valve.name for valve in own), np.array([valve.command_limit for valve in own])
+        reject_motors(machine, self._order)
+        valves = [machine.actuators[k] for k in self._order]
+        self.names, self.limits = (
+            tuple(valve.name for valve in valves),
+            np.array([valve.command_limit for valve in valves]),
+        )
         self._out = volts_message(self.names)
 
     def stops(self, machine: Machine, monitor: StabilityMonitor, settings: Any) -> StopPredictor:
-        """Return what predicts stops."""
+        """Return the predictor of stops."""
         return StopPredictor(machine, self._order, monitor, settings)
 
     def read(self, msg: Any) -> Array:
-        """Return what a message wants (m,). Raises RefusedError."""
+        """Return the commands (m,) of a message. Raises RejectedError."""
         return commands.voltages(msg, self.names, self.limits, f'{self.topic}_in')
 
     def stamp_of(self, msg: Any) -> int | None:
-        """Return the instant that a message answers, ns; None where it gives none. Raises RefusedError."""
+        """Return the instant that a message answers, ns; None if it has none. Raises RejectedError."""
         return stamp_of_volts(msg)
 
     def are_neutral(self, wanted: Array) -> bool:
-        """Return whether a command moves nothing."""
+        """Return whether a command is neutral."""
         return commands.are_neutral(wanted)
 
     def neutral_of(self, stops: Any) -> str:
-        """Return what is done at neutral now, in words."""
+        """Return a text for the present neutral output."""
         return 'valves at neutral'
 
     def message(self, output: Array, stops: Any, stamp: int | None) -> Any:
-        """Return the message of an output (m,) that answers an instant, ns; None: there is nothing to be given."""
+        """Return the message of an output (m,) that answers an instant, ns; None: no message is due."""
         self._out.data = output.tolist()
         stamp_volts(self._out, stamp)
         return self._out
 
 
 class EffortCommands:
-    """Efforts of joints, on `joint_command`; arguments and attributes are those of `ValveCommands`.
+    """Efforts of joints on `joint_command`; arguments and attributes as `ValveCommands`.
 
-    They have no neutral that could be waited for: the governor lets the joints brake, whatever is wanted.
+    Efforts have no neutral value to wait for: the governor brakes the joints at any input.
     """
 
     topic, kind, rate = 'joint_command', JointState, 'jerk'
-    looks = True
+    follows_measurements = True
 
     def __init__(self, machine: Machine, joints: Sequence[str]) -> None:
         try:
@@ -119,14 +122,14 @@ class EffortCommands:
             raise ParameterError(str(error)) from None
         wanted = [name for name in joints if name] or list(drives.joints)
         if sorted(wanted) != sorted(drives.joints):
-            expected, found = ', '.join(drives.joints), ', '.join(wanted)
-            raise ParameterError(f"parameter 'joints': expected all of {expected} in some order, found {found}")
+            expected, received = ', '.join(drives.joints), ', '.join(wanted)
+            raise ParameterError(f"parameter 'joints': expected all of {expected} in some order, found {received}")
         self._order = [drives.joints.index(name) for name in wanted]
         self.names, self.limits = tuple(wanted), drives.greatest[self._order]
         self._out = JointState(name=wanted)
 
     def stops(self, machine: Machine, monitor: StabilityMonitor, settings: Any) -> EffortPredictor:
-        """Return what predicts stops. Raises ParameterError where it is to move functions by itself."""
+        """Return the predictor of stops. Raises ParameterError with `bring_down`."""
         if settings.bring_down:
             raise ParameterError(
                 "parameter 'bring_down': expected false with efforts, which move nothing by themselves"
@@ -134,27 +137,27 @@ class EffortCommands:
         return EffortPredictor(machine, self._order, monitor, settings)
 
     def read(self, msg: Any) -> Array:
-        """Return what a message wants (m,). Raises RefusedError."""
+        """Return the commands (m,) of a message. Raises RejectedError."""
         topic = f'{self.topic}_in'
         kind, efforts, _ = commands.joint_values(msg, self.names, self.limits, topic)
         if kind != 'effort':
-            raise commands.RefusedError('no efforts', f'{topic}: expected efforts, found positions or velocities')
+            raise commands.RejectedError('no efforts', f'{topic}: expected efforts, found positions or velocities')
         return efforts
 
     def stamp_of(self, msg: Any) -> int | None:
-        """Return the instant that a message answers, ns; None where it gives none."""
+        """Return the instant that a message answers, ns; None if it has none."""
         return nanoseconds_of_stamp(msg.header.stamp) or None
 
     def are_neutral(self, wanted: Array) -> bool:
-        """Return that nothing has to be waited for."""
+        """Return True: efforts do not wait for neutral."""
         return True
 
     def neutral_of(self, stops: Any) -> str:
-        """Return what is done at neutral now, in words."""
+        """Return a text for the present neutral output."""
         return 'no efforts, the drives hold the joints' if np.isnan(stops.given).any() else 'joints are braked'
 
     def message(self, output: Array, stops: Any, stamp: int | None) -> Any:
-        """Return the message of an output (m,); None before the machine was seen, and where efforts have ended."""
+        """Return the message of an output (m,); None before the first measurement and after the end of efforts."""
         if np.isnan(stops.given).any():
             return None
         self._out.effort = stops.given.tolist()
@@ -162,5 +165,5 @@ class EffortCommands:
         return self._out
 
 
-CHANNELS = {own.topic: own for own in (ValveCommands, EffortCommands)}
-"""By the parameter `output`."""
+CHANNELS = {channel.topic: channel for channel in (ValveCommands, EffortCommands)}
+"""Channels by the parameter `output`."""

@@ -1,4 +1,4 @@
-"""Hands and what they hold as messages: state and mobility of a hand, the wrench on it."""
+"""Messages of hands: state and mobility of a hand, wrench on it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dyn_nodes.elements.hand_motion import HandMobility, HandState
 from dyn_nodes.middleware import message
 from dyn_nodes.model.rotations import matrix_of_quaternion, quaternion_of_matrix
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.exchange import set_stamp
 from dyn_nodes.nodes.transforms import set_quaternion, set_vector
 
@@ -21,11 +21,11 @@ Odometry = message('nav_msgs/msg/Odometry')
 WrenchStamped = message('geometry_msgs/msg/WrenchStamped')
 
 SYMMETRIC = 1e-6
-"""A mobility may be less symmetric or less than positive semidefinite by this part of its greatest number."""
+"""Tolerance of symmetry and positive semidefiniteness of a mobility, relative to its greatest element."""
 PARTS = ('x', 'y', 'z', 'rx', 'ry', 'rz')
-"""Of accelerations, linear above angular, and of wrenches, force above torque."""
+"""Components of accelerations, linear above angular, and of wrenches, force above torque."""
 GREATEST = 1e9
-"""Of a number of a wrench, a position, a velocity or a mobility that is believed, in SI units."""
+"""Greatest accepted number of a wrench, a position, a velocity or a mobility, SI units."""
 
 
 def state_message(world: str, link: str) -> Any:
@@ -36,7 +36,7 @@ def state_message(world: str, link: str) -> Any:
 
 
 def write_state(msg: Any, state: HandState, nanoseconds: int) -> None:
-    """Write a hand's motion at a time into a `state_message`; the twist is in axes of the link, as its type wants."""
+    """Write a hand's motion at a time, ns, into a `state_message`; the twist is in axes of the link."""
     set_stamp(msg, nanoseconds)
     set_vector(msg.pose.pose.position, state.position)
     set_quaternion(msg.pose.pose.orientation, quaternion_of_matrix(state.rotation))
@@ -45,14 +45,14 @@ def write_state(msg: Any, state: HandState, nanoseconds: int) -> None:
 
 
 def mobility_names(size: int) -> tuple[str, ...]:
-    """Return the names of the numbers of a mobility: for `size` 3 of a force alone, for 6 of a wrench."""
+    """Return the names of the elements of a mobility: for a force with `size` 3, for a wrench with 6."""
     parts = PARTS[:size]
     matrix = (f'mobility_{row}{column}' for row in parts for column in parts)
     return (*matrix, *(f'acceleration_{part}' for part in parts))
 
 
 def mobility_message(size: int = 3) -> Any:
-    """Return a Float64MultiArray for a mobility, with the names of its numbers and room for the time."""
+    """Return a Float64MultiArray for a mobility and its time, with the names of its elements."""
     return volts_message(mobility_names(size))
 
 
@@ -63,42 +63,42 @@ def write_mobility(msg: Any, mobility: HandMobility, nanoseconds: int) -> None:
 
 
 def read_mobility(topic: str, msg: Any, size: int = 3) -> tuple[int, HandMobility]:
-    """Return the time, ns, and the mobility for wrenches of a size. Raises RefusedError."""
+    """Return the time, ns, and the mobility for wrenches of a size. Raises RejectedError."""
     values = _numbers(topic, msg.data, size * size + size)
     time = stamp_of_volts(msg)
     if time is None:
-        raise RefusedError('stamp', f'{topic}: expected the time in the label of the second dimension, found none')
+        raise RejectedError('stamp', f'{topic}: expected the time in the label of the second dimension, found none')
     matrix = values[: size * size].reshape(size, size)
     _check_mobility(topic, matrix)
     return time, HandMobility(matrix, values[size * size :])
 
 
 def _check_mobility(topic: str, matrix: Array) -> None:
-    """Refuse a hand that would give way against a force, or across it more on one side than on the other."""
+    """Raise RejectedError for a matrix that is not symmetric and positive semidefinite."""
     allowed = SYMMETRIC * float(np.abs(matrix).max(initial=0.0))
     if np.abs(matrix - matrix.T).max(initial=0.0) > allowed or np.linalg.eigvalsh(matrix)[0] < -allowed:
         rows = ', '.join(str([float(f'{value:.4g}') for value in row]) for row in matrix)
-        raise RefusedError('mobility', f'{topic}: expected a symmetric, positive semidefinite mobility, found {rows}')
+        raise RejectedError('mobility', f'{topic}: expected a symmetric, positive semidefinite mobility, found {rows}')
 
 
 def read_state(topic: str, msg: Any) -> HandState:
-    """Return how a hand moves in the world. Raises RefusedError."""
+    """Return the motion of a hand in the world. Raises RejectedError."""
     p, q, v = msg.pose.pose.position, msg.pose.pose.orientation, msg.twist.twist.linear
     w = msg.twist.twist.angular
     turn = _numbers(topic, (q.x, q.y, q.z, q.w), 4)
     size = float(np.linalg.norm(turn))
     if not 0.9 < size < 1.1:
-        raise RefusedError('out of range', f'{topic}: expected a quaternion of length 1, found one of {size:.4g}')
+        raise RejectedError('out of range', f'{topic}: expected a quaternion of length 1, found one of {size:.4g}')
     R = matrix_of_quaternion(turn / size)
     velocity, spin = (R @ _numbers(topic, (part.x, part.y, part.z), 3) for part in (v, w))
     return HandState(_numbers(topic, (p.x, p.y, p.z), 3), R, velocity, spin)
 
 
 def read_wrench(topic: str, msg: Any, world: str) -> Array:
-    """Return a wrench (6,), N and N m, in axes of the world. Raises RefusedError."""
+    """Return a wrench (6,), N and N m, in axes of the world. Raises RejectedError."""
     if msg.header.frame_id not in ('', world):
-        found = f'{topic}: expected a wrench in {world!r}, found one in {msg.header.frame_id!r}'
-        raise RefusedError('frame', found)
+        text = f'{topic}: expected a wrench in {world!r}, found one in {msg.header.frame_id!r}'
+        raise RejectedError('frame', text)
     f, t = msg.wrench.force, msg.wrench.torque
     return _numbers(topic, (f.x, f.y, f.z, t.x, t.y, t.z), 6)
 
@@ -111,12 +111,14 @@ def write_wrench(msg: Any, wrench: Array, nanoseconds: int) -> None:
 
 
 def _numbers(topic: str, values: Sequence[float], count: int) -> Array:
-    found = np.asarray(values, dtype=np.float64)
-    if found.shape != (count,):
-        raise RefusedError('wrong size', f'{topic}: expected {count} numbers, found {found.size}')
-    if not np.isfinite(found).all():
-        raise RefusedError('not finite', f'{topic}: expected finite numbers, found {found[~np.isfinite(found)][0]}')
-    if np.abs(found).max() > GREATEST:
-        text = f'{topic}: expected numbers up to {GREATEST:g}, found {np.abs(found).max():.4g}'
-        raise RefusedError('out of range', text)
-    return found
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.shape != (count,):
+        raise RejectedError('wrong size', f'{topic}: expected {count} numbers, found {numbers.size}')
+    if not np.isfinite(numbers).all():
+        raise RejectedError(
+            'not finite', f'{topic}: expected finite numbers, found {numbers[~np.isfinite(numbers)][0]}'
+        )
+    if np.abs(numbers).max() > GREATEST:
+        text = f'{topic}: expected numbers up to {GREATEST:g}, found {np.abs(numbers).max():.4g}'
+        raise RejectedError('out of range', text)
+    return numbers

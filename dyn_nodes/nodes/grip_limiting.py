@@ -1,4 +1,4 @@
-"""The grip governor of a vehicle controller: its parameters, the slope it stands on, what it reports."""
+"""The grip governor of a vehicle controller: its parameters, the slope, its reports."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.model.equilibrium import gravity_in_ground
 from dyn_nodes.model.machine import Machine, Slope
 from dyn_nodes.monitor.sensors import world_up
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.diagnostics import WARN, Health
 from dyn_nodes.nodes.exchange import data_qos
 from dyn_nodes.nodes.parameters import ParameterError
@@ -34,22 +34,22 @@ Imu, TwistStamped = message('sensor_msgs/msg/Imu'), message('geometry_msgs/msg/T
 
 SETTINGS = ('friction_use', 'load_share', 'least_braking', 'overshoot')
 PERIOD = 0.02
-"""Simulated time after which posture and slope are taken over again, s."""
+"""Simulated period of the update of posture and slope, s."""
 REMEMBERED = 1.0
-"""Time for which a motion that was held back is reported, s."""
+"""Time for which a limited motion is reported, s."""
 IMU_TIMEOUT = 0.5
 LIMIT_PERIOD = 0.2
-"""Of `speed_limit`, s."""
+"""Period of `speed_limit`, s."""
 DIRECTIONS = 16
-"""Of travel, in which `speed_limit` must hold, alike all round."""
+"""Number of evenly distributed directions of travel for `speed_limit`."""
 LEAST_LIMIT = 1.0
-"""Least speed limit, percent: to Nav2 a limit of 0 is none."""
+"""Least speed limit, percent: in Nav2 a value of 0 means no limit."""
 ANEW = 0.02, 0.3
-"""Change of the payload, over the greater one, and of gravity, m/s2, with which a trajectory is judged again."""
-GOES_ON = 0.95
-"""Pace of what is left of a trajectory below which the arm is stopped."""
+"""Change of the payload, over the greater one, and of gravity, m/s2, after which a trajectory is checked again."""
+LEAST_PACE = 0.95
+"""Admissible pace of the rest of a trajectory below which the arm is stopped."""
 UP_TIME = 2.0
-"""Time constant with which a specific force gives the direction of gravity where an IMU gives no orientation, s."""
+"""Time constant of the direction of gravity from the specific force of an IMU without orientation, s."""
 
 
 def settings_of(values: Mapping[str, Any]) -> GripSettings:
@@ -58,7 +58,7 @@ def settings_of(values: Mapping[str, Any]) -> GripSettings:
 
 
 class GripLimiting:
-    """Limits the motion of a vehicle, and of an arm on it, to what its wheels can hold.
+    """Limits the motion of a vehicle and its arm to the grip of the wheels.
 
     Args:
         node: the node, with `machine`, `motion`, `values` and `joints`.
@@ -66,11 +66,11 @@ class GripLimiting:
 
     Attributes:
         payload: kg.
-        limited: how often a motion began to be held back.
-        slowed, stopped: trajectories that were slowed, and stopped on the way.
+        limited: number of limited motions.
+        slowed, stopped: numbers of slowed trajectories, and of those stopped on the way.
 
     Raises:
-        ParameterError: a machine whose ground reactions are not known.
+        ParameterError: a machine with unknown ground reactions.
     """
 
     def __init__(self, node: Any, arm: tuple[str, ...]) -> None:
@@ -78,14 +78,17 @@ class GripLimiting:
         machine: Machine = node.machine
         motion: WheelMotion = node.motion
         self.machine, self.motion, self.arm = machine, motion, arm
-        own = self.values['grip.friction_by_constraint']
+        friction = self.values['grip.friction_by_constraint']
         try:
-            self.model = GripModel(machine, motion.base, own if own > 0.0 else np.inf)
+            self.model = GripModel(machine, motion.base, friction if friction > 0.0 else np.inf)
         except GripModelError as error:
             raise ParameterError(f"parameter 'grip.mode': {error}") from None
-        self._arm_places = [self.model.joints.index(name) for name in arm]
+        self._arm_indices = [self.model.joints.index(name) for name in arm]
         joints = [machine.joint(name) for name in arm]
-        self._arm_stops = np.array([own.lower for own in joints]), np.array([own.upper for own in joints])
+        self._arm_stops = (
+            np.array([friction.lower for friction in joints]),
+            np.array([friction.upper for friction in joints]),
+        )
         self.governor = GripGovernor(self.model, constraint=motion.base.constraint)
         self.tune()
         self.governor.acts = self.values['grip.mode'] == 'limit'
@@ -93,8 +96,8 @@ class GripLimiting:
         motion.drive.governor = self.governor
         motion.load = self.model.planar if self.governor.acts else None
         mount = machine.payload
-        given = self.values['payload']
-        self.payload = given if given >= 0.0 else 0.0 if mount is None else mount.mass
+        mass = self.values['payload']
+        self.payload = mass if mass >= 0.0 else 0.0 if mount is None else mount.mass
         self._ground = self._gravity_on_ground()
         self.twist_out = node.create_publisher(TwistStamped, 'cmd_vel_governed', data_qos(not node.paced))
         self._twist = TwistStamped()
@@ -107,7 +110,7 @@ class GripLimiting:
         self.limited = self.slowed = self.stopped = 0
         self.restart()
         still = np.zeros(len(self.model.joints))
-        self.update(0.0, still, still, None)  # compiles now what the first command needs
+        self.update(0.0, still, still, None)  # compiles the code of the first command
         self.restart()
 
     def _gravity_on_ground(self) -> Array:
@@ -116,7 +119,7 @@ class GripLimiting:
         return gravity_in_ground(replace(machine, slope=Slope(roll, pitch)) if roll or pitch else machine)
 
     def restart(self) -> None:
-        """Forget what was measured and reported: time starts again."""
+        """Drop measurements and reports: time starts again."""
         self._placed = -np.inf
         self._up: Array | None = None
         self._up_heading = 0.0
@@ -131,16 +134,16 @@ class GripLimiting:
     # -- running -------------------------------------------------------------------------------------------------------
 
     def tune(self) -> None:
-        """Take over parameters."""
+        """Apply the parameters."""
         limits = self.motion.drive.limits
         self.governor.settings = settings_of(self.values)
         self.governor.turning = limits.angular_acceleration / limits.linear_acceleration
         self.governor.refresh()
 
     def update(self, now: float, positions: Array, velocities: Array, arm: PositionMotion | None) -> None:
-        """Take over the state of all joints, and the motion that the arm has before it, at an instant, s.
+        """Update the state of all joints and the coming motion of the arm at an instant, s.
 
-        Before a step: what the governor did in the last one is noted.
+        Called before a step; stores the verdict of the previous one.
         """
         self._note()
         self._now = now
@@ -150,8 +153,8 @@ class GripLimiting:
         if arm is not None:
             self._judge_again(now, positions, velocities, arm)
         coming = [] if arm is None else arm.coming(now, COMING)
-        self.governor.halts = is_astray(positions, self._arm_places, coming)
-        postures = joint_states(positions, velocities, self._arm_places, coming)
+        self.governor.halts = is_astray(positions, self._arm_indices, coming)
+        postures = joint_states(positions, velocities, self._arm_indices, coming)
         try:
             self.model.place(*postures, self._angles(positions), self.payload, self.gravity())
         except GripModelError:
@@ -159,9 +162,9 @@ class GripLimiting:
         self.governor.refresh()
 
     def _judge_again(self, now: float, positions: Array, velocities: Array, arm: PositionMotion) -> None:
-        """Stop an arm on a way that no longer holds, as it carries another load or the ground falls another way.
+        """Stop an arm if its trajectory is no longer admissible with a new payload or slope.
 
-        The twist of the base does not count: the governor lets the vehicle brake for its arm.
+        The twist of the base is ignored: the governor lets the vehicle brake for its arm.
         """
         lasting, (payload, gravity) = arm.lasting(now), self._judged
         heavier = abs(self.payload - payload) > ANEW[0] * max(self.payload, payload)
@@ -170,11 +173,11 @@ class GripLimiting:
         self._judged = self.payload, self.gravity()
         trajectory, since = lasting
         pace = self.pace.of(trajectory, positions, self._angles(positions), np.zeros(3), *self._judged, since)
-        if pace.factor >= GOES_ON:
+        if pace.factor >= LEAST_PACE:
             return
         self._pace, self._stopped = f'{pace.text}, as load and ground are now', True
         if self.governor.acts:
-            here, rates = positions[self._arm_places], velocities[self._arm_places]
+            here, rates = positions[self._arm_indices], velocities[self._arm_indices]
             self.stopped += 1
             arm.follow(stopping(self.arm, here, rates, self._arm_stops), now, here, rates)
 
@@ -183,16 +186,16 @@ class GripLimiting:
         return self.motion.steering_angles(joints)
 
     def gravity(self) -> Array:
-        """Return gravity (3,) in axes of the base, m/s2: as measured, or on the slope that is given.
+        """Return gravity (3,) in axes of the base, m/s2: measured, or of the specified slope.
 
-        Where it was measured at another heading, it is turned by the odometry since then.
+        A measurement at another heading is rotated by the odometry since then.
         """
         if self._up is not None:
             return -self.machine.gravity * self._up_now(self._up)
         return self._turned(self._ground, self._heading - self.machine.initial.base_yaw)
 
     def _up_now(self, up: Array) -> Array:
-        """Return the direction against gravity that was measured last in the present axes of the base."""
+        """Return the last measured direction against gravity in the present axes of the base."""
         return self._turned(up, self._heading - self._up_heading)
 
     @property
@@ -201,13 +204,13 @@ class GripLimiting:
 
     @staticmethod
     def _turned(vector: Array, heading: float) -> Array:
-        """Return a vector (3,) of the ground in the axes of a base that has turned by a heading since."""
+        """Return a vector (3,) of the ground in the axes of a base that has turned by a heading."""
         c, s = math.cos(heading), math.sin(heading)
         x, y, z = vector
         return np.array([c * x + s * y, c * y - s * x, z])
 
     def _note(self) -> None:
-        """Take what the governor did in the last step."""
+        """Store the governor's verdict of the last step."""
         verdict = self.governor.verdict
         if verdict.held:
             if self._now - self._last[0] > REMEMBERED:
@@ -215,7 +218,7 @@ class GripLimiting:
             self._last = self._now, verdict
 
     def admitted(self, trajectory: JointTrajectory, positions: Array, velocities: Array) -> JointTrajectory:
-        """Return a trajectory of the arm that starts from the present state, slowed until wheels and joints can follow.
+        """Return a trajectory of the arm from the present state, slowed until wheels and joints can follow.
 
         Args:
             trajectory: of the arm's joints.
@@ -223,9 +226,9 @@ class GripLimiting:
             velocities: of all movable joints.
 
         Raises:
-            RefusedError: they cannot, however slow; or it would have to be slowed and the arm moves.
+            RejectedError: they cannot follow at any pace, or the trajectory must be slowed and the arm moves.
         """
-        here, rates = positions[self._arm_places], velocities[self._arm_places]
+        here, rates = positions[self._arm_indices], velocities[self._arm_indices]
         whole = trajectory.for_joints(self.arm).starting_from(here, rates)
         state = positions, self._angles(positions), self.motion.drive.twist
         pace = self.pace.of(whole, *state, self.payload, self.gravity())
@@ -238,18 +241,18 @@ class GripLimiting:
         if not pace.factor >= SLOWEST:
             self._pace = f'{pace.text}, however slow'
             if acts:
-                raise RefusedError('ground', f'joint_trajectory: {self._pace}')
+                raise RejectedError('ground', f'joint_trajectory: {self._pace}')
         elif acts and np.abs(rates).max() > STILL:
-            raise RefusedError('ground', f'joint_trajectory: {self._pace}, and the arm moves: it goes on as before')
+            raise RejectedError('ground', f'joint_trajectory: {self._pace}, and the arm moves: it continues as before')
         if not acts:
             return whole
         self.slowed += 1
         return slowed(whole, pace.factor)
 
     def _on_imu(self, msg: Any) -> None:
-        o, felt = msg.orientation, msg.linear_acceleration
+        o, acceleration = msg.orientation, msg.linear_acceleration
         stamp = seconds_of_stamp(msg.header.stamp)
-        force = np.array([felt.x, felt.y, felt.z])
+        force = np.array([acceleration.x, acceleration.y, acceleration.z])
         if msg.orientation_covariance[0] != -1.0:
             quaternion = np.array([o.x, o.y, o.z, o.w])
             if not (np.isfinite(quaternion).all() and np.linalg.norm(quaternion) > 0.5):
@@ -269,14 +272,14 @@ class GripLimiting:
         self._up_heading, self._imu_at = self._heading, stamp
 
     def publish_twist(self, now: float) -> None:
-        """Publish the twist that the wheels are led by: what limits and governor have left of `cmd_vel`."""
+        """Publish the twist of the wheels after limits and governor."""
         x, y, turn = (float(part) for part in self.motion.drive.twist)
         self._twist.header.stamp = stamp_of(now)
         self._twist.twist.linear.x, self._twist.twist.linear.y, self._twist.twist.angular.z = x, y, turn
         self.twist_out.publish(self._twist)
 
     def publish_limit(self, now: float) -> None:
-        """Publish every `LIMIT_PERIOD` the part of the greatest speeds that can be kept in all directions, for Nav2."""
+        """Publish every `LIMIT_PERIOD` the admissible part of the greatest speeds for Nav2."""
         if self.limit_out is None or 0.0 <= now - self._limited_at < LIMIT_PERIOD:
             return
         self._limited_at = now
@@ -285,7 +288,7 @@ class GripLimiting:
         self.limit_out.publish(limit)
 
     def speed_limit(self) -> float:
-        """Return the part of the greatest speeds that can be kept in all directions, percent; 0: all of them can."""
+        """Return the part of the greatest speeds that is admissible in all directions, percent; 0: no limit."""
         limits = self.motion.drive.limits
         angles = np.linspace(0.0, 2.0 * np.pi, DIRECTIONS, endpoint=False)
         ways = [(math.cos(angle), math.sin(angle), turn) for angle in angles for turn in (-1.0, 0.0, 1.0)]
@@ -322,6 +325,6 @@ class GripLimiting:
         if now - since < REMEMBERED:
             health.worse(WARN, verdict.text)
         if self._imu and now - self._imu_at > IMU_TIMEOUT:
-            last = 'imu is silent: the slope is the last one, turned by the odometry'
+            last = 'imu timed out: the last slope is used, turned by the odometry'
             health.worse(WARN, 'no imu' if self._up is None else last)
         return health

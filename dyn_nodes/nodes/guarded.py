@@ -1,9 +1,9 @@
-"""Nodes whose callbacks survive every message: stamps that are none are rejected, an exception ends no process.
+"""Base class of nodes with guarded callbacks: invalid stamps are rejected, an exception does not end the process.
 
 A message of a valid type may hold any value: a stamp before 1970 or with 4 s of nanoseconds, a position of 1e300 rad.
-`GuardedNode` wraps every callback of a node. Before the callback it rejects a message whose stamps are no time. Where
-the callback raises, the exception is logged, counted and shown on /diagnostics, the message counts as rejected, and the
-node goes on: it has sent no command for that message, so that the timeouts of the others lead to their safe states.
+`GuardedNode` wraps every callback of a node. Before the callback it rejects a message with invalid stamps. If the
+callback raises, the exception is logged, counted and shown on /diagnostics, the message counts as rejected, and the
+node continues: it has sent no command for that message, so that the timeouts of other nodes lead to their safe states.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from dyn_nodes.nodes.running import RunOver, is_interrupt
 from dyn_nodes.nodes.stamps import StampError, check_stamps, stamped_fields
 
 THROTTLE = 1.0
-"""Least time between two log messages of one kind, s."""
+"""Minimum time between two log messages of one kind, s."""
 
 
 class Guard:
-    """Counts what a node's callbacks could not use.
+    """Counts messages that the callbacks of a node could not use.
 
     Attributes:
-        rejected: messages with stamps that are no time, by topic.
+        rejected: messages with invalid stamps, by topic.
         failed: exceptions, by callback.
-        last, last_failure: text of the newest of either, and of the newest exception.
+        last, last_failure: text of the newest fault, and of the newest exception.
     """
 
     def __init__(self) -> None:
@@ -40,19 +40,19 @@ class Guard:
         self.last = self.last_failure = ''
 
     def health(self, dropped: Mapping[str, int]) -> Health | None:
-        """Return the status `messages`, or None where everything could be used.
+        """Return the status `messages`, or None if all messages could be used.
 
         Args:
-            dropped: messages that the middleware could not decode or deliver, by what and where.
+            dropped: messages that the middleware could not decode or deliver, by reason and topic.
         """
         if not (dropped or self.rejected or self.failed):
             return None
         counts = [
             *dropped.items(),
             *((f'bad stamp {topic}', count) for topic, count in sorted(self.rejected.items())),
-            *((f'failed {what}', count) for what, count in sorted(self.failed.items())),
+            *((f'failed {callback}', count) for callback, count in sorted(self.failed.items())),
         ]
-        values = {what: str(count) for what, count in counts}
+        values = {callback: str(count) for callback, count in counts}
         if self.last:
             values['last'] = self.last
         total = sum(count for _, count in counts)
@@ -61,32 +61,32 @@ class Guard:
         return Health(WARN, f'{total} messages could not be used', values)
 
 
-def _place(error: BaseException) -> str:
-    """Where an exception was raised: file and line."""
+def _location(error: BaseException) -> str:
+    """Return file and line of an exception."""
     frames = traceback.extract_tb(error.__traceback__)
     return f'{Path(frames[-1].filename).name}:{frames[-1].lineno}' if frames else 'unknown place'
 
 
 class GuardedNode(Node):
-    """A node whose callbacks are guarded; see the module."""
+    """A node with guarded callbacks; see the module."""
 
     @functools.cached_property
     def guard(self) -> Guard:
-        """Counts of messages that callbacks could not use."""
+        """Return the counts of messages that callbacks could not use."""
         return Guard()
 
     @functools.cached_property
     def _received_by(self) -> dict[str, list[Callable[[Any], None]]]:
-        """Callbacks of subscriptions by topic."""
+        """Return the callbacks of subscriptions by topic."""
         return {}
 
     @functools.cached_property
     def _answered_by(self) -> dict[str, Callable[[Any], Any]]:
-        """Callbacks of services by name."""
+        """Return the callbacks of services by name."""
         return {}
 
     def message_health(self) -> Health | None:
-        """Return the status `messages` for /diagnostics, None where everything could be used."""
+        """Return the status `messages` for /diagnostics, None if all messages could be used."""
         count = getattr(self, 'count_dropped', dict)
         return self.guard.health(count())
 
@@ -104,13 +104,13 @@ class GuardedNode(Node):
         return super().create_timer(timer_period_sec, guarded, *args, **options)
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
-        """Create a service with a guarded callback; where that fails the response has its default values."""
+        """Create a service with a guarded callback; if it fails the response has its default values."""
         guarded = self._guarded_service(srv_type, srv_name, callback)
         self._answered_by[srv_name] = lambda request: guarded(request, srv_type.Response())
         return super().create_service(srv_type, srv_name, guarded, **options)
 
     def receive(self, topic: str, message: Any) -> None:
-        """Process a message as if it had arrived: pass it to every subscription of a topic, in the order of creation.
+        """Pass a message to every subscription of a topic in the order of creation, as if it had been received.
 
         Args:
             topic: as the node names it, without its namespace, such as `joint_states`.
@@ -123,7 +123,7 @@ class GuardedNode(Node):
             callback(message)
 
     def answer(self, service: str, request: Any) -> Any:
-        """Return the response to a request as if it had arrived. Raises KeyError for an unknown service.
+        """Return the response to a request as if it had been received. Raises KeyError for an unknown service.
 
         Args:
             service: as the node names it, such as `~/reset`.
@@ -132,12 +132,12 @@ class GuardedNode(Node):
         return self._answered_by[service](request)
 
     def add_on_set_parameters_callback(self, callback: Any) -> None:
-        """Add a guarded callback; where it fails the parameters are refused."""
+        """Add a guarded callback; if it fails the parameters are rejected."""
 
-        def refused(error: Exception) -> Any:
+        def rejected(error: Exception) -> Any:
             return SetParametersResult(successful=False, reason=one_line(error))
 
-        super().add_on_set_parameters_callback(self._guarded('set parameters', callback, refused))
+        super().add_on_set_parameters_callback(self._guarded('set parameters', callback, rejected))
 
     # -- guards ------------------------------------------------------------------------------------------------------
 
@@ -186,12 +186,12 @@ class GuardedNode(Node):
         return self._guarded(name, callback, failed)
 
     def _survived(self, name: str, error: Exception, instead: Callable[[Exception], Any] | None) -> Any:
-        """Count an exception of a callback and return the answer to give instead; an end of the node goes on."""
+        """Count an exception of a callback and return its replacement result; re-raise exceptions that end the node."""
         is_end = isinstance(error, (RunOver, ExternalShutdownException)) or is_interrupt(error)
         if is_end or not ok(context=self.context):
-            raise error  # once the context is shut down nothing can be published any more
+            raise error  # after the shutdown of the context nothing can be published
         self.guard.failed[name] += 1
-        self.guard.last_failure = one_line(f'{name}: {type(error).__name__} at {_place(error)}: {error}')
+        self.guard.last_failure = one_line(f'{name}: {type(error).__name__} at {_location(error)}: {error}')
         self._count(self.guard.last_failure, warn=False)
         return instead(error) if instead is not None else None
 
@@ -205,4 +205,4 @@ class GuardedNode(Node):
         self._publish_counts()
 
     def _publish_counts(self) -> None:
-        """Publish /diagnostics now, where a node does that by itself."""
+        """Publish /diagnostics now; implemented by nodes without a timer for it."""

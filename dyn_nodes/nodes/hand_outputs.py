@@ -1,4 +1,4 @@
-"""Commands that lead a hand along its references: volts of valves or motors, joint positions, efforts of drives."""
+"""Commands that move a hand along its references: volts of valves or motors, joint positions, efforts of drives."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class PositionOutput:
         self.message = JointState(name=list(follower.reference.hand.joints))
 
     def restart(self, time: float, posture: Array) -> None:
-        """Nothing is kept."""
+        """Do nothing: there is no state."""
 
     def carry(self, payload: float) -> None:
-        """Take a payload, kg: it makes no difference."""
+        """Ignore a payload, kg."""
 
     def tune(self, values: dict[str, Any]) -> None:
-        """Take changed parameters: there are none."""
+        """Ignore changed parameters."""
 
     def fill(self, stamp: int, time: float, state: State, efforts: Array | None) -> None:
         """Write the command of an instant into the message."""
@@ -65,7 +65,7 @@ class PositionOutput:
         self._write(stamp, target.position, target.velocity)
 
     def fill_neutral(self, stamp: int, state: State | None) -> bool:
-        """Write the joints where they were last into the message; False where that is unknown."""
+        """Write the last positions of the joints into the message; return False if they are unknown."""
         if state is None:
             return False
         held = state[0][self.follower.reference.hand.places]
@@ -78,14 +78,14 @@ class PositionOutput:
 
 
 class VoltageOutput:
-    """`valve_commands` of all actuators of a machine: a base of those of valves and of motors."""
+    """`valve_commands` of all actuators of a machine: base class for valves and motors."""
 
     kind, topic = Float64MultiArray, 'valve_commands'
     every_exchange = False
 
     def __init__(self, machine: Machine) -> None:
         self.order = [machine.actuators[k] for k in valve_order(machine, [])]
-        self.message = volts_message([own.name for own in self.order])
+        self.message = volts_message([actuator.name for actuator in self.order])
 
     def fill_neutral(self, stamp: int, state: State | None) -> bool:
         """Write 0 V into the message."""
@@ -111,27 +111,27 @@ class ValveOutput(VoltageOutput):
         self.hand = follower.reference.hand
         arm = ArmDynamics(self.hand, (0.0, 0.0, -machine.gravity))
         self.loops = HandValves(follower, arm, machine.actuators, group(values, 'gains', ValveLoopGains))
-        arm.model(self.hand.home)  # loads the machine code before time begins
-        self._places = [self.order.index(own) for own in self.loops.actuators]
+        arm.model(self.hand.home)  # loads the machine code before the first command
+        self._indices = [self.order.index(actuator) for actuator in self.loops.actuators]
 
     def restart(self, time: float, posture: Array) -> None:
-        """Forget what was measured before."""
+        """Drop previous measurements."""
         self.loops.restart(time)
 
     def carry(self, payload: float) -> None:
-        """Reckon with a payload, kg."""
+        """Set the payload, kg."""
         self.loops.arm.payload = payload
 
     def tune(self, values: dict[str, Any]) -> None:
-        """Take changed gains. Raises ParameterError."""
+        """Set changed gains. Raises ParameterError."""
         self.loops.gains = group(values, 'gains', ValveLoopGains)
 
     def fill(self, stamp: int, time: float, state: State, efforts: Array | None) -> None:
         """Write the voltages of an instant into the message."""
-        places = self.hand.places
-        own = None if efforts is None else efforts[places]
+        indices = self.hand.places
+        measured = None if efforts is None else efforts[indices]
         data = np.zeros(len(self.order))
-        data[self._places] = self.loops.voltages(time, state[0], state[1][places], own)
+        data[self._indices] = self.loops.voltages(time, state[0], state[1][indices], measured)
         self._write(stamp, data.tolist())
 
 
@@ -139,28 +139,28 @@ class MotorOutput(VoltageOutput):
     """Volts of electric motors.
 
     Raises:
-        ValueError: a joint of a tree that no motor moves, or motors that do not determine the motion of closed loops.
+        ValueError: a joint of a tree without a motor, or motors that do not determine the motion of closed loops.
     """
 
     takes_efforts = False
 
     def __init__(self, machine: Machine, follower: HandFollower, values: dict[str, Any]) -> None:
         super().__init__(machine)
-        drives = drive_dynamics(machine, [own.joint for own in self.order])
+        drives = drive_dynamics(machine, [actuator.joint for actuator in self.order])
         servo = MotorServo(machine, self.order, values['command_period'], drives)
         self.loops = HandMotors(follower, servo, group(values, 'motors', MotorLoopGains))
 
     def restart(self, time: float, posture: Array) -> None:
-        """Hold the joints that are not the hand's where they are; closed loops begin at the machine's start."""
+        """Hold the joints that do not move the hand; closed loops start at the initial posture of the machine."""
         self.loops.servo.drives.restart()
         self.loops.restart(posture)
 
     def carry(self, payload: float) -> None:
-        """Reckon with a payload, kg."""
+        """Set the payload, kg."""
         self.loops.servo.payload = payload
 
     def tune(self, values: dict[str, Any]) -> None:
-        """Take changed gains. Raises ParameterError."""
+        """Set changed gains. Raises ParameterError."""
         self.loops.gains = group(values, 'motors', MotorLoopGains)
 
     def fill(self, stamp: int, time: float, state: State, efforts: Array | None) -> None:
@@ -169,7 +169,7 @@ class MotorOutput(VoltageOutput):
 
 
 class EffortOutput:
-    """`joint_command`: efforts of all drives of a vehicle with an arm, which lead a point together.
+    """`joint_command`: efforts of all drives of a vehicle with an arm that move a point together.
 
     Raises:
         ValueError: a base that is not free, no constraints, actuators, or drives that do not determine the motion.
@@ -180,7 +180,7 @@ class EffortOutput:
     takes_efforts = False
 
     def __init__(self, machine: Machine, follower: WholeBodyFollower, values: dict[str, Any]) -> None:
-        from dyn_nodes.simulation.constrained_machine import constrained_machine  # much to import for few
+        from dyn_nodes.simulation.constrained_machine import constrained_machine  # a large import
 
         if machine.base.attachment != 'free' or not machine.needs_constraints or machine.actuators:
             raise ValueError('expected a vehicle whose wheels roll by constraint, with efforts as its drives')
@@ -199,36 +199,36 @@ class EffortOutput:
         self._drives = [hand.names.index(name) for name in joints]
         self.message = JointState(name=joints)
         still = np.zeros(len(joints))
-        self.servo.efforts(self._q, still, still, follower.reference)  # traced before time begins
+        self.servo.efforts(self._q, still, still, follower.reference)  # traced before the first command
 
     def restart(self, time: float, posture: Array) -> None:
-        """Take the present posture of the arm as the one to keep."""
+        """Set the present posture of the arm as its reference."""
         self.servo.posture = np.asarray(posture, dtype=np.float64)[self._drives]
 
     def carry(self, payload: float) -> None:
-        """Reckon with a payload, kg."""
+        """Set the payload, kg."""
         self.servo.space.payload = payload
 
     def tune(self, values: dict[str, Any]) -> None:
-        """Take changed gains. Raises ParameterError."""
+        """Set changed gains. Raises ParameterError."""
         self.servo.gains = _gains(values)
 
     def fill(self, stamp: int, time: float, state: State, efforts: Array | None) -> None:
-        """Write the efforts of an instant into the message; the joints where they are, where the point cannot move."""
+        """Write the efforts of an instant into the message; the positions of the joints if the point cannot move."""
         base = self.follower.base
         self._q[:3], self._q[3:7] = base.position, quaternion_of_matrix(base.rotation)
         self._q[self._positions] = state[0]
-        own = state[0][self._drives], state[1][self._drives]
+        measured = state[0][self._drives], state[1][self._drives]
         try:
-            found = self.servo.efforts(self._q, *own, self.follower.reference)
+            result = self.servo.efforts(self._q, *measured, self.follower.reference)
         except MethodError:
             self.fill_neutral(stamp, state)
             return
         set_stamp(self.message, stamp)
-        self.message.position, self.message.velocity, self.message.effort = [], [], found.tolist()
+        self.message.position, self.message.velocity, self.message.effort = [], [], result.tolist()
 
     def fill_neutral(self, stamp: int, state: State | None) -> bool:
-        """Write the joints where they were last into the message; False where that is unknown."""
+        """Write the last positions of the joints into the message; return False if they are unknown."""
         if state is None:
             return False
         set_stamp(self.message, stamp)
@@ -238,8 +238,8 @@ class EffortOutput:
 
 
 def _gains(values: dict[str, Any]) -> LoopGains:
-    own = group(values, 'motors', MotorLoopGains)
-    return LoopGains(own.bandwidth, own.damping_ratio, own.null_bandwidth)
+    gains = group(values, 'motors', MotorLoopGains)
+    return LoopGains(gains.bandwidth, gains.damping_ratio, gains.null_bandwidth)
 
 
 def whole_body_of(hand: HandKinematics, values: dict[str, Any]) -> WholeBodyFollower:
@@ -258,7 +258,7 @@ Output = PositionOutput | ValveOutput | MotorOutput | EffortOutput
 
 
 def output_of(machine: Machine, follower: HandFollower | WholeBodyFollower, values: dict[str, Any]) -> Output:
-    """Return the output that the parameter `output` names. Raises ParameterError where it does not fit the machine."""
+    """Return the output of the parameter `output`. Raises ParameterError if it does not fit the machine."""
     if isinstance(follower, WholeBodyFollower):
         try:
             return EffortOutput(machine, follower, values)

@@ -1,8 +1,8 @@
-"""Valves, cylinders and motors as a ROS node: joint states and valve voltages in, joint efforts out.
+"""Actuator node of valves, cylinders and hydraulic motors: joint states and voltages in, joint efforts out.
 
     dyn-nodes run hydraulic_actuator_node --ros-args -p machine:=log_loader
 
-A machine with valves and motors takes this node or electric_actuator_node.
+A machine with valves and motors needs either this node or electric_actuator_node.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PARAMETERS = node_parameters('hydraulic_actuator_node')
 
 
 class HydraulicActuatorNode(ActuatorNode):
-    """Answers joint states with the efforts of hydraulics; other actuators of the machine are part of the answer."""
+    """Answers joint states with the efforts of hydraulics and all other actuators of the machine."""
 
     node_name = 'hydraulic_actuator_node'
     declared = PARAMETERS

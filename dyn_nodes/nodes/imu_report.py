@@ -1,4 +1,4 @@
-"""The topic `imu` of the dynamics node: what an IMU without errors would measure in the base link."""
+"""The topic `imu` of the dynamics node: readings of an ideal IMU in the base link."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Imu = message('sensor_msgs/msg/Imu')
 
 
 class ImuReport:
-    """Publisher of `imu` as REP-145 has it: frame of the base link, specific force, orientation in a level world.
+    """Publisher of `imu` by REP-145: frame of the base link, specific force, orientation in a level world.
 
-    The covariances stay zero: not known.
+    The covariances are zero: unknown.
 
     Args:
         node: the node.
@@ -34,7 +34,7 @@ class ImuReport:
         self._demand = Demand(lambda: (self.publisher,))
 
     def publish(self) -> None:
-        """Publish the reading of this instant, where a subscription gets it."""
+        """Publish the reading of this instant if the topic has a subscription."""
         if not self._demand.exists():
             return
         reading = read_imu(self.plant)

@@ -1,4 +1,4 @@
-"""Which command belongs to which instant: the rules of lockstep, without ROS. Times are whole nanoseconds."""
+"""Assignment of commands to instants in lockstep, independent of ROS. Times are whole nanoseconds."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 MOST_WAITING = 1000
-"""Commands kept that came before the instants that they belong to: a partner in step does not send so many."""
+"""Greatest number of stored commands that precede their instants; a partner in step sends fewer."""
 
 Command = TypeVar('Command')
 Name = TypeVar('Name', bound=Hashable)
 
 
 class Step(Enum):
-    """How an instant follows the one before it."""
+    """Relation of an instant to the previous one."""
 
     FIRST = 'first'
     NEXT = 'next'
@@ -24,42 +24,42 @@ class Step(Enum):
 
 
 class Match(Enum):
-    """When the instant of a command is."""
+    """Relation of the instant of a command to the present one."""
 
     NOW = 'now'
-    """It is the present one."""
+    """The present instant."""
     AHEAD = 'ahead'
-    """It has not come."""
+    """A later instant."""
     RUNNING = 'running'
-    """It went on without a command, and its period is not over."""
+    """An instant that continued without a command and whose period is not over."""
     LATE = 'late'
-    """It is over."""
+    """An earlier instant."""
     STALE = 'stale'
-    """The command names none, and one of before time went back still owes it."""
+    """An instant before a reset: the command has no stamp and was still due then."""
 
 
 class InstantQueue(Generic[Command]):
-    """Pairs the instants of a machine with commands, each of which comes when it likes.
+    """Pairs the instants of a machine with commands that arrive at any time.
 
-    A command names its instant, or names none (stamp None) and is for the instant that waits, else for the next one
-    that asks for a command. Its source sends commands in the order of their instants. So one of an earlier instant than
-    those that are kept shows that time went back, and these are dropped; so are they when the instants go back.
+    A command has the stamp of its instant; without one (stamp None) it belongs to the waiting instant, or else to the
+    next one that needs a command. The source sends commands in the order of their instants: a command of an earlier
+    instant than the stored ones means that time went back, and these are dropped, as when the instants go back.
 
-    The present instant *waits* from `begin` on, where it asks for a command, until `take` has returned its command, or
-    `answer` or `pass_by` has been called. A source that was given up (`give_up`) is not waited for until a command of
-    it is here (`offer`, `answer`, `regain`). docs/reference/nodes.md has the picture of these states.
+    The present instant *waits* after `start`, if it needs a command, until `take` returns its command, or `answer` or
+    `pass_by` is called. A source that was given up (`give_up`) is not waited for until its next command (`offer`,
+    `answer`, `regain`). docs/reference/nodes.md has a diagram of these states.
 
     Args:
-        period: time from an instant on in which its command holds, ns, less a margin for rounded stamps. 0: for the
+        period: time for which a command holds after its instant, ns, less a margin for rounded stamps. 0: for the
             instant alone.
-        in_order: each command is to be taken, late ones too, and of those without a stamp the k-th for the k-th
-            instant: for a node that passes commands on. Else each instant takes one command, without a stamp the
-            newest: for a node that moves the machine.
-        most: commands kept; the oldest are dropped.
+        in_order: every command is taken, also late ones; without stamps the k-th command belongs to the k-th instant.
+            For a node that passes commands on. Otherwise each instant takes one command, without stamps the newest: for
+            a node that moves the machine.
+        most: greatest number of stored commands; the oldest are dropped.
 
     Attributes:
         present: the newest instant, ns; None before the first.
-        lost: the source of commands has been given up.
+        lost: whether the source of commands was given up.
     """
 
     def __init__(self, period: int = 0, in_order: bool = False, most: int = MOST_WAITING) -> None:
@@ -68,11 +68,11 @@ class InstantQueue(Generic[Command]):
         self.restart()
 
     def restart(self) -> None:
-        """Forget all instants and commands; a source that was given up stays so."""
+        """Drop all instants and commands; `lost` is kept."""
         self.present: int | None = None
-        self._owed = 0  # instants that wait; at most one unless in order, where dropped commands count against it
-        self._stale = 0  # commands without a stamp still to come that instants of before time went back owe
-        self._taken: int | None = None  # the last instant that has its command
+        self._owed = 0  # waiting instants: at most one unless in order, where dropped commands reduce it
+        self._stale = 0  # commands without a stamp that are still due for instants before a reset
+        self._taken: int | None = None  # the last answered instant
         self._stamped: dict[int, Command] = {}  # by their instants, which rise
         self._unstamped: deque[Command] = deque()
 
@@ -83,12 +83,12 @@ class InstantQueue(Generic[Command]):
 
     # -- instants ----------------------------------------------------------------------------------------------------
 
-    def begin(self, instant: int, asks: bool = True) -> Step:
-        """Make an instant the present one; return how it follows the one before. The same once more changes nothing.
+    def start(self, instant: int, asks: bool = True) -> Step:
+        """Make an instant the present one and return its relation to the previous one. A repetition changes nothing.
 
         Args:
             instant: ns.
-            asks: a command belongs to it.
+            asks: whether it needs a command.
         """
         before, self.present = self.present, instant
         if instant == before:
@@ -102,20 +102,20 @@ class InstantQueue(Generic[Command]):
         return step
 
     def answer(self) -> None:
-        """Note that the command of the present instant is here."""
+        """Mark the present instant as answered."""
         self._owed, self._taken, self.lost = 0, self.present, False
 
     def pass_by(self) -> None:
-        """Let the present instant go on without a command."""
+        """Continue the present instant without a command."""
         self._owed = 0
 
     # -- commands ----------------------------------------------------------------------------------------------------
 
     def match(self, stamp: int | None) -> Match:
-        """Return when the instant of a command is; nothing changes.
+        """Return the relation of a command's instant to the present one.
 
         Args:
-            stamp: the instant, ns; None: the command names none.
+            stamp: the instant, ns; None: unknown.
         """
         if stamp is None:
             if self._stale:
@@ -128,9 +128,9 @@ class InstantQueue(Generic[Command]):
         return Match.NOW if stamp == self.present else Match.LATE
 
     def offer(self, stamp: int | None, command: Command) -> Match:
-        """Keep a command for its instant and return its match.
+        """Store a command for its instant and return its match.
 
-        A late one is kept, too: the instants may be about to go back to its own. STALE commands are dropped, and those
+        A late command is stored, as the instants may go back to its instant. STALE commands are dropped, and commands
         without a stamp that are RUNNING: the caller uses them at once.
         """
         match = self.match(stamp)
@@ -159,7 +159,7 @@ class InstantQueue(Generic[Command]):
             self._owed -= self.in_order  # its instant gets none
 
     def take(self) -> tuple[int | None, Command] | None:
-        """Return a command whose instant is here, with its stamp, and drop it; None where there is none."""
+        """Remove and return a command whose instant is present, with its stamp; None without one."""
         stamp = self._next_stamp()
         if stamp is not None:
             self._owed, self._taken = 0, stamp
@@ -179,7 +179,7 @@ class InstantQueue(Generic[Command]):
     # -- the source --------------------------------------------------------------------------------------------------
 
     def give_up(self) -> None:
-        """Wait no longer for a source that does not send; what it left without a stamp is not used any more."""
+        """Stop waiting for the source and drop its commands without a stamp."""
         self.lost = True
         self._unstamped.clear()
 
@@ -189,11 +189,11 @@ class InstantQueue(Generic[Command]):
 
 
 class Meeting(Generic[Name]):
-    """Finds the instant of which all is here that several sources give, each in one or more messages.
+    """Finds the instant for which all messages of several sources were received.
 
     Args:
-        names: of the sources, one at least.
-        parts: of what each of them gives.
+        names: of the sources, at least one.
+        parts: kinds of messages of each source.
     """
 
     def __init__(self, names: Iterable[Name], parts: Iterable[str] = ('',)) -> None:
@@ -201,20 +201,20 @@ class Meeting(Generic[Name]):
         self._newest = {name: dict.fromkeys(parts, -1) for name in names}
 
     def arrive(self, name: Name, instant: int, part: str = '') -> None:
-        """Note that a part of what a source gives of an instant, ns, is here."""
+        """Store that a part of a source was received for an instant, ns."""
         self._newest[name][part] = instant
 
     def of(self, name: Name) -> int:
-        """Return the newest instant of a source, ns, where all of its parts are of that one; else -1."""
+        """Return the newest instant of a source, ns, if all its parts have it; else -1."""
         return _common(self._newest[name].values())
 
     @property
     def instant(self) -> int:
-        """Return the instant, ns, that is the newest of every part of every source; -1: there is none."""
+        """Return the newest instant, ns, if all parts of all sources have it; else -1."""
         return _common(self.of(name) for name in self._newest)
 
     def late(self, least: int = 0) -> list[Name]:
-        """Return the sources that have not given all of the newest instant, or of `least`, ns, where that is newer."""
+        """Return the sources that lack parts of the newest instant, or of `least`, ns, if that is newer."""
         newest = max(least, *(max(parts.values()) for parts in self._newest.values()))
         return [name for name in self._newest if self.of(name) < newest]
 

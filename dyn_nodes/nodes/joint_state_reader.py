@@ -1,4 +1,4 @@
-"""Measured joint states, sorted and checked, cheaply enough for a thousand a second."""
+"""Reader of measured joint states: sorted by name and checked, fast enough for 1000 messages per second."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.plausible import LARGEST_VELOCITY, Bounds
 
 TOPIC = 'joint_states'
 
 
 class JointStateReader:
-    """Takes the joints that a node cares for out of JointState messages, by name, in any order.
+    """Extracts the joints of a node from JointState messages by name, in any order.
 
     Args:
-        joints: n names, in the order of the results. Other joints in a message are passed over.
-        bounds: of these joints; a message beyond them is refused. None: any finite number is taken.
+        joints: n names, in the order of the results. Other joints of a message are ignored.
+        bounds: of these joints; a message beyond them is rejected. None: any finite number is accepted.
     """
 
     def __init__(self, joints: Sequence[str], bounds: Bounds | None = None) -> None:
         self.joints, self.bounds = tuple(joints), bounds
         self._low, self._high = self._limits()
         self._names: list[str] | None = None
-        self._places = np.zeros(0, dtype=np.intp)
+        self._indices = np.zeros(0, dtype=np.intp)
 
     def read(self, message: Any) -> tuple[Array, Array]:
         """Return positions and velocities, (n,) each.
 
         Raises:
-            RefusedError: a joint is missing or named twice, a wrong size, a number that is not finite or out of bounds.
+            RejectedError: a joint is missing or named twice, a wrong size, a number not finite or out of bounds.
         """
         if message.name != self._names:
             self._learn(message.name)
@@ -54,7 +54,7 @@ class JointStateReader:
         return self.bounds.low.tolist(), self.bounds.high.tolist()
 
     def _are_plausible(self, positions: Array, velocities: Array) -> bool:
-        """Return whether nothing is to be refused. Of few numbers, a loop is faster than arrays."""
+        """Return whether all values are within the bounds. For few numbers a loop is faster than arrays."""
         for value, low, high in zip(positions.tolist(), self._low, self._high):
             if not low <= value <= high:
                 return False
@@ -62,10 +62,10 @@ class JointStateReader:
         return all(-fastest <= value <= fastest for value in velocities.tolist())
 
     def read_measured(self, message: Any) -> tuple[Array, Array | None]:
-        """Return positions (n,) and, where the message holds them, velocities (n,); a real machine may not measure any.
+        """Return positions (n,) and velocities (n,), the latter None if the message has none.
 
         Raises:
-            RefusedError: as `read`.
+            RejectedError: as `read`.
         """
         if len(message.velocity):
             return self.read(message)
@@ -78,10 +78,10 @@ class JointStateReader:
         return positions, None
 
     def efforts(self, message: Any) -> Array | None:
-        """Return the measured efforts (n,) of a message that `read` has accepted; None where it holds none.
+        """Return the measured efforts (n,) of a message that `read` has accepted; None if it has none.
 
         Raises:
-            RefusedError: a wrong size, a number that is not finite or out of bounds.
+            RejectedError: a wrong size, a number that is not finite or out of bounds.
         """
         if len(message.effort) == 0:
             return None
@@ -92,28 +92,30 @@ class JointStateReader:
         return efforts
 
     def _learn(self, names: Sequence[str]) -> None:
-        """Find the joints in a new order of names; the next messages will have the same one."""
+        """Store the indices of the joints for a new order of names."""
         self._names = None
-        places = {name: k for k, name in enumerate(names)}
-        if len(places) != len(names):
-            raise RefusedError('wrong size', f'{TOPIC}: a joint is named twice: {", ".join(names)}')
-        missing = [joint for joint in self.joints if joint not in places]
+        indices = {name: k for k, name in enumerate(names)}
+        if len(indices) != len(names):
+            raise RejectedError('wrong size', f'{TOPIC}: a joint is named twice: {", ".join(names)}')
+        missing = [joint for joint in self.joints if joint not in indices]
         if missing:
-            found = ', '.join(names) or 'none'
-            raise RefusedError(
-                'missing joint', f'{TOPIC}: expected {", ".join(missing)} among the joints, found {found}'
+            received = ', '.join(names) or 'none'
+            raise RejectedError(
+                'missing joint', f'{TOPIC}: expected {", ".join(missing)} among the joints, found {received}'
             )
-        self._places = np.array([places[joint] for joint in self.joints], dtype=np.intp)
+        self._indices = np.array([indices[joint] for joint in self.joints], dtype=np.intp)
         self._names = list(names)
 
-    def _column(self, what: str, values: Any) -> Array:
+    def _column(self, quantity: str, values: Any) -> Array:
         names = self._names or ()
         if len(values) != len(names):
-            raise RefusedError('wrong size', f'{TOPIC}: expected {len(names)} values of {what}, found {len(values)}')
-        return np.asarray(values, dtype=np.float64)[self._places]
+            raise RejectedError(
+                'wrong size', f'{TOPIC}: expected {len(names)} values of {quantity}, found {len(values)}'
+            )
+        return np.asarray(values, dtype=np.float64)[self._indices]
 
-    def _blame(self, what: str, values: Array) -> None:
+    def _blame(self, quantity: str, values: Array) -> None:
         for joint, value in zip(self.joints, values.tolist()):
             if not math.isfinite(value):
-                text = f'{TOPIC}: {what} of {joint!r}: expected a finite number, found {value}'
-                raise RefusedError('not finite', text)
+                text = f'{TOPIC}: {quantity} of {joint!r}: expected a finite number, found {value}'
+                raise RejectedError('not finite', text)

@@ -1,4 +1,4 @@
-"""Positions and velocities that joints are led to, within their ranges and the limits of their drives."""
+"""Position and velocity targets of joints, within their ranges and the limits of their drives."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from dyn_nodes.simulation.events import BEYOND, Event, overspeed
 from dyn_nodes.simulation.plant import Plant
 
 STOPPED = 1e-3
-"""Speed below which a joint that is to stand keeps its position, rad/s or m/s."""
+"""Speed below which a joint with a target speed of zero holds its position, rad/s or m/s."""
 RECENT = 1.0
-"""s for which a joint counts as saturated after it was."""
+"""Time for which a joint counts as saturated after its last saturation, s."""
 
 
 class JointTargets:
     """Servos on the joints of a plant that takes efforts.
 
-    A position beyond the range of its joint is clamped to the range. Where the effort or speed of a joint is at its
-    limit, or its position was clamped, there is an event `saturated` as that begins. Where its speed is beyond its
-    limit, `overspeed`: a load that its drive cannot brake has moved it, or efforts were commanded.
+    A position beyond the range of its joint is clamped to the range. An event `saturated` marks the start of a time in
+    which the effort or speed of a joint is at its limit or its position is clamped; an event `overspeed` a speed beyond
+    the limit, due to a load that the drive cannot brake or to commanded efforts.
 
     Args:
-        plant: that is led.
+        plant: with the joints.
 
     Attributes:
-        holding: the joints are held where they are, by brakes.
+        holding: whether brakes hold the joints at their positions.
         limits: of the driven joints.
     """
 
@@ -39,20 +39,20 @@ class JointTargets:
         self._seen: dict[tuple[str, str], float] = {}
 
     def release(self) -> None:
-        """Lead the joints to nothing: efforts are commanded."""
+        """Drop the targets: efforts are commanded."""
         self._target, self.holding = None, False
 
     def hold(self) -> None:
-        """Hold the joints where they are led to, else where they are."""
+        """Hold the joints at their targets, or at their positions without a target."""
         positions = self._plant.positions.copy()
         if self._target is not None:
             positions = np.where(np.isnan(self._target[0]), positions, self._target[0])
         self._target, self.holding = (positions, np.zeros(len(positions))), True
 
     def command(self, positions: Array, velocities: Array) -> None:
-        """Lead the joints to positions and velocities (n,), NaN where none is given.
+        """Set the targets of the joints: positions and velocities (n,), NaN for none.
 
-        A joint with a velocity alone moves at it; one with neither stays where it was led to.
+        A joint with a velocity alone moves at it; one with neither keeps its target.
         """
         held = self._plant.positions if self._target is None else self._target[0]
         held = np.where(np.isnan(velocities), held, np.nan)
@@ -63,7 +63,7 @@ class JointTargets:
         self._target, self.holding = (target, np.nan_to_num(velocities)), False
 
     def lead(self) -> None:
-        """Set the efforts of this instant; report joints beyond their speed limits, whatever drives them."""
+        """Set the efforts of this instant; report joints beyond their speed limits with any kind of command."""
         speeds = np.abs(self._plant.velocities[self._driven])
         for k in np.flatnonzero(speeds > BEYOND * self.limits.speed):
             joint = self._plant.actuated[k]
@@ -78,26 +78,26 @@ class JointTargets:
         plant.lead(position, rate, self.holding)
         result = plant.servo.result
         assert result is not None
-        for what, limits, flags in (
+        for quantity, limits, flags in (
             ('effort', self.limits.effort, result.at_effort),
             ('speed', self.limits.speed, result.at_speed),
         ):
             for k in np.flatnonzero(flags):
-                self._saturate(plant.actuated[k], what, f'at its limit, {limits[k]:.6g}')
+                self._saturate(plant.actuated[k], quantity, f'at its limit, {limits[k]:.6g}')
 
-    def _saturate(self, joint: str, what: str, text: str) -> None:
-        details = {'text': f'{joint}: {what} {text}', 'joint': joint}
-        self._note(joint, Event(self._plant.time, 'saturated', details=details), what)
+    def _saturate(self, joint: str, quantity: str, text: str) -> None:
+        details = {'text': f'{joint}: {quantity} {text}', 'joint': joint}
+        self._note(joint, Event(self._plant.time, 'saturated', details=details), quantity)
 
-    def _note(self, joint: str, event: Event, what: str) -> None:
-        """Keep that a joint is at a limit or beyond; an event where it was not lately."""
-        last = self._seen.get((joint, what))
+    def _note(self, joint: str, event: Event, limit: str) -> None:
+        """Store that a joint is at or beyond a limit; publish an event unless it was recently."""
+        last = self._seen.get((joint, limit))
         if last is None or not 0.0 <= event.time - last <= RECENT:
             self._plant.note(event)
-        self._seen[joint, what] = event.time
+        self._seen[joint, limit] = event.time
 
     @property
     def saturated(self) -> str:
-        """Joints that are or were lately at a limit, and at which; ''."""
+        """Return the joints that are or were recently at a limit, with the limit, or ''."""
         now = self._plant.time
-        return ', '.join(f'{joint} ({what})' for (joint, what), at in self._seen.items() if 0.0 <= now - at <= RECENT)
+        return ', '.join(f'{joint} ({limit})' for (joint, limit), at in self._seen.items() if 0.0 <= now - at <= RECENT)

@@ -1,4 +1,4 @@
-"""Driving from a terminal: keys to valve_commands or cmd_vel. Started by `dyn-nodes teleop`."""
+"""Keyboard teleoperation from a terminal: valve_commands or cmd_vel. Started by `dyn-nodes teleop`."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ QUIT = ('q', '\x03', '\x04')
 
 
 class KeyboardNode(OverridableNode):
-    """Keys that stand for levers.
+    """Base class of nodes with keys as levers.
 
     Attributes:
         names: of the levers, in the order of a command.
-        keyboard: what the keys do.  reader: of what is typed.
-        unit, digits: of a command, as it is shown.
+        keyboard: state of the levers.  reader: of the typed keys.
+        unit, digits: of a displayed command.
         rate: of commands, Hz.
     """
 
@@ -47,7 +47,7 @@ class KeyboardNode(OverridableNode):
         raise NotImplementedError
 
     def turn(self, keys: str, now: float) -> bool:
-        """Take what was typed, send what follows. Returns False where the user wants to leave."""
+        """Process typed keys and publish the commands; return False after a key to quit."""
         for key in self.reader.keys(keys):
             if key in QUIT:
                 return False
@@ -58,21 +58,21 @@ class KeyboardNode(OverridableNode):
         return True
 
     def neutral(self) -> None:
-        """Let everything go."""
+        """Publish zero for all levers."""
         self.send([0.0] * len(self.names))
 
     def line(self, now: float) -> str:
-        """Return how the levers are, in one line."""
+        """Return the values of the levers in one line."""
         values = self.keyboard.values(now)
         parts = [f'{name} {values[name]:+.{self.digits}f} {self.unit}'.rstrip() for name in self.names]
         return f'{"   ".join(parts)}   throw {100 * self.keyboard.throw:.0f} %'
 
 
 class KeyboardTeleop(KeyboardNode):
-    """The keyboard drives the valves.
+    """Keyboard teleoperation of valves.
 
     Args:
-        throw: part of a lever's volts that a key gives.
+        throw: part of a lever's volts for a key.
     """
 
     unit = 'V'
@@ -92,12 +92,12 @@ class KeyboardTeleop(KeyboardNode):
 
 
 class KeyboardTwist(KeyboardNode):
-    """The keyboard drives a vehicle.
+    """Keyboard teleoperation of a vehicle.
 
     Args:
         linear, angular: greatest speeds, m/s and rad/s.
-        stamped: cmd_vel is a TwistStamped.
-        throw: part of them that a key gives.
+        stamped: whether cmd_vel is a TwistStamped.
+        throw: part of the greatest speeds for a key.
     """
 
     digits = 2
@@ -117,7 +117,7 @@ class KeyboardTwist(KeyboardNode):
         self.cmd_vel = self.create_publisher(self.kind, 'cmd_vel', QoSProfile(depth=10))
 
     def send(self, values: list[float]) -> None:
-        """Publish a twist, stamped 0: for now."""
+        """Publish a twist with stamp 0, which means now."""
         result = self.kind()
         twist = result.twist if self.kind is TwistStamped else result
         twist.linear.x, twist.angular.z, twist.linear.y = values
@@ -126,7 +126,7 @@ class KeyboardTwist(KeyboardNode):
 
 @contextmanager
 def raw_keys(stream: Any) -> Iterator[Callable[[float], str]]:
-    """Give out a function that waits for keys for at most so many seconds and returns them, unechoed."""
+    """Yield a function that waits for keys for at most so many seconds and returns them, unechoed."""
     import termios
     import tty
 

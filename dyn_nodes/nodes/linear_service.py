@@ -30,7 +30,7 @@ class LinearizedNode(Protocol):
 
 
 class LinearizeService:
-    """The service. Exact derivatives may have to be compiled first, while simulated time stands still.
+    """The service. It may compile exact derivatives first, while simulated time is stopped.
 
     Args:
         node: the dynamics node.
@@ -42,7 +42,7 @@ class LinearizeService:
         node.create_service(Trigger, '~/linearize', self.answer)
 
     def answer(self, request: Any, response: Any) -> Any:
-        """Answer with A, B, C, D, names, poles and modes as JSON, or why there is no linear model."""
+        """Answer with A, B, C, D, names, poles and modes as JSON, or with the reason of a failure."""
         node = self.node
         if node.paced and not node.pacer.paused:
             response.success, response.message = False, 'pause first: in real time a model takes longer than a period'
@@ -55,7 +55,7 @@ class LinearizeService:
         return response
 
     def _model(self) -> Any:
-        from dyn_nodes.simulation.linear import Linearizer  # SciPy comes with it
+        from dyn_nodes.simulation.linear import Linearizer  # imports SciPy
 
         plant = self.node.plant
         if self._linearizer is None:

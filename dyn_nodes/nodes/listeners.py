@@ -1,4 +1,4 @@
-"""Who listens to a topic in the graph, and who publishes on it."""
+"""Subscriptions and publishers of a topic in the graph."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from typing import Any
 from dyn_nodes.middleware import Node
 
 RECORDERS = ('recorder_node', 'rosbag2_recorder')
-"""Nodes that subscribe to every topic and drive nothing."""
+"""Nodes that subscribe to every topic and do not use commands."""
 
 
 def is_listened_to(node: Node, topic: str) -> bool:
-    """Return whether another node than this one, and no recorder, subscribes to a topic."""
-    own = node.get_fully_qualified_name()
+    """Return whether another node that is not a recorder subscribes to a topic."""
+    name = node.get_fully_qualified_name()
     for info in node.get_subscriptions_info_by_topic(node.resolve_topic_name(topic)):
-        if _name_of(info) != own and info.node_name not in RECORDERS:
+        if _name_of(info) != name and info.node_name not in RECORDERS:
             return True
     return False
 
 
 def other_publishers(node: Node, topic: str) -> list[str]:
-    """Return the full name of its node for each publisher of a topic that is not one of this node's.
+    """Return the full node name of each publisher of a topic in other nodes.
 
-    Two nodes of one name in one namespace, or two publishers of one node, are two: each is a source that may differ.
+    Two nodes of the same full name, or two publishers of one node, are two entries: each is a separate source.
     """
-    full, own = node.resolve_topic_name(topic), node.get_fully_qualified_name()
+    full, name = node.resolve_topic_name(topic), node.get_fully_qualified_name()
     names = sorted(map(_name_of, node.get_publishers_info_by_topic(full)))
     for publisher in node.publishers:
-        if publisher.topic_name == full and own in names:
-            names.remove(own)
+        if publisher.topic_name == full and name in names:
+            names.remove(name)
     return names
 
 

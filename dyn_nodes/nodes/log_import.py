@@ -1,4 +1,4 @@
-"""A log of a machine's bus as a bag with the topics of can_bridge_node."""
+"""Conversion of a log of a machine's bus into a bag with the topics of can_bridge_node."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 
 
 class Imported(NamedTuple):
-    """What came of a log.
+    """Result of the import of a log.
 
     Attributes:
-        duration: s.  used, passed_over: frames (or rows of a message).
-        counts: messages written, by topic.  findings: what is wrong with the log.
+        duration: s.  used, passed_over: numbers of frames (or rows of a message).
+        counts: messages written, by topic.  findings: faults of the log.
     """
 
     duration: float
@@ -37,12 +37,12 @@ class Imported(NamedTuple):
 
 
 def import_log(path: Path, mapping: CanMapping, directory: Path) -> Imported:
-    """Write the measurements of a log, and the commands that it holds, to a new bag.
+    """Write the measurements and commands of a log to a new bag.
 
     Raises:
-        LogError: the log is damaged or holds nothing of the mapping; no bag is left behind.
-        BagError: the bag's directory exists or can't be made.
-        OSError: it can't be written.
+        LogError: the log is damaged or has no frame of the mapping; no bag is left behind.
+        BagError: the bag's directory exists or cannot be created.
+        OSError: the bag cannot be written.
     """
     topics = BagTopics(directory)
     try:
@@ -66,7 +66,7 @@ def import_log(path: Path, mapping: CanMapping, directory: Path) -> Imported:
 
 
 def logged_part(path: Path, mapping: CanMapping) -> CanMapping:
-    """Return the part of a mapping whose signals a log holds: joint states need no velocities that were not logged.
+    """Return the part of a mapping whose signals are in a log: joint states need no velocities that were not logged.
 
     Raises LogError: the log is damaged.
     """
@@ -79,7 +79,7 @@ def logged_part(path: Path, mapping: CanMapping) -> CanMapping:
             signals[frame.name] = {channel.signal for channel in frame.channels}
     frames = []
     for frame in mapping.frames:
-        channels = tuple(own for own in frame.channels if own.signal in signals.get(frame.name, ()))
+        channels = tuple(channel for channel in frame.channels if channel.signal in signals.get(frame.name, ()))
         frames += [replace(frame, channels=channels)] if channels else []
     return replace(mapping, frames=tuple(frames))
 
@@ -87,7 +87,7 @@ def logged_part(path: Path, mapping: CanMapping) -> CanMapping:
 def _read(
     path: Path, mapping: CanMapping, receiver: Receiver, quality: LogQuality, topics: BagTopics
 ) -> dict[str, str]:
-    """Write the topics of a log; return what the tests of its joints found, by their names."""
+    """Write the topics of a log; return the faults of its joints by name."""
     checks = JointChecks.of(mapping.machine, names_of(mapping.measurements, 'position'))
     measured = MeasurementTopics(topics, mapping, receiver, checks)
     names = list(names_of(mapping.commands, 'command'))

@@ -20,11 +20,11 @@ def machine_of(urdf: str, config: str) -> Machine:
 
     Args:
         urdf: path of a URDF, or the name of a machine of this package.
-        config: path of the machine YAML, or the name of one of this package; empty: that of the machine's name, or
-            none for a path.
+        config: path of the machine YAML, or the name of one of this package; empty: the name of the machine, or no file
+            for a path.
 
     Raises:
-        ValueError (MachineError among them): with what is wrong, in one line a problem.
+        ValueError (MachineError included): with the faults, one per line.
     """
     if _shared is None:
         return _loaded(urdf, config)
@@ -34,12 +34,12 @@ def machine_of(urdf: str, config: str) -> Machine:
 
 
 _shared: dict[tuple[str, str], Machine] | None = None
-"""Machines of the nodes that are being made in one process; None: each node loads its own."""
+"""Machines of the nodes that are created in one process; None: each node loads its machine."""
 
 
 @contextmanager
 def shared_machines() -> Iterator[None]:
-    """Load each machine once: for nodes that are made together."""
+    """Load each machine once, for nodes that are created together."""
     global _shared
     before, _shared = _shared, {}
     try:
@@ -54,16 +54,16 @@ def _loaded(urdf: str, config: str) -> Machine:
     named = '/' not in urdf and not urdf.endswith(('.urdf', '.xacro'))
     if not named and not Path(urdf).is_file():
         raise ValueError(f"parameter 'machine': no such file: {printable(urdf)}")
-    source = _found('machine', f'urdf/{urdf}.urdf') if named else Path(urdf)
+    source = _resource('machine', f'urdf/{urdf}.urdf') if named else Path(urdf)
     if config and '/' not in config and not config.endswith(('.yaml', '.yml')):
-        return load_machine(source, _found('config', f'config/{config}.yaml'))
+        return load_machine(source, _resource('config', f'config/{config}.yaml'))
     if named and not config:
-        return load_machine(source, _found('machine', f'config/{urdf}.yaml'))
+        return load_machine(source, _resource('machine', f'config/{urdf}.yaml'))
     return load_machine(source, config or None)
 
 
-def _found(parameter: str, name: str) -> Path:
-    """Return a file of the package. Raises ValueError that names the parameter."""
+def _resource(parameter: str, name: str) -> Path:
+    """Return a file of the package. Raises ValueError with the parameter."""
     try:
         return find_resource(name)
     except FileNotFoundError as error:
@@ -71,28 +71,28 @@ def _found(parameter: str, name: str) -> Path:
 
 
 def robot_of_team(team: str, robot: str) -> tuple[Machine, tuple[str, ...], tuple[str, ...]]:
-    """Return the machine of a robot at its place in a team, the hands that hold something, and the fixed among these.
+    """Return the machine of a robot at its pose in a team, its hands that hold an object, and the fixed ones of these.
 
     Raises:
         ParameterError: no such robot.
-        ValueError (MachineError among them): with what is wrong in the file of the team.
+        ValueError (MachineError included): with the faults of the file of the team.
     """
-    from dyn_nodes.teams import load_team  # much to import for the few that need it
+    from dyn_nodes.teams import load_team  # a large import that few machines need
 
-    found = load_team(team)
-    if robot not in found.robots:
-        known = ', '.join(found.robots)
-        raise ParameterError(f"parameter 'robot': expected a robot of team {found.name!r} ({known}), found {robot!r}")
-    grasps = found.grasps_of(robot)
+    loaded = load_team(team)
+    if robot not in loaded.robots:
+        names = ', '.join(loaded.robots)
+        raise ParameterError(f"parameter 'robot': expected a robot of team {loaded.name!r} ({names}), found {robot!r}")
+    grasps = loaded.grasps_of(robot)
     fixed = tuple(grasp.hand for grasp in grasps if grasp.kind == 'fixed')
-    return found.robots[robot].machine, tuple(grasp.hand for grasp in grasps), fixed
+    return loaded.robots[robot].machine, tuple(grasp.hand for grasp in grasps), fixed
 
 
 def payload_mount(machine: Machine) -> Payload:
-    """Return where a machine carries its payload.
+    """Return the payload mount of a machine.
 
     Raises:
-        ParameterError: nowhere.
+        ParameterError: the machine has none.
     """
     if machine.payload is None:
         raise ParameterError(f'payload: machine {machine.name!r} has no payload mount')
@@ -100,10 +100,10 @@ def payload_mount(machine: Machine) -> Payload:
 
 
 def checked_payload(machine: Machine, mass: float) -> float:
-    """Return a payload's mass if the machine can carry it, kg.
+    """Return a payload, kg, if the machine can carry it.
 
     Raises:
-        ParameterError: no payload mount, or a mass that is not finite, negative or beyond the limit.
+        ParameterError: no payload mount, or a mass not finite, negative or beyond the limit.
     """
     limit = payload_mount(machine).limit
     if not 0.0 <= mass <= limit:  # false for NaN too
@@ -112,10 +112,10 @@ def checked_payload(machine: Machine, mass: float) -> float:
 
 
 def joint_positions(text: str, machine: Machine) -> dict[str, float]:
-    """Return the positions by joint of a text such as `boom_joint=0.17,stick_joint=-0.96`.
+    """Return the positions by joint from a text such as `boom_joint=0.17,stick_joint=-0.96`.
 
     Raises:
-        ParameterError: another form, a joint that does not exist or is named twice, a position beyond its limits.
+        ParameterError: another form, an unknown or repeated joint, a position beyond its limits.
     """
     positions = _by_joint('initial_positions', text, machine, 'position, rad or m')
     for name, value in positions.items():
@@ -127,26 +127,26 @@ def joint_positions(text: str, machine: Machine) -> dict[str, float]:
 
 
 def moving(machine: Machine, velocities: str, twist: str) -> Machine:
-    """Return a machine that starts with velocities over those of its file.
+    """Return a machine with other initial velocities than those of its file.
 
     Args:
         machine: the machine.
         velocities: by joint, such as `left_drive=8,right_drive=8`, rad/s or m/s.
-        twist: of the base link in its own axes: x, y, z in m/s, then x, y, z in rad/s, such as `0.4,0,0,0,0,0.2`;
-            empty: that of the file.
+        twist: of the base link in its axes: x, y, z in m/s, then x, y, z in rad/s, such as `0.4,0,0,0,0,0.2`;
+        empty: the twist of the file.
 
     Raises:
-        ParameterError: another form, a joint that does not exist or is named twice, a velocity beyond its limit, a
-            twist that the base can not have.
+        ParameterError: another form, an unknown or repeated joint, a velocity beyond its limit, a twist that the base
+            cannot have.
     """
-    given = _by_joint('initial_velocities', velocities, machine, 'velocity, rad/s or m/s')
-    for name, value in given.items():
+    specified = _by_joint('initial_velocities', velocities, machine, 'velocity, rad/s or m/s')
+    for name, value in specified.items():
         limit = machine.joint(name).velocity_limit
         if not abs(value) <= limit:
             text = f"parameter 'initial_velocities': '{name}={value:g}': expected at most {limit:g}"
             raise ParameterError(text)
     initial = machine.initial
-    initial = replace(initial, joint_velocities={**initial.joint_velocities, **given})
+    initial = replace(initial, joint_velocities={**initial.joint_velocities, **specified})
     if twist.strip():
         initial = replace(initial, base_twist=_twist(machine, twist))
     return replace(machine, initial=initial)
@@ -168,9 +168,9 @@ def _twist(machine: Machine, text: str) -> InitialTwist:
 
 
 def _by_joint(parameter: str, text: str, machine: Machine, expected: str) -> dict[str, float]:
-    """Return the numbers by joint of a text such as `boom_joint=0.17,stick_joint=-0.96`. Raises ParameterError."""
-    known = [joint.name for joint in machine.movable_joints]
-    found: dict[str, float] = {}
+    """Return numbers by joint from a text such as `boom_joint=0.17,stick_joint=-0.96`. Raises ParameterError."""
+    joints = [joint.name for joint in machine.movable_joints]
+    values: dict[str, float] = {}
     for part in filter(None, (part.strip() for part in text.split(','))):
         name, _, number = (piece.strip() for piece in part.partition('='))
         where = f'parameter {parameter!r}: {part!r}: '
@@ -178,11 +178,11 @@ def _by_joint(parameter: str, text: str, machine: Machine, expected: str) -> dic
             value = float(number)
         except ValueError:
             raise ParameterError(f'{where}expected joint={expected}') from None
-        if name.removesuffix(':') in known and name not in known:
+        if name.removesuffix(':') in joints and name not in joints:
             raise ParameterError(f'{where}expected joint={expected} (did you mean {part.replace(":=", "=")!r}?)')
-        if name not in known:
-            raise ParameterError(f'{where}unknown joint; known: {", ".join(known)}{near(name, known)}')
-        if name in found:
+        if name not in joints:
+            raise ParameterError(f'{where}unknown joint; known: {", ".join(joints)}{near(name, joints)}')
+        if name in values:
             raise ParameterError(f'{where}{name} is named twice')
-        found[name] = value
-    return found
+        values[name] = value
+    return values

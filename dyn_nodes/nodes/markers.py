@@ -1,4 +1,4 @@
-"""Stability as RViz markers: polygon, forces, critical edge, zero moment point, margins in words."""
+"""RViz markers of stability: polygon, forces, critical edge, zero moment point, text of the margins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ColorRGBA = message('std_msgs/msg/ColorRGBA')
 
 ARROW, SPHERE, LINE_STRIP, LINE_LIST, TEXT = 0, 2, 4, 5, 9
 NEWTON_TO_METRE = 2.0e-5
-"""Length of a force's arrow: 100 kN is 2 m."""
+"""Length of the arrow of a force, m/N: 100 kN is 2 m."""
 GREEN, YELLOW, RED, BLUE, WHITE = (
     (0.0, 0.6, 0.5, 1.0),
     (0.95, 0.9, 0.25, 1.0),
@@ -31,7 +31,7 @@ GROUND_CLEARANCE = 0.02
 
 
 def marker_array(balance: Balance, levels: Mapping[str, Levels], frame: str, stamp: Any) -> Any:
-    """Return the markers of one instant in the ground's frame; colours are those of the worst band of the margins."""
+    """Return the markers of one instant in the ground's frame, in the colours of the worst band of the margins."""
     bands = {name: levels[name].band(margin.value) for name, margin in balance.margins.items()}
     band = max(bands.values(), key=BANDS.index, default=OK)
     markers = [
@@ -74,7 +74,7 @@ def _polygon(balance: Balance) -> Any:
 
 
 def _critical_edge(balance: Balance, band: str) -> Any:
-    """The edge with the least net moment, or the first measure by edge that there is."""
+    """Return the marker of the edge with the least value of the last measure by edge."""
     by_edge = [m for name, m in balance.margins.items() if balance.names(name) == balance.edge_names]
     marker = _marker('critical_edge', 0, LINE_LIST, RED if band == DANGER else YELLOW, (0.09, 0.0, 0.0))
     if by_edge:

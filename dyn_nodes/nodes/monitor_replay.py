@@ -1,4 +1,4 @@
-"""A bag given to stability_monitor_node message by message, off the network; what it publishes goes into a new bag."""
+"""Replay of a bag through stability_monitor_node without a network; its messages are written to a new bag."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 String, Float64 = message('std_msgs/msg/String'), message('std_msgs/msg/Float64')
 NAMESPACE = '/replay'
 LEFT_OUT = ('/diagnostics', '/rosout', '/parameter_events', '/tf', 'markers')
-"""Topics of the node that depend on the pace of this computer, or that no report needs."""
+"""Topics of the node that depend on the speed of the computer or that no report needs."""
 COPIED = ('hydraulics/', 'wheel_loads/', 'valve_commands')
-"""Measured topics that go into the new bag beside those that the monitor takes."""
+"""Measured topics that are copied into the new bag beside the inputs of the monitor."""
 ALLOWANCE = 'stability/allowance/'
 
 
 class ReplayError(UserError, ValueError):
-    """A bag that a monitor cannot use; one line."""
+    """A bag that a monitor cannot use; the message is one line."""
 
 
 class Replayed(NamedTuple):
-    """What came of a replay.
+    """Result of a replay.
 
     Attributes:
-        instants: joint states used.  refused: messages, by kind.
-        least: (allowance, s since the start of the bag) where it was least, by name: payload kg, reach m, swing_speed
+        instants: number of joint states used.  refused: numbers of rejected messages, by kind.
+        least: (least allowance, its time since the start of the bag, s) by name: payload kg, reach m, swing_speed
             rad/s.
-        payload: lower and upper end of the payload's interval at the end, kg; None where it was given.
-        assumed: conditions that neither the bag nor a parameter gives.
-        faults: what the tests of the signals found, by their names; the margins end there.
+        payload: lower and upper end of the payload's interval at the end, kg; None for a specified payload.
+        assumed: conditions that neither the bag nor a parameter specifies.
+        faults: of the signals, by name; they end the margins.
     """
 
     instants: int
@@ -51,7 +51,7 @@ class Replayed(NamedTuple):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Plain data."""
+        """Return the result as plain data."""
         return {**self._asdict(), 'assumed': plain(self.assumed)}
 
 
@@ -62,7 +62,7 @@ def _node(parameters: dict[str, Any], domain: int | None) -> Iterator[StabilityM
     try:
         made = [Parameter(name, value=value) for name, value in parameters.items()]
         node = StabilityMonitorNode(context=context, parameter_overrides=made)
-        node.get_logger().set_level(50)  # counted, and shown once at the end
+        node.get_logger().set_level(50)  # rejected messages are counted and shown once at the end
         try:
             yield node
         finally:
@@ -74,20 +74,20 @@ def _node(parameters: dict[str, Any], domain: int | None) -> Iterator[StabilityM
 def replay_bag(
     path: Path, directory: Path, parameters: dict[str, Any], namespace: str = '', domain: int | None = None
 ) -> Replayed:
-    """Give the measurements of a bag to a stability monitor; write them and what it publishes to a new bag.
+    """Replay the measurements of a bag to a stability monitor; write them and its messages to a new bag.
 
     Args:
-        path: of the bag with `joint_states` and, as far as they are measured, `imu`, `payload` and pressures.
+        path: of the bag with `joint_states` and optionally `imu`, `payload` and pressures.
         directory: of the new bag; it must not exist.
-        parameters: of stability_monitor_node, `machine` among them.
-        namespace: of the machine's topics, '' or `/loader`.
-        domain: of DDS, for the monitor; None: that of ROS_DOMAIN_ID.
+        parameters: of stability_monitor_node, including `machine`.
+        namespace: of the machine's topics, such as '' or `/loader`.
+        domain: DDS domain of the monitor; None: ROS_DOMAIN_ID.
 
     Raises:
-        ReplayError: nothing in the bag that the monitor can use.
-        BagError: a bag that is none or damaged, or a directory that exists.
+        ReplayError: the bag has no usable messages.
+        BagError: the bag is missing or damaged, or the directory exists.
         ParameterError, ValueError: of the node.
-        OSError: the new bag can't be written.
+        OSError: the new bag cannot be written.
     """
     with _node({**parameters, 'publish_tf': False, 'stamp_clock': 'other'}, domain) as node, BagReader(path) as reader:
         topics = BagTopics(directory)
@@ -111,15 +111,15 @@ class _Replay:
         self._topics: set[str] = set()
         for publisher in list(node.publishers):
             self._capture(publisher)
-        self._takers = {self._own(own.topic_name): own for own in node.subscriptions}
+        self._takers = {self._relative(subscription.topic_name): subscription for subscription in node.subscriptions}
 
     @staticmethod
-    def _own(topic: str) -> str:
+    def _relative(topic: str) -> str:
         return topic.removeprefix(f'{NAMESPACE}/')
 
     def _capture(self, publisher: Any) -> None:
-        """Let a publisher of the node write into the bag, or nowhere."""
-        topic = self._own(publisher.topic_name)
+        """Redirect a publisher of the node to the bag, or disable it."""
+        topic = self._relative(publisher.topic_name)
         if topic in LEFT_OUT:
             publisher.publish = lambda msg: None
             return
@@ -149,14 +149,14 @@ class _Replay:
         topics = {connection.topic.removeprefix(start) for connection, *_ in takers.values()}
         self._topics = topics
         if 'joint_states' not in topics:
-            known = ', '.join(sorted(printable(connection.topic) for connection in self.reader.connections))
-            raise ReplayError(f'{path}: expected joint_states below {start}, found {known or "nothing"}')
+            available = ', '.join(sorted(printable(connection.topic) for connection in self.reader.connections))
+            raise ReplayError(f'{path}: expected joint_states below {start}, found {available or "nothing"}')
         self.topics.time = self.reader.start_time
         description = self.topics.create_publisher(String, 'robot_description', QoSProfile(depth=1))
         description.publish(String(data=node.machine.urdf))
         if node.payload is None and 'payload' not in topics:
-            told = self.topics.create_publisher(Float64, 'payload', QoSProfile(depth=10))
-            told.publish(Float64(data=float(node.sensing.monitor.payload)))
+            payload_out = self.topics.create_publisher(Float64, 'payload', QoSProfile(depth=10))
+            payload_out.publish(Float64(data=float(node.sensing.monitor.payload)))
         for connection, log_time, raw in self.reader.messages([item[0] for item in takers.values()]):
             _, kind, out, callback = takers[connection.id]
             self.topics.time = log_time
@@ -168,17 +168,17 @@ class _Replay:
     def _give(self, path: Path, connection: Any, kind: Any, raw: bytes, callback: Callable[[Any], None]) -> None:
         try:
             msg = deserialize_message(raw, kind)
-        except Exception as error:  # of the decoder, for whatever the bag holds
+        except Exception as error:  # the decoder may raise any error for invalid data
             text = (
                 f'{path}: {printable(connection.topic)}: expected {connection.msgtype}, found {printable(str(error))}'
             )
             raise ReplayError(text) from None
-        if self._own(connection.topic).endswith('joint_states'):
+        if self._relative(connection.topic).endswith('joint_states'):
             self._watch_time(nanoseconds_of_stamp(msg.header.stamp))
         callback(msg)
 
     def _watch_time(self, stamp: int) -> None:
-        """Withdraw the margins in a gap of the bag, as the node does while it gets nothing."""
+        """Withdraw the margins in a gap of the bag, as the node does after a timeout."""
         before, self._state_stamp = self._state_stamp, stamp
         timeout = round(self.node.values['state_timeout'] * NANO)
         if before is not None and stamp - before > timeout:
@@ -190,28 +190,28 @@ class _Replay:
         node = self.node
         if node.guard.failed:
             raise ReplayError(f'{path}: the monitor failed: {node.guard.last_failure}')
-        refused = dict(node.sensing.refusals.counts)
+        rejected = dict(node.sensing.rejections.counts)
         if not node.sensing.received:
-            raise ReplayError(f'{path}: expected joint states of {node.machine.name}: {node.sensing.refusals.last}')
+            raise ReplayError(f'{path}: expected joint states of {node.machine.name}: {node.sensing.rejections.last}')
         estimate = None if node.payload is None else node.payload.estimate
         payload = None if estimate is None else (float(estimate.lower), float(estimate.upper))
         return Replayed(
-            node.sensing.received, refused, dict(self.least), payload, self._assumed(), node.sensing.checks.faults()
+            node.sensing.received, rejected, dict(self.least), payload, self._assumed(), node.sensing.checks.faults()
         )
 
     def _assumed(self) -> tuple[Assumption, ...]:
-        """Return the conditions that neither the bag nor a parameter gives: payload, slope and friction."""
+        """Return the conditions that neither the bag nor a parameter specifies: payload, slope and friction."""
         node, values, machine = self.node, self.node.values, self.node.machine
-        found: tuple[Assumption, ...] = ()
+        assumed: tuple[Assumption, ...] = ()
         estimated = node.payload is not None
         weighed = node.payload is not None and node.payload.estimate.state == 'observed'
         if 'payload' not in self._topics and values['payload'] < 0.0 and not weighed:
-            found += payload_of(machine, 'observed pressures' if estimated else 'payload in the bag')
+            assumed += payload_of(machine, 'observed pressures' if estimated else 'payload in the bag')
         if not node.sensing.had_imu:
             slope = [values['slope_roll'], values['slope_pitch']]
-            found += (
+            assumed += (
                 Assumption('slope', slope, 'rad', 'roll and pitch, parameters of the monitor; no imu in the bag'),
             )
         if 'admissible' in values['measures'] or 'friction_use' in values['measures']:
-            found += friction_of(machine, 'friction in the bag')
-        return found
+            assumed += friction_of(machine, 'friction in the bag')
+        return assumed

@@ -1,4 +1,4 @@
-"""`--help` of a node: what it is for, how it starts, and its parameters, from the texts that the node itself has."""
+"""`--help` of a node: purpose, usage and parameters, from its docstring and its parameter file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WIDEST = 110
 
 
 def help_of(node: str, width: int | None = None) -> str:
-    """Return the help of a node, in lines of so many characters; None: as the terminal has, up to `WIDEST`."""
+    """Return the help of a node in lines of `width` characters; None: width of the terminal, at most `WIDEST`."""
     width = min(shutil.get_terminal_size().columns, WIDEST) if width is None else width
     source = (Path(__file__).parent / f'{node}.py').read_text()
     about = ast.get_docstring(ast.parse(source)) or ''
@@ -26,19 +26,23 @@ def help_of(node: str, width: int | None = None) -> str:
 
 
 def _parameters(node: str, width: int) -> Iterator[str]:
-    for own in all_parameters(node):
-        yield f'  {own.shown_name}: {_facts(own)}'
-        yield from textwrap.wrap(own.description, width, initial_indent=' ' * INDENT, subsequent_indent=' ' * INDENT)
+    for parameter in all_parameters(node):
+        yield f'  {parameter.shown_name}: {_facts(parameter)}'
+        yield from textwrap.wrap(
+            parameter.description, width, initial_indent=' ' * INDENT, subsequent_indent=' ' * INDENT
+        )
 
 
-def _facts(own: Declared) -> str:
-    """Return type, what is accepted, unit, default, and whether it may be set while the node runs."""
-    accepted = f'one of {own.accepted()}' if own.choices else own.accepted()
-    value = ' '.join(part for part in (f'{own.type},' if accepted else own.type, accepted, own.unit) if part)
-    return '; '.join([value, f'default {own.default_text()}', *([] if own.read_only else ['live'])])
+def _facts(parameter: Declared) -> str:
+    """Return type, accepted values, unit, default, and whether the parameter may be set while the node runs."""
+    accepted = f'one of {parameter.accepted()}' if parameter.choices else parameter.accepted()
+    value = ' '.join(
+        part for part in (f'{parameter.type},' if accepted else parameter.type, accepted, parameter.unit) if part
+    )
+    return '; '.join([value, f'default {parameter.default_text()}', *([] if parameter.read_only else ['live'])])
 
 
 def main(args: list[str]) -> int:
-    """Print the help of the node that is named."""
+    """Print the help of a node by its name."""
     print(help_of(args[0]))
     return 0

@@ -1,8 +1,8 @@
-"""An object that several machines hold, as a ROS node: motion and mobility of their hands in, wrenches on these out.
+"""Simulation of an object that several machines hold: motion and mobility of the hands in, wrenches on them out.
 
     dyn-nodes run object_node --ros-args -p team:=team_bar
 
-It is the clock of its team.
+It publishes the clock of its team.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dyn_nodes.middleware.launching import ended_nodes
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.events import EventPublisher
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD, command_qos, data_qos
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT, WATCH_PERIOD, command_qos, data_qos
 from dyn_nodes.nodes.grasp_messages import (
     Float64MultiArray,
     Odometry,
@@ -49,17 +49,17 @@ PARAMETERS = node_parameters('object_node')
 
 
 DYNAMICS = 'dynamics_node'
-"""Name of the node of each robot, in the namespace of its name."""
+"""Name of the dynamics node in the namespace of each robot."""
 MOTION, MOBILITY = 'motion', 'mobility'
-"""What a hand gives of an instant."""
+"""Parts of the state of a hand at an instant."""
 
 
 class GraspInput:
-    """What is known of a hand.
+    """Newest state of a hand.
 
     Attributes:
         grasp: of the team.
-        size: of its wrenches: 3 of a ball, 6 of a fixed grasp.
+        size: of its wrenches: 3 for a ball, 6 for a fixed grasp.
         state, mobility: newest motion and mobility.
     """
 
@@ -70,16 +70,16 @@ class GraspInput:
 
     @property
     def hand(self) -> HeldHand:
-        """The hand at their time."""
+        """Return the hand with the newest state and mobility."""
         now = self.state
         return HeldHand(now.position, now.velocity, *self.mobility, now.rotation, now.angular_velocity)
 
 
 class ObjectNode(OverridableNode):
-    """Moves the objects of a team with the hands that hold them; it is the clock of the team.
+    """Simulates the objects of a team with the hands that hold them; publishes the clock of the team.
 
-    Every instant is answered when all hands have given their motion and their mobility. A robot that is gone stops the
-    team: the wrenches are no longer published, so that every other robot takes its safe state after its own timeout.
+    An instant is answered when motion and mobility of all hands were received. A lost robot stops the team: wrenches
+    are no longer published, so that every other robot enters its safe state after its timeout.
 
     Attributes:
         wrenches_out: publishers by grasp.
@@ -93,7 +93,7 @@ class ObjectNode(OverridableNode):
         self.paced = self.values['mode'] == 'realtime'
         self.team = load_team(self.values['team'])
         self.period = nanoseconds_of(self.values['exchange_period'])
-        self.refusals = commands.Refusals()
+        self.rejections = commands.Rejections()
         self.hands = {name: GraspInput(grasp) for name, grasp in self.team.grasps.items()}
         self.meeting = Meeting(self.hands, (MOTION, MOBILITY))
         self.objects = {name: _held_object(self.team, name) for name in self.team.objects}
@@ -111,11 +111,11 @@ class ObjectNode(OverridableNode):
     def _create_topics(self) -> None:
         last, qos = command_qos(True), data_qos(not self.paced)
         self.wrenches_out: dict[str, Any] = {}
-        for name, own in self.hands.items():
-            at = f'{own.grasp.robot}/grasp'
-            hand = own.grasp.hand
-            self.create_subscription(Odometry, f'{at}_states/{hand}', partial(self._on_state, own), last)
-            self.create_subscription(Float64MultiArray, f'{at}_mobility/{hand}', partial(self._on_mobility, own), last)
+        for name, grip in self.hands.items():
+            at = f'{grip.grasp.robot}/grasp'
+            hand = grip.grasp.hand
+            self.create_subscription(Odometry, f'{at}_states/{hand}', partial(self._on_state, grip), last)
+            self.create_subscription(Float64MultiArray, f'{at}_mobility/{hand}', partial(self._on_mobility, grip), last)
             self.wrenches_out[name] = self.create_publisher(WrenchStamped, f'{at}_wrenches/{hand}', last)
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = self.values['world_frame']
@@ -128,52 +128,52 @@ class ObjectNode(OverridableNode):
 
     # -- hands -------------------------------------------------------------------------------------------------------
 
-    def _on_state(self, own: GraspInput, msg: Any) -> None:
+    def _on_state(self, grip: GraspInput, msg: Any) -> None:
         try:
-            own.state = read_state(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
-        except commands.RefusedError as refused:
-            self._refuse(refused)
+            grip.state = read_state(f'{grip.grasp.robot}/grasp_states/{grip.grasp.hand}', msg)
+        except commands.RejectedError as error:
+            self._reject(error)
             return
-        self.meeting.arrive(own.grasp.name, nanoseconds_of_stamp(msg.header.stamp), MOTION)
+        self.meeting.arrive(grip.grasp.name, nanoseconds_of_stamp(msg.header.stamp), MOTION)
         self._answer_if_all_are_here()
 
-    def _on_mobility(self, own: GraspInput, msg: Any) -> None:
+    def _on_mobility(self, grip: GraspInput, msg: Any) -> None:
         try:
-            topic = f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}'
-            instant, own.mobility = read_mobility(topic, msg, own.size)
-        except commands.RefusedError as refused:
-            self._refuse(refused)
+            topic = f'{grip.grasp.robot}/grasp_mobility/{grip.grasp.hand}'
+            instant, grip.mobility = read_mobility(topic, msg, grip.size)
+        except commands.RejectedError as error:
+            self._reject(error)
             return
-        self.meeting.arrive(own.grasp.name, instant, MOBILITY)
+        self.meeting.arrive(grip.grasp.name, instant, MOBILITY)
         self._answer_if_all_are_here()
 
-    def _refuse(self, refused: commands.RefusedError) -> None:
-        self.refusals.add(refused, self.instant / NANO)
-        self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+    def _reject(self, error: commands.RejectedError) -> None:
+        self.rejections.add(error, self.instant / NANO)
+        self.get_logger().warn(f'rejected: {error}', throttle_duration_sec=1.0)
 
     def _answer_if_all_are_here(self) -> None:
         now = self.meeting.instant
         if self.stopped or self._over_at is not None or now == -1:
             return
         if now == self.instant:
-            self._publish_wrenches()  # of an instant that was repeated
+            self._publish_wrenches()  # of a repeated instant
             return
         if now != self.instant + self.period:
             if self.instant >= 0 and now > self.instant:
-                found = (now - self.instant) / NANO
-                self._stop(f'expected robots with exchange_period {self.period / NANO:g} s, found {found:g} s')
+                step = (now - self.instant) / NANO
+                self._stop(f'expected robots with exchange_period {self.period / NANO:g} s, found {step:g} s')
                 return
-            if not self._begin():
+            if not self._start():
                 return
         self._advance(now)
 
-    def _begin(self) -> bool:
-        """Put the objects into their hands; False where hands are where no object can be."""
+    def _start(self) -> bool:
+        """Start the objects in their hands; return False if the poses of the hands fit no object."""
         for name, item in self.objects.items():
             try:
                 item.begin([self.hands[grasp.name].hand for grasp in self.team.grasps_on(name)])
             except np.linalg.LinAlgError:
-                self._stop(f'{name}: no object fits between its hands where they are')
+                self._stop(f'{name}: the poses of its hands fit no object')
                 return False
         return True
 
@@ -197,17 +197,17 @@ class ObjectNode(OverridableNode):
                 self._stop(f'{name}: {error}')
                 return
             except np.linalg.LinAlgError:
-                self._stop(f'{name}: no object fits between its hands where they are')
+                self._stop(f'{name}: the poses of its hands fit no object')
                 return
             self._pulls |= {grasp.name: wrench for grasp, wrench in zip(grasps, wrenches)}
             for k in sorted(item.released - released):
-                self._tell_of_slip(grasps[k])
+                self._publish_slip(grasps[k])
         self._publish_wrenches()
         if 0.0 < self.values['duration'] <= now / NANO + 1e-9:
             self._over_at = time.monotonic()
         self.update_diagnostics()
 
-    def _tell_of_slip(self, grasp: TeamGrasp) -> None:
+    def _publish_slip(self, grasp: TeamGrasp) -> None:
         text = f'hand {grasp.hand} of {grasp.robot} slips off {grasp.patch} of {grasp.object}'
         limits = {'holding_force': grasp.holding_force or 0.0, 'holding_torque': grasp.holding_torque or 0.0}
         details = {'grasp': grasp.name, **limits, 'text': text}
@@ -222,10 +222,10 @@ class ObjectNode(OverridableNode):
         ticks = max(1, round(self.values[period] * NANO / self.period))
         return round(self.instant / self.period) % ticks == 0
 
-    # -- robots that are gone ----------------------------------------------------------------------------------------
+    # -- lost robots -------------------------------------------------------------------------------------------------
 
     def check_timeouts(self) -> None:
-        """Report robots that have gone; end the run where its time is over."""
+        """Report lost robots; end the run after its duration."""
         if self._over_at is not None and time.monotonic() - self._over_at > FLUSH_TIME:
             raise RunOver
         if self.instant < 0:
@@ -235,19 +235,21 @@ class ObjectNode(OverridableNode):
         self.update_diagnostics()
 
     def _check_robots(self) -> None:
-        """Raise RunFailed where a robot that is waited for has ended before the first instant."""
+        """Raise RunFailed if an awaited robot has ended before the first instant."""
         for node, how in ended_nodes().items():
             *space, name = node.split('/')
-            if name == DYNAMICS and space and space[-1] in self.team.robots:  # not its cockpit, say
+            if (
+                name == DYNAMICS and space and space[-1] in self.team.robots
+            ):  # not another node of the robot, such as its cockpit
                 raise RunFailed(f'{node.lstrip("/")}, which is waited for, has ended: {how}')
 
     def stop_without_robots(self, waited: float) -> None:
-        """Stop the team, in real time, where motions of robots are missing for longer than `command_timeout`, s."""
+        """Stop the team, in real time, if motions of robots are missing for longer than `command_timeout`, s."""
         if self._over_at is not None or not self.paced or waited <= self.values['command_timeout']:
-            return  # in lockstep simulated time stands still
+            return  # in lockstep simulated time waits
         late = self._late()
         gone = [name for name in late if not self._is_there(name)]
-        if gone or (late and waited > LOCKSTEP_PATIENCE):
+        if gone or (late and waited > LOCKSTEP_TIMEOUT):
             self._stop(f'no motion of {", ".join(gone or late)} since {waited:.2f} s')
 
     def _late(self) -> list[str]:
@@ -271,14 +273,14 @@ class ObjectNode(OverridableNode):
     # -- diagnostics -------------------------------------------------------------------------------------------------
 
     def update_diagnostics(self) -> None:
-        """Publish /diagnostics where they are due or have changed."""
+        """Publish /diagnostics if due or changed."""
         self.diagnostics.update(time.monotonic(), max(self.instant, 0) / NANO)
 
     def _health(self) -> Health:
         values = {f'force on {name}, N': f'{np.linalg.norm(pull[:3]):.6g}' for name, pull in self._pulls.items()}
         fixed = {name: self._pulls[name] for name in self._pulls if self.hands[name].size > 3}
         values |= {f'torque on {name}, N m': f'{np.linalg.norm(pull[3:]):.6g}' for name, pull in fixed.items()}
-        health = Health(text='held', values={**values, **self.refusals.values()})
+        health = Health(text='held', values={**values, **self.rejections.values()})
         if self.instant < 0:
             health.worse(WARN, f'waiting for {", ".join(self._late())}')
         elif time.monotonic() - self._since > self.values['command_timeout']:
@@ -308,7 +310,7 @@ def _held_object(team: Team, name: str) -> HeldObject:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal comes or its run is over; exit status 1 where a robot has not started."""
+    """Run the node until a signal or the end of the run; return exit status 1 if a robot has not started."""
     return run_node('object_node', ObjectNode, args)
 
 

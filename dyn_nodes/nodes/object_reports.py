@@ -1,4 +1,4 @@
-"""Objects that hands hold, as messages: pose and twist, strain, and a body drawn in the colour of its strain."""
+"""Messages of held objects: pose and twist, strain, and a marker in the colours of the strain."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ Odometry = message('nav_msgs/msg/Odometry')
 Point = message('geometry_msgs/msg/Point')
 
 THICK = 0.05
-"""Of a drawn rod, over the size of the object."""
+"""Thickness of a drawn rod, over the size of the object."""
 
 
 class ObjectReports:
     """Publishers of objects.
 
-    `object_state/<object>` has the pose that fits the undeformed object best, and the twist of this pose;
-    `object_strain/<object>` the strain of its rods, or the greatest one of finite elements; `object_markers` the rods,
-    or the surface, as they are, with the greatest strain or stress as the text of the marker.
+    `object_state/<object>` is the pose that fits the undeformed object best, and the twist of this pose;
+    `object_strain/<object>` the strain of its rods, or the greatest one of finite elements; `object_markers` the
+    deformed rods or surface, with the greatest strain or stress as the text of the marker.
 
     Args:
         node: the node.
@@ -87,7 +87,7 @@ class ObjectReports:
 
 
 def best_pose(undeformed: Array, position: Array) -> tuple[Array, Array]:
-    """Return where the middle of the nodes is (3,), and the rotation (3, 3) that fits them best (Kabsch)."""
+    """Return the centroid of the nodes (3,) and the rotation (3, 3) that fits them best (Kabsch)."""
     middle = position.mean(axis=0)
     left, _, right = np.linalg.svd((position - middle).T @ (undeformed - undeformed.mean(axis=0)))
     turn = left @ np.diag([1.0, 1.0, float(np.sign(np.linalg.det(left @ right)))]) @ right
@@ -95,7 +95,7 @@ def best_pose(undeformed: Array, position: Array) -> tuple[Array, Array]:
 
 
 def best_twist(arms: Array, velocity: Array) -> tuple[Array, Array]:
-    """Return linear velocity of the middle and angular velocity (3,) that fit the nodes' velocities (n, 3) best."""
+    """Return the centroid's velocity and the angular velocity (3,) that fit the nodes' velocities (n, 3) best."""
     linear = velocity.mean(axis=0)
     inertia = sum((arm @ arm) * np.eye(3) - np.outer(arm, arm) for arm in arms)
     momentum = np.cross(arms, velocity - linear).sum(axis=0)

@@ -1,4 +1,4 @@
-"""Shapes of objects as they are drawn: rods in the colours of their strain, surfaces in those of their stress."""
+"""Drawn shapes of objects: rods in the colours of their strain, surfaces in the colours of their stress."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Drawn(NamedTuple):
     Attributes:
         points: (k, 3) ends of lines, or corners of triangles, in the world, m.
         colours: (k, 3) 0 to 1.
-        text: the greatest strain or stress, for people.
+        text: the greatest strain or stress, for display.
     """
 
     points: Array
@@ -37,21 +37,21 @@ class ObjectShape(Protocol):
 
     Attributes:
         item: the object.
-        triangles: the points drawn are corners of triangles, not ends of lines.
+        triangles: whether the points are corners of triangles, not ends of lines.
     """
 
     item: HeldObject
     triangles: bool
 
     def strain(self) -> tuple[list[str], Array]:
-        """Return strains now, and their names."""
+        """Return the names and values of the present strains."""
 
     def drawn(self) -> Drawn:
-        """Return the shape now."""
+        """Return the present shape."""
 
 
 class RodShape:
-    """Rods."""
+    """The rods of a lattice."""
 
     triangles = False
 
@@ -59,7 +59,7 @@ class RodShape:
         self.item, self.lattice = item, lattice
 
     def strain(self) -> tuple[list[str], Array]:
-        """Return the strains of the rods; a rod is named by its nodes."""
+        """Return the names of the rods, by their nodes, and their strains."""
         return [f'{i}-{j}' for i, j in self.lattice.rods], strains(self.lattice, self.item.position)
 
     def drawn(self) -> Drawn:
@@ -72,7 +72,7 @@ class RodShape:
 
 
 class SkinShape:
-    """The surface of finite elements, in the colours of the stress of von Mises over its greatest since the start."""
+    """The surface of finite elements, in the colours of the von Mises stress over its greatest since the start."""
 
     triangles = True
 
@@ -81,20 +81,20 @@ class SkinShape:
         self.greatest = LEAST_STRESS
 
     def strain(self) -> tuple[list[str], Array]:
-        """Return the greatest stress of von Mises over Young's modulus."""
+        """Return the greatest von Mises stress over Young's modulus."""
         stress = self.skin.at(self.item.position, self.item.amplitudes, self.item.gravity)[1]
         return ['greatest'], np.array([stress.max() / self.young_modulus])
 
     def drawn(self) -> Drawn:
-        """Return the triangles; blue without stress, green at half of the greatest one, red there."""
-        places, stress = self.skin.at(self.item.position, self.item.amplitudes, self.item.gravity)
+        """Return the triangles; blue without stress, green at half of the greatest stress, red at the greatest."""
+        points, stress = self.skin.at(self.item.position, self.item.amplitudes, self.item.gravity)
         self.greatest = max(self.greatest, float(stress.max()))
         share = stress / self.greatest
         colours = np.stack([np.clip(2.0 * share - 1.0, 0.0, 1.0), 1.0 - np.abs(2.0 * share - 1.0),
                             np.clip(1.0 - 2.0 * share, 0.0, 1.0)], axis=1)  # fmt: skip
         corners = self.skin.faces.ravel()
         text = f'stress up to {_pascal(float(stress.max()))}, red: {_pascal(self.greatest)}'
-        return Drawn(places[corners], colours[corners], text)
+        return Drawn(points[corners], colours[corners], text)
 
 
 def _pascal(stress: float) -> str:

@@ -1,4 +1,4 @@
-"""Nodes whose topics' QoS can be overridden by parameters, `qos_overrides.<topic>.publisher.depth` and the like."""
+"""Base class of nodes with QoS overrides by parameters such as `qos_overrides.<topic>.publisher.depth`."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ KINDS = (QoSPolicyKind.HISTORY, QoSPolicyKind.DEPTH, QoSPolicyKind.RELIABILITY)
 
 
 class OverridableNode(GuardedNode):
-    """A node that lets its users override history, depth and reliability of every topic that it makes itself.
+    """A node with overridable history, depth and reliability of every topic that it creates.
 
     Attributes:
-        lockstep: every message of the exchange counts; overrides that could lose one are refused.
-        paced: real time: the other topics may be overridden as one likes.
-        is_sole: only one node of its name may be in a domain: two would both answer.
-        watches_ages: it acts on how old joint states are, by a clock that it must know.
-        measurements: topics that it takes from one sender each; with a slash at its end, the beginning of their names.
-        neighbours: other machines beside that of this node; None for a node without measurements.
+        lockstep: whether overrides that could lose a message of the exchange are rejected.
+        paced: real time: the other topics may be overridden freely.
+        is_sole: whether only one node of its name may be in a domain, as two would both answer.
+        watches_ages: whether the ages of joint states matter, which need a declared clock.
+        measurements: topics that need a single publisher each; with a slash at the end, a prefix of their names.
+        neighbours: detection of other machines; None for a node without measurements.
     """
 
     lockstep = False
@@ -43,7 +43,7 @@ class OverridableNode(GuardedNode):
     received = 0
 
     def __init__(self, name: str, **options: Any) -> None:
-        self._is_made = False  # rclpy makes topics of its own while it makes a node
+        self._is_made = False  # rclpy creates its own topics while it creates a node
         super().__init__(name, **options)
         self._is_made = True
         self._is_checked = not self.is_sole
@@ -51,16 +51,16 @@ class OverridableNode(GuardedNode):
 
     @property
     def live(self) -> bool:
-        """Joint states may be those of a real machine, which waits for no one."""
+        """Return whether joint states may be measured on a real machine, which does not wait for answers."""
         return not self.lockstep
 
     @property
-    def has_begun(self) -> bool:
-        """Joint states have come."""
+    def has_started(self) -> bool:
+        """Return whether joint states were received."""
         return self.received > 0
 
     def _require_alone(self) -> None:
-        """Raise ParameterError before the first topic is made where another node of this name is there."""
+        """Raise ParameterError, before the first topic is created, if another node of this name is in the graph."""
         if self._is_made and not self._is_checked:
             self._is_checked = True
             require_alone(self)
@@ -69,7 +69,7 @@ class OverridableNode(GuardedNode):
         """Create a publisher.
 
         Raises:
-            ParameterError: an override is refused.
+            ParameterError: an override is rejected.
         """
         self._require_alone()
         return self._create(super().create_publisher, (msg_type, topic), qos_profile, options)
@@ -78,17 +78,17 @@ class OverridableNode(GuardedNode):
         """Create a subscription.
 
         Raises:
-            ParameterError: an override is refused.
+            ParameterError: an override is rejected.
         """
         self._require_alone()
         if any(topic == name or (name.endswith('/') and topic.startswith(name)) for name in self.measurements):
             self.neighbours = self.neighbours or Neighbours(self)
             self.neighbours.topics.append(topic)
-            callback = self._refused_if_mixed(topic, callback)
+            callback = self._unless_mixed(topic, callback)
         return self._create(super().create_subscription, (msg_type, topic, callback), qos_profile, options)
 
-    def _refused_if_mixed(self, topic: str, callback: Any) -> Any:
-        """Return a callback that takes no measurements of a real machine while they have two publishers."""
+    def _unless_mixed(self, topic: str, callback: Any) -> Any:
+        """Return a callback that ignores measurements of a real machine while they have two publishers."""
 
         @functools.wraps(callback)
         def taken(msg: Any) -> None:
@@ -97,34 +97,34 @@ class OverridableNode(GuardedNode):
 
         return taken
 
-    def _create(self, create: Any, what: tuple[Any, ...], qos_profile: Any, options: dict[str, Any]) -> Any:
+    def _create(self, create: Any, arguments: tuple[Any, ...], qos_profile: Any, options: dict[str, Any]) -> Any:
         if not self._is_made or 'qos_overriding_options' in options:
-            return create(*what, qos_profile, **options)
+            return create(*arguments, qos_profile, **options)
         qos = copy.copy(qos_profile) if isinstance(qos_profile, QoSProfile) else QoSProfile(depth=qos_profile)
-        given = copy.copy(qos)
-        counts = self.lockstep and (not self.paced or what[1] in EXCHANGE_TOPICS)
+        original = copy.copy(qos)
+        counts = self.lockstep and (not self.paced or arguments[1] in EXCHANGE_TOPICS)
 
         def check(result: QoSProfile) -> Any:
-            reason = lossy(given, result) if counts else ''
+            reason = lossy(original, result) if counts else ''
             return SetParametersResult(successful=not reason, reason=reason)
 
         overriding = QoSOverridingOptions(KINDS, callback=check)
         try:
-            return create(*what, qos, qos_overriding_options=overriding, **options)
+            return create(*arguments, qos, qos_overriding_options=overriding, **options)
         except InvalidQosOverridesError as error:
             raise ParameterError(str(error)) from None
         except RuntimeError as error:
             if 'QoS override' not in str(error):
                 raise
-            raise ParameterError(f'{what[1]}: {error}') from None
+            raise ParameterError(f'{arguments[1]}: {error}') from None
 
 
-def lossy(given: QoSProfile, result: QoSProfile) -> str:
+def lossy(original: QoSProfile, result: QoSProfile) -> str:
     """Return why overrides may lose a message of a lockstep exchange, or ''."""
-    if given.reliability == ReliabilityPolicy.RELIABLE != result.reliability:
+    if original.reliability == ReliabilityPolicy.RELIABLE != result.reliability:
         return 'lockstep needs reliable messages'
-    if given.history == HistoryPolicy.KEEP_ALL != result.history:
+    if original.history == HistoryPolicy.KEEP_ALL != result.history:
         return 'lockstep needs to keep all messages'
-    if result.history != HistoryPolicy.KEEP_ALL and result.depth < given.depth:
-        return f'lockstep needs a depth of {given.depth} or more, found {result.depth}'
+    if result.history != HistoryPolicy.KEEP_ALL and result.depth < original.depth:
+        return f'lockstep needs a depth of {original.depth} or more, found {result.depth}'
     return ''

@@ -1,4 +1,4 @@
-"""Simulated time: in lockstep with the nodes that give the efforts, in real time not faster than the wall clock."""
+"""Pacing of simulated time: lockstep with the nodes of the efforts, and in real time not faster than the wall clock."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from dyn_nodes.middleware import Clock, ClockType
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, WATCH_PERIOD
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT, WATCH_PERIOD
 from dyn_nodes.nodes.instants import InstantQueue
 from dyn_nodes.nodes.joint_targets import JointTargets
 from dyn_nodes.nodes.readiness import Readiness
@@ -19,12 +19,12 @@ from dyn_nodes.simulation.plant import Plant
 
 FLUSH_TIME = 0.5
 COMPOSED_FLUSH_TIME = 0.1
-"""The same beside a recorder in this process, which has got everything: only displays elsewhere may lag."""
+"""The same beside a recorder in this process, which has received everything: only displays may lag."""
 REPEAT_PERIOD = 1.0
 PACE = 0.004
-"""Period in which the wall clock is read, s: the exchanges of that time follow one another without a timer."""
+"""Period in which the wall clock is read, s: the exchanges within it need no timer."""
 MOST_AT_ONCE = 0.02
-"""Wall time after which a run that waits for no partner returns to the executor, s."""
+"""Wall time after which a run without a partner returns to the executor, s."""
 
 
 class PacedNode(Protocol):
@@ -34,12 +34,12 @@ class PacedNode(Protocol):
         values: parameters.
         plant: the machine, with its time.
         targets: of its joints.
-        waits: the partner answers every instant.
-        monolithic: hydraulics run inside the node.
-        finished: the run is over.
-        commands: accepted commands.
+        waits: whether the partner answers every instant.
+        monolithic: whether the node simulates the hydraulics.
+        finished: whether the run is over.
+        commands: number of accepted commands.
         awaited_topics: of the messages that every instant waits for, fully qualified.
-        object_topics: those of them that come from what hands hold; time does not start without them.
+        object_topics: awaited topics of the objects that hands hold; time does not start without them.
     """
 
     values: dict[str, Any]
@@ -52,22 +52,22 @@ class PacedNode(Protocol):
 
     @property
     def awaited_topics(self) -> tuple[str, ...]:
-        """Topics of the messages that every instant waits for."""
+        """Return the topics of the messages that every instant waits for."""
         raise NotImplementedError
 
     @property
     def object_topics(self) -> tuple[str, ...]:
-        """Those of them that come from what hands hold."""
+        """Return the awaited topics of the objects that hands hold."""
         raise NotImplementedError
 
     def announce(self) -> None:
         """Publish the present instant."""
 
     def repeat(self) -> None:
-        """Publish the present joint states once more."""
+        """Publish the present joint states again."""
 
     def advance(self) -> bool:
-        """Advance by one exchange period; False where the run has ended."""
+        """Advance by one exchange period; return False after the end of the run."""
         raise NotImplementedError
 
     def due(self, period: str) -> bool:
@@ -75,13 +75,13 @@ class PacedNode(Protocol):
         raise NotImplementedError
 
     def hold(self) -> None:
-        """Take the safe state."""
+        """Enter the safe state."""
 
     def update_diagnostics(self) -> None:
         """Publish health if due."""
 
-    def report_silence(self) -> None:
-        """Publish health if the partner has stopped or resumed its answers."""
+    def report_timeout(self) -> None:
+        """Publish health if a timeout of the partner has started or ended."""
 
     def count_publishers(self, topic_name: str) -> int:
         """Return the number of publishers of a topic."""
@@ -95,28 +95,28 @@ class PacedNode(Protocol):
 
 
 class Pacer:
-    """Moves simulated time.
+    """Advances simulated time.
 
-    Time advances by one exchange when the command of the present instant is here and, in real time, the wall clock has
-    reached the next instant. A partner that is gone, or `external`, is not waited for.
+    Time advances by one exchange when the command of the present instant was received and, in real time, the wall clock
+    has reached the next instant. A lost or `external` partner is not waited for.
 
     Attributes:
-        paced: real time: the wall clock is the least pace.
-        waits: the partner answers every instant.
-        paused: simulated time stands still on request.
-        started: simulated time has begun.
-        silent: the partner has not answered within `patience`.
-        uncommanded: commands beside the answers of an object have stopped for longer than `command_timeout`.
-        patience: how long that is, s of wall time.
-        schedule: the wall clock's (real time).
+        paced: real time: simulated time is not faster than the wall clock.
+        waits: whether the partner answers every instant.
+        paused: whether simulated time is paused on request.
+        started: whether simulated time has started.
+        timed_out: whether the partner has not answered within `timeout`.
+        uncommanded: whether commands beside the answers of an object have timed out.
+        timeout: of the partner, wall time, s.
+        schedule: of the wall clock (real time).
         factor: simulated seconds per second of wall time.
     """
 
     def __init__(self, node: PacedNode) -> None:
         self.node = node
         self.paced, self.waits = node.values['mode'] == 'realtime', node.waits
-        self.paused = self.silent = self.started = self.uncommanded = False
-        self.patience = float(node.values['command_timeout'])
+        self.paused = self.timed_out = self.started = self.uncommanded = False
+        self.timeout = float(node.values['command_timeout'])
         self.schedule = WallSchedule(node.values['speed'], self._tolerance())
         self.factor = RealTimeFactor()
         waits = node.values['wait_for'], node.values['wait_timeout']
@@ -136,7 +136,7 @@ class Pacer:
     # -- for the node ------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Wait for the other nodes, then publish the first instant; called once, when the node is complete."""
+        """Wait for the other nodes, then publish the first instant; called once, after the set-up of the node."""
         self.node.create_timer(WATCH_PERIOD, self.check_timeouts, clock=self._steady)
         if self.paced or not self.waits:
             period = self.node.values['exchange_period']
@@ -146,26 +146,26 @@ class Pacer:
 
     @property
     def instants(self) -> InstantQueue[None]:
-        """Whether the present instant waits, and which commands are its own. A monolithic machine needs few."""
+        """Return the queue of instants at the present one. A monolithic machine needs few commands."""
         asks = self.waits and not (self.node.monolithic and not self.node.due('command_period'))
-        self._instants.begin(nanoseconds_of(self.now()), asks)
+        self._instants.start(nanoseconds_of(self.now()), asks)
         return self._instants
 
     def commanded(self) -> None:
-        """Go on: the command of the present instant is here."""
+        """Continue after the command of the present instant was received."""
         self._since = time.monotonic()
-        self.silent = False
+        self.timed_out = False
         self.instants.answer()
         self.advance_due()
 
     def note_command(self) -> None:
-        """Take notice of a command where time waits for what hands hold alone: no instant is answered by it."""
+        """Store the time of a command that answers no instant: time waits only for the objects that hands hold."""
         self._command_at, self.uncommanded = time.monotonic(), False
 
     def earlier_command(self) -> None:
-        """Wait again for a partner that was given up: a command of an earlier instant has come from it."""
+        """Wait again for a partner that has timed out, after its command of an earlier instant."""
         self._since = time.monotonic()
-        self.silent = False
+        self.timed_out = False
         self.instants.regain()
 
     def now(self) -> float:
@@ -178,7 +178,7 @@ class Pacer:
         return self.paced and self.schedule.late
 
     def pause(self, paused: bool) -> None:
-        """Stop or go on; a command that came meanwhile is used then."""
+        """Pause or continue; a command that was received during a pause is used afterwards."""
         self.paused = paused
         self._since = time.monotonic()
         if self._command_at is not None:
@@ -187,24 +187,24 @@ class Pacer:
         self.advance_due()
 
     def single_step(self) -> None:
-        """Advance by one exchange while paused, if nothing has to be waited for."""
+        """Advance by one exchange while paused, if no command is missing."""
         if self.has_command():
             self._advance()
             self.rebase()
 
     def rebase(self) -> None:
-        """Go on from here with the present speed."""
+        """Set the origin of the schedule to the present time and speed."""
         self.schedule.speed = self.node.values['speed']
         self.schedule.tolerance = self._tolerance()
         self.schedule.rebase(self.now())
         self.factor.clear()
 
     def _tolerance(self) -> float:
-        """Wall time after which an instant counts as missed, s: that of two exchanges."""
+        """Return the delay after which an instant counts as missed, s: two exchanges."""
         return float(2.0 * self.node.values['exchange_period'] / self.node.values['speed'])
 
     def restart(self) -> None:
-        """Time starts again at 0."""
+        """Restart time at 0."""
         self._finished_at = self._command_at = None
         self.uncommanded = False
         self._instants.restart()
@@ -219,12 +219,12 @@ class Pacer:
         self._since = time.monotonic()
         self.rebase()
         if not (self.paced or self.waits):
-            self.node.hold()  # as fast as it goes, without a partner: nothing may depend on the wall clock
+            self.node.hold()  # unpaced without a partner: nothing may depend on the wall clock
         self.node.announce()
         self.advance_due()
 
     def advance_due(self) -> None:
-        """Advance as far as commands and the wall clock allow. Commands may come in while an instant is published."""
+        """Advance as far as commands and the wall clock allow. Commands may arrive while an instant is published."""
         if self._is_going:
             return
         self._is_going = True
@@ -246,7 +246,7 @@ class Pacer:
 
     def _advance(self) -> bool:
         if self.paced:
-            self.schedule.begin(self.now() + self.node.values['exchange_period'])
+            self.schedule.start(self.now() + self.node.values['exchange_period'])
         if not self.node.advance():
             return False
         if self.waits:
@@ -257,7 +257,7 @@ class Pacer:
     # -- the wall clock --------------------------------------------------------------------------------------
 
     def check_timeouts(self) -> None:
-        """Start time when all partners are there, and report those that have gone."""
+        """Start time when all partners are ready, and report timeouts."""
         self._leave_when_finished()
         if not self.started:
             self.node.update_diagnostics()
@@ -269,44 +269,44 @@ class Pacer:
         else:
             self.factor.note(self.now())
             self._note_partners()
-            self._look_for_silence()
-            self._look_for_commands()
-        self.node.update_diagnostics() if self.paced else self.node.report_silence()
+            self._check_answer_timeout()
+            self._check_command_timeout()
+        self.node.update_diagnostics() if self.paced else self.node.report_timeout()
 
-    def _look_for_silence(self) -> None:
+    def _check_answer_timeout(self) -> None:
         if self.waits and self.has_command():
             return
         waited = time.monotonic() - self._since
-        self.patience = self._patience_now(waited)
-        if waited > self.patience and not self.silent:
-            self.silent = True
-            self._report_silence(waited)
+        self.timeout = self._timeout_now(waited)
+        if waited > self.timeout and not self.timed_out:
+            self.timed_out = True
+            self._log_timeout(waited)
             if self.paced:
                 self.instants.give_up()
             if self.paced or not self.waits:
                 self.node.hold()
-        if self.silent and self.waits and not self.paced:
-            self.readiness.check_ended()  # a simulated time that stands still would do so for ever
-        if self.waits and waited > min(REPEAT_PERIOD, self.patience):
+        if self.timed_out and self.waits and not self.paced:
+            self.readiness.check_finished()  # simulated time would wait for ever
+        if self.waits and waited > min(REPEAT_PERIOD, self.timeout):
             self._ask_again()
 
-    def _look_for_commands(self) -> None:
-        """Hold the joints where commands that are not waited for have come beside those answers, and have stopped."""
+    def _check_command_timeout(self) -> None:
+        """Hold the joints after a timeout of commands beside the answers of an object."""
         waited = 0.0 if self._command_at is None else time.monotonic() - self._command_at
         if waited > self.node.values['command_timeout'] and not self.uncommanded:
             self.uncommanded = True
             self.node.get_logger().error(f'no command since {waited:.2f} s: holding the joints where they are')
             self.node.hold()
 
-    def _patience_now(self, waited: float) -> float:
-        """Return the wall time after which a silent partner is given up, s: longer while it is in the graph."""
+    def _timeout_now(self, waited: float) -> float:
+        """Return the wall-clock timeout of the partner, s: longer while it is in the graph."""
         timeout = float(self.node.values['command_timeout'])
         if not self.waits or waited <= timeout:
             return timeout
         is_gone = self.paced and not all(map(self.node.count_publishers, self.node.awaited_topics))
-        return timeout if is_gone else max(timeout, LOCKSTEP_PATIENCE)
+        return timeout if is_gone else max(timeout, LOCKSTEP_TIMEOUT)
 
-    def _report_silence(self, waited: float) -> None:
+    def _log_timeout(self, waited: float) -> None:
         if not self.node.commands and not self.waits:
             return
         does = 'holding the joints where they are' if self.paced else 'simulated time stands still'
@@ -314,7 +314,7 @@ class Pacer:
         self.node.get_logger().error(f'no command for t = {self.now():.4f} s{due} since {waited:.2f} s: {does}')
 
     def _note_partners(self) -> None:
-        """Keep, at most once a REPEAT_PERIOD, which subscriptions get the joint states while commands come."""
+        """Store the subscriptions to the joint states while commands are received, at most once per REPEAT_PERIOD."""
         now, are_fresh = time.monotonic(), self.node.commands != self._commands_then
         self._commands_then = self.node.commands
         if self.paced or not are_fresh or now - self._partners_at < REPEAT_PERIOD:
@@ -325,20 +325,20 @@ class Pacer:
     def _ask_again(self) -> None:
         """Repeat the instant to a partner that may not have received it.
 
-        In lockstep only where there is a subscription that was not there while commands came, that of a partner that
-        was started again: a repetition to a slow one would stand in the bag of this run only.
+        In lockstep only if there is a new subscription since the last commands, of a restarted partner: a repetition to
+        a slow one would appear in the bag of this run only.
         """
         if time.monotonic() - self._asked_again < REPEAT_PERIOD:
             return
         self._asked_again = time.monotonic()
-        if not self.silent:
+        if not self.timed_out:
             if self.paced:
                 self.node.repeat()
         elif not self.readiness.subscriptions() <= self._partners:
             self.node.repeat()
 
     def _leave_when_finished(self) -> None:
-        """End the process a moment after the run is over, so that the last messages get out."""
+        """End the process after a delay, so that the last messages are sent."""
         if not self.node.finished:
             return
         if self._finished_at is None:

@@ -1,4 +1,4 @@
-"""What the page of the cockpit drives a machine by: voltages of valves, cmd_vel, or positions of joints."""
+"""Ways to drive a machine on the page of the cockpit: voltages of valves, cmd_vel, or positions of joints."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ JointTrajectoryPoint = message('trajectory_msgs/msg/JointTrajectoryPoint')
 Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
 
 SLOWED, LEAST_TIME, FASTEST = 2.5, 0.5, 1.0
-"""A joint goes to its slider in this many times what its greatest speed would take, in s at least; greatest speed of a
-joint without a limit, rad/s or m/s."""
+"""Time of a joint to its slider over the time at its greatest speed; least time, s; greatest speed of a joint without a
+limit, rad/s or m/s."""
 TRAJECTORY_PERIOD, TRAJECTORY_TIME = 0.2, 0.6
-"""Least time between two trajectories of joints, and of each, s: where page or node go, the joints stop soon."""
+"""Least time between two trajectories of joints, and duration of each, s: without page or node the joints soon stop."""
 DEAD_PERIOD = 0.5
-"""Time after which the dead parts of the levers are computed again, s."""
+"""Period of the computation of the levers' dead parts, s."""
 
 
 class Driving(Protocol):
@@ -36,24 +36,24 @@ class Driving(Protocol):
 
     @property
     def topic(self) -> str:
-        """Topic that has to have a subscription of another node."""
+        """Return the topic that needs a subscription of another node."""
 
     @property
     def unknown(self) -> str:
-        """Reason for which it cannot begin while nothing has been measured, '' where it needs no measurements."""
+        """Return why it cannot start before the first measurement, or '' if it needs no measurements."""
 
     @property
     def levers(self) -> Levers:
-        """What is moved on the page."""
+        """Return the levers or sliders on the page."""
 
     def set_up(self, controls: Controls) -> None:
-        """Offer it on the page."""
+        """Show its controls on the page."""
 
     def publish(self, values: Sequence[float]) -> None:
-        """Send the values of the levers."""
+        """Publish the values of the levers."""
 
     def show(self, controls: Controls, snapshot: Snapshot, note: str) -> None:
-        """Show how it is."""
+        """Update its controls on the page."""
 
 
 class ValveDriving:
@@ -62,17 +62,17 @@ class ValveDriving:
     Args:
         node: the node.
         levers: by the names of the actuators, in the order of `valve_commands`.
-        machine: for the dead parts of the levers; None: they are not known.
-        governed: volts never go to the valves themselves.
+        machine: for the dead parts of the levers; None: unknown.
+        governed: whether volts go to a governor only.
     """
 
-    unknown = 'The machine is not seen yet: no joint_states have come.'
+    unknown = 'The state of the machine is unknown: no joint_states were received.'
 
     def __init__(self, node: Node, levers: Levers, machine: Machine | None, governed: bool = False) -> None:
         self.levers, self._outlet = levers, ValveOutlet(node, levers.names, governed)
         actuators = machine.actuators if machine is not None else ()
-        self._oil = {own.name: own for own in oil_actuators(actuators) if own.name in levers.names}
-        self._unloaded = {name: dead_part(own) for name, own in self._oil.items()}
+        self._oil = {actuator.name: actuator for actuator in oil_actuators(actuators) if actuator.name in levers.names}
+        self._unloaded = {name: dead_part(actuator) for name, actuator in self._oil.items()}
         self.dead = dict(self._unloaded)
         self.skips = False
         self._loaded: set[str] = set()
@@ -80,29 +80,29 @@ class ValveDriving:
 
     @property
     def topic(self) -> str:
-        """Topic on which volts go out now: to the valves, or to a governor before them."""
+        """Return the present topic of volts: of the valves, or of a governor before them."""
         return self._outlet.topic
 
     @property
     def is_governed(self) -> bool:
-        """Return whether a governor stands before the valves."""
+        """Return whether volts go to a governor."""
         return self._outlet.is_governed
 
     def set_up(self, controls: Controls) -> None:
-        """Offer a lever for each valve."""
+        """Show a lever for each valve."""
         controls.set_valves(self.levers.names, self.levers.limits)
         if self.dead:
             controls.offer_skipping()
 
     def publish(self, values: Sequence[float]) -> None:
-        """Send volts, beyond the dead parts where that is wanted; a page that only looks on offers no commands."""
+        """Publish volts, beyond the dead parts if requested."""
         named = dict(zip(self.levers.names, values))
         if self.skips:
             named |= {name: beyond(named[name], dead, self.levers.limits[name]) for name, dead in self.dead.items()}
         self._outlet.publish(list(named.values()))
 
     def show(self, controls: Controls, snapshot: Snapshot, note: str) -> None:
-        """Show switch, levers, and where these do nothing."""
+        """Show the switch, the levers and their dead parts."""
         controls.show_levers(self.levers.armed, note)
         now = time.monotonic()
         if self._oil and now - self.computed_at >= DEAD_PERIOD:
@@ -112,9 +112,9 @@ class ValveDriving:
             controls.show_dead_parts(self.dead, values, self.skips, self._loaded)
 
     def switch_skipping(self, on: bool, client: int | None, now: float) -> bool:
-        """Let lever travel begin at the edges of the dead parts, or no longer, at a wall time, s.
+        """Switch the skipping of dead parts on or off at a wall time, s.
 
-        Returns False where that may not be: the page does not drive, or a lever is deflected, whose volts would jump.
+        Returns False if the page does not drive, or a lever is deflected, whose volts would jump.
         """
         if not self.levers.armed or client != self.levers.owner or any(self.levers.values(now).values()):
             return False
@@ -122,30 +122,30 @@ class ValveDriving:
         return True
 
     def _learn(self, pressures: Mapping[str, float], resting: Sequence[str]) -> None:
-        """Compute the dead parts of levers that rest: while one is moved its pressures are not those of the load.
+        """Compute the dead parts of levers at neutral, at which the pressures are due to the load.
 
-        Without pressures, or with ones that can not be right, it is the part without a load.
+        Without plausible pressures it is the dead part without a load.
         """
-        for name, own in self._oil.items():
+        for name, actuator in self._oil.items():
             if name not in resting:
                 continue
-            lines = [pressures.get(f'{name}/{line.removesuffix("_pressure")}', math.nan) for line in own.lines]
-            load = resting_load(own, lines[0], lines[1])
+            lines = [pressures.get(f'{name}/{line.removesuffix("_pressure")}', math.nan) for line in actuator.lines]
+            load = resting_load(actuator, lines[0], lines[1])
             if load is None:
                 self.dead[name] = self._unloaded[name]
                 self._loaded.discard(name)
             else:
-                self.dead[name] = dead_part(own, load)
+                self.dead[name] = dead_part(actuator, load)
                 self._loaded.add(name)
 
 
 class TwistDriving:
-    """A pad for `cmd_vel`.
+    """Sliders of `cmd_vel`.
 
     Args:
         node: the node.
         linear, angular: greatest speeds, m/s and rad/s.
-        stamped: it is a TwistStamped.
+        stamped: whether it is a TwistStamped.
         idle_timeout: of the levers, s.
     """
 
@@ -160,11 +160,11 @@ class TwistDriving:
         self._out: Any = None
 
     def set_up(self, controls: Controls) -> None:
-        """Offer three sliders and what is held to move."""
+        """Show three sliders and hold-to-move buttons."""
         controls.set_valves(self.levers.names, self.levers.limits, self.UNITS, 'Nothing is sent before it is on.')
 
     def publish(self, values: Sequence[float]) -> None:
-        """Send a twist, stamped 0: for now."""
+        """Publish a twist with stamp 0, which means now."""
         if self._out is None:
             self._out = self._node.create_publisher(self._kind, self.topic, QoSProfile(depth=10))
         result = self._kind()
@@ -173,7 +173,7 @@ class TwistDriving:
         self._out.publish(result)
 
     def show(self, controls: Controls, snapshot: Snapshot, note: str) -> None:
-        """Show switch and sliders."""
+        """Show the switch and the sliders."""
         controls.show_levers(self.levers.armed, note)
 
 
@@ -182,24 +182,24 @@ class JointDriving:
 
     Args:
         node: the node.
-        machine: with at least one joint that is driven.
+        machine: with at least one driven joint.
     """
 
     topic = 'joint_trajectory'
-    unknown = 'The joints are not known yet: no joint_states of all of them have come.'
+    unknown = 'The joint positions are unknown: no joint_states of all joints were received.'
 
     def __init__(self, node: Node, machine: Machine) -> None:
         self._node = node
         self._joints = machine.actuated_joints
-        self._factor = {own.name: 1e3 if own.type == 'prismatic' else math.degrees(1.0) for own in self._joints}
-        self.units = {own.name: 'mm' if own.type == 'prismatic' else '°' for own in self._joints}
+        self._factor = {joint.name: 1e3 if joint.type == 'prismatic' else math.degrees(1.0) for joint in self._joints}
+        self.units = {joint.name: 'mm' if joint.type == 'prismatic' else '°' for joint in self._joints}
         self.levers = HeldSliders(
             {
-                own.name: (
-                    max(own.lower, -math.pi) * self._factor[own.name],
-                    min(own.upper, math.pi) * self._factor[own.name],
+                joint.name: (
+                    max(joint.lower, -math.pi) * self._factor[joint.name],
+                    min(joint.upper, math.pi) * self._factor[joint.name],
                 )
-                for own in self._joints
+                for joint in self._joints
             }
         )
         self._out: Any = None
@@ -207,44 +207,44 @@ class JointDriving:
         self._goal: list[float] | None = None
 
     def set_up(self, controls: Controls) -> None:
-        """Offer a slider for each joint."""
+        """Show a slider for each joint."""
         controls.set_held(self.levers.ranges, self.units)
 
     def publish(self, values: Sequence[float]) -> None:
-        """Take a goal; the way to it is sent piece by piece."""
+        """Set a goal; the way to it is published piece by piece."""
         self._goal = [float(value) for value in values]
 
     def _send(self, goal: Sequence[float]) -> None:
-        """Send the way to a goal, or its begin, and forget a goal to which all of it was sent."""
+        """Publish the way to a goal, or its first part, and drop the goal after the last part."""
         if self._out is None:
             self._out = self._node.create_publisher(JointTrajectory, self.topic, QoSProfile(depth=10))
         seconds = self.time_to(goal)
         part = min(1.0, TRAJECTORY_TIME / seconds)
         self._goal = list(goal) if part < 1.0 else None
         positions = []
-        for own, value in zip(self._joints, goal):
-            here = self.levers.present.get(own.name, value)
-            position = (here + part * (value - here)) / self._factor[own.name]
-            positions.append(min(max(position, own.lower), own.upper))
+        for joint, value in zip(self._joints, goal):
+            here = self.levers.present.get(joint.name, value)
+            position = (here + part * (value - here)) / self._factor[joint.name]
+            positions.append(min(max(position, joint.lower), joint.upper))
         point = JointTrajectoryPoint(positions=positions)
         seconds *= part
         point.time_from_start.sec = int(seconds)
         point.time_from_start.nanosec = int(1e9 * (seconds - int(seconds)))
-        self._out.publish(JointTrajectory(joint_names=[own.name for own in self._joints], points=[point]))
+        self._out.publish(JointTrajectory(joint_names=[joint.name for joint in self._joints], points=[point]))
 
     def time_to(self, goal: Sequence[float]) -> float:
-        """Return the time for the way from the present positions to a goal, degrees or mm, s."""
+        """Return the time from the present positions to a goal in degrees or mm, s."""
         longest = LEAST_TIME
-        for own, value in zip(self._joints, goal):
-            way = abs(value - self.levers.present.get(own.name, value)) / self._factor[own.name]
-            longest = max(longest, SLOWED * way / min(own.velocity_limit, FASTEST))
+        for joint, value in zip(self._joints, goal):
+            way = abs(value - self.levers.present.get(joint.name, value)) / self._factor[joint.name]
+            longest = max(longest, SLOWED * way / min(joint.velocity_limit, FASTEST))
         return longest
 
     def show(self, controls: Controls, snapshot: Snapshot, note: str) -> None:
-        """Show switch and sliders, and send a goal that waits."""
+        """Show the switch and the sliders, and publish a waiting goal."""
         joints = snapshot.joints
-        known = {name: joints[name] * factor for name, factor in self._factor.items() if name in joints}
-        self.levers.present = known if len(known) == len(self._joints) else {}
+        present = {name: joints[name] * factor for name, factor in self._factor.items() if name in joints}
+        self.levers.present = present if len(present) == len(self._joints) else {}
         controls.show_pose(self.levers.armed, note, self.levers.present)
         now = time.monotonic()
         if self._goal is not None and now - self._published >= TRAJECTORY_PERIOD:

@@ -1,9 +1,9 @@
-"""The nodes' parameters, read from one YAML each in `parameter_files/`.
+"""Parameters of the nodes, read from one YAML file each in `parameter_files/`.
 
-The files are in the manner of generate_parameter_library: `type`, `default_value`, `description`, `read_only`,
-`validation` (`bounds<>`, `gt_eq<>`, `one_of<>`); and `unit`. `include` takes groups of `shared.yaml`. A group named
-`__map_<parameter>` is declared once for every name that the node makes of that parameter. `defaults` has a dataclass,
-`module:name`, by the group of parameters whose `default_value` stands at its fields ('' for the node itself).
+The files follow generate_parameter_library: `type`, `default_value`, `description`, `read_only`, `validation`
+(`bounds<>`, `gt_eq<>`, `one_of<>`); and `unit`. `include` adds groups of `shared.yaml`. A group named
+`__map_<parameter>` is declared once for every name in that parameter. `defaults` maps groups of parameters ('' for the
+node itself) to the dataclasses, `module:name`, whose fields have the `default_value`.
 
     PARAMETERS = node_parameters('teleop_node')
     values = declare(node, PARAMETERS)
@@ -27,7 +27,7 @@ from dyn_nodes.common.printing import near
 from dyn_nodes.middleware import FloatingPointRange, IntegerRange, ParameterDescriptor, SetParametersResult
 
 LOADER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
-"""Of the files of this package; six times as fast where libyaml is there."""
+"""YAML loader of the files of this package; libyaml is six times as fast."""
 FOLDER = Path(__file__).resolve().parent / 'parameter_files'
 SHARED = 'shared'
 MAP = '__map_'
@@ -47,7 +47,7 @@ GREATEST = {int: 2**63 - 1, float: math.inf}
 
 
 class ParameterError(UserError, ValueError):
-    """A parameter value that the node cannot start with."""
+    """A parameter value with which the node cannot start."""
 
 
 class ParameterFileError(UserError, ValueError):
@@ -62,9 +62,9 @@ class Declared:
         name, default, description: as declared.
         low, high: inclusive range of a number, or None.
         read_only: fixed after the start.
-        choices: the texts accepted, or empty for any.
+        choices: the accepted texts, or empty for any.
         unit: SI, or empty.
-        type: as in the file; empty: that of the default.
+        type: as in the file; empty: type of the default.
     """
 
     name: str
@@ -94,11 +94,11 @@ class Declared:
 
     @property
     def shown_name(self) -> str:
-        """The name for people: what is declared once for every joint is of `<joint>`."""
+        """Return the displayed name: `<joint>` stands for the names of a map."""
         return re.sub(rf'{MAP}(\w+)s', r'<\1>', self.name)
 
     def default_text(self, quote: str = '') -> str:
-        """Return the default for people, texts between quotes; 'empty' and 'none' where there is nothing in it."""
+        """Return the displayed default, texts between quotes; 'empty' for an empty text, 'none' for an empty list."""
         if isinstance(self.default, list):
             return ', '.join(f'{quote}{item}{quote}' for item in self.default if item != '') or 'none'
         if isinstance(self.default, bool):
@@ -108,7 +108,7 @@ class Declared:
         return f'{self.default:g}'
 
     def accepted(self, quote: str = '') -> str:
-        """Return the choices, between quotes, or the range; '' where any value is accepted."""
+        """Return the choices, between quotes, or the range; '' if any value is accepted."""
         if self.choices:
             return ', '.join(f'{quote}{choice}{quote}' for choice in self.choices)
         if self.low is None or self.high is None:
@@ -118,7 +118,7 @@ class Declared:
         return f'{self.low:g} to {self.high:g}'
 
     def problem(self, value: Any) -> str:
-        """Return why a value is none of the choices, or ''. Types and ranges are ROS's to check."""
+        """Return an error text for a value that is not a choice, or ''. ROS checks types and ranges."""
         if not self.choices or value in self.choices:
             return ''
         hint = near(str(value), self.choices)
@@ -126,7 +126,7 @@ class Declared:
 
 
 def declare(node: Any, table: Sequence[Declared]) -> dict[str, Any]:
-    """Declare the parameters and return their values. Raises ParameterError for a text that is none of its choices."""
+    """Declare the parameters and return their values. Raises ParameterError for a text that is not a choice."""
     values = {}
     for declared in table:
         value = node.declare_parameter(declared.name, declared.default, declared.descriptor()).value
@@ -135,20 +135,20 @@ def declare(node: Any, table: Sequence[Declared]) -> dict[str, Any]:
         values[declared.name] = value
     if any(declared.choices and not declared.read_only for declared in table):
 
-        def refuse(parameters: list[Any]) -> Any:
+        def check(parameters: list[Any]) -> Any:
             reason = problem_of_choices(table, parameters)
             return SetParametersResult(successful=not reason, reason=reason)
 
-        node.add_on_set_parameters_callback(refuse)
+        node.add_on_set_parameters_callback(check)
     return values
 
 
 def problem_of_choices(table: Iterable[Declared], parameters: Iterable[Any]) -> str:
-    """Return why new values are none of the choices, or ''. ROS knows ranges of numbers only.
+    """Return an error text for new values that are not choices, or ''. ROS checks only ranges of numbers.
 
-    A node that uses parameters in its own callback asks first: that callback comes before the one of `declare`.
+    A node that sets parameters in a callback calls this first: its callback precedes the one of `declare`.
     """
-    declared = {own.name: own for own in table}
+    declared = {entry.name: entry for entry in table}
     problems = [declared[item.name].problem(item.value) for item in parameters if item.name in declared]
     return '; '.join(problem for problem in problems if problem)
 
@@ -157,37 +157,37 @@ def problem_of_choices(table: Iterable[Declared], parameters: Iterable[Any]) -> 
 
 
 def group(values: Mapping[str, Any], name: str, kind: Any) -> Any:
-    """Return the dataclass that a group of parameters fills. Raises ParameterError."""
+    """Return a dataclass with the values of a group of parameters. Raises ParameterError."""
     prefix = f'{name}.'
-    given = {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
+    arguments = {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
     try:
-        return kind(**given)
+        return kind(**arguments)
     except ValueError as error:
         raise ParameterError(f'parameters {name!r}: {error}') from None
 
 
 def node_parameters(node: str) -> tuple[Declared, ...]:
-    """Return a node's parameters, without those of `__map_` groups.
+    """Return the parameters of a node without `__map_` groups.
 
     Raises:
-        ParameterFileError: there is no such file, or it is wrong.
+        ParameterFileError: the file is missing or wrong.
     """
     return tuple(declared for declared in _read(node) if MAP not in declared.name)
 
 
 def mapped_parameters(node: str, source: str, name: str) -> tuple[Declared, ...]:
-    """Return a node's parameters of the groups `__map_<source>`, for one name of the map."""
+    """Return the parameters of a node's groups `__map_<source>` for one name of the map."""
     key = f'{MAP}{source}.'
     return tuple(replace(d, name=d.name.replace(key, f'{name}.')) for d in _read(node) if key in d.name)
 
 
 def all_parameters(node: str) -> tuple[Declared, ...]:
-    """Return a node's parameters, with `__map_<source>` in the names of those of a map."""
+    """Return all parameters of a node, with `__map_<source>` in the names of maps."""
     return _read(node)
 
 
 def nodes_with_parameters() -> list[str]:
-    """Return the nodes that have a file."""
+    """Return the nodes with a parameter file."""
     return sorted(path.stem for path in FOLDER.glob('*.yaml') if path.stem != SHARED)
 
 
@@ -206,23 +206,23 @@ def _read(node: str) -> tuple[Declared, ...]:
     extra = set(document) - {'include', 'defaults', node}
     if extra or not isinstance(document.get(node, {}), dict):
         raise ParameterFileError(f'{node}.yaml: expected the keys include and {node}, found {", ".join(document)}')
-    found: list[Declared] = []
+    declared: list[Declared] = []
     for group in document.get('include', ()):
         if group not in _load(SHARED):
             raise ParameterFileError(f'{node}.yaml: include: no group {group!r} in {SHARED}.yaml')
-        found += _parse(f'{SHARED}.yaml', '', _load(SHARED)[group])
+        declared += _parse(f'{SHARED}.yaml', '', _load(SHARED)[group])
     table = _with_defaults(f'{node}.yaml', document.get(node) or {}, document.get('defaults', {}))
-    found += _parse(f'{node}.yaml', '', table)
-    return tuple(found)
+    declared += _parse(f'{node}.yaml', '', table)
+    return tuple(declared)
 
 
 def _with_defaults(file: str, table: dict[str, Any], classes: dict[str, str]) -> dict[str, Any]:
-    """Return the parameters of a node; those that a dataclass has get the default of its field."""
+    """Return the parameters of a node with the defaults of dataclasses."""
     for group, name in classes.items():
         parameters = dict(table[group] if group else table)
         for field in fields(resolve_name(name)):
             if 'default_value' in parameters.get(field.name, {}):
-                raise ParameterFileError(f'{file}: {field.name}: default_value stands at {name} already')
+                raise ParameterFileError(f'{file}: {field.name}: default_value is already a field of {name}')
             if field.name in parameters:
                 parameters[field.name] = {**parameters[field.name], 'default_value': field.default}
         table = {**table, group: parameters} if group else parameters
@@ -240,23 +240,23 @@ def _parse(file: str, prefix: str, table: dict[str, Any]) -> Iterator[Declared]:
 
 
 def _declared(file: str, name: str, entry: dict[str, Any]) -> Declared:
-    place = f'{file}: {name}'
+    location = f'{file}: {name}'
     for key in entry:
         if key not in KEYS:
-            raise ParameterFileError(f'{place}: unknown key {key!r}; expected {", ".join(KEYS)}')
+            raise ParameterFileError(f'{location}: unknown key {key!r}; expected {", ".join(KEYS)}')
     kind = entry['type']
     if kind not in TYPES:
         raise ParameterFileError(
-            f'{place}: type: expected one of {", ".join(TYPES)}; found {kind!r}{near(kind, TYPES)}'
+            f'{location}: type: expected one of {", ".join(TYPES)}; found {kind!r}{near(kind, TYPES)}'
         )
     for key in ('default_value', 'description'):
         if key not in entry:
-            raise ParameterFileError(f'{place}: {key} is missing')
+            raise ParameterFileError(f'{location}: {key} is missing')
     default = entry['default_value']
     items = default if kind.endswith('_array') else [default]
     if not isinstance(items, list) or not items or any(type(item) is not TYPES[kind] for item in items):
-        raise ParameterFileError(f'{place}: default_value: expected {kind}, not empty; found {default!r}')
-    low, high, choices = _validation(place, TYPES[kind], entry.get('validation', {}))
+        raise ParameterFileError(f'{location}: default_value: expected {kind}, not empty; found {default!r}')
+    low, high, choices = _validation(location, TYPES[kind], entry.get('validation', {}))
     declared = Declared(
         name, default, entry['description'], low, high, entry.get('read_only', False), choices, entry.get('unit', ''),
         kind,
@@ -264,24 +264,24 @@ def _declared(file: str, name: str, entry: dict[str, Any]) -> Declared:
     if problem := declared.problem(default):
         raise ParameterFileError(f'{file}: default_value: {problem}')
     if low is not None and high is not None and not low <= default <= high:
-        raise ParameterFileError(f'{place}: default_value {default} is outside of [{low}, {high}]')
+        raise ParameterFileError(f'{location}: default_value {default} is outside of [{low}, {high}]')
     return declared
 
 
-def _validation(place: str, kind: type, rules: dict[str, Any]) -> tuple[Any, Any, tuple[str, ...]]:
+def _validation(location: str, kind: type, rules: dict[str, Any]) -> tuple[Any, Any, tuple[str, ...]]:
     """Return low, high and choices."""
     low = high = None
     choices: tuple[str, ...] = ()
     for rule, arguments in rules.items():
-        place_of_rule = f'{place}: validation: {rule}'
+        rule_location = f'{location}: validation: {rule}'
         if rule not in VALIDATORS:
-            raise ParameterFileError(f'{place_of_rule}: expected one of {", ".join(VALIDATORS)}')
+            raise ParameterFileError(f'{rule_location}: expected one of {", ".join(VALIDATORS)}')
         if rule == 'one_of<>':
             ((*values,),) = arguments
             choices = tuple(values)
             continue
         count = 2 if rule == 'bounds<>' else 1
         if kind not in GREATEST or len(arguments) != count or any(type(value) is not kind for value in arguments):
-            raise ParameterFileError(f'{place_of_rule}: expected {count} of {kind.__name__}, found {arguments!r}')
+            raise ParameterFileError(f'{rule_location}: expected {count} of {kind.__name__}, found {arguments!r}')
         low, high = arguments if count == 2 else (arguments[0], GREATEST[kind])
     return low, high, choices

@@ -1,9 +1,9 @@
-"""Control of a platform on six driven legs as a ROS node: poses and 6-D trajectories in, motor voltages out.
+"""Controller of a platform on six driven legs: poses and 6-D trajectories in, motor voltages out.
 
     dyn-nodes run platform_controller_node --ros-args -p machine:=stewart_platform
 
-Without a target the platform is held. It goes to a pose with limited speed and acceleration; poses and trajectories
-that the legs cannot give are refused with the name of the leg. Only the legs need be measured.
+Without a target the platform is held. It moves to a pose with limited speed and acceleration; poses and trajectories
+beyond the reach of a leg are rejected with its name. Only the legs must be measured.
 """
 
 from __future__ import annotations
@@ -44,20 +44,20 @@ MultiDOFJointTrajectory = message('trajectory_msgs/msg/MultiDOFJointTrajectory')
 
 PARAMETERS = node_parameters('platform_controller_node')
 MOST_STOPS, STOPS_WITHIN = 3, 1.0
-"""Stops of a platform that has left its reference, within a time, s, after which the motors go to 0 V."""
+"""Number of stops of a platform that leaves its reference, and time within which they occur, s: motors to 0 V."""
 
 
 class PlatformControllerNode(CommandingNode):
-    """Leads the platform of a parallel machine by its legs.
+    """Moves the platform of a parallel machine by its legs.
 
     Attributes:
-        targets: poses and trajectories taken.
+        targets: number of accepted poses and trajectories.
         stopped: why the platform stopped before its target, or ''.
-        fault: why no command is given but 0 V, or ''.
-        given_up: the fault lasts until a simulation is reset, or the node starts again.
+        fault: why the command is 0 V, or ''.
+        given_up: whether the fault lasts until a reset of the simulation or a restart of the node.
     """
 
-    silence = 'neutral commands'
+    timeout_action = 'neutral commands'
 
     def __init__(self, **options: Any) -> None:
         super().__init__('platform_controller_node', **options)
@@ -77,7 +77,7 @@ class PlatformControllerNode(CommandingNode):
         self._out = self._command_message()
         self.reader = JointStateReader(legs, Bounds.of(self.machine, legs))
         self.frame = self.machine.base.link
-        self.targets, self.stopped, self.fault, self._told = 0, '', '', ''
+        self.targets, self.stopped, self.fault, self._published_state = 0, '', '', ''
         self.given_up = False
         self._stops: list[float] = []
         self._advanced: int | None = None
@@ -94,15 +94,15 @@ class PlatformControllerNode(CommandingNode):
     # -- set-up ------------------------------------------------------------------------------------------------------
 
     def _make_loop(self) -> MotorLoop:
-        """Return the loops of the legs, its posture found once so that the first answer is prompt."""
+        """Return the loops of the legs; one command is computed to load the machine code."""
         machine, legs, values = self.machine, self.follower.legs.joints, self.values
-        motors = {own.joint: own for own in electric_motors(machine.actuators)}
+        motors = {motor.joint: motor for motor in electric_motors(machine.actuators)}
         left = [joint for joint in legs if joint not in motors]
         if left:
             raise ValueError(f'{machine.name}: expected an electric motor on every leg, found none on {left[0]}')
         drives = drive_dynamics(machine, legs)
         self._order = list(machine.actuators)
-        self._places = [self._order.index(motors[joint]) for joint in legs]
+        self._indices = [self._order.index(motors[joint]) for joint in legs]
         servo = MotorServo(machine, [motors[joint] for joint in legs], values['command_period'], drives)
         loop = MotorLoop(servo, values['motors.bandwidth'], values['motors.damping_ratio'])
         rest = self.follower.sample()
@@ -122,7 +122,7 @@ class PlatformControllerNode(CommandingNode):
 
     def _command_message(self) -> Any:
         if self.loop is not None:
-            return volts_message([own.name for own in self._order])
+            return volts_message([actuator.name for actuator in self._order])
         return JointState(name=list(self.follower.legs.joints))
 
     def _create_topics(self) -> None:
@@ -172,24 +172,27 @@ class PlatformControllerNode(CommandingNode):
             self._fail(str(error))
 
     def _play(self) -> None:
-        """Begin the motion of the file."""
+        """Start the motion of the file."""
         here = self.follower.reference.motion
         try:
-            times, poses = [0.0, *(own.time for own in self.path)], [here.pose, *(own.pose for own in self.path)]
+            times, poses = (
+                [0.0, *(point.time for point in self.path)],
+                [here.pose, *(point.pose for point in self.path)],
+            )
             self.follower.follow(PoseTrajectory(times, poses))
         except ValueError as error:
-            self._refuse(self.refusals, commands.RefusedError('bad trajectory', f"parameter 'path': {error}"))
+            self._reject(self.rejections, commands.RejectedError('bad trajectory', f"parameter 'path': {error}"))
 
     def _resume(self, further: Any, gap: float) -> None:
-        """After a silence the machine may be anywhere: a target is not taken up again."""
+        """Hold the platform after a timeout; a target is not resumed, as the machine may be anywhere."""
         if self.given_up:
             return
         if self.follower.reference.state != 'holding':
-            self.get_logger().warn('joint_states are back: the target is given up, the platform is held')
+            self.get_logger().warn('joint_states are received again: the target is dropped, the platform is held')
         self._hold()
 
     def _repeat(self) -> None:
-        """The same instant once more. Each period takes exactly one command of volts, and the last one is kept."""
+        """Publish the last command again, except volts, of which each period takes exactly one."""
         if self.lockstep and not self.motors and self.sent:
             self.commands_out.publish(self._out)
 
@@ -205,7 +208,7 @@ class PlatformControllerNode(CommandingNode):
             self._report()
 
     def _follow(self) -> None:
-        """Bring the reference to this instant, and measure the platform."""
+        """Advance the reference to this instant, and measure the platform."""
         assert self._state is not None
         assert self.stamp is not None
         if self.fault:
@@ -230,7 +233,7 @@ class PlatformControllerNode(CommandingNode):
             self._count_stop()
 
     def _count_stop(self) -> None:
-        """Give up a platform that leaves its reference again and again: its loops are not stable, or it is driven."""
+        """Set a permanent fault if the platform leaves its reference repeatedly: unstable loops or external forces."""
         self._stops = [time for time in self._stops if abs(self.time - time) < STOPS_WITHIN] + [self.time]
         if len(self._stops) >= MOST_STOPS:
             self.given_up = True
@@ -247,7 +250,7 @@ class PlatformControllerNode(CommandingNode):
             assert self._state is not None
             assert self.loop is not None
             try:
-                data[self._places] = self.loop.voltages(self.follower.sample(), None, *self._state)
+                data[self._indices] = self.loop.voltages(self.follower.sample(), None, *self._state)
             except ValueError as error:
                 self._fail(str(error))
         self._send_voltages(data)
@@ -275,7 +278,7 @@ class PlatformControllerNode(CommandingNode):
         self.sent += 1
 
     def _publish_neutral(self) -> None:
-        """0 V; or the legs where they were last."""
+        """Publish 0 V, or the last measured lengths of the legs."""
         if self.motors:
             self._send_voltages(np.zeros(len(self._order)))
         elif self._state is not None:
@@ -293,15 +296,15 @@ class PlatformControllerNode(CommandingNode):
             self.distance_out.publish(Float64(data=distance))
             self.angle_out.publish(Float64(data=angle))
         state = self.state
-        if state != self._told:
-            self._told = state
+        if state != self._published_state:
+            self._published_state = state
             self.state_out.publish(String(data=state))
         if self.lockstep:
             self.update_diagnostics()
 
     @property
     def state(self) -> str:
-        """What the platform does, and why it stopped."""
+        """Return the state of the platform, with the reason of a stop or fault."""
         if self.fault:
             return f'fault: {self.fault}'
         return f'stopped: {self.stopped}' if self.stopped else self.follower.reference.state
@@ -309,19 +312,19 @@ class PlatformControllerNode(CommandingNode):
     # -- targets -----------------------------------------------------------------------------------------------------
 
     def _demand_ready(self, topic: str) -> None:
-        """Raise RefusedError while nothing is known of the machine."""
-        if self._state is None or self.silent:
-            raise commands.RefusedError('no joint_states', f'{topic}: no joint_states')
+        """Raise RejectedError while joint states are missing, or with a fault."""
+        if self._state is None or self.timed_out:
+            raise commands.RejectedError('no joint_states', f'{topic}: no joint_states')
         if self.fault:
-            raise commands.RefusedError('fault', f'{topic}: {self.fault}')
+            raise commands.RejectedError('fault', f'{topic}: {self.fault}')
 
     def _on_pose(self, msg: Any) -> None:
         try:
             self._demand_ready('platform_pose')
             check_frame('platform_pose', msg.header.frame_id, self.frame)
             self._take('platform_pose', lambda: self.follower.go_to(pose_of(msg.pose, 'platform_pose')))
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
 
     def _on_trajectory(self, msg: Any) -> None:
         try:
@@ -330,31 +333,31 @@ class PlatformControllerNode(CommandingNode):
                 msg, self.follower.link, self.frame, self.time, self.follower.reference.motion
             )  # fmt: skip
             self._take('platform_trajectory', lambda: self.follower.follow(trajectory))
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
         self.get_logger().info(f'platform_trajectory: {trajectory.duration:.2f} s')
 
-    def _take(self, topic: str, begin: Any) -> None:
-        """Begin a motion. Raises RefusedError where the legs cannot give it; the present one goes on."""
+    def _take(self, topic: str, start: Any) -> None:
+        """Start a motion. Raises RejectedError if it is out of reach; the present motion continues."""
         try:
-            begin()
+            start()
         except ReachError as error:
-            raise commands.RefusedError('out of reach', f'{topic}: {error}') from None
+            raise commands.RejectedError('out of reach', f'{topic}: {error}') from None
         self.targets += 1
         self.stopped = ''
 
     # -- health ------------------------------------------------------------------------------------------------------
 
     def _platform_health(self) -> Health:
-        """The status `platform`: what it does, faults, rejected targets."""
+        """Return the status `platform`: state, faults, rejected targets."""
         health = Health(text=self.state, more=self._platform_values)
         if self.fault:
             health.worse(ERROR, f'{self.fault}: {"motors at 0 V" if self.motors else "the legs are held"}')
         if self.stopped:
             health.worse(WARN, f'stopped: {self.stopped}')
-        if self.refusals.recent(self.now()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+        if self.rejections.recent(self.now()):
+            health.worse(WARN, f'rejected: {self.rejections.last}')
         return health
 
     def _platform_values(self) -> dict[str, str]:
@@ -373,7 +376,7 @@ class PlatformControllerNode(CommandingNode):
             'remaining': f'{follower.reference.remaining:.2f} s',
             'targets': str(self.targets),
             'sent': str(self.sent),
-            **self.refusals.values(),
+            **self.rejections.values(),
         }
 
     def _on_parameters(self, parameters: list[Any]) -> Any:

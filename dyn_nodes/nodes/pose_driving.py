@@ -1,4 +1,4 @@
-"""The cockpit drives a platform by its pose: offsets of sliders to `platform_pose`, and where the platform is."""
+"""Pose control of a platform in the cockpit: offsets of sliders to `platform_pose`, display of its pose."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dyn_nodes.middleware import DurabilityPolicy, Node, QoSProfile, Reliability
 from dyn_nodes.model import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.model.rotations import matrix_of_rpy, rpy_of_matrix
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.hand_messages import fill_pose, pose_of
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.viewer.levers import Levers
@@ -26,7 +26,7 @@ PoseStamped, String = message('geometry_msgs/msg/PoseStamped'), message('std_msg
 DISTANCE, ANGLE = 150.0, 15.0
 """Greatest offsets of the sliders, mm and degrees."""
 CONTROLLER = 'platform_controller_node: platform'
-REFUSED = 'refused: '
+REJECTED = 'rejected: '
 
 
 class PoseDriving:
@@ -35,17 +35,17 @@ class PoseDriving:
     Args:
         node: the node.
         machine: with a platform.
-        refused: called with the reason of a pose that the controller has refused.
+        on_rejected: called with the reason of a pose that the controller has rejected.
 
     Raises:
         ParameterError: a machine without a platform.
 
     Attributes:
-        sliders: offsets from the pose at the start of the machine.
-        state: of the platform, as its controller says.
+        sliders: offsets from the initial pose of the machine.
+        state: of the platform, as published by its controller.
     """
 
-    def __init__(self, node: Node, machine: Machine, refused: Callable[[str], None]) -> None:
+    def __init__(self, node: Node, machine: Machine, on_rejected: Callable[[str], None]) -> None:
         try:
             link, _ = platform_of(machine)
         except ValueError as error:
@@ -53,7 +53,7 @@ class PoseDriving:
         home = link_poses(machine.links, machine.joints, initial_positions(machine))[link]
         self._home = HandPose(home[:3, :3], home[:3, 3])
         self.sliders = PoseSliders({name: DISTANCE if name in LENGTHS else ANGLE for name in NAMES})
-        self.state, self._refusal, self._on_refused = '', '', refused
+        self.state, self._rejection, self._on_rejected = '', '', on_rejected
         self._node = node
         self._out: Any = None
         self._frame = machine.base.link
@@ -64,24 +64,24 @@ class PoseDriving:
         node.create_subscription(DiagnosticArray, '/diagnostics', self._on_diagnostics, QoSProfile(depth=50))
 
     topic = 'platform_pose'
-    unknown = 'The platform is not known yet: its controller has sent no platform_measured.'
+    unknown = 'The pose of the platform is unknown: its controller has published no platform_measured.'
 
     @property
     def levers(self) -> Levers:
-        """The sliders."""
+        """Return the sliders."""
         return self.sliders
 
     def set_up(self, controls: Controls) -> None:
-        """Offer six sliders."""
+        """Show six sliders."""
         controls.set_pose(self.sliders.limits)
 
     def show(self, controls: Controls, snapshot: Snapshot, note: str) -> None:
-        """Show switch and sliders, and the state of the platform."""
+        """Show the switch, the sliders and the state of the platform."""
         controls.show_pose(self.sliders.armed, note or self.state, self.sliders.present)
 
     def publish(self, offsets: Sequence[float]) -> None:
-        """Send offsets (6,) of the sliders as a pose."""
-        if self._out is None:  # a node that only looks on offers no commands
+        """Publish offsets (6,) of the sliders as a pose."""
+        if self._out is None:  # created with the first command only
             self._out = self._node.create_publisher(PoseStamped, 'platform_pose', QoSProfile(depth=10))
         pose = PoseStamped()
         pose.header.frame_id = self._frame
@@ -102,7 +102,7 @@ class PoseDriving:
     def _on_measured(self, msg: Any) -> None:
         try:
             self.sliders.present = self.offsets_of(pose_of(msg.pose, 'platform_measured'))
-        except RefusedError:
+        except RejectedError:
             return
 
     def _on_state(self, msg: Any) -> None:
@@ -112,7 +112,7 @@ class PoseDriving:
         for status in msg.status:
             if not status.name.endswith(CONTROLLER):
                 continue
-            refusal = status.message.partition(REFUSED)[2]
-            if refusal and refusal != self._refusal:
-                self._on_refused(refusal)
-            self._refusal = refusal
+            rejection = status.message.partition(REJECTED)[2]
+            if rejection and rejection != self._rejection:
+                self._on_rejected(rejection)
+            self._rejection = rejection

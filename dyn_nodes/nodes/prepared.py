@@ -1,4 +1,4 @@
-"""Publishers of reports that differ in stamps and numbers only."""
+"""Publishers of reports whose messages differ only in stamps and numbers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dyn_nodes.middleware.prepared import PreparedMessage
 
 
 class PreparedPublisher:
-    """A publisher with the serialized form of its messages, see `middleware.prepared`.
+    """A publisher with preserialized messages, see `middleware.prepared`.
 
     Args:
         publisher: of the topic.
         prototype: a message with the frames and lengths of all messages.
-        fields: paths of the fields with numbers that change.
+        fields: paths of the fields with variable numbers.
     """
 
     def __init__(self, publisher: Any, prototype: Any, *fields: str) -> None:
@@ -25,7 +25,7 @@ class PreparedPublisher:
         """Publish a message.
 
         Args:
-            stamp: of `packed_stamp`; for all stamps in the message, which may have none.
+            stamp: of `packed_stamp`, for all stamps of the message, if any.
             numbers: in the order of the message's definition.
         """
         self.publisher.publish(self._message.filled(stamp, numbers))

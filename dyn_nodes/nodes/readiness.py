@@ -1,4 +1,4 @@
-"""Waiting for the other nodes before time starts, so that no first message is lost."""
+"""Wait for the other nodes before time starts, so that no first message is lost."""
 
 from __future__ import annotations
 
@@ -12,22 +12,20 @@ from dyn_nodes.nodes.running import RunFailed
 IGNORED = ('/rosout', '/parameter_events', '/diagnostics')
 RECORDER = 'recorder_node'
 GRACE = 0.25
-"""Wall time between seeing that all are there and starting, s: the others may see it a moment later."""
+"""Wall time between the readiness of all nodes and the start, s: discovery by the others may be later."""
 
 
 class Readiness:
-    """Reports when every node waited for is there and connected.
+    """Reports when every awaited node is present and connected.
 
-    A node that is in the graph and does not listen yet may compile: it is waited for without a limit.
+    A node that is in the graph without subscriptions may compile: the wait for it has no limit.
 
     Args:
-        node: who waits.
-        names: of the nodes to wait for, in the waiting node's namespace (empty names are passed over).
-        timeout: wall time in which a node or publisher that is absent has to appear, s; it counts anew from each one
-            that does.
-        topics: fully qualified, that must have a publisher.
-        required: raise RunFailed after `timeout`; otherwise the wait ends with a warning, and time starts with those
-            who are there.
+        node: the waiting node.
+        names: of the nodes to wait for, in the waiting node's namespace (empty names are ignored).
+        timeout: wall time within which an absent node or publisher must appear, s; restarted by each one that does.
+        topics: fully qualified, that need a publisher.
+        required: raise RunFailed after `timeout`; otherwise time starts with the present nodes and a warning.
     """
 
     def __init__(
@@ -38,22 +36,22 @@ class Readiness:
         self.topics = tuple(topics)
         self.began = time.monotonic()
         self.missing = ''
-        self._said = self.began
+        self._logged_at = self.began
         self._absent: tuple[str, ...] = ()
         self._since: float | None = None
 
     @property
     def awaits(self) -> bool:
-        """There is something to wait for."""
+        """Return whether there is a node or topic to wait for."""
         return bool(self.names or self.topics)
 
     def check(self) -> bool:
-        """Return True once time may start.
+        """Return whether time may start.
 
         Raises:
-            RunFailed: a node that is waited for has ended, or is still absent after `timeout` and required.
+            RunFailed: an awaited node has ended, or is still absent after `timeout` and required.
         """
-        self.check_ended()
+        self.check_finished()
         self.missing = self._missing()
         now = time.monotonic()
         if not self.missing:
@@ -65,13 +63,13 @@ class Readiness:
                 raise RunFailed(f'{self.missing}: nothing has appeared for {self.timeout:g} s (wait_timeout)')
             self.node.get_logger().warn(f'starting without waiting any longer: {self.missing}')
             return True
-        if now - self._said > 2.0:
-            self._said = now
+        if now - self._logged_at > 2.0:
+            self._logged_at = now
             self.node.get_logger().info(f'waiting: {self.missing}')
         return False
 
-    def check_ended(self) -> None:
-        """Raise RunFailed where the launch that this node belongs to has seen the end of one that is waited for."""
+    def check_finished(self) -> None:
+        """Raise RunFailed if the launch of this node has recorded the end of an awaited node."""
         if not self.names:
             return
         for node, how in ended_nodes().items():
@@ -80,43 +78,43 @@ class Readiness:
                 raise RunFailed(f'{name}, which is waited for, has ended: {how}')
 
     def subscriptions(self) -> frozenset[bytes]:
-        """Return the identities of the subscriptions to `joint_states` that are in the graph now."""
+        """Return the identities of the present subscriptions to `joint_states`."""
         topic = self.node.resolve_topic_name('joint_states')
         return frozenset(bytes(info.endpoint_gid) for info in self.node.get_subscriptions_info_by_topic(topic))
 
     def _missing(self) -> str:
         there = {name for name, _ in self.node.get_node_names_and_namespaces()}
         absent = [name for name in self.names if name not in there]
-        silent = [topic for topic in self.topics if not self.node.count_publishers(topic)]
-        self._note_progress((*absent, *silent))
+        unpublished = [topic for topic in self.topics if not self.node.count_publishers(topic)]
+        self._note_progress((*absent, *unpublished))
         if absent:
             return f'no node {", ".join(absent)} yet'
-        if silent:
-            return f'nothing publishes {", ".join(silent)} yet'
+        if unpublished:
+            return f'nothing publishes {", ".join(unpublished)} yet'
         listeners = self._listeners(self.node.resolve_topic_name('joint_states'))
         others = [name for name in self.names if name != RECORDER]
-        deaf = [name for name in others if name not in listeners]  # a node is announced before its topics are
-        if deaf:
-            return f'{", ".join(deaf)} does not listen to joint_states yet'
+        unsubscribed = [name for name in others if name not in listeners]  # a node is announced before its topics are
+        if unsubscribed:
+            return f'{", ".join(unsubscribed)} has not subscribed to joint_states yet'
         if self.node.joint_states.get_subscription_count() < len(self.names):  # a recorder is one of them
-            return 'joint_states is not yet connected to all of its listeners'
+            return 'joint_states is not yet connected to all of its subscriptions'
         if RECORDER in self.names:
             return self._unrecorded()
         return ''
 
     def _note_progress(self, absent: tuple[str, ...]) -> None:
-        """Count the time to the deadline anew where something has appeared, or nothing is absent."""
+        """Restart the timeout if a node or publisher has appeared, or none is absent."""
         if not absent or not set(absent) >= set(self._absent):
             self.began = time.monotonic()
         self._absent = absent
 
     def _unrecorded(self) -> str:
-        """Name a topic that the recorder does not listen to yet."""
+        """Return a text with a topic that the recorder has not subscribed to, or ''."""
         for topic, _ in self.node.get_topic_names_and_types():
             if topic in IGNORED or not self.node.count_publishers(topic):
                 continue
             if RECORDER not in self._listeners(topic):
-                return f'the recorder does not listen to {topic} yet'
+                return f'the recorder has not subscribed to {topic} yet'
         for publisher in self.node.publishers:  # it is in the graph a moment before it is connected
             if publisher.topic_name not in IGNORED and not publisher.get_subscription_count():
                 return f'the recorder is not yet connected to {publisher.topic_name}'

@@ -1,23 +1,23 @@
-"""recorder_node: records topics, as raw CDR, into a rosbag2 directory.
+"""recorder_node: records topics as raw CDR into a rosbag2 directory.
 
     dyn-nodes run recorder_node --ros-args -p directory:=runs/bag -p exclude:="['/rosout']"
 
 Its parameters are in `parameter_files/recorder_node.yaml`; with `use_sim_time` log times are simulated time.
 
-Several times a second everything received is written and the bag on the disk is complete (see
-`roslite/bags/mcap_file.py`): a recorder that is killed loses less than the last second, and no reader needs a repair
-first. The file only grows, so that a clean end takes the same short time however long the recording was.
+Several times a second all received messages are written and the bag on the disk is complete (see
+`roslite/bags/mcap_file.py`): a killed recorder loses less than the last second, and the bag needs no repair. The file
+only grows, so that closing it takes the same short time after any recording.
 
-Log time is the time of receipt. With `use_sim_time` recording begins with the first message on `/clock`, as rosbag2's
-does; of before it has the latched topics only. Log time is then the simulated time at which the message was published
-(the embedded runtime's publishers put it into DDS's source timestamp), and messages are put in order by it, see
-`roslite/bags/ordering.py`; the file depends on the messages alone, so that equal runs give equal bags. On rclpy, whose
-source timestamps are of the wall clock, log time is the simulated time of receipt.
+Log time is the time of receipt. With `use_sim_time` recording starts with the first message on `/clock`, as in rosbag2;
+only latched topics are recorded before. Log time is then the simulated time of publication (publishers of the embedded
+runtime write it into the DDS source timestamp), and messages are sorted by it, see `roslite/bags/ordering.py`; the file
+depends on the messages alone, so that equal runs give equal bags. On rclpy, with source timestamps of the wall clock,
+log time is the simulated time of receipt.
 
-QoS follows rosbag2: reliable where every publisher is, transient local where every publisher is, so that latched
-messages of before are there too; weaker as soon as a publisher offers less. Queues keep everything: a publisher that
-keeps everything, too (all do in lockstep), waits for a recorder that lags. `/diagnostics` reports messages, rate, queue
-and losses every second; the losses are in the bag's metadata (`messages_lost`) and in the log at the end, too.
+QoS follows rosbag2: reliable if every publisher is reliable, transient local if every publisher is, so that earlier
+latched messages are recorded; weaker as soon as a publisher offers less. Queues keep all messages: a publisher that
+also keeps all (in lockstep every one) waits for the recorder. `/diagnostics` reports messages, rate, queue and losses
+every second; the losses are also in the bag's metadata (`messages_lost`) and in the log at the end.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from dyn_nodes.middleware.bags import INFINITE, MIXED, BagError, BagWriter, Hold
 from dyn_nodes.middleware.padding import zero_padding
 from dyn_nodes.nodes.ending import stop_signals
 from dyn_nodes.nodes.guarded import GuardedNode
-from dyn_nodes.nodes.neighbours import ADVICE, LEASE, LOOK, sources_of
+from dyn_nodes.nodes.neighbours import ADVICE, CHECK_PERIOD, LEASE, sources_of
 from dyn_nodes.nodes.neighbours import TOPIC as JOINT_STATES
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_at
@@ -64,8 +64,8 @@ from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp, stamp_at
 CHECKPOINT_PERIOD = 0.2
 PULL_PERIOD = 0.05
 SAME_INSTANT = 0.15
-"""Wall time before the clock's first tick in which what arrives belongs to the first instant, s. A simulation waits
-longer than this between the last node's start and its own."""
+"""Wall time before the first tick of the clock in which received messages belong to the first instant, s. A simulation
+waits longer between the start of the last node and its own."""
 DISCOVERY_PERIOD = 0.1
 QUIET_DISCOVERY_PERIOD = 0.5
 QUIET_AFTER = 5.0
@@ -91,7 +91,7 @@ class Channel:
 
     @property
     def is_latched(self) -> bool:
-        """Whether what was published before this node came belongs into the bag; a log of the start does not."""
+        """Return whether messages from before the start of the recorder are recorded; /rosout is not."""
         return bool(self.policies and self.policies[1]) and self.name.rpartition('/')[2] != 'rosout'
 
     def __init__(self, name: str, kind: str, number: int):
@@ -104,15 +104,15 @@ class Channel:
         self.reported_lost = 0
 
     def take_more(self) -> list[tuple[bytes, int]]:
-        """Everything else that has arrived: (CDR, source timestamp).
+        """Return all other received messages: (CDR, source timestamp).
 
-        The executor delivers one message per turn. The rest is taken here in one go, which is what makes thousands of
-        messages a second cheap.
+        The executor delivers one message per turn. The others are taken here at once, fast enough for thousands of
+        messages per second.
         """
         return take_raw(self.subscription, BATCH) if self.subscription is not None else []
 
     def lost(self) -> int:
-        """Messages that the middleware dropped."""
+        """Return the number of messages that the middleware dropped."""
         count = getattr(self.subscription, 'get_lost_count', None)
         return self.gone_lost + (count() if count is not None else self.reported_lost)
 
@@ -121,11 +121,11 @@ class RecorderNode(GuardedNode):
     """Records topics into a bag; see the module.
 
     Raises:
-        BagError: The bag can't be made.
+        BagError: the bag cannot be created.
     """
 
     def __init__(self, **options: Any) -> None:
-        self._closed = True  # until there is a bag
+        self._closed = True  # until the bag is open
         super().__init__('recorder_node', **options)
         self._read_parameters()
         self.bag = BagWriter(self.directory, self.storage, reproducible=self.in_sim_time)
@@ -173,53 +173,53 @@ class RecorderNode(GuardedNode):
     def _absolute(self, pattern: str) -> str:
         return pattern if pattern.startswith('/') else f'{self.get_namespace().rstrip("/")}/{pattern}'
 
-    # --- what is recorded --------------------------------------------------------------------------------------------
+    # --- recorded topics ---------------------------------------------------------------------------------------------
 
     def is_wanted(self, topic: str) -> bool:
-        """Whether a topic is to be recorded, by the parameters `topics` and `exclude`."""
+        """Return whether a topic is recorded by the parameters `topics` and `exclude`."""
         if any(fnmatchcase(topic, pattern) for pattern in self.exclude):
             return False
         return not self.topics or any(fnmatchcase(topic, pattern) for pattern in self.topics)
 
     def _discover(self) -> None:
-        """Subscribe to what has appeared; less often once nothing new has for a while.
+        """Subscribe to new topics; less often if there were none for a while.
 
-        `/clock` comes last: when its publisher sees this node subscribed, everything else known is recorded already,
-        and a simulation that waits for that loses nothing of its start.
+        `/clock` is last: when its publisher detects this subscription, all other present topics are recorded, and a
+        simulation that waits for it loses no message of its start.
         """
         now = time.monotonic()
         if now < self._next_discovery:
             return
         quiet = now - self._last_change > QUIET_AFTER
         self._next_discovery = now + (QUIET_DISCOVERY_PERIOD if quiet else DISCOVERY_PERIOD)
-        found = [(topic, kind) for topic, kinds in self.get_topic_names_and_types() for kind in kinds]
-        found = [key for key in found if self.is_wanted(key[0]) and key not in self._unknown]
-        new = [key for key in found if key not in self._channels]
-        # Asking for a topic's publishers is not cheap: all of those that are new, one of the others in turn.
-        known = [key for key in found if key in self._channels]
-        again = [known[self._turn % len(known)]] if known else []
+        wanted = [(topic, kind) for topic, kinds in self.get_topic_names_and_types() for kind in kinds]
+        wanted = [key for key in wanted if self.is_wanted(key[0]) and key not in self._unknown]
+        new = [key for key in wanted if key not in self._channels]
+        # The query of a topic's publishers is slow: all new topics, and one of the others in turn.
+        recorded = [key for key in wanted if key in self._channels]
+        again = [recorded[self._turn % len(recorded)]] if recorded else []
         self._turn += 1
         for topic, kind in sorted([*new, *again], key=lambda key: (key[1] == CLOCK_TYPE, key)):
             publishers = [p for p in self.get_publishers_info_by_topic(topic) if p.topic_type == kind]
             if publishers:
                 self._follow(topic, kind, publishers)
-        self._look_for_mixed(now, found)
+        self._check_mixed(now, wanted)
 
-    def _look_for_mixed(self, now: float, found: list[tuple[str, str]]) -> None:
-        """Notice joint states of two publishers, once a second: two machines on the topics of one namespace."""
-        if now - self._looked < LOOK:
+    def _check_mixed(self, now: float, topics: list[tuple[str, str]]) -> None:
+        """Detect joint states of two publishers, once a second: two machines in one namespace."""
+        if now - self._looked < CHECK_PERIOD:
             return
         self._looked = now
-        for topic, _ in found:
+        for topic, _ in topics:
             sources = sources_of(self, topic) if topic.rpartition('/')[2] == JOINT_STATES else []
             since = self._two_since.setdefault(topic, now) if len(sources) > 1 else self._two_since.pop(topic, now)
-            if now - since > LEASE and topic not in self.mixed:  # one that was killed is gone by now
+            if now - since > LEASE and topic not in self.mixed:  # a killed publisher has left the graph by now
                 self.mixed[topic] = ', '.join(sources)
                 text = f'{topic} has {len(sources)} publishers ({self.mixed[topic]}): the bag holds two machines'
                 self.get_logger().error(f'{text} on one topic; {ADVICE}')
 
     def _follow(self, topic: str, kind: str, publishers: list[Any]) -> None:
-        """Subscribe to a topic, or again with weaker QoS when a publisher offers less than those of before."""
+        """Subscribe to a topic, or again with weaker QoS if a publisher offers less than the earlier ones."""
         key = (topic, kind)
         if key not in self._channels:
             try:
@@ -246,14 +246,14 @@ class RecorderNode(GuardedNode):
         self._subscribe(channel, reliable, latched)
 
     def _add_topic(self, topic: str, kind: str, publishers: list[Any]) -> int:
-        own_hash = type_hash(kind)
+        local_hash = type_hash(kind)
         announced = str(getattr(publishers[0], 'topic_type_hash', ''))
-        if announced.startswith('RIHS01_') and announced != own_hash:
+        if announced.startswith('RIHS01_') and announced != local_hash:
             self.get_logger().warning(
                 f'{topic}: its publisher has another definition of {kind} than the one put into the bag'
             )
         qos = tuple(sorted({_qos_record(publisher.qos_profile) for publisher in publishers}, key=repr))
-        return self.bag.add_topic(Topic(topic, kind, message_definition(kind), own_hash, qos))
+        return self.bag.add_topic(Topic(topic, kind, message_definition(kind), local_hash, qos))
 
     def _subscribe(self, channel: Channel, reliable: bool, latched: bool) -> None:
         profile = QoSProfile(
@@ -284,7 +284,7 @@ class RecorderNode(GuardedNode):
     # --- messages ----------------------------------------------------------------------------------------------------
 
     def _drain(self, channel: Channel) -> int:
-        """Take everything that has arrived on a topic; return how much that was."""
+        """Take all received messages of a topic; return their number."""
         count = 0
         for _ in range(MOST_BATCHES):
             taken = channel.take_more()
@@ -296,7 +296,7 @@ class RecorderNode(GuardedNode):
         return count
 
     def _take_all(self, channel: Channel, taken: list[tuple[bytes, int]]) -> None:
-        """Messages of a topic have come; most of them need no look at their content."""
+        """Store messages of a topic; most of them without a check of their content."""
         if not (self.in_sim_time and self._has_clock) or RUNTIME == 'rclpy' or channel.kind == CLOCK_TYPE:
             for data, stamp in taken:
                 self._take(channel, data, stamp)
@@ -307,12 +307,12 @@ class RecorderNode(GuardedNode):
         self._count_received(len(taken), times[0], max(times))
 
     def _drain_all(self) -> int:
-        """Take everything; the clock first, so that what was published with its first tick is not taken for earlier."""
+        """Take all received messages; the clock first, so that messages of its first tick do not count as earlier."""
         channels = sorted(self._channels.values(), key=lambda channel: channel.kind != CLOCK_TYPE)
         return sum(self._drain(channel) for channel in channels)
 
     def _on_clock(self, clock: Any) -> None:
-        """The clock's time, where its topic is not recorded."""
+        """Process the time of the clock if its topic is not recorded."""
         self._see_clock(nanoseconds_of_stamp(clock.clock))
 
     def _see_clock(self, nanoseconds: int) -> None:
@@ -326,20 +326,20 @@ class RecorderNode(GuardedNode):
                     self._take(channel, data, stamp)
 
     def _keep_early(self, channel: Channel, data: bytes, stamp: int) -> None:
-        """Keep a message of before the first tick for a moment: it may be one of the same instant."""
+        """Keep a message from before the first tick for a short time: it may belong to the same instant."""
         now = time.monotonic()
         self._early.append((now, channel, data, stamp))
         while now - self._early[0][0] > SAME_INSTANT:
             self._early.popleft()
 
     def _see_recorded_clock(self, data: bytes) -> None:
-        """Follow a Clock message in CDR; one that is no time is recorded, and moves nothing."""
+        """Process a Clock message in CDR; an invalid time is recorded and otherwise ignored."""
         seconds, nanoseconds = struct.unpack_from('<iI' if data[1] else '>iI', data, 4)
         if seconds >= 0 and nanoseconds < NANO:
             self._see_clock(seconds * NANO + nanoseconds)
 
     def _take(self, channel: Channel, data: bytes, stamp: int) -> None:
-        """A message has come."""
+        """Store a message."""
         if self.in_sim_time:
             if RUNTIME == 'rclpy':
                 data = zero_padding(channel.kind, data)  # equal runs give equal bags
@@ -359,7 +359,7 @@ class RecorderNode(GuardedNode):
         self._count_received(1, log_time, log_time)
 
     def _count_received(self, messages: int, first: int, last: int) -> None:
-        """Count messages with a first and a last log time, ns; a recording may be over after them."""
+        """Count messages with a first and a last log time, ns; they may end the recording."""
         self.received += messages
         if self._first_time is None:
             self._first_time = first
@@ -367,7 +367,7 @@ class RecorderNode(GuardedNode):
             self.finished = True
 
     def checkpoint(self) -> None:
-        """Write what has come, and make the bag on the disk complete."""
+        """Write all received messages and complete the bag on the disk."""
         if self.failure or self._closed:
             return
         now = time.monotonic()
@@ -387,7 +387,7 @@ class RecorderNode(GuardedNode):
         self.get_logger().error(self.failure)
 
     def finish(self) -> None:
-        """Take what is still on its way, write everything, close the bag."""
+        """Take the remaining messages, write them and close the bag."""
         if self._closed:
             return
         self._closed = True
@@ -422,12 +422,12 @@ class RecorderNode(GuardedNode):
 
     @property
     def finished_recording(self) -> bool:
-        """Whether `max_duration` is over."""
+        """Return whether `max_duration` is over."""
         return self.finished
 
     @property
     def lost(self) -> int:
-        """Messages that the middleware dropped on their way here."""
+        """Return the number of messages that the middleware dropped."""
         return sum(channel.lost() for channel in self._channels.values())
 
     # --- diagnostics -------------------------------------------------------------------------------------------------
@@ -436,7 +436,7 @@ class RecorderNode(GuardedNode):
         return '; '.join(f'two machines on {topic}: {sources}' for topic, sources in self.mixed.items())
 
     def _report(self) -> None:
-        """Report the state; on simulated time only faults, as the bag must not depend on the wall clock."""
+        """Publish the state; in simulated time only faults, as the bag must not depend on the wall clock."""
         now = time.monotonic()
         before, count = self._last_report
         self._last_report = (now, self.received)
@@ -467,7 +467,7 @@ class RecorderNode(GuardedNode):
 
 
 def _qos_record(profile: Any) -> QosRecord:
-    """A discovered publisher's profile in rosbag2's words."""
+    """Return the profile of a discovered publisher in rosbag2's terms."""
 
     def nanoseconds(duration: Any) -> int:
         value = duration.nanoseconds
@@ -487,11 +487,11 @@ def _qos_record(profile: Any) -> QosRecord:
 def main(args: list[str] | None = None) -> int:
     """Run the node until SIGINT, SIGTERM or `max_duration`.
 
-    The signals only ask it to stop: an exception in the middle of a callback would lose the messages in its hands, and
-    a context that has been shut down could not give out those that are still on their way.
+    The signals only request the end: an exception in a callback would lose its messages, and after a shutdown of the
+    context the remaining messages could not be taken.
 
     Returns:
-        Exit status: 0, or 1 when the bag could not be made or written, or holds two machines on one topic.
+        Exit status: 0, or 1 if the bag could not be created or written, or has two machines on one topic.
     """
     faulthandler.enable()
     node: RecorderNode | None = None

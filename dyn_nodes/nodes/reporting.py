@@ -35,7 +35,7 @@ class JointStatePublisher:
         self._message = JointState(name=list(plant.joints))
 
     def publish(self) -> None:
-        """Publish the states now."""
+        """Publish the present states."""
         plant, message = self.plant, self._message
         set_stamp(message, nanoseconds_of(plant.time))
         message.position = floats(plant.positions)
@@ -57,8 +57,8 @@ class Reporter:
         levels: alarm levels of the margins that are published, by measure.
         qos: of the topics.
         world_frame: frame of the ground plane.
-        publish_tf: also the transforms of the links (where no robot_state_publisher runs). Those of the base and of
-            the contact frames are known to this node alone: they are always published.
+        publish_tf: whether the transforms of the links are published (without a robot_state_publisher). Those of the
+            base and of the contact frames are always published.
     """
 
     def __init__(
@@ -79,7 +79,9 @@ class Reporter:
             )
             for name in joints
         }
-        wheels = plant.observer.wheels if plant.observer else [own.name for own in plant.machine.ground_contacts]
+        wheels = (
+            plant.observer.wheels if plant.observer else [contact.name for contact in plant.machine.ground_contacts]
+        )
         self.balance = BalanceReports(node, wheels, levels, qos, world_frame)
         self.constraints: Any = None
         if plant.constraints is not None:
@@ -88,7 +90,7 @@ class Reporter:
             self.constraints = ConstraintReports(node, plant, plant.constraints, qos, world_frame)
 
     def publish(self, with_markers: bool) -> None:
-        """Publish the state of the plant now. Reports that no subscription gets are not made."""
+        """Publish the present state of the plant. Reports without a subscription are not made."""
         now = nanoseconds_of(self.plant.time)
         stamp = packed_stamp(now)
         if self._odom_demand.exists():
@@ -138,7 +140,7 @@ class Reporter:
 
 
 class LinkFrames:
-    """Frames of the links in those of their parents."""
+    """Frames of the links relative to their parents."""
 
     def __init__(self, plant: Plant) -> None:
         self.plant = plant
@@ -157,7 +159,7 @@ class LinkFrames:
         return result
 
     def moving(self) -> list[Frame]:
-        """Return the frames behind movable joints now."""
+        """Return the present frames behind movable joints."""
         result = []
         for joint, value in zip(self.plant.machine.movable_joints, self.plant.positions):
             position, turn = self.origins[joint.name]

@@ -1,4 +1,4 @@
-"""The life of a node's process: one clear line for what it cannot start with, a quiet end on SIGINT and SIGTERM."""
+"""Life cycle of a node's process: a one-line error at the start, a clean end on SIGINT and SIGTERM."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from dyn_nodes.middleware.launching import noted_life
 from dyn_nodes.nodes.ending import EndWatch, OneInterrupt, ignore_signals
 from dyn_nodes.nodes.stamps import LATEST_STAMP
 
-REFUSED = (
+START_ERRORS = (
     ValueError,
     OSError,
     InvalidParameterTypeException,
@@ -40,21 +40,21 @@ REFUSED = (
 
 
 class RunOver(Exception):  # noqa: N818
-    """The run has come to its end: leaves `spin`."""
+    """The run is over; leaves `spin`."""
 
 
 class RunFailed(RunOver):
-    """The run cannot begin, or go on: leaves `spin`; its text says why. The process ends with exit status 1."""
+    """The run cannot start or continue; leaves `spin`, with the reason as text. The exit status is 1."""
 
 
 class NotNeeded(Exception):  # noqa: N818
-    """The machine leaves a node nothing to do; the text says why. Its process ends with exit status 0."""
+    """The node has no task for the machine, with the reason as text. The exit status is 0."""
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Return whether an exception is a KeyboardInterrupt, or what machine code that it passed through made of it.
+    """Return whether an exception is a KeyboardInterrupt, or was caused by one in machine code.
 
-    Machine code that calls Python, such as Numba's when it unpickles an argument, may come back with a SystemError.
+    Machine code that calls Python, such as Numba's when it unpickles an argument, may raise a SystemError instead.
     """
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
@@ -65,40 +65,40 @@ def is_interrupt(error: BaseException) -> bool:
 def run_node(
     name: str, make: Callable[[], Any], args: list[str] | None = None, loop: Callable[[Any], None] = spin
 ) -> int:
-    """Make a node and spin it until SIGINT, SIGTERM or the end of its run.
+    """Create a node and spin it until SIGINT, SIGTERM or the end of its run.
 
     Args:
         name: of the program, for messages.
-        make: makes the node.
-        args: command line; None takes `sys.argv`.
+        make: creates the node.
+        args: command line; None: `sys.argv`.
         loop: spins the node.
 
     Returns:
-        Exit status: 0 after a stop by a signal, `RunOver` or `NotNeeded`; 1 after `RunFailed`, and where a parameter or
-        the command line is wrong.
+        Exit status: 0 after a signal, `RunOver` or `NotNeeded`; 1 after `RunFailed`, or if a parameter or the command
+        line is wrong.
     """
-    faulthandler.enable()  # a crash in a library's machine code then names the line that led there
-    faulthandler.register(signal.SIGQUIT, all_threads=True)  # `kill -QUIT` of a node that hangs does, too
+    faulthandler.enable()  # prints the Python line of a crash in machine code
+    faulthandler.register(signal.SIGQUIT, all_threads=True)  # `kill -QUIT` prints the lines of a node that hangs
     words = sys.argv if args is None else args
     with EndWatch(name) as watch, OneInterrupt() as interrupt, noted_life(name, words) as note_end:
         try:
             with init(args=args):
-                get_default_context().on_shutdown(watch.begin)
+                get_default_context().on_shutdown(watch.start)
                 try:
                     return _live(name, make, loop, interrupt, note_end)
                 except (NotInitializedException, RuntimeError):
-                    if ok():  # otherwise a signal has come: rcl neither makes nor publishes anything after it
+                    if ok():  # otherwise after a signal: rcl neither creates nor publishes anything after it
                         raise
                 finally:
                     interrupt.ignore()
                     ignore_signals(args)
         except RCLInvalidROSArgsError as error:
-            return refuse(name, error)
+            return print_failure(name, error)
         except BaseException as error:
             if not is_interrupt(error):
                 raise
         finally:
-            ignore_signals(args)  # rclpy has put the default handlers back
+            ignore_signals(args)  # rclpy has restored the default handlers
     return 0
 
 
@@ -113,9 +113,9 @@ def _live(
     try:
         with CompilationNotice(get_logger(name).info), seldom_collections():
             node = make()
-    except REFUSED as error:
+    except START_ERRORS as error:
         note_end(f'{name}: {error}')
-        return refuse(name, error)
+        return print_failure(name, error)
     except NotNeeded as reason:
         get_logger(name).info(f'not needed: {reason}')
         return 0
@@ -124,7 +124,7 @@ def _live(
         loop(node)
     except RunFailed as error:
         note_end(f'{name}: {error}')
-        return refuse(name, error)
+        return print_failure(name, error)
     except (ExternalShutdownException, RunOver):
         pass
     finally:
@@ -134,26 +134,26 @@ def _live(
 
 
 def keep_memory() -> None:
-    """Take everything made so far out of later garbage collections.
+    """Exclude all present objects from later garbage collections.
 
-    Compiled machines are hundreds of thousands of objects that stay. A full collection that visits them holds a process
-    for a tenth of a second and more, in the middle of a run in real time.
+    Compiled machines are hundreds of thousands of permanent objects. A full collection of them would block a process
+    for a tenth of a second or more during a run in real time.
     """
     gc.collect()
     gc.freeze()
 
 
 def warn_of_wall_clock(name: str) -> None:
-    """Warn in the log of a program where the clock of the computer is beyond what stamps can hold."""
+    """Log a warning if the clock of the computer is beyond the latest stamp of ROS 2."""
     if time.time_ns() > LATEST_STAMP:
         get_logger(name).warn(
             f'the clock of this computer is beyond {LATEST_STAMP // 10**9} s (2038-01-19), the latest stamp of ROS 2: '
-            'stamps of the wall clock stay there'
+            'stamps of the wall clock remain at this value'
         )
 
 
-def refuse(name: str, error: Exception) -> int:
-    """Print why a program cannot start; return its exit status."""
+def print_failure(name: str, error: Exception) -> int:
+    """Print why a program cannot start; return its exit status 1."""
     lines = [printable(line) for line in str(error).split('\n')]
     print(f'{name}:', '\n'.join(lines), file=sys.stderr)
     return 1

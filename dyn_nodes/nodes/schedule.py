@@ -1,4 +1,4 @@
-"""The wall clock as the least pace of simulated time."""
+"""Schedule of simulated time by the wall clock, and the real-time factor."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from collections.abc import Callable
 import numpy as np
 
 MOST_CATCH_UP = 0.1
-"""Wall time by which simulated time may be behind and still catch up, s; the rest is given up and counted."""
+"""Greatest delay of simulated time that is caught up, s; the rest is dropped and counted."""
 LATE_WINDOW = 5.0
 FACTOR_WINDOW = 2.0
 
 
 class WallSchedule:
-    """When each simulated instant may begin: not before `origin + t / speed`.
+    """Schedule of simulated instants: not before `origin + t / speed`.
 
     Args:
         speed: simulated seconds per second of wall time.
         clock: a steady clock, s.
 
     Attributes:
-        missed: instants that began later than `tolerance` after their time.
-        lost: wall time given up after delays, s.
+        missed: number of instants that started later than `tolerance` after their time.
+        lost: wall time dropped after delays, s.
     """
 
     def __init__(self, speed: float, tolerance: float, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,15 +34,15 @@ class WallSchedule:
         self._origin = clock()
 
     def rebase(self, simulated: float) -> None:
-        """Let the simulated time `simulated`, s, be due now."""
+        """Set the origin so that the simulated time `simulated`, s, is due now."""
         self._origin = self.clock() - simulated / self.speed
 
     def is_due(self, simulated: float) -> bool:
-        """Return whether the instant `simulated`, s, may begin. A pure look: nothing is counted."""
+        """Return whether the instant `simulated`, s, may start. Nothing is counted."""
         return self.clock() - self._origin >= simulated / self.speed - 1e-9
 
-    def begin(self, simulated: float) -> None:
-        """Count how late the instant begins; a delay beyond `MOST_CATCH_UP` moves the origin."""
+    def start(self, simulated: float) -> None:
+        """Count the delay of an instant at its start; a delay beyond `MOST_CATCH_UP` moves the origin."""
         behind = self.clock() - self._origin - simulated / self.speed
         if behind > self.tolerance:
             self.missed += 1
@@ -54,7 +54,7 @@ class WallSchedule:
 
     @property
     def late(self) -> bool:
-        """Return whether wall time was given up in the last seconds."""
+        """Return whether wall time was dropped within `LATE_WINDOW`."""
         return self.clock() - self._last_loss < LATE_WINDOW
 
 
@@ -66,11 +66,11 @@ class RealTimeFactor:
         self._marks: deque[tuple[float, float]] = deque()
 
     def clear(self) -> None:
-        """Forget the past: simulated time has jumped or was stopped."""
+        """Drop all marks: simulated time has jumped or was stopped."""
         self._marks.clear()
 
     def note(self, simulated: float) -> None:
-        """Take simulated time, s, now."""
+        """Add a mark of the present simulated time, s."""
         now = self.clock()
         self._marks.append((now, simulated))
         while len(self._marks) > 2 and self._marks[1][0] <= now - FACTOR_WINDOW:
@@ -78,8 +78,8 @@ class RealTimeFactor:
 
     @property
     def value(self) -> float:
-        """The factor; NaN before there are two marks."""
+        """Return the factor; NaN before the second mark."""
         if len(self._marks) < 2:
             return float('nan')
-        (began, first), (ended, last) = self._marks[0], self._marks[-1]
-        return (last - first) / max(ended - began, 1e-9)
+        (began, first), (finished, last) = self._marks[0], self._marks[-1]
+        return (last - first) / max(finished - began, 1e-9)

@@ -1,7 +1,7 @@
-"""The services of simulation_interfaces, over what the dynamics node has: pause, reset, step and the base's state.
+"""Services of simulation_interfaces for the dynamics node: pause, reset, step and state of the base.
 
-Offered where the package is installed, and on the embedded runtime, which has the definitions itself. Not served:
-spawning, worlds, setting an entity's state. An entity's acceleration is left zero.
+Available if the package is installed, and on the embedded runtime, which includes the definitions. Not supported:
+spawning, worlds, setting the state of an entity. The acceleration of an entity is zero.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ ROBOT = 1
 ENTITY_STATE, RESET, GET_STATE, SET_STATE, PAUSE, STEP_ONE, STEP_MANY = 10, 20, 24, 25, 26, 31, 32
 POLL_PERIOD = 0.001
 AT_ONCE = 200
-"""Steps of a monolithic machine after which others get their turn."""
+"""Number of steps of a monolithic machine after which other callbacks run."""
 
 
 def are_available() -> bool:
-    """Return whether the services' definitions are there."""
+    """Return whether the definitions of the services are available."""
     return RUNTIME == 'embedded' or importlib.util.find_spec(PACKAGE) is not None
 
 
@@ -51,18 +51,18 @@ class SimulatingNode(PacedNode, Protocol):
         """End the run."""
 
     def put_back(self) -> str:
-        """Go back to the initial posture and time 0; return why that is not possible, or ''."""
+        """Reset to the initial posture and time 0; return why that is not possible, or ''."""
         raise NotImplementedError
 
     def create_service(self, srv_type: Any, srv_name: str, callback: Any, **options: Any) -> Any:
         """Create a service."""
 
     def destroy_timer(self, timer: Any) -> Any:
-        """Withdraw a timer."""
+        """Destroy a timer."""
 
 
 class SimulationServices:
-    """The services, under the node's own name (`~/step_simulation`).
+    """The services, below the name of the node (`~/step_simulation`).
 
     Args:
         node: the dynamics node.
@@ -86,12 +86,12 @@ class SimulationServices:
 
     @property
     def _is_lockstep(self) -> bool:
-        """Return whether time goes as fast as the answers come: nothing may then wait for the wall clock."""
+        """Return whether time is paced by answers alone and may not depend on the wall clock."""
         return not self.node.paced
 
     @property
     def state(self) -> int:
-        """The state of the simulation."""
+        """Return the state of the simulation."""
         if self.node.finished:
             return QUITTING
         if not self.node.pacer.paused:
@@ -117,7 +117,7 @@ class SimulationServices:
         if wanted == present:
             return _answer(response, ALREADY, 'the simulation is in this state already')
         if present == QUITTING:
-            return _answer(response, INCORRECT_TRANSITION, 'the simulation has come to its end')
+            return _answer(response, INCORRECT_TRANSITION, 'the simulation is over')
         if self._is_stepping:
             return _answer(response, INCORRECT_STATE, 'steps are being taken')
         if wanted == QUITTING:
@@ -141,9 +141,9 @@ class SimulationServices:
     # -- steps -------------------------------------------------------------------------------------------------------
 
     async def _step(self, request: Any, response: Any) -> Any:
-        refused = self._why_not_step(request.steps)
-        if refused is not None:
-            return _answer(response, *refused)
+        rejection = self._why_not_step(request.steps)
+        if rejection is not None:
+            return _answer(response, *rejection)
         self._is_stepping = True
         try:
             for count in range(request.steps):
@@ -170,20 +170,20 @@ class SimulationServices:
         return None
 
     async def _let_others_answer(self, count: int) -> None:
-        """Wait for the efforts that follow from the step, or for as long as the node waits for them anyway."""
+        """Wait for the efforts after a step, at most for the timeout of the node."""
         node = self.node
         if node.monolithic and (count + 1) % AT_ONCE:
             return
         answered = Future()
-        before, until = node.commands, time.monotonic() + node.pacer.patience
+        before, until = node.commands, time.monotonic() + node.pacer.timeout
 
-        def look() -> None:
+        def check() -> None:
             is_here = node.pacer.has_command() if node.pacer.waits else node.commands != before
             is_due = node.monolithic or is_here or time.monotonic() > until
             if is_due and not answered.done():
                 answered.set_result(None)
 
-        timer = node.create_timer(POLL_PERIOD, look, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        timer = node.create_timer(POLL_PERIOD, check, clock=Clock(clock_type=ClockType.STEADY_TIME))
         try:
             await answered
         finally:

@@ -1,4 +1,4 @@
-"""Margins against their alarm levels on /diagnostics, written by the nodes that compute them and read by the others."""
+"""Statuses of margins and their alarm levels on /diagnostics, for publishers and readers."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from dyn_nodes.stability.support import Margin
 
 STATUS = 'stability'
-"""Name of the status after that of the node."""
+"""Name of the status, after the name of the node."""
 LEVEL_OF_BAND = {IN_ORDER: OK, CAUTION: WARN, DANGER: ERROR}
 
 
 def judge(health: Health, balance: Balance, levels: Mapping[str, Levels], names: Iterable[str]) -> None:
-    """Raise the level of a status to that of the worst margin, and name it: first of all what has tipped or lifted."""
-    found = [(name, balance.margins[name]) for name in names]
-    for name, margin in sorted(found, key=lambda item: _urgency(*item)):
+    """Raise the level of a status to the worst margin and name it: first a tipped machine, then a lifted wheel."""
+    margins = [(name, balance.margins[name]) for name in names]
+    for name, margin in sorted(margins, key=lambda item: _urgency(*item)):
         band = levels[name].band(margin.value)
         if band != IN_ORDER:
             health.worse(LEVEL_OF_BAND[band], _text(name, margin, balance.critical_edge(name), levels[name], band))
@@ -54,9 +54,9 @@ def margin_values(balance: Balance, levels: Mapping[str, Levels], names: Iterabl
 
 
 def levels_of_array(message: Any, node: str) -> dict[str, Levels]:
-    """Return the levels by measure that a node, by its name, has in a DiagnosticArray; empty where it has none."""
+    """Return the levels by measure of a node, by its name, in a DiagnosticArray; empty if it has none."""
     for status in message.status:
-        source, _, what = status.name.partition(': ')
-        if what == STATUS and source.rpartition('/')[2] == node:
+        source, _, subject = status.name.partition(': ')
+        if subject == STATUS and source.rpartition('/')[2] == node:
             return levels_of_values((pair.key, pair.value) for pair in status.values)
     return {}

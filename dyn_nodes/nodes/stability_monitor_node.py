@@ -1,8 +1,8 @@
-"""Ground reactions and stability margins of a real machine as a ROS node: joint states, IMU and payload in.
+"""Monitor of ground reactions and stability margins of a real machine: joint states, IMU and payload in.
 
     dyn-nodes run stability_monitor_node --ros-args -p machine:=log_loader
 
-It commands nothing.
+It publishes no commands.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ UNITS = {'payload': 'kg', 'reach': 'm', 'swing_speed': 'rad/s'}
 
 
 def level_parameters(measure: str, levels: Levels) -> tuple[Declared, ...]:
-    """Return the parameters of the alarm levels of a measure, by default those of the machine."""
+    """Return the parameters of the alarm levels of a measure, with the defaults of the machine."""
     declared = mapped_parameters('stability_monitor_node', 'measures', measure)
     return tuple(replace(item, default=getattr(levels, item.name.rpartition('.')[2])) for item in declared)
 
 
 class StabilityMonitorNode(OverridableNode):
-    """Publishes what the ground does to the machine, margins, and how much more is safe.
+    """Publishes ground reactions, margins and allowances of a machine.
 
     Attributes:
-        sensing: what is measured.
-        payload: the payload from pressures; None where it is given.
+        sensing: measurements.
+        payload: estimation from pressures; None for a specified payload.
         balance: the last one; None before the first.
         allowance: the last one; None before the first.
-        latency: s of computing between a message and its margins, the last one.
+        latency: last computing time from a message to its margins, s.
         fault: why no margins are published, or ''.
     """
 
@@ -78,15 +78,17 @@ class StabilityMonitorNode(OverridableNode):
         self._withdrawn = True
         self.fault = ''
         qos = QoSProfile(depth=values['queue_depth'])
-        given = values['payload_source'] == 'given'
-        self.sensing = Sensing(self, self.machine, values, measures, self._on_state, qos, given=given)
+        payload_specified = values['payload_source'] == 'given'
+        self.sensing = Sensing(
+            self, self.machine, values, measures, self._on_state, qos, payload_specified=payload_specified
+        )
         self.ground = StandingGround(self.machine, self.sensing.monitor.model)
         self.allowances = self._make_allowances()
         self._due = {name: Every(name, values[name], 1e-3, False) for name in ('period', 'marker_period')}
         self._allowance_due = Every('allowance_period', values['allowance_period'], 1e-3, False)
         self._create_topics(measures, qos)
         start = f'{values["prefix"]}/' if values['prefix'] else ''
-        self.payload = None if given else PayloadSensing(self, self.sensing.monitor, values, qos, start)
+        self.payload = None if payload_specified else PayloadSensing(self, self.sensing.monitor, values, qos, start)
         self.sensing.warm_up(self._warm_up)
         sources = {
             'joint_states': self.sensing.joint_health,
@@ -103,15 +105,15 @@ class StabilityMonitorNode(OverridableNode):
         self.get_logger().info(f'{self.machine.name}: {", ".join(measures)}; imu {values["imu"]}')
 
     def _declare_levels(self, measures: tuple[str, ...]) -> dict[str, Levels]:
-        """Return the alarm levels by measure: those of the machine, or what the parameters say."""
+        """Return the alarm levels by measure: of the machine, or of the parameters."""
         try:
-            found = alarm_levels(self.machine, measures)
+            levels = alarm_levels(self.machine, measures)
         except KeyError as error:
             raise ParameterError(f"parameter 'measures': {error.args[0]}") from None
-        for name, own in found.items():
-            given = declare(self, level_parameters(name, own))
-            found[name] = group(given, f'thresholds.{name}', partial(replace, own))
-        return found
+        for name, nominal in levels.items():
+            values = declare(self, level_parameters(name, nominal))
+            levels[name] = group(values, f'thresholds.{name}', partial(replace, nominal))
+        return levels
 
     def _make_allowances(self) -> Allowances:
         values = self.values
@@ -123,18 +125,18 @@ class StabilityMonitorNode(OverridableNode):
 
     def _create_topics(self, measures: tuple[str, ...], qos: QoSProfile) -> None:
         prefix = self.values['prefix']
-        wheels = [own.name for own in self.machine.ground_contacts]
+        wheels = [contact.name for contact in self.machine.ground_contacts]
         self.reports = BalanceReports(self, wheels, self.levels, qos, self.values['ground_frame'], prefix)
         start = f'{prefix}/' if prefix else ''
-        known = [] if self.machine.payload is None else ['payload', 'reach']
-        known += [] if self.allowances.swing is None else ['swing_speed']
+        names = [] if self.machine.payload is None else ['payload', 'reach']
+        names += [] if self.allowances.swing is None else ['swing_speed']
         self.allowance_out = {
-            name: self.create_publisher(Float64, f'{start}stability/allowance/{name}', qos) for name in known
+            name: self.create_publisher(Float64, f'{start}stability/allowance/{name}', qos) for name in names
         }
         self.tf = TransformPublisher(self, '/tf', qos) if self.values['publish_tf'] else None
 
     def _warm_up(self, q: np.ndarray) -> None:
-        """Do once all that is done with a message."""
+        """Run the processing of a message once to load its machine code."""
         monitor = self.sensing.monitor
         monitor.balance()
         self.ground.place(np.array([0.0, 0.0, 1.0, -1.0]), monitor.up)
@@ -174,7 +176,7 @@ class StabilityMonitorNode(OverridableNode):
         self.update_diagnostics()
 
     def withdraw(self) -> None:
-        """Publish once that the last margins and allowances are no longer those of now: NaN."""
+        """Publish NaN once for the margins and allowances, which are out of date."""
         if self._withdrawn:
             return
         self._withdrawn, self.allowance = True, None
@@ -183,7 +185,7 @@ class StabilityMonitorNode(OverridableNode):
             publisher.publish(Float64(data=math.nan))
 
     def _publish_frames(self, balance: Balance, stamp: int) -> None:
-        """The ground below the base, and the contact frames on it."""
+        """Publish the frame of the ground below the base, and the contact frames on it."""
         assert self.tf is not None
         frame = self.values['ground_frame']
         axes, origin = self.sensing.monitor.footprint()
@@ -208,22 +210,22 @@ class StabilityMonitorNode(OverridableNode):
     # -- health ------------------------------------------------------------------------------------------------------
 
     def check_timeouts(self) -> None:
-        """Withdraw margins whose measurements are missing."""
+        """Withdraw margins without present measurements."""
         if not self.sensing.trustworthy:
             self.withdraw()
         self.update_diagnostics()
 
     def update_diagnostics(self) -> None:
-        """Publish /diagnostics where they are due or have changed."""
+        """Publish /diagnostics if due or changed."""
         self.diagnostics.update(time.monotonic(), self.get_clock().now().nanoseconds / NANO)
 
     def _stability_health(self) -> Health:
-        """Every margin against its alarm levels."""
+        """Return the status `stability`: every margin with its alarm levels."""
         balance = self.balance
         if self.fault:
             return Health(ERROR, self.fault)
         if balance is None or not self.sensing.trustworthy:
-            return Health(ERROR if balance is not None else WARN, 'no margins: the measurements are not there')
+            return Health(ERROR if balance is not None else WARN, 'no margins: measurements are missing')
         values = {'computing time': f'{1e3 * self.latency:.3f} ms'}
         health = Health(text='stable', values=values)
         defined = [name for name in balance.margins if len(balance.polygon) >= MEASURES[name].least_feet]
@@ -233,20 +235,20 @@ class StabilityMonitorNode(OverridableNode):
         return health
 
     def _allowance_health(self) -> Health:
-        """The status `allowance`: what more payload, reach and speed is safe."""
+        """Return the status `allowance`: the safe increase of payload, reach and speed."""
         if self.fault:
-            return Health(ERROR, f'nothing known: {self.fault}')
+            return Health(ERROR, f'no allowance: {self.fault}')
         if self.allowance is None:
-            return Health(text='nothing known yet')
+            return Health(text='no allowance yet')
         values, lacking = {}, []
         for name in self.allowance_out:
             amount = float(getattr(self.allowance, name))
             values[name] = f'{amount:.4g} {UNITS[name]}'
             if amount < 0.0:
                 lacking.append(f'{name} {-amount:.3g} {UNITS[name]}')
-        health = Health(text='there is room', values=values)
+        health = Health(text='within the allowance', values=values)
         if lacking:
-            health.worse(WARN, f'too much: {", ".join(lacking)}')
+            health.worse(WARN, f'exceeded: {", ".join(lacking)}')
         return health
 
 

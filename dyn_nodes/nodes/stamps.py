@@ -1,4 +1,4 @@
-"""Seconds to time stamps and back; which stamps are a time."""
+"""Conversion of seconds and time stamps; checks of stamps."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from dyn_nodes.middleware.prepared import STAMP
 TimeMessage = message('builtin_interfaces/msg/Time')
 NANO = 1_000_000_000
 LATEST_STAMP = (1 << 31) * NANO - 1
-"""Latest time that a stamp can hold, ns: 2038-01-19 03:14:07 UTC and the rest of that second."""
+"""Latest time of a stamp, ns: the end of the second 2038-01-19 03:14:07 UTC."""
 _TIMES = ('builtin_interfaces/Time',)
 
 
 class StampError(UserError, ValueError):
-    """A stamp is no time: its seconds are negative, or its nanoseconds are a second or more."""
+    """An invalid stamp: negative seconds, or nanoseconds of a second or more."""
 
 
 def nanoseconds_of(seconds: float) -> int:
@@ -30,7 +30,7 @@ def stamp_of(seconds: float) -> Any:
 
 
 def stamp_at(nanoseconds: int) -> Any:
-    """Return nanoseconds as builtin_interfaces/Time; a time after `LATEST_STAMP` becomes that one."""
+    """Return nanoseconds as builtin_interfaces/Time, at most `LATEST_STAMP`."""
     whole, rest = divmod(min(nanoseconds, LATEST_STAMP), NANO)
     return TimeMessage(sec=int(whole), nanosec=int(rest))
 
@@ -51,12 +51,12 @@ def seconds_of_stamp(stamp: Any) -> float:
 
 
 def stamped_fields(kind: Any) -> tuple[tuple[str, ...], ...]:
-    """Return the paths of a message type's stamps: `header.stamp`, and fields that are a time themselves."""
+    """Return the paths of a message type's stamps: `header.stamp` and fields of type Time."""
     fields = kind.get_fields_and_field_types()
-    found: list[tuple[str, ...]] = [(name,) for name, label in fields.items() if label in _TIMES]
+    paths: list[tuple[str, ...]] = [(name,) for name, label in fields.items() if label in _TIMES]
     if fields.get('header') == 'std_msgs/Header':
-        found.append(('header', 'stamp'))
-    return tuple(found)
+        paths.append(('header', 'stamp'))
+    return tuple(paths)
 
 
 def check_stamps(msg: Any, fields: tuple[tuple[str, ...], ...]) -> None:
@@ -67,7 +67,7 @@ def check_stamps(msg: Any, fields: tuple[tuple[str, ...], ...]) -> None:
         fields: paths of its stamps, of `stamped_fields`.
 
     Raises:
-        StampError: one is no time.
+        StampError: a stamp is invalid.
     """
     for path in fields:
         stamp = msg

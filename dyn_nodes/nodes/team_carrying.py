@@ -1,4 +1,4 @@
-"""What a team that carries an object does now: holds, follows a path, brakes; without topics and clocks."""
+"""State machine of a team that carries an object: holding, following a path, braking; without topics and clocks."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ BRAKED = 'stopped'
 
 
 class Carrying:
-    """A team that carries, from rest at its start.
+    """A team that carries an object, from rest at its start.
 
     Args:
         carriage: the team.
         gains: of the feedback.
-        first: path that begins `delay` s after the start; None: the object is held.
+        first: path that starts `delay` s after the start; None: the object is held.
         delay: s.
 
     Attributes:
-        free: hands that have slipped off, in the order of the object's patches.
+        free: whether each hand has slipped off, in the order of the object's patches.
         state: `holding`, `carrying`, `braking` or `stopped`, the last with a reason.
         reason: why the team has braked, or ''.
         reference: of the last instant.
-        deviation: greatest distance of a hand that holds from its reference, m.
+        deviation: greatest distance of a holding hand from its reference, m.
     """
 
     def __init__(self, carriage: Carriage, gains: Gains, first: CarryPlan | None, delay: float) -> None:
@@ -38,23 +38,23 @@ class Carrying:
         self.restart(0.0)
 
     def restart(self, time: float) -> None:
-        """Stand at the start at a time, s; the first path begins a while later."""
+        """Reset to rest at the start at a time, s; the first path starts `delay` s later."""
         home = self._home
         self.carriage, self._time = home, time
         self.free = [False] * len(home.holders)
         self.reason, self.deviation, self.state = '', 0.0, HOLDING
-        self._rest = home.at_rest(home.pose, [own.start for own in home.holders])
+        self._rest = home.at_rest(home.pose, [holder.start for holder in home.holders])
         self.plan = self._rest if self._first is None else self._first.starting(time + self.delay)
         self.reference: Reference = self.plan.at(time)
         self._law = self._law_of(home)
 
     def _law_of(self, carriage: Carriage) -> TeamLaw:
-        most = np.array([own.ability.efforts for own in carriage.holders])
+        most = np.array([holder.ability.efforts for holder in carriage.holders])
         return TeamLaw(carriage.formation, self.gains, most)
 
     @property
     def is_at_rest(self) -> bool:
-        """The reference stands still and no path is to begin."""
+        """Return whether the reference is at rest and no path follows."""
         return self.state in (HOLDING, BRAKED) and not self._is_ahead
 
     @property
@@ -62,17 +62,19 @@ class Carrying:
         return self.plan is not self._rest and self._time < self.plan.ends
 
     def distance(self, states: Sequence[RobotState]) -> tuple[str, float]:
-        """Return the robot whose hand or vehicle is farthest from the reference, and how far, m."""
-        places = np.array([own.robot.motions(state.q)[0] for own, state in zip(self.carriage.holders, states)])
+        """Return the robot whose hand or vehicle is farthest from the reference, and the distance, m."""
+        positions = np.array(
+            [carriers.robot.motions(state.q)[0] for carriers, state in zip(self.carriage.holders, states)]
+        )
         reference = self.reference
-        hands = np.linalg.norm(places[:, :3] - reference.hands.position, axis=1)
-        own = np.linalg.norm(places[:, 3:] - reference.carriers.position, axis=1)
-        worst = np.maximum(hands, own)
+        hands = np.linalg.norm(positions[:, :3] - reference.hands.position, axis=1)
+        carriers = np.linalg.norm(positions[:, 3:] - reference.carriers.position, axis=1)
+        worst = np.maximum(hands, carriers)
         k = int(worst.argmax())
         return self.carriage.holders[k].name, float(worst[k])
 
     def efforts(self, time: float, states: Sequence[RobotState], hands: Array) -> list[Array]:
-        """Go on to a time, s; return the efforts (n,) of every robot.
+        """Advance to a time, s; return the efforts (n,) of every robot.
 
         Args:
             time: s.
@@ -92,42 +94,42 @@ class Carrying:
         return self._law.efforts(self.reference, states, self.free)
 
     def brake(self, why: str) -> None:
-        """Come to rest along the path, as soon as its limits allow."""
+        """Brake along the path as fast as its limits allow."""
         if self.reason:
             return
         self.reason = why
         if self.state == CARRYING:
             self.plan, self.state = self.plan.stopping(self._time), BRAKING
         else:
-            self._stand(BRAKED)
+            self._set_rest(BRAKED)
 
     def let_go(self, hand: int, why: str) -> None:
-        """Take a hand as free from now on: the others take over its share; the team brakes."""
+        """Mark a hand as free: the others take over its share, and the team brakes."""
         self.free[hand] = True
         self.brake(why)
 
     def onward(self, goal: Array) -> float:
-        """Carry the object from rest to a pose (3,), heading, x, y; return the time that it takes, s.
+        """Start the way of the object from rest to a pose (3,), heading, x, y; return its duration, s.
 
         Raises:
-            CarryError: the team cannot go there.
+            CarryError: the pose is not reachable.
         """
         plan = self.carriage.onward(self.reference, goal).starting(self._time)
         self.plan, self.reason, self.state = plan, '', CARRYING
         return plan.profile.duration
 
     def squeeze(self, force: float) -> None:
-        """Take another squeeze, N, at rest. Raises CarryError: the object does not take it."""
+        """Set another squeeze, N, at rest. Raises CarryError if the object does not withstand it."""
         self.carriage = self.carriage.squeezed(force)
         self._law = self._law_of(self.carriage)
-        self._stand(self.state)
+        self._set_rest(self.state)
 
-    def _stand(self, state: str) -> None:
+    def _set_rest(self, state: str) -> None:
         here = self.reference
-        self.plan = self._rest = self.carriage.at_rest(here.center, [own.q for own in here.states])
+        self.plan = self._rest = self.carriage.at_rest(here.center, [robot.q for robot in here.states])
         self.state = state
 
     @property
     def progress(self) -> float:
-        """Part of the path that is behind."""
+        """Return the completed part of the path."""
         return 1.0 if self.plan is self._rest else self.plan.progress(self._time)

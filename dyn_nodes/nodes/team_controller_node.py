@@ -1,10 +1,10 @@
-"""Control of a team as a ROS node: robots that hold one object carry it along a path; efforts of all of them out.
+"""Controller of a team: robots that hold one object carry it along a path; efforts of all robots out.
 
     dyn-nodes run team_controller_node --ros-args -p team:=team_bar -p path.kind:=line -p path.bearing:=1.57
 
-The speed is planned so that no wheel of any robot slips or lifts. Where a hand slips off, or is too far from its
-reference, the team brakes along its path. Where a robot or the object is gone, nothing is published any longer, and
-every robot holds its joints after its own timeout.
+The speed is planned so that no wheel of any robot slips or lifts. If a hand slips off, or is too far from its
+reference, the team brakes along its path. If a robot or the object is lost, commands end, and every robot holds its
+joints after its timeout.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dyn_nodes.control.carry import Gains
 from dyn_nodes.middleware import QoSProfile, SetParametersResult, drive_clock, message, service
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import DiagnosticsPublisher
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, data_qos
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT, data_qos
 from dyn_nodes.nodes.follower import FollowerNode
 from dyn_nodes.nodes.hand_messages import check_frame, pose_of
 from dyn_nodes.nodes.instants import Meeting
@@ -42,18 +42,18 @@ Trigger = service('std_srvs/srv/Trigger')
 
 PARAMETERS = node_parameters('team_controller_node')
 REACTION = 0.02
-"""Time from a slip to its effect, s: longer than its message takes, so that every run in lockstep is the same."""
+"""Time from a slip to its effect, s: longer than the delay of its message, so that lockstep runs are reproducible."""
 
 FORESIGHT = 1.0
-"""Of an event whose time is further from now the time is not believed, s."""
+"""Greatest plausible difference of an event's time from the present time, s."""
 
 
 class TeamControllerNode(FollowerNode):
-    """Carries the object of a team; answers every instant at which the states of all its robots are known.
+    """Carries the object of a team; answers every instant for which the states of all robots were received.
 
     Attributes:
-        ended: why no commands are given any longer, or ''.
-        goals: taken.
+        end_reason: why commands have ended, or ''.
+        goals: number of accepted goals.
     """
 
     lockstep = True
@@ -64,8 +64,8 @@ class TeamControllerNode(FollowerNode):
         self.paced = values['mode'] == 'realtime'
         self.team = load_team(values['team'])
         self.item = self._object()
-        self.refusals, self.state_refusals = commands.Refusals(), commands.Refusals()
-        self.ended, self.goals = '', 0
+        self.rejections, self.state_rejections = commands.Rejections(), commands.Rejections()
+        self.end_reason, self.goals = '', 0
         self._since = time.monotonic()
         self._slips: list[tuple[int, int, str]] = []
         self.carrying = self._make_carrying()
@@ -79,12 +79,12 @@ class TeamControllerNode(FollowerNode):
     # -- set-up ------------------------------------------------------------------------------------------------------
 
     def _object(self) -> str:
-        wanted, known = self.values['object'], list(self.team.objects)
-        if not wanted and len(known) == 1:
-            return known[0]
-        if wanted not in known:
-            found = repr(wanted) if wanted else 'nothing'
-            raise ParameterError(f"parameter 'object': expected one of {', '.join(known)}, found {found}")
+        wanted, names = self.values['object'], list(self.team.objects)
+        if not wanted and len(names) == 1:
+            return names[0]
+        if wanted not in names:
+            received = repr(wanted) if wanted else 'nothing'
+            raise ParameterError(f"parameter 'object': expected one of {', '.join(names)}, found {received}")
         return str(wanted)
 
     def _make_carrying(self) -> Carrying:
@@ -96,8 +96,8 @@ class TeamControllerNode(FollowerNode):
             carriage = carriage_of(self.team, self.item, holders, values['squeeze'], reserve, *limits)
             first = None
             if values['path.kind'] != 'none':
-                own = {name: values[f'path.{name}'] for name in ('kind', 'length', 'width', 'bearing', 'turning')}
-                first = carriage.along(Course(**own))
+                course = {name: values[f'path.{name}'] for name in ('kind', 'length', 'width', 'bearing', 'turning')}
+                first = carriage.along(Course(**course))
             return Carrying(carriage, group(values, 'gains', Gains), first, values['path.delay'])
         except CarryError as error:
             raise ParameterError(f'team {self.team.name!r}: {error}') from None
@@ -106,7 +106,8 @@ class TeamControllerNode(FollowerNode):
         machines = self.team.robots
         self.meeting = Meeting([holder.name for holder in self.carrying.carriage.holders], (JOINTS, HAND))
         self.links = [
-            RobotLink(self, own, machines[own.name].machine, self._on_states) for own in self.carrying.carriage.holders
+            RobotLink(self, holder, machines[holder.name].machine, self._on_states)
+            for holder in self.carrying.carriage.holders
         ]
         data, values = data_qos(not self.paced), self.values
         self.reports = TeamReports(self, self.item, values['world_frame'], values['report_period'], data)
@@ -127,10 +128,10 @@ class TeamControllerNode(FollowerNode):
         return time.monotonic() if self.paced else self.time
 
     def _on_states(self, link: RobotLink) -> None:
-        if self.ended:
+        if self.end_reason:
             return
         if link.instant >= 0 and link.instant == link.answered == self.stamp:
-            link.repeat()  # of an instant that came again
+            link.repeat()  # of a repeated instant
             return
         if self.meeting.instant not in (-1, self.stamp):
             self._answer(self.meeting.instant)
@@ -141,27 +142,27 @@ class TeamControllerNode(FollowerNode):
         drive_clock(self, now)
         states = [link.state() for link in self.links]
         if before is None or now < before:
-            self._begin(before, states)
+            self._start(before, states)
         self._take_slips()
-        if self.ended:
+        if self.end_reason:
             return
         try:
             efforts = self.carrying.efforts(self.time, states, np.array([link.hand for link in self.links]))
         except np.linalg.LinAlgError as error:
             self._end(f'no efforts in this posture: {error}')
             return
-        if not all(np.isfinite(own).all() for own in efforts):
+        if not all(np.isfinite(robot_efforts).all() for robot_efforts in efforts):
             self._end('no finite efforts in this posture')
             return
-        for link, own in zip(self.links, efforts):
-            link.answer(now, own)
+        for link, robot_efforts in zip(self.links, efforts):
+            link.answer(now, robot_efforts)
         self._judge_deviation()
         if self.reports.publish(now, self.carrying):
             self.update_diagnostics()
 
-    def _begin(self, before: int | None, states: Any) -> None:
+    def _start(self, before: int | None, states: Any) -> None:
         if before is not None:
-            self.get_logger().info('time went back: the path begins again')
+            self.get_logger().info('time went back: the path starts again')
         self._slips.clear()
         self.reports.restart()
         self.carrying.restart(self.time)
@@ -170,16 +171,16 @@ class TeamControllerNode(FollowerNode):
             self._end(f'robot {robot!r}: expected it at the start of its team, found it {distance:.3f} m away')
 
     def _judge_deviation(self) -> None:
-        own = self.carrying
-        if own.deviation > self.values['tolerance'] and not own.reason:
-            own.brake(f'a hand is {own.deviation:.3f} m from its reference')
-            self.get_logger().error(f'{own.reason}: the team brakes')
+        carrying = self.carrying
+        if carrying.deviation > self.values['tolerance'] and not carrying.reason:
+            carrying.brake(f'a hand is {carrying.deviation:.3f} m from its reference')
+            self.get_logger().error(f'{carrying.reason}: the team brakes')
 
     def update_diagnostics(self) -> None:
         """Publish health if due."""
         self.diagnostics.update(self.now(), self.time)
 
-    # -- what ends or slows the carrying -----------------------------------------------------------------------------
+    # -- end and braking ---------------------------------------------------------------------------------------------
 
     def _on_event(self, msg: Any) -> None:
         kind = msg.name.rpartition(': ')[2]
@@ -194,7 +195,7 @@ class TeamControllerNode(FollowerNode):
             self._slips.append((happened, grasps.index(values['grasp']), msg.message))
 
     def _instant_of(self, text: str) -> int:
-        """Return the time of an event, ns; now where it has none that can be."""
+        """Return the time of an event, ns; the present time for an implausible one."""
         now = self.stamp or 0
         try:
             happened = round(float(text) * NANO)
@@ -210,17 +211,17 @@ class TeamControllerNode(FollowerNode):
             self.get_logger().error(f'{slip[2]}: the team brakes')
 
     def check_timeouts(self) -> None:
-        """Notice robots and objects that have gone, and the end of the run."""
+        """Detect lost robots and objects, and the end of the run."""
         if 0.0 < self.values['duration'] <= self.time + 1e-9:
             if time.monotonic() - self._since > FLUSH_TIME:
                 raise RunOver
             return
-        if self.paced and self.stamp is not None and not self.ended:
+        if self.paced and self.stamp is not None and not self.end_reason:
             self.stop_without_partners(time.monotonic() - self._since)
         self.update_diagnostics()
 
     def stop_without_partners(self, waited: float) -> None:
-        """End the task where robots or the object have gone; they were last there `waited` s ago."""
+        """End the task if robots or the object are lost; they were last received `waited` s ago."""
         if not any(link.is_held for link in self.links):
             self._end(f'no wrenches of {self.item}')
             return
@@ -228,50 +229,50 @@ class TeamControllerNode(FollowerNode):
         if waited <= self.values['command_timeout'] or not late:
             return
         gone = [link.name for link in late if not link.is_there]
-        if gone or waited > LOCKSTEP_PATIENCE:
+        if gone or waited > LOCKSTEP_TIMEOUT:
             self._end(f'no states of {", ".join(gone or [link.name for link in late])} since {waited:.2f} s')
 
     def late(self) -> list[RobotLink]:
-        """Return the robots whose states of the newest instant are not here."""
+        """Return the robots without states of the newest instant."""
         late = self.meeting.late()
         return [link for link in self.links if link.name in late]
 
     def _end(self, why: str) -> None:
-        """Give no commands any longer: every robot holds its joints after its own timeout."""
-        if self.ended:
+        """End the commands: every robot holds its joints after its timeout."""
+        if self.end_reason:
             return
-        self.ended = why
-        self.get_logger().error(f'{why}: no commands any longer, every robot holds its joints')
+        self.end_reason = why
+        self.get_logger().error(f'{why}: commands end, every robot holds its joints')
         for link in self.links:
             link.close()
-        self.reports.tell(f'ended: {why}')
+        self.reports.publish_state(f'ended: {why}')
         self.update_diagnostics()
 
     def _on_stop(self, request: Any, response: Any) -> Any:
         self.carrying.brake('stopped by request')
-        response.success, response.message = not self.ended, self.ended or self.carrying.state
+        response.success, response.message = not self.end_reason, self.end_reason or self.carrying.state
         return response
 
     # -- goals -------------------------------------------------------------------------------------------------------
 
-    def refuse(self, refused: commands.RefusedError) -> None:
-        """Count and report states that are not used."""
-        self._refuse(self.state_refusals, refused)
+    def reject(self, error: commands.RejectedError) -> None:
+        """Count and report rejected states."""
+        self._reject(self.state_rejections, error)
 
     def _on_goal(self, msg: Any) -> None:
         try:
             check_frame('object_goal', msg.header.frame_id, self.values['world_frame'])
             pose = pose_of(msg.pose, 'object_goal')
-            if self.ended or self.stamp is None or any(self.carrying.free) or not self.carrying.is_at_rest:
-                does = self.ended or ('a hand has slipped off' if any(self.carrying.free) else self.carrying.state)
-                raise commands.RefusedError('not at rest', f'object_goal: expected a team at rest, found: {does}')
+            if self.end_reason or self.stamp is None or any(self.carrying.free) or not self.carrying.is_at_rest:
+                does = self.end_reason or ('a hand has slipped off' if any(self.carrying.free) else self.carrying.state)
+                raise commands.RejectedError('not at rest', f'object_goal: expected a team at rest, found: {does}')
             heading = float(np.arctan2(pose.rotation[1, 0], pose.rotation[0, 0]))
             seconds = self.carrying.onward(np.array([heading, *pose.position[:2]]))
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
         except CarryError as error:
-            self._refuse(self.refusals, commands.RefusedError('path', f'object_goal: {error}'))
+            self._reject(self.rejections, commands.RejectedError('path', f'object_goal: {error}'))
             return
         self.goals += 1
         self.get_logger().info(f'object_goal: {seconds:.2f} s')
@@ -289,7 +290,7 @@ class TeamControllerNode(FollowerNode):
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node until a signal comes or its run is over."""
+    """Run the node until a signal or the end of the run."""
     return run_node('team_controller_node', TeamControllerNode, args)
 
 

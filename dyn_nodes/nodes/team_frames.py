@@ -1,4 +1,4 @@
-"""Frames of the robots of a team on one /tf: each with the name of its robot before it."""
+"""Frames of the robots of a team on one /tf, with the name of the robot as prefix."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ DEPTH = 100
 
 
 class TeamFrames:
-    """Publishes `<robot>/tf` and `<robot>/tf_static` of all robots again, on /tf and /tf_static.
+    """Republishes `<robot>/tf` and `<robot>/tf_static` of all robots on /tf and /tf_static.
 
-    Robots of one kind have links of one name: `base_link` of robot `left` becomes `left/base_link`. The frame of the
+    Robots of one kind have equal link names: `base_link` of robot `left` becomes `left/base_link`. The frame of the
     ground plane is common to all.
 
     Args:

@@ -1,4 +1,4 @@
-"""Health of the control of a team: states of its robots, and what carries or brakes."""
+"""Health of the controller of a team: states of its robots, state of the task."""
 
 from __future__ import annotations
 
@@ -23,35 +23,35 @@ class TeamHealth:
         return {'robots': self.robots, 'carrying': self.carrying}
 
     def robots(self) -> Health:
-        """The status `robots`: whose states come."""
+        """Return the status `robots`: reception of their states."""
         node = self.node
-        health = Health(text='receiving states of all robots', values=node.state_refusals.values())
+        health = Health(text='receiving states of all robots', values=node.state_rejections.values())
         if node.stamp is None:
             health.worse(WARN, f'waiting for {", ".join(link.name for link in node.late())}')
-        if node.state_refusals.recent(node.now()):
-            health.worse(WARN, f'refused: {node.state_refusals.last}')
-        if node.ended:
-            health.worse(ERROR, f'ended: {node.ended}')
+        if node.state_rejections.recent(node.now()):
+            health.worse(WARN, f'rejected: {node.state_rejections.last}')
+        if node.end_reason:
+            health.worse(ERROR, f'ended: {node.end_reason}')
         return health
 
     def carrying(self) -> Health:
-        """The status `carrying`: what the team does, and why it brakes."""
-        node, own = self.node, self.node.carrying
-        health = Health(text=own.state, more=self._values)
-        if own.reason:
-            health.worse(ERROR if any(own.free) else WARN, f'{own.state}: {own.reason}')
-        if node.refusals.recent(node.now()):
-            health.worse(WARN, f'refused: {node.refusals.last}')
+        """Return the status `carrying`: state of the task, and reason of braking."""
+        node, carrying = self.node, self.node.carrying
+        health = Health(text=carrying.state, more=self._values)
+        if carrying.reason:
+            health.worse(ERROR if any(carrying.free) else WARN, f'{carrying.state}: {carrying.reason}')
+        if node.rejections.recent(node.now()):
+            health.worse(WARN, f'rejected: {node.rejections.last}')
         return health
 
     def _values(self) -> dict[str, str]:
-        own = self.node.carrying
-        free = [holder.name for holder, is_free in zip(own.carriage.holders, own.free) if is_free]
+        carrying = self.node.carrying
+        free = [holder.name for holder, is_free in zip(carrying.carriage.holders, carrying.free) if is_free]
         return {
-            'state': own.state,
-            'progress': f'{100.0 * own.progress:.1f} %',
-            'deviation': f'{own.deviation:.4f} m',
+            'state': carrying.state,
+            'progress': f'{100.0 * carrying.progress:.1f} %',
+            'deviation': f'{carrying.deviation:.4f} m',
             'free hands': ', '.join(free) or 'none',
             'goals': str(self.node.goals),
-            **self.node.refusals.values(),
+            **self.node.rejections.values(),
         }

@@ -1,4 +1,4 @@
-"""Robots of a team as a controller of the whole team sees them: states in, efforts out, each in its namespace."""
+"""Topics of the robots of a team for its controller: states in, efforts out, each in its namespace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from dyn_nodes.control.carry.formation import RobotState
 from dyn_nodes.middleware import message
 from dyn_nodes.model import Machine
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.exchange import command_qos, set_stamp, states_qos
 from dyn_nodes.nodes.hand_messages import pose_of
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
@@ -21,19 +21,19 @@ from dyn_nodes.teams.holding import Holder
 JointState = message('sensor_msgs/msg/JointState')
 Odometry = message('nav_msgs/msg/Odometry')
 JOINTS, HAND = 'joints', 'hand'
-"""What a robot gives of an instant."""
+"""Parts of the state of a robot at an instant."""
 
 
 class RobotLink:
     """Topics of a robot that holds an object.
 
-    `joint_states` gives its joints, `grasp_states/<hand>` the pose of its hand, and both together that of its base.
+    The pose of its base follows from `joint_states` and the pose of its hand on `grasp_states/<hand>`.
 
     Args:
-        node: the node; in its `meeting` the robot arrives.
+        node: the node, with the `meeting` of the robots.
         holder: the robot.
         machine: of the robot.
-        arrived: called with this link when something new has come.
+        arrived: called with this link after a new state.
 
     Attributes:
         answered: time of the last efforts, ns; -1: none.
@@ -58,17 +58,17 @@ class RobotLink:
 
     @property
     def instant(self) -> int:
-        """Time, ns, at which all is known; -1: none."""
+        """Return the time of the complete state, ns; -1: none."""
         return int(self.node.meeting.of(self.name))
 
     @property
     def is_there(self) -> bool:
-        """The robot publishes."""
+        """Return whether the robot publishes its states."""
         return all(self.node.count_publishers(topic) for topic in self._sources)
 
     @property
     def is_held(self) -> bool:
-        """Something publishes the wrenches of the object on the hand."""
+        """Return whether the wrenches of the object on the hand are published."""
         return bool(self.node.count_publishers(self._wrenches))
 
     def state(self) -> RobotState:
@@ -83,18 +83,18 @@ class RobotLink:
         self.commands.publish(self._message)
 
     def repeat(self) -> None:
-        """Publish the last efforts once more."""
+        """Publish the last efforts again."""
         self.commands.publish(self._message)
 
     def close(self) -> None:
-        """Give no commands any longer: the robot sees that they have ended."""
+        """Destroy the publisher of commands, which the robot detects."""
         self.node.destroy_publisher(self.commands)
 
     def _on_joint_states(self, msg: Any) -> None:
         try:
             self._positions, self._rates = self._reader.read(msg)
-        except RefusedError as refused:
-            self.node.refuse(RefusedError(refused.kind, f'{self.name}: {refused}'))
+        except RejectedError as error:
+            self.node.reject(RejectedError(error.kind, f'{self.name}: {error}'))
             return
         self.node.meeting.arrive(self.name, nanoseconds_of_stamp(msg.header.stamp), JOINTS)
         self.arrived(self)
@@ -102,8 +102,8 @@ class RobotLink:
     def _on_hand(self, msg: Any) -> None:
         try:
             pose = pose_of(msg.pose.pose, self._hands, 'pose.pose')
-        except RefusedError as refused:
-            self.node.refuse(refused)
+        except RejectedError as error:
+            self.node.reject(error)
             return
         self.hand, self._rotation = pose.position, pose.rotation
         self.node.meeting.arrive(self.name, nanoseconds_of_stamp(msg.header.stamp), HAND)

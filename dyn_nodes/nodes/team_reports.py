@@ -1,4 +1,4 @@
-"""Reports of the control of a team: its state, the reference of the object, and how far the hands are from theirs."""
+"""Reports of the controller of a team: state, reference of the object, deviation of the hands."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ class TeamReports:
         self.state = node.create_publisher(String, 'carry_state', latched)
         self.reference = node.create_publisher(PoseStamped, f'object_reference/{item}', qos)
         self.deviation = node.create_publisher(Float64, 'carry_deviation', qos)
-        self._period, self._last, self._told = round(period * NANO), -1, ''
+        self._period, self._last, self._published_state = round(period * NANO), -1, ''
         self._pose = PoseStamped()
         self._pose.header.frame_id = world
 
     def restart(self) -> None:
-        """Report at the next instant, whatever its time."""
+        """Report at the next instant, at any time."""
         self._last = -1
 
-    def tell(self, state: str) -> None:
-        """Publish a state where it is another one."""
-        if state != self._told:
-            self._told = state
+    def publish_state(self, state: str) -> None:
+        """Publish a state if it has changed."""
+        if state != self._published_state:
+            self._published_state = state
             self.state.publish(String(data=state))
 
-    def publish(self, now: int, own: Carrying) -> bool:
-        """Publish what is due at a time, ns; return whether more than the state was."""
-        self.tell(f'{own.state}: {own.reason}' if own.reason else own.state)
+    def publish(self, now: int, carrying: Carrying) -> bool:
+        """Publish the reports that are due at a time, ns; return whether reference and deviation were published."""
+        self.publish_state(f'{carrying.state}: {carrying.reason}' if carrying.reason else carrying.state)
         if now // self._period == self._last:
             return False
         self._last = now // self._period
-        heading, x, y = own.reference.center
+        heading, x, y = carrying.reference.center
         set_stamp(self._pose, now)
-        set_vector(self._pose.pose.position, np.array([x, y, own.carriage.formation.height]))
+        set_vector(self._pose.pose.position, np.array([x, y, carrying.carriage.formation.height]))
         half = 0.5 * heading
         set_quaternion(self._pose.pose.orientation, np.array([0.0, 0.0, np.sin(half), np.cos(half)]))
         self.reference.publish(self._pose)
-        self.deviation.publish(Float64(data=own.deviation))
+        self.deviation.publish(Float64(data=carrying.deviation))
         return True

@@ -1,11 +1,11 @@
-"""teleop_node: drives the valves from a gamepad: sensor_msgs/Joy to valve_commands.
+"""teleop_node: gamepad teleoperation of valves, from sensor_msgs/Joy to valve_commands.
 
     ros2 run joy joy_node
     dyn-nodes run teleop_node --ros-args -p machine:=log_loader
 
-What the levers do is in `config/teleop.yaml`. Nothing is sent unless the dead-man button is held; then neutral for half
-a second. No other node may command the valves meanwhile, but a governor: then the commands go to it. With
-`governed` they go to nothing else.
+`config/teleop.yaml` assigns the levers. Commands are sent only while the dead-man button is held, and neutral for half
+a second afterwards. No other node may command the valves at the same time except a governor, which then receives the
+commands. With `governed` they go to a governor only.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PARAMETERS = node_parameters('teleop_node')
 
 
 def valves_of(values: dict[str, Any]) -> tuple[list[str], LeverPattern]:
-    """Return the names of the valves in the order of the command, and the lever pattern, of a node's parameters.
+    """Return the names of the valves in the order of the command, and the lever pattern, from a node's parameters.
 
     Raises:
         ValueError: the machine, the order or the lever file is wrong.
@@ -41,7 +41,7 @@ def valves_of(values: dict[str, Any]) -> tuple[list[str], LeverPattern]:
     if not values['machine']:
         raise ParameterError("parameter 'machine': expected the path of a URDF or a machine's name, found nothing")
     machine = machine_of(values['machine'], values['config'])
-    names = [machine.actuators[place].name for place in valve_order(machine, values['joints'])]
+    names = [machine.actuators[index].name for index in valve_order(machine, values['joints'])]
     file = values['levers']
     if '/' in file or file.endswith(('.yaml', '.yml')):
         return names, load_lever_pattern(Path(file), names)
@@ -52,7 +52,7 @@ def valves_of(values: dict[str, Any]) -> tuple[list[str], LeverPattern]:
 
 
 class TeleopNode(OverridableNode):
-    """A gamepad drives the valves."""
+    """Gamepad teleoperation of valves."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__('teleop_node', **options)

@@ -1,9 +1,9 @@
-"""A ROS node between levers and valves: lets through what does not tip the machine.
+"""Tip-over governor between levers and valves: passes commands that do not tip the machine.
 
     dyn-nodes run tip_over_governor_node --ros-args -p machine:=log_loader
 
-What moves the levers publishes on `valve_commands_in`; `valve_commands` go to the valves. Gamepad, keyboard and cockpit
-find the topic by its name. With `output:=joint_command` it is efforts of joints, from `joint_command_in`.
+Inputs are on `valve_commands_in`, outputs on `valve_commands`. Gamepad, keyboard and cockpit find the topic by name.
+With `output:=joint_command` it governs efforts of joints, from `joint_command_in`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dyn_nodes.nodes.exchange import (
     data_qos,
     states_qos,
 )
-from dyn_nodes.nodes.governed_commands import CHANNELS, EffortCommands, refuse_closed_loops
+from dyn_nodes.nodes.governed_commands import CHANNELS, EffortCommands, reject_closed_loops
 from dyn_nodes.nodes.instants import InstantQueue, Step
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.neighbours import MEASUREMENTS
@@ -44,35 +44,35 @@ Float64 = message('std_msgs/msg/Float64')
 
 PARAMETERS = node_parameters('tip_over_governor_node')
 AGAIN = 0.015
-"""Joint states that come so long after the last outputs, s, decide anew on the levers as they were."""
-LOOK = 0.01
-"""Between two looks at whether commands and joint states still come, s: what is late is noticed so much earlier."""
+"""Time after the last outputs, s, from which joint states cause a new decision on the last levers."""
+CHECK_PERIOD = 0.01
+"""Period of the check of timeouts, s; lateness is detected earlier by this time."""
 BEHIND = 0.2
-"""Joint states that were late may be so much behind the wall clock, s; where they are more, they have another clock."""
+"""Greatest lag of late joint states behind the wall clock, s; beyond it they have another clock."""
 
 
 class TipOverGovernorNode(OverridableNode):
     """Answers every `valve_commands_in` with one `valve_commands`, or every `joint_command_in` with a `joint_command`.
 
-    In lockstep a command waits for the joint states of its instant. The commands of a person (`command_source`
-    asynchronous) are answered at once, and again by the joint states where they come seldom, so that no output lasts
-    longer than its stop is certified for. From joint states that are `lateness` late on the outputs are led to neutral,
-    and go on where they come again. When they, commands or the IMU stop for longer, the outputs go to neutral, and stay
-    there until all are back and, with `neutral_first`, the levers have been neutral since: a machine does not begin to
-    move by itself.
+    In lockstep a command waits for the joint states of its instant. Asynchronous commands (`command_source`) are
+    answered at once, and again with joint states if they are rare, so that no output lasts longer than its stop is
+    certified for. If joint states are late by `lateness`, the outputs are led to neutral, and continue when they are
+    received again. After a timeout of joint states, commands or the IMU the outputs go to neutral, and stay there until
+    all are received again and, with `neutral_first`, the levers have returned to neutral: the machine does not start by
+    itself.
 
     Attributes:
-        sensing: what is measured.
+        sensing: measurements.
         channel: of the commands.
-        weighed: the payload that a monitor estimates; None where it is given.
+        weighed: payload estimated by a monitor; None for a specified payload.
         governor: the law.
         verdict: the last one.
-        waits: for levers at neutral.
-        received, sent: commands taken, outputs given.
-        refusals: of commands.
+        waits: whether outputs wait for levers at neutral.
+        received, sent: numbers of accepted commands and of outputs.
+        rejections: of commands.
         limits: (l,) of the outputs, V; N m or N of efforts.
         decided_at: time of the last decision, s; None before the first.
-        instants: lockstep: which commands belong to which joint states.
+        instants: lockstep: assigns commands to joint states.
     """
 
     is_sole = watches_ages = True
@@ -82,7 +82,7 @@ class TipOverGovernorNode(OverridableNode):
         super().__init__('tip_over_governor_node', **options)
         self.values = values = declare(self, PARAMETERS)
         self.machine = in_space(machine_of(values['machine'], values['config']))
-        refuse_closed_loops(self.machine)
+        reject_closed_loops(self.machine)
         self.paced, self.lockstep = values['mode'] == 'realtime', awaits_commands(values)
         states = states_qos(values)
         self.channel = CHANNELS[values['output']](self.machine, values['joints'])
@@ -90,27 +90,29 @@ class TipOverGovernorNode(OverridableNode):
         every = self.lockstep and isinstance(self.channel, EffortCommands)
         self._period = values['exchange_period'] if every else values['command_period']
         self._command_due = Every('command_period', self._period, values['exchange_period'], not self.paced)
-        given = values['payload_source'] == 'given'
-        self.sensing = Sensing(self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep, given)
+        payload_specified = values['payload_source'] == 'given'
+        self.sensing = Sensing(
+            self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep, payload_specified
+        )
         monitor = self.sensing.monitor
         error, timeout = values['payload_error'], values['payload_timeout']
-        self.weighed = None if given else WeighedPayload(self, monitor, error, timeout)
+        self.weighed = None if payload_specified else WeighedPayload(self, monitor, error, timeout)
         names = {field.name for field in fields(GovernorSettings)} & values.keys()
-        care = {name: values[name] for name in names} | {'rate': values[self.channel.rate]}
-        settings = GovernorSettings(**care)
+        arguments = {name: values[name] for name in names} | {'rate': values[self.channel.rate]}
+        settings = GovernorSettings(**arguments)
         self.stops = self.channel.stops(self.machine, monitor, settings)
         if values['motion_check']:
             self.sensing.checks.add(self.stops.motion)
         self.governor = TipOverGovernor(self.channel.names, self.stops, settings)
         self.limits = self.channel.limits
-        self.refusals = commands.Refusals()
+        self.rejections = commands.Rejections()
         self.verdict = Verdict(np.zeros(len(self.limits)))
         self.received = self.sent = 0
         self.waits = not self.lockstep and values['neutral_first']
-        self.heard = -np.inf
+        self.received_at = -np.inf
         self.decided_at: float | None = None
         self._led = 0.0
-        self._given: float | None = None
+        self._sent_at: float | None = None
         self._wanted: np.ndarray | None = None
         self.instants: InstantQueue[np.ndarray] = InstantQueue(in_order=True)
         self.sensing.warm_up(self._warm_up)
@@ -125,7 +127,7 @@ class TipOverGovernorNode(OverridableNode):
         elif self.machine.payload is not None:
             sources['payload'] = lambda: self.sensing.payload_health(self.stops.payload_bounds)
         self.diagnostics = DiagnosticsPublisher(self, sources)
-        self.create_timer(LOOK, self.check_timeouts, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(CHECK_PERIOD, self.check_timeouts, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(self.governor.names)}; {values["mode"]}')
 
     def _create_topics(self) -> None:
@@ -138,7 +140,7 @@ class TipOverGovernorNode(OverridableNode):
         self.create_subscription(kind, f'{topic}_in', self._on_command, incoming)
 
     def _warm_up(self, _: np.ndarray) -> None:
-        """Do once all that is done with a command."""
+        """Run the processing of a command once to load its machine code."""
         self.governor.govern(np.ones(len(self.limits)), 0.01)
         self.governor.reset()
 
@@ -150,26 +152,26 @@ class TipOverGovernorNode(OverridableNode):
             return
         if not self._command_due.at(stamp):
             return
-        if self.instants.begin(stamp) is Step.BACK:
+        if self.instants.start(stamp) is Step.BACK:
             self.governor.reset()
             self.decided_at = None
         self._answer_commands()
 
     def _decide_again(self) -> None:
-        """Decide on the levers as they were, until they are silent.
+        """Decide again on the last levers, until their timeout.
 
-        Where no command has come for a while, and at once after outputs were led to neutral: they are not certified.
-        Then what goes to neutral by measurements does so at each of them.
+        This happens without a recent command, and at once after outputs were led to neutral, which are not certified.
+        Outputs that go to neutral by measurements are updated with each of them.
         """
-        silent = self.silent
-        if self._wanted is None or (silent and not self.channel.looks):
+        timed_out = self.timed_out
+        if self._wanted is None or (timed_out and not self.channel.follows_measurements):
             return
         now = self._time()
-        if silent or self._led or self.decided_at is None or not 0.0 <= now - self.decided_at < AGAIN:
+        if timed_out or self._led or self.decided_at is None or not 0.0 <= now - self.decided_at < AGAIN:
             self._answer(self._wanted, now)
 
     def _answer_commands(self) -> None:
-        """Lockstep: answer all commands whose instants are here."""
+        """Answer all commands of present instants in lockstep."""
         while taken := self.instants.take():
             stamp, volts = taken
             self._answer(volts, (self.sensing.stamp or 0) / NANO, stamp)
@@ -179,13 +181,13 @@ class TipOverGovernorNode(OverridableNode):
             volts = self.channel.read(msg)
             stamp = self.channel.stamp_of(msg) if self.lockstep else None
             self._command_due.check_answered(f'{self.channel.topic}_in', stamp)
-        except commands.RefusedError as refused:
-            self.refusals.add(refused, time.monotonic())
-            self.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+        except commands.RejectedError as error:
+            self.rejections.add(error, time.monotonic())
+            self.get_logger().warn(f'rejected: {error}', throttle_duration_sec=1.0)
             self.update_diagnostics()
             return
         self.received += 1
-        self.heard = time.monotonic()
+        self.received_at = time.monotonic()
         if self.lockstep:
             self.instants.offer(stamp, volts)
             self._answer_commands()
@@ -206,7 +208,7 @@ class TipOverGovernorNode(OverridableNode):
         try:
             self._bound_payload()
             self.verdict = self.governor.govern(np.clip(volts, -self.limits, self.limits), step)
-        except Exception:  # whatever it is: no output stays where it was
+        except Exception:  # after any error the outputs go to neutral
             self._publish(self.governor.neutral(step), stamp)
             raise
         self._publish(self.verdict.volts, stamp)
@@ -215,48 +217,48 @@ class TipOverGovernorNode(OverridableNode):
             self.update_diagnostics()
 
     def _step_to(self, now: float) -> float:
-        """Return the time since outputs were given last, s, at a decision at `now` by `_time`.
+        """Return the time since the last outputs, s, at a decision at `now` by `_time`.
 
-        What the wall clock has led outputs on since the last decision is not counted again, also where joint states
-        that were late come one after another.
+        Time for which the wall clock has advanced outputs since the last decision is not counted again, also if several
+        late joint states follow.
         """
         last, self.decided_at = self.decided_at, now
         led, self._led = self._led, 0.0
         if last is not None and not led:
             return max(now - last, 0.0)
-        if self._given is None or self.lockstep:
+        if self._sent_at is None or self.lockstep:
             return float(self._period)
         step = -np.inf if last is None or now < last else now - last - led
         if step < -BEHIND:
-            return time.monotonic() - self._given
+            return time.monotonic() - self._sent_at
         self._led = max(-step, 0.0)
         return max(step, 0.0)
 
     def is_overdue(self) -> bool:
-        """Return whether nothing new of the machine has come for so long that no stop is certified any more."""
-        return not self.lockstep and self.sensing.overdue(self.values['lateness'] - LOOK, self._oldest)
+        """Return whether joint states are so late that no stop is certified any more."""
+        return not self.lockstep and self.sensing.overdue(self.values['lateness'] - CHECK_PERIOD, self._oldest)
 
     @property
     def _oldest(self) -> float:
-        """Return the greatest age of joint states for which stops are certified, s: with a delay of 0, `lateness`."""
+        """Return the greatest age of joint states with certified stops, s: the delay, at least `lateness`."""
         return float(max(self.values['delay'], self.values['lateness']))
 
     def _lead_to_neutral(self) -> None:
-        """Realtime: lead the outputs on, by the time of the wall, which that of a simulation has nothing to do with.
+        """Lead the outputs to neutral in real time by the wall clock.
 
-        First from when what was certified with them ends, however late this is noticed: they go on as certified.
+        They follow the certified stop, which starts at the end of the last certificate even if this is detected late.
         """
-        step, lasted = LOOK, 0.0
-        if self._given is not None:
-            step = time.monotonic() - self._given
-            lasted = 0.0 if self._led else min(step, max(self.values['lateness'] - LOOK, 0.0))
+        step, lasted = CHECK_PERIOD, 0.0
+        if self._sent_at is not None:
+            step = time.monotonic() - self._sent_at
+            lasted = 0.0 if self._led else min(step, max(self.values['lateness'] - CHECK_PERIOD, 0.0))
         is_comparable = self.sensing.stamp is not None and not self.sensing.is_simulated
         self._led = self._led + step if is_comparable else np.inf
         self.stops.pass_by(lasted)
         self._publish(self.governor.neutral(step - lasted))
 
     def _stays(self, volts: np.ndarray) -> bool:
-        """Return whether the outputs stay at neutral, whatever the levers (m,), V, want."""
+        """Return whether the outputs stay at neutral for any levers (m,), V."""
         unknown = not self._may_move()
         if self.lockstep:
             return unknown
@@ -264,16 +266,16 @@ class TipOverGovernorNode(OverridableNode):
             self.waits = False
         elif unknown:
             self._wait()
-        return self.waits or unknown or self.silent
+        return self.waits or unknown or self.timed_out
 
     def _wait(self) -> None:
-        """Move nothing until the levers have been neutral."""
+        """Keep the outputs at neutral until the levers have been neutral."""
         self.waits = self.values['neutral_first']
 
     def _bound_payload(self) -> None:
-        """Set the bounds of the payload: as weighed; its error about one that is given; from 0 on where none was given.
+        """Set the bounds of the payload: estimated; its error about a specified payload; or from 0 on without one.
 
-        A simulation carries that of the machine file.
+        A simulation carries the payload of the machine file.
         """
         if self.weighed is None:
             is_open = self.sensing.assumes_payload and not self.sensing.is_simulated
@@ -284,50 +286,52 @@ class TipOverGovernorNode(OverridableNode):
             self.stops.payload_bounds = self.weighed.bounds
 
     def _time(self) -> float:
-        """Time of the newest joint states, s, which a slow simulation slows down; the wall clock's before the first."""
+        """Return the time of the newest joint states, s; the time of the wall clock before the first."""
         return time.monotonic() if self.sensing.stamp is None else self.sensing.stamp / NANO
 
     def _may_move(self) -> bool:
-        """Return whether enough is known. A lockstep run begins at rest, before the filters could settle."""
+        """Return whether the measurements suffice. A lockstep run starts at rest, before the filters have settled."""
         sensing = self.sensing
-        known = sensing.monitor.footing is not None if self.lockstep else sensing.trustworthy
-        return known and sensing.checks.are_sound and not sensing.lost_imu
+        measured = sensing.monitor.footing is not None if self.lockstep else sensing.trustworthy
+        return measured and sensing.checks.are_sound and not sensing.lost_imu
 
     def _publish(self, volts: np.ndarray, stamp: int | None = None) -> None:
         out = self.channel.message(volts, self.stops, stamp)
         if out is None:
             return
         self.commands_out.publish(out)
-        self._given = time.monotonic()
+        self._sent_at = time.monotonic()
         self.sent += 1
 
     @property
-    def silent(self) -> bool:
-        """Return whether commands have been coming, and have stopped."""
-        return bool(np.isfinite(self.heard)) and time.monotonic() - self.heard > self.values['command_timeout']
+    def timed_out(self) -> bool:
+        """Return whether commands were received and have timed out."""
+        return (
+            bool(np.isfinite(self.received_at)) and time.monotonic() - self.received_at > self.values['command_timeout']
+        )
 
     def check_timeouts(self) -> None:
-        """Realtime: neutral while commands or joint states are silent or late."""
+        """Lead to neutral in real time while commands or joint states are late or have timed out."""
         if not self.lockstep and self.received:
             blind = self.sensing.stale or self.is_overdue()
-            if self.silent or self.sensing.stale:
+            if self.timed_out or self.sensing.stale:
                 self._wait()
-            if blind or (self.silent and not self.channel.looks):
-                moving = self.channel.looks or bool(self.governor.output.any())
-                if moving or self._given is None or time.monotonic() - self._given >= WATCH_PERIOD:
+            if blind or (self.timed_out and not self.channel.follows_measurements):
+                moving = self.channel.follows_measurements or bool(self.governor.output.any())
+                if moving or self._sent_at is None or time.monotonic() - self._sent_at >= WATCH_PERIOD:
                     self._lead_to_neutral()
         self.update_diagnostics()
 
     # -- health ------------------------------------------------------------------------------------------------------
 
     def update_diagnostics(self) -> None:
-        """Publish /diagnostics where they are due or have changed."""
+        """Publish /diagnostics if due or changed."""
         now = (self.sensing.stamp or 0) / NANO if self.lockstep else time.monotonic()
         stamp = now if self.lockstep else self.get_clock().now().nanoseconds / NANO
         self.diagnostics.update(now, stamp)
 
     def _governor_health(self) -> Health:
-        """The status of the governor: commands that are held back, and why."""
+        """Return the status `governor`: limited commands, and the reason."""
         verdict, neutral = self.verdict, self._neutral
         values = {
             'received': str(self.received),
@@ -342,39 +346,40 @@ class TipOverGovernorNode(OverridableNode):
             'links it moves with': f'{100.0 * self.stops.heft:.1f} % of what is known',
             'held back': ', '.join(verdict.held),
             'moved by itself': ', '.join(verdict.brought),
-            **self.refusals.values(),
+            **self.rejections.values(),
         }
         health = Health(text='letting through', values=values)
         if not self.received:
             health.text = f'no {self.channel.topic}_in yet'
         if self.lockstep:
-            self._tell_held(health)
+            self._report_held(health)
             return health
         if self.received and (old := self.sensing.fault_of_age(self._oldest)):
             health.worse(ERROR, f'{old}: {neutral}')
         elif self.received and not self._may_move():
-            why = 'the IMU has gone' if self.sensing.lost_imu else 'nothing certain is known of the machine'
+            why = 'the IMU is lost' if self.sensing.lost_imu else 'the state of the machine is unknown'
             why = '; '.join(f'{name}: {text}' for name, text in self.sensing.checks.faults().items()) or why
             health.worse(ERROR, f'{why}: {neutral}')
-        elif self.silent:
-            patience = f'{self.values["command_timeout"]:g} s'
-            health.worse(WARN, f'no {self.channel.topic}_in for {patience}: {neutral}')
+        elif self.timed_out:
+            timeout = f'{self.values["command_timeout"]:g} s'
+            health.worse(WARN, f'no {self.channel.topic}_in for {timeout}: {neutral}')
         elif self.waits:
-            health.worse(WARN, 'waiting for levers at neutral: they were out when commands or measurements came back')
+            text = 'waiting for all levers to return to neutral after an interruption of commands or measurements'
+            health.worse(WARN, text)
         else:
-            self._tell_held(health)
-        if self.refusals.recent(time.monotonic()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+            self._report_held(health)
+        if self.rejections.recent(time.monotonic()):
+            health.worse(WARN, f'rejected: {self.rejections.last}')
         return health
 
     @property
     def _neutral(self) -> str:
-        """What is done at neutral now, in words."""
+        """Return a text for the present neutral output."""
         return self.channel.neutral_of(self.stops)
 
-    def _tell_held(self, health: Health) -> None:
+    def _report_held(self, health: Health) -> None:
         if self.verdict.held and not np.isfinite(self.verdict.degree):
-            fault = self.stops.ground.fault(self.sensing.monitor.q) or 'the machine does not press on the ground'
+            fault = self.stops.ground.fault(self.sensing.monitor.q) or 'no contact force on the ground'
             health.worse(ERROR, f'no stability degree, {self._neutral}: {fault}')
         elif self.verdict.brought:
             names = ', '.join(self.verdict.brought)

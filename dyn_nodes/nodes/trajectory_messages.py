@@ -1,4 +1,4 @@
-"""Joint trajectories that come over a topic: checked before anything moves."""
+"""Joint trajectories from messages, with their checks."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.control import JointTrajectory, TrajectoryPoint
 from dyn_nodes.model import Machine
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.plausible import LARGEST_VELOCITY, Bounds
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 
 TOPIC = 'joint_trajectory'
 LARGEST_ACCELERATION = 1e6
-"""Of a point, rad/s2 or m/s2."""
+"""Greatest acceleration of a point, rad/s2 or m/s2."""
 LAG, LAG_OF_SLIDES = 0.05, 0.02
-"""Way that a point may lie from where a joint is when its time comes, as joints lag: rad, and m where they slide."""
+"""Greatest distance of a point at time 0 from a joint, which may lag: rad, and m for a prismatic joint."""
 SPEED_MARGIN = 1.05
-"""Part of a joint's greatest speed that a curve may reach: of a planner's points at the limit, it goes a bit beyond."""
+"""Greatest speed of a curve over the joint's limit: it slightly exceeds the points of a planner at the limit."""
 MOST_AHEAD = 60.0
-"""A trajectory that is to start later than this is taken for one with the wrong clock, s."""
+"""Greatest delay of a trajectory's start, s; a later one is due to another clock."""
 
 
 def trajectory_of(
@@ -30,18 +30,18 @@ def trajectory_of(
 ) -> JointTrajectory:
     """Return the trajectory of a trajectory_msgs/JointTrajectory, its times counted from now.
 
-    A stamp of 0 means now. Points that lie in the past are left out, as joint_trajectory_controller does.
+    A stamp of 0 means now. Points in the past are left out, as in joint_trajectory_controller.
 
     Args:
         message: the message.
-        joints: the joints that it must name, all of them, in any order.
+        joints: its joints, all of them, in any order.
         machine: for the limits.
         now: s.
-        start: positions and velocities of `joints` now, where the curve begins.
+        start: present positions and velocities of `joints`, the start of the curve.
 
     Raises:
-        RefusedError: names, sizes, numbers, times, positions or speeds outside the limits, a beginning elsewhere; names
-            point and joint.
+        RejectedError: names, sizes, numbers, times, positions or speeds outside the limits, another start; with point
+            and joint.
     """
     names = list(message.joint_names)
     _check_names(names, joints)
@@ -49,7 +49,7 @@ def trajectory_of(
     try:
         trajectory = JointTrajectory.from_points(names, points)
     except ValueError as error:
-        raise RefusedError('bad trajectory', f'{TOPIC}: {error}') from None
+        raise RejectedError('bad trajectory', f'{TOPIC}: {error}') from None
     _check_limits(trajectory, machine)
     stamp = nanoseconds_of_stamp(message.header.stamp)
     if stamp != 0:
@@ -69,10 +69,10 @@ def trajectory_of(
 def _check_names(names: list[str], joints: Sequence[str]) -> None:
     for name in names:
         if name not in joints:
-            raise RefusedError('unknown joint', f'{TOPIC}: unknown joint {name!r}; known: {", ".join(joints)}')
+            raise RejectedError('unknown joint', f'{TOPIC}: unknown joint {name!r}; known: {", ".join(joints)}')
     missing = [joint for joint in joints if joint not in names]
     if missing:
-        raise RefusedError('missing joint', f'{TOPIC}: expected all joints, {", ".join(missing)} not found')
+        raise RejectedError('missing joint', f'{TOPIC}: expected all joints, {", ".join(missing)} not found')
 
 
 def _point(point: Any) -> TrajectoryPoint:
@@ -87,7 +87,7 @@ def _check_limits(trajectory: JointTrajectory, machine: Machine) -> None:
         outside = np.flatnonzero((positions < joint.lower - 1e-9) | (positions > joint.upper + 1e-9))
         if len(outside):
             k = int(outside[0])
-            raise RefusedError(
+            raise RejectedError(
                 'out of range',
                 f'{TOPIC}: points[{k}].positions of {name!r}: expected {joint.lower:g} to {joint.upper:g}, '
                 f'found {positions[k]:g}',
@@ -95,12 +95,12 @@ def _check_limits(trajectory: JointTrajectory, machine: Machine) -> None:
 
 
 def _check_beginning(trajectory: JointTrajectory, machine: Machine, here: Array) -> None:
-    """Check that a point at time 0 is where the joints are (n,). Raises RefusedError."""
+    """Check that a point at time 0 is at the present positions (n,). Raises RejectedError."""
     if trajectory.times[0] > 0.0:
         return
     first = trajectory.positions[0]
     for column in np.flatnonzero(np.abs(first - here) > _lags(trajectory.joint_names, machine)):
-        raise RefusedError(
+        raise RejectedError(
             'bad trajectory',
             f'{TOPIC}: points[0].positions of {trajectory.joint_names[column]!r}: expected the position of the joint '
             f'at time 0, {here[column]:.4g}, found {first[column]:.4g}',
@@ -108,20 +108,20 @@ def _check_beginning(trajectory: JointTrajectory, machine: Machine, here: Array)
 
 
 def _check_speeds(curve: JointTrajectory, machine: Machine, rates: Array | None) -> None:
-    """Check the speed between points. Raises RefusedError.
+    """Check the speed between points. Raises RejectedError.
 
     Args:
         curve: of n joints.
         machine: for the limits.
-        rates: (n,) with which it leaves the place where the joints are; None: its own first point is there.
+        rates: (n,) at the present positions; None: its first point is at time 0.
     """
     limits = np.array([machine.joint(name).velocity_limit or np.inf for name in curve.joint_names])
     speeds = curve.speeds()
     allowed = np.tile(SPEED_MARGIN * limits, (len(speeds), 1))
-    if rates is not None:  # the way to the first point makes up for the lag
+    if rates is not None:  # the way to the first point compensates the lag
         allowed[0] = np.maximum(allowed[0], np.abs(rates)) + _lags(curve.joint_names, machine) / curve.times[1]
     for segment, column in np.argwhere(speeds > allowed):
-        raise RefusedError(
+        raise RejectedError(
             'out of range',
             f'{TOPIC}: speed of {curve.joint_names[column]!r} after {curve.times[segment]:g} s: '
             f'expected at most {limits[column]:g}, found {speeds[segment, column]:.4g}',
@@ -129,24 +129,24 @@ def _check_speeds(curve: JointTrajectory, machine: Machine, rates: Array | None)
 
 
 def _lags(names: Sequence[str], machine: Machine) -> Array:
-    """Return how far joints may be from their points (n,), rad or m."""
+    """Return the greatest distances of joints from their points (n,), rad or m."""
     slide = np.array([machine.joint(name).type == 'prismatic' for name in names])
     return np.where(slide, LAG_OF_SLIDES, LAG)
 
 
 def _check_curve(trajectory: JointTrajectory, machine: Machine) -> None:
-    """Check rates, and where the curve between the points goes. Raises RefusedError."""
+    """Check rates, and the range of the curve between the points. Raises RejectedError."""
     names = trajectory.joint_names
-    for what, table, largest in (
+    for quantity, table, largest in (
         ('velocities', trajectory.velocities, LARGEST_VELOCITY),
         ('accelerations', trajectory.accelerations, LARGEST_ACCELERATION),
     ):
-        if (found := np.nanmax(np.abs(table), initial=0.0)) > largest:
-            raise RefusedError('out of range', f'{TOPIC}: {what}: expected at most {largest:g}, found {found:g}')
+        if (peak := np.nanmax(np.abs(table), initial=0.0)) > largest:
+            raise RejectedError('out of range', f'{TOPIC}: {quantity}: expected at most {largest:g}, found {peak:g}')
     bounds = Bounds.of(machine, names)
-    if (place := trajectory.leaves(bounds.low, bounds.high)) is not None:
-        segment, column, position = place
-        raise RefusedError(
+    if (excursion := trajectory.leaves(bounds.low, bounds.high)) is not None:
+        segment, column, position = excursion
+        raise RejectedError(
             'out of range',
             f'{TOPIC}: the curve between points takes {names[column]!r} to {position:g} after '
             f'{trajectory.times[segment]:g} s: expected {bounds.low[column]:g} to {bounds.high[column]:g}',
@@ -155,14 +155,14 @@ def _check_curve(trajectory: JointTrajectory, machine: Machine) -> None:
 
 def _shifted(trajectory: JointTrajectory, delay: float) -> JointTrajectory:
     if delay > MOST_AHEAD:
-        raise RefusedError(
+        raise RejectedError(
             'bad stamp',
             f'{TOPIC}: header.stamp: expected 0 (now) or at most {MOST_AHEAD:g} s ahead, found {delay:.3f} s ahead',
         )
     times = trajectory.times + delay
     kept = times >= 0.0
     if not kept.any():
-        raise RefusedError('bad stamp', f'{TOPIC}: header.stamp: its last point lies {-times[-1]:.3f} s in the past')
+        raise RejectedError('bad stamp', f'{TOPIC}: header.stamp: its last point lies {-times[-1]:.3f} s in the past')
     return JointTrajectory(
         trajectory.joint_names,
         times[kept],

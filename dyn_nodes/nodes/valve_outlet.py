@@ -1,4 +1,4 @@
-"""Where the volts of a person go: to the valves, or to the node that stands before them."""
+"""Publisher of volts from manual controls: to the valves, or to a governor before them."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ VALVES, BEFORE_VALVES, OF_GOVERNOR = 'valve_commands', 'valve_commands_in', 'gov
 
 
 class ValveOutlet:
-    """Publishes volts to the valves, or to the governor where one listens on `valve_commands_in` beside them.
+    """Publishes volts to the valves, or to a governor that subscribes to `valve_commands_in` beside them.
 
-    A governor that was seen once is never passed by: where it ends, the volts reach no valve, and the machine stops.
-    One that takes its commands from another topic keeps everything from the valves until `valve_commands` are remapped
-    there; where they are, by whatever name, they go there and nowhere else.
+    A detected governor is never bypassed: if it ends, the volts reach no valve, and the machine stops. A governor with
+    another input topic blocks all volts until `valve_commands` is remapped to that topic; a remapped topic is the only
+    output.
 
     Args:
         node: that publishes.
         names: of the actuators, in the order of the volts.
-        governed: never publish to the valves themselves, whether a governor is seen or not.
+        governed: whether to publish only to a governor, even before one is detected.
     """
 
     def __init__(self, node: Any, names: Sequence[str], governed: bool = False) -> None:
@@ -38,36 +38,36 @@ class ValveOutlet:
 
     @property
     def topic(self) -> str:
-        """Topic on which volts go out now, with its namespace."""
+        """Return the present topic of the volts, with its namespace."""
         if self._is_free and self._topic != self._before and is_listened_to(self._node, self._before):
             self._topic = self._before
             if self._out is not None:
                 self._node.destroy_publisher(self._out)
                 self._out = None
-            self._node.get_logger().info(f'{BEFORE_VALVES}: commands go to the node that stands before the valves')
+            self._node.get_logger().info(f'{BEFORE_VALVES}: commands go to a governor')
         return self._topic
 
     @property
     def is_governed(self) -> bool:
-        """Return whether they go to a node that stands before the valves."""
+        """Return whether volts go to a governor."""
         return self.topic != self._valves
 
     @property
     def blocked(self) -> str:
-        """Why nothing is sent, or ''."""
+        """Return why nothing is sent, or ''."""
         if not self._is_free or self.is_governed or not self._node.count_publishers(self._scale):
             return ''
-        return f'a governor runs that does not listen on {BEFORE_VALVES}: remap {VALVES} to the topic that it takes'
+        return f'a governor without a subscription to {BEFORE_VALVES}: remap {VALVES} to its input topic'
 
     def open(self) -> None:
-        """Offer commands before the first one."""
+        """Create the publisher before the first command."""
         topic = self.topic
         if self._out is None:
             name = VALVES if topic == self._valves else topic
             self._out = self._node.create_publisher(Float64MultiArray, name, QoSProfile(depth=10))
 
     def publish(self, volts: Sequence[float]) -> None:
-        """Send volts, unless the outlet is blocked."""
+        """Publish volts, unless the outlet is blocked."""
         if why := self.blocked:
             self._node.get_logger().error(f'nothing is sent: {why}', throttle_duration_sec=5.0)
             return

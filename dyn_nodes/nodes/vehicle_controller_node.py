@@ -1,9 +1,9 @@
-"""Vehicles on wheels or tracks as a ROS node: cmd_vel in, commands and odometry out; an arm on joint_trajectory.
+"""Controller of vehicles on wheels or tracks: cmd_vel in, commands and odometry out; an arm on joint_trajectory.
 
     dyn-nodes run vehicle_controller_node --ros-args -p machine:=agv_mecanum
 
-Commands answer joint states, one each. Without cmd_vel the vehicle holds its place, on a slope too. Without joint
-states it sends nothing: who moves the joints notices the silence and holds them.
+Every joint state is answered by one command. Without cmd_vel the vehicle holds its position, also on a slope. Without
+joint states it sends nothing, and the actuator nodes hold the joints after their timeout.
 """
 
 from __future__ import annotations
@@ -49,19 +49,19 @@ Odometry = message('nav_msgs/msg/Odometry')
 Twist, TwistStamped = message('geometry_msgs/msg/Twist'), message('geometry_msgs/msg/TwistStamped')
 
 PARAMETERS = node_parameters('vehicle_controller_node')
-DRIVING, HOLDING, STOPPING = 'driving', 'holding', 'stopping: cmd_vel is silent'
+DRIVING, HOLDING, STOPPING = 'driving', 'holding', 'stopping: cmd_vel timed out'
 
 
 class VehicleControllerNode(CommandingNode):
     """Publishes a command for every joint state.
 
     Attributes:
-        twists, timeouts, trajectories: cmd_vel taken, its timeouts while the vehicle drove, trajectories accepted.
-        wanted: (3,) twist that is followed.
+        twists, timeouts, trajectories: numbers of accepted cmd_vel, its timeouts in motion, accepted trajectories.
+        wanted: (3,) reference twist.
         state: driving, holding, or stopping.
     """
 
-    silence = 'no commands'
+    timeout_action = 'no commands'
 
     def __init__(self, **options: Any) -> None:
         super().__init__('vehicle_controller_node', **options)
@@ -72,7 +72,7 @@ class VehicleControllerNode(CommandingNode):
         self.motion = self._make_motion()
         self.joints = tuple(joint.name for joint in self.machine.movable_joints)
         self.reader = JointStateReader(self.joints, Bounds.of(self.machine, self.joints))
-        self._wheel_places = np.array([self.joints.index(name) for name in self.motion.joints], dtype=np.intp)
+        self._wheel_indices = np.array([self.joints.index(name) for name in self.motion.joints], dtype=np.intp)
         self.valves: DriveValveOutput | None = None
         self.motors: DriveMotorOutput | None = None
         by_voltage = values['output'] == 'valve_commands'
@@ -92,7 +92,7 @@ class VehicleControllerNode(CommandingNode):
         self.state = HOLDING
         self._twist_at: float | None = None
         self._create_topics()
-        self.health = FollowerHealth(self, ('no command is due', 'no commands, the joints are left to who moves them'))
+        self.health = FollowerHealth(self, ('no command is due', 'no commands, the actuator nodes hold the joints'))
         self.wheel_health = WheelHealth(self.motion, values)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses())
         self.add_on_set_parameters_callback(self._on_parameters)
@@ -112,27 +112,29 @@ class VehicleControllerNode(CommandingNode):
         return WheelMotion(WheelBase.of(machine), values['exchange_period'], limits, gains, noise)
 
     def _warm_up(self) -> None:
-        """Load or compile now all machine code that a first cmd_vel needs: it must not wait until it is old."""
+        """Load or compile the machine code of the first cmd_vel, so that it does not time out meanwhile."""
         motion, still = self._make_motion(), np.zeros(len(self.motion.joints))
         motion.restart(JointValues(still, still, still))
         for _ in range(2):
             motion.step(np.full(3, 0.1), self.values['exchange_period'], JointValues(still, still, still))
         if self.servo is not None and self.arm is not None and motion.reference is not None:
             rest = np.zeros(len(self.joints))
-            self.arm.restart(rest[self._arm_places])
+            self.arm.restart(rest[self._arm_indices])
             self.servo.efforts(rest, rest, np.zeros(3), motion.reference.acceleration, self.arm.sample(0.0))
 
     def _make_arm(self) -> None:
-        """Joints that are driven, but neither wheels nor steering, follow joint_trajectory; with valves the levers."""
-        own = set(self.motion.commanded)
+        """Create the control of driven joints other than wheels and steering, which follow joint_trajectory."""
+        wheel_joints = set(self.motion.commanded)
         names = (
-            () if self.valves else tuple(joint.name for joint in self.machine.actuated_joints if joint.name not in own)
+            ()
+            if self.valves
+            else tuple(joint.name for joint in self.machine.actuated_joints if joint.name not in wheel_joints)
         )
         self.arm = PositionMotion(names) if names else None
-        self._arm_places = np.array([self.joints.index(name) for name in names], dtype=np.intp)
+        self._arm_indices = np.array([self.joints.index(name) for name in names], dtype=np.intp)
         self.servo: Any = None
         if names and self.by_effort:
-            self._refuse_closed_loops(names)
+            self._reject_closed_loops(names)
             from dyn_nodes.control.arm_servo import ArmServo  # a vehicle alone needs no rigid-body model
 
             self.servo = ArmServo(self.machine, names, self.values['arm_bandwidth'])
@@ -140,9 +142,9 @@ class VehicleControllerNode(CommandingNode):
             self.servo.payload = self.values['payload']
         self._out = JointState(name=[*self.motion.commanded, *names])
 
-    def _refuse_closed_loops(self, names: tuple[str, ...]) -> None:
-        """Raise ParameterError where efforts of an arm's joints would need the loops that its linkages close."""
-        loops = [own.name for own in self.machine.linkages]
+    def _reject_closed_loops(self, names: tuple[str, ...]) -> None:
+        """Raise ParameterError if efforts of an arm's joints would need the closed loops of its linkages."""
+        loops = [linkage.name for linkage in self.machine.linkages]
         if loops:
             raise ParameterError(
                 f"parameter 'output': expected valve_commands or velocity for {self.machine.name!r}, whose "
@@ -173,24 +175,26 @@ class VehicleControllerNode(CommandingNode):
         if base.slip is not None:
             factor = base.slip.gauge_factor(0.0, 1.0)
             log.info(
-                f'tracks slip in a turn: on the spot as with {factor:.2f} times their gauge; the odometry knows it'
+                f'tracks slip in a turn: on the spot as with {factor:.2f} times their gauge; the odometry includes it'
             )
         if base.drags:
             log.warn(
-                f'in a turn {", ".join(base.fixed)} drag sideways: they share no axle; the odometry does not see it'
+                f'in a turn {", ".join(base.fixed)} drag sideways: they share no axle; the odometry does not include it'
             )
         if not self.motion.odometry.slip_dimensions():
-            log.info('no more wheels than the motion needs: slip cannot be seen')
+            log.info('no more wheels than the motion needs: slip cannot be detected')
 
     # -- joint states ------------------------------------------------------------------------------------------------
 
     def _read_further(self, msg: Any, stamp: int) -> Any:
-        """Return the measured efforts where the loops take them over; else None."""
-        goes_on = self.stamp is not None and 0 <= stamp - self.stamp <= self.health.patience * NANO and not self.silent
-        return None if goes_on and not self.valves else self.reader.efforts(msg)
+        """Return the measured efforts if the loops start from them; else None."""
+        continues = (
+            self.stamp is not None and 0 <= stamp - self.stamp <= self.health.timeout * NANO and not self.timed_out
+        )
+        return None if continues and not self.valves else self.reader.efforts(msg)
 
     def _repeat(self) -> None:
-        """The same instant once more. Each period takes exactly one command of volts."""
+        """Publish the last command again, except volts, of which each period takes exactly one."""
         if self.lockstep and self.sent and not (self.valves or self.motors):
             self.commands_out.publish(self._out)
 
@@ -199,8 +203,8 @@ class VehicleControllerNode(CommandingNode):
 
     def _wheel_state(self, efforts: Any = None) -> JointValues:
         assert self._state is not None
-        positions, velocities = (values[self._wheel_places] for values in self._state)
-        return JointValues(positions, velocities, None if efforts is None else efforts[self._wheel_places])
+        positions, velocities = (values[self._wheel_indices] for values in self._state)
+        return JointValues(positions, velocities, None if efforts is None else efforts[self._wheel_indices])
 
     def _restart(self, before: int | None, efforts: Any) -> None:
         assert self._state is not None
@@ -211,7 +215,7 @@ class VehicleControllerNode(CommandingNode):
         self.motion.restart(self._wheel_state(efforts), (x, y, initial.base_yaw))
         self._rest()
         if self.arm is not None:
-            self.arm.restart(self._state[0][self._arm_places])
+            self.arm.restart(self._state[0][self._arm_indices])
         if self.servo is not None:
             self.servo.restart(self._state[0], efforts)
         self.wheel_health.restart()
@@ -219,12 +223,12 @@ class VehicleControllerNode(CommandingNode):
             self.grip.restart()
 
     def _resume(self, efforts: Any, gap: float) -> None:
-        """After a silence the machine may be anywhere: neither a twist nor a trajectory is taken up again."""
+        """Hold the vehicle after a timeout; neither a twist nor a trajectory is resumed, as it may be anywhere."""
         assert self._state is not None
         self.motion.resume(self._wheel_state(efforts), gap)
         self._rest()
-        if self.arm is not None and self.arm.interrupt(self.time, self._state[0][self._arm_places]):
-            self.get_logger().warn('joint_states are back: the trajectory is given up, the joints are held')
+        if self.arm is not None and self.arm.interrupt(self.time, self._state[0][self._arm_indices]):
+            self.get_logger().warn('joint_states are received again: the trajectory is dropped, the joints are held')
 
     def _set_back(self, efforts: Any, back: float) -> None:
         self.wheel_health.restart()
@@ -256,7 +260,7 @@ class VehicleControllerNode(CommandingNode):
             self._report()
 
     def _check_timeout(self) -> None:
-        """Come to rest where no cmd_vel has come for too long."""
+        """Stop the vehicle after a timeout of cmd_vel."""
         if self._twist_at is not None and self.time - self._twist_at > self.values['cmd_vel_timeout']:
             if self.wanted.any():
                 self.timeouts += 1
@@ -310,51 +314,51 @@ class VehicleControllerNode(CommandingNode):
 
     def _on_cmd_vel(self, msg: Any) -> None:
         try:
-            if self._state is None or self.silent:
-                raise commands.RefusedError('no joint_states', 'cmd_vel: no joint_states')
+            if self._state is None or self.timed_out:
+                raise commands.RejectedError('no joint_states', 'cmd_vel: no joint_states')
             stamped, timeout = self.values['stamped_cmd_vel'], self.values['cmd_vel_timeout']
             self.wanted = twist_of(msg, stamped, self.time, timeout)
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
         self.twists += 1
         self._twist_at, self.state = self.time, DRIVING
 
     def _on_trajectory(self, msg: Any) -> None:
         try:
-            if self._state is None or self.silent:
-                raise commands.RefusedError('no joint_states', 'joint_trajectory: no joint_states to start from')
+            if self._state is None or self.timed_out:
+                raise commands.RejectedError('no joint_states', 'joint_trajectory: no joint_states to start from')
             if self.arm is None:
                 text = f'joint_trajectory: machine {self.machine.name!r} has no joints but those of its wheels'
                 if self.valves is not None:
                     text = 'joint_trajectory: with valve_commands the other actuators take valve_commands_in alone'
-                raise commands.RefusedError('joint_trajectory', text)
-            positions, velocities = (values[self._arm_places] for values in self._state)
+                raise commands.RejectedError('joint_trajectory', text)
+            positions, velocities = (values[self._arm_indices] for values in self._state)
             trajectory = trajectory_of(msg, self.arm.joint_names, self.machine, self.time, (positions, velocities))
             if self.grip is not None:
                 trajectory = self.grip.admitted(trajectory, *self._state)
             self.arm.follow(trajectory, self.time, positions, velocities)
-        except commands.RefusedError as refused:
-            self._refuse(self.refusals, refused)
+        except commands.RejectedError as error:
+            self._reject(self.rejections, error)
             return
         self.trajectories += 1
         self.get_logger().info(f'trajectory of {trajectory.duration:.2f} s, {len(trajectory.times)} points')
 
     def _on_payload(self, msg: Any) -> None:
-        """The arm holds what it carries; what that adds to the vehicle's mass is left to the speed loop."""
+        """Set the payload of the arm; the speed loop compensates its effect on the vehicle's mass."""
         try:
             mass = checked_payload(self.machine, float(msg.data))
         except ParameterError as error:
-            self._refuse(self.refusals, commands.RefusedError('payload', str(error)))
+            self._reject(self.rejections, commands.RejectedError('payload', str(error)))
             return
         if self.servo is not None:
             self.servo.payload = mass
         if self.grip is not None:
             self.grip.payload = mass
 
-    def refuse(self, refused: commands.RefusedError) -> None:
-        """Count and report a command that was refused."""
-        self._refuse(self.refusals, refused)
+    def reject(self, error: commands.RejectedError) -> None:
+        """Count and report a rejected command."""
+        self._reject(self.rejections, error)
 
     def _statuses(self) -> dict[str, Callable[[], Health]]:
         return {
@@ -365,7 +369,7 @@ class VehicleControllerNode(CommandingNode):
         }
 
     def _cmd_vel_health(self) -> Health:
-        """The status `cmd_vel`: the twist that is followed, demands that cannot be, rejected commands."""
+        """Return the status `cmd_vel`: reference twist, infeasible demands, rejected commands."""
         vx, vy, wz = self.wanted
         values = {
             'wanted': f'{vx:.3f} m/s, {vy:.3f} m/s, {wz:.3f} rad/s',
@@ -375,12 +379,12 @@ class VehicleControllerNode(CommandingNode):
             'trajectories': str(self.trajectories),
             'sent': str(self.sent),
             **({} if self.valves is None else {'levers that wait for neutral': ', '.join(self.valves.waiting)}),
-            **self.refusals.values(),
+            **self.rejections.values(),
         }
         health = Health(text=self.state, values=values)
         self.wheel_health.warn_of_demand(health, self.time)
-        if self.refusals.recent(self.now()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+        if self.rejections.recent(self.now()):
+            health.worse(WARN, f'rejected: {self.rejections.last}')
         return health
 
     def _on_parameters(self, parameters: list[Any]) -> Any:

@@ -11,18 +11,18 @@ from dyn_nodes.control.wheel_motion import WheelMotion
 from dyn_nodes.nodes.diagnostics import WARN, Health
 
 REMEMBERED = 1.0
-"""Time for which slip and demands that were not followed are reported, s."""
+"""Time for which slip and infeasible demands are reported, s."""
 
 
 class WheelHealth:
-    """Watches the motion of the wheels.
+    """Monitors the motion of the wheels.
 
     Args:
         motion: of the wheels.
         values: parameters of the node; `slip_warning` in m/s.
 
     Attributes:
-        infeasible: how often a demand began that the vehicle cannot follow.
+        infeasible: number of infeasible demands.
     """
 
     def __init__(self, motion: WheelMotion, values: Mapping[str, Any]) -> None:
@@ -31,25 +31,25 @@ class WheelHealth:
         self.restart()
 
     def restart(self) -> None:
-        """Forget slip and demands, but not the counts: time starts again."""
-        self._refused: tuple[float, str] = (-np.inf, '')
+        """Drop slip and demands, but not the counts: time starts again."""
+        self._last_infeasible: tuple[float, str] = (-np.inf, '')
         self._slip: tuple[float, str, float] = (-np.inf, '', 0.0)
 
     def note(self, now: float) -> None:
-        """Take slip and demands of the present instant, s."""
-        refused = self.motion.refused
-        if refused:
-            if now - self._refused[0] > REMEMBERED:
+        """Store slip and demands of the present instant, s."""
+        infeasible = self.motion.refused
+        if infeasible:
+            if now - self._last_infeasible[0] > REMEMBERED:
                 self.infeasible += 1
-            self._refused = now, refused[0]
+            self._last_infeasible = now, infeasible[0]
         slip = self.motion.odometry.slip
         most = int(np.argmax(slip))
         if slip[most] > self.values['slip_warning']:
             self._slip = now, self.motion.base.names[most], float(slip[most])
 
     def warn_of_demand(self, health: Health, now: float) -> None:
-        """Raise the level of a status where a demand has not been followed lately; `now` in s."""
-        since, text = self._refused
+        """Raise the level of a status after a recent infeasible demand; `now` in s."""
+        since, text = self._last_infeasible
         if now - since < REMEMBERED:
             health.worse(WARN, f'not followed: {text}')
 
@@ -68,7 +68,7 @@ class WheelHealth:
             'at their effort limit': ', '.join(motion.servo.saturated) or 'none',
             **{f'slip of {name}': f'{slip:.4f} m/s' for name, slip in zip(motion.base.names, odometry.slip)},
         }
-        health = Health(text='rolling' if dimensions else 'rolling; slip cannot be seen', values=values)
+        health = Health(text='rolling' if dimensions else 'rolling; slip cannot be detected', values=values)
         since, name, slip = self._slip
         if now - since < REMEMBERED:
             health.worse(WARN, f'{name} slips by {slip:.3f} m/s')

@@ -1,4 +1,4 @@
-"""Subscriptions of the viewer: topics into a snapshot of the newest of each, so that a slow viewer is never behind."""
+"""Subscriptions of the viewer: a snapshot of the newest message of each topic, so that a slow viewer does not lag."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 EVERY = QoSProfile(depth=50)
 CONTACT_SUFFIX = '_contact'
 SKIPPED_CHAMBERS = ('supply_pressure',)
-ODOM_SILENCE = 1.0
+ODOM_TIMEOUT = 1.0
 PRESSURE_AGE = 0.5
-"""Wall time after which a pressure without a new message is not known any more, s."""
+"""Wall-clock timeout of a pressure, s."""
 WARN = 1
 
 WEIGHED = ('payload/interval', 'monitor/payload/interval')
-"""Topics of a payload that is estimated: on a machine, and beside a simulation."""
+"""Topics of an estimated payload: of a machine, and beside a simulation."""
 
 
 class ViewerInputs:
@@ -50,15 +50,15 @@ class ViewerInputs:
 
     Args:
         node: the node.
-        machine: what its files say, or None: then wheels are drawn where /tf says they touch the ground.
+        machine: the machine, or None: then /tf has the contact points of the wheels.
         on_description: called with the text of a robot description.
-        connection: notes every joint state.
+        connection: receives every joint state.
 
     Attributes:
-        snapshot: the newest of everything.
-        handled: how many messages were taken so far.
-        reset: True since time went back; for the user to clear.
-        commanded: wall time of the last valve command of anybody, s.
+        snapshot: newest values of all topics.
+        handled: number of received messages.
+        reset: whether time went back; cleared by the user.
+        commanded: wall time of the last valve command of any node, s.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class ViewerInputs:
         self.reset = False
         self.commanded = -1e9
         self._on_description = on_description
-        self._odom_heard = -1e9
+        self._odom_received_at = -1e9
         self._pressure_at: dict[str, float] = {}
-        self._known: set[str] = set()
+        self._subscribed: set[str] = set()
         self._faults: dict[str, str] = {}
         self._levels: dict[str, Levels] = {}
         self._guess_contacts_needed = True
@@ -95,27 +95,27 @@ class ViewerInputs:
 
     @property
     def count(self) -> int:
-        """Number of topics that messages come from."""
-        return len(self._known)
+        """Return the number of subscribed topics."""
+        return len(self._subscribed)
 
     def subscribe(self, kind: Any, topic: str, callback: Callable[[Any], None], qos: Any = NEWEST) -> None:
-        """Subscribe to a topic; its messages are counted."""
+        """Subscribe to a topic and count its messages."""
 
         def taken(msg: Any) -> None:
             self.handled += 1
             callback(msg)
 
-        self._known.add(self.node.resolve_topic_name(topic))
+        self._subscribed.add(self.node.resolve_topic_name(topic))
         self.node.create_subscription(kind, topic, taken, qos)
 
     def discover(self) -> bool:
-        """Subscribe to the wheels, margins and chambers that have appeared since; False where there are none."""
-        known = len(self._known)
+        """Subscribe to new wheels, margins and chambers; return whether there are any."""
+        before = len(self._subscribed)
         names = ('ground_reactions', 'friction_use', 'stability', 'hydraulics')
         wheels, uses, margins, oil = (self.node.resolve_topic_name(f'{name}/x')[:-1] for name in names)
         weighed = [self.node.resolve_topic_name(name) for name in WEIGHED]
         for topic, kinds in self.node.get_topic_names_and_types():
-            if topic in self._known:
+            if topic in self._subscribed:
                 continue
             if topic.startswith(wheels) and 'geometry_msgs/msg/WrenchStamped' in kinds:
                 self.subscribe(WrenchStamped, topic, self._wheel(topic.removeprefix(wheels)))
@@ -129,7 +129,7 @@ class ViewerInputs:
                 name = topic.removeprefix(oil)
                 if not name.endswith(SKIPPED_CHAMBERS):
                     self.subscribe(FluidPressure, topic, self._pressure(name.removesuffix('_pressure')))
-        return len(self._known) > known
+        return len(self._subscribed) > before
 
     def _discover_margin(self, topic: str, name: str, kinds: list[str]) -> None:
         measure, _, rest = name.partition('/')
@@ -152,14 +152,14 @@ class ViewerInputs:
                 self.snapshot.joints[name] = float(position)
 
     def _odom(self, msg: Any) -> None:
-        self._odom_heard = time.monotonic()
+        self._odom_received_at = time.monotonic()
         self._set_base(msg.pose.pose.position, msg.pose.pose.orientation)
 
     def _set_base(self, position: Any, orientation: Any) -> None:
-        place = (float(position.x), float(position.y), float(position.z))
+        point = (float(position.x), float(position.y), float(position.z))
         turn = (float(orientation.x), float(orientation.y), float(orientation.z), float(orientation.w))
-        if np.isfinite(place).all() and np.isfinite(turn).all():
-            self.snapshot.base_position, self.snapshot.base_quaternion = place, turn
+        if np.isfinite(point).all() and np.isfinite(turn).all():
+            self.snapshot.base_position, self.snapshot.base_quaternion = point, turn
             self._guess_contacts()
 
     def _transforms(self, msg: Any) -> None:
@@ -169,23 +169,23 @@ class ViewerInputs:
             if child.endswith(CONTACT_SUFFIX):
                 self.snapshot.contacts[child.removesuffix(CONTACT_SUFFIX)] = (shift.x, shift.y, shift.z)
                 self._guess_contacts_needed = False
-            elif child == root and time.monotonic() - self._odom_heard > ODOM_SILENCE:
+            elif child == root and time.monotonic() - self._odom_received_at > ODOM_TIMEOUT:
                 self._set_base(shift, item.transform.rotation)
 
     def _guess_contacts(self) -> None:
-        """Place wheels and tracks without a contact frame below their attachment, in the plane of the world."""
+        """Set the contact points of wheels and tracks without a frame below their attachment in the ground plane."""
         if self.machine is None or self.robot is None or not self._guess_contacts_needed:
             return
         base = rotation_of(self.snapshot.base_quaternion)
         poses = None
-        for own in self.machine.ground_contacts:
-            point = np.mean([spring.position for spring in own.supports], axis=0)
-            if own.link != self.robot.root:
+        for contact in self.machine.ground_contacts:
+            point = np.mean([spring.position for spring in contact.supports], axis=0)
+            if contact.link != self.robot.root:
                 poses = poses or self.robot.poses(self.snapshot.joints)
-                place, turn = poses[own.link]
-                point = place + turn.apply(point)
+                origin, turn = poses[contact.link]
+                point = origin + turn.apply(point)
             x, y, _ = base.apply(point) + self.snapshot.base_position
-            self.snapshot.contacts[own.name] = (float(x), float(y), 0.0)
+            self.snapshot.contacts[contact.name] = (float(x), float(y), 0.0)
 
     # -- stability, hydraulics ---------------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ class ViewerInputs:
         return take
 
     def forget_old(self, now: float) -> None:
-        """Take pressures that have not come lately out of the snapshot, at a wall time, s: levers depend on them."""
+        """Remove pressures that have timed out at a wall time, s, from the snapshot: levers depend on them."""
         for name, at in list(self._pressure_at.items()):
             if now - at > PRESSURE_AGE:
                 del self._pressure_at[name]
@@ -255,14 +255,14 @@ class ViewerInputs:
     def _command(self, msg: Any) -> None:
         self.commanded = time.monotonic()
 
-    # -- what the others say -----------------------------------------------------------------------------------------
+    # -- events and diagnostics --------------------------------------------------------------------------------------
 
     def _event(self, msg: Any) -> None:
-        what = f'{msg.name.rpartition(": ")[2]}: {msg.message}'
-        self.connection.happened(what.replace('_', ' '), time.monotonic())
+        text = f'{msg.name.rpartition(": ")[2]}: {msg.message}'
+        self.connection.happened(text.replace('_', ' '), time.monotonic())
 
     def _take_levels(self, status: Any, node: str) -> None:
-        """Take the alarm levels of the margins: those of the node that is watched, or of another while it has none."""
+        """Store the alarm levels of the margins: of the connected node, or of another one while it has none."""
         watched = node == self.connection.source.rpartition('/')[2]
         for name, levels in levels_of_values((pair.key, pair.value) for pair in status.values).items():
             topic = measure_of(name).topic
@@ -273,14 +273,14 @@ class ViewerInputs:
 
     def _diagnostics(self, msg: Any) -> None:
         for status in msg.status:
-            node, _, what = status.name.partition(': ')
-            if what == STATUS:
+            node, _, subject = status.name.partition(': ')
+            if subject == STATUS:
                 self._take_levels(status, node.rpartition('/')[2])
             if node.rpartition('/')[2] != self.connection.source.rpartition('/')[2]:
                 continue
             level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
-            if what == 'simulation' and status.message == 'paused':
+            if subject == 'simulation' and status.message == 'paused':
                 self.connection.pause(time.monotonic())
-            if what in ('simulation', 'commands'):
-                self._faults[what] = status.message if level >= WARN else ''
+            if subject in ('simulation', 'commands'):
+                self._faults[subject] = status.message if level >= WARN else ''
                 self.connection.fault = next((text for text in self._faults.values() if text), '')

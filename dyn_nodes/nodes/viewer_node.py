@@ -1,11 +1,11 @@
-"""viewer_node: the cockpit in the browser. Shows a machine from its topics, and drives it by levers on the page.
+"""viewer_node: the cockpit in the browser. It shows a machine from its topics, and drives it by levers on the page.
 
     dyn-nodes run viewer_node --ros-args -p machine:=log_loader
 
-It prints the address of the page with a token; without the token a page only looks on (`viewer.access`).
+It prints the address of the page with a token; without the token a page is read-only (`viewer.access`).
 
-Everything comes over topics, so that a recorded or a real machine is shown as well as a simulated one. The messages may
-come a thousand times a second: thirty times a second the newest of each is taken, and what has changed is sent on.
+All data are from topics, so that a recorded or a real machine is shown as well as a simulated one. Messages may have a
+rate of 1 kHz: the newest of each topic is used thirty times a second, and changes are sent to the page.
 """
 
 from __future__ import annotations
@@ -46,28 +46,28 @@ Float64 = message('std_msgs/msg/Float64')
 PARAMETERS = node_parameters('viewer_node')
 DISCOVERY_PERIOD, QUIET_DISCOVERY_PERIOD, QUESTION_PERIOD = 0.5, 4.0, 1.0
 QUIET_AFTER = 6.0
-"""Looking for new topics costs time: less often once nothing has come for so long, s."""
+"""Time without new topics after which the search for topics is less frequent, s."""
 UNSEEN_RATE = 5.0
-"""Pictures a second while no page is open."""
+"""Frames per second while no page is open."""
 OTHERS = 4
-"""Callbacks other than those of inputs, such as timers, that may be due at the same time as messages."""
+"""Number of callbacks other than inputs, such as timers, that may be due together with messages."""
 FOREIGN_COMMAND = 0.5
-"""Another node commands the valves if a command came within this time, s."""
+"""Time after a command in which another node counts as commanding the valves, s."""
 
 
 class ViewerNode(GuardedNode):
     """Shows a machine in the browser.
 
     Attributes:
-        live: the machine may be a real one: a page does not end where there are two, it drives none.
-        neighbours: other machines on the topics that are shown.
+        live: whether the machine may be real: with two machines the page does not end, but does not drive.
+        neighbours: detection of other machines on the shown topics.
     """
 
     live = True
     watches_ages = False
 
     def __init__(self, **options: Any) -> None:
-        self._has_page = False  # until its port is had
+        self._has_page = False  # until its port is open
         super().__init__('viewer_node', **options)
         self.values = declare(self, PARAMETERS)
         self.machine: Machine | None = None
@@ -87,8 +87,8 @@ class ViewerNode(GuardedNode):
         self.neighbours = Neighbours(self)
         self.neighbours.topics.append('joint_states')
         self.team = ViewerTeam(self, self.inputs, self.cockpit, self._shape_of)
-        self.dynamics = DynamicsClient(self, self.values['dynamics_node'], self._say)
-        self._payload_out: Any = None  # of a simulation: beside a machine that weighs it there is one publisher
+        self.dynamics = DynamicsClient(self, self.values['dynamics_node'], self._notify)
+        self._payload_out: Any = None  # for a simulation only: an estimated payload has another publisher
         self._discovered_at = self._questioned_at = self._commanded_at = -1e9
         self._graph_changed = time.monotonic()
         self._state_publishers = 0
@@ -99,19 +99,19 @@ class ViewerNode(GuardedNode):
         if self.driving is not None:
             self.driving.set_up(self.cockpit.controls)
             self.cockpit.controls.offer_driving(False)  # until a node subscribes
-        # to the terminal alone: what is logged goes over /rosout into bags and other people's terminals
+        # to the terminal only: logs go over /rosout into bags and other terminals
         print(f'[{self.get_name()}] open {self.cockpit.address} in a browser', flush=True)
 
     def _make_pose(self) -> PoseDriving | None:
-        """Sliders of the pose of a platform, where its controller takes poses."""
+        """Return the sliders of the pose of a platform, or None."""
         if not self.values['platform'] or not self.values['drive']:
             return None
         if self.machine is None:
             raise ParameterError("parameter 'platform': expected a machine, found none")
-        return PoseDriving(self, self.machine, self._say)
+        return PoseDriving(self, self.machine, self._notify)
 
     def _make_ways(self) -> list[Driving]:
-        """Ways to drive, the one preferred first: those with a subscription count; the last one is offered at first."""
+        """Return the ways to drive in order of preference; the last one is shown before any has a subscription."""
         if not self.values['drive']:
             return []
         if self.pose is not None:
@@ -129,7 +129,7 @@ class ViewerNode(GuardedNode):
     def _valve_levers(self) -> Levers:
         names, limits = [name for name in self.values['joints'] if name], {}
         if self.machine is not None and self.machine.actuators:
-            actuators = [self.machine.actuators[place] for place in valve_order(self.machine, names)]
+            actuators = [self.machine.actuators[index] for index in valve_order(self.machine, names)]
             names = [actuator.name for actuator in actuators]
             limits = {actuator.name: actuator.command_limit for actuator in actuators}
         else:
@@ -137,14 +137,14 @@ class ViewerNode(GuardedNode):
         return Levers(names, limits, self.values['idle_timeout'])
 
     def _offer_driving(self) -> None:
-        """Take the first way to drive that another node listens to; hide the levers where none does."""
+        """Select the first way to drive with a subscription of another node; hide the levers without one."""
         if not self.ways:
             return
-        found = next((way for way in self.ways if is_listened_to(self, way.topic)), None)
-        if found is not None and found is not self.driving and not self.levers.armed:
-            self.driving, self.levers = found, found.levers
-            found.set_up(self.cockpit.controls)
-        self.cockpit.controls.offer_driving(found is not None or self.levers.armed)
+        chosen = next((way for way in self.ways if is_listened_to(self, way.topic)), None)
+        if chosen is not None and chosen is not self.driving and not self.levers.armed:
+            self.driving, self.levers = chosen, chosen.levers
+            chosen.set_up(self.cockpit.controls)
+        self.cockpit.controls.offer_driving(chosen is not None or self.levers.armed)
 
     def _on_description(self, text: str) -> None:
         if text == self._description_shown:
@@ -171,19 +171,19 @@ class ViewerNode(GuardedNode):
         return robot
 
     def _mesh_directories(self) -> list[str | Path]:
-        given: list[str | Path] = [entry for entry in self.values['mesh_directories'] if entry]
-        return given + (list(folders_above(self.machine.sources[0])) if self.machine is not None else [])
+        directories: list[str | Path] = [entry for entry in self.values['mesh_directories'] if entry]
+        return directories + (list(folders_above(self.machine.sources[0])) if self.machine is not None else [])
 
-    def _say(self, text: str) -> None:
+    def _notify(self, text: str) -> None:
         self.get_logger().warn(text)
         self.cockpit.notify(text)
 
-    # -- every picture -----------------------------------------------------------------------------------------------
+    # -- every frame -------------------------------------------------------------------------------------------------
 
     def frame(self) -> None:
-        """Do what was asked on the page, drive, show the newest."""
+        """Process the actions of the page, drive, and show the newest data."""
         now = time.monotonic()
-        self._look_around(now)
+        self._check_graph(now)
         self.inputs.forget_old(now)
         self.connection.mixed = self.neighbours.problem if self.neighbours.is_mixed else ''
         for action in self.cockpit.actions():
@@ -202,11 +202,11 @@ class ViewerNode(GuardedNode):
             self.cockpit.show_state(state.kind, state.text, state.details)
 
     def _slope(self) -> tuple[float, float]:
-        known, parameters = self.inputs.snapshot.slope, self.dynamics.parameters
-        return float(parameters.get('slope_roll', known[0])), float(parameters.get('slope_pitch', known[1]))
+        measured, parameters = self.inputs.snapshot.slope, self.dynamics.parameters
+        return float(parameters.get('slope_roll', measured[0])), float(parameters.get('slope_pitch', measured[1]))
 
-    def _look_around(self, now: float) -> None:
-        quiet = now - self._graph_changed > QUIET_AFTER and self.connection.age(now) < self.connection.silence
+    def _check_graph(self, now: float) -> None:
+        quiet = now - self._graph_changed > QUIET_AFTER and self.connection.age(now) < self.connection.timeout
         if now - self._discovered_at >= (QUIET_DISCOVERY_PERIOD if quiet else DISCOVERY_PERIOD):
             self._discovered_at = now
             if self.inputs.discover() | self.team.discover():
@@ -242,25 +242,25 @@ class ViewerNode(GuardedNode):
     def _is_lost(self, now: float) -> bool:
         return self.connection.heard and self.connection.state(now, 1).kind == LOST
 
-    # -- what is done on the page ------------------------------------------------------------------------------------
+    # -- actions of the page -----------------------------------------------------------------------------------------
 
     def act(self, action: Action, now: float) -> None:
-        """Do what was asked for on the page."""
+        """Process an action of the page."""
         name, value, client = action.name, action.value, action.client
         if name == 'drive':
             self._switch_levers(bool(value), client, now)
         elif name == 'lever':
             if not self.levers.move(value[0], value[1], client, now):
-                self.cockpit.controls.place_sliders(self.levers.values(now))  # the sliders are those of all pages
+                self.cockpit.controls.place_sliders(self.levers.values(now))  # the sliders are shared by all pages
         elif name == 'push':
             if not self.levers.push(value[0], value[1], client, now):
                 self.cockpit.notify('Switch the levers on first.', client)
         elif name == 'skip' and isinstance(self.driving, ValveDriving):
             if not self.driving.switch_skipping(bool(value), client, now):
                 self.cockpit.controls.show_skipping(self.driving.skips)
-                self.cockpit.notify('Switch the levers on first, and let them all stand at neutral.', client)
+                self.cockpit.notify('Switch the levers on first, and move them all to neutral.', client)
         elif name == 'neutral' and self._is_held() and client != self.levers.owner:
-            self.cockpit.notify('Switch the sliders on first.', client)  # the middle pose is a motion, too
+            self.cockpit.notify('Switch the sliders on first.', client)  # the middle pose is also a motion
         elif name == 'neutral':
             self.levers.neutral()
             self.cockpit.controls.place_sliders(self.levers.values(now))
@@ -279,31 +279,31 @@ class ViewerNode(GuardedNode):
         if not on:
             self._switch_off(client, now)
             return
-        refusal = ''
+        rejection = ''
         if self.connection.mixed:
-            refusal = self.connection.mixed
-        elif self.driving is not None and self.driving.unknown and not self._is_known():
-            refusal = self.driving.unknown
+            rejection = self.connection.mixed
+        elif self.driving is not None and self.driving.unknown and not self._is_measured():
+            rejection = self.driving.unknown
         elif self._by_valves() and self.dynamics.parameters.get('mode') == 'lockstep' and self._other_publishers():
-            refusal = f'In lockstep {self._others()} commands every instant. Start with drive:=true to drive.'
+            rejection = f'In lockstep {self._others()} commands every instant. Start with drive:=true to drive.'
         elif self._by_valves() and not self.levers.armed and not self._is_governed() and self._foreign_commands(now):
-            refusal = f'{self._others()} commands the valves now. Stop it first.'
+            rejection = f'{self._others()} commands the valves now. Stop it first.'
         elif client not in self.cockpit.drivers:
-            refusal = 'This page may not drive: open the address with its token, as the terminal printed it.'
+            rejection = 'This page may not drive: open the address with its token, as the terminal printed it.'
         elif not self.levers.arm(client, now):
-            refusal = 'Another page drives. Switch its levers off first: every page with the token may stop.'
-        if refusal:
-            self.levers.reason = refusal if not self.levers.armed else self.levers.reason
+            rejection = 'Another page drives. Switch its levers off first: every page with the token may stop.'
+        if rejection:
+            self.levers.reason = rejection if not self.levers.armed else self.levers.reason
             self.cockpit.controls.armed.value = self.levers.armed
-            self.cockpit.notify(refusal, client)
+            self.cockpit.notify(rejection, client)
 
     @property
-    def has_begun(self) -> bool:
-        """Joint states have come."""
+    def has_started(self) -> bool:
+        """Return whether joint states were received."""
         return self.connection.heard
 
-    def _is_known(self) -> bool:
-        """Return whether the machine has been measured; a simulation in lockstep may wait for the first command."""
+    def _is_measured(self) -> bool:
+        """Return whether the state is available; a simulation in lockstep may wait for the first command."""
         if isinstance(self.levers, HeldSliders):
             return bool(self.levers.present)
         return self.connection.heard or self.dynamics.parameters.get('mode') == 'lockstep'
@@ -318,7 +318,7 @@ class ViewerNode(GuardedNode):
         return isinstance(self.levers, HeldSliders)
 
     def _switch_off(self, client: int | None, now: float) -> None:
-        """Stop: the page that drives may, and every other page with the token."""
+        """Switch the levers off, from the driving page or any other page with the token."""
         owner = self.levers.owner
         if owner is None:
             return
@@ -334,22 +334,22 @@ class ViewerNode(GuardedNode):
         return ', '.join(self._other_publishers()) or 'Another node'
 
     def _other_publishers(self) -> list[str]:
-        """Return the full names of the other nodes that offer valve commands, one for each publisher."""
+        """Return the full names of the other nodes that publish valve commands, one for each publisher."""
         return other_publishers(self, 'valve_commands')
 
-    def _ran(self, what: str) -> None:
-        if what == 'pause':
+    def _ran(self, action: str) -> None:
+        if action == 'pause':
             self.connection.pause(time.monotonic())
-        if what == 'play':
+        if action == 'play':
             self.connection.play()
-        if what == 'reset':
+        if action == 'reset':
             self.cockpit.scene.clear_trace()
             self.connection.happened('', time.monotonic())
 
     # -- the loop ----------------------------------------------------------------------------------------------------
 
     def take(self, executor: SingleThreadedExecutor) -> None:
-        """Handle what has come, each topic's newest once, without waiting."""
+        """Process the newest message of each topic once, without waiting."""
         others = OTHERS
         for _ in range(2 * self.inputs.count + 10):
             handled = self.inputs.handled
@@ -359,7 +359,7 @@ class ViewerNode(GuardedNode):
                 return
 
     def run(self) -> None:
-        """Show pictures until the context is shut down; where one fails the levers are let go."""
+        """Show frames until the context is shut down; if one fails the levers are released."""
         executor = SingleThreadedExecutor(context=self.context)
         executor.add_node(self)
         frame = self._guarded('picture', self.frame, lambda error: self._let_go('the cockpit failed'))
@@ -372,7 +372,7 @@ class ViewerNode(GuardedNode):
             time.sleep(max(due - time.monotonic(), 0.002))
 
     def _let_go(self, reason: str) -> None:
-        """Let the levers go and send what ends driving now."""
+        """Release the levers and publish the last command."""
         now = time.monotonic()
         self.levers.disarm(reason, now)
         values = self.levers.command(now, [])
@@ -380,7 +380,7 @@ class ViewerNode(GuardedNode):
             self.driving.publish(values)
 
     def destroy_node(self) -> None:
-        """Let the levers go, close the page."""
+        """Release the levers and close the page."""
         if self._has_page and self.levers.armed and self.context.ok():
             self._let_go('the cockpit ends')
         if self._has_page:

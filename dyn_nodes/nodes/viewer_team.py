@@ -1,7 +1,7 @@
-"""The team around a machine in the cockpit: other robots and objects, found by their topics.
+"""The team around a machine in the cockpit: other robots and objects, detected by their topics.
 
-A viewer in the namespace of a robot (`/left`) whose parent namespace has `object_markers` draws these, and every
-other robot there: namespaces beside its own with a `robot_description`.
+A viewer in the namespace of a robot (`/left`) whose parent namespace has `object_markers` draws these and every other
+robot there: sibling namespaces with a `robot_description`.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ MarkerArray = message('visualization_msgs/msg/MarkerArray')
 Marker = message('visualization_msgs/msg/Marker')
 SHAPES = (Marker.TRIANGLE_LIST, Marker.LINE_LIST)
 AROUND = 1.2
-"""Size of what the eye shall see over that of the team: panels cover the edges of the picture."""
+"""Size of the view over the size of the team: panels cover the edges of the view."""
 GREEN = (0.0, 1.0, 0.0)
 
 
 class OtherRobot:
-    """Another robot as its topics say.
+    """Newest data of another robot.
 
     Attributes:
         text: its robot description.
-        position, quaternion: of its base; None: not known yet.
-        joints: by name.
-        drawn: as it is on the page.
+        position, quaternion: of its base; None: unknown.
+        joints: positions by name.
+        drawn: its shape on the page.
     """
 
     def __init__(self) -> None:
@@ -46,19 +46,19 @@ class OtherRobot:
         self.drawn: Companion | None = None
 
     def take_description(self, msg: Any) -> None:
-        """Take a robot description."""
+        """Store a robot description."""
         self.text = msg.data
 
     def take_joints(self, msg: Any) -> None:
-        """Take joint states."""
+        """Store joint states."""
         self.joints.update((name, float(value)) for name, value in zip(msg.name, msg.position) if np.isfinite(value))
 
     def take_odometry(self, msg: Any) -> None:
-        """Take the pose of the base."""
+        """Store the pose of the base."""
         p, q = msg.pose.pose.position, msg.pose.pose.orientation
-        place, turn = (p.x, p.y, p.z), (q.x, q.y, q.z, q.w)
-        if np.isfinite(place).all() and np.isfinite(turn).all():
-            self.position, self.quaternion = place, turn
+        position, turn = (p.x, p.y, p.z), (q.x, q.y, q.z, q.w)
+        if np.isfinite(position).all() and np.isfinite(turn).all():
+            self.position, self.quaternion = position, turn
 
 
 class ViewerTeam:
@@ -66,9 +66,9 @@ class ViewerTeam:
 
     Args:
         node: the viewer.
-        inputs: of it, which subscribe.
+        inputs: of the viewer, for subscriptions.
         cockpit: the page.
-        load: returns the shape of a robot description; None: it can't be shown, which was reported.
+        load: returns the shape of a robot description, or None after a reported error.
     """
 
     def __init__(self, node: Node, inputs: ViewerInputs, cockpit: Cockpit, load: Callable[[str], Robot | None]) -> None:
@@ -78,18 +78,20 @@ class ViewerTeam:
         self.robots: dict[str, OtherRobot] = {}
         self.bodies = Bodies(cockpit.server)
         self._markers: Any = None
-        self._found = False
+        self._has_team = False
 
     def discover(self) -> bool:
-        """Subscribe to the objects and robots that have appeared since; False where there are none."""
+        """Subscribe to new objects and robots; return whether there are any."""
         if not self.name:
             return False
         topics = dict(self.node.get_topic_names_and_types())
-        found = False
-        if not self._found and 'visualization_msgs/msg/MarkerArray' in topics.get(f'{self.parent}/object_markers', ()):
-            self._found = found = True
+        is_new = False
+        if not self._has_team and 'visualization_msgs/msg/MarkerArray' in topics.get(
+            f'{self.parent}/object_markers', ()
+        ):
+            self._has_team = is_new = True
             self.inputs.subscribe(MarkerArray, f'{self.parent}/object_markers', self._take_markers, NEWEST)
-        if not self._found:
+        if not self._has_team:
             return False
         pattern = re.compile(rf'{re.escape(self.parent)}/([^/]+)/robot_description')
         for topic, kinds in topics.items():
@@ -97,63 +99,65 @@ class ViewerTeam:
             name = match.group(1) if match else self.name
             if name != self.name and name not in self.robots and 'std_msgs/msg/String' in kinds:
                 self._add(name)
-                found = True
-        return found
+                is_new = True
+        return is_new
 
     def _add(self, name: str) -> None:
-        own, at = self.robots.setdefault(name, OtherRobot()), f'{self.parent}/{name}'
-        self.inputs.subscribe(String, f'{at}/robot_description', own.take_description, LATCHED)
-        self.inputs.subscribe(JointState, f'{at}/joint_states', own.take_joints, NEWEST)
-        self.inputs.subscribe(Odometry, f'{at}/odom', own.take_odometry, NEWEST)
+        robot, at = self.robots.setdefault(name, OtherRobot()), f'{self.parent}/{name}'
+        self.inputs.subscribe(String, f'{at}/robot_description', robot.take_description, LATCHED)
+        self.inputs.subscribe(JointState, f'{at}/joint_states', robot.take_joints, NEWEST)
+        self.inputs.subscribe(Odometry, f'{at}/odom', robot.take_odometry, NEWEST)
 
     def _take_markers(self, msg: Any) -> None:
         self._markers = msg
 
     def frame(self) -> None:
-        """Show the newest."""
-        if not self._found:
+        """Show the newest data."""
+        if not self._has_team:
             return
-        for name, own in self.robots.items():
-            if own.text and own.text != own.shown:
-                self._show_robot(name, own)
-            if own.drawn is not None and own.position is not None:
-                own.drawn.update(own.position, own.quaternion, own.joints)
+        for name, robot in self.robots.items():
+            if robot.text and robot.text != robot.shown:
+                self._show_robot(name, robot)
+            if robot.drawn is not None and robot.position is not None:
+                robot.drawn.update(robot.position, robot.quaternion, robot.joints)
         if self._markers is not None:
             msg, self._markers = self._markers, None
             self.bodies.unit = self.cockpit.scene.unit
             self.bodies.update(dict(picture for marker in msg.markers if (picture := picture_of(marker)) is not None))
 
-    def _show_robot(self, name: str, own: OtherRobot) -> None:
-        if own.position is None:
-            return  # the eye shall see where it is
-        own.shown = own.text
-        robot = self.load(own.text)
+    def _show_robot(self, name: str, other: OtherRobot) -> None:
+        if other.position is None:
+            return  # the view needs its position
+        other.shown = other.text
+        robot = self.load(other.text)
         if robot is None:
             return
-        if own.drawn is not None:
-            own.drawn.remove()
-        own.drawn = Companion(self.cockpit.server, name, robot)
-        self._look_at_all()
+        if other.drawn is not None:
+            other.drawn.remove()
+        other.drawn = Companion(self.cockpit.server, name, robot)
+        self._fit_view()
 
-    def _look_at_all(self) -> None:
-        """Let the eye see all robots, from the base of this one."""
+    def _fit_view(self) -> None:
+        """Fit the view to all robots, from the base of this one."""
         first, snapshot = self.inputs.robot, self.inputs.snapshot
         if first is None:
             return
         corners = [first.corners(snapshot.joints)]
         half = 0.5 * yaw_of(snapshot.base_quaternion)
         back = rotation_of((0.0, 0.0, np.sin(half), np.cos(half))).inv()
-        for own in self.robots.values():
-            if own.drawn is not None and own.position is not None:
-                places = rotation_of(own.quaternion).apply(own.drawn.robot.corners(own.joints)) + own.position
-                corners.append(back.apply(places - np.array(snapshot.base_position)))
+        for robot in self.robots.values():
+            if robot.drawn is not None and robot.position is not None:
+                corner_points = (
+                    rotation_of(robot.quaternion).apply(robot.drawn.robot.corners(robot.joints)) + robot.position
+                )
+                corners.append(back.apply(corner_points - np.array(snapshot.base_position)))
         shape = np.vstack(corners)
         middle = 0.5 * (shape.min(axis=0) + shape.max(axis=0))
         self.cockpit.cameras.show(self.cockpit.scene.unit, middle + AROUND * (shape - middle))
 
 
 def picture_of(marker: Any) -> tuple[str, BodyPicture] | None:
-    """Return name and picture of an object's marker; None for one of another kind, or whose numbers are not finite."""
+    """Return name and picture of an object's marker; None for another kind or numbers that are not finite."""
     if marker.type not in SHAPES or not marker.points:
         return None
     points = np.array([(p.x, p.y, p.z) for p in marker.points], dtype=np.float64)

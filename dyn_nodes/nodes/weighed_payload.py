@@ -1,4 +1,4 @@
-"""The payload that a stability monitor has weighed, for another node's monitor: its mass and the bounds on it."""
+"""Payload estimated by a stability monitor for another node's monitor: mass and bounds."""
 
 from __future__ import annotations
 
@@ -9,62 +9,62 @@ from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.monitor.payload_estimate import no_weight
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.nodes.arrays import stamp_of_volts
-from dyn_nodes.nodes.commands import Refusals, RefusedError
+from dyn_nodes.nodes.commands import RejectedError, Rejections
 from dyn_nodes.nodes.diagnostics import WARN, Health
 from dyn_nodes.nodes.stamps import NANO
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 TOPIC = 'payload/interval'
 LARGEST = 1e6
-"""An interval that begins or ends beyond it, kg, is none."""
+"""Greatest magnitude of the ends of an interval, kg."""
 
 
 class WeighedPayload:
-    """Takes `payload/interval` and gives its middle to a monitor.
+    """Receives `payload/interval` and sets its middle as the payload of a monitor.
 
-    While there is none, an old one, one of a payload that is not observed, or one that no payload has, the rated
-    payload holds, and there may be anything from nothing to that and a part more.
+    Without a valid interval (missing, timed out, not observed or impossible) the rated payload is used, with bounds
+    from 0 to the rated payload and a part more.
 
     Args:
         node: the node.
-        monitor: gets the payload; the one that it has is the rated one.
+        monitor: receives the payload; its present payload is the rated one.
         error: part by which the rated payload may be exceeded.
-        timeout: age of an interval after which it no longer counts, s.
+        timeout: greatest age of an interval, s.
 
     Attributes:
         bounds: (least, greatest), kg.
-        observed: the bounds are those that were weighed.
-        refusals: of intervals.
+        observed: whether the bounds are estimated.
+        rejections: of intervals.
     """
 
     def __init__(self, node: Any, monitor: StabilityMonitor, error: float, timeout: float) -> None:
         self.node, self.monitor, self.timeout = node, monitor, timeout
         self.rated, self._most = monitor.payload, (1.0 + error) * monitor.payload
         self.bounds, self.observed = (0.0, self._most), False
-        self.refusals = Refusals()
+        self.rejections = Rejections()
         self._newest: tuple[float, float, float, bool] | None = None
         mount = monitor.machine.payload
         self._limit = self._most if mount is None else mount.limit
         node.create_subscription(Float64MultiArray, TOPIC, self.take, QoSProfile(depth=10))
 
     def take(self, msg: Any) -> None:
-        """Take lower and upper end, kg, and whether the payload is observed; of the instant that the message names."""
+        """Store lower and upper end, kg, whether the payload is observed, and the instant of a message."""
         stamp, data = stamp_of_volts(msg), list(msg.data)
         try:
             if stamp is None:
-                raise RefusedError('no instant', f'{TOPIC}: expected the instant of the estimate, found none')
+                raise RejectedError('no instant', f'{TOPIC}: expected the instant of the estimate, found none')
             is_interval = len(data) == 3 and -LARGEST <= data[0] <= data[1] <= LARGEST  # false for NaN too
             if not (is_interval and data[2] in (0.0, 1.0)):
                 text = f'{TOPIC}: expected lower and upper end, kg, and 0 or 1, found {data[:5]}'
-                raise RefusedError('no interval', text)
-        except RefusedError as refused:
-            self.refusals.add(refused, time.monotonic())
-            self.node.get_logger().warn(f'refused: {refused}', throttle_duration_sec=1.0)
+                raise RejectedError('no interval', text)
+        except RejectedError as error:
+            self.rejections.add(error, time.monotonic())
+            self.node.get_logger().warn(f'rejected: {error}', throttle_duration_sec=1.0)
             return
         self._newest = stamp / NANO, float(data[0]), float(data[1]), bool(data[2])
 
     def update(self, now: float) -> None:
-        """Find what holds at the time of joint states, s, and give it to the monitor."""
+        """Set bounds and the monitor's payload at the time of joint states, s."""
         newest = self._newest
         if newest is None or not abs(now - newest[0]) <= self.timeout:
             self.observed = False
@@ -79,7 +79,7 @@ class WeighedPayload:
         self.bounds, self.monitor.payload = (least, most), 0.5 * (least + most)
 
     def _widen(self, lower: float, upper: float) -> None:
-        """Allow for more than the rated payload where what was weighed, though not well, says so."""
+        """Extend the bounds beyond the rated payload if an uncertain estimate indicates it."""
         most = self._most
         if upper <= self._limit:
             most = max(most, upper)
@@ -88,16 +88,16 @@ class WeighedPayload:
         self.bounds, self.monitor.payload = (0.0, most), min(max(self.rated, lower), most)
 
     def health(self) -> Health:
-        """The status `payload`."""
+        """Return the status `payload`."""
         values = {
             'used': f'{self.monitor.payload:.6g} kg',
             'bounds': f'{self.bounds[0]:.6g} to {self.bounds[1]:.6g} kg',
             'weighed': str(self.observed).lower(),
-            **self.refusals.values(),
+            **self.rejections.values(),
         }
         health = Health(text=f'{self.monitor.payload:.0f} kg', values=values)
         if not self.observed:
-            health.worse(WARN, f'the rated {self.rated:.0f} kg: nothing weighed on {TOPIC}')
-        if self.refusals.recent(time.monotonic()):
-            health.worse(WARN, f'refused: {self.refusals.last}')
+            health.worse(WARN, f'the rated {self.rated:.0f} kg: no estimate on {TOPIC}')
+        if self.rejections.recent(time.monotonic()):
+            health.worse(WARN, f'rejected: {self.rejections.last}')
         return health

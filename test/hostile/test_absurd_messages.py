@@ -11,7 +11,7 @@ import pytest
 
 from dyn_nodes.control import JointTrajectory, TrajectoryPoint
 from dyn_nodes.middleware import Context, Node, Parameter, init, message
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, one_line
 from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.machines import machine_of
@@ -199,7 +199,7 @@ def test_every_stamp_of_a_type_is_known():
 def test_texts_of_messages_fit_into_a_line():
     assert one_line('a\nb\x1b\u202e') == 'a b  '
     assert len(one_line('x' * 10**6)) == 300
-    assert len(str(RefusedError('unknown joint', 'x' * 10**6))) == 300
+    assert len(str(RejectedError('unknown joint', 'x' * 10**6))) == 300
 
 
 def test_positions_a_whole_range_beyond_the_limits_are_out_of_bounds():
@@ -211,9 +211,9 @@ def test_positions_a_whole_range_beyond_the_limits_are_out_of_bounds():
     bounds.check_positions('joint_states', good)
     bad = good.copy()
     bad[joints.index('boom_joint')] = boom.upper + 1.01 * (boom.upper - boom.lower)
-    with pytest.raises(RefusedError, match="position of 'boom_joint': expected"):
+    with pytest.raises(RejectedError, match="position of 'boom_joint': expected"):
         bounds.check_positions('joint_states', bad)
-    with pytest.raises(RefusedError, match='velocity of'):
+    with pytest.raises(RejectedError, match='velocity of'):
         bounds.check_velocities('joint_states', np.full(len(joints), -1e5))
     bounds.check_positions('joint_command', np.full(len(joints), math.nan))  # none specified
 

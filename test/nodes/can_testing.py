@@ -1,7 +1,7 @@
 """A can_bridge_node in this process on a virtual bus, and the machine at the far end of it.
 
-Nothing of it depends on how busy the computer is: a node of these tests sees a steady time that stands still until the
-test lets it go on, and has no threads behind its back. Those are tried with processes on a pair of serial ports.
+It does not depend on the load of the computer: nodes of these tests have a steady time that only the test advances, and
+no threads. Threads are tested with processes on a pair of serial ports.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ STEP = 0.01
 
 
 class HeldTime:
-    """Steady time that goes on only where a test lets it, s; stands for the module `time` of a bridge and its bus."""
+    """Steady time that only the test advances, s; replaces the module `time` of a bridge and its bus."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -70,7 +70,7 @@ def mapping_in(folder: Path, **replaced: str) -> Path:
 
 
 class Wires:
-    """The far end of a virtual bus: a machine of the test, which sends all its measurements and notes what comes."""
+    """The far end of a virtual bus: a machine that sends all its measurements and stores the received frames."""
 
     def __init__(self, channel: str, time: HeldTime | None = None, mapping: str | Path = 'log_loader') -> None:
         self.time = time
@@ -85,7 +85,7 @@ class Wires:
         self.values = {key: 1e5 if key[0] == 'wheel_load' else value for key, value in values.items()}
 
     def measure(self, skip: str = '') -> None:
-        """Send what is due, at the rate of its period: more would be a second sender."""
+        """Send the frames that are due, at the rate of their period: more would be a second sender."""
         now = self.time.now
         for frame in self.mapping.measurements:
             if now < self.due.get(frame.name, now) - 1e-9:
@@ -114,7 +114,7 @@ def bridge_on(context, channel, mapping='log_loader', neutral_time=0.1):
 
 
 def run(node, wires, seconds=0.15, command=None, skip=''):
-    """Live for a time: the machine measures, somebody commands; return the boom's volts on the bus."""
+    """Advance time with measurements and commands; return the boom's volts on the bus."""
     seen = []
     for _ in range(round(seconds / STEP)):
         wires.measure(skip)
@@ -126,9 +126,9 @@ def run(node, wires, seconds=0.15, command=None, skip=''):
     return [volts for volts in seen if volts is not None]
 
 
-def ask(node, what, data=True):
+def ask(node, service, data=True):
     response = SetBool.Response()
-    return getattr(node, f'_on_{what}')(SimpleNamespace(data=data), response)
+    return getattr(node, f'_on_{service}')(SimpleNamespace(data=data), response)
 
 
 def arm_and_command(node, wires):

@@ -1,4 +1,4 @@
-"""Nodes in this process or in processes of their own, on a domain of their own."""
+"""Fixtures of nodes in this process or in separate processes, on a separate domain."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dyn_nodes.middleware import Context, Parameter, init
 
 
 @pytest.fixture(autouse=True)
-def _own_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+def _separate_domain(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv('ROS_DOMAIN_ID', str(next_domain()))
     for name in ('ROS_LOCALHOST_ONLY', 'CYCLONEDDS_URI'):
         monkeypatch.delenv(name, raising=False)
@@ -46,7 +46,7 @@ def make_node(context: Context) -> Callable[..., Any]:
 
 @pytest.fixture
 def held(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return the steady time of bridges on a CAN bus, which goes on only where the test lets it."""
+    """Return the steady time of bridges on a CAN bus, which only the test advances."""
     from can_testing import hold_time
 
     return hold_time(monkeypatch)

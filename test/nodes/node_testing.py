@@ -35,7 +35,7 @@ class Outbox:
 
     @classmethod
     def behind(cls, prepared: Any) -> Outbox:
-        """Return one that gets, decoded, what a publisher of serialized messages publishes."""
+        """Return a publisher that decodes the serialized messages of another one."""
         prepared.publisher = cls(prepared.publisher.msg_type)
         return prepared.publisher
 
@@ -70,7 +70,7 @@ def imu_message(
     force: Any = (0.0, 0.0, 9.81),
     orientation: Any = (0.0, 0.0, 0.0, 1.0),
 ) -> Any:
-    """Return an IMU message; `orientation` None: the message says that it has none."""
+    """Return an IMU message; `orientation` None: marked as absent."""
     msg = Imu()
     msg.header.stamp = stamp_of(at)
     for target, values in ((msg.angular_velocity, omega), (msg.linear_acceleration, force)):
@@ -152,8 +152,8 @@ print(json.dumps(ended))
 
 def words_of(parameters: dict[str, Any]) -> list[str]:
     """Return the words of a command line that set the parameters of a node."""
-    given = [f'{key.replace("__", ".")}:={value}' for key, value in parameters.items()]
-    return ['--ros-args', *(word for item in given for word in ('-p', item))]
+    settings = [f'{key.replace("__", ".")}:={value}' for key, value in parameters.items()]
+    return ['--ros-args', *(word for item in settings for word in ('-p', item))]
 
 
 def endings(name: str, *cases: dict[str, Any]) -> list[tuple[int, str]]:
@@ -174,7 +174,7 @@ class Tester:
     """A node of the test and the executor that spins it.
 
     Attributes:
-        heard: messages by topic, in the order of their arrival.
+        received: messages by topic, in the order of their arrival.
     """
 
     __test__ = False
@@ -183,11 +183,11 @@ class Tester:
         self.node = Node('tester', context=context)
         self.executor = SingleThreadedExecutor(context=context)
         self.executor.add_node(self.node)
-        self.heard: dict[str, list[Any]] = {}
+        self.received: dict[str, list[Any]] = {}
 
     def listen(self, kind: str, topic: str, qos: Any = 100) -> list[Any]:
         """Subscribe; return the list that fills."""
-        box = self.heard.setdefault(topic, [])
+        box = self.received.setdefault(topic, [])
         self.node.create_subscription(message(kind), topic, box.append, qos)
         return box
 

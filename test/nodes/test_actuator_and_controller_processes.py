@@ -55,14 +55,18 @@ class FakeDynamics:
         assert self.replies[-1].header.stamp == state.header.stamp
         return self.replies[-1]
 
-    def status(self, what: str, level: int) -> Any:
+    def status(self, subject: str, level: int) -> Any:
         """Wait until a status has a level; return it."""
 
-        def found() -> bool:
-            return any(statuses(a).get(what) is not None and statuses(a)[what].level == level for a in self.health)
+        def is_reported() -> bool:
+            return any(
+                statuses(a).get(subject) is not None and statuses(a)[subject].level == level for a in self.health
+            )
 
-        self.tester.until(found)
-        return [statuses(a)[what] for a in self.health if what in statuses(a) and statuses(a)[what].level == level][-1]
+        self.tester.until(is_reported)
+        return [
+            statuses(a)[subject] for a in self.health if subject in statuses(a) and statuses(a)[subject].level == level
+        ][-1]
 
 
 def volts(*values: float) -> Any:
@@ -104,9 +108,9 @@ class TestHydraulicActuatorNode:
         dynamics.states.publish(moving(0.1))
         tester.for_seconds(0.3)
         assert len(dynamics.replies) == count
-        refused = dynamics.status('valve_commands', 1)
-        assert {'refused: wrong size', 'refused: not finite'} & set(values_of(refused))
-        assert dynamics.status('joint_states', 1).message.startswith('refused: joint_states: ')
+        status = dynamics.status('valve_commands', 1)
+        assert {'refused: wrong size', 'refused: not finite'} & set(values_of(status))
+        assert dynamics.status('joint_states', 1).message.startswith('rejected: joint_states: ')
         valves.publish(volts(0.0, 0.0, 0.0))
         tester.until(lambda: len(dynamics.replies) > count)
 
@@ -119,7 +123,7 @@ class TestHydraulicActuatorNode:
         assert all(1e5 < m.fluid_pressure < 3.6e7 for m in pressures)
         assert process.stop(signal.SIGINT)[0] == 0
 
-    def test_realtime_silence_neutral_recovery_and_reset(
+    def test_realtime_timeout_neutral_recovery_and_reset(
         self, tester: Tester, start_node: Callable[..., NodeProcess]
     ) -> None:
         valves = tester.speak('std_msgs/msg/Float64MultiArray', 'valve_commands', 10)
@@ -139,15 +143,15 @@ class TestHydraulicActuatorNode:
                 clock[0] += 1
                 tester.for_seconds(0.02)
 
-        def told(what: str, level: int) -> bool:
-            return any(what in statuses(a) and statuses(a)[what].level == level for a in dynamics.health)
+        def is_reported(subject: str, level: int) -> bool:
+            return any(subject in statuses(a) and statuses(a)[subject].level == level for a in dynamics.health)
 
-        go_until(lambda: told('valve_commands', 1))
+        go_until(lambda: is_reported('valve_commands', 1))
         assert 'no valve_commands yet' in dynamics.status('valve_commands', 1).message
         go_until(lambda: len(spool) > 0 and spool[-1].data < -4.5e-3, volts(-5.0, 0.0, 0.0))
-        go_until(lambda: told('valve_commands', 0), volts(-5.0, 0.0, 0.0))
+        go_until(lambda: is_reported('valve_commands', 0), volts(-5.0, 0.0, 0.0))
         dynamics.health.clear()
-        go_until(lambda: abs(spool[-1].data) < 1e-4)  # silent: neutral
+        go_until(lambda: abs(spool[-1].data) < 1e-4)  # neutral after the timeout
         assert 'spools to neutral' in dynamics.status('valve_commands', 1).message
         go_until(lambda: spool[-1].data < -4.5e-3, volts(-5.0, 0.0, 0.0))
         go_until(lambda: abs(spool[-1].data) < 1e-4)
@@ -190,8 +194,8 @@ class TestControllerNode:
 
         goal = Point(positions=[0.1, 0.9, -1.7], time_from_start=Duration(sec=2))
         trajectories.publish(JointTrajectory(joint_names=['a', 'b', 'c'], points=[goal]))
-        refused = dynamics.status('commands', 1)
-        assert values_of(refused)['refused: unknown joint'] == '1'
+        status = dynamics.status('commands', 1)
+        assert values_of(status)['refused: unknown joint'] == '1'
         assert tick(900)[0] > first[899][0]  # the task went on
         trajectories.publish(JointTrajectory(joint_names=list(JOINTS), points=[goal]))
         tester.until(lambda: phases[-1].data == 'track')
@@ -204,7 +208,7 @@ class TestControllerNode:
         assert [tick(k) for k in range(3)] == first[:3]  # time went back: the task again
         assert process.stop(signal.SIGINT)[0] == 0
 
-    def test_silent_joint_states_in_realtime(self, tester: Tester, start_node: Callable[..., NodeProcess]) -> None:
+    def test_timeout_of_joint_states_in_realtime(self, tester: Tester, start_node: Callable[..., NodeProcess]) -> None:
         commands = tester.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
         dynamics = FakeDynamics(tester, lockstep=False, efforts=False)
         parameters = log_loader(mode='realtime', partner='external', task='pick_and_place_recovery')
@@ -254,12 +258,12 @@ def test_a_bad_parameter_ends_a_process_with_one_clear_line(start_node: Callable
 @pytest.mark.parametrize('node', ['controller_node', 'hydraulic_actuator_node'])
 def test_bad_parameters_end_the_process_with_one_clear_line(node: str) -> None:
     cases = [(parameters, text) for name, parameters, text in BAD if name == node]
-    for ended, (_, text) in zip(endings(node, *(parameters for parameters, _ in cases)), cases, strict=True):
-        assert_one_line(ended, node, text)
+    for outcome, (_, text) in zip(endings(node, *(parameters for parameters, _ in cases)), cases, strict=True):
+        assert_one_line(outcome, node, text)
 
 
-def assert_one_line(ended: tuple[int, str], node: str, text: str) -> None:
-    status, errors = ended
+def assert_one_line(outcome: tuple[int, str], node: str, text: str) -> None:
+    status, errors = outcome
     assert status == 1, errors
     lines = [line for line in errors.splitlines() if line]
     assert len(lines) == 1, errors

@@ -1,4 +1,4 @@
-"""A bridge clamps what it sends to the bounds of the mapping, and says so."""
+"""A bridge clamps its commands to the bounds of the mapping and reports it."""
 
 from __future__ import annotations
 

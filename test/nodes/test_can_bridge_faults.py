@@ -49,7 +49,7 @@ def resent(frame, identifier=None, extended=False):
 
 def positions(wires):
     """Return the next frame of joint positions as a good machine would send it."""
-    frame = next(own for own in wires.mapping.measurements if own.name == 'JointPositions')
+    frame = next(entry for entry in wires.mapping.measurements if entry.name == 'JointPositions')
     return wires.sender.encode(frame, wires.values)
 
 
@@ -92,7 +92,7 @@ def babbling_about_positions(wires):
 
 
 def babbling_above_all(wires):
-    """Identifier 0 wins every arbitration: nobody else is heard."""
+    """Identifier 0 wins every arbitration: no other frame is received."""
 
     def send():
         for _ in range(150):
@@ -102,7 +102,7 @@ def babbling_above_all(wires):
 
 
 def swapped_bytes(wires):
-    """In some frames: what is swapped in all of them is a value that keeps still."""
+    """In some frames: bytes swapped in all of them are a constant value."""
     turns = itertools.count(40)
 
     def send():
@@ -115,7 +115,7 @@ def swapped_bytes(wires):
 
 
 def jump(wires):
-    """To and fro: one jump alone looks like a new place after a timeout."""
+    """To and fro: a single jump is like a new position after a timeout."""
     start, turns = wires.values[SWING], itertools.count(40)
 
     def send():
@@ -126,7 +126,7 @@ def jump(wires):
 
 
 def doubled(*skipped):
-    """Return a fault: messages that a second unit sends, too, with a count of its own and a right checksum."""
+    """Return a fault: a second unit sends the same messages, with another counter and a correct checksum."""
 
     def fault(wires):
         second = Sender(wires.mapping.measurements)
@@ -149,7 +149,7 @@ second_positions, second_imu = doubled('JointPositions'), doubled('ImuRates')
 
 
 def second_controller(wires):
-    """It begins to send the commands that the bridge sends; its counter stands still."""
+    """Another unit starts to send the commands of the bridge; its counter is constant."""
     (frame,) = wires.mapping.commands
     command = Sender((frame,)).encode(frame, {channel.key: 0.0 for channel in frame.channels})
 
@@ -201,16 +201,16 @@ def test_every_fault_of_the_page_is_tried():
 @pytest.mark.parametrize(('fault', 'subject', 'text'), FAULTS)
 def test_a_fault_on_the_bus_disarms_within_its_timeout_and_is_named(setup, fault, subject, text):
     node, wires = setup
-    send, messages, begin = fault(wires), node.diagnostics.publisher.messages, wires.time.now
-    before, said = len(messages), []
-    while node.arming.state != 'shadow' or not any(text in message for message in said):
-        assert wires.time.now < begin + 3.0, said
+    send, messages, start = fault(wires), node.diagnostics.publisher.messages, wires.time.now
+    before, texts = len(messages), []
+    while node.arming.state != 'shadow' or not any(text in message for message in texts):
+        assert wires.time.now < start + 3.0, texts
         send()
         node.receive('valve_commands', Volts(data=[1.0, 0.0, 0.0]))
         wires.time.pass_by(TURN, node)
         node.run_cycle()
-        said = [statuses(array)[subject].message for array in messages[before:]]
-    assert node.arming._left - node.receiver.heard[SWING] <= TIMEOUT + 1.01 * TURN, 'no later than the node could look'
+        texts = [statuses(array)[subject].message for array in messages[before:]]
+    assert node.arming._left - node.receiver.heard[SWING] <= TIMEOUT + 1.01 * TURN, 'within one run of the node'
     assert statuses(messages[-1])['state'].message.startswith('shadow: ')
     wires.volts()
     wires.time.pass_by(0.1, node)
@@ -218,7 +218,7 @@ def test_a_fault_on_the_bus_disarms_within_its_timeout_and_is_named(setup, fault
 
 
 @pytest.mark.parametrize('asks', [False, True])
-def test_a_bus_off_that_is_over_before_the_node_looks_disarms_too(setup, asks):
+def test_a_bus_off_between_two_checks_disarms_too(setup, asks):
     node, wires = setup
     bus_off(wires)()
     wires.bus.send(resent(positions(wires)))
@@ -343,21 +343,21 @@ def test_after_a_jump_the_new_value_counts_when_it_has_kept_still_for_one_timeou
 def test_a_hundred_thousand_random_frames_end_nothing_and_give_no_value_out_of_bounds(setup):
     node, wires = setup
     dice, fast = random.Random(17), 1e-4
-    known = [(own.message.frame_id, own.message.is_extended_frame) for own in wires.mapping.frames]
-    bounds = {own.key: own for frame in wires.mapping.measurements for own in frame.channels}
+    frames = [(entry.message.frame_id, entry.message.is_extended_frame) for entry in wires.mapping.frames]
+    bounds = {entry.key: entry for frame in wires.mapping.measurements for entry in frame.channels}
     start = wires.time.now
     for k in range(100_000):
-        identifier, extended = dice.choice(known) if dice.random() < 0.8 else (dice.getrandbits(29), True)
+        identifier, extended = dice.choice(frames) if dice.random() < 0.8 else (dice.getrandbits(29), True)
         data = dice.randbytes(dice.choice((8, 8, 8, 6, 0, 3, 64)))
         node.bus.received.append(Received(identifier, extended, data, start + fast * k))
         if k % 500 == 499:
             node.run_cycle()
             values = node.receiver.values
-            assert all(own.lower <= values[key] <= own.upper for key, own in bounds.items() if key in values)
+            assert all(entry.lower <= values[key] <= entry.upper for key, entry in bounds.items() if key in values)
     counts = node.receiver.rejected
     assert node.receiver.passed_over > 10_000
     kinds = ('checksum', 'wrong size', 'implausible', 'out of range')
-    assert all(any(what.endswith(kind) for what in counts) for kind in kinds), counts
+    assert all(any(name.endswith(kind) for name in counts) for kind in kinds), counts
     assert node.arming.state == 'shadow'
     assert all(np.isfinite(list(node.receiver.values.values())))
     assert node.bus.fault == ''

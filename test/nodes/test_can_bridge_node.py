@@ -160,7 +160,7 @@ def test_a_stale_signal_disarms_sends_neutral_then_nothing_and_stays_so(setup, l
     assert any(lost in status.message for status in statuses(node.diagnostics.publisher.last).values())
 
 
-def test_silent_commands_give_neutral_frames_within_one_timeout(setup):
+def test_missing_commands_give_neutral_frames_within_one_timeout(setup):
     node, wires = setup
     arm_and_command(node, wires)
     assert run(node, wires, 0.2 + 0.08)[-1] == 0.0
@@ -177,7 +177,7 @@ def test_a_node_that_hangs_sends_neutral_although_its_writing_thread_lives(setup
     assert wires.volts() == 0.0
 
 
-def test_a_command_of_another_size_is_refused_and_the_last_good_one_stays(setup):
+def test_a_command_of_another_size_is_rejected_and_the_last_good_one_stays(setup):
     node, _ = setup
     node.receive('valve_commands', Volts(data=[0.0, 0.0, 0.0]))
     node.receive('valve_commands', Volts(data=[1.0, 0.0, 0.0]))
@@ -185,12 +185,12 @@ def test_a_command_of_another_size_is_refused_and_the_last_good_one_stays(setup)
     other = volts_message(('stick', 'boom', 'swing'))
     other.data = [2.0, 0.0, 0.0]
     node.receive('valve_commands', other)
-    assert node.refusals.counts == {'wrong size': 1, 'other actuators': 1}
+    assert node.rejections.counts == {'wrong size': 1, 'other actuators': 1}
     assert list(node.commands_out.last.data) == [1.0, 0.0, 0.0]
     assert node._command[1][0] == 1.0
 
 
-def test_after_silence_a_machine_begins_to_move_only_from_neutral(setup):
+def test_after_a_timeout_a_machine_starts_to_move_only_from_neutral(setup):
     """A lever that is held while the network or the node stands still would move it the moment that this ends."""
     node, wires = setup
     arm_and_command(node, wires)
@@ -218,7 +218,7 @@ def test_between_two_commands_of_a_slow_source_nothing_can_be_armed(setup, conte
         third = other.create_publisher(Volts, 'valve_commands', 10)
         wait_for(lambda: node.count_publishers(node.resolve_topic_name('valve_commands')) == 3)
         run(node, wires, 0.1, command=0.0)
-        assert 'several nodes offer valve_commands: /other, /source, /source' in ask(node, 'arm').message
+        assert 'several nodes publish valve_commands: /other, /source, /source' in ask(node, 'arm').message
         other.destroy_publisher(third)
         other.destroy_node()
         source.destroy_publisher(second)
@@ -256,7 +256,7 @@ def test_a_second_source_of_commands_disarms_an_armed_bridge_and_is_named(setup,
             wait_for_sources(node, 2)
             assert run(node, wires, GRAPH_PERIOD + 0.05, command=1.0)[-1] == 0.0
             assert node.state_out.last.data == (
-                'shadow: several nodes offer valve_commands: /controller_node, /teleop_node'
+                'shadow: several nodes publish valve_commands: /controller_node, /teleop_node'
             )
         wait_for_sources(node, 1)
         run(node, wires, 0.2, command=0.0)
@@ -268,7 +268,7 @@ def test_two_sources_of_one_name_are_two(setup, context):
     with offering(context, 'teleop_node', 'teleop_node'):
         wait_for_sources(node, 2)
         run(node, wires, 0.25, command=0.0)
-        assert 'several nodes offer valve_commands: /teleop_node, /teleop_node' in ask(node, 'arm').message
+        assert 'several nodes publish valve_commands: /teleop_node, /teleop_node' in ask(node, 'arm').message
 
 
 def test_a_bus_that_took_no_frames_gets_neutral_ones_when_it_does_again_and_can_be_armed(setup, monkeypatch):
@@ -311,7 +311,7 @@ def test_a_writing_thread_that_is_held_up_is_a_fault(setup):
 
 
 def test_a_bridge_that_ends_leaves_neutral_behind(context, request, tmp_path):
-    """With its threads: the last frame that the machine gets is not that of a deflected lever."""
+    """With its threads: the last frame to the machine is not a deflected lever."""
     mapping = mapping_in(tmp_path, timeout='9.0')
     wires, node = Wires(request.node.name, HeldTime(), mapping), bridge_on(context, request.node.name, mapping)
     node.values['command_timeout'] = 60.0
@@ -349,17 +349,17 @@ def test_a_command_that_is_no_voltage_leads_to_neutral_at_once(setup, absurd):
 def test_frames_of_anything_end_nothing(setup):
     node, wires = setup
     dice = np.random.default_rng(3)
-    known = [frame.message.frame_id for frame in wires.mapping.frames]
+    identifiers = [frame.message.frame_id for frame in wires.mapping.frames]
     for k in range(3000):
         extended = bool(dice.integers(2))
-        identifier = int(dice.choice(known)) & (0x1FFFFFFF if extended else 0x7FF)
+        identifier = int(dice.choice(identifiers)) & (0x1FFFFFFF if extended else 0x7FF)
         data = dice.bytes(int(dice.integers(9)))
         wires.bus.send(can.Message(arbitration_id=identifier, is_extended_id=extended, data=data))
         if k % 100 == 0:
             wires.time.pass_by(STEP, node)
             node.run_cycle()
-    found = node.competing.found(wires.time.now)
-    assert 'another control unit sends ValveCommands' in found, 'frames of anything, too'
+    fault = node.competing.found(wires.time.now)
+    assert 'another control unit sends ValveCommands' in fault, 'frames of anything, too'
     run(node, wires, 0.3)
     assert node.fault() == '', 'good frames are used again'
     assert ask(node, 'arm').success
@@ -370,29 +370,29 @@ def test_frames_of_anything_end_nothing(setup):
 
 @pytest.fixture
 def line():
-    """Two serial ports joined by a wire: what is written at one end is read at the other."""
+    """Two connected serial ports: bytes written at one end are read at the other."""
     masters, slaves = zip(*(pty.openpty() for _ in range(2)))
     for master, slave in zip(masters, slaves):
         tty.setraw(slave)
         os.set_blocking(master, False)
-    ended = threading.Event()
+    closed = threading.Event()
 
     def relay():
-        while not ended.is_set():
+        while not closed.is_set():
             for ready in select.select(masters, [], [], 0.05)[0]:
-                with contextlib.suppress(BlockingIOError):  # nobody reads at the other end: what is sent is lost
+                with contextlib.suppress(BlockingIOError):  # without a reader at the other end the bytes are lost
                     os.write(masters[1 - masters.index(ready)], os.read(ready, 4096))
 
     thread = threading.Thread(target=relay)
     thread.start()
     yield [os.ttyname(slave) for slave in slaves]
-    ended.set()
+    closed.set()
     thread.join()
     for end in (*masters, *slaves):
         os.close(end)
 
 
-def test_what_is_no_frame_on_a_serial_line_is_skipped_and_frames_after_it_are_used(line, context):
+def test_other_bytes_on_a_serial_line_are_skipped_and_frames_after_them_are_used(line, context):
     values = {'mapping': 'log_loader', 'interface': 'slcan', 'channel': line[1]}
     node = CanBridgeNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
     node.diagnostics.publisher = Outbox()
@@ -442,7 +442,7 @@ def pair(line):
 
 
 class Simulation:
-    """Publishes what a simulated log-loader would."""
+    """Publishes the topics of a simulated log-loader."""
 
     def __init__(self, tester) -> None:
         self.joints = tester.speak('sensor_msgs/msg/JointState', '/machine/joint_states', 10)
@@ -498,7 +498,9 @@ def test_two_processes_on_a_serial_line_carry_motion_one_way_and_commands_the_ot
 
     until(lambda: states and pressures and loads)
     assert list(states[-1].name) == list(JOINTS)
-    assert all(abs(found - wanted) <= 0.51 * step for found, wanted, step in zip(states[-1].position, POSTURE, STEPS))
+    assert all(
+        abs(measured - wanted) <= 0.51 * step for measured, wanted, step in zip(states[-1].position, POSTURE, STEPS)
+    )
     assert np.allclose(states[-1].velocity, (0.1, -0.05, 0.02), atol=1e-3)
     assert pressures[-1].fluid_pressure == pytest.approx(6e6, abs=500.0)
     assert loads[-1].data == pytest.approx(5.0e4, abs=5.0)
@@ -544,8 +546,8 @@ def test_two_processes_on_a_serial_line_carry_motion_one_way_and_commands_the_ot
             end_commands()
             if neutral_in_time(time.monotonic(), timeout):
                 return
-            begin = time.monotonic()
-            until(lambda begin=begin: time.monotonic() > begin + 0.5)
+            start = time.monotonic()
+            until(lambda start=start: time.monotonic() > start + 0.5)
         raise AssertionError(lateness)
 
     def kill_bridge():
@@ -554,8 +556,8 @@ def test_two_processes_on_a_serial_line_carry_motion_one_way_and_commands_the_ot
 
     lateness = []
     in_time(lambda: None, 0.2)  # command_timeout of the bridge
-    begin = time.monotonic()
-    until(lambda: time.monotonic() > begin + 0.5)
+    began = time.monotonic()
+    until(lambda: time.monotonic() > began + 0.5)
     in_time(kill_bridge, 0.1)  # timeout of the mapping
     status, errors = machine.stop()
     assert status == 0
@@ -572,7 +574,7 @@ WRONG = [
 
 def test_a_wrong_parameter_is_one_line():
     for (status, errors), (_, text) in zip(
-        endings('can_bridge_node', *(given for given, _ in WRONG)), WRONG, strict=True
+        endings('can_bridge_node', *(parameters for parameters, _ in WRONG)), WRONG, strict=True
     ):
         assert status == 1
         assert text in errors

@@ -1,4 +1,4 @@
-"""What the cartesian controller node decides, callback by callback."""
+"""The cartesian controller node, callback by callback."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def path(*poses, stamp=0.0):
 
 
 def follow(node, start, end, posture=POSTURE):
-    """A machine that does exactly as the reference says; returns its postures."""
+    """Simulate a machine that follows the reference exactly; return its postures."""
     postures = [np.array(posture)]
     for k in range(round(start / PERIOD), round(end / PERIOD)):
         node.receive('joint_states', joint_state(k * PERIOD, postures[-1]))
@@ -65,7 +65,7 @@ def follow(node, start, end, posture=POSTURE):
     return postures
 
 
-def place(node, posture):
+def hand_position(node, posture):
     return node.hand.pose(posture).position
 
 
@@ -88,27 +88,27 @@ def test_without_a_target_the_valves_are_neutral_and_each_period_has_one_command
 def test_a_pose_is_reached_on_a_straight_line(make):
     node = make()
     posture = follow(node, 0.0, 0.1)[-1]
-    start = place(node, posture)
+    start = hand_position(node, posture)
     goal = start + np.array([0.3, 0.2, -0.4])
     node.receive('hand_pose', pose(*goal, frame='base_link'))
     postures = follow(node, 0.1, 4.0, posture)
-    places = np.array([place(node, each) for each in postures]) - start
+    hand_positions = np.array([hand_position(node, each) for each in postures]) - start
     along = np.array([0.3, 0.2, -0.4]) / np.linalg.norm([0.3, 0.2, -0.4])
-    assert np.linalg.norm(places - np.outer(places @ along, along), axis=1).max() < 1e-4
-    np.testing.assert_allclose(place(node, postures[-1]), goal, atol=1e-4)
+    assert np.linalg.norm(hand_positions - np.outer(hand_positions @ along, along), axis=1).max() < 1e-4
+    np.testing.assert_allclose(hand_position(node, postures[-1]), goal, atol=1e-4)
     assert [m.data for m in node.state_out.messages] == ['holding', 'tracking', 'holding']
     assert np.abs([m.data for m in node.commands_out.messages]).max() > 0.5
     assert node.error_out.last.data < 0.02
     assert node.reference_out.last.header.frame_id == 'base_link'
 
 
-def test_a_twist_moves_the_hand_until_it_falls_silent(make):
+def test_a_twist_moves_the_hand_until_it_times_out(make):
     node = make()
     posture = follow(node, 0.0, 0.1)[-1]
-    start = place(node, posture)
+    start = hand_position(node, posture)
     node.receive('hand_twist', twist(0.0, 0.2, 0.0))
     postures = follow(node, 0.1, 3.0, posture)
-    moved = place(node, postures[-1]) - start
+    moved = hand_position(node, postures[-1]) - start
     assert 0.09 < moved[1] < 0.25  # half a second, and the way to rest
     assert np.abs(moved[[0, 2]]).max() < 1e-3
     assert node.timeouts == 1
@@ -118,20 +118,20 @@ def test_a_twist_moves_the_hand_until_it_falls_silent(make):
 def test_a_path_goes_through_its_corners_at_the_times_of_its_stamps(make):
     node = make()
     posture = follow(node, 0.0, 0.1)[-1]
-    start = place(node, posture)
+    start = hand_position(node, posture)
     corners = start + np.array([[0.2, 0.0, -0.2], [0.2, 0.3, -0.2]])
     node.receive('hand_path', path(pose(*corners[0], stamp=3.0), pose(*corners[1], stamp=6.0)))
     postures = follow(node, 0.1, 7.0, posture)
-    places = np.array([place(node, each) for each in postures])
+    hand_positions = np.array([hand_position(node, each) for each in postures])
     lead = round(node.follower.lead / PERIOD)
-    np.testing.assert_allclose(places[300 + lead], corners[0], atol=1e-3)
-    np.testing.assert_allclose(places[-1], corners[1], atol=1e-3)
+    np.testing.assert_allclose(hand_positions[300 + lead], corners[0], atol=1e-3)
+    np.testing.assert_allclose(hand_positions[-1], corners[1], atol=1e-3)
 
 
-def test_beyond_reach_the_hand_stops_and_says_why(make):
+def test_beyond_reach_the_hand_stops_and_reports_the_reason(make):
     node = make()
     posture = follow(node, 0.0, 0.1, (0.0, 0.2, -0.8))[-1]
-    node.receive('hand_pose', pose(9.0, -0.12, place(node, posture)[2]))
+    node.receive('hand_pose', pose(9.0, -0.12, hand_position(node, posture)[2]))
     follow(node, 0.1, 4.5, posture)
     assert node.state_out.last.data == 'stopped: singular posture ahead'
     assert 'slowed: stick_joint at its greatest speed' in [m.data for m in node.state_out.messages]
@@ -144,24 +144,24 @@ def test_in_the_world_the_pose_of_the_base_is_taken_off(make):
     node = make(target_frame='world')
     follow(node, 0.0, 0.1)
     node.receive('hand_pose', pose(4.0, 0.0, 4.0, 'odom'))
-    assert node.refusals.counts == {'no odom': 1}
+    assert node.rejections.counts == {'no odom': 1}
     odom = Odometry()
     odom.pose.pose.position.z, odom.pose.pose.orientation.w = 1.5, 1.0
     node.receive('odom', odom)
     posture = follow(node, 0.1, 0.2)[-1]
-    goal = place(node, posture) + np.array([0.2, 0.0, -0.2])
+    goal = hand_position(node, posture) + np.array([0.2, 0.0, -0.2])
     node.receive('hand_pose', pose(goal[0], goal[1], goal[2] + 1.5, 'odom'))
-    np.testing.assert_allclose(place(node, follow(node, 0.2, 4.0, posture)[-1]), goal, atol=1e-4)
+    np.testing.assert_allclose(hand_position(node, follow(node, 0.2, 4.0, posture)[-1]), goal, atol=1e-4)
 
 
 def test_a_hand_in_the_world_is_held_where_the_pose_of_the_base_is_lost(make):
-    """A vehicle that goes on would take a hand that is led by its last pose anywhere."""
+    """A moving vehicle would take a hand that is controlled by its last pose anywhere."""
     node = make(target_frame='world', mode='realtime', partner='external', command_timeout=60.0)
     odom = Odometry()
     odom.pose.pose.position.z, odom.pose.pose.orientation.w = 1.5, 1.0
     node.receive('odom', odom)
     posture = follow(node, 0.0, 0.2)[-1]
-    goal = place(node, posture) + np.array([0.2, 0.0, 1.3])
+    goal = hand_position(node, posture) + np.array([0.2, 0.0, 1.3])
     node.receive('hand_pose', pose(*goal, 'odom'))
     assert follow(node, 0.2, 0.4, posture) is not None
     assert node.follower.reference.moving
@@ -170,7 +170,7 @@ def test_a_hand_in_the_world_is_held_where_the_pose_of_the_base_is_lost(make):
     assert not node.follower.reference.moving
     assert node._hand_health().text.startswith('no odom')
     node.receive('hand_pose', pose(*goal, 'odom'))
-    assert node.refusals.counts == {'no odom': 1}
+    assert node.rejections.counts == {'no odom': 1}
     node.receive('odom', odom)
     node.receive('hand_pose', pose(*goal, 'odom'))
     assert node.follower.reference.moving
@@ -183,7 +183,7 @@ def test_only_in_a_simulation_may_the_pose_of_the_base_stay_away_with_a_partner_
     odom.pose.pose.position.z, odom.pose.pose.orientation.w = 1.5, 1.0
     node.receive('odom', odom)
     posture = follow(node, 0.0, 0.2)[-1]
-    node.receive('hand_pose', pose(*place(node, posture) + np.array([0.2, 0.0, 1.3]), 'odom'))
+    node.receive('hand_pose', pose(*hand_position(node, posture) + np.array([0.2, 0.0, 1.3]), 'odom'))
     follow(node, 0.2, 0.4, posture)
     node.check_timeouts()
     node.base_received_at -= 100.0
@@ -236,30 +236,30 @@ def test_time_that_goes_back_holds_the_joints(make):
         ('_on_payload', Float64(data=1e9), 'payload', 'payload: expected 0 to 6000 kg'),
     ],
 )  # fmt: skip
-def test_a_target_that_makes_no_sense_is_refused_and_nothing_moves(make, callback, msg, kind, text):
+def test_an_invalid_target_is_rejected_and_nothing_moves(make, callback, msg, kind, text):
     node = make()
     posture = follow(node, 0.0, 0.1)[-1]
     getattr(node, callback)(msg)
-    assert node.refusals.counts == {kind: 1}
-    assert re.search(text, node.refusals.last)
+    assert node.rejections.counts == {kind: 1}
+    assert re.search(text, node.rejections.last)
     follow(node, 0.1, 0.3, posture)
     assert not np.any([m.data for m in node.commands_out.messages])
-    assert hand_status(node).message.startswith('refused: ')
+    assert hand_status(node).message.startswith('rejected: ')
 
 
-def test_a_turn_that_is_no_quaternion_is_refused(make):
+def test_a_turn_that_is_no_quaternion_is_rejected(make):
     node = make()
     follow(node, 0.0, 0.1)
     msg = pose(5, 0, 1)
     msg.pose.orientation.x = 1.0
     node.receive('hand_pose', msg)
-    assert 'expected a quaternion of norm 1, found 1.41421' in node.refusals.last
+    assert 'expected a quaternion of norm 1, found 1.41421' in node.rejections.last
 
 
-def test_targets_before_the_first_joint_states_are_refused(make):
+def test_targets_before_the_first_joint_states_are_rejected(make):
     node = make()
     node.receive('hand_pose', pose(5, 0, 1))
-    assert node.refusals.counts == {'no joint_states': 1}
+    assert node.rejections.counts == {'no joint_states': 1}
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_targets_before_the_first_joint_states_are_refused(make):
         ({'payload': 1e5}, 'payload: expected 0 to 6000 kg'),
     ],
 )
-def test_parameters_that_do_not_fit_the_machine_are_refused_by_name(make, parameters, text):
+def test_parameters_that_do_not_fit_the_machine_are_rejected_by_name(make, parameters, text):
     with pytest.raises(ParameterError, match=text):
         make(**parameters)
 
@@ -287,14 +287,14 @@ def test_limits_and_gains_change_while_it_runs(make):
     node = make()
     posture = follow(node, 0.0, 0.1)[-1]
     node.set_parameters([Parameter('limits.speed', value=0.1), Parameter('gains.position', value=2.0)])
-    node.receive('hand_pose', pose(*(place(node, posture) + np.array([0.3, 0.0, -0.3]))))
+    node.receive('hand_pose', pose(*(hand_position(node, posture) + np.array([0.3, 0.0, -0.3]))))
     postures = follow(node, 0.1, 3.0, posture)
-    speeds = np.linalg.norm(np.diff([place(node, each) for each in postures], axis=0), axis=1) / PERIOD
+    speeds = np.linalg.norm(np.diff([hand_position(node, each) for each in postures], axis=0), axis=1) / PERIOD
     assert speeds.max() == pytest.approx(0.1, rel=1e-3)
     assert node.output.loops.gains.position == 2.0
 
 
-def test_of_parameters_that_are_refused_together_none_is_used(make):
+def test_of_parameters_that_are_rejected_together_none_is_used(make):
     node = make()
     before = node.output.loops.gains.position, node.limits
     wanted = {'gains.position': 9.0, 'limits.speed': 0.01, 'motors.law': 'foo'}
@@ -320,18 +320,18 @@ def test_through_closed_loops_the_rods_lead_the_grapple_on_a_line(make):
     names, rest = node.hand.names, np.zeros(len(node.hand.names))
 
     def led(posture, first, last):
-        found = [posture]
+        postures = [posture]
         for k in range(first, last):
-            node.receive('joint_states', joint_state(k * PERIOD, found[-1], rest, rest, names))
+            node.receive('joint_states', joint_state(k * PERIOD, postures[-1], rest, rest, names))
             rods = node.follower.sample((k + 1) * PERIOD).position
-            found.append(node.hand.with_joints(found[-1], rods))
-        return found
+            postures.append(node.hand.with_joints(postures[-1], rods))
+        return postures
 
     posture = led(node.hand.home, 0, 10)[-1]
-    start, move = place(node, posture), np.array([0.1, 0.05, -0.15])
+    start, move = hand_position(node, posture), np.array([0.1, 0.05, -0.15])
     node.receive('hand_pose', pose(*(start + move)))
     postures = led(posture, 10, 210)
-    ways = np.array([place(node, each) for each in postures]) - start
+    ways = np.array([hand_position(node, each) for each in postures]) - start
     along = move / np.linalg.norm(move)
     assert np.linalg.norm(ways - np.outer(ways @ along, along), axis=1).max() < 1e-4
     np.testing.assert_allclose(ways[-1], move, atol=1e-4)

@@ -20,7 +20,7 @@ def test_a_mass_from_nothing_to_the_limit_is_returned():
 
 
 @pytest.mark.parametrize('mass', [-1.0, math.nan, math.inf, -math.inf, 1e6])
-def test_another_mass_is_refused_with_what_was_expected(mass):
+def test_another_mass_is_rejected_with_the_expected_range(mass):
     with pytest.raises(ParameterError, match=r'payload: expected 0 to \d+ kg, found'):
         checked_payload(machine_of('log_loader', ''), mass)
 

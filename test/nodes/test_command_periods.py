@@ -9,7 +9,7 @@ from node_testing import Outbox, statuses
 
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.controller_node import ControllerNode
 from dyn_nodes.nodes.dynamics_node import DynamicsNode
 from dyn_nodes.nodes.electric_actuator_node import ElectricActuatorNode
@@ -83,12 +83,12 @@ def test_a_controller_with_a_shorter_period_than_the_machine_does_not_fall_behin
     exchange.raise_the_gate()
     assert dynamics.plant.time == pytest.approx(1.3)
     assert dynamics.plant.positions == pytest.approx([GOAL], abs=0.01)
-    assert dynamics.refusals.counts['wrong period'] > 100
-    assert 'valve_commands: expected commands at multiples of command_period 0.01 s' in dynamics.refusals.last
-    assert 'its source has another command_period or exchange_period' in dynamics.refusals.last
+    assert dynamics.rejections.counts['wrong period'] > 100
+    assert 'valve_commands: expected commands at multiples of command_period 0.01 s' in dynamics.rejections.last
+    assert 'its source has another command_period or exchange_period' in dynamics.rejections.last
     dynamics.diagnostics.update(100.0, 0.0)
     assert 'wrong period' not in statuses(dynamics.diagnostics.publisher.last)['commands'].message
-    assert dynamics.refusals.last in statuses(dynamics.diagnostics.publisher.last)['commands'].message
+    assert dynamics.rejections.last in statuses(dynamics.diagnostics.publisher.last)['commands'].message
 
 
 def test_a_controller_with_a_longer_period_stops_the_time_and_the_report_names_the_period(make):
@@ -98,7 +98,7 @@ def test_a_controller_with_a_longer_period_stops_the_time_and_the_report_names_t
     assert dynamics.plant.time == pytest.approx(0.005)
     lines = []
     dynamics.get_logger = lambda: type('Log', (), {'error': staticmethod(lines.append)})
-    dynamics.pacer._report_silence(5.0)
+    dynamics.pacer._log_timeout(5.0)
     assert lines == ['no command for t = 0.0050 s (command_period: 0.005 s) since 5.00 s: simulated time stands still']
 
 
@@ -117,18 +117,18 @@ def test_volts_from_before_a_reset_do_not_answer_its_first_instant(make):
     assert dynamics.plant.time == pytest.approx(0.005)
 
 
-def test_a_dynamics_node_refuses_a_command_period_that_is_no_multiple_of_its_exchanges(make):
+def test_a_dynamics_node_rejects_a_command_period_that_is_no_multiple_of_its_exchanges(make):
     with pytest.raises(ParameterError, match="'command_period': in lockstep expected a multiple"):
         make(DynamicsNode, 0.0075, actuation='monolithic')
 
 
-def test_motors_in_a_node_refuse_volts_of_another_period(make):
+def test_motors_in_a_node_reject_volts_of_another_period(make):
     node = make(ElectricActuatorNode, 0.01)
     volts = volts_message(['motor'])
     volts.data = [3.0]
     stamp_volts(volts, 5_000_000)
     node.receive('valve_commands', volts)
-    assert node.command_refusals.counts == {'wrong period': 1}
+    assert node.command_rejections.counts == {'wrong period': 1}
     assert node.voltages_received == 0
     stamp_volts(volts, 10_000_000)
     node.receive('valve_commands', volts)
@@ -168,5 +168,5 @@ def test_a_stamp_is_on_the_grid_of_a_period_to_a_microsecond():
     every.check_answered('valve_commands', None)
     for k in (0, 1, 7, 10**9):
         every.check_answered('valve_commands', k * 10_000_000 + 900)
-        with pytest.raises(RefusedError, match=r'multiples of command_period 0\.01 s'):
+        with pytest.raises(RejectedError, match=r'multiples of command_period 0\.01 s'):
             every.check_answered('valve_commands', k * 10_000_000 + 3_333_333)

@@ -10,8 +10,8 @@ from dyn_nodes.nodes.parameters import ParameterError
 
 
 def test_rigid_ground_that_does_not_carry_a_machine_names_the_parameter(make_node):
-    found = r"parameter 'contact_model': agv_mecanum: expected wheels and feet on a plane .* found .* with rollers"
-    with pytest.raises(ParameterError, match=found):
+    text = r"parameter 'contact_model': agv_mecanum: expected wheels and feet on a plane .* found .* with rollers"
+    with pytest.raises(ParameterError, match=text):
         make_node(dynamics_node.DynamicsNode, machine='agv_mecanum', contact_model='rigid')
 
 

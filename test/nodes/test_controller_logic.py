@@ -1,4 +1,4 @@
-"""What the controller node decides, callback by callback; and what its motions give."""
+"""The controller node, callback by callback, and its motions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from node_testing import JOINTS, POSTURE, Outbox, joint_state, statuses, values_
 
 from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.nodes.controller_node import ControllerNode
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.running import NotNeeded
 from dyn_nodes.nodes.stamps import seconds_of_stamp, stamp_of
@@ -85,7 +85,7 @@ class TestTask:
         ]
         assert np.array(sent(node)) == pytest.approx(np.array(expected), abs=1e-12)
 
-    def test_the_phase_is_told_when_it_changes(self, make: Any, task: str) -> None:
+    def test_the_phase_is_published_when_it_changes(self, make: Any, task: str) -> None:
         node = make(task=task)
         play(node, 0.0, 0.5)
         assert phases(node) == ['wait', 'reach', 'hold', 'recover', 'settle', 'done']
@@ -122,16 +122,16 @@ class TestTask:
             node.receive('joint_states', joint_state(stamp))
         assert len(sent(node)) == 4
 
-    def test_in_realtime_a_stamp_that_stands_still_is_silence(self, make: Any, task: str) -> None:
+    def test_in_realtime_a_constant_stamp_is_a_timeout(self, make: Any, task: str) -> None:
         node = make(task=task, mode='realtime', partner='external')
         node.receive('joint_states', joint_state(0.01))
-        node.heard -= 100.0
+        node.received_at -= 100.0
         node.receive('joint_states', joint_state(0.01))
-        assert node.health.states_silent()
+        assert node.health.states_timed_out()
         node.receive('joint_states', joint_state(0.02))
-        assert not node.health.states_silent()
+        assert not node.health.states_timed_out()
 
-    def test_a_task_of_the_package_is_found_by_its_name(self, make: Any) -> None:
+    def test_a_task_of_the_package_is_loaded_by_its_name(self, make: Any) -> None:
         assert make(task='pick_and_place_recovery').motion.profile.duration > 11.8
 
 
@@ -169,7 +169,7 @@ class TestTrajectory:
             (trajectory((0.0, 0.9, -1.7), -1.0), 'bad trajectory'),
         ],
     )
-    def test_a_bad_one_is_refused_and_the_motion_goes_on(self, make: Any, task: str, bad: Any, kind: str) -> None:
+    def test_a_bad_one_is_rejected_and_the_motion_continues(self, make: Any, task: str, bad: Any, kind: str) -> None:
         node = make(task=task)
         play(node, 0.0, 0.1)
         node.receive('joint_trajectory', bad)
@@ -197,14 +197,14 @@ class TestTrajectory:
             ),
         ],
     )
-    def test_a_step_is_refused_and_the_valves_stay_at_neutral(
+    def test_a_step_is_rejected_and_the_valves_stay_at_neutral(
         self, make: Any, goal: Any, duration: float, kind: str, text: str
     ) -> None:
         node = make()
         play(node, 0.0, 0.1)
         node.receive('joint_trajectory', trajectory(goal, duration))
-        assert node.refusals.counts == {kind: 1}
-        assert text in node.refusals.last
+        assert node.rejections.counts == {kind: 1}
+        assert text in node.rejections.last
         play(node, 0.1, 0.12)
         assert sent(node)[-1] == [0.0, 0.0, 0.0]
 
@@ -213,7 +213,7 @@ class TestTrajectory:
         node.receive('joint_trajectory', trajectory((0.0, 0.9, -1.7)))
         assert values_of(command_status(node))['refused: no joint_states'] == '1'
 
-    def test_it_may_begin_later(self, make: Any) -> None:
+    def test_it_may_start_later(self, make: Any) -> None:
         node = make()
         play(node, 0.0, 0.1)
         node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83), 0.5, stamp=2.0))
@@ -292,15 +292,15 @@ class TestAntiSway:
             node.receive('joint_trajectory', trajectory((0.0, 1.06, -1.83)))
             durations.append(node.motion.tracker.trajectory.duration)
         assert durations == pytest.approx([2.87, 2.66, 2.66], abs=0.01)
-        assert node.refusals.counts == {'payload': 1}
+        assert node.rejections.counts == {'payload': 1}
 
-    def test_a_machine_from_which_nothing_hangs_is_refused(self, make: Any) -> None:
+    def test_a_machine_from_which_nothing_hangs_is_rejected(self, make: Any) -> None:
         with pytest.raises(ParameterError, match="'anti_sway': log_loader: expected passive joints that a load hangs"):
             make(anti_sway='zv')
 
 
-class TestSilence:
-    def test_silent_joint_states_bring_neutral_commands_and_an_error(
+class TestTimeouts:
+    def test_a_timeout_of_joint_states_gives_neutral_commands_and_an_error(
         self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         node = make(task=task, mode='realtime', partner='external')
@@ -321,7 +321,7 @@ class TestSilence:
         assert statuses(node.diagnostics.publisher.last)['joint_states'].level == 0
 
     @pytest.mark.parametrize(('back', 'phase'), [(0.101, 'track'), (0.6, 'hold')])
-    def test_a_trajectory_goes_on_after_a_pause_of_time_but_not_after_lost_time(
+    def test_a_trajectory_continues_after_a_pause_of_time_but_not_after_lost_time(
         self, make: Any, monkeypatch: pytest.MonkeyPatch, back: float, phase: str
     ) -> None:
         node = make(mode='realtime', partner='external')
@@ -345,33 +345,33 @@ class TestSilence:
         node.check_timeouts()
         monkeypatch.undo()
         count = len(sent(node))
-        play(node, 0.35, 0.5)  # the recovery of the task's times would have begun before
+        play(node, 0.35, 0.5)  # the recovery by the times of the task would have started before
         assert sent(node)[count:] == [[0.0, 0.0, 0.0]] * 15
         assert phases(node)[-1] == 'hold'
         play(node, 0.5, 0.55, (POSTURE[0], POSTURE[1] + 0.1, POSTURE[2]))
         assert sent(node)[-1][0] < -0.5  # back to where it was held
 
-    def test_the_task_of_a_simulation_goes_on_with_its_time_after_a_controller_that_stood_still(
+    def test_the_task_continues_with_simulated_time_after_a_pause_of_the_controller(
         self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Or a busy computer would end it; `use_sim_time` declares that it is one."""
         node = make(task=task, mode='realtime', use_sim_time=True)
         play(node, 0.0, 0.1)
         now = time.monotonic()
-        monkeypatch.setattr(time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
+        monkeypatch.setattr(time, 'monotonic', lambda: now + LOCKSTEP_TIMEOUT + 1.0)
         node.check_timeouts()
         monkeypatch.undo()
-        assert node.silent
+        assert node.timed_out
         play(node, 6.0, 6.05)
         assert node.motion.plays_task
 
-    def test_in_lockstep_silence_is_reported_and_nothing_is_sent(
+    def test_in_lockstep_a_timeout_is_reported_and_nothing_is_sent(
         self, make: Any, task: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         node = make(task=task)
         play(node, 0.0, 0.1)
         now = time.monotonic()
-        monkeypatch.setattr(time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
+        monkeypatch.setattr(time, 'monotonic', lambda: now + LOCKSTEP_TIMEOUT + 1.0)
         node.check_timeouts()
         assert len(sent(node)) == 10
         assert statuses(node.diagnostics.publisher.last)['joint_states'].level == 2
@@ -383,7 +383,7 @@ class TestPartnerAutoInRealTime:
     @staticmethod
     def wait(node: Any, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
         """Let wall time pass without joint states."""
-        now = node.heard = time.monotonic()
+        now = node.received_at = time.monotonic()
         with monkeypatch.context() as patch:
             patch.setattr(time, 'monotonic', lambda: now + seconds)
             node.check_timeouts()
@@ -411,7 +411,7 @@ class TestPartnerAutoInRealTime:
         assert sent(node)[-1] == [0.0, 0.0, 0.0]
 
     @pytest.mark.parametrize('parameters', [{'use_sim_time': True}, {'partner': 'lockstep'}])
-    def test_a_simulation_that_stands_still_goes_on_where_it_was(
+    def test_a_paused_simulation_continues_where_it_was(
         self, tracking: Any, monkeypatch: pytest.MonkeyPatch, parameters: dict[str, Any]
     ) -> None:
         node = tracking(**parameters)
@@ -442,13 +442,13 @@ class TestPartnerAutoInRealTime:
         tester.speak('rosgraph_msgs/msg/Clock', '/clock')
         tester.until(lambda: node.count_publishers('/clock'))
         node.check_timeouts()
-        node.neighbours.look()
+        node.neighbours.check()
         assert node.live != simulated
         health = node.neighbours.health()
         assert (health is None) == simulated
         if health is not None:
             assert health.level == 1
-            assert health.text.startswith('/clock is published, and time counts as that of a real machine: ')
+            assert health.text.startswith('/clock is published, and time counts as real: ')
 
     def test_an_external_partner_is_no_simulation(self, tracking: Any) -> None:
         assert tracking(partner='external', use_sim_time=True).live
@@ -461,7 +461,7 @@ class TestStampsThatGoBack:
     def real(self, make: Any) -> Any:
         return lambda **parameters: make(mode='realtime', partner='external', **parameters)
 
-    def test_joint_states_that_were_overtaken_are_refused_and_the_trajectory_goes_on(
+    def test_joint_states_that_were_overtaken_are_rejected_and_the_trajectory_continues(
         self, real: Any, task: str
     ) -> None:
         node = real(task=task)
@@ -470,8 +470,8 @@ class TestStampsThatGoBack:
         play(node, 0.1, 0.12)
         count, before = len(sent(node)), node.motion.tracker.trajectory
         node.receive('joint_states', joint_state(0.118, (0.0, 0.5, -1.83)))
-        assert node.state_refusals.counts == {'out of order': 1}
-        assert 'found one 0.001 s before the last' in node.state_refusals.last
+        assert node.state_rejections.counts == {'out of order': 1}
+        assert 'found one 0.001 s before the last' in node.state_rejections.last
         assert (len(sent(node)), node.time) == (count, pytest.approx(0.119))
         play(node, 0.12, 0.14)
         assert phases(node)[-1] == 'track'
@@ -480,9 +480,9 @@ class TestStampsThatGoBack:
     def test_joint_states_that_were_overtaken_are_no_sign_of_life(self, real: Any) -> None:
         node = real()
         play(node, 0.0, 0.1)
-        node.heard -= 100.0
+        node.received_at -= 100.0
         node.receive('joint_states', joint_state(0.098))
-        assert node.health.states_silent()
+        assert node.health.states_timed_out()
 
     def test_a_clock_that_is_set_back_neither_starts_the_task_again_nor_returns_to_it(
         self, real: Any, task: str
@@ -510,8 +510,8 @@ class TestStampsThatGoBack:
         assert sent(node)[-1] == [0.0, 0.0, 0.0]
 
 
-class TestRefusals:
-    def test_a_braked_base_refuses_cmd_vel(self, make: Any) -> None:
+class TestRejections:
+    def test_a_braked_base_rejects_cmd_vel(self, make: Any) -> None:
         node = make()
         node.receive('cmd_vel', TwistStamped())
         status = command_status(node)
@@ -538,7 +538,7 @@ class TestRefusals:
             ({'mode': 'fast'}, "'mode': expected one of realtime, lockstep; found 'fast'"),
         ],
     )
-    def test_bad_parameters_are_refused_at_the_start(self, make: Any, parameters: dict[str, Any], text: str) -> None:
+    def test_bad_parameters_are_rejected_at_the_start(self, make: Any, parameters: dict[str, Any], text: str) -> None:
         with pytest.raises(ValueError, match=text):
             make(**parameters)
 

@@ -1,4 +1,4 @@
-"""controller_node on electric motors by feedback of the state: voltages, trajectories, refusals, live parameters."""
+"""controller_node on electric motors by state feedback: voltages, trajectories, rejections, live parameters."""
 
 from __future__ import annotations
 
@@ -89,13 +89,13 @@ def test_a_trajectory_moves_the_nominal_state(make):
         ({'motors__law': 'lqr', 'second': 'revolute'}, 'do not reach the mode of second'),
     ],
 )
-def test_laws_that_do_not_fit_the_machine_are_refused_in_one_line(make, parameters, text):
-    with pytest.raises(ParameterError, match=text) as found:
+def test_laws_that_do_not_fit_the_machine_are_rejected_in_one_line(make, parameters, text):
+    with pytest.raises(ParameterError, match=text) as error:
         make(**parameters)
-    assert '\n' not in str(found.value)
+    assert '\n' not in str(error.value)
 
 
-def test_a_trajectory_with_joints_that_no_motor_moves_is_refused(make):
+def test_a_trajectory_with_joints_that_no_motor_moves_is_rejected(make):
     node = make('revolute', '0 0.1 0.2', motors__law='lqr')
     names = list(node.motion.joint_names)
     node.receive('joint_states', joint_state(0.0, [0.0, 0.0], [0.0, 0.0], [-WEIGHT, 0.0], names))
@@ -103,8 +103,8 @@ def test_a_trajectory_with_joints_that_no_motor_moves_is_refused(make):
     goal = Point(positions=[0.1, 0.0], velocities=[0.0, 0.0])
     goal.time_from_start.sec = 1
     node.receive('joint_trajectory', JointTrajectory(joint_names=names, points=[goal]))
-    assert node.refusals.counts == {'bad trajectory': 1}
-    assert 'expected a motor on every joint, found none on second' in node.refusals.last
+    assert node.rejections.counts == {'bad trajectory': 1}
+    assert 'expected a motor on every joint, found none on second' in node.rejections.last
 
 
 @pytest.mark.parametrize('law', ['computed_torque', 'lqr'])

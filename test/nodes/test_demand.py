@@ -1,4 +1,4 @@
-"""Reports that no subscription gets are not made, but for the first, which loads the machine code of all."""
+"""Reports without a subscription are not made, except the first, which loads the machine code."""
 
 from __future__ import annotations
 

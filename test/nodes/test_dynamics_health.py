@@ -29,14 +29,14 @@ def health():
     return DynamicsHealth(SimpleNamespace(node=SimpleNamespace(plant=SimpleNamespace())), None, levels)
 
 
-def said(health, **values):
+def stability_status(health, **values):
     health.node.plant.balance = lambda: Balance(**values)
-    found = health.stability()
-    return found.level, found.text
+    status = health.stability()
+    return status.level, status.text
 
 
 def test_good_margins_are_stable(health):
-    assert said(health, static=0.9, zmp=0.5, force_angle=500.0, load_share=0.2) == (OK, 'stable')
+    assert stability_status(health, static=0.9, zmp=0.5, force_angle=500.0, load_share=0.2) == (OK, 'stable')
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_good_margins_are_stable(health):
     ],
 )
 def test_a_margin_at_a_level_is_named_with_value_place_and_level(health, values, level, text):
-    assert said(health, **{'static': 0.9, 'zmp': 0.5, 'load_share': 0.2, **values}) == (level, text)
+    assert stability_status(health, **{'static': 0.9, 'zmp': 0.5, 'load_share': 0.2, **values}) == (level, text)
 
 
-def test_what_tips_is_named_before_a_wheel_that_has_lifted(health):
-    level, text = said(health, zmp=0.12, load_share=0.0, static=-0.1)
+def test_tipping_is_named_before_a_lifted_wheel(health):
+    level, text = stability_status(health, zmp=0.12, load_share=0.0, static=-0.1)
     assert (level, text) == (ERROR, f'tipping: static margin over {EDGE}')
-    assert said(health, zmp=0.12, load_share=0.0) == (ERROR, 'lifted: wheel-load share over rear_left')
+    assert stability_status(health, zmp=0.12, load_share=0.0) == (ERROR, 'lifted: wheel-load share over rear_left')
 
 
 def test_a_run_that_is_inaccurate_warns_with_its_reason_and_is_one_event(health):
@@ -66,6 +66,6 @@ def test_a_run_that_is_inaccurate_warns_with_its_reason_and_is_one_event(health)
     assert (health.simulation().level, events) == (OK, [])
     node.plant.guard.failed = reason
     for _ in range(2):
-        found = health.simulation()
-        assert (found.level, found.text) == (WARN, f'inaccurate: {reason}')
+        status = health.simulation()
+        assert (status.level, status.text) == (WARN, f'inaccurate: {reason}')
     assert [(event.kind, event.details['text']) for event in events] == [('inaccurate', reason)]

@@ -1,4 +1,4 @@
-"""The electric actuator node, callback by callback: efforts, voltages, limits, silence, refusals, reports."""
+"""The electric actuator node, callback by callback: efforts, voltages, limits, timeouts, rejections, reports."""
 
 from __future__ import annotations
 
@@ -100,21 +100,21 @@ def test_reports_are_current_voltage_heat_and_effort_below_motors(node: Any) -> 
     assert list(boxes) == ['motor/current', 'motor/terminal_voltage', 'motor/winding_power', 'motor/effort']
     node.receive('valve_commands', volts(0.8 * -3.924))
     node.receive('joint_states', hinge(0.0))
-    found = {name: box.last.data for name, box in boxes.items()}
-    assert found['motor/current'] == pytest.approx(-3.924)
-    assert found['motor/winding_power'] == pytest.approx(0.8 * 3.924**2)
-    assert found['motor/terminal_voltage'] == pytest.approx(0.8 * -3.924)
-    assert found['motor/effort'] == pytest.approx(-39.24)
+    values = {name: box.last.data for name, box in boxes.items()}
+    assert values['motor/current'] == pytest.approx(-3.924)
+    assert values['motor/winding_power'] == pytest.approx(0.8 * 3.924**2)
+    assert values['motor/terminal_voltage'] == pytest.approx(0.8 * -3.924)
+    assert values['motor/effort'] == pytest.approx(-39.24)
 
 
 @pytest.mark.parametrize('wrong', [[float('nan')], [1.0, 2.0], [100.0], []])
-def test_a_refused_command_is_counted_and_changes_nothing(realtime: Any, wrong: list[float]) -> None:
+def test_a_rejected_command_is_counted_and_changes_nothing(realtime: Any, wrong: list[float]) -> None:
     realtime.receive('valve_commands', Float64MultiArray(data=wrong))
-    assert sum(realtime.command_refusals.counts.values()) == 1
+    assert sum(realtime.command_rejections.counts.values()) == 1
     for k in range(30):
         realtime.receive('joint_states', hinge(k * PERIOD, effort=0.0))
     assert realtime.exchange.system.oil[0] == pytest.approx(0.0, abs=1e-12)
-    assert 'refused' in reported(realtime, 'valve_commands')
+    assert 'rejected' in reported(realtime, 'valve_commands')
 
 
 def test_a_late_command_leaves_the_motor_at_zero_volts(realtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +156,7 @@ def test_an_effort_that_no_current_holds_is_reported(node: Any) -> None:
     assert 'takes 15 A, expected at most the limit of 12 A' in reported(node, 'motors')
 
 
-def test_a_machine_without_motors_is_refused(make_node: Callable[..., Any]) -> None:
+def test_a_machine_without_motors_is_rejected(make_node: Callable[..., Any]) -> None:
     with pytest.raises(ParameterError, match="machine 'log_loader' has no electric motors"):
         make_node(ElectricActuatorNode)
 

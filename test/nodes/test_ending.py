@@ -142,7 +142,7 @@ def test_a_program_that_does_not_come_back_from_machine_code_ends_all_the_same(p
     assert 'compile_for_a_minute' in errors
 
 
-def test_a_node_that_hangs_prints_at_sigquit_where_it_is_and_goes_on(program):
+def test_a_node_that_hangs_prints_at_sigquit_where_it_is_and_continues(program):
     """Nothing else gets at a program whose thread waits in machine code and lets no other Python run."""
     process = program("""
         def hang(node):
@@ -159,7 +159,7 @@ def test_a_node_that_hangs_prints_at_sigquit_where_it_is_and_goes_on(program):
     assert 'in hang' in errors
 
 
-def test_a_running_node_does_not_collect_what_its_machine_is_made_of(program):
+def test_a_running_node_does_not_collect_the_objects_of_its_machine(program):
     process = program("""
         import gc
 

@@ -1,4 +1,4 @@
-"""stability_monitor_node with the payload from pressures: what it takes, publishes, and says."""
+"""stability_monitor_node with the payload from pressures: inputs, topics and statuses."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def play(node, run, rows, pressures=True, states=1, ahead=0.0, reports=REPORTS):
                 node.payload.take_pressure(line, pressure(time + ahead, value))
 
 
-def said(node):
+def payload_status(node):
     node.diagnostics.last_published = None
     node.update_diagnostics()
     return statuses(node.diagnostics.publisher.last)['payload']
@@ -93,7 +93,7 @@ def until(run, time):
     return range(int(np.searchsorted(run.time, time)))
 
 
-def test_the_margins_use_the_payload_that_the_pressures_tell(make_monitor, dropped):
+def test_the_margins_use_the_payload_estimated_from_pressures(make_monitor, dropped):
     node = make_monitor()
     assert node.sensing.monitor.payload == RATED
     play(node, dropped, until(dropped, 1.9))
@@ -105,21 +105,21 @@ def test_the_margins_use_the_payload_that_the_pressures_tell(make_monitor, dropp
     assert upper - lower < 0.1 * LIMIT
     assert node.payload.interval_out.last.layout.dim[0].label == 'lower,upper,observed'
     assert node.balance is not None
-    assert level(said(node)) == 0
-    assert values_of(said(node))['state'] == 'observed'
+    assert level(payload_status(node)) == 0
+    assert values_of(payload_status(node))['state'] == 'observed'
 
 
-def test_a_drop_is_known_within_half_a_second(make_monitor, dropped):
+def test_a_drop_is_estimated_within_half_a_second(make_monitor, dropped):
     node = make_monitor()
     play(node, dropped, until(dropped, 2.5))
     assert node.sensing.monitor.payload == pytest.approx(0.0, abs=0.02 * LIMIT)
-    assert 'after a step of the load' in said(node).message
-    assert values_of(said(node))['steps noticed'] == '1'
+    assert 'after a step of the load' in payload_status(node).message
+    assert values_of(payload_status(node))['steps noticed'] == '1'
 
 
 @pytest.mark.parametrize(('before', 'after'), [(2400.0, 0.0), (0.0, 2400.0)])
-def test_a_governor_knows_a_drop_and_a_grab_within_half_a_second(make_monitor, rig, context, before, after):
-    """The monitor's intervals go to a governor that nobody tells anything; meanwhile it counts on the rated payload."""
+def test_a_governor_receives_a_drop_and_a_grab_within_half_a_second(make_monitor, rig, context, before, after):
+    """The monitor's intervals are the only payload of a governor; before, it uses the rated payload."""
     case = random_case(rig, np.random.default_rng(4))
     case = replace(case, payload=before, payload_after=after, step_time=2.0, offsets={}, dry=())
     run = measure_case(rig, case)
@@ -127,74 +127,74 @@ def test_a_governor_knows_a_drop_and_a_grab_within_half_a_second(make_monitor, r
     overrides = [Parameter(name, value=value) for name, value in values.items()]
     governor = TipOverGovernorNode(context=context, parameter_overrides=overrides)
     node = make_monitor()
-    known = {}
+    bounds_at = {}
     for k in until(run, 2.5):
         play(node, run, range(k, k + 1))
         if node.payload.interval_out.messages:
             governor.weighed.take(node.payload.interval_out.last)
         governor.weighed.update(float(run.time[k]))
-        known[round(float(run.time[k]), 3)] = governor.weighed.bounds
-    least, most = known[1.995]
+        bounds_at[round(float(run.time[k]), 3)] = governor.weighed.bounds
+    least, most = bounds_at[1.995]
     assert least - 30.0 < before < most + 30.0
     assert most - least < 600.0
-    least, most = known[max(known)]
+    least, most = bounds_at[max(bounds_at)]
     assert least - 30.0 < after < most + 30.0
     assert most - least < 600.0
-    # from the step until it is weighed anew: what was before, then anything up to the rated payload
-    between = {bounds for time, bounds in known.items() if 2.0 < time < 2.49}
+    # from the step to the next estimate: the previous bounds, then 0 to the rated payload
+    between = {bounds for time, bounds in bounds_at.items() if 2.0 < time < 2.49}
     assert (0.0, 1.2 * RATED) in between
     assert governor.sensing.monitor.payload == pytest.approx(after, abs=0.02 * LIMIT)
 
 
-def test_silent_pressures_bring_the_rated_payload_back_and_the_status_names_them(make_monitor, dropped):
+def test_a_timeout_of_pressures_restores_the_rated_payload_and_the_status_names_them(make_monitor, dropped):
     node = make_monitor()
     rows = until(dropped, 1.5)
     play(node, dropped, rows[:200])
-    assert values_of(said(node))['state'] == 'observed'
+    assert values_of(payload_status(node))['state'] == 'observed'
     play(node, dropped, rows[200:], pressures=False)
     assert node.sensing.monitor.payload == RATED
     assert node.payload.mass_out.last.data == RATED
-    assert level(said(node)) == 1
-    assert 'no pressure on hydraulics/boom/head_pressure' in said(node).message
+    assert level(payload_status(node)) == 1
+    assert 'no pressure on hydraulics/boom/head_pressure' in payload_status(node).message
 
 
 def test_joint_states_that_are_too_rare_bring_the_rated_payload_back(make_monitor, dropped):
-    """At 8 a second no block is complete: what was weighed before would stay, whatever is taken up."""
+    """At 8 per second no block is complete: the previous estimate would remain with any load."""
     node = make_monitor()
     rows = until(dropped, 1.9)
     play(node, dropped, rows[:240])
-    assert values_of(said(node))['state'] == 'observed'
+    assert values_of(payload_status(node))['state'] == 'observed'
     play(node, dropped, rows[240:], states=24)
     assert node.sensing.monitor.payload == RATED
     assert node.payload.interval_out.last.data[2] == 0.0
-    assert level(said(node)) == 1
-    assert 'samples that are too rare' in said(node).message
+    assert level(payload_status(node)) == 1
+    assert 'samples that are too rare' in payload_status(node).message
 
 
 def test_without_an_imu_the_rated_payload_holds(make_monitor, dropped):
     """The rocking of the base shakes the load as much as the arm does: a mass from that would be wrong by a third."""
     node = make_monitor()
     play(node, dropped, until(dropped, 1.5))
-    assert values_of(said(node))['state'] == 'observed'
+    assert values_of(payload_status(node))['state'] == 'observed'
     for k in range(len(until(dropped, 1.5)), len(until(dropped, 1.9))):
         time = float(dropped.time[k])
         node.receive('joint_states', joint_state(time, dropped.positions[k], dropped.velocities[k], effort=()))
         for line, value in zip(node.payload.estimator.model.lines, dropped.pressures[k]):
             node.payload.take_pressure(line, pressure(time, value))
     assert node.sensing.monitor.payload == RATED
-    assert level(said(node)) == 1
-    assert 'no imu' in said(node).message
+    assert level(payload_status(node)) == 1
+    assert 'no imu' in payload_status(node).message
 
 
-def test_speeds_that_are_not_measured_are_known_worse_than_measured_ones(make_monitor, standing):
+def test_unmeasured_speeds_have_a_greater_deviation_than_measured_ones(make_monitor, standing):
     """They lag behind accelerations; the interval has to hold it."""
     deviations = []
     for measured in (True, False):
-        node, given = make_monitor(use_velocities=measured), []
+        node, collected = make_monitor(use_velocities=measured), []
         sample = node.payload.estimator.sample
-        node.payload.estimator.sample = lambda *args, kept=given, use=sample: kept.append(args[-1][0]) or use(*args)
+        node.payload.estimator.sample = lambda *args, kept=collected, use=sample: kept.append(args[-1][0]) or use(*args)
         play(node, standing, until(standing, 0.8))
-        deviations.append(given[-1])
+        deviations.append(collected[-1])
     assert deviations[0] == 1e-3
     assert deviations[1] > 4e-3
 
@@ -203,8 +203,8 @@ def test_speeds_that_are_not_measured_are_known_worse_than_measured_ones(make_mo
 def test_less_than_forty_pressures_a_second_are_a_warning(make_monitor, standing, every, expected):
     node = make_monitor()
     play(node, standing, until(standing, 1.5), reports=every)
-    assert level(said(node)) == expected
-    assert ('expected 40 or more, found 25 pressures a second' in said(node).message) == bool(expected)
+    assert level(payload_status(node)) == expected
+    assert ('expected 40 or more, found 25 pressures a second' in payload_status(node).message) == bool(expected)
 
 
 def test_before_any_pressure_the_rated_payload_holds(make_monitor, dropped):
@@ -212,44 +212,44 @@ def test_before_any_pressure_the_rated_payload_holds(make_monitor, dropped):
     play(node, dropped, until(dropped, 0.8), pressures=False)
     assert node.sensing.monitor.payload == 1234.0
     assert node.payload.mass_out.messages == []
-    assert level(said(node)) == 1
+    assert level(payload_status(node)) == 1
 
 
 @pytest.mark.parametrize(
     ('value', 'kind'), [(np.nan, 'not finite'), (np.inf, 'not finite'), (-1e7, 'out of range'), (4e7, 'out of range')]
 )
-def test_pressures_that_make_no_sense_are_refused_and_counted(make_monitor, dropped, value, kind):
+def test_implausible_pressures_are_rejected_and_counted(make_monitor, dropped, value, kind):
     node = make_monitor()
     play(node, dropped, until(dropped, 1.0))
     before = node.sensing.monitor.payload
     node.payload.take_pressure('boom/head_pressure', pressure(1.01, value))
     assert node.sensing.monitor.payload == before
-    status = said(node)
+    status = payload_status(node)
     assert values_of(status)[f'refused: {kind}'] == '1'
     assert 'hydraulics/boom/head_pressure' in status.message
 
 
-def test_pressures_in_bar_are_not_weighed_and_the_status_says_so(make_monitor, standing):
+def test_pressures_in_bar_are_not_used_and_reported(make_monitor, standing):
     node = make_monitor()
     play(node, replace(standing, pressures=1e-5 * standing.pressures), until(standing, 1.5))
     assert node.payload.interval_out.last.data[2] == 0.0
     assert node.sensing.monitor.payload == RATED
-    assert level(said(node)) == 1
-    assert 'pressures and motion do not fit' in said(node).message
+    assert level(payload_status(node)) == 1
+    assert 'pressures and motion are inconsistent' in payload_status(node).message
 
 
-def test_less_than_nothing_is_not_observed_and_the_status_says_so(make_monitor, standing):
+def test_a_negative_payload_is_not_observed_and_reported(make_monitor, standing):
     node = make_monitor()
     play(node, standing, until(standing, 1.5))
     node.payload.estimator.x[0] = -1000.0  # as where the arm seems to be lighter than it is
     node.payload._publish(node.payload.estimator.estimate, 1.5)
     assert node.payload.interval_out.last.data[2] == 0.0
     assert node.sensing.monitor.payload == RATED
-    assert level(said(node)) == 1
-    assert 'less than zero: pressures or units are wrong' in said(node).message
+    assert level(payload_status(node)) == 1
+    assert 'less than zero: pressures or units are wrong' in payload_status(node).message
 
 
-def test_time_that_goes_back_begins_anew(make_monitor, dropped):
+def test_time_that_goes_back_starts_anew(make_monitor, dropped):
     node = make_monitor(state_timeout=0.5)
     play(node, dropped, until(dropped, 1.5))
     play(node, dropped, until(dropped, 0.4))
@@ -258,7 +258,7 @@ def test_time_that_goes_back_begins_anew(make_monitor, dropped):
     assert node.sensing.monitor.payload == pytest.approx(2400.0, abs=0.01 * LIMIT)
 
 
-def test_joint_states_that_were_overtaken_leave_what_was_weighed(make_monitor, dropped):
+def test_overtaken_joint_states_leave_the_estimate(make_monitor, dropped):
     node = make_monitor()
     play(node, dropped, until(dropped, 1.5))
     node.receive('joint_states', joint_state(1.45, dropped.positions[0], dropped.velocities[0], effort=()))
@@ -269,12 +269,12 @@ def test_a_topic_does_not_overrule_the_estimate(make_monitor):
     taken = {sub.topic_name.lstrip('/') for sub in make_monitor().subscriptions}
     assert 'payload' not in taken
     assert 'hydraulics/boom/head_pressure' in taken
-    told = {sub.topic_name.lstrip('/') for sub in make_monitor(payload_source='given').subscriptions}
-    assert 'payload' in told
-    assert not any(name.startswith('hydraulics') for name in told)
+    topics = {sub.topic_name.lstrip('/') for sub in make_monitor(payload_source='given').subscriptions}
+    assert 'payload' in topics
+    assert not any(name.startswith('hydraulics') for name in topics)
 
 
-def test_an_empty_implement_is_told_by_the_service(make_monitor, dropped):
+def test_the_service_tares_an_empty_implement(make_monitor, dropped):
     node = make_monitor()
     early = node.answer('~/tare', Trigger.Request())
     assert not early.success
@@ -286,14 +286,14 @@ def test_an_empty_implement_is_told_by_the_service(make_monitor, dropped):
 
 
 def test_a_load_is_no_empty_implement(make_monitor, dropped):
-    """A tare with a load would take it off every estimate to come, and off what the governor allows for."""
+    """A tare with a load would reduce every following estimate and the bounds of the governor."""
     node = make_monitor()
     play(node, dropped, until(dropped, 1.9))
     before = node.payload.estimate
     assert before.state == 'observed'
-    refused = node.answer('~/tare', Trigger.Request())
-    assert not refused.success
-    assert refused.message.startswith('no tare: expected an empty implement, 300 kg at most, found 2')
+    response = node.answer('~/tare', Trigger.Request())
+    assert not response.success
+    assert response.message.startswith('no tare: expected an empty implement, 300 kg at most, found 2')
     assert node.payload.estimate == before
 
 
@@ -301,14 +301,14 @@ def tare(node):
     return node.answer('~/tare', Trigger.Request())
 
 
-@pytest.mark.parametrize(('found', 'success'), [(-290.0, True), (-350.0, False)])
-def test_a_tare_is_refused_for_less_than_nothing_as_for_a_load(make_monitor, standing, found, success):
+@pytest.mark.parametrize(('residual', 'success'), [(-290.0, True), (-350.0, False)])
+def test_a_tare_is_rejected_for_a_negative_residual_as_for_a_load(make_monitor, standing, residual, success):
     node = make_monitor()
     play(node, standing, until(standing, 1.0))
-    node.payload.estimator.x[0] = found
+    node.payload.estimator.x[0] = residual
     node.payload._publish(node.payload.estimator.estimate._replace(state='observed'), 1.0)
     assert tare(node).success == success
-    assert node.payload.estimator.x[0] == pytest.approx(0.0 if success else found, abs=3.0)
+    assert node.payload.estimator.x[0] == pytest.approx(0.0 if success else residual, abs=3.0)
 
 
 def test_tares_do_not_add_up_to_a_load(make_monitor, standing):
@@ -319,20 +319,20 @@ def test_tares_do_not_add_up_to_a_load(make_monitor, standing):
         node.payload.estimator.x[0] = 270.0
         node.payload._publish(node.payload.estimator.estimate, 1.0)
         answers.append(tare(node))
-    assert [own.success for own in answers] == [True, False]
+    assert [answer.success for answer in answers] == [True, False]
     assert '300 kg at most, found 540 kg, 270 kg of it tared before' in answers[1].message
 
 
-def test_pressures_ahead_of_the_joint_states_are_refused_and_their_silence_is_seen(make_monitor, dropped):
+def test_pressures_ahead_of_the_joint_states_are_rejected_and_time_out(make_monitor, dropped):
     """Stamps of another clock, 3 s ahead: pressures that no longer come would count as new for so long."""
     node = make_monitor()
     rows = until(dropped, 1.5)
     play(node, dropped, rows[:40])
     play(node, dropped, rows[40:200], ahead=3.0)
     assert node.sensing.monitor.payload == RATED
-    assert 'refused: ahead' in values_of(said(node))
+    assert 'refused: ahead' in values_of(payload_status(node))
     play(node, dropped, rows[200:])
-    assert values_of(said(node))['state'] == 'observed'
+    assert values_of(payload_status(node))['state'] == 'observed'
 
 
 def test_pressures_before_the_first_joint_states_are_not_used(make_monitor, dropped):
@@ -341,7 +341,7 @@ def test_pressures_before_the_first_joint_states_are_not_used(make_monitor, drop
         node.payload.take_pressure(line, pressure(5.0, 1e6))
     play(node, dropped, until(dropped, 1.0), pressures=False)
     assert node.payload.mass_out.messages == []
-    assert 'no pressure' in said(node).message
+    assert 'no pressure' in payload_status(node).message
 
 
 def test_more_than_the_mount_carries_is_an_error_and_is_published_as_its_limit(make_monitor, rig):
@@ -353,12 +353,12 @@ def test_more_than_the_mount_carries_is_an_error_and_is_published_as_its_limit(m
     play(node, run, until(run, 1.5))
     assert node.sensing.monitor.payload == pytest.approx(7500.0, abs=0.03 * LIMIT)
     assert node.payload.mass_out.last.data == LIMIT
-    assert level(said(node)) == 2
-    assert said(node).message.startswith('overloaded: 7')
+    assert level(payload_status(node)) == 2
+    assert payload_status(node).message.startswith('overloaded: 7')
 
 
 @pytest.mark.parametrize('name', ['log_loader_linkage', 'platform_4x4x4'])
-def test_a_machine_that_cannot_be_weighed_is_refused_with_the_reason(make_monitor, name):
+def test_a_machine_that_cannot_be_weighed_is_rejected_with_the_reason(make_monitor, name):
     with pytest.raises(ParameterError, match=r"parameter 'payload_source': estimated: .*expected"):
         make_monitor(machine=name)
 

@@ -47,7 +47,9 @@ LAUNCHED = {'composition_node': [str(ROOT / 'launch' / 'log_loader.launch.xml'),
 def installed() -> list[str]:
     """Return the names of the nodes that are installed as programs."""
     scripts = entry_points(group='console_scripts')
-    return sorted(own.name for own in scripts if own.value.startswith('dyn_nodes.entry:') and own.name != 'dyn-nodes')
+    return sorted(
+        entry.name for entry in scripts if entry.value.startswith('dyn_nodes.entry:') and entry.name != 'dyn-nodes'
+    )
 
 
 def program(name: str, *words: str, **options: Any) -> subprocess.Popen:
@@ -73,23 +75,23 @@ def test_it_comes_up_answers_and_ends_quietly_on_an_interrupt(name, tester, tmp_
         assert answer.done(), process.communicate()[0]
         assert 'use_sim_time' in answer.result().result.names
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=scaled_timeout(20.0))
+        output, _ = process.communicate(timeout=scaled_timeout(20.0))
     finally:
         process.kill()
         process.wait()
-    assert process.returncode == 0, said
-    assert 'Traceback' not in said
+    assert process.returncode == 0, output
+    assert 'Traceback' not in output
 
 
 @pytest.mark.parametrize('name', ['dynamics_node', 'can_bridge_node', 'composition_node'])
-def test_its_help_names_what_it_is_for_and_every_parameter(name):
+def test_its_help_describes_the_node_and_every_parameter(name):
     process = program(name, '--help')
-    said, _ = process.communicate(timeout=scaled_timeout(60.0))
+    output, _ = process.communicate(timeout=scaled_timeout(60.0))
     assert process.returncode == 0
-    assert f' {name} ' in said or said.startswith(f'{name}:')
-    for own in node_parameters(name) if name in PARAMETERS else ():
-        assert f'\n  {own.name}: {own.type}' in said
-        assert ' '.join(own.description.split()[:3]) in said
+    assert f' {name} ' in output or output.startswith(f'{name}:')
+    for parameter in node_parameters(name) if name in PARAMETERS else ():
+        assert f'\n  {parameter.name}: {parameter.type}' in output
+        assert ' '.join(parameter.description.split()[:3]) in output
 
 
 def test_its_help_names_a_parameter_of_every_joint_by_its_place():

@@ -11,7 +11,7 @@ import pytest
 from node_testing import JOINTS, joint_state
 
 from dyn_nodes.middleware import message
-from dyn_nodes.nodes.commands import RefusedError, voltages
+from dyn_nodes.nodes.commands import RejectedError, voltages
 from dyn_nodes.nodes.exchange import LOCKSTEP_NOTICE, Every, announce_partner, valve_order
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
@@ -54,11 +54,11 @@ def test_an_order_that_changes_is_learnt_anew() -> None:
         ('not finite', "velocity of 'stick_joint'", {'velocity': (0, 0, -math.inf)}),
     ],
 )
-def test_bad_joint_states_are_refused_by_kind_and_place(kind: str, text: str, changes: dict[str, Any]) -> None:
+def test_bad_joint_states_are_rejected_by_kind_and_place(kind: str, text: str, changes: dict[str, Any]) -> None:
     reader = JointStateReader(BY_ACTUATOR)
-    with pytest.raises(RefusedError, match=text) as refused:
+    with pytest.raises(RejectedError, match=text) as error:
         reader.read(joint_state(0.0, **changes))
-    assert refused.value.kind == kind
+    assert error.value.kind == kind
     assert reader.read(joint_state(0.0, (1, 2, 3)))[0].tolist() == [2, 3, 1]
 
 
@@ -71,9 +71,9 @@ def test_efforts_may_be_absent_but_not_half_there() -> None:
     reader = JointStateReader(BY_ACTUATOR)
     reader.read(joint_state(0.0))
     assert reader.efforts(joint_state(0.0, effort=())) is None
-    with pytest.raises(RefusedError, match='expected 3 values of effort, found 1'):
+    with pytest.raises(RejectedError, match='expected 3 values of effort, found 1'):
         reader.efforts(joint_state(0.0, effort=(1.0,)))
-    with pytest.raises(RefusedError, match="effort of 'boom_joint'"):
+    with pytest.raises(RejectedError, match="effort of 'boom_joint'"):
         reader.efforts(joint_state(0.0, effort=(1.0, math.nan, 0.0)))
 
 
@@ -109,13 +109,13 @@ def test_valves_are_named_by_actuator_or_joint_in_any_order() -> None:
         (['boom', 'boom_joint'], "each actuator once, found 'boom_joint' again"),
     ],
 )
-def test_a_wrong_order_of_valves_is_refused(names: list[str], text: str) -> None:
+def test_a_wrong_order_of_valves_is_rejected(names: list[str], text: str) -> None:
     with pytest.raises(ParameterError, match=text):
         valve_order(MACHINE, names)
 
 
-def test_voltages_say_the_bound_that_they_are_held_to() -> None:
-    with pytest.raises(RefusedError, match='expected at most 16, found -17'):
+def test_messages_of_voltages_name_their_bound() -> None:
+    with pytest.raises(RejectedError, match='expected at most 16, found -17'):
         voltages(Float64MultiArray(data=[0.0, -17.0]), ['boom', 'stick'], np.full(2, 8.0))
 
 
@@ -166,10 +166,10 @@ def test_points_in_the_past_are_left_out() -> None:
         ('bad stamp', 'at most 60 s ahead', {'stamp': 1.7e9}),
     ],
 )
-def test_bad_trajectories_are_refused_by_kind_and_place(kind: str, text: str, changes: dict[str, Any]) -> None:
-    with pytest.raises(RefusedError, match=text) as refused:
+def test_bad_trajectories_are_rejected_by_kind_and_place(kind: str, text: str, changes: dict[str, Any]) -> None:
+    with pytest.raises(RejectedError, match=text) as error:
         trajectory_of(trajectory(**changes), JOINTS, MACHINE, 5.0)
-    assert refused.value.kind == kind
+    assert error.value.kind == kind
 
 
 REST = np.zeros(3)
@@ -181,7 +181,7 @@ def test_a_point_at_time_0_is_where_the_joints_are_but_for_their_lag() -> None:
     assert trajectory_of(trajectory(points), JOINTS, MACHINE, 5.0, start).times[0] == 0.0
     turned = (np.array([-1.7, 0.9, 0.02]), REST)  # of other joints
     assert trajectory_of(trajectory(points), JOINTS[::-1], MACHINE, 5.0, turned).times[0] == 0.0
-    with pytest.raises(RefusedError, match=r"points\[0\].*'swing_joint'.* at time 0, -0.02, found 0.04"):
+    with pytest.raises(RejectedError, match=r"points\[0\].*'swing_joint'.* at time 0, -0.02, found 0.04"):
         trajectory_of(trajectory(points), JOINTS, MACHINE, 5.0, (np.array([-0.02, 0.9, -1.7]), REST))
 
 
@@ -199,13 +199,13 @@ def test_a_point_at_time_0_is_where_the_joints_are_but_for_their_lag() -> None:
         (((0.0, (0.0, 0.9, -1.7)), (0.001, (0.04, 0.9, -1.7))), {}, 'found 40'),
     ],
 )
-def test_a_trajectory_that_is_faster_than_a_joint_anywhere_is_refused(points: Any, rates: Any, text: str) -> None:
-    with pytest.raises(RefusedError, match=text) as refused:
+def test_a_trajectory_that_is_faster_than_a_joint_anywhere_is_rejected(points: Any, rates: Any, text: str) -> None:
+    with pytest.raises(RejectedError, match=text) as error:
         trajectory_of(trajectory(points, **rates), JOINTS, MACHINE, 5.0, (np.array([0.0, 0.9, -1.7]), REST))
-    assert refused.value.kind == 'out of range'
+    assert error.value.kind == 'out of range'
 
 
-def test_the_way_to_the_first_point_may_make_up_for_lag_and_begin_with_the_speed_that_is_there() -> None:
+def test_the_way_to_the_first_point_may_make_up_for_lag_and_start_with_the_speed_that_is_there() -> None:
     points = ((0.01, (0.04, 0.9, -1.7)), (1.0, (2.0, 0.9, -1.7)))
     start = (np.array([0.0, 0.9, -1.7]), np.array([2.7, 0.0, 0.0]))
     assert len(trajectory_of(trajectory(points), JOINTS, MACHINE, 5.0, start).times) == 2
@@ -221,12 +221,10 @@ def test_the_way_to_the_first_point_may_make_up_for_lag_and_begin_with_the_speed
         ('lockstep', 'auto', []),
     ],
 )
-def test_in_real_time_a_node_says_that_it_takes_its_partner_for_a_simulation(
-    mode: str, partner: str, lines: list[str]
-) -> None:
-    said: list[str] = []
+def test_in_real_time_a_node_logs_that_it_assumes_a_simulation(mode: str, partner: str, lines: list[str]) -> None:
+    logged: list[str] = []
     node = SimpleNamespace(
-        values={'mode': mode, 'partner': partner}, get_logger=lambda: SimpleNamespace(info=said.append)
+        values={'mode': mode, 'partner': partner}, get_logger=lambda: SimpleNamespace(info=logged.append)
     )
     announce_partner(node)
-    assert said == lines
+    assert logged == lines

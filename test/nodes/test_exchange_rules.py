@@ -15,7 +15,7 @@ import pytest
 
 from dyn_nodes.middleware import DurabilityPolicy, HistoryPolicy, message
 from dyn_nodes.nodes import exchange, readiness, stamps
-from dyn_nodes.nodes.commands import RefusedError
+from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.exchange import Every
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.parameters import ParameterError
@@ -81,9 +81,9 @@ def test_a_node_waits_for_commands_where_its_exchange_is_in_lockstep(values: Any
 
 
 def test_a_node_in_the_chain_gives_up_its_source_before_its_partner_gives_it_up() -> None:
-    assert exchange.LOCKSTEP_PATIENCE == 5.0
-    assert exchange.SOURCE_PATIENCE == 2.5
-    assert 0.0 < 10 * exchange.WATCH_PERIOD <= exchange.SOURCE_PATIENCE
+    assert exchange.LOCKSTEP_TIMEOUT == 5.0
+    assert exchange.SOURCE_TIMEOUT == 2.5
+    assert 0.0 < 10 * exchange.WATCH_PERIOD <= exchange.SOURCE_TIMEOUT
 
 
 def test_a_period_below_the_exchange_is_every_exchange() -> None:
@@ -125,7 +125,7 @@ def schedule() -> tuple[Wall, WallSchedule]:
     return wall, made
 
 
-def test_an_instant_is_due_at_its_own_time_on_the_wall_and_not_before() -> None:
+def test_an_instant_is_due_at_its_wall_time_and_not_before() -> None:
     wall, made = schedule()
     wall.now += 0.5
     assert made.is_due(11.0)
@@ -140,16 +140,16 @@ def test_an_instant_counts_as_missed_beyond_the_tolerance_and_delays_below_the_c
     assert not made.late
     for behind, missed in ((0.9 * TOLERANCE, 0), (1.1 * TOLERANCE, 1), (0.9 * MOST_CATCH_UP, 2)):
         wall.now = 50.0 + 0.5 + behind
-        made.begin(11.0)
+        made.start(11.0)
         assert (made.missed, made.lost) == (missed, 0.0)
     assert not made.late
 
 
-def test_what_is_beyond_the_catch_up_is_lost_once_and_shown_for_a_while() -> None:
+def test_time_beyond_the_catch_up_is_lost_once_and_shown_for_a_while() -> None:
     wall, made = schedule()
     for k in range(1, 3):
         wall.now += 0.5 + MOST_CATCH_UP + 0.03
-        made.begin(11.0 if k == 1 else 12.0 + SPEED * (MOST_CATCH_UP))  # it begins behind and has caught up nothing
+        made.start(11.0 if k == 1 else 12.0 + SPEED * (MOST_CATCH_UP))  # it starts late and has caught up nothing
     assert made.lost == pytest.approx(0.06)
     assert made.missed == 2
     assert made.late
@@ -194,7 +194,7 @@ class Waiting:
         self.nodes: set[str] = set()
         self.listeners: dict[str, list[str]] = {}
         self.published: list[str] = ['/quiet', '/joint_states', '/rosout', '/odom']
-        self.silent = {'/quiet'}
+        self.unpublished = {'/quiet'}
         self.connected = 0
         self.lines: list[str] = []
         self.joint_states = SimpleNamespace(get_subscription_count=lambda: self.connected)
@@ -218,7 +218,7 @@ class Waiting:
         return [(topic, ['x']) for topic in self.published]
 
     def count_publishers(self, topic: str) -> int:
-        return 0 if topic in self.silent else 1
+        return 0 if topic in self.unpublished else 1
 
     def get_logger(self) -> Any:
         return SimpleNamespace(info=self.lines.append, warn=lambda text: self.lines.append(f'warn {text}'))
@@ -238,16 +238,16 @@ def test_time_starts_a_moment_after_all_partners_are_there_and_connected(clock: 
     steps = (
         (lambda: None, 'no node hydraulics, controller yet'),
         (lambda: node.nodes.update({'hydraulics', 'other'}), 'no node controller yet'),
-        (lambda: node.nodes.add('controller'), 'hydraulics, controller does not listen to joint_states yet'),
+        (lambda: node.nodes.add('controller'), 'hydraulics, controller has not subscribed to joint_states yet'),
         (
             lambda: node.listeners.update({'/joint_states': ['hydraulics', 'viewer']}),
-            'controller does not listen to joint_states yet',
+            'controller has not subscribed to joint_states yet',
         ),
         (
             lambda: node.listeners['/joint_states'].append('controller'),
-            'joint_states is not yet connected to all of its listeners',
+            'joint_states is not yet connected to all of its subscriptions',
         ),
-        (lambda: setattr(node, 'connected', 1), 'joint_states is not yet connected to all of its listeners'),
+        (lambda: setattr(node, 'connected', 1), 'joint_states is not yet connected to all of its subscriptions'),
     )
     for step, missing in steps:
         step()
@@ -291,7 +291,7 @@ def test_a_node_that_is_there_and_compiles_is_waited_for_without_a_limit(clock: 
     assert not wait.check()
     node.nodes = {'controller'}
     clock.now += 29.0
-    assert not wait.check()  # it has appeared: the time to the deadline counts anew
+    assert not wait.check()  # it has appeared: the timeout restarts
     node.nodes = {'controller', 'hydraulics'}
     for _ in range(100):
         clock.now += 29.0
@@ -304,7 +304,7 @@ def test_a_node_that_is_there_and_compiles_is_waited_for_without_a_limit(clock: 
         wait.check()
 
 
-def test_a_partner_that_goes_again_starts_the_moment_anew(clock: Wall) -> None:
+def test_a_partner_that_leaves_again_restarts_the_wait(clock: Wall) -> None:
     node = Waiting()
     node.nodes, node.listeners, node.connected = {'hydraulics'}, {'/joint_states': ['hydraulics']}, 1
     wait = Readiness(node, ['hydraulics'], 30.0)
@@ -326,11 +326,11 @@ def test_the_recorder_has_to_listen_to_all_that_is_published_and_to_be_connected
     node.nodes = {'recorder_node'}
     wait = Readiness(node, ['recorder_node'], 30.0)
     assert not wait.check()
-    assert wait.missing == 'joint_states is not yet connected to all of its listeners'
+    assert wait.missing == 'joint_states is not yet connected to all of its subscriptions'
     node.connected = 1
     for topic in ('/joint_states', '/odom'):
         assert not wait.check()
-        assert wait.missing == f'the recorder does not listen to {topic} yet'
+        assert wait.missing == f'the recorder has not subscribed to {topic} yet'
         node.listeners[topic] = ['recorder_node']
     assert not wait.check()
     assert wait.missing == ''
@@ -354,13 +354,13 @@ def test_time_waits_for_the_recorder_to_be_connected_to_every_topic_of_the_node(
 def test_a_wait_is_reported_every_two_seconds_and_ends_with_a_warning(clock: Wall) -> None:
     node = Waiting()
     wait = Readiness(node, ['hydraulics'], 10.0)
-    said: list[int] = []
+    logged_at: list[int] = []
     for tenths in range(1, 96):
         clock.now += 0.1
         before = len(node.lines)
         assert not wait.check()
-        said += [tenths] * (len(node.lines) - before)
-    assert said == pytest.approx([20, 41, 61, 82], abs=2)
+        logged_at += [tenths] * (len(node.lines) - before)
+    assert logged_at == pytest.approx([20, 41, 61, 82], abs=2)
     assert node.lines == ['waiting: no node hydraulics yet'] * 4
     clock.now += 0.6
     assert wait.check()
@@ -400,29 +400,29 @@ def test_a_position_may_leave_its_limits_by_the_range_between_them_and_a_little_
     for edge in (bounds.low, bounds.high):
         bounds.check_positions('joint_states', edge)
     bounds.check_positions('joint_states', np.full(3, math.nan))
-    for place, value in ((0, -2.01), (0, 2.81), (1, 0.39), (1, 0.63), (2, -1.1e7), (2, 1.1e7)):
+    for index, value in ((0, -2.01), (0, 2.81), (1, 0.39), (1, 0.63), (2, -1.1e7), (2, 1.1e7)):
         values = np.full(3, 0.5)
-        values[place] = value
-        with pytest.raises(RefusedError, match=f"position of '{bounds.joints[place]}': expected .* found") as refused:
+        values[index] = value
+        with pytest.raises(RejectedError, match=f"position of '{bounds.joints[index]}': expected .* found") as error:
             bounds.check_positions('joint_states', values)
-        assert refused.value.kind == 'out of range'
+        assert error.value.kind == 'out of range'
 
 
 def test_the_first_position_beyond_its_bounds_is_named(bounds: Bounds) -> None:
-    with pytest.raises(RefusedError, match=r"'stick_joint': expected 0\.4 to 0\.62, found 9"):
+    with pytest.raises(RejectedError, match=r"'stick_joint': expected 0\.4 to 0\.62, found 9"):
         bounds.check_positions('joint_states', np.array([0.0, 9.0, 1e9]))
     for border in (bounds.low[0], bounds.high[0]):  # the first joint is within its bounds
-        with pytest.raises(RefusedError, match=r"'stick_joint': expected 0\.4 to 0\.62, found 9"):
+        with pytest.raises(RejectedError, match=r"'stick_joint': expected 0\.4 to 0\.62, found 9"):
             bounds.check_positions('joint_states', np.array([border, 9.0, 0.0]))
 
 
 @pytest.mark.parametrize(('check', 'largest'), [('velocities', 1e4), ('efforts', 1e12)])
 def test_rates_and_efforts_have_a_largest_size(bounds: Bounds, check: str, largest: float) -> None:
-    look = getattr(bounds, f'check_{check}')
-    look('joint_states', np.array([largest, -largest, math.nan]))
+    check_values = getattr(bounds, f'check_{check}')
+    check_values('joint_states', np.array([largest, -largest, math.nan]))
     beyond = float(np.nextafter(largest, math.inf))
     for value in (1.01 * largest, -1.01 * largest, beyond, -beyond):
         with pytest.raises(
-            RefusedError, match=re.escape(f"'stick_joint': expected at most {largest:g}, found {value:g}")
+            RejectedError, match=re.escape(f"'stick_joint': expected at most {largest:g}, found {value:g}")
         ):
-            look('joint_states', np.array([largest, value, 2 * value]))
+            check_values('joint_states', np.array([largest, value, 2 * value]))

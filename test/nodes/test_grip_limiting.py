@@ -93,34 +93,34 @@ def test_an_acceleration_that_would_lift_a_wheel_is_limited_and_named(make):
 def test_the_twist_that_is_left_is_published(make):
     node, free = make(**{'grip.mode': 'limit', 'payload': 4.0}), make(payload=4.0)
     node.grip.twist_out = Outbox()
-    for own in (node, free):
-        drive(own, 0.0, 0.3, (-2.0, 0.0, 0.0), OUT)
-    given = node.grip.twist_out.last
-    assert given.header.frame_id == 'base_link'
-    assert given.header.stamp.nanosec > 2.5e8
-    assert free.motion.drive.twist[0] < given.twist.linear.x - 0.05
-    assert given.twist.linear.x < -0.1
-    assert (given.twist.linear.y, given.twist.angular.z) == pytest.approx((0.0, 0.0), abs=1e-9)
+    for vehicle in (node, free):
+        drive(vehicle, 0.0, 0.3, (-2.0, 0.0, 0.0), OUT)
+    published = node.grip.twist_out.last
+    assert published.header.frame_id == 'base_link'
+    assert published.header.stamp.nanosec > 2.5e8
+    assert free.motion.drive.twist[0] < published.twist.linear.x - 0.05
+    assert published.twist.linear.x < -0.1
+    assert (published.twist.linear.y, published.twist.angular.z) == pytest.approx((0.0, 0.0), abs=1e-9)
 
 
 @pytest.mark.skipif(grip_limiting.SpeedLimit is None, reason='nav2_msgs is not installed')
 def test_nav2_gets_the_part_of_the_greatest_speeds_that_can_be_kept(make):
     fast = {'limits.linear_speed': 3.0, 'limits.angular_speed': 3.0}
-    found = {}
+    limits = {}
     for name, arm, payload in (('near', FOLDED, 0.0), ('far', OUT, 4.0)):
         node = make(**{'grip.mode': 'limit', **fast, 'payload': payload})
         node.grip.limit_out = outbox = Outbox()
         drive(node, 0.0, 0.5, arm=arm)
         assert len(outbox.messages) == 3, 'every 0.2 s'
         assert outbox.last.percentage
-        found[name] = outbox.last.speed_limit
-        part = 0.01 * found[name]
+        limits[name] = outbox.last.speed_limit
+        part = 0.01 * limits[name]
         angles = np.linspace(0.0, 2.0 * np.pi, 8, endpoint=False)
         ways = [3.0 * np.array([np.cos(angle), np.sin(angle), turn]) for angle in angles for turn in (-1.0, 0.0, 1.0)]
         reachable = node.grip.governor.reachable
         assert all((reachable(0.999 * part * way) == 0.999 * part * way).all() for way in ways)
         assert any((reachable(1.05 * part * way) != 1.05 * part * way).any() for way in ways)
-    assert 1.0 < found['far'] < 0.9 * found['near'] < 90.0
+    assert 1.0 < limits['far'] < 0.9 * limits['near'] < 90.0
 
 
 @pytest.mark.skipif(grip_limiting.SpeedLimit is None, reason='nav2_msgs is not installed')
@@ -130,7 +130,7 @@ def test_a_speed_limit_counts_the_twists_that_the_wheels_make_of_commands(make, 
     for machine in ('car', 'agv_mecanum_arm'):
         node = make(**{'grip.mode': 'limit', 'machine': machine})
         monkeypatch.setattr(
-            node.grip.governor, 'share', lambda twists, own=machine: asked.setdefault(own, twists)[0, 0]
+            node.grip.governor, 'share', lambda twists, key=machine: asked.setdefault(key, twists)[0, 0]
         )
         node.grip.speed_limit()
         row = node.grip.governor.constraint
@@ -160,8 +160,8 @@ def test_without_nav2_or_without_the_mode_there_is_no_speed_limit(make, monkeypa
 @pytest.mark.parametrize('measured', [False, True])
 def test_a_vehicle_on_a_slope_is_held_from_the_first_command_after_a_gap_on(make, measured):
     """Torques of the wheels: those that hold the load, once, whether they were measured or not."""
-    given = {'mode': 'realtime', 'partner': 'external', 'output': 'effort', 'grip.slope_pitch': 0.087}
-    node = make(**{'grip.mode': 'limit', **given})
+    parameters = {'mode': 'realtime', 'partner': 'external', 'output': 'effort', 'grip.slope_pitch': 0.087}
+    node = make(**{'grip.mode': 'limit', **parameters})
     node.commands_out = Outbox()
     hold, names = -1.23, [*node.motion.joints, *ARM]
     efforts = [hold] * 4 + [0.0] * 4 if measured else []
@@ -173,14 +173,14 @@ def test_a_vehicle_on_a_slope_is_held_from_the_first_command_after_a_gap_on(make
 
 def test_a_report_changes_nothing_and_warns_of_the_same(make):
     node, free = make(**{'grip.mode': 'report', 'payload': 4.0}), make(payload=4.0)
-    found, wanted = (drive(own, 0.0, 0.3, (-2.0, 0.0, 0.0), OUT) for own in (node, free))
-    assert found == pytest.approx(wanted)
+    reported, wanted = (drive(vehicle, 0.0, 0.3, (-2.0, 0.0, 0.0), OUT) for vehicle in (node, free))
+    assert reported == pytest.approx(wanted)
     status = health(node)
     assert 'would' in status.message
     assert values_of(status)['mode'] == 'report'
 
 
-def test_a_payload_that_is_told_later_counts(make):
+def test_a_payload_that_is_published_later_counts(make):
     light, heavy = make(**{'grip.mode': 'limit'}), make(**{'grip.mode': 'limit'})
     for node, mass in ((light, 0.0), (heavy, 8.0)):
         drive(node, 0.0, 0.05, arm=OUT)
@@ -208,7 +208,7 @@ def test_the_slope_is_that_of_the_parameters_turned_with_the_heading_or_that_of_
 
 
 def test_a_curve_is_no_slope_to_an_imu_without_orientation(make):
-    """What pushes to the outside of a steady circle would be taken for ground that falls to it, by 8.7 degrees here."""
+    """The centrifugal force of a steady circle would be mistaken for a slope, of 8.7 degrees here."""
     node = make(**{'grip.mode': 'limit', 'grip.imu': True})
     drive(node, 0.0, 0.05)
     node.motion.odometry.twist = np.array([1.0, 0.0, 1.5])
@@ -219,7 +219,7 @@ def test_a_curve_is_no_slope_to_an_imu_without_orientation(make):
     assert node.grip.gravity() == pytest.approx([0.0, 0.0, -9.81], abs=1e-6)
 
 
-def test_a_slope_that_was_measured_stays_where_it_is_when_the_imu_is_silent_and_the_vehicle_turns(make):
+def test_a_measured_slope_is_kept_when_the_imu_times_out_and_the_vehicle_turns(make):
     node = make(**{'grip.mode': 'limit', 'grip.imu': True})
     drive(node, 0.0, 0.05)
     message_ = imu_message(0.05, (0.0, 0.0, 0.0), (-9.81 * np.sin(0.09), 0.0, 9.81 * np.cos(0.09)))
@@ -235,9 +235,9 @@ def test_a_slope_that_was_measured_stays_where_it_is_when_the_imu_is_silent_and_
 
 def test_a_trajectory_that_would_slide_the_wheels_is_slowed(make):
     node, free = make(**{'grip.mode': 'limit', 'payload': 3.0}), make(payload=3.0)
-    for own in (node, free):
-        drive(own, 0.0, 0.05)
-        swing(own, (0.35, -0.25, 1.25, 0.2), 0.33)
+    for vehicle in (node, free):
+        drive(vehicle, 0.0, 0.05)
+        swing(vehicle, (0.35, -0.25, 1.25, 0.2), 0.33)
     assert free.arm._trajectory.duration == pytest.approx(0.33)
     assert node.arm._trajectory.duration > 0.4
     assert node.trajectories == 1
@@ -246,17 +246,17 @@ def test_a_trajectory_that_would_slide_the_wheels_is_slowed(make):
     assert '% of the speed' in status['trajectory']
 
 
-def test_a_posture_in_which_a_wheel_lifts_at_rest_is_refused(make):
+def test_a_posture_in_which_a_wheel_lifts_at_rest_is_rejected(make):
     node = make(**{'grip.mode': 'limit', 'grip.load_share': 0.9, 'payload': 8.0})
     drive(node, 0.0, 0.05)
     before = node.arm._trajectory
     swing(node, OUT, 3.0)
     assert node.arm._trajectory is before
-    assert node.refusals.counts['ground'] == 1
-    assert 'however slow' in node.refusals.last
+    assert node.rejections.counts['ground'] == 1
+    assert 'however slow' in node.rejections.last
 
 
-def test_a_vehicle_whose_arm_leaves_its_trajectory_is_led_to_rest_and_says_so(make):
+def test_a_vehicle_whose_arm_leaves_its_trajectory_is_led_to_rest_and_reports_it(make):
     node = make(**{'grip.mode': 'limit'})
     drive(node, 0.0, 0.3, (0.5, 0.0, 0.0))
     assert node.motion.drive.twist[0] > 0.3
@@ -277,24 +277,24 @@ def follow(node, start, end):
 
 def at_rest(node, posture, payload):
     """Return whether the wheels hold with their reserve at rest with the arm in a posture."""
-    model, places = node.grip.model, [node.grip.model.joints.index(name) for name in ARM]
+    model, indices = node.grip.model, [node.grip.model.joints.index(name) for name in ARM]
     q = np.zeros((1, len(model.joints)))
-    q[0, places] = posture
+    q[0, indices] = posture
     forces, _ = model.evaluate(q, 0 * q, 0 * q, *np.zeros((2, 1, 3)), np.zeros(4), payload, node.grip.gravity())
     return node.grip.governor.margins(forces).min() >= 0.0
 
 
-@pytest.mark.parametrize('told', [0.06, 1.0])
-def test_an_arm_on_its_way_is_stopped_within_the_reserve_where_a_greater_payload_comes(make, told):
+@pytest.mark.parametrize('changed_at', [0.06, 1.0])
+def test_an_arm_on_its_way_is_stopped_within_the_reserve_where_a_greater_payload_comes(make, changed_at):
     node, goal = make(**{'grip.mode': 'limit'}), (0.9, 1.45, 0.0, 0.0)
     drive(node, 0.0, 0.05)
     swing(node, goal, 3.0)
     assert node.grip.slowed == 0
-    follow(node, 0.05, told)
+    follow(node, 0.05, changed_at)
     node.receive('payload', Float64(data=8.0))
-    found = follow(node, told, 3.2)
+    posture = follow(node, changed_at, 3.2)
     assert not at_rest(node, goal, 8.0)
-    assert at_rest(node, found, 8.0)
+    assert at_rest(node, posture, 8.0)
     status = health(node)
     assert 'would lift' in status.message
     assert 'the arm was stopped' in status.message
@@ -303,7 +303,7 @@ def test_an_arm_on_its_way_is_stopped_within_the_reserve_where_a_greater_payload
     assert 'the arm was stopped' not in health(node).message
 
 
-def test_an_arm_on_its_way_goes_on_with_a_payload_that_changes_little_or_holds(make):
+def test_an_arm_on_its_way_continues_with_a_payload_that_changes_little_or_holds(make):
     for mass in (0.01, 1.0):
         node, goal = make(**{'grip.mode': 'limit'}), (0.9, 0.0, 1.2, 0.5)
         drive(node, 0.0, 0.05)
@@ -322,9 +322,9 @@ def test_an_arm_on_its_way_is_stopped_where_the_ground_turns_out_to_be_steep(mak
     steep = imu_message(0.3, (0.0, 0.0, 0.0), (-9.81 * np.sin(0.2), 0.0, 9.81 * np.cos(0.2)))
     steep.orientation_covariance[0] = -1.0
     node.receive('imu', steep)
-    found = follow(node, 0.3, 3.2)
+    posture = follow(node, 0.3, 3.2)
     assert node.grip.stopped == 1
-    assert at_rest(node, found, 4.0)
+    assert at_rest(node, posture, 4.0)
     assert not at_rest(node, goal, 4.0)
 
 
@@ -348,7 +348,7 @@ def test_settings_may_change_while_it_runs(make):
     assert drive(node, 0.0, 0.3, (2.0, 0.0, 0.0)) < 0.3 * 0.9 * 9.81
 
 
-def test_fixed_tyres_on_two_axles_which_slide_in_every_turn_are_refused_by_name(make, tmp_path):
+def test_fixed_tyres_on_two_axles_which_slide_in_every_turn_are_rejected_by_name(make, tmp_path):
     shipped = machine_of('agv_mecanum_arm', '')
     urdf, config = (Path(path) for path in shipped.sources)
     values = yaml.safe_load(config.read_text())
@@ -356,16 +356,16 @@ def test_fixed_tyres_on_two_axles_which_slide_in_every_turn_are_refused_by_name(
         wheel['rolling'] = {}
     skid = tmp_path / 'skid.yaml'
     skid.write_text(yaml.safe_dump(values, sort_keys=False))
-    own = {'machine': str(urdf), 'config': str(skid)}
-    assert make(**own).grip is None
+    files = {'machine': str(urdf), 'config': str(skid)}
+    assert make(**files).grip is None
     text = (
         "parameter 'grip.mode': agv_mecanum_arm: expected fixed tyres on one axle, found front_left, front_right, rear"
     )
     with pytest.raises(ParameterError, match=text):
-        make(**{'grip.mode': 'limit', **own})
+        make(**{'grip.mode': 'limit', **files})
 
 
-def test_a_machine_whose_reactions_are_not_known_is_refused_by_name(make):
+def test_a_machine_with_unknown_reactions_is_rejected_by_name(make):
     text = "parameter 'grip.mode': excavator: expected wheels"
     with pytest.raises(ParameterError, match=text):
         make(**{'grip.mode': 'limit', 'machine': 'excavator', 'output': 'valve_commands'})

@@ -50,8 +50,8 @@ def test_a_platform_is_held_by_its_nominal_voltages_and_led_to_a_pose(node, home
     assert np.abs(volts.data) == pytest.approx(np.full(6, HOLDING), rel=1e-3)
     assert set(node.hand.joints) == {f'leg_{k}_length_joint' for k in range(1, 7)}
     target = PoseStamped()
-    place, now = target.pose.position, node.hand.pose(node.hand.home).position
-    place.x, place.y, place.z = float(now[0]) + 0.05, float(now[1]), float(now[2])
+    position, now = target.pose.position, node.hand.pose(node.hand.home).position
+    position.x, position.y, position.z = float(now[0]) + 0.05, float(now[1]), float(now[2])
     target.pose.orientation.w = 1.0
     node.receive('hand_pose', target)
     assert node.targets == 1
@@ -68,7 +68,7 @@ def test_measured_legs_at_which_the_loops_do_not_close_give_0_volts_and_are_repo
     node.receive('joint_states', states(0.01, home, leg_3_length_joint=3.9))
     assert list(node.commands_out.last.data) == [0.0] * 6
     assert node.sent == sent + 1
-    assert node.state_refusals.counts == {'open loop': 1}
+    assert node.state_rejections.counts == {'open loop': 1}
     node.diagnostics.update(100.0, 0.0)
     assert 'the loops do not close at' in statuses(node.diagnostics.publisher.last)['joint_states'].message
     node.receive('joint_states', states(0.02, home))

@@ -1,4 +1,4 @@
-"""What the hydraulic actuator node decides, callback by callback."""
+"""The hydraulic actuator node, callback by callback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from node_testing import EFFORTS, JOINTS, POSTURE, Outbox, joint_state, statuses
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes import actuator_health
 from dyn_nodes.nodes.arrays import stamp_volts, volts_message
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE, SOURCE_PATIENCE
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT, SOURCE_TIMEOUT
 from dyn_nodes.nodes.hydraulic_actuator_node import HydraulicActuatorNode
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import nanoseconds_of, seconds_of_stamp
@@ -129,7 +129,7 @@ class TestLockstep:
         for k in range(10):
             node.receive('joint_states', joint_state(k * 1e-3))
         node.receive('joint_states', joint_state(0.01))  # waits for its command
-        node.receive('joint_states', joint_state(0.0))  # the dynamics was reset meanwhile
+        node.receive('joint_states', joint_state(0.0))  # the dynamics was reset
         node.receive('valve_commands', volts(7.0, 7.0, 7.0))  # of t = 0.01
         assert node.waiting is not None
         node.receive('valve_commands', volts(-5.0, 0.0, 0.0))
@@ -139,8 +139,8 @@ class TestLockstep:
 
     @pytest.mark.parametrize('late', [True, False])
     @pytest.mark.parametrize('first', ['joint states', 'command'])
-    def test_after_a_reset_a_stamped_command_is_for_its_own_instant(self, node: Any, late: bool, first: str) -> None:
-        """Whether that of the instant before the reset comes or not, and whatever topic is faster."""
+    def test_after_a_reset_a_stamped_command_is_for_its_instant(self, node: Any, late: bool, first: str) -> None:
+        """With or without the command of the instant before the reset, for any order of the topics."""
         node.receive('valve_commands', stamped(0.0, 0.0, 0.0, 0.0))
         go_on(node, 0, 10)  # the last one waits for its command
         if late and first == 'command':
@@ -202,7 +202,7 @@ class TestLockstep:
 
     @pytest.mark.parametrize('instant', [0.001, 0.01])
     @pytest.mark.parametrize('how', ['time goes back', 'reset'])
-    def test_it_goes_on_after_a_divergence_at_any_instant(self, node: Any, instant: float, how: str) -> None:
+    def test_it_continues_after_a_divergence_at_any_instant(self, node: Any, instant: float, how: str) -> None:
         for k in range(round(instant * 1e3)):
             if k == 0:
                 node.receive('valve_commands', volts(0, 0, 0))
@@ -241,14 +241,14 @@ class TestLockstep:
         node.check_timeouts()
         assert node.diagnostics.publisher.messages == []
         now = time.monotonic()
-        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + LOCKSTEP_PATIENCE + 1.0)
+        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + LOCKSTEP_TIMEOUT + 1.0)
         node.check_timeouts()
         status = statuses(node.diagnostics.publisher.last)['valve_commands']
         assert status.level == 1
         assert 'no valve_commands for t = 0.000 s' in status.message
 
 
-class TestRefusals:
+class TestRejections:
     @pytest.mark.parametrize(
         ('command', 'kind'),
         [
@@ -279,12 +279,12 @@ class TestRefusals:
         assert node.commands_out.messages == []
         status = statuses(node.diagnostics.publisher.last)['joint_states']
         assert status.level == 1
-        counts = dict(node.state_refusals.counts)
+        counts = dict(node.state_rejections.counts)
         assert counts == {'not finite': 2, 'missing joint': 1, 'wrong size': 1}
         node.receive('joint_states', joint_state(0.0))
         assert efforts_of(node.commands_out.last) == pytest.approx(dict(zip(JOINTS, EFFORTS)), abs=1e-6)
 
-    def test_a_refusal_is_forgotten_after_five_seconds(self, node: Any) -> None:
+    def test_a_rejection_is_reported_for_five_seconds(self, node: Any) -> None:
         node.receive('valve_commands', volts(0, 0, 0))
         node.receive('joint_states', joint_state(0.0))
         node.receive('valve_commands', volts(1.0))
@@ -303,14 +303,14 @@ class TestRealtime:
         realtime.receive('joint_states', joint_state(0.004))
         assert len(realtime.commands_out.messages) == 5
 
-    def test_without_commands_the_spools_are_neutral_and_it_says_so(self, realtime: Any) -> None:
+    def test_without_commands_the_spools_are_neutral_and_this_is_reported(self, realtime: Any) -> None:
         realtime.receive('joint_states', joint_state(0.0))
         realtime.update_diagnostics()
         status = statuses(realtime.diagnostics.publisher.last)['valve_commands']
         assert status.level == 1
         assert 'spools to neutral' in status.message
 
-    def test_silent_commands_bring_the_spools_to_neutral_and_new_ones_move_them_again(
+    def test_a_timeout_of_commands_leads_the_spools_to_neutral_and_new_ones_move_them_again(
         self, realtime: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         realtime.receive('joint_states', joint_state(0.0))
@@ -343,12 +343,12 @@ class TestRealtime:
         assert realtime.exchange.system.oil[0] == 0.0
         assert efforts_of(realtime.commands_out.last)['boom_joint'] == pytest.approx(EFFORTS[1], rel=1e-3)
 
-    def test_joint_states_that_were_overtaken_are_refused_and_the_oil_goes_on(self, realtime: Any) -> None:
+    def test_joint_states_that_were_overtaken_are_rejected_and_the_oil_continues(self, realtime: Any) -> None:
         realtime.receive('valve_commands', volts(-5.0, 0.0, 0.0))
         for k in (0, 100, 110, 105, 120):
             realtime.receive('joint_states', joint_state(k * 1e-3))
         assert realtime.exchange.system.oil[0] == pytest.approx(-5e-3 * (1.0 - math.exp(-0.12 / 0.08)), rel=1e-6)
-        assert dict(realtime.state_refusals.counts) == {'out of order': 1}
+        assert dict(realtime.state_rejections.counts) == {'out of order': 1}
         assert (realtime.restarts, realtime.answered) == (0, 4)
 
     @pytest.mark.parametrize('back', [0.201, 3.0])
@@ -359,7 +359,7 @@ class TestRealtime:
         assert (realtime.restarts, realtime.answered) == (1, 3)
         assert realtime.exchange.system.oil[0] == 0.0
 
-    def test_silent_joint_states_are_an_error(self, realtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_timeout_of_joint_states_is_an_error(self, realtime: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         realtime.receive('joint_states', joint_state(0.0))
         realtime.check_timeouts()
         assert statuses(realtime.diagnostics.publisher.last)['joint_states'].level == 0
@@ -392,7 +392,7 @@ class Answer:
     message = ''
 
 
-def test_reset_brings_the_oil_back_to_what_holds_the_present_efforts(node: Any) -> None:
+def test_reset_restores_the_pressures_that_hold_the_present_efforts(node: Any) -> None:
     assert not node.answer('~/reset', None).success
     for k in range(30):
         if k % 10 == 0:
@@ -416,12 +416,12 @@ def test_the_bulk_modulus_is_scaled_while_it_runs_within_its_range(node: Any) ->
     assert node.exchange.system.parameters[0] == 0.5
 
 
-def test_a_period_that_does_not_fit_is_refused_at_the_start(make_node: Callable[..., Any]) -> None:
+def test_a_period_that_does_not_fit_is_rejected_at_the_start(make_node: Callable[..., Any]) -> None:
     with pytest.raises(ParameterError, match="'command_period': in lockstep"):
         make_node(HydraulicActuatorNode, exchange_period=0.003)
 
 
-def test_reports_tell_the_oil_of_the_instant(node: Any) -> None:
+def test_reports_have_the_pressures_of_the_instant(node: Any) -> None:
     boxes = {name: Outbox.behind(publisher) for name, publisher in node.reports.publishers}
     for k in range(41):
         if k % 10 == 0:
@@ -438,7 +438,7 @@ def test_reports_tell_the_oil_of_the_instant(node: Any) -> None:
 
 
 class TestPacedLockstep:
-    """Real time: every joint state is answered from its own instant, whatever the wall clock says."""
+    """Real time: every joint state is answered for its instant, at any wall time."""
 
     @pytest.fixture
     def paced(self, make_node: Callable[..., Any]) -> Any:
@@ -490,7 +490,7 @@ class TestPacedLockstep:
         paced.check_timeouts()
         assert paced.commands_out.messages == []
         now = time.monotonic()
-        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + SOURCE_PATIENCE + 0.1)
+        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + SOURCE_TIMEOUT + 0.1)
         paced.check_timeouts()
         assert len(paced.commands_out.messages) == 1
         assert 'spools to neutral' in statuses(paced.diagnostics.publisher.last)['valve_commands'].message
@@ -500,7 +500,7 @@ class TestPacedLockstep:
         paced.receive('valve_commands', volts(-5.0, 0.0, 0.0))  # of an instant that has its answer
         for k in range(21, 31):
             paced.receive('joint_states', joint_state(k * 1e-3))
-        assert len(paced.commands_out.messages) == 30  # that of 0.03 s waits for its command again
+        assert len(paced.commands_out.messages) == 30  # the one of 0.03 s waits for its command again
         paced.receive('valve_commands', volts(-5.0, 0.0, 0.0))
         assert len(paced.commands_out.messages) == 31
         assert not paced.source_lost
@@ -510,7 +510,7 @@ class TestPacedLockstep:
     ) -> None:
         paced.receive('joint_states', joint_state(0.0))
         now = time.monotonic()
-        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + SOURCE_PATIENCE + 0.1)
+        monkeypatch.setattr(actuator_health.time, 'monotonic', lambda: now + SOURCE_TIMEOUT + 0.1)
         paced.check_timeouts()
         go_on(paced, 1, 45)
         for k in range(4):
@@ -520,10 +520,10 @@ class TestPacedLockstep:
         assert not paced.exchange.system.oil[::3].any(), 'commands of periods that are over'
         paced.receive('valve_commands', stamped(0.04, -4.0, 0.0, 0.0))
         go_on(paced, 47, 49)
-        assert paced.exchange.system.oil[0] < 0.0, 'that of this period holds for the rest of it'
+        assert paced.exchange.system.oil[0] < 0.0, 'the command of this period holds for its rest'
         for k in range(50, 80, 10):
             paced.receive('joint_states', joint_state(k * 1e-3))
-            assert paced.answered == k, 'every instant waits for its own command again'
+            assert paced.answered == k, 'every instant waits for its command again'
             paced.receive('valve_commands', stamped(k * 1e-3, 0.1 * k, 0.0, 0.0))
             assert paced.answered == k + 1
             assert paced._volts[0] == pytest.approx(0.1 * k)

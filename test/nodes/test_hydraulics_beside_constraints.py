@@ -53,6 +53,6 @@ def test_a_linkage_follows_the_voltages_of_its_valves(make_node, tmp_path):
     assert np.array_equal(plant.u, np.zeros(2))
 
 
-def test_monolithic_is_refused_where_nothing_is_inside(make_node):
+def test_monolithic_is_rejected_where_nothing_is_inside(make_node):
     with pytest.raises(ParameterError, match='expected topics for a machine with constraints and no actuators'):
         make_node(DynamicsNode, actuation='monolithic', machine='four_bar')

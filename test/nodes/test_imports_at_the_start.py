@@ -1,4 +1,4 @@
-"""What a node imports, every process and every test pays at its start."""
+"""Imports of a node at its start, which every process and test pays for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The joints at the start, as a parameter says them."""
+"""Initial positions of joints by a parameter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every instant gets its own command, whatever happens to messages between the nodes on their way."""
+"""Every instant gets its command for any faults of the messages between the nodes."""
 
 from __future__ import annotations
 
@@ -28,39 +28,41 @@ def check_shares(seen: Counter[str], kinds: Iterable[str]) -> None:
 
 
 class History:
-    """Says what a queue has to give, by a search through all that has happened to it."""
+    """Model of a queue that derives its state from all past events."""
 
     def __init__(self, in_order: bool) -> None:
         self.in_order = in_order
         self.log: list[tuple[str, Any, Any]] = []
 
-    def note(self, what: str, which: Any = None, more: Any = None) -> None:
-        self.log.append((what, which, more))
+    def note(self, event: str, which: Any = None, more: Any = None) -> None:
+        self.log.append((event, which, more))
 
     @property
     def since_start(self) -> list[tuple[str, Any, Any]]:
-        starts = [place for place, entry in enumerate(self.log) if entry[0] == 'restart']
+        starts = [index for index, entry in enumerate(self.log) if entry[0] == 'restart']
         return self.log[starts[-1] + 1 :] if starts else self.log
 
     @property
     def present(self) -> int | None:
-        return next((which for what, which, _ in reversed(self.since_start) if what == 'begin'), None)
+        return next((which for event, which, _ in reversed(self.since_start) if event == 'start'), None)
 
     @property
     def lost(self) -> bool:
-        last = next((what for what, *_ in reversed(self.log) if what in ('give_up', 'offer', 'answer', 'regain')), '')
+        last = next(
+            (event for event, *_ in reversed(self.log) if event in ('give_up', 'offer', 'answer', 'regain')), ''
+        )
         return last == 'give_up'
 
     @property
     def owed(self) -> int:
         """Instants that wait: since all debts were paid, those that ask less the commands without a stamp."""
         owed = 0
-        for what, which, more in self.since_start:
-            if what in ('answer', 'pass_by') or (what == 'taken' and which is not None):
+        for event, which, more in self.since_start:
+            if event in ('answer', 'pass_by') or (event == 'taken' and which is not None):
                 owed = 0
-            elif what == 'taken':
+            elif event == 'taken':
                 owed -= 1
-            elif what == 'begin':
+            elif event == 'start':
                 owed = int(more) + (owed if self.in_order else 0)
         return owed
 
@@ -68,13 +70,13 @@ class History:
     def taken(self) -> int | None:
         """The last instant that has its command, since time went back."""
         present = taken = None
-        for what, which, _ in self.since_start:
-            if what == 'begin':
+        for event, which, _ in self.since_start:
+            if event == 'start':
                 taken = None if present is not None and which < present else taken
                 present = which
-            elif what == 'answer' or (what == 'taken' and which is None):
+            elif event == 'answer' or (event == 'taken' and which is None):
                 taken = present
-            elif what == 'taken':
+            elif event == 'taken':
                 taken = which
         return taken
 
@@ -94,41 +96,41 @@ class History:
         return stamp == self.present and self.owed > 0 and not self.lost
 
     def _stamped(self) -> list[tuple[int, int]]:
-        found, log = [], self.since_start
-        for place, (what, stamp, name) in enumerate(log):
-            if what == 'offer' and stamp is not None and self._lasts(stamp, log[place + 1 :], log[: place + 1]):
-                found.append((stamp, name))
-        return found
+        commands, log = [], self.since_start
+        for index, (event, stamp, name) in enumerate(log):
+            if event == 'offer' and stamp is not None and self._lasts(stamp, log[index + 1 :], log[: index + 1]):
+                commands.append((stamp, name))
+        return commands
 
     def _lasts(self, stamp: int, later: list[Any], before: list[Any]) -> bool:
-        present = next((which for what, which, _ in reversed(before) if what == 'begin'), None)
-        for what, which, _ in later:
-            if what == 'begin':
+        present = next((which for event, which, _ in reversed(before) if event == 'start'), None)
+        for event, which, _ in later:
+            if event == 'start':
                 if present is not None and which < present and which < stamp:
                     return False
                 present = which
             is_over = not self.in_order and present is not None and stamp < present
-            if what == 'offer' and which is not None and (which <= stamp or is_over):
+            if event == 'offer' and which is not None and (which <= stamp or is_over):
                 return False
-            if what == 'taken' and which == stamp:
+            if event == 'taken' and which == stamp:
                 return False
         return True
 
     def _unstamped(self) -> list[int]:
         names: list[int] = []
-        for what, which, name in self.since_start:
-            if what == 'give_up':
+        for event, which, name in self.since_start:
+            if event == 'give_up':
                 names.clear()
-            elif what == 'taken' and which is None:
+            elif event == 'taken' and which is None:
                 names.remove(name)
-            elif what == 'offer' and which is None:
+            elif event == 'offer' and which is None:
                 names = [*names, name] if self.in_order else [name]
         return names
 
 
 INSTANTS = st.integers(0, 7).map(lambda k: k * EXCHANGE)
 EVENTS = st.one_of(
-    st.tuples(st.just('begin'), INSTANTS),
+    st.tuples(st.just('start'), INSTANTS),
     st.tuples(st.just('next'), st.none()),
     st.tuples(st.just('offer'), INSTANTS),
     st.tuples(st.just('offer'), st.none()),
@@ -138,7 +140,7 @@ EVENTS = st.one_of(
 
 
 @pytest.mark.parametrize('in_order', [False, True])
-def test_a_queue_gives_what_its_whole_history_says(in_order: bool) -> None:
+def test_a_queue_agrees_with_a_model_that_replays_its_history(in_order: bool) -> None:
     seen: Counter[str] = Counter()
 
     @settings(max_examples=300)
@@ -146,8 +148,8 @@ def test_a_queue_gives_what_its_whole_history_says(in_order: bool) -> None:
     def check(events: list[tuple[str, int | None]]) -> None:
         queue: InstantQueue[int] = InstantQueue(LASTS, in_order)
         history, kinds = History(in_order), {'examples'}
-        for name, (what, which) in enumerate(events):
-            kinds |= happen(queue, history, name, what, which)
+        for name, (kind, which) in enumerate(events):
+            kinds |= happen(queue, history, name, kind, which)
             assert queue.present == history.present
             assert queue.lost == history.lost
             assert queue.waits == (history.owed > 0 and not history.lost)
@@ -168,12 +170,12 @@ def test_a_queue_gives_what_its_whole_history_says(in_order: bool) -> None:
     check_shares(seen, kinds if in_order else {*kinds, str(Match.STALE)})
 
 
-def happen(queue: InstantQueue[int], history: History, name: int, what: str, which: int | None) -> set[str]:
+def happen(queue: InstantQueue[int], history: History, name: int, event: str, which: int | None) -> set[str]:
     """Let an event happen to a queue and its history; return its kinds."""
-    if what in ('begin', 'next'):
+    if event in ('start', 'next'):
         instant = (history.present or 0) + EXCHANGE if which is None else which
         before, asks = history.present, instant % (TICKS * EXCHANGE) == 0
-        step = queue.begin(instant, asks)
+        step = queue.start(instant, asks)
         expected = (
             Step.FIRST
             if before is None
@@ -181,9 +183,9 @@ def happen(queue: InstantQueue[int], history: History, name: int, what: str, whi
         )
         assert step is expected
         if step is not Step.AGAIN:
-            history.note('begin', instant, asks)
+            history.note('start', instant, asks)
         return {str(step)}
-    if what == 'offer':
+    if event == 'offer':
         owed, lost, present = history.owed, history.lost, history.present
         match = queue.offer(which, name)
         if which is None:
@@ -201,7 +203,7 @@ def happen(queue: InstantQueue[int], history: History, name: int, what: str, whi
         if match is not Match.STALE:
             history.note('offer' if which is not None or match is not Match.RUNNING else 'regain', which, name)
         return {str(match)}
-    if what == 'take':
+    if event == 'take':
         expected = history.next()
         taken = queue.take()
         assert taken == expected
@@ -209,9 +211,9 @@ def happen(queue: InstantQueue[int], history: History, name: int, what: str, whi
             return {'nothing to take'}
         history.note('taken', *taken)
         return {'taken without a name' if taken[0] is None else 'taken by name'}
-    getattr(queue, what)()
-    history.note(what)
-    return {what}
+    getattr(queue, event)()
+    history.note(event)
+    return {event}
 
 
 # -- a chain of nodes -------------------------------------------------------------------------------------------------
@@ -272,7 +274,7 @@ class Chain:
 
     def announce(self) -> None:
         if self.now < END:
-            self.machine.begin(self.now * EXCHANGE)
+            self.machine.start(self.now * EXCHANGE)
             for way in self.ways:
                 if 'states' in way:
                     self.send(way, (self.run, self.now))
@@ -307,7 +309,7 @@ class Chain:
 
     def govern(self, state: tuple[int, int]) -> None:
         if state[1] % TICKS == 0:
-            self.governor.begin(state[1] * EXCHANGE)
+            self.governor.start(state[1] * EXCHANGE)
             self.pass_on()
 
     def want(self, wanted: tuple[int | None, Any]) -> None:
@@ -328,7 +330,7 @@ class Chain:
             return
         if queue.waits and instant * EXCHANGE > (queue.present or 0):
             self.give_up()
-        queue.begin(instant * EXCHANGE, instant % TICKS == 0)
+        queue.start(instant * EXCHANGE, instant % TICKS == 0)
         self.open = instant
         self.answer()
 
@@ -417,7 +419,7 @@ def test_commands_that_name_their_instant_are_used_for_it_in_any_order_and_whene
 
 
 @pytest.mark.parametrize('governed', [False, True])
-def test_commands_without_an_instant_are_used_in_their_order_as_long_as_time_goes_on(governed: bool) -> None:
+def test_commands_without_an_instant_are_used_in_their_order_as_long_as_time_continues(governed: bool) -> None:
     seen: Counter[str] = Counter()
 
     @settings(max_examples=100)
@@ -461,7 +463,7 @@ def fail(chain: Chain, fault: str, way: str) -> bool:
         chain.start_governor()
         chain.announce()
         return True
-    if fault == 'second sender':  # it computes for the instant that it has heard of
+    if fault == 'second sender':  # it computes for the instant that it has received
         chain.command((chain.at_controller or 0) // TICKS * TICKS, (-1, (chain.at_controller or 0) // TICKS * TICKS))
         return True
     if fault == 'given up' and chain.actuators.waits and chain.open is not None:
@@ -484,12 +486,12 @@ def test_whatever_is_lost_doubled_overtaken_or_restarted_no_instant_takes_the_co
     @given(st.lists(step, min_size=30, max_size=100))
     def check(steps: list[tuple[str, int]]) -> None:
         chain, kinds = Chain(governed, named=True), {'examples'}
-        for what, place in steps:
-            way = [*chain.ways][place % len(chain.ways)]
-            if what == 'deliver':
+        for event, number in steps:
+            way = [*chain.ways][number % len(chain.ways)]
+            if event == 'deliver':
                 chain.deliver(way)
-            elif fail(chain, what, way):
-                kinds.add(what)
+            elif fail(chain, event, way):
+                kinds.add(event)
         chain.finish(is_faulty=True)
         seen.update(kinds)
         assert all(command[1] == instant for instant, command in chain.paired)
@@ -510,7 +512,7 @@ def test_of_more_commands_than_are_kept_the_oldest_are_dropped(in_order: bool, n
         assert queue.offer(k * EXCHANGE if named else None, k) is Match.AHEAD
     taken = []
     for k in range(10):
-        queue.begin(k * EXCHANGE)
+        queue.start(k * EXCHANGE)
         taken += [(k, command) for _, command in [queue.take() or (None, None)] if command is not None]
     assert taken == ([(k, k) for k in range(3, 7)] if named or in_order else [(0, 6)])
     assert InstantQueue[int]().most == MOST_WAITING
@@ -531,11 +533,11 @@ def test_sources_meet_at_the_instant_that_is_the_newest_of_all(arrivals: list[tu
 
 def test_after_a_command_with_an_instant_none_of_before_time_went_back_is_to_come():
     queue = InstantQueue()
-    queue.begin(20)
-    queue.begin(0)
+    queue.start(20)
+    queue.start(0)
     assert queue.match(None) is Match.STALE
     queue.offer(0, 'stamped')
     assert queue.take() == (0, 'stamped')
-    queue.begin(10)
+    queue.start(10)
     assert queue.offer(None, 'unstamped') is Match.NOW
     assert queue.take() == (None, 'unstamped')

@@ -1,4 +1,4 @@
-"""What the dynamics node says of the reactions at the joints that the machine YAML names."""
+"""Topics of the dynamics node for the reactions at the joints of the machine YAML."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_machine_that_names_no_joint_has_no_such_topic(make_node: Callable[...
     node.reporter.publish(False)
 
 
-def test_the_topics_are_heard_by_others(start_node: Callable[..., NodeProcess], tester: Tester) -> None:
+def test_other_nodes_receive_the_topics(start_node: Callable[..., NodeProcess], tester: Tester) -> None:
     swing, boom = (tester.listen(WRENCH, f'joint_reactions/{name}') for name in ('swing_joint', 'boom_joint'))
     start_node('dynamics_node', machine='log_loader', mode='realtime', actuation='monolithic')
     tester.until(lambda: len(swing) > 2 and len(boom) > 2, timeout=60.0)

@@ -1,4 +1,4 @@
-"""Joints led by positions and velocities: what is clamped or limited is told."""
+"""Joints with position and velocity targets: clamped and limited values are reported."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def advance(plant, targets, seconds):
         plant.advance()
 
 
-def told(plant):
+def event_texts(plant):
     return [event.details['text'] for event in plant.take_events() if event.kind == 'saturated']
 
 
@@ -41,7 +41,7 @@ def command(joint, position=np.nan, velocity=np.nan):
     return positions, velocities
 
 
-def test_a_large_step_of_the_stick_stays_within_its_drive_and_says_so(plant, targets):
+def test_a_large_step_of_the_stick_stays_within_its_drive_and_reports_it(plant, targets):
     targets.command(*command(2, position=plant.positions[2] + 0.5))
     greatest = np.zeros(2)
     for _ in range(100):
@@ -50,16 +50,16 @@ def test_a_large_step_of_the_stick_stays_within_its_drive_and_says_so(plant, tar
         greatest = np.maximum(greatest, [abs(plant.u[2]), abs(plant.velocities[2])])
     assert greatest[0] <= 0.5e6
     assert greatest[1] <= 2.5
-    assert 'stick_joint: effort at its limit, 500000' in told(plant)
+    assert 'stick_joint: effort at its limit, 500000' in event_texts(plant)
     assert 'stick_joint (effort)' in targets.saturated
     advance(plant, targets, 2.0)
     assert targets.saturated == ''
 
 
-def test_a_position_beyond_the_range_is_clamped_and_the_stop_is_not_pressed(plant, targets):
+def test_a_position_beyond_the_range_is_clamped_and_does_not_load_the_stop(plant, targets):
     upper = targets.limits.upper[1]
     targets.command(*command(1, position=upper + 0.4))
-    assert f'boom_joint: position {upper + 0.4:.6g} is clamped to {upper:.6g}' in told(plant)
+    assert f'boom_joint: position {upper + 0.4:.6g} is clamped to {upper:.6g}' in event_texts(plant)
     advance(plant, targets, 3.0)
     assert plant.positions[1] == pytest.approx(upper, abs=1e-4)
     assert abs(plant.efforts[1]) < 0.8e6
@@ -98,7 +98,7 @@ def test_brakes_hold_a_load_that_is_beyond_the_drives(plant, targets):
     assert plant.positions == pytest.approx(start, abs=1e-3)
 
 
-def test_a_speed_beyond_the_limit_under_efforts_is_told_by_an_event_and_in_the_status(plant, targets):
+def test_a_speed_beyond_the_limit_under_efforts_is_an_event_and_in_the_status(plant, targets):
     plant.set_efforts(plant.efforts + np.array([0.0, 0.0, 2e5]))
     events = []
     while plant.time < 0.3:

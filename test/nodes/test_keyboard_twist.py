@@ -19,7 +19,7 @@ def node(context: Context) -> Any:
     return made
 
 
-def told(node: Any) -> tuple[float, float, float]:
+def last_twist(node: Any) -> tuple[float, float, float]:
     twist = node.cmd_vel.last.twist
     return twist.linear.x, twist.linear.y, twist.angular.z
 
@@ -40,15 +40,15 @@ def told(node: Any) -> tuple[float, float, float]:
 )
 def test_keys_mean_directions(node: Any, key: str, expected: tuple[float, float, float]) -> None:
     assert node.turn(key, 10.0)
-    assert told(node) == (0.0, 0.0, 0.0), 'what is sent first is rest'
+    assert last_twist(node) == (0.0, 0.0, 0.0), 'the first command is rest'
     assert node.turn('', 10.05)
-    assert told(node) == pytest.approx(expected)
+    assert last_twist(node) == pytest.approx(expected)
 
 
-def test_a_key_that_is_let_go_ends_in_rest_and_then_in_silence(node: Any) -> None:
+def test_after_a_key_is_released_commands_of_rest_follow_and_then_none(node: Any) -> None:
     node.turn('w', 10.0)
     node.turn('', 10.0 + FIRST_PRESS + 0.01)
-    assert told(node) == (0.0, 0.0, 0.0)
+    assert last_twist(node) == (0.0, 0.0, 0.0)
     sent = len(node.cmd_vel.messages)
     node.turn('', 10.0 + FIRST_PRESS + FAREWELL + 0.1)
     assert len(node.cmd_vel.messages) == sent
@@ -57,10 +57,10 @@ def test_a_key_that_is_let_go_ends_in_rest_and_then_in_silence(node: Any) -> Non
 def test_quitting_leaves_the_vehicle_at_rest(node: Any) -> None:
     assert not node.turn('q', 10.0)
     node.neutral()
-    assert told(node) == (0.0, 0.0, 0.0)
+    assert last_twist(node) == (0.0, 0.0, 0.0)
 
 
-def test_the_line_and_the_help_say_what_goes_on(node: Any) -> None:
+def test_the_line_and_the_help_show_the_levers(node: Any) -> None:
     node.turn('w', 10.0)
     assert node.line(10.0) == 'ahead +0.40   turn +0.00   sideways +0.00   throw 50 %'
     assert 'w  ahead forwards    s  ahead backwards' in node.keyboard.help()

@@ -47,7 +47,9 @@ MECHANISMS = [
 def test_rviz_shows_the_reaction_of_every_constraint(machine):
     """Without a node, whose machine would have to be compiled."""
     layout = machine_layout(machine_of(machine, ''))
-    topics = [own.get('Topic', {}).get('Value', '') for own in displays(layout['Visualization Manager']['Displays'])]
+    topics = [
+        display.get('Topic', {}).get('Value', '') for display in displays(layout['Visualization Manager']['Displays'])
+    ]
     shown = [topic.removeprefix('constraint_reactions/') for topic in topics if '_reactions/' in topic]
     constraints = yaml.safe_load((CONFIG / f'{machine}.yaml').read_text())['constraints']
     assert shown == list(constraints)

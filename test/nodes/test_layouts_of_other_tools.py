@@ -30,12 +30,12 @@ def published():
         made = Context()
         init(args=['layouts'], context=made)
         overrides = [Parameter(name, value=value) for name, value in (('machine', 'log_loader'), ('mode', 'lockstep'))]
-        found = {}
+        types = {}
         for kind in (DynamicsNode, HydraulicActuatorNode, ControllerNode):
             node = kind(context=made, parameter_overrides=overrides)
-            found.update({publisher.topic_name: type_name(publisher.msg_type) for publisher in node.publishers})
+            types.update({publisher.topic_name: type_name(publisher.msg_type) for publisher in node.publishers})
         made.try_shutdown()
-    return found
+    return types
 
 
 def rviz_displays(entries):

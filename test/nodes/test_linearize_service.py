@@ -27,30 +27,30 @@ def answer_of(node):
 def test_the_answer_is_the_model_about_the_present_state(node):
     answer = answer_of(node)
     assert answer.success
-    found, plant = json.loads(answer.message), node.plant
+    model, plant = json.loads(answer.message), node.plant
     expected = linearize(plant.system, plant.x, plant.u, plant.p)
-    assert found['A'] == expected.A.tolist()
-    assert found['state_names'] == ['crank_joint', 'crank_joint_rate']
-    assert len(found['modes']) == len(expected.modes())
+    assert model['A'] == expected.A.tolist()
+    assert model['state_names'] == ['crank_joint', 'crank_joint_rate']
+    assert len(model['modes']) == len(expected.modes())
 
 
 def test_in_real_time_only_a_paused_machine_is_linearized(node):
     node.paced = True
-    refused = answer_of(node)
-    assert not refused.success
-    assert refused.message.startswith('pause first')
+    response = answer_of(node)
+    assert not response.success
+    assert response.message.startswith('pause first')
     node.pacer.pause(True)
     assert answer_of(node).success
 
 
-def test_a_state_without_a_model_is_said(node):
+def test_a_state_without_a_model_is_reported(node):
     node.plant.x[0] = float('nan')
     answer = answer_of(node)
     assert not answer.success
     assert answer.message == 'four_bar: expected a state at which dx/dt is defined'
 
 
-def test_a_system_without_derivatives_is_said(node):
+def test_a_system_without_derivatives_is_reported(node):
     node.plant.system = SimpleNamespace(machine=SimpleNamespace(name='cart'))
     answer = answer_of(node)
     assert not answer.success

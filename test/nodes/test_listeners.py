@@ -15,18 +15,18 @@ class Graph:
     """A node among publishers of one topic.
 
     Args:
-        own: namespace and name of the node.
+        name: namespace and name of the node.
         offered: topics of its publishers.
         seen: namespaces and names of the nodes of all publishers of `/valve_commands`.
     """
 
-    def __init__(self, own, offered, seen):
-        self.own = own
+    def __init__(self, name, offered, seen):
+        self.name = name
         self.publishers = [SimpleNamespace(topic_name=topic) for topic in offered]
         self.seen = seen
 
     def get_fully_qualified_name(self):
-        return f'{self.own[0].rstrip("/")}/{self.own[1]}'
+        return f'{self.name[0].rstrip("/")}/{self.name[1]}'
 
     def resolve_topic_name(self, topic):
         return f'/{topic}'
@@ -59,5 +59,5 @@ class Graph:
         'its publisher is not seen yet',
     ],
 )
-def test_every_publisher_but_the_own_ones_counts_with_its_full_name(offered, seen, others):
+def test_every_publisher_of_another_node_counts_with_its_full_name(offered, seen, others):
     assert other_publishers(Graph(COCKPIT, offered, seen), 'valve_commands') == others

@@ -1,4 +1,4 @@
-"""The launch file against what the nodes declare."""
+"""The launch file against the declared parameters of the nodes."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def parameters(file: str = 'log_loader', **arguments: str) -> dict[str, dict[str
     ],
 )
 def test_every_parameter_is_declared_and_of_its_type(arguments: dict[str, str]) -> None:
-    for node, given in parameters(**arguments).items():
-        for name, value in given.items():
+    for node, values in parameters(**arguments).items():
+        for name, value in values.items():
             if name == 'use_sim_time' or node == 'recorder_node':
                 continue
             default = DECLARED[node][name].default
@@ -67,7 +67,7 @@ def test_the_dynamics_waits_for_those_that_are_started() -> None:
     assert 'hydraulic_actuator_node' not in started
 
 
-def test_the_governor_stands_between_levers_and_valves() -> None:
+def test_the_governor_is_between_levers_and_valves() -> None:
     for governor, topic in (('false', 'valve_commands'), ('true', 'valve_commands_in')):
         started = interpret(
             find_launch_file('log_loader.launch.xml'), {'governor': governor, 'viewer': 'true'}
@@ -85,18 +85,18 @@ def test_the_governor_stands_between_levers_and_valves() -> None:
 
 
 def test_all_nodes_agree_on_machine_mode_and_exchange() -> None:
-    given = parameters(mode='lockstep', machine='a.urdf', config='a.yaml', exchange_period='0.002')
+    values = parameters(mode='lockstep', machine='a.urdf', config='a.yaml', exchange_period='0.002')
     for name in ('machine', 'config', 'mode', 'exchange_period'):
-        assert len({str(given[node][name]) for node in given}) == 1
+        assert len({str(values[node][name]) for node in values}) == 1
 
 
 def test_the_planar_file_starts_the_same_nodes_with_the_planar_machine_and_task() -> None:
     arguments = {'mode': 'lockstep', 'slope': '0.02', 'payload': '2000', 'record': 'true', 'duration': '3'}
     spatial, planar = parameters('log_loader', **arguments), parameters('log_loader_planar', **arguments)
     assert planar.keys() == spatial.keys()
-    for node, given in planar.items():
-        changed = {name: value for name, value in given.items() if value != spatial[node][name]}
-        expected = {'machine': 'log_loader_planar'} if 'machine' in given else {}
+    for node, values in planar.items():
+        changed = {name: value for name, value in values.items() if value != spatial[node][name]}
+        expected = {'machine': 'log_loader_planar'} if 'machine' in values else {}
         if node == 'controller_node':
             expected['task'] = 'planar_pick_and_place'
         assert changed == expected, node
@@ -115,7 +115,7 @@ def test_the_excavator_follows_cmd_vel_and_takes_levers_beside_it(governor: str)
     assert rules['vehicle_controller_node'] == ['valve_commands_in:=lever_commands', f'valve_commands:={to}']
     assert rules['viewer_node'] == ['valve_commands:=lever_commands']
     assert 'controller_node' not in rules
-    given = parameters('excavator', **arguments)
-    assert given['vehicle_controller_node']['output'] == 'valve_commands'
-    assert given['dynamics_node']['wait_for'][:2] == ['vehicle_controller_node', 'hydraulic_actuator_node']
-    assert given['hydraulic_actuator_node']['command_source'] == 'lockstep'
+    values = parameters('excavator', **arguments)
+    assert values['vehicle_controller_node']['output'] == 'valve_commands'
+    assert values['dynamics_node']['wait_for'][:2] == ['vehicle_controller_node', 'hydraulic_actuator_node']
+    assert values['hydraulic_actuator_node']['command_source'] == 'lockstep'

@@ -34,9 +34,9 @@ def recorder(tmp_path, monkeypatch):
     context.try_shutdown()
 
 
-def test_losses_are_a_warning_and_stand_in_the_log_and_the_metadata(recorder, tmp_path, monkeypatch):
+def test_losses_are_a_warning_and_written_to_the_log_and_the_metadata(recorder, tmp_path, monkeypatch):
     sent, logged = [], []
-    publisher = next(own for own in recorder.publishers if own.topic_name.endswith('diagnostics'))
+    publisher = next(item for item in recorder.publishers if item.topic_name.endswith('diagnostics'))
     monkeypatch.setattr(publisher, 'publish', sent.append)
     channel = Channel('/joint_states', 'sensor_msgs/msg/JointState', 1)
     recorder._channels[channel.name] = channel
@@ -44,11 +44,11 @@ def test_losses_are_a_warning_and_stand_in_the_log_and_the_metadata(recorder, tm
     channel.reported_lost = 7
     recorder._report()
     kind = message('diagnostic_msgs/msg/DiagnosticStatus')
-    levels = [(own.level, own.message) for (own,) in (one.status for one in sent)]
+    levels = [(item.level, item.message) for (item,) in (one.status for one in sent)]
     assert levels == [(kind.OK, 'recording'), (kind.WARN, '7 messages lost')]
     assert ('dropped', '7') in [(pair.key, pair.value) for pair in sent[1].status[0].values]
     monkeypatch.setattr(type(recorder), 'get_logger', lambda node: SimpleNamespace(error=logged.append))
     recorder.finish()
     assert [text.partition(' ')[2] for text in logged] == ['messages recorded, 7 lost']
-    found = yaml.safe_load((tmp_path / 'bag' / 'metadata.yaml').read_text())['rosbag2_bagfile_information']
-    assert found['custom_data']['messages_lost'] == '7'
+    metadata = yaml.safe_load((tmp_path / 'bag' / 'metadata.yaml').read_text())['rosbag2_bagfile_information']
+    assert metadata['custom_data']['messages_lost'] == '7'

@@ -1,4 +1,4 @@
-"""A robot whose hand holds an object of others: its own commander may stop while the object goes on answering."""
+"""A robot that holds an object of another node: its controller may stop while the object continues to answer."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ class Robot:
 @pytest.fixture
 def robot(make_node: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     def make(**parameters: Any) -> Robot:
-        given = {'partner': 'external', 'exchange_period': STEP, 'command_timeout': TIMEOUT, 'measures': ['']}
-        node = make_node(DynamicsNode, team='team_bar', robot='left', **given, **parameters)
+        fixed = {'partner': 'external', 'exchange_period': STEP, 'command_timeout': TIMEOUT, 'measures': ['']}
+        node = make_node(DynamicsNode, team='team_bar', robot='left', **fixed, **parameters)
         clock = SimpleNamespace(now=time.monotonic())  # a node waits for others by the real one
         monkeypatch.setattr(pacing.time, 'monotonic', lambda: clock.now)
         return Robot(node, clock)
@@ -72,53 +72,53 @@ def robot(make_node: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize('mode', ['realtime', 'lockstep'])
 def test_a_robot_with_an_object_is_held_after_the_timeout_of_its_commands(robot: Any, mode: str) -> None:
-    own = robot(mode=mode)
-    own.go_on(0.3)
-    own.command()
-    own.go_on(TIMEOUT - 2 * STEP)
-    moving = own.speed
+    left = robot(mode=mode)
+    left.go_on(0.3)
+    left.command()
+    left.go_on(TIMEOUT - 2 * STEP)
+    moving = left.speed
     assert moving > 0.01
-    assert own.status().level == 0
-    own.go_on(0.1)
-    assert (own.status().level, own.status().message) == (2, 'no command for 0.2 s: holding the joints')
-    assert own.speed < moving
-    own.go_on(1.0)
-    assert own.speed < 0.05 * moving
-    assert own.node.plant.time == pytest.approx(0.3 + TIMEOUT + 1.1, abs=4 * STEP)  # the object is still waited for
-    assert not own.pacer.silent
+    assert left.status().level == 0
+    left.go_on(0.1)
+    assert (left.status().level, left.status().message) == (2, 'no command for 0.2 s: holding the joints')
+    assert left.speed < moving
+    left.go_on(1.0)
+    assert left.speed < 0.05 * moving
+    assert left.node.plant.time == pytest.approx(0.3 + TIMEOUT + 1.1, abs=4 * STEP)  # the object is still waited for
+    assert not left.pacer.timed_out
 
 
 def test_commands_that_come_again_move_a_robot_with_an_object(robot: Any) -> None:
-    own = robot(mode='realtime')
-    own.command()
-    own.go_on(1.0)
+    left = robot(mode='realtime')
+    left.command()
+    left.go_on(1.0)
     for _ in range(4):
-        own.command(0.02)
-        own.go_on(0.1)
-    assert own.speed > 0.01
-    assert own.status().level == 0
+        left.command(0.02)
+        left.go_on(0.1)
+    assert left.speed > 0.01
+    assert left.status().level == 0
 
 
-def test_a_refused_command_is_no_sign_of_a_commander(robot: Any) -> None:
-    own = robot(mode='realtime')
-    own.command()
+def test_a_rejected_command_is_no_sign_of_a_commander(robot: Any) -> None:
+    left = robot(mode='realtime')
+    left.command()
     for _ in range(6):
-        own.go_on(0.05)
-        own.command(math.nan)
-    assert own.pacer.uncommanded
-    assert np.isfinite(own.node.plant.positions).all()
+        left.go_on(0.05)
+        left.command(math.nan)
+    assert left.pacer.uncommanded
+    assert np.isfinite(left.node.plant.positions).all()
 
 
 def test_without_any_command_and_while_paused_no_commander_is_missed(robot: Any) -> None:
-    own = robot(mode='realtime')
-    own.go_on(0.5)
-    assert not own.pacer.uncommanded
-    own.command()
-    own.pacer.pause(True)
-    own.go_on(0.5)
-    own.pacer.pause(False)
-    own.go_on(0.1)
-    assert not own.pacer.uncommanded
-    own.node.put_back()
-    own.go_on(0.5)
-    assert not own.pacer.uncommanded
+    left = robot(mode='realtime')
+    left.go_on(0.5)
+    assert not left.pacer.uncommanded
+    left.command()
+    left.pacer.pause(True)
+    left.go_on(0.5)
+    left.pacer.pause(False)
+    left.go_on(0.1)
+    assert not left.pacer.uncommanded
+    left.node.put_back()
+    left.go_on(0.5)
+    assert not left.pacer.uncommanded

@@ -1,4 +1,4 @@
-"""Two machines in one domain: a node notices a second source of its joint states or another machine, and refuses."""
+"""Two machines in one domain: a node detects a second source of its joint states or another machine."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REAL_DISCOVERY = neighbours.DISCOVERY
 
 @pytest.fixture
 def other() -> Iterator[Context]:
-    """Another process in the domain of the test, as far as DDS knows."""
+    """Another participant in the domain of the test, which counts as another process."""
     made = Context()
     init(args=['other'], context=made)
     yield made
@@ -39,17 +39,17 @@ def other() -> Iterator[Context]:
 def _short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, 'LEASE', 0.4)
     monkeypatch.setattr(neighbours, 'DISCOVERY', scaled_timeout(REAL_DISCOVERY))
-    monkeypatch.setattr(neighbours, 'LOOK', 0.05)
+    monkeypatch.setattr(neighbours, 'CHECK_PERIOD', 0.05)
 
 
 def of_others() -> None:
-    """Take the nodes made so far for those of another process."""
+    """Treat the nodes created so far as nodes of another process."""
     neighbours._made.clear()
     neighbours._first = None
 
 
 def until(condition: Callable[[], Any], *nodes: Any) -> None:
-    """Wait for what discovery brings, spinning nodes meanwhile."""
+    """Spin nodes until a condition is true, which discovery delays."""
     end = time.monotonic() + scaled_timeout(10)
     executors = []
     for node in nodes:
@@ -149,13 +149,13 @@ def test_a_live_follower_takes_no_joint_states_of_two_sources_and_reports_them(c
     sources = two_sources(other)
     until(lambda: node.neighbours.is_mixed and '/driver, /sim' in node.neighbours.problem, node)
     taken = []
-    node._refused_if_mixed('joint_states', taken.append)('a message')
+    node._unless_mixed('joint_states', taken.append)('a message')
     assert taken == []
     health = node.neighbours.health()
     assert health.text.startswith('/joint_states has 2 publishers (/driver, /sim): ')
     sources[0].destroy_node()
     until(lambda: not node.neighbours.problem, node)
-    node._refused_if_mixed('joint_states', taken.append)('a message')
+    node._unless_mixed('joint_states', taken.append)('a message')
     assert taken == ['a message']
     for one in (node, sources[1]):
         one.destroy_node()
@@ -216,19 +216,19 @@ def test_a_measurement_of_two_sources_is_reported_and_not_taken_until_one_is_gon
     parameters = {'machine': 'log_loader', 'payload_source': source}
     overrides = [Parameter(name, value=value) for name, value in parameters.items()]
     node = kind(context=context, parameter_overrides=overrides)
-    (taker,) = [own for own in node.subscriptions if own.topic_name == f'/{topic}']
+    (taker,) = [subscription for subscription in node.subscriptions if subscription.topic_name == f'/{topic}']
     taken, sources = [], [Node(name, context=other) for name in ('sim', 'driver')]
     for one in sources:
         one.create_publisher(taker.msg_type, topic, QoSProfile(depth=10))
     until(lambda: node.neighbours.is_mixed_on(topic), node)
     for other_topic in (topic, 'joint_states'):
-        node._refused_if_mixed(other_topic, taken.append)(other_topic)
+        node._unless_mixed(other_topic, taken.append)(other_topic)
     assert taken == ['joint_states']
-    two = f'/{topic} has 2 publishers (/driver, /sim): '  # those of an earlier test may take a while to go
-    until(lambda: (found := node.neighbours.health()) and found.text.startswith(two), node)
+    two = f'/{topic} has 2 publishers (/driver, /sim): '  # publishers of an earlier test may remain for a while
+    until(lambda: (status := node.neighbours.health()) and status.text.startswith(two), node)
     sources[0].destroy_node()
     until(lambda: not node.neighbours.problem, node)
-    node._refused_if_mixed(topic, taken.append)(topic)
+    node._unless_mixed(topic, taken.append)(topic)
     assert taken == ['joint_states', topic]
     for one in (node, sources[1]):
         one.destroy_node()
@@ -251,7 +251,7 @@ def test_a_running_simulation_reports_a_second_source_by_its_name(context, other
     driver = Node('driver', context=other)
     driver.create_publisher(JointState, 'joint_states', QoSProfile(depth=10))
     until(lambda: node.neighbours.is_mixed and '/driver' in node.neighbours.problem, node)
-    assert node.neighbours.health().text.startswith('/driver publishes /joint_states, too: ')
+    assert node.neighbours.health().text.startswith('/driver also publishes /joint_states: ')
     for one in (node, driver):
         one.destroy_node()
 

@@ -46,25 +46,25 @@ def make(context: Any) -> Any:
     return object_node
 
 
-def tell(node: ObjectNode, now: int, only: str = '', offset: float = 0.0) -> None:
-    """Give motion and mobility of the hands at a time, ns: at rest, and as unmoved by what they hold as a wall."""
-    for own in node.hands.values():
-        if only in ('', own.grasp.robot):
+def send_hands(node: ObjectNode, now: int, only: str = '', offset: float = 0.0) -> None:
+    """Send motion and mobility of the hands at a time, ns: at rest, with a mobility of zero."""
+    for grip in node.hands.values():
+        if only in ('', grip.grasp.robot):
             msg = state_message('odom', 'hand')
-            place = own.grasp.position + np.array([offset, 0.0, 0.0])
-            write_state(msg, HandState(place, own.grasp.rotation, np.zeros(3), np.zeros(3)), now)
-            node.receive(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
-            msg = mobility_message(own.size)
-            write_mobility(msg, HandMobility(np.zeros((own.size, own.size)), np.zeros(own.size)), now)
-            node.receive(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
+            position = grip.grasp.position + np.array([offset, 0.0, 0.0])
+            write_state(msg, HandState(position, grip.grasp.rotation, np.zeros(3), np.zeros(3)), now)
+            node.receive(f'{grip.grasp.robot}/grasp_states/{grip.grasp.hand}', msg)
+            msg = mobility_message(grip.size)
+            write_mobility(msg, HandMobility(np.zeros((grip.size, grip.size)), np.zeros(grip.size)), now)
+            node.receive(f'{grip.grasp.robot}/grasp_mobility/{grip.grasp.hand}', msg)
 
 
-def test_every_hand_gets_its_wrench_when_all_hands_are_known(make: Any) -> None:
+def test_every_hand_gets_its_wrench_once_all_hands_have_published(make: Any) -> None:
     node = make()
-    tell(node, 0, only='left')
+    send_hands(node, 0, only='left')
     assert all(not box.messages for box in node.wrenches_out.values())
-    tell(node, 0, only='right')
-    tell(node, STEP)
+    send_hands(node, 0, only='right')
+    send_hands(node, STEP)
     forces = []
     for box in node.wrenches_out.values():
         assert [nanoseconds_of_stamp(msg.header.stamp) for msg in box.messages] == [0, STEP]
@@ -85,17 +85,17 @@ def test_a_robot_that_has_ended_before_the_first_instant_ends_the_node_with_its_
     ended.note_ended(tmp_path / 'ended', '/right/dynamics_node', "exit code 1: parameter 'robot'")
     with pytest.raises(RunFailed, match=r"^right/dynamics_node, .* has ended: exit code 1: parameter 'robot'$"):
         node.check_timeouts()
-    tell(node, 0)
+    send_hands(node, 0)
     node.check_timeouts()  # later every robot holds its joints instead
 
 
 def test_an_instant_that_comes_again_gets_the_same_answer(make: Any) -> None:
     node = make()
-    tell(node, 0)
-    tell(node, STEP)
+    send_hands(node, 0)
+    send_hands(node, STEP)
     box = node.wrenches_out['left_end']
     before = box.last
-    tell(node, STEP, only='left')
+    send_hands(node, STEP, only='left')
     assert len(box.messages) > 2
     assert box.last.wrench.force.z == before.wrench.force.z
 
@@ -103,16 +103,16 @@ def test_an_instant_that_comes_again_gets_the_same_answer(make: Any) -> None:
 def test_robots_that_start_again_take_the_object_with_them(make: Any) -> None:
     node = make()
     for k in range(3):
-        tell(node, k * STEP)
-    tell(node, 0)
+        send_hands(node, k * STEP)
+    send_hands(node, 0)
     assert node.instant == 0
     assert not node.stopped
 
 
 def test_robots_with_another_period_stop_the_team(make: Any) -> None:
     node = make()
-    tell(node, 0)
-    tell(node, 3 * STEP)
+    send_hands(node, 0)
+    send_hands(node, 3 * STEP)
     assert node.stopped == 'expected robots with exchange_period 0.005 s, found 0.015 s'
     assert node.wrenches_out == {}
 
@@ -120,8 +120,8 @@ def test_robots_with_another_period_stop_the_team(make: Any) -> None:
 def test_a_robot_that_is_gone_stops_the_team_within_its_timeout(make: Any) -> None:
     """Nothing is published any more, so that the others hold after their timeouts."""
     node = make(mode='realtime')
-    tell(node, 0)
-    tell(node, STEP, only='left')
+    send_hands(node, 0)
+    send_hands(node, STEP, only='left')
     node.stop_without_robots(0.1)
     assert not node.stopped
     node.stop_without_robots(0.21)
@@ -131,27 +131,27 @@ def test_a_robot_that_is_gone_stops_the_team_within_its_timeout(make: Any) -> No
     level = status.level[0] if isinstance(status.level, bytes) else status.level
     assert level == ERROR
     assert 'right' in status.message
-    tell(node, STEP, only='right')
+    send_hands(node, STEP, only='right')
     assert node.instant == 0
 
 
 def test_in_lockstep_time_stands_still_without_a_robot(make: Any) -> None:
     node = make()
-    tell(node, 0)
-    tell(node, STEP, only='left')
+    send_hands(node, 0)
+    send_hands(node, STEP, only='left')
     node.stop_without_robots(100.0)
     assert not node.stopped
-    tell(node, STEP, only='right')
+    send_hands(node, STEP, only='right')
     assert node.instant == STEP
 
 
-def test_a_state_that_is_no_number_is_refused_and_counted(make: Any) -> None:
+def test_a_state_that_is_no_number_is_rejected_and_counted(make: Any) -> None:
     node = make()
-    name, own = next(iter(node.hands.items()))
+    name, grip = next(iter(node.hands.items()))
     msg = state_message('odom', 'hand')
     msg.pose.pose.position.x = float('nan')
-    node.receive(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
-    assert node.refusals.counts == {'not finite': 1}
+    node.receive(f'{grip.grasp.robot}/grasp_states/{grip.grasp.hand}', msg)
+    assert node.rejections.counts == {'not finite': 1}
     assert name in node.meeting.late(0)
 
 
@@ -159,7 +159,7 @@ def test_an_object_of_finite_elements_is_held_and_drawn_as_its_surface_in_the_co
     node = make(team='team_plate', marker_period=0.005)
     node.reports.markers_out = Outbox()
     for k in range(3):
-        tell(node, k * STEP)
+        send_hands(node, k * STEP)
     pulls = [box.last.wrench.force.z for box in node.wrenches_out.values()]
     assert len(pulls) == 4
     assert sum(pulls) == pytest.approx(-2.4 * 9.81, rel=1e-6)
@@ -183,8 +183,8 @@ def test_a_fixed_grasp_gets_force_and_torque_and_slips_off_beyond_its_torque(mak
         text = text.replace(old, new)
     file.write_text(text.replace('patch: right}', 'patch: right, kind: fixed}'))
     node = make(team=str(file))
-    tell(node, 0)
-    tell(node, STEP)
+    send_hands(node, 0)
+    send_hands(node, STEP)
     left, right = (box.last.wrench for box in node.wrenches_out.values())
     assert left.force.z + right.force.z == pytest.approx(-WEIGHT, rel=1e-6)
     assert left.torque.y == pytest.approx(-right.torque.y, rel=1e-6)
@@ -192,7 +192,7 @@ def test_a_fixed_grasp_gets_force_and_torque_and_slips_off_beyond_its_torque(mak
     assert 'torque on left_end, N m' in node._health().values
     file.write_text(file.read_text().replace('left, kind: fixed', 'left, kind: fixed, holding_torque: 0.1'))
     node = make(team=str(file))
-    tell(node, 0)
+    send_hands(node, 0)
     assert node.objects['bar'].released == {0}
     assert node.wrenches_out['left_end'].last.wrench.torque.y == 0.0
     assert node._health().level == ERROR
@@ -202,14 +202,14 @@ def test_a_fixed_grasp_gets_force_and_torque_and_slips_off_beyond_its_torque(mak
 def test_hands_in_one_place_stop_the_team_and_not_the_node(make: Any, at_once: bool) -> None:
     node = make(team='team_plate')
     if not at_once:
-        tell(node, 0)
-    for own in node.hands.values():
+        send_hands(node, 0)
+    for grip in node.hands.values():
         msg = state_message('odom', 'hand')
         write_state(msg, HandState(np.ones(3), np.eye(3), np.zeros(3), np.zeros(3)), 0 if at_once else STEP)
-        node.receive(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
+        node.receive(f'{grip.grasp.robot}/grasp_states/{grip.grasp.hand}', msg)
         msg = mobility_message()
         write_mobility(msg, FIXED, 0 if at_once else STEP)
-        node.receive(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
+        node.receive(f'{grip.grasp.robot}/grasp_mobility/{grip.grasp.hand}', msg)
     assert node.stopped.startswith('plate: ')
     assert node.wrenches_out == {}
     assert node._health().level == ERROR
@@ -219,20 +219,22 @@ def test_hands_in_one_place_stop_the_team_and_not_the_node(make: Any, at_once: b
 def test_no_motion_of_hands_ends_the_node(make: Any, seed: int) -> None:
     """Absurd, finite motions and mobilities: forces stay numbers, or the team stops with a reason."""
     random, node = np.random.default_rng(seed), make(team='team_plate')
-    tell(node, 0)
+    send_hands(node, 0)
     for k in range(1, 8):
-        for own in node.hands.values():
+        for grip in node.hands.values():
             size = 10.0 ** random.uniform(-3.0, 8.0)
             turn = np.linalg.qr(random.normal(size=(3, 3)))[0]
             msg = state_message('odom', 'hand')
-            place = own.grasp.position + size * random.normal(size=3)
-            motion = HandState(place, turn * np.linalg.det(turn), size * random.normal(size=3), random.normal(size=3))
+            position = grip.grasp.position + size * random.normal(size=3)
+            motion = HandState(
+                position, turn * np.linalg.det(turn), size * random.normal(size=3), random.normal(size=3)
+            )
             write_state(msg, motion, k * STEP)
-            node.receive(f'{own.grasp.robot}/grasp_states/{own.grasp.hand}', msg)
+            node.receive(f'{grip.grasp.robot}/grasp_states/{grip.grasp.hand}', msg)
             root = random.normal(size=(3, 3))
             msg = mobility_message()
             write_mobility(msg, HandMobility(root @ root.T, size * random.normal(size=3)), k * STEP)
-            node.receive(f'{own.grasp.robot}/grasp_mobility/{own.grasp.hand}', msg)
+            node.receive(f'{grip.grasp.robot}/grasp_mobility/{grip.grasp.hand}', msg)
     if node.stopped:
         assert node.stopped.startswith('plate: ')
     else:
@@ -245,7 +247,7 @@ class Robot:
     def __init__(self, *held: str) -> None:
         self.readers: dict[str, Any] = {}
         self.boxes: dict[str, Outbox] = {}
-        self.refused: list[Any] = []
+        self.rejected: list[Any] = []
         self.wrenches: list[tuple[str, np.ndarray]] = []
         self.answers = 0
         state = HandState(np.zeros(3), np.eye(3), np.zeros(3), np.zeros(3))
@@ -267,8 +269,8 @@ class Robot:
     def resolve_topic_name(self, topic: str) -> str:
         return f'/robot/{topic}'
 
-    def refuse(self, refused: Any) -> None:
-        self.refused.append(refused)
+    def reject(self, error: Any) -> None:
+        self.rejected.append(error)
 
     def answered(self) -> None:
         self.answers += 1
@@ -281,8 +283,10 @@ class Robot:
 
 def test_an_instant_waits_for_the_wrench_on_every_hand_that_holds() -> None:
     robot = Robot('left', 'right')
-    robot.exchange.begin_instant()
-    assert set(robot.boxes) == {f'grasp_{what}/{hand}' for what in ('states', 'mobility') for hand in ('left', 'right')}
+    robot.exchange.start_instant()
+    assert set(robot.boxes) == {
+        f'grasp_{quantity}/{hand}' for quantity in ('states', 'mobility') for hand in ('left', 'right')
+    }
     robot.push('left', 0.5)
     robot.push('left', 0.5)
     assert robot.answers == 0
@@ -293,20 +297,20 @@ def test_an_instant_waits_for_the_wrench_on_every_hand_that_holds() -> None:
 
 def test_a_wrench_of_another_instant_is_no_answer() -> None:
     robot = Robot('left')
-    robot.exchange.begin_instant()
+    robot.exchange.start_instant()
     robot.push('left', 0.4)
-    assert not robot.refused
+    assert not robot.rejected
     robot.push('left', 0.6)
-    assert [refused.kind for refused in robot.refused] == ['stamp']
+    assert [error.kind for error in robot.rejected] == ['stamp']
     robot.push('left', 0.5, force=float('nan'))
-    assert [refused.kind for refused in robot.refused] == ['stamp', 'not finite']
+    assert [error.kind for error in robot.rejected] == ['stamp', 'not finite']
     assert robot.answers == 0
     assert not robot.wrenches
 
 
 def test_a_wrench_on_a_hand_that_waits_for_none_acts_at_once() -> None:
     robot = Robot()
-    robot.exchange.begin_instant()
+    robot.exchange.start_instant()
     robot.push('right', 0.0, force=7.0)
     ((name, wrench),) = robot.wrenches
     assert name == 'right'
@@ -314,6 +318,6 @@ def test_a_wrench_on_a_hand_that_waits_for_none_acts_at_once() -> None:
     assert robot.answers == 0
 
 
-def test_a_hand_that_the_machine_does_not_have_is_refused_by_name() -> None:
+def test_a_hand_that_the_machine_does_not_have_is_rejected_by_name() -> None:
     with pytest.raises(ParameterError, match=r"expected hands of 'robot' \(left, right\), found 'claw'"):
         Robot('claw')

@@ -45,15 +45,15 @@ CORNERS = np.array([(1.0, 1.0, 0.0), (-1.0, 1.0, 0.0), (-1.0, -1.0, 0.0), (1.0, 
 
 def balance_of(name: str, value: float) -> Balance:
     unit = MEASURES[name].unit
-    own = Computed(value, np.array([value, *[abs(value) + 1.0] * 3]), not math.isnan(value), unit)
+    computed = Computed(value, np.array([value, *[abs(value) + 1.0] * 3]), not math.isnan(value), unit)
     forces = np.array([(0.0, 0.0, 1e4)] * 4)
     axes = np.broadcast_to(np.eye(3), (4, 3, 3))
     zmp = np.full(2, np.nan)
-    return Balance(EDGES, CORNERS, forces, axes, np.arange(4), np.zeros(3), zmp, {name: own}, EDGES)
+    return Balance(EDGES, CORNERS, forces, axes, np.arange(4), np.zeros(3), zmp, {name: computed}, EDGES)
 
 
 def bands_of(name: str, value: float, levels: Levels) -> dict[str, str]:
-    """Return the band in every place, each by what the diagnostics carry of the levels."""
+    """Return the band by every program, each from the levels of the diagnostics."""
     balance = balance_of(name, value)
     health = Health(text='stable')
     judge(health, balance, {name: levels}, [name])
@@ -86,17 +86,17 @@ def bands_of(name: str, value: float, levels: Levels) -> dict[str, str]:
 def test_the_band_of_a_margin_is_the_same_everywhere(name, value, at_rest, part):
     levels = MEASURES[name].levels(4, at_rest)
     for margin in (value, part * levels.full, levels.caution, levels.danger, np.nextafter(levels.caution, np.inf)):
-        found = bands_of(name, float(margin), levels)
-        assert set(found.values()) == {levels.band(float(margin))}, found
+        bands = bands_of(name, float(margin), levels)
+        assert set(bands.values()) == {levels.band(float(margin))}, bands
     for band, case in ((OK, 'ok'), (CAUTION, 'caution'), (DANGER, 'danger')):
         reached(case, levels.band(float(part * levels.full)) == band)
 
 
-def test_a_margin_that_is_not_known_is_in_danger_or_has_no_band_and_is_never_ok():
-    found = bands_of('zmp', math.nan, MEASURES['zmp'].levels(4))
-    assert found.pop('report') is None
-    assert found.pop('terminal') == found.pop('colour of the page') == UNKNOWN
-    assert set(found.values()) == {DANGER}, found
+def test_an_unknown_margin_is_in_danger_or_has_no_band_and_is_never_ok():
+    bands = bands_of('zmp', math.nan, MEASURES['zmp'].levels(4))
+    assert bands.pop('report') is None
+    assert bands.pop('terminal') == bands.pop('colour of the page') == UNKNOWN
+    assert set(bands.values()) == {DANGER}, bands
 
 
 @reaches(ok=2, caution=2, danger=2)

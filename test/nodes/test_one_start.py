@@ -41,8 +41,8 @@ def trials(folder: Path, urdf: str, config: str) -> Trials:
 def check_entry_points(seed: int, folder: Path, make_node) -> None:
     machine = random_mechanism(seed).written(folder)
     urdf, config = machine.sources
-    found = checked_start(machine)
-    expected = np.array([*base_coordinates('free', found.pose), *found.joints.values()])
+    start = checked_start(machine)
+    expected = np.array([*base_coordinates('free', start.pose), *start.joints.values()])
     library, count = dn.load(urdf, config), len(expected)
     assert library.posture() == pytest.approx(expected, abs=SAME)
     assert library.plant().x[:count] == pytest.approx(expected, abs=SAME)
@@ -70,7 +70,7 @@ def test_a_machine_that_tips_is_rejected_everywhere_with_the_same_words(tmp_path
     mechanism.bodies[-1].mass, mechanism.bodies[-1].com = 2.0 * mechanism.bodies[0].mass, (3.0, 0.0, 0.0)
     machine = mechanism.written(tmp_path)
     urdf, config = machine.sources
-    with pytest.raises(NoEquilibriumError, match=r"the machine tips over '\w+' and '\w+'") as found:
+    with pytest.raises(NoEquilibriumError, match=r"the machine tips over '\w+' and '\w+'") as first:
         checked_start(machine)
     for start in (
         lambda: dn.load(urdf, config).posture(),
@@ -80,7 +80,7 @@ def test_a_machine_that_tips_is_rejected_everywhere_with_the_same_words(tmp_path
     ):
         with pytest.raises(NoEquilibriumError) as again:
             start()
-        assert str(again.value) == str(found.value)
+        assert str(again.value) == str(first.value)
 
 
 def test_a_machine_that_starts_overturned_is_rejected_everywhere_with_the_same_words(tmp_path, make_node):
@@ -91,11 +91,11 @@ def test_a_machine_that_starts_overturned_is_rejected_everywhere_with_the_same_w
     Path(config).write_text(
         text.replace('initial: {', 'initial: {settle: false, base_position: [0, 0, 1], base_roll: 1.5, ')
     )
-    with pytest.raises(NoEquilibriumError, match='overturned at the start') as found:
+    with pytest.raises(NoEquilibriumError, match='overturned at the start') as first:
         dn.load(urdf, config).posture()
     with pytest.raises(NoEquilibriumError) as again:
         make_node(DynamicsNode, machine=urdf, config=config)
-    assert str(again.value) == str(found.value)
+    assert str(again.value) == str(first.value)
     with pytest.raises(NoEquilibriumError) as again:
         checked_start(dn.load(urdf, config).data)
-    assert str(again.value) == str(found.value)
+    assert str(again.value) == str(first.value)

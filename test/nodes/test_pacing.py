@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dyn_nodes.nodes import pacing
-from dyn_nodes.nodes.exchange import LOCKSTEP_PATIENCE
+from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT
 from dyn_nodes.nodes.running import RunFailed, RunOver
 from dyn_nodes.nodes.schedule import MOST_CATCH_UP, RealTimeFactor, WallSchedule
 from roslite.launching import ended
@@ -18,7 +18,7 @@ PERIOD = 0.001
 
 
 class Wall:
-    """A wall clock that goes on when it is told to."""
+    """A wall clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -70,7 +70,7 @@ class Stub:
     def update_diagnostics(self) -> None:
         pass
 
-    def report_silence(self) -> None:
+    def report_timeout(self) -> None:
         pass
 
 
@@ -93,7 +93,7 @@ def start(wall: Wall, mode: str = 'realtime', **options: Any) -> tuple[Stub, pac
 
 
 def pass_time(wall: Wall, pacer: pacing.Pacer, seconds: float, step: float = 0.005) -> None:
-    """Let the wall clock go on, with the looks that timers would take."""
+    """Advance the wall clock, with the checks of timers."""
     for _ in range(round(seconds / step)):
         wall.now += step
         pacer.advance_due()
@@ -102,10 +102,10 @@ def pass_time(wall: Wall, pacer: pacing.Pacer, seconds: float, step: float = 0.0
 
 def test_time_stands_still_without_the_command_of_its_instant_however_late_it_is(wall: Wall) -> None:
     node, pacer = start(wall)
-    pass_time(wall, pacer, LOCKSTEP_PATIENCE - 0.1)
+    pass_time(wall, pacer, LOCKSTEP_TIMEOUT - 0.1)
     assert node.announced == [0.0]
     assert node.held == 0
-    assert not pacer.silent
+    assert not pacer.timed_out
     pacer.commanded()
     assert node.announced == pytest.approx([0.0, PERIOD])
 
@@ -138,17 +138,17 @@ def test_a_slow_partner_makes_time_slow_and_is_counted(wall: Wall) -> None:
 
 
 def test_a_partner_that_left_the_graph_is_given_up_soon_and_one_that_is_there_late(wall: Wall) -> None:
-    for publishers, patience in ((0, 0.2), (1, LOCKSTEP_PATIENCE)):
+    for publishers, timeout in ((0, 0.2), (1, LOCKSTEP_TIMEOUT)):
         node, pacer = start(wall)
         node.publishers = publishers
-        pass_time(wall, pacer, patience - 0.1)
+        pass_time(wall, pacer, timeout - 0.1)
         assert node.held == 0
         pass_time(wall, pacer, 0.2)
         assert node.held == 1
-        assert pacer.silent
+        assert pacer.timed_out
 
 
-def test_time_goes_on_with_the_wall_clock_while_the_partner_is_gone_and_waits_for_it_again(wall: Wall) -> None:
+def test_time_continues_with_the_wall_clock_while_the_partner_is_gone_and_waits_for_it_again(wall: Wall) -> None:
     node, pacer = start(wall)
     node.publishers = 0
     pass_time(wall, pacer, 1.0)
@@ -161,7 +161,7 @@ def test_time_goes_on_with_the_wall_clock_while_the_partner_is_gone_and_waits_fo
     assert node.plant.time == pytest.approx(before + PERIOD)
     pass_time(wall, pacer, 0.15)
     assert node.plant.time == pytest.approx(before + PERIOD)
-    assert not pacer.silent
+    assert not pacer.timed_out
 
 
 def test_in_lockstep_an_instant_is_repeated_to_a_partner_that_was_started_again_however_fast(wall: Wall) -> None:
@@ -171,14 +171,14 @@ def test_in_lockstep_an_instant_is_repeated_to_a_partner_that_was_started_again_
         pacer.commanded()
         pass_time(wall, pacer, 0.01)
     node.subscriptions = {b'hydraulics again', b'viewer'}  # the graph never showed it without hydraulics
-    pass_time(wall, pacer, LOCKSTEP_PATIENCE - 0.1)
+    pass_time(wall, pacer, LOCKSTEP_TIMEOUT - 0.1)
     assert node.repeated == 0  # it may still answer
     pass_time(wall, pacer, 2.6)
     assert node.repeated >= 1
     count = node.repeated
     node.commands += 1
     pacer.commanded()
-    pass_time(wall, pacer, LOCKSTEP_PATIENCE + 2.5)  # slow this time, but the same
+    pass_time(wall, pacer, LOCKSTEP_TIMEOUT + 2.5)  # slow this time, but the same
     assert node.repeated == count
 
 
@@ -186,8 +186,8 @@ def test_in_lockstep_an_instant_is_repeated_to_a_partner_that_was_started_again_
 def test_in_lockstep_nothing_is_repeated_to_a_partner_that_is_slow_from_the_start(wall: Wall, commands: int) -> None:
     node, pacer = start(wall, 'lockstep')
     node.commands = commands
-    pass_time(wall, pacer, LOCKSTEP_PATIENCE + 2.5)
-    assert pacer.silent
+    pass_time(wall, pacer, LOCKSTEP_TIMEOUT + 2.5)
+    assert pacer.timed_out
     assert node.repeated == 0
 
 
@@ -215,7 +215,7 @@ def test_lockstep_takes_no_notice_of_the_wall_clock(wall: Wall) -> None:
     pass_time(wall, pacer, 20.0)
     assert node.plant.time == pytest.approx(0.1)
     assert node.held == 0
-    assert pacer.silent
+    assert pacer.timed_out
 
 
 def test_a_monolithic_machine_needs_one_command_a_period(wall: Wall) -> None:
@@ -265,7 +265,7 @@ def test_a_pause_forgets_the_factor_and_its_time_on_the_wall_is_not_lost(wall: W
     assert pacer.factor.value == pytest.approx(0.1)
     pacer.pause(True)
     assert pacer.factor.value != pacer.factor.value
-    wall.now += 60.0  # and no timer looks at it
+    wall.now += 60.0  # without a call of a timer
     lost, missed = pacer.schedule.lost, pacer.schedule.missed
     pacer.commanded()
     pacer.pause(False)
@@ -274,7 +274,7 @@ def test_a_pause_forgets_the_factor_and_its_time_on_the_wall_is_not_lost(wall: W
     assert (pacer.schedule.lost, pacer.schedule.missed) == (lost, missed)
 
 
-def test_an_instant_is_missed_when_it_begins_two_exchanges_late(wall: Wall) -> None:
+def test_an_instant_is_missed_when_it_starts_two_exchanges_late(wall: Wall) -> None:
     for late, missed in ((1.5, 0), (2.5, 1)):
         _, pacer = start(wall)
         wall.now += (1.0 + late) * PERIOD
@@ -301,11 +301,11 @@ def test_a_run_that_catches_up_lets_other_callbacks_in_in_real_time(wall: Wall) 
     assert node.plant.time == pytest.approx(2.0 * pacing.MOST_AT_ONCE, abs=2 * PERIOD)
 
 
-def test_the_clock_is_looked_at_in_each_exchange_of_a_vehicle_and_callbacks_get_in_before_the_watch() -> None:
+def test_the_clock_is_read_in_each_exchange_of_a_vehicle_and_callbacks_run_before_the_watch() -> None:
     assert 0.0 < pacing.PACE < 0.005 < pacing.MOST_AT_ONCE < pacing.WATCH_PERIOD <= 0.05
 
 
-def test_the_schedule_gives_up_what_is_beyond_the_catch_up() -> None:
+def test_the_schedule_gives_up_time_beyond_the_catch_up() -> None:
     wall = Wall()
     schedule = WallSchedule(2.0, 0.002, wall)
     schedule.rebase(3.0)
@@ -314,7 +314,7 @@ def test_the_schedule_gives_up_what_is_beyond_the_catch_up() -> None:
     wall.now += 0.005
     assert schedule.is_due(3.01)
     wall.now += 1.0
-    schedule.begin(3.01)
+    schedule.start(3.01)
     assert (schedule.missed, schedule.lost) == (1, pytest.approx(1.0 - MOST_CATCH_UP))
     assert schedule.late
     wall.now += 6.0
@@ -344,7 +344,7 @@ def test_marks_that_are_far_apart_give_the_factor_of_the_last_two() -> None:
 def test_in_lockstep_the_end_of_who_is_waited_for_ends_the_run(
     wall: Wall, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: str
 ) -> None:
-    """In real time the joints are held, and time goes on to its end."""
+    """In real time the joints are held, and time continues to its end."""
     monkeypatch.setenv(ended.VARIABLE, str(tmp_path / 'ended'))
     node = Stub(mode)
     node.values['wait_for'] = ['hydraulics']
@@ -354,14 +354,14 @@ def test_in_lockstep_the_end_of_who_is_waited_for_ends_the_run(
     pacer.start_clock()
     ended.note_ended(tmp_path / 'ended', '/hydraulics', 'killed by SIGKILL')
     if mode == 'realtime':
-        pass_time(wall, pacer, LOCKSTEP_PATIENCE + 1.0)
+        pass_time(wall, pacer, LOCKSTEP_TIMEOUT + 1.0)
         assert node.held == 1
         return
     with pytest.raises(RunFailed, match='hydraulics, which is waited for, has ended: killed by SIGKILL'):
-        pass_time(wall, pacer, LOCKSTEP_PATIENCE + 1.0)
+        pass_time(wall, pacer, LOCKSTEP_TIMEOUT + 1.0)
 
 
-def test_time_begins_when_the_partners_are_ready_and_not_before(wall: Wall) -> None:
+def test_time_starts_when_the_partners_are_ready_and_not_before(wall: Wall) -> None:
     node = Stub('lockstep')
     node.values['wait_for'] = ['hydraulics']
     updates: list[float] = []
@@ -385,7 +385,7 @@ def test_time_begins_when_the_partners_are_ready_and_not_before(wall: Wall) -> N
 @pytest.mark.parametrize(('mode', 'names', 'at_once'), [
     ('realtime', [''], True), ('realtime', ['hydraulics'], False), ('lockstep', [''], False),
 ])  # fmt: skip
-def test_only_real_time_without_partners_begins_at_once(wall: Wall, mode: str, names: list[str], at_once: bool) -> None:
+def test_only_real_time_without_partners_starts_at_once(wall: Wall, mode: str, names: list[str], at_once: bool) -> None:
     node = Stub(mode)
     node.values['wait_for'] = names
     pacer = pacing.Pacer(node)
@@ -398,9 +398,7 @@ def test_only_real_time_without_partners_begins_at_once(wall: Wall, mode: str, n
     ('lockstep', True, [pacing.WATCH_PERIOD]), ('lockstep', False, [pacing.WATCH_PERIOD, PERIOD]),
     ('realtime', True, [pacing.WATCH_PERIOD, pacing.PACE]), ('realtime', False, [pacing.WATCH_PERIOD, PERIOD]),
 ])  # fmt: skip
-def test_the_wall_clock_is_looked_at_where_time_depends_on_it(
-    wall: Wall, mode: str, waits: bool, timers: list[float]
-) -> None:
+def test_the_wall_clock_is_read_if_time_depends_on_it(wall: Wall, mode: str, waits: bool, timers: list[float]) -> None:
     node = Stub(mode, waits=waits)
     made: list[float] = []
     node.create_timer = lambda period, callback, clock: made.append(period)  # type: ignore[method-assign]
@@ -408,7 +406,7 @@ def test_the_wall_clock_is_looked_at_where_time_depends_on_it(
     assert made == timers
 
 
-def test_as_fast_as_it_goes_without_a_partner_the_joints_are_held_from_the_start(wall: Wall) -> None:
+def test_without_a_partner_and_pacing_the_joints_are_held_from_the_start(wall: Wall) -> None:
     for mode, waits, held in (('lockstep', False, 1), ('lockstep', True, 0), ('realtime', False, 0)):
         node = Stub(mode, waits=waits)
         node.advance = lambda: False  # type: ignore[method-assign]
@@ -513,24 +511,24 @@ def test_a_missing_command_is_reported_once_with_its_instant(wall: Wall) -> None
     for mode, does in (('realtime', 'holding the joints'), ('lockstep', 'simulated time stands still')):
         node, pacer = start(wall, mode)
         node.get_logger = lambda: SimpleNamespace(error=lines.append)  # type: ignore[method-assign]
-        pass_time(wall, pacer, LOCKSTEP_PATIENCE + 1.0)
+        pass_time(wall, pacer, LOCKSTEP_TIMEOUT + 1.0)
         assert len(lines) == 1
         assert 'no command for t = 0.0000 s' in lines[0]
         assert does in lines[0]
         lines.clear()
-    for waits, commands, patience in ((False, 1, 0.2), (True, 0, LOCKSTEP_PATIENCE)):
+    for waits, commands, timeout in ((False, 1, 0.2), (True, 0, LOCKSTEP_TIMEOUT)):
         node, pacer = start(wall, 'realtime', waits=waits)
         node.commands = commands
         node.get_logger = lambda: SimpleNamespace(error=lines.append)  # type: ignore[method-assign]
-        pass_time(wall, pacer, patience + 1.0)
+        pass_time(wall, pacer, timeout + 1.0)
         assert len(lines) == 1
         lines.clear()
     node, pacer = start(wall, 'realtime', waits=False)
-    node.commands = 0  # nobody has ever commanded an external machine: no news
+    node.commands = 0  # an external machine was never commanded: no report
     node.get_logger = lambda: SimpleNamespace(error=lines.append)  # type: ignore[method-assign]
     pass_time(wall, pacer, 1.0)
     assert lines == []
-    assert pacer.silent
+    assert pacer.timed_out
 
 
 def test_the_present_instant_is_repeated_once_a_second_until_it_is_answered(wall: Wall) -> None:
@@ -550,17 +548,17 @@ def test_the_present_instant_is_repeated_once_a_second_until_it_is_answered(wall
     assert node.repeated == 2
 
 
-@pytest.mark.parametrize(('mode', 'own', 'walls'), [('realtime', 1, 0), ('lockstep', 0, 1)])
+@pytest.mark.parametrize(('mode', 'updates', 'walls'), [('realtime', 1, 0), ('lockstep', 0, 1)])
 def test_diagnostics_follow_the_wall_clock_in_real_time_and_simulated_time_in_lockstep(
-    wall: Wall, mode: str, own: int, walls: int
+    wall: Wall, mode: str, updates: int, walls: int
 ) -> None:
     node, pacer = start(wall, mode)
-    calls = {'own': 0, 'walls': 0}
+    calls = {'updates': 0, 'walls': 0}
 
     def count(name: str) -> None:
         calls[name] += 1
 
-    node.update_diagnostics = lambda: count('own')  # type: ignore[method-assign]
-    node.report_silence = lambda: count('walls')  # type: ignore[method-assign]
+    node.update_diagnostics = lambda: count('updates')  # type: ignore[method-assign]
+    node.report_timeout = lambda: count('walls')  # type: ignore[method-assign]
     pacer.check_timeouts()
-    assert calls == {'own': own, 'walls': walls}
+    assert calls == {'updates': updates, 'walls': walls}

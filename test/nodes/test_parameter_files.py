@@ -1,4 +1,4 @@
-"""The files of the nodes' parameters: what they may say, and what nodes make of them."""
+"""Parameter files of the nodes: valid contents, declared parameters."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Write a parameter file of a node `some_node` beside the shared one, and forget what was read before."""
+    """Write a parameter file of a node `some_node` beside the shared one, and clear the caches."""
     (tmp_path / 'shared.yaml').write_text((parameters.FOLDER / 'shared.yaml').read_text())
     monkeypatch.setattr(parameters, 'FOLDER', tmp_path)
 
@@ -61,7 +61,7 @@ def test_every_program_of_setup_py_has_a_file_but_the_one_that_takes_a_launch_fi
 
 
 @pytest.mark.parametrize('node', nodes_with_parameters())
-def test_a_node_declares_what_its_file_says(node: str) -> None:
+def test_a_node_declares_the_parameters_of_its_file(node: str) -> None:
     table = all_parameters(node)
     assert table
     assert len({declared.name for declared in table}) == len(table)
@@ -82,14 +82,14 @@ def test_a_group_of_a_map_is_declared_for_a_name() -> None:
     assert not any(declared.name.startswith('gains') for declared in node_parameters('controller_node'))
 
 
-def test_a_descriptor_tells_unit_range_and_choices() -> None:
-    known = {declared.name: declared.descriptor() for declared in node_parameters('dynamics_node')}
-    period = known['exchange_period']
+def test_a_descriptor_has_unit_range_and_choices() -> None:
+    descriptors = {declared.name: declared.descriptor() for declared in node_parameters('dynamics_node')}
+    period = descriptors['exchange_period']
     assert period.description == 'simulated time between two exchanges with the actuators [s]'
     assert (period.floating_point_range[0].from_value, period.floating_point_range[0].to_value) == (1e-5, 0.1)
     assert period.read_only
-    assert known['mode'].additional_constraints == 'one of: realtime, lockstep'
-    assert not known['speed'].read_only
+    assert descriptors['mode'].additional_constraints == 'one of: realtime, lockstep'
+    assert not descriptors['speed'].read_only
     (port,) = (d for d in node_parameters('viewer_node') if d.name == 'port')
     assert port.descriptor().integer_range[0].to_value == 65535
 
@@ -112,7 +112,7 @@ SETTINGS = 'dyn_nodes.governor.settings:GripSettings'
 
 
 @pytest.mark.parametrize('group', ['', 'grip'])
-def test_a_default_may_stand_at_the_field_of_a_dataclass(write: Any, group: str) -> None:
+def test_a_default_may_be_that_of_a_field_of_a_dataclass(write: Any, group: str) -> None:
     text = 'overshoot: {type: double, description: of it}'
     table = f'{{{group}: {{{text}}}}}' if group else f'{{{text}}}'
     write(f'defaults: {{{group!r}: {SETTINGS!r}}}\nsome_node: {table}\n')
@@ -121,7 +121,7 @@ def test_a_default_may_stand_at_the_field_of_a_dataclass(write: Any, group: str)
 
 
 @pytest.mark.parametrize(
-    ('text', 'said'),
+    ('text', 'message'),
     [
         (entry(type='float'), r'some_node\.yaml: size: type: expected one of bool, .*found .float'),
         (entry(default_value='1e-5'), r'size: default_value: expected double, .* found .1e-5'),
@@ -137,23 +137,23 @@ def test_a_default_may_stand_at_the_field_of_a_dataclass(write: Any, group: str)
         ('include: [wheels]\nsome_node: {}\n', r"include: no group 'wheels' in shared\.yaml"),
         (
             f'defaults: {{"": {SETTINGS!r}}}\nsome_node: {{overshoot: {{type: double, default_value: 1.0}}}}\n',
-            r'some_node\.yaml: overshoot: default_value stands at dyn_nodes\.governor\.settings:GripSettings already',
+            r'some_node\.yaml: overshoot: default_value is already a field of dyn_nodes\.governor\.settings:Grip',
         ),
         ('other_node: {}\n', r'expected the keys include and some_node, found other_node'),
     ],
 )
-def test_a_wrong_file_is_refused_with_the_place(write: Any, text: str, said: str) -> None:
+def test_a_wrong_file_is_rejected_with_the_location(write: Any, text: str, message: str) -> None:
     write(text)
-    with pytest.raises(ParameterFileError, match=said):
+    with pytest.raises(ParameterFileError, match=message):
         node_parameters('some_node')
 
 
-def test_a_node_without_a_file_is_told_where_it_was_looked_for() -> None:
+def test_a_missing_parameter_file_is_reported_with_its_path() -> None:
     with pytest.raises(ParameterFileError, match=r'no parameters of no_node: expected .*no_node\.yaml'):
         node_parameters('no_node')
 
 
-def test_out_of_range_and_none_of_the_choices_are_refused_with_the_reason(context: Any) -> None:
+def test_out_of_range_and_none_of_the_choices_are_rejected_with_the_reason(context: Any) -> None:
     node = Node('some_node', context=context)
     table = (
         Declared('speed', 1.0, 'how fast', 0.0, 2.0, read_only=False),

@@ -1,4 +1,4 @@
-"""A node in real time that waits for a simulation says how to serve a real machine."""
+"""A node in real time that waits for a simulation logs how to serve a real machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Node:
         ('lockstep', 'auto', []),
     ],
 )
-def test_who_waits_for_a_simulation_in_real_time_says_so(mode, partner, lines):
+def test_waiting_for_a_simulation_in_real_time_is_logged(mode, partner, lines):
     node = Node(mode=mode, partner=partner)
     announce_partner(node)
     assert node.lines == lines
@@ -35,7 +35,7 @@ def test_who_waits_for_a_simulation_in_real_time_says_so(mode, partner, lines):
 
 
 @pytest.mark.parametrize('name', ['controller_node', 'hydraulic_actuator_node'])
-def test_nodes_that_may_serve_a_real_machine_say_so_at_their_start(name, start_node):
+def test_nodes_that_may_serve_a_real_machine_log_it_at_the_start(name, start_node):
     process = start_node(name, machine='log_loader', mode='realtime')
     seen = []
     for line in process.stderr:

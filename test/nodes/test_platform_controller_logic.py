@@ -1,4 +1,4 @@
-"""What the platform controller node decides, callback by callback."""
+"""The platform controller node, callback by callback."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PERIOD = 0.01
 @pytest.fixture
 def make(make_node):
     def build(**parameters: Any) -> Any:
-        given = {
+        values = {
             'machine': 'stewart_platform',
             'exchange_period': PERIOD,
             'command_period': PERIOD,
             'output': 'joint_command',
             **parameters,
         }
-        node = make_node(PlatformControllerNode, **given)
+        node = make_node(PlatformControllerNode, **values)
         for name in ('state_out', 'reference_out', 'measured_out', 'distance_out', 'angle_out'):
             setattr(node, name, Outbox())
         return node
@@ -54,14 +54,16 @@ def trajectory(*points, names=('platform',), frame='', stamp=0.0):
     result = MultiDOFJointTrajectory(joint_names=list(names))
     result.header.frame_id, result.header.stamp = frame, stamp_of(stamp)
     for time, at, *velocity in points:
-        point, place = MultiDOFJointTrajectoryPoint(), Transform()
-        place.translation.x, place.translation.y, place.translation.z = (getattr(at.pose.position, k) for k in 'xyz')
-        place.rotation = at.pose.orientation
-        point.transforms, stamp_ = [place], stamp_of(time)
+        point, transform = MultiDOFJointTrajectoryPoint(), Transform()
+        transform.translation.x, transform.translation.y, transform.translation.z = (
+            getattr(at.pose.position, k) for k in 'xyz'
+        )
+        transform.rotation = at.pose.orientation
+        point.transforms, stamp_ = [transform], stamp_of(time)
         point.time_from_start.sec, point.time_from_start.nanosec = stamp_.sec, stamp_.nanosec
-        for own in velocity:
+        for linear in velocity:
             twist = Twist()
-            twist.linear.x, twist.linear.y, twist.linear.z = own
+            twist.linear.x, twist.linear.y, twist.linear.z = linear
             point.velocities = [twist]
         result.points = [*result.points, point]
     return result
@@ -89,7 +91,7 @@ def platform_status(node):
     return statuses(node.diagnostics.publisher.last)['platform']
 
 
-def states_told(node):
+def states_published(node):
     return [msg.data for msg in node.state_out.messages]
 
 
@@ -98,7 +100,7 @@ def test_without_a_target_the_platform_is_held(make):
     legs = follow(node, 0.0, 0.1)
     assert len(node.commands_out.messages) == 10
     assert np.ptp(legs, axis=0).max() < 1e-9
-    assert states_told(node) == ['holding']
+    assert states_published(node) == ['holding']
     measured = node.measured_out.last
     assert measured.header.frame_id == 'ground'
     assert measured.pose.position.z == pytest.approx(1.8, abs=1e-6)
@@ -111,10 +113,10 @@ def test_a_pose_is_reached_and_held(make):
     legs = follow(node, 0.1, 2.5, legs)[-1]
     goal = node.follower.reference.target
     assert goal.position == pytest.approx([0.05, -0.03, 1.82])
-    place, rotation = node.follower.legs.pose(legs, [0, 0, 1.8], np.eye(3))
-    assert place == pytest.approx(goal.position, abs=1e-5)
+    position, rotation = node.follower.legs.pose(legs, [0, 0, 1.8], np.eye(3))
+    assert position == pytest.approx(goal.position, abs=1e-5)
     assert rotation == pytest.approx(goal.rotation, abs=1e-5)
-    assert states_told(node) == ['holding', 'moving', 'holding']
+    assert states_published(node) == ['holding', 'moving', 'holding']
     assert max(m.data for m in node.distance_out.messages) < 1e-3
     assert max(m.data for m in node.angle_out.messages) < 1e-3
 
@@ -130,7 +132,7 @@ def test_a_trajectory_is_followed_at_its_times(make):
     assert reference.position == pytest.approx([0.03, 0, 1.8], abs=1e-3)
     assert node.state == 'tracking'
     follow(node, 0.61, 1.8, legs)
-    assert states_told(node) == ['holding', 'tracking', 'holding']
+    assert states_published(node) == ['holding', 'tracking', 'holding']
     assert node.follower.measured.position == pytest.approx([0, 0, 1.8], abs=1e-4)
 
 
@@ -169,7 +171,7 @@ def test_motors_get_voltages_that_hold_the_platform(make):
     assert list(node.commands_out.last.data) == [0.0] * 6
 
 
-def test_a_platform_that_lags_stops_where_it_is_and_says_so(make):
+def test_a_platform_that_lags_stops_where_it_is_and_reports_it(make):
     node = make()
     legs = follow(node, 0.0, 0.1)[-1]
     node.receive('platform_pose', pose(0.1))
@@ -193,7 +195,7 @@ def test_a_platform_that_leaves_its_reference_again_and_again_gets_no_voltage(ma
     assert list(node.commands_out.last.data) == [0.0] * 6
     node.receive('joint_states', states(0.5, home))
     node.receive('platform_pose', pose(0.05))
-    assert node.refusals.counts == {'fault': 1}
+    assert node.rejections.counts == {'fault': 1}
     assert list(node.commands_out.last.data) == [0.0] * 6
     node.receive('joint_states', states(0.0, home))  # time goes back
     assert node.state == 'holding'
@@ -212,7 +214,7 @@ def test_legs_that_no_pose_has_are_a_fault_until_they_are_plausible_again(make):
     assert status.level == 2
     assert status.message.endswith('motors at 0 V')
     node.receive('platform_pose', pose(0.05))
-    assert node.refusals.counts == {'fault': 1}
+    assert node.rejections.counts == {'fault': 1}
     node.receive('joint_states', states(2 * PERIOD, legs))
     assert node.state == 'holding'
     assert np.abs(node.commands_out.last.data).max() > 0.5
@@ -228,16 +230,16 @@ def test_time_that_goes_back_holds_the_platform(make):
     assert node.state == 'holding'
 
 
-@pytest.mark.parametrize(('back', 'refused'), [(0.001, {'out of order': 1}), (5.0, {})])
-def test_on_a_real_machine_stamps_that_go_back_do_not_play_the_file_again(make, tmp_path, back, refused):
-    """A message that was overtaken is refused, and a clock that was set back lets the platform be held."""
+@pytest.mark.parametrize(('back', 'counts'), [(0.001, {'out of order': 1}), (5.0, {})])
+def test_on_a_real_machine_stamps_that_go_back_do_not_play_the_file_again(make, tmp_path, back, counts):
+    """A message out of order is rejected; after its clock was set back the platform is held."""
     path = tmp_path / 'path.yaml'
     path.write_text('poses:\n  up: {time: 0.5, position: [0, 0, 1.85]}\n')
     node = make(path=str(path), mode='realtime', partner='external')
     legs = follow(node, 10.0, 11.0)[-1]
     assert node.state == 'holding'
     node.receive('joint_states', states(10.99 - back, legs))
-    assert node.state_refusals.counts == refused
+    assert node.state_rejections.counts == counts
     assert node.state == 'holding'
     assert np.ptp(follow(node, 11.0 - back, 12.0 - back, legs), axis=0).max() < 1e-6
 
@@ -257,7 +259,7 @@ def test_on_a_real_machine_stamps_that_go_back_give_a_platform_that_was_given_up
     assert list(node.commands_out.last.data) == [0.0] * 6
 
 
-def test_the_motion_of_a_file_begins_at_time_0(make, tmp_path):
+def test_the_motion_of_a_file_starts_at_time_0(make, tmp_path):
     path = tmp_path / 'path.yaml'
     path.write_text('poses:\n  up: {time: 0.5, position: [0, 0, 1.85]}\n  down: {time: 1.0, position: [0, 0, 1.8]}\n')
     node = make(path=str(path))
@@ -283,21 +285,21 @@ def test_the_motion_of_a_file_begins_at_time_0(make, tmp_path):
         ('_on_trajectory', trajectory((1.0, pose(), (float('nan'), 0.0, 0.0))), 'out of range', 'velocities[0]'),
     ],
 )  # fmt: skip
-def test_a_target_that_makes_no_sense_is_refused_and_nothing_moves(make, callback, msg, kind, text):
+def test_an_invalid_target_is_rejected_and_nothing_moves(make, callback, msg, kind, text):
     node = make()
     legs = follow(node, 0.0, 0.04)[-1]
     getattr(node, callback)(msg)
-    assert node.refusals.counts == {kind: 1}
-    assert text in node.refusals.last
+    assert node.rejections.counts == {kind: 1}
+    assert text in node.rejections.last
     assert np.ptp(follow(node, 0.04, 0.08, legs), axis=0).max() < 1e-9
-    assert platform_status(node).message.startswith('refused: ')
+    assert platform_status(node).message.startswith('rejected: ')
 
 
-def test_targets_before_the_first_joint_states_are_refused(make):
+def test_targets_before_the_first_joint_states_are_rejected(make):
     node = make()
     node.receive('platform_pose', pose())
     node.receive('platform_trajectory', trajectory((1.0, pose())))
-    assert node.refusals.counts == {'no joint_states': 2}
+    assert node.rejections.counts == {'no joint_states': 2}
 
 
 @pytest.mark.parametrize(
@@ -309,7 +311,7 @@ def test_targets_before_the_first_joint_states_are_refused(make):
         ({'exchange_period': 0.003}, "parameter 'command_period': in lockstep expected a multiple"),
     ],
 )
-def test_parameters_that_do_not_fit_the_machine_are_refused_by_name(make, parameters, text):
+def test_parameters_that_do_not_fit_the_machine_are_rejected_by_name(make, parameters, text):
     with pytest.raises(ParameterError, match=text):
         make(**parameters)
 

@@ -1,4 +1,4 @@
-"""Messages that are filled in rather than made are those that the runtime's own serialization gives."""
+"""Preserialized messages equal those of the runtime's serialization."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def imu(stamp: int = 0, *numbers: float) -> Any:
 
 
 def states(stamp: int = 0, *numbers: float) -> Any:
-    names, places = ['boom', 'stick'], list(numbers) or [0.0, 0.0]
-    return TYPES['JointState'](header=header('', stamp), name=names, position=places)
+    names, positions = ['boom', 'stick'], list(numbers) or [0.0, 0.0]
+    return TYPES['JointState'](header=header('', stamp), name=names, position=positions)
 
 
 def numbers_of(count: int) -> list[float]:
@@ -109,7 +109,7 @@ def test_a_prepared_message_can_be_filled_again() -> None:
     assert deserialize_message(second, TYPES['WrenchStamped']) == wrench('a', NOW, 4.0, 5.0, 6.0)
 
 
-def test_a_wrong_count_of_numbers_is_refused() -> None:
+def test_a_wrong_count_of_numbers_is_rejected() -> None:
     prepared = PreparedMessage(wrench('a'), ('wrench',))
     with pytest.raises(ValueError, match='expected 6 numbers, found 5'):
         prepared.filled(packed_stamp(0), numbers_of(5))
@@ -117,7 +117,7 @@ def test_a_wrong_count_of_numbers_is_refused() -> None:
         prepared.filled(packed_stamp(0), ['no', 'numbers', 'but', 'words', 'in', 'it'])
 
 
-def test_a_field_without_numbers_is_refused() -> None:
+def test_a_field_without_numbers_is_rejected() -> None:
     with pytest.raises(ValueError, match=r'WrenchStamped: no numbers in wrench\.moment'):
         PreparedMessage(wrench('a'), ('wrench.moment',))
 

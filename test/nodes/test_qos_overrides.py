@@ -1,4 +1,4 @@
-"""QoS of the nodes' topics by parameters: taken, described, and refused where it would break a lockstep exchange."""
+"""QoS of the nodes' topics by parameters: used, described, and rejected if it would break a lockstep exchange."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def overrides(topic: str, **policies: Any) -> list[Parameter]:
     return [Parameter(f'qos_overrides.{topic}.{name.replace("__", ".")}', value=v) for name, v in policies.items()]
 
 
-def test_a_publisher_and_a_subscription_take_what_parameters_say(context: Any) -> None:
-    given = overrides('/yard/load', publisher__depth=3, publisher__reliability='best_effort') + overrides(
+def test_a_publisher_and_a_subscription_use_the_overrides_of_parameters(context: Any) -> None:
+    parameters = overrides('/yard/load', publisher__depth=3, publisher__reliability='best_effort') + overrides(
         '/yard/load', subscription__history='keep_all'
     )
-    node = OverridableNode('weigher', namespace='yard', context=context, parameter_overrides=given)
+    node = OverridableNode('weigher', namespace='yard', context=context, parameter_overrides=parameters)
     profile = QoSProfile(depth=7, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     publisher = node.create_publisher(Float64, 'load', profile)
     subscription = node.create_subscription(Float64, 'load', print, 7)
@@ -70,17 +70,17 @@ def test_another_process_sees_the_override(context: Any, tester: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ('policies', 'said'),
+    ('policies', 'text'),
     [
         ({'publisher__reliability': 'best_effort'}, r'`/load`.*, are not valid: lockstep needs reliable messages'),
         ({'publisher__depth': 9}, r'lockstep needs a depth of 10 or more, found 9'),
         ({'publisher__reliability': 'sure'}, r'load: Unexpected QoS override for policy `reliability`: `sure`'),
     ],
 )
-def test_a_bad_override_is_refused(context: Any, policies: dict[str, Any], said: str) -> None:
+def test_a_bad_override_is_rejected(context: Any, policies: dict[str, Any], text: str) -> None:
     node = OverridableNode('weigher', context=context, parameter_overrides=overrides('/load', **policies))
     node.lockstep = True
-    with pytest.raises(ParameterError, match=said):
+    with pytest.raises(ParameterError, match=text):
         node.create_publisher(Float64, 'load', 10)
 
 
@@ -92,8 +92,8 @@ def test_lockstep_takes_an_override_that_loses_nothing(context: Any, policies: d
 
 
 def test_the_options_are_those_of_rclpy(context: Any) -> None:
-    given = overrides('/load', publisher_left__lifespan=5_000_000, subscription__depth=2)
-    node = Node('weigher', context=context, parameter_overrides=given)
+    parameters = overrides('/load', publisher_left__lifespan=5_000_000, subscription__depth=2)
+    node = Node('weigher', context=context, parameter_overrides=parameters)
     kinds = (QoSPolicyKind.LIFESPAN, QoSPolicyKind.DURABILITY)
     publisher = node.create_publisher(
         Float64, 'load', 10, qos_overriding_options=QoSOverridingOptions(kinds, entity_id='left')
@@ -101,7 +101,7 @@ def test_the_options_are_those_of_rclpy(context: Any) -> None:
     assert publisher.qos_profile.lifespan.nanoseconds == 5_000_000
     assert node.get_parameter('qos_overrides./load.publisher_left.durability').value == 'volatile'
 
-    def refuse(profile: QoSProfile) -> Any:
+    def reject(profile: QoSProfile) -> Any:
         return SetParametersResult(successful=profile.depth > 2, reason='too shallow')
 
     with pytest.raises(InvalidQosOverridesError, match='too shallow'):
@@ -110,7 +110,7 @@ def test_the_options_are_those_of_rclpy(context: Any) -> None:
             'load',
             print,
             10,
-            qos_overriding_options=QoSOverridingOptions.with_default_policies(callback=refuse),
+            qos_overriding_options=QoSOverridingOptions.with_default_policies(callback=reject),
         )
     subscription = node.create_subscription(
         Float64, 'load', print, 10, qos_overriding_options=QoSOverridingOptions((QoSPolicyKind.LIFESPAN,))

@@ -1,4 +1,4 @@
-"""Nothing of a lockstep run is lost on a reader that lags, and who comes late still gets what was published once."""
+"""No message of a lockstep run is lost on a slow subscriber; a late one receives latched messages."""
 
 from __future__ import annotations
 

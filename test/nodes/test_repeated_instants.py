@@ -1,4 +1,4 @@
-"""An instant that was repeated is answered more than once; only answers without a stamp are refused."""
+"""A repeated instant is answered more than once; only answers without a stamp are rejected."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def test_a_second_answer_to_the_first_instant_is_no_unstamped_command(monkeypatc
         node.repeat()
         node.plant.advance()
         node.receive('joint_command', answer)
-        assert sum(node.refusals.counts.values()) == 0
+        assert sum(node.rejections.counts.values()) == 0
         node.receive('joint_command', answer)
-        assert node.refusals.counts['stamp'] == 1
+        assert node.rejections.counts['stamp'] == 1
     finally:
         node.destroy_node()
         context.try_shutdown()

@@ -1,4 +1,4 @@
-"""Measurements on their way to a monitor: which are used, in which order, and what is reported about them."""
+"""Measurements of a monitor: which are used, in which order, and their reports."""
 
 from __future__ import annotations
 
@@ -30,51 +30,51 @@ VALUES = {
 
 
 class Check:
-    """A test of measurements that finds what it is told to find."""
+    """A check of measurements with the faults that a test sets."""
 
     def __init__(self):
-        self.found = {}
+        self.detected = {}
 
-    are_sound = property(lambda self: not self.found)
+    are_sound = property(lambda self: not self.detected)
 
     def faults(self):
-        return dict(self.found)
+        return dict(self.detected)
 
     def clear(self):
-        self.found = {}
+        self.detected = {}
 
 
 class Monitor:
-    """Notes what it is given."""
+    """Stores the measurements that it receives."""
 
     def __init__(self, *arguments):
         self.arguments = arguments
         self.model = SimpleNamespace(joints=JOINTS)
         self.ground = SimpleNamespace(bias=(0.0, 1e-3, 0.0), resets=3)
         self.payload, self.settled, self.has_imu = 1000.0, True, False
-        self.given = []
+        self.received = []
         self.joint_checks, self.imu_checks = Check(), Check()
         self.checks = SignalChecks(self.joint_checks, self.imu_checks)
         self.clear()
 
     def clear(self):
         self.time = self.imu_time = None
-        self.cleared = len(self.given)
+        self.cleared = len(self.received)
 
     def joints(self, now, positions, velocities):
         self.time = now
-        self.given.append(('joints', round(now, 6), None if velocities is None else tuple(velocities)))
+        self.received.append(('joints', round(now, 6), None if velocities is None else tuple(velocities)))
         self.positions = positions
 
     def imu(self, now, omega, force, up=None):
         self.imu_time = now
-        self.given.append(('imu', round(now, 6), None if up is None else tuple(up)))
+        self.received.append(('imu', round(now, 6), None if up is None else tuple(up)))
         self.omega, self.force = omega, force
 
     @property
     def order(self):
-        """What was given after the warm-up, without details."""
-        return [entry[:2] for entry in self.given]
+        """Return the measurements after the warm-up, without details."""
+        return [entry[:2] for entry in self.received]
 
 
 class Node:
@@ -156,12 +156,12 @@ def test_the_parameters_are_those_of_the_monitor(make):
     assert (observer.time_constant, slope) == (0.7, (0.1, -0.2))
     assert sensing.monitor.payload == 0.0
     assert make(payload=2000.0).monitor.payload == 2000.0
-    assert make().monitor.payload == 1000.0  # that of the machine file
+    assert make().monitor.payload == 1000.0  # of the machine file
 
 
 @pytest.mark.parametrize('wrong', [[0.0, 1.0], [0.0, 1.0, 2.0, 3.0], [0.0, np.nan, 0.0], [0.0, 0.0, np.inf]])
 @pytest.mark.parametrize('name', ['imu_position', 'imu_rotation'])
-def test_a_mount_that_is_no_three_numbers_is_refused(make, name, wrong):
+def test_a_mount_that_is_no_three_numbers_is_rejected(make, name, wrong):
     with pytest.raises(ParameterError, match=f'{name}.*three finite numbers'):
         make(**{name: wrong})
 
@@ -176,7 +176,7 @@ def test_the_warm_up_shows_a_machine_at_rest_and_is_forgotten(make, machine):
     assert monitor.omega.tolist() == [0.0, 0.0, 0.0]
     initial = [machine.initial.joint_positions[name] for name in JOINTS]
     assert seen[0].tolist() == monitor.positions.tolist() == initial
-    assert monitor.given[-1][2] == (0.0, 0.0, 0.0)
+    assert monitor.received[-1][2] == (0.0, 0.0, 0.0)
     machine_without = SimpleNamespace(gravity=9.81, initial=SimpleNamespace(joint_positions={}))
     sensing.machine = machine_without
     sensing.warm_up(seen.append)
@@ -187,13 +187,13 @@ def test_velocities_are_used_where_the_message_has_them_and_the_parameter_allows
     sensing = make()
     state(sensing, 0.0)
     state(sensing, 0.01, velocity=())
-    assert [entry[2] for entry in sensing.monitor.given] == [(0.0, 0.1, 0.2), None]
+    assert [entry[2] for entry in sensing.monitor.received] == [(0.0, 0.1, 0.2), None]
     sensing = make(use_velocities=False)
     state(sensing, 0.0)
-    assert sensing.monitor.given[0][2] is None
+    assert sensing.monitor.received[0][2] is None
     sensing = make(use_velocities=False, lockstep=True)
     state(sensing, 0.0)
-    assert sensing.monitor.given[0][2] is None
+    assert sensing.monitor.received[0][2] is None
 
 
 def test_without_an_imu_joint_states_are_used_at_once(make):
@@ -232,11 +232,11 @@ def test_time_that_goes_back_is_counted_and_later_measurements_of_the_imu_are_dr
     assert sensing.state_period == pytest.approx(0.01)
 
 
-def test_joint_states_that_were_overtaken_are_refused_and_a_clock_that_was_set_back_is_not(make):
+def test_joint_states_that_were_overtaken_are_rejected_and_a_clock_that_was_set_back_is_not(make):
     sensing = make(state_timeout=0.2)
     for at in (1.0, 1.01, 1.005, 0.82, 1.01, 1.02):
         state(sensing, at)
-    assert sensing.refusals.counts == {'out of order': 2}
+    assert sensing.rejections.counts == {'out of order': 2}
     assert sensing.monitor.order == [('joints', 1.0), ('joints', 1.01), ('joints', 1.02)]
     assert (sensing.restarts, sensing.stamp) == (0, 1_020_000_000)
     state(sensing, 0.81)
@@ -247,7 +247,7 @@ def test_joint_states_that_were_overtaken_are_refused_and_a_clock_that_was_set_b
     assert health.text.endswith('expected stamps that do not go back, found one 0.19 s before the last')
 
 
-def test_joint_states_that_were_overtaken_are_no_news_and_do_not_hide_silence(make, monkeypatch):
+def test_overtaken_joint_states_do_not_hide_a_timeout(make, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(rooms, 'time', SimpleNamespace(monotonic=lambda: now[0]))
     sensing = make(state_timeout=0.2)
@@ -264,7 +264,7 @@ def test_a_simulation_that_goes_back_a_little_was_reset(make, simulation):
     state(sensing, 0.1)
     state(sensing, 0.0)
     assert sensing.restarts == 1
-    assert not sensing.refusals.counts
+    assert not sensing.rejections.counts
 
 
 @pytest.mark.parametrize('filter_period', [0.01, 0.0001])
@@ -275,7 +275,7 @@ def test_an_instant_that_comes_twice_is_no_time_that_goes_back(make, filter_peri
     assert (sensing.received, sensing.restarts) == (1 if filter_period > 1e-3 else 2, 0)
 
 
-def test_states_wait_for_the_imu_of_their_instant_and_go_on_without_one_that_is_silent(make):
+def test_states_wait_for_the_imu_of_their_instant_until_it_times_out(make):
     """The margins of joint states of now on a base of 50 ms ago would be wrong by half of their full scale."""
     sensing = make()
     for k in range(4):
@@ -288,14 +288,14 @@ def test_states_wait_for_the_imu_of_their_instant_and_go_on_without_one_that_is_
     assert sensing.received == 5
     assert sensing.monitor.order[-2:] == [('imu', 0.04), ('joints', 0.04)]
     assert sensing.used[-1] == 40_000_000
-    for at in (0.05, 0.06, 0.06, 0.07):  # an old message again is no other
+    for at in (0.05, 0.06, 0.06, 0.07):  # a repeated message
         state(sensing, at)
     assert sensing.received == 5
     imu(sensing, 0.05)
     imu(sensing, 0.06)
     expected = [('imu', 0.05), ('joints', 0.05), ('imu', 0.06), ('joints', 0.06)]
     assert sensing.monitor.order[-4:] == expected
-    state(sensing, 0.17)  # 0.11 s after the IMU: it is silent, and what waited for it is passed over
+    state(sensing, 0.17)  # 0.11 s after the IMU, its timeout: states that waited for it are dropped
     assert sensing.monitor.order[-2:] == [('joints', 0.06), ('joints', 0.17)]
 
 
@@ -324,8 +324,8 @@ def test_an_imu_that_comes_late_delays_the_joint_states_by_as_much_and_mixes_no_
             imu(sensing, 0.01 * (k - late))
     assert sensing.age == pytest.approx(0.01 * late)
     assert sensing.received >= 30 - late
-    given = sensing.monitor.order
-    for before, after in pairwise(given[20:]):
+    order = sensing.monitor.order
+    for before, after in pairwise(order[20:]):
         assert after == (('joints', before[1]) if before[0] == 'imu' else ('imu', round(before[1] + 0.01, 6)))
     assert sensing.overdue(1.0, delay=0.04) == (late > 4)
 
@@ -392,7 +392,7 @@ def test_before_the_first_states_the_imu_is_taken_as_it_comes(make):
     assert sensing.imu_received == 1
 
 
-def test_an_imu_whose_time_goes_back_forgets_what_is_later(make):
+def test_an_imu_whose_time_goes_back_drops_later_messages(make):
     sensing = make()
     state(sensing, 0.0)
     state(sensing, 0.01)
@@ -418,11 +418,11 @@ def test_in_lockstep_an_imu_of_before_time_went_back_keeps_none_of_the_later_one
     assert sensing.waiting == []
 
 
-def test_orientation_is_passed_on_unless_the_message_says_that_it_has_none(make):
+def test_orientation_is_used_unless_the_message_marks_it_as_absent(make):
     sensing = make()
     imu(sensing, 0.0, orientation=(0.0, 0.6, 0.0, 0.8))
     imu(sensing, 0.01, orientation=None)
-    assert [entry[2] for entry in sensing.monitor.given] == [(0.0, 0.6, 0.0, 0.8), None]
+    assert [entry[2] for entry in sensing.monitor.received] == [(0.0, 0.6, 0.0, 0.8), None]
 
 
 def test_in_lockstep_the_imu_of_an_instant_comes_before_the_states_of_the_next(make):
@@ -459,46 +459,46 @@ def test_no_more_of_the_imu_waits_than_for_ten_seconds(make):
     assert (sensing.waiting[0][0], sensing.waiting[-1][0]) == (1e-3, 20.0)
 
 
-@pytest.mark.parametrize('what', ['omega', 'force', 'orientation'])
-def test_an_imu_with_a_number_that_is_none_is_refused(make, what):
+@pytest.mark.parametrize('quantity', ['omega', 'force', 'orientation'])
+def test_an_imu_with_a_number_that_is_none_is_rejected(make, quantity):
     sensing = make()
-    imu(sensing, 0.1, **{what: (0.0, np.nan, 0.0, 1.0)[: 4 if what == 'orientation' else 3]})
-    assert sensing.refusals.counts == {'not finite': 1}
+    imu(sensing, 0.1, **{quantity: (0.0, np.nan, 0.0, 1.0)[: 4 if quantity == 'orientation' else 3]})
+    assert sensing.rejections.counts == {'not finite': 1}
 
 
-@pytest.mark.parametrize('what', ['omega', 'force'])
-def test_an_imu_beyond_any_machine_is_refused(make, what):
+@pytest.mark.parametrize('quantity', ['omega', 'force'])
+def test_an_imu_beyond_any_machine_is_rejected(make, quantity):
     sensing = make()
     for value in (LARGEST_MEASURED, -LARGEST_MEASURED):
-        imu(sensing, 0.1, **{what: (0.0, value, 0.0)})
-    assert sum(sensing.refusals.counts.values()) == 0
+        imu(sensing, 0.1, **{quantity: (0.0, value, 0.0)})
+    assert sum(sensing.rejections.counts.values()) == 0
     for value in (1.001 * LARGEST_MEASURED, -1.001 * LARGEST_MEASURED):
-        imu(sensing, 0.2, **{what: (0.0, value, 0.0)})
-    assert sensing.refusals.counts == {'out of range': 2}
+        imu(sensing, 0.2, **{quantity: (0.0, value, 0.0)})
+    assert sensing.rejections.counts == {'out of range': 2}
     assert len(sensing.node.warnings) == 2
 
 
-@pytest.mark.parametrize('what', ['angular_velocity', 'linear_acceleration'])
-def test_an_imu_that_does_not_measure_what_is_needed_is_refused(make, what):
+@pytest.mark.parametrize('quantity', ['angular_velocity', 'linear_acceleration'])
+def test_an_imu_without_a_needed_quantity_is_rejected(make, quantity):
     sensing, msg = make(), imu_message(0.0)
-    getattr(msg, f'{what}_covariance')[0] = -1.0
+    getattr(msg, f'{quantity}_covariance')[0] = -1.0
     sensing.node.receive('imu', msg)
-    assert sensing.refusals.counts == {'missing quantity': 1}
-    assert sensing.monitor.given == []
+    assert sensing.rejections.counts == {'missing quantity': 1}
+    assert sensing.monitor.received == []
 
 
 def test_an_orientation_is_a_unit_quaternion_within_a_hundredth(make):
     sensing = make()
     imu(sensing, 0.0, orientation=(0.0, 0.0, 0.0, 1.009))
     imu(sensing, 0.1, orientation=(0.0, 0.0, 0.0, 0.991))
-    assert not sensing.refusals.counts
+    assert not sensing.rejections.counts
     for length in (0.98, 1.02):
         imu(sensing, 0.2, orientation=(0.0, 0.0, 0.0, length))
-    assert sensing.refusals.counts == {'not a rotation': 2}
+    assert sensing.rejections.counts == {'not a rotation': 2}
 
 
 @pytest.mark.parametrize('simulated', [False, True])
-def test_silence_counts_in_wall_time_and_longer_where_time_is_simulated(make, monkeypatch, simulated):
+def test_timeouts_count_in_wall_time_and_are_longer_in_simulated_time(make, monkeypatch, simulated):
     now = [1000.0]
     monkeypatch.setattr(rooms, 'time', SimpleNamespace(monotonic=lambda: now[0]))
     sensing = make(simulated=simulated, state_timeout=0.5, imu_timeout=0.02)
@@ -542,7 +542,7 @@ def aged(sensing, age, imu_age=None):
         (0.0, ''),
         (0.19, ''),
         (-0.01, ''),
-        (0.21, 'joint_states: 0.21 s old: expected 0.2 s at most: nothing is known of the machine'),
+        (0.21, 'joint_states: 0.21 s old: expected 0.2 s at most: the state of the machine is unknown'),
         (-0.03, 'joint_states: stamps are 0.03 s ahead of the clock of this node: expected stamps of its clock'),
         (-500.0, 'joint_states: stamps are 500.00 s ahead of the clock of this node: expected stamps of its clock'),
         (1.7e9, 'joint_states: stamps are 1700000000.00 s behind the clock of this node: expected stamps of its clock'),
@@ -572,8 +572,8 @@ def test_an_imu_that_is_not_of_now_is_not_used_and_counts_as_lost(make, imu_age,
     sensing.monitor.has_imu = used
     assert sensing.lost_imu != used
     if not used:
-        assert sensing.refusals.counts['age'] == 50
-        assert sensing.refusals.last.startswith('imu: ')
+        assert sensing.rejections.counts['age'] == 50
+        assert sensing.rejections.last.startswith('imu: ')
 
 
 @pytest.mark.parametrize('simulated', [False, True])
@@ -587,7 +587,7 @@ def test_a_payload_that_nobody_gave_is_named_and_a_warning_on_a_real_machine(mak
     assert make(simulated=simulated, payload=0.0).payload_health().text == '0 kg'
 
 
-def test_results_are_trusted_only_of_a_settled_monitor_with_what_it_needs(make):
+def test_only_a_settled_monitor_with_its_inputs_is_trusted(make):
     sensing = make()
     state(sensing, 0.0)
     assert sensing.trustworthy
@@ -598,11 +598,11 @@ def test_results_are_trusted_only_of_a_settled_monitor_with_what_it_needs(make):
     assert not required.trustworthy
     required.monitor.has_imu = True
     assert required.trustworthy
-    silent = make()
-    silent.heard = time.monotonic() - 100.0
-    assert not silent.trustworthy
-    silent.lockstep = True  # there, time stands still as long as nothing comes
-    assert silent.trustworthy
+    timed_out = make()
+    timed_out.received_at = time.monotonic() - 100.0
+    assert not timed_out.trustworthy
+    timed_out.lockstep = True  # there, time stands still as long as nothing comes
+    assert timed_out.trustworthy
 
 
 def test_health_of_the_joint_states(make):
@@ -616,18 +616,18 @@ def test_health_of_the_joint_states(make):
     sensing.monitor.settled = False
     assert sensing.joint_health().text == 'settling: 0.1 s of joint states are needed'
     assert sensing.joint_health().level == WARN
-    sensing.heard -= 100.0
+    sensing.received_at -= 100.0
     health = sensing.joint_health()
-    assert health.text == 'no joint_states with a new stamp for 9 s: nothing is known of the machine'
+    assert health.text == 'no joint_states with a new stamp for 9 s: the state of the machine is unknown'
     sensing.arrived -= 100.0
     health = sensing.joint_health()
-    assert (health.level, health.text) == (ERROR, 'no joint_states for 9 s: nothing is known of the machine')
+    assert (health.level, health.text) == (ERROR, 'no joint_states for 9 s: the state of the machine is unknown')
     sensing.lockstep = sensing.monitor.settled = True
     assert sensing.joint_health().level == OK
     state(sensing, 0.1, positions=(np.nan, 0.0, 0.0))
     health = sensing.joint_health()
     assert health.level == WARN
-    assert health.text.startswith('refused: joint_states: position of ')
+    assert health.text.startswith('rejected: joint_states: position of ')
     assert health.values['refused: not finite'] == '1'
 
 
@@ -644,7 +644,7 @@ def test_health_of_the_imu(make):
     }  # fmt: skip
     sensing.monitor.has_imu = True
     assert sensing.imu_health().values['base motion'] == 'measured'
-    sensing.imu_heard -= 100.0
+    sensing.imu_received_at -= 100.0
     health = sensing.imu_health()
     assert (health.level, health.text) == (WARN, f'no imu for 0.1 s: {UNSEEN_BASE}')
     sensing.lockstep = True
@@ -668,17 +668,17 @@ def test_an_imu_that_comes_without_being_used_is_a_warning_and_an_error_where_it
 
 
 def test_an_imu_that_sends_and_is_not_used_counts_as_lost(make):
-    """Its stamps are far from those of the joint states: level ground would be assumed on a slope."""
+    """Its stamps differ far from the joint states: level ground would be assumed on a slope."""
     sensing = make()
     sensing.monitor.settled, sensing.monitor.has_imu = True, False
     state(sensing, 0.0)
-    assert not sensing.lost_imu, 'there is none'
+    assert not sensing.lost_imu, 'without an IMU'
     imu(sensing, 0.0)
     state(sensing, 0.01)
     assert sensing.lost_imu
     sensing.monitor.has_imu = True
     assert not sensing.lost_imu
-    sensing.had_imu, sensing.monitor.has_imu, sensing.imu_heard = False, False, -np.inf
+    sensing.had_imu, sensing.monitor.has_imu, sensing.imu_received_at = False, False, -np.inf
     assert not sensing.lost_imu, 'it sends no more, and never was of use'
 
 
@@ -688,7 +688,7 @@ def test_health_of_an_imu_that_is_required(make):
     assert (health.level, health.text) == (ERROR, 'no imu, and it is required')
     imu(sensing, 0.0)
     assert sensing.imu_health().level == OK
-    sensing.imu_heard -= 100.0
+    sensing.imu_received_at -= 100.0
     assert sensing.imu_health().level == ERROR
     sensing.lockstep = True
     assert sensing.imu_health().level == OK
@@ -700,7 +700,7 @@ def test_a_payload_of_the_topic_is_checked(make):
     assert sensing.monitor.payload == 500.0
     sensing.node.receive('payload', Float64(data=-1.0))
     assert sensing.monitor.payload == 500.0
-    assert sensing.refusals.counts == {'payload': 1}
+    assert sensing.rejections.counts == {'payload': 1}
 
 
 @pytest.mark.parametrize(('check', 'name'), [('joint_checks', JOINTS[1]), ('imu_checks', 'gyroscope')])
@@ -709,7 +709,7 @@ def test_measurements_that_failed_a_test_are_not_trusted_until_it_is_acknowledge
     state(sensing, 1.0)
     state(sensing, 1.01)
     assert sensing.trustworthy
-    getattr(sensing.monitor, check).found = {name: 'it is noisy'}
+    getattr(sensing.monitor, check).detected = {name: 'it is noisy'}
     assert not sensing.trustworthy
     assert sensing.checks.faults() == {name: 'it is noisy'}
     health = sensing.joint_health() if check == 'joint_checks' else sensing.imu_health()

@@ -30,13 +30,13 @@ class Caller(Tester):
         client = self.node.create_client(kind, f'/dynamics_node/{topic}')
         request = kind.Request()
         for path, value in fields.items():
-            place, *rest = path.split('__')
-            target = request if not rest else getattr(request, place)
-            setattr(target, rest[0] if rest else place, value)
+            field, *rest = path.split('__')
+            target = request if not rest else getattr(request, field)
+            setattr(target, rest[0] if rest else field, value)
         answers: list[Any] = []
 
         def answered() -> bool:
-            # a node that the test before has killed is still known for a while: what it is asked is lost
+            # a node killed by the previous test remains in the graph for a while: its requests are lost
             if client.service_is_ready() and (
                 not answers or (name.startswith('Get') and asked[0] < time.monotonic() - 6)
             ):
@@ -102,7 +102,7 @@ def test_a_simulation_is_paused_stepped_stopped_and_ended(machine: NodeProcess, 
     assert status == 0
 
 
-def test_what_is_not_supported_is_said(machine: NodeProcess, caller: Caller) -> None:
+def test_unsupported_requests_are_answered_as_such(machine: NodeProcess, caller: Caller) -> None:
     assert caller.set_state(NO_WORLD) == UNSUPPORTED
     assert caller.call('GetEntityState', entity='crane').result.result == NOT_FOUND
     assert caller.set_state(PAUSED) == OK
@@ -147,7 +147,7 @@ def test_lockstep_takes_one_step_at_a_time(start_node: Callable[..., NodeProcess
     assert 'no command for this instant yet' in answer.result.error_message
 
 
-def test_the_definitions_are_known_without_ros(context: Context) -> None:
+def test_the_definitions_are_available_without_ros(context: Context) -> None:
     request = service('simulation_interfaces/srv/StepSimulation').Request()
     assert request.steps == 1
     assert service('simulation_interfaces/srv/ResetSimulation').Request.SCOPE_ALL == 255

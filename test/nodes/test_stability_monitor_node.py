@@ -1,4 +1,4 @@
-"""The monitor's node: what it takes, refuses, publishes and says; on real processes too."""
+"""The stability monitor node: inputs, rejections, topics and statuses; also as a process."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def make_monitor(context):
     return make
 
 
-def stand(node, seconds=0.4, start=0.0, positions=(0.1, 0.7, -1.4)):
+def keep_still(node, seconds=0.4, start=0.0, positions=(0.1, 0.7, -1.4)):
     for k in range(round(seconds / 0.01) + 1):
         node.receive('joint_states', joint_state(start + 0.01 * k, positions))
 
@@ -59,7 +59,7 @@ def test_a_planar_machine_is_watched_as_one_in_space(make_monitor):
     for k in range(41):
         posture = joint_state(0.01 * k, (0.6, -1.4), (0.0, 0.0), (0.0, 0.0), ('boom_joint', 'stick_joint'))
         node.receive('joint_states', posture)
-    loads = {name: own.publisher.last.wrench.force.z for name, own in node.reports.reactions.items()}
+    loads = {name: report.publisher.last.wrench.force.z for name, report in node.reports.reactions.items()}
     machine = load_machine(find_resource('urdf/log_loader_planar.urdf'), find_resource('config/log_loader_planar.yaml'))
     system = System(machine)
     p = system.parameters({'payload_mass': 4000.0})
@@ -70,36 +70,36 @@ def test_a_planar_machine_is_watched_as_one_in_space(make_monitor):
         assert [loads[f'{name}_left'], loads[f'{name}_right']] == pytest.approx([carried / 2, carried / 2], rel=1e-3)
 
 
-def be_silent(node, seconds):
+def time_out(node, seconds):
     """Let nothing have come for so long, without waiting for it."""
-    node.sensing.heard = node.sensing.imu_heard = time.monotonic() - seconds
+    node.sensing.received_at = node.sensing.imu_received_at = time.monotonic() - seconds
 
 
 def levels(node):
     node.diagnostics.last_published = None
     node.update_diagnostics()
-    found = {}
-    for what, status in statuses(node.diagnostics.publisher.last).items():
-        found[what] = status.level[0] if isinstance(status.level, bytes) else int(status.level)
-    return found
+    result = {}
+    for subject, status in statuses(node.diagnostics.publisher.last).items():
+        result[subject] = status.level[0] if isinstance(status.level, bytes) else int(status.level)
+    return result
 
 
-def said(node, what):
+def status_of(node, subject):
     node.diagnostics.last_published = None
     node.update_diagnostics()
-    return statuses(node.diagnostics.publisher.last)[what]
+    return statuses(node.diagnostics.publisher.last)[subject]
 
 
 def test_a_standing_machine_is_seen_as_the_simulation_settles_it(make_monitor, machine):
     node = make_monitor()
-    stand(node)
-    assert said(node, 'stability').message.startswith('caution: zero moment point 0.282 at front')
+    keep_still(node)
+    assert status_of(node, 'stability').message.startswith('caution: zero moment point 0.282 at front')
     system = System(machine, 'effort')
     x = initial_state(system, system.parameters(), POSTURE)
     y = system.outputs(x, np.zeros(len(system.input_names)), system.parameters())
     truth = BalanceObserver(system, node.sensing.monitor.measures).observe(y, system.parameters()[:3])
     for name, margin in truth.margins.items():
-        # 3 us of filtered stillness and the plane's own rounding: far below what matters
+        # 3 us of filtered rest and the rounding of the plane: negligible
         assert node.reports.margins[name].publisher.last.data == pytest.approx(margin.value, rel=2e-5), name
     for wheel, force in zip(truth.wheels, truth.forces):
         assert node.reports.reactions[wheel].publisher.last.wrench.force.z == pytest.approx(force[2], rel=2e-5)
@@ -108,7 +108,7 @@ def test_a_standing_machine_is_seen_as_the_simulation_settles_it(make_monitor, m
 def test_admissible_reactions_and_the_friction_use_of_every_wheel_are_published(make_monitor, machine):
     """Braked wheels at rest: what every one can spare, as of the simulated machine, and no friction in use."""
     node = make_monitor(measures=['admissible'])
-    stand(node)
+    keep_still(node)
     system = System(machine, 'effort')
     y = system.outputs(
         initial_state(system, system.parameters(), POSTURE), np.zeros(len(system.input_names)), system.parameters()
@@ -122,16 +122,16 @@ def test_admissible_reactions_and_the_friction_use_of_every_wheel_are_published(
     for publisher in node.reports.uses.values():
         assert publisher.publisher.last.data == pytest.approx(0.0, abs=1e-3)
     node.reports.withdraw()
-    assert all(np.isnan(own.publisher.last.data) for own in node.reports.uses.values())
+    assert all(np.isnan(report.publisher.last.data) for report in node.reports.uses.values())
     assert not make_monitor(measures=['zmp']).reports.uses
 
 
-def test_nothing_is_said_before_the_filters_have_settled(make_monitor):
+def test_nothing_is_published_before_the_filters_have_settled(make_monitor):
     node = make_monitor(settling=0.3)
-    stand(node, 0.2)
+    keep_still(node, 0.2)
     assert node.reports.margins['zmp'].publisher.messages == []
     assert levels(node)['joint_states'] == WARN
-    stand(node, 0.2, start=0.21)
+    keep_still(node, 0.2, start=0.21)
     assert node.reports.margins['zmp'].publisher.messages != []
 
 
@@ -144,16 +144,16 @@ def test_nothing_is_said_before_the_filters_have_settled(make_monitor):
         (('swing_joint', 'boom_joint', 'boom_joint'), (0.0, 0.5, -1.0), 'wrong size'),
     ],
 )
-def test_joint_states_that_make_no_sense_are_refused_and_counted(make_monitor, names, positions, kind):
+def test_implausible_joint_states_are_rejected_and_counted(make_monitor, names, positions, kind):
     node = make_monitor()
-    stand(node)
+    keep_still(node)
     before = node.sensing.received
     node.receive('joint_states', joint_state(0.5, positions, names=names, velocity=(), effort=()))
     assert node.sensing.received == before
-    assert node.sensing.refusals.counts[kind] == 1
-    status = said(node, 'joint_states')
+    assert node.sensing.rejections.counts[kind] == 1
+    status = status_of(node, 'joint_states')
     assert values_of(status)[f'refused: {kind}'] == '1'
-    assert 'refused' in status.message
+    assert 'rejected' in status.message
 
 
 @pytest.mark.parametrize(
@@ -164,40 +164,40 @@ def test_joint_states_that_make_no_sense_are_refused_and_counted(make_monitor, n
         ({'orientation': (0.0, 0.0, 0.0, 0.0)}, 'not a rotation'),
     ],
 )
-def test_imu_messages_that_make_no_sense_are_refused(make_monitor, fields, kind):
+def test_implausible_imu_messages_are_rejected(make_monitor, fields, kind):
     node = make_monitor()
     node.receive('imu', imu_message(0.0, **fields))
-    assert node.sensing.refusals.counts[kind] == 1
+    assert node.sensing.rejections.counts[kind] == 1
     assert node.sensing.imu_received == 0
 
 
-def test_payload_changes_the_margins_and_a_wrong_one_is_refused(make_monitor, machine):
+def test_payload_changes_the_margins_and_a_wrong_one_is_rejected(make_monitor, machine):
     node = make_monitor()
-    stand(node)
+    keep_still(node)
     loaded = node.reports.margins['net_moment'].publisher.last.data
     node.receive('payload', Float64(data=0.0))
-    stand(node, 0.1, start=0.41)
+    keep_still(node, 0.1, start=0.41)
     assert node.reports.margins['net_moment'].publisher.last.data != pytest.approx(loaded, rel=0.05)
     for wrong in (-1.0, machine.payload.limit + 1.0, np.nan):
         node.receive('payload', Float64(data=wrong))
-    assert node.sensing.refusals.counts['payload'] == 3
+    assert node.sensing.rejections.counts['payload'] == 3
     assert node.sensing.monitor.payload == 0.0
 
 
 def test_levels_follow_the_thresholds(make_monitor):
     node = make_monitor(**{'thresholds.zmp.caution': 2.0})
-    stand(node)
+    keep_still(node)
     assert levels(node)['stability'] == WARN
-    assert 'net moment' not in said(node, 'stability').message
+    assert 'net moment' not in status_of(node, 'stability').message
     node = make_monitor(**{'thresholds.net_moment.caution': 1e9, 'thresholds.net_moment.danger': 1e9})
-    stand(node)
+    keep_still(node)
     assert levels(node)['stability'] == ERROR
 
 
 def test_a_posture_that_overturns_is_an_error_with_its_edge(make_monitor):
     node = make_monitor(payload=6000.0)
-    stand(node, positions=(0.0, 0.0, 0.0))
-    status = said(node, 'stability')
+    keep_still(node, positions=(0.0, 0.0, 0.0))
+    status = status_of(node, 'stability')
     assert levels(node)['stability'] == ERROR
     assert 'front' in status.message
     assert node.reports.margins['net_moment'].publisher.last.data < 0.0
@@ -206,25 +206,25 @@ def test_a_posture_that_overturns_is_an_error_with_its_edge(make_monitor):
     assert levels(node)['allowance'] == WARN
 
 
-def test_silence_is_said_and_ends_the_margins(make_monitor):
+def test_a_timeout_is_reported_and_ends_the_margins(make_monitor):
     node = make_monitor(state_timeout=9.0)
-    stand(node)
+    keep_still(node)
     assert levels(node)['joint_states'] == OK
-    be_silent(node, 9.1)
+    time_out(node, 9.1)
     assert levels(node)['joint_states'] == ERROR
     assert levels(node)['stability'] == ERROR
 
 
 def test_margins_and_allowances_come_once_in_their_periods(make_monitor):
     node = make_monitor(period=0.05, allowance_period=0.2003)  # no multiple of the millisecond either
-    stand(node, 1.095)
+    keep_still(node, 1.095)
     assert len(node.reports.margins['zmp'].publisher.messages) == pytest.approx(20, abs=2)
     assert set(node.allowance_out) == {'payload', 'reach', 'swing_speed'}
     for out in node.allowance_out.values():
         assert len(out.messages) == pytest.approx(5, abs=1)
 
 
-def test_the_timer_reports_a_machine_that_is_silent(make_monitor, context):
+def test_the_timer_reports_a_timeout_of_the_machine(make_monitor, context):
     node = make_monitor()
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
@@ -232,7 +232,7 @@ def test_the_timer_reports_a_machine_that_is_silent(make_monitor, context):
     while not node.diagnostics.publisher.messages and time.monotonic() < deadline:
         executor.spin_once(timeout_sec=0.2)
     array = node.diagnostics.publisher.last
-    assert statuses(array)['stability'].message == 'no margins: the measurements are not there'
+    assert statuses(array)['stability'].message == 'no margins: measurements are missing'
     assert array.header.stamp.sec == pytest.approx(time.time(), abs=3600.0)
     executor.remove_node(node)
 
@@ -243,7 +243,7 @@ def test_a_prefix_is_put_before_the_topics_and_frames_are_published_only_if_aske
     assert {'/monitor/stability/allowance/payload', '/monitor/stability/zmp_degree'} <= topics
     assert '/stability/allowance/payload' not in topics
     assert '/tf' not in topics
-    stand(node)
+    keep_still(node)
     assert np.isfinite(node.reports.margins['zmp'].publisher.last.data)
 
 
@@ -252,7 +252,7 @@ def test_the_ground_below_the_base_is_a_frame_with_the_contact_frames_on_it(make
     node = make_monitor()
     assert '/stability/allowance/payload' in {publisher.topic_name for publisher in node.publishers}
     node.tf.publisher = frames = Outbox(TFMessage)
-    stand(node)
+    keep_still(node)
     ground, *contacts = frames.last.transforms
     assert (ground.header.frame_id, ground.child_frame_id) == (machine.base.link, 'base_footprint')
     assert ground.transform.translation.z < -0.1
@@ -262,17 +262,17 @@ def test_the_ground_below_the_base_is_a_frame_with_the_contact_frames_on_it(make
 
 def test_time_that_goes_back_withdraws_the_margins_at_once(make_monitor):
     node = make_monitor()
-    stand(node, start=10.0)
+    keep_still(node, start=10.0)
     margin = node.reports.margins['zmp'].publisher
     assert np.isfinite(margin.last.data)
-    stand(node, 0.05)
+    keep_still(node, 0.05)
     assert np.isnan(margin.last.data)
 
 
 def test_levels_are_published_with_the_states_that_change_them_and_values_with_their_units(make_monitor):
     node = make_monitor(payload=6000.0)
     began = time.perf_counter()
-    stand(node, positions=(0.0, 0.0, 0.0))
+    keep_still(node, positions=(0.0, 0.0, 0.0))
     elapsed = time.perf_counter() - began
     status = statuses(node.diagnostics.publisher.last)['stability']
     values = values_of(status)
@@ -284,56 +284,58 @@ def test_levels_are_published_with_the_states_that_change_them_and_values_with_t
 
 def test_a_pure_number_has_no_unit_and_a_wheel_without_load_is_named(make_monitor):
     node = make_monitor(measures=['zmp', 'load_share'], **{'thresholds.zmp.danger': 2.0, 'thresholds.zmp.caution': 2.0})
-    stand(node)
+    keep_still(node)
     where, zmp = node.balance.critical_edge('zmp'), node.balance.margins['zmp'].value
-    assert said(node, 'stability').message == f'danger: zero moment point {zmp:.3g} at {where}, level 2'
+    assert status_of(node, 'stability').message == f'danger: zero moment point {zmp:.3g} at {where}, level 2'
     levels = {'thresholds.load_share.danger': 0.2, 'thresholds.load_share.caution': 0.3}
     node = make_monitor(measures=['zmp', 'load_share'], **levels)
-    stand(node)
+    keep_still(node)
     share = node.balance.margins['load_share'].value
     where = node.balance.critical_edge('load_share')
-    assert said(node, 'stability').message == f'danger: wheel-load share {100.0 * share:.3g} % at {where}, level 20 %'
+    assert (
+        status_of(node, 'stability').message == f'danger: wheel-load share {100.0 * share:.3g} % at {where}, level 20 %'
+    )
 
 
 def test_a_margin_of_too_few_feet_is_not_defined(make_monitor):
     node = make_monitor(measures=['zmp'])
-    stand(node)
+    keep_still(node)
     node.balance = replace(node.balance, polygon=node.balance.polygon[:3])
-    assert float(values_of(said(node, 'stability'))['zmp']) > 0.0
+    assert float(values_of(status_of(node, 'stability'))['zmp']) > 0.0
     node.balance = replace(node.balance, polygon=node.balance.polygon[:2])
-    assert values_of(said(node, 'stability'))['zmp'] == 'not defined for this machine'
+    assert values_of(status_of(node, 'stability'))['zmp'] == 'not defined for this machine'
 
 
 def test_half_a_metre_too_much_reach_is_too_much(make_monitor):
     node = make_monitor()
     node.allowance = Allowance(payload=0.0, reach=-0.5, swing_speed=0.1)
-    status = said(node, 'allowance')
-    assert (status.level, status.message) == (WARN, 'too much: reach 0.5 m')
+    status = status_of(node, 'allowance')
+    assert (status.level, status.message) == (WARN, 'exceeded: reach 0.5 m')
     assert values_of(status) == {'payload': '0 kg', 'reach': '-0.5 m', 'swing_speed': '0.1 rad/s'}
 
 
 def test_a_payload_beyond_the_allowance_is_a_warning_with_its_unit(make_monitor):
     node = make_monitor()
-    stand(node, positions=(0.0, 0.25, -0.9))
-    assert said(node, 'allowance').message.startswith('too much: payload ')
-    assert ' kg' in said(node, 'allowance').message
+    keep_still(node, positions=(0.0, 0.25, -0.9))
+    assert status_of(node, 'allowance').message.startswith('exceeded: payload ')
+    assert ' kg' in status_of(node, 'allowance').message
     assert levels(node)['allowance'] == WARN
 
 
-def test_silence_withdraws_the_last_margins_once(make_monitor):
+def test_a_timeout_withdraws_the_last_margins_once(make_monitor):
     node = make_monitor(state_timeout=9.0)
     node.check_timeouts()
     margin, payload = node.reports.margins['zmp'].publisher, node.allowance_out['payload']
     assert margin.messages == payload.messages == []  # there is nothing to withdraw
-    stand(node)
+    keep_still(node)
     assert np.isfinite([margin.last.data, payload.last.data]).all()
     count = len(margin.messages), len(payload.messages)
-    be_silent(node, 9.1)
+    time_out(node, 9.1)
     for _ in range(3):
         node.check_timeouts()
     assert np.isnan([margin.last.data, payload.last.data]).all()
     assert (len(margin.messages), len(payload.messages)) == (count[0] + 1, count[1] + 1)
-    assert said(node, 'allowance').message == 'nothing known yet'
+    assert status_of(node, 'allowance').message == 'no allowance yet'
 
 
 def test_in_simulated_time_margins_do_not_depend_on_how_long_the_computer_takes(make_monitor, monkeypatch):
@@ -341,13 +343,13 @@ def test_in_simulated_time_margins_do_not_depend_on_how_long_the_computer_takes(
     node = make_monitor(state_timeout=0.05, imu_timeout=0.05, use_sim_time=True)
     for k in range(41):
         node.receive('imu', imu_message(0.01 * k))
-        stand(node, 0.0, 0.01 * k)
+        keep_still(node, 0.0, 0.01 * k)
     margin = node.reports.margins['zmp'].publisher
-    be_silent(node, 100.0)
+    time_out(node, 100.0)
     node.check_timeouts()
     assert np.isfinite(margin.last.data)
     assert levels(node)['joint_states'] == levels(node)['imu'] == OK
-    be_silent(node, 600.0)  # a machine that has ended is silent all the same
+    time_out(node, 600.0)  # a machine that has ended times out all the same
     node.check_timeouts()
     assert np.isnan(margin.last.data)
     assert levels(node)['joint_states'] == ERROR
@@ -364,11 +366,11 @@ def sled(tmp_path_factory):
         <joint name="rail" type="prismatic"><parent link="base"/><child link="slide"/><axis xyz="0 1 0"/>
         <limit lower="-1.5" upper="0.5" effort="1000" velocity="1"/></joint></robot>"""
     )
-    places = {'rear_right': (-1, -0.5), 'rear_left': (-1, 0.5), 'front_right': (1, -0.5), 'front_left': (0.8, 0.5)}
+    positions = {'rear_right': (-1, -0.5), 'rear_left': (-1, 0.5), 'front_right': (1, -0.5), 'front_left': (0.8, 0.5)}
     feet = [
         f'  {name}: {{link: {"slide" if name == "front_left" else "base"}, position: [{x}, {y}, -0.5], '
         'free_length: 0.1, stiffness: 1.0e+5, damping: 1.0e+4}'
-        for name, (x, y) in places.items()
+        for name, (x, y) in positions.items()
     ]
     (folder / 'sled.yaml').write_text('\n'.join(['base: {attachment: free}', 'wheels:', *feet, '']))
     return {'machine': str(folder / 'sled.urdf'), 'config': str(folder / 'sled.yaml')}
@@ -389,7 +391,7 @@ def test_wheels_whose_ground_points_cross_are_named_and_the_margins_withdrawn_un
     assert margin.last.data > 0.5
     slide(-1.2, 1.0)
     assert np.isnan(margin.last.data)
-    status = said(node, 'stability')
+    status = status_of(node, 'stability')
     crossed = 'the edges from rear_right to front_right and from front_left to rear_left intersect'
     assert status.message == f'the ground points of the wheels cross: {crossed}'
     assert levels(node)['stability'] == levels(node)['allowance'] == ERROR
@@ -401,41 +403,41 @@ def test_wheels_whose_ground_points_cross_are_named_and_the_margins_withdrawn_un
 
 def test_a_required_imu_that_is_missing_is_an_error(make_monitor):
     node = make_monitor(imu='required')
-    stand(node)
+    keep_still(node)
     assert node.reports.margins['zmp'].publisher.messages == []
     assert levels(node)['imu'] == ERROR
 
 
-def test_a_base_whose_motion_nobody_measures_is_said_and_what_it_costs(make_monitor):
+def test_a_base_without_measured_motion_is_reported_with_its_effect_on_the_margins(make_monitor):
     node = make_monitor()
-    stand(node)
-    status = said(node, 'imu')
+    keep_still(node)
+    status = status_of(node, 'imu')
     assert values_of(status)['base motion'] == 'not measured'
     assert 'margins are 5 % of their full scale lower while the machine moves' in status.message
     for k in range(60):
         node.receive('imu', imu_message(0.41 + 0.01 * k))
         node.receive('joint_states', joint_state(0.41 + 0.01 * k, (0.1, 0.7, -1.4)))
-    assert values_of(said(node, 'imu'))['base motion'] == 'measured'
+    assert values_of(status_of(node, 'imu'))['base motion'] == 'measured'
 
 
-def test_an_imu_whose_stamp_stands_still_is_a_warning_as_the_base_is_predicted(make_monitor):
+def test_an_imu_with_a_constant_stamp_is_a_warning_as_the_base_is_predicted(make_monitor):
     node = make_monitor()
     for k in range(60):
         node.receive('imu', imu_message(min(0.01 * k, 0.3)))
         node.receive('joint_states', joint_state(0.01 * k, (0.1, 0.7, -1.4)))
     assert not node.sensing.monitor.has_imu
-    status = said(node, 'imu')
+    status = status_of(node, 'imu')
     assert levels(node)['imu'] == WARN
     assert status.message.startswith('no imu with stamps of the last 0.1 s of joint_states: the motion of the base')
 
 
 def test_joint_states_wait_for_the_imu_of_their_instant(make_monitor):
     node = make_monitor(imu='required')
-    sensing, given = node.sensing, node.reports.margins['zmp'].publisher.messages
+    sensing, published = node.sensing, node.reports.margins['zmp'].publisher.messages
     for k in range(60):
         node.receive('imu', imu_message(0.01 * k))
         node.receive('joint_states', joint_state(0.01 * k, (0.1, 0.7, -1.4)))
-    before, told = sensing.received, len(given)
+    before, count = sensing.received, len(published)
     node.receive('joint_states', joint_state(0.60, (0.1, 0.7, -1.4)))
     assert sensing.received == before
     node.receive('imu', imu_message(0.60))
@@ -449,18 +451,18 @@ def test_joint_states_wait_for_the_imu_of_their_instant(make_monitor):
     assert sensing.received == before + 3
     assert sensing.monitor.time == 0.62
     assert sensing.monitor.imu_time <= 0.625
-    assert len(given) > told
+    assert len(published) > count
 
 
 def test_time_that_goes_back_starts_the_filters_again(make_monitor):
     node = make_monitor()
-    stand(node, start=10.0)
-    stand(node, 0.05)
+    keep_still(node, start=10.0)
+    keep_still(node, 0.05)
     assert node.sensing.restarts == 1
     assert not node.sensing.monitor.settled
 
 
-def test_joint_states_that_were_overtaken_are_refused_and_the_monitor_goes_on(make_monitor):
+def test_joint_states_that_were_overtaken_are_rejected_and_the_monitor_continues(make_monitor):
     node = make_monitor()
     for k in range(60):
         node.receive('imu', imu_message(0.01 * k, (0.005, 0.0, 0.0)))
@@ -471,7 +473,7 @@ def test_joint_states_that_were_overtaken_are_refused_and_the_monitor_goes_on(ma
     node.receive('joint_states', joint_state(0.585, (0.1, 0.7, -1.4)))
     node.receive('imu', imu_message(0.6, (0.005, 0.0, 0.0)))
     node.receive('joint_states', joint_state(0.6, (0.1, 0.7, -1.4)))
-    assert node.sensing.refusals.counts == {'out of order': 1}
+    assert node.sensing.rejections.counts == {'out of order': 1}
     assert monitor.settled
     assert monitor.has_imu
     assert monitor.ground.bias == pytest.approx(bias, abs=1e-4)
@@ -481,13 +483,13 @@ def test_joint_states_that_were_overtaken_are_refused_and_the_monitor_goes_on(ma
     'wrong',
     [{'measures': ['beauty']}, {'imu_position': [0.0, 1.0]}, {'payload': 7000.0}, {'swing_joint': 'none'}],
 )
-def test_parameters_that_do_not_fit_are_refused(make_monitor, wrong):
+def test_parameters_that_do_not_fit_are_rejected(make_monitor, wrong):
     with pytest.raises((ParameterError, ValueError, KeyError)):
         make_monitor(**wrong)
 
 
 def test_a_measured_machine_is_watched_by_a_process(start_node, tester, machine):
-    """Two seconds of noisy joint states and IMU in real time; what comes back is near the truth."""
+    """Two seconds of noisy joint states and IMU in real time; the results are near the true values."""
     run = measure(machine, work_cycle(machine), 3000.0, SensorModel(rate=100.0))
     process = start_node('stability_monitor_node', machine='log_loader', payload=3000.0, stamp_clock='other')
     degree = tester.listen('std_msgs/msg/Float64', 'stability/zmp_degree')

@@ -1,4 +1,4 @@
-"""Time stamps where the clock of the computer is beyond what they can hold."""
+"""Time stamps with a clock of the computer beyond their range."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_diagnostics_are_published_in_2040() -> None:
 
 @pytest.mark.parametrize(('now', 'warns'), [(LATEST_STAMP, False), (LATEST_STAMP + 1, True)])
 def test_a_program_warns_of_a_clock_that_stamps_cannot_hold(now, warns, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = []
+    warnings = []
 
     class Log:
-        warn = staticmethod(said.append)
+        warn = staticmethod(warnings.append)
 
     monkeypatch.setattr(time, 'time_ns', lambda: now)
     monkeypatch.setattr(running, 'get_logger', lambda name: Log)
     running.warn_of_wall_clock('node')
-    assert bool(said) == warns
-    assert not said or 'beyond 2147483647 s (2038-01-19)' in said[0]
+    assert bool(warnings) == warns
+    assert not warnings or 'beyond 2147483647 s (2038-01-19)' in warnings[0]

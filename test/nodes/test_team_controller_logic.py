@@ -47,34 +47,34 @@ class Robots:
     def __init__(self, node: TeamControllerNode, holding: float = np.inf) -> None:
         self.node, self.tick = node, 0
         self.holders = node.carrying.carriage.holders
-        robots = [own.robot for own in self.holders]
+        robots = [holder.robot for holder in self.holders]
         load = node.carrying.carriage.formation.load
         self.team = TeamRun(robots, load, [Hold('left_end'), Hold('right_end', holding)])
-        self.state = self.team.start([RobotState(own.start, np.zeros(5)) for own in self.holders])
+        self.state = self.team.start([RobotState(holder.start, np.zeros(5)) for holder in self.holders])
         self.trace: list[Any] = []
 
     @property
     def now(self) -> int:
         return round(self.tick * PERIOD * NANO)
 
-    def tell(self, only: str = '', stamp: int | None = None) -> None:
+    def send_states(self, only: str = '', stamp: int | None = None) -> None:
         """Publish the states of the robots."""
         now = self.now if stamp is None else stamp
-        for link, own, state in zip(self.node.links, self.holders, self.state.robots):
+        for link, holder, state in zip(self.node.links, self.holders, self.state.robots):
             if only in ('', link.name):
-                here = own.robot.at(*state)
-                point, turn = own.robot.hand_pose(state.q)
+                here = holder.robot.at(*state)
+                point, turn = holder.robot.hand_pose(state.q)
                 hand = state_message('odom', 'hand')
                 write_state(hand, HandState(point, turn, here.rate[:3], np.zeros(3)), now)
                 self.node.receive(f'{link.name}/grasp_states/{link.holder.hand}', hand)
-                msg = JointState(name=list(own.joints), position=state.q[own.places].tolist())
+                msg = JointState(name=list(holder.joints), position=state.q[holder.places].tolist())
                 msg.velocity, msg.effort = state.u.tolist(), [0.0] * 5
                 msg.header.stamp = stamp_at(now)
                 self.node.receive(f'{link.name}/joint_states', msg)
 
     def go(self, seconds: float) -> None:
         for _ in range(round(seconds / PERIOD)):
-            self.tell()
+            self.send_states()
             efforts = [np.array(link.commands.last.effort) for link in self.node.links]
             assert all(nanoseconds_of_stamp(link.commands.last.header.stamp) == self.now for link in self.node.links)
             trace = TeamTrace()
@@ -93,12 +93,12 @@ class Robots:
 
     def speed(self) -> float:
         return max(
-            float(np.abs(own.robot.at(*state).rate).max()) for own, state in zip(self.holders, self.state.robots)
+            float(np.abs(holder.robot.at(*state).rate).max()) for holder, state in zip(self.holders, self.state.robots)
         )
 
 
-def level(node: TeamControllerNode, what: str) -> tuple[int, str]:
-    status = next(own for own in node.diagnostics.publisher.last.status if own.name.endswith(f': {what}'))
+def level(node: TeamControllerNode, subject: str) -> tuple[int, str]:
+    status = next(entry for entry in node.diagnostics.publisher.last.status if entry.name.endswith(f': {subject}'))
     return (status.level[0] if isinstance(status.level, bytes) else status.level), status.message
 
 
@@ -122,10 +122,10 @@ def test_the_bar_is_carried_along_its_line_and_held_at_the_end(make: Any) -> Non
 def test_no_efforts_are_given_before_the_states_of_all_robots_are_here(make: Any) -> None:
     node = make()
     robots = Robots(node)
-    robots.tell(only='left')
+    robots.send_states(only='left')
     assert not any(link.commands.messages for link in node.links)
     assert level_of_waiting(node) == 'waiting for right'
-    robots.tell(only='right')
+    robots.send_states(only='right')
     assert [len(link.commands.messages) for link in node.links] == [1, 1]
 
 
@@ -141,7 +141,7 @@ def test_an_instant_that_comes_again_gets_the_same_efforts(make: Any) -> None:
     robots.tick -= 1
     first = node.links[0].commands.last
     count = len(node.links[0].commands.messages)
-    robots.tell(only='left')
+    robots.send_states(only='left')
     assert len(node.links[0].commands.messages) > count
     assert node.links[0].commands.last.effort == first.effort
     assert len(node.links[1].commands.messages) == 2
@@ -191,7 +191,7 @@ def test_slips_of_other_objects_and_other_events_change_nothing(make: Any) -> No
     robots.slip('right_end', 0.0, kind='lift_off')
     robots.go(0.1)
     assert not any(node.carrying.free)
-    assert not node.ended
+    assert not node.end_reason
 
 
 @pytest.mark.parametrize('waited', [0.21, 5.1])
@@ -199,14 +199,14 @@ def test_a_robot_that_is_gone_ends_the_commands_of_all(make: Any, monkeypatch: A
     node = make(mode='realtime', **LINE)
     robots = Robots(node)
     robots.go(0.3)
-    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda own: True))
-    robots.tell(only='left')
+    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda link: True))
+    robots.send_states(only='left')
     node.stop_without_partners(0.19)
-    assert not node.ended
+    assert not node.end_reason
     node.stop_without_partners(waited)
-    assert node.ended == f'no states of right since {waited:.2f} s'
+    assert node.end_reason == f'no states of right since {waited:.2f} s'
     counts = [len(link.commands.messages) for link in node.links]
-    robots.tell()
+    robots.send_states()
     assert [len(link.commands.messages) for link in node.links] == counts
     assert level(node, 'robots') == (ERROR, f'ended: no states of right since {waited:.2f} s')
     assert states(node)[-1].startswith('ended: no states of right')
@@ -215,17 +215,17 @@ def test_a_robot_that_is_gone_ends_the_commands_of_all(make: Any, monkeypatch: A
 def test_robots_that_all_wait_for_the_object_are_not_given_up(make: Any, monkeypatch: Any) -> None:
     node = make(mode='realtime')
     Robots(node).go(2 * PERIOD)
-    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda own: True))
+    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda link: True))
     node.stop_without_partners(60.0)
-    assert not node.ended
+    assert not node.end_reason
 
 
 def test_an_object_that_is_gone_ends_the_commands(make: Any, monkeypatch: Any) -> None:
     node = make(mode='realtime')
     Robots(node).go(2 * PERIOD)
-    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda own: False))
+    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda link: False))
     node.stop_without_partners(0.0)
-    assert node.ended == 'no wrenches of bar'
+    assert node.end_reason == 'no wrenches of bar'
 
 
 def test_a_team_that_object_node_has_stopped_gets_no_commands(make: Any) -> None:
@@ -233,10 +233,10 @@ def test_a_team_that_object_node_has_stopped_gets_no_commands(make: Any) -> None
     robots = Robots(node)
     robots.go(2 * PERIOD)
     robots.slip('', 0.0, kind='team_stopped')
-    assert node.ended.startswith('object_node has stopped the team')
+    assert node.end_reason.startswith('object_node has stopped the team')
 
 
-def test_robots_that_do_not_stand_at_their_start_get_no_commands(make: Any) -> None:
+def test_robots_away_from_their_start_get_no_commands(make: Any) -> None:
     node = make()
     robots = Robots(node)
     away = robots.state.robots[1].q.copy()
@@ -244,8 +244,8 @@ def test_robots_that_do_not_stand_at_their_start_get_no_commands(make: Any) -> N
     robots.state = robots.state._replace(
         robots=(robots.state.robots[0], robots.state.robots[1]._replace(q=away))
     )  # fmt: skip
-    robots.tell()
-    assert node.ended.startswith("robot 'right': expected it at the start of its team, found it 0.30")
+    robots.send_states()
+    assert node.end_reason.startswith("robot 'right': expected it at the start of its team, found it 0.30")
     assert not any(link.commands.messages for link in node.links)
 
 
@@ -271,21 +271,21 @@ def test_the_object_goes_to_a_goal_from_rest_alone(make: Any) -> None:
     goal = PoseStamped()
     goal.pose.position.x, goal.pose.position.y = 0.1, 0.3
     node.receive('object_goal', goal)
-    assert 'expected a team at rest' in node.refusals.last
+    assert 'expected a team at rest' in node.rejections.last
     robots.go(0.2)
     goal.header.frame_id = 'base_link'
     node.receive('object_goal', goal)
-    assert "header.frame_id: expected 'odom'" in node.refusals.last
+    assert "header.frame_id: expected 'odom'" in node.rejections.last
     goal.header.frame_id = 'odom'
     node.receive('object_goal', goal)
     assert node.goals == 1
     robots.go(0.1)
     node.receive('object_goal', goal)
-    assert node.refusals.last == 'object_goal: expected a team at rest, found: carrying'
+    assert node.rejections.last == 'object_goal: expected a team at rest, found: carrying'
     robots.go(node.carrying.plan.ends - node.time + 0.5)
     assert robots.middle()[:2] == pytest.approx((0.1, 0.3), abs=1e-3)
     node.receive('object_goal', goal)
-    assert 'expected another pose than the one at the start' in node.refusals.last
+    assert 'expected another pose than the one at the start' in node.rejections.last
 
 
 def test_it_stops_on_request(make: Any) -> None:
@@ -303,9 +303,9 @@ def test_the_squeeze_can_be_set_at_rest(make: Any) -> None:
     node = make(**LINE)
     robots = Robots(node)
     robots.go(0.3)
-    refused = node.set_parameters([Parameter('squeeze', value=8.0)])[0]
-    assert not refused.successful
-    assert refused.reason == 'squeeze: expected a team at rest'
+    result = node.set_parameters([Parameter('squeeze', value=8.0)])[0]
+    assert not result.successful
+    assert result.reason == 'squeeze: expected a team at rest'
     node = make()
     robots = Robots(node)
     robots.go(0.3)
@@ -315,7 +315,7 @@ def test_the_squeeze_can_be_set_at_rest(make: Any) -> None:
     assert (forces[0, 0] - forces[1, 0]) / 2.0 == pytest.approx(8.0, rel=1e-3)
 
 
-def test_time_that_goes_back_begins_the_path_again(make: Any) -> None:
+def test_time_that_goes_back_starts_the_path_again(make: Any) -> None:
     node = make(**LINE)
     robots = Robots(node)
     start = robots.state
@@ -323,27 +323,27 @@ def test_time_that_goes_back_begins_the_path_again(make: Any) -> None:
     robots.state, robots.tick = start, 0
     robots.go(0.2)
     assert node.carrying.plan.begins == pytest.approx(0.1)
-    assert not node.ended
+    assert not node.end_reason
 
 
-def test_states_that_are_no_numbers_are_refused_and_counted(make: Any) -> None:
+def test_states_that_are_no_numbers_are_rejected_and_counted(make: Any) -> None:
     node = make()
     msg = JointState(name=list(node.links[0].holder.joints), position=[float('nan')] * 5, velocity=[0.0] * 5)
     node.receive(f'{node.links[0].name}/joint_states', msg)
     hand = state_message('odom', 'hand')
     hand.pose.pose.position.x = float('inf')
     node.receive(f'{node.links[1].name}/grasp_states/{node.links[1].holder.hand}', hand)
-    assert node.state_refusals.counts == {'not finite': 2}
-    assert 'left/grasp_states' not in node.state_refusals.last
+    assert node.state_rejections.counts == {'not finite': 2}
+    assert 'left/grasp_states' not in node.state_rejections.last
     assert all(link.instant == -1 for link in node.links)
 
 
 def test_the_end_of_the_run_is_no_loss_of_partners(make: Any, monkeypatch: Any) -> None:
     node = make(mode='realtime', duration=0.05)
-    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda own: False))
+    monkeypatch.setattr('dyn_nodes.nodes.team_links.RobotLink.is_held', property(lambda link: False))
     Robots(node).go(0.055)
     node.check_timeouts()
-    assert not node.ended
+    assert not node.end_reason
     node._since -= 1.0
     with pytest.raises(RunOver):
         node.check_timeouts()
@@ -362,7 +362,7 @@ def test_the_end_of_the_run_is_no_loss_of_partners(make: Any, monkeypatch: Any) 
         ({'reserve.lift': 300.0, **LINE}, 'expected a posture that can be held at rest, found none'),
     ],
 )
-def test_what_cannot_be_carried_is_refused_at_the_start(make: Any, parameters: Any, text: str) -> None:
+def test_an_object_that_cannot_be_carried_is_rejected_at_the_start(make: Any, parameters: Any, text: str) -> None:
     with pytest.raises(ParameterError, match=text):
         make(**parameters)
 
@@ -370,8 +370,8 @@ def test_what_cannot_be_carried_is_refused_at_the_start(make: Any, parameters: A
 def test_the_base_of_a_robot_follows_from_its_hand(make: Any) -> None:
     node = make()
     robots = Robots(node)
-    robots.tell()
-    for link, own in zip(node.links, robots.holders):
-        found = link.state().q
-        assert found[:3] == pytest.approx(own.start[:3], abs=1e-12)
-        assert matrix_of_quaternion(found[3:7]) == pytest.approx(matrix_of_quaternion(own.start[3:7]), abs=1e-12)
+    robots.send_states()
+    for link, holder in zip(node.links, robots.holders):
+        q = link.state().q
+        assert q[:3] == pytest.approx(holder.start[:3], abs=1e-12)
+        assert matrix_of_quaternion(q[3:7]) == pytest.approx(matrix_of_quaternion(holder.start[3:7]), abs=1e-12)

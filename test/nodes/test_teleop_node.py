@@ -1,4 +1,4 @@
-"""The gamepad's node in a process of its own, and the keyboard's in a terminal."""
+"""The gamepad node as a process, and the keyboard node in a terminal."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def volts(box) -> list[list[float]]:
     return [list(msg.data) for msg in box]
 
 
-def test_gamepad_to_valves_and_back_to_neutral_when_it_falls_silent(start_node, tester):
+def test_a_gamepad_drives_valves_and_its_timeout_leads_to_neutral(start_node, tester):
     commands = tester.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
     health = tester.listen('diagnostic_msgs/msg/DiagnosticArray', '/diagnostics')
     gamepad = tester.speak('sensor_msgs/msg/Joy', 'joy', 10)
@@ -48,7 +48,7 @@ def test_gamepad_to_valves_and_back_to_neutral_when_it_falls_silent(start_node, 
     tester.for_seconds(0.8)
     count = len(commands)
     tester.for_seconds(0.4)
-    assert len(commands) == count, 'after neutral it is silent'
+    assert len(commands) == count, 'after neutral it sends nothing'
     tester.until(lambda: any('no joy message' in status.message for array in health for status in array.status))
     status, errors = process.stop()
     assert status == 0
@@ -96,7 +96,9 @@ WRONG = [
 
 
 def test_a_wrong_parameter_is_one_line():
-    for (status, errors), (_, text) in zip(endings('teleop_node', *(given for given, _ in WRONG)), WRONG, strict=True):
+    for (status, errors), (_, text) in zip(
+        endings('teleop_node', *(parameters for parameters, _ in WRONG)), WRONG, strict=True
+    ):
         assert status == 1
         assert text in errors
         assert len(errors.splitlines()) == 1
@@ -129,7 +131,7 @@ def test_keys_in_a_terminal_move_a_valve(tester):
         os.close(terminal)
 
 
-def test_teleop_without_a_terminal_says_so():
+def test_teleop_without_a_terminal_prints_the_reason():
     import subprocess
 
     command = [sys.executable, '-m', 'dyn_nodes.cli', 'teleop']

@@ -1,4 +1,4 @@
-"""The governor's node: what it lets through, when it goes to neutral, and how commands pair with states in lockstep."""
+"""The tip-over governor node: passed commands, neutral outputs, pairing of commands and states in lockstep."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def make_governor(context):
         values |= parameters
         overrides = [Parameter(name, value=value) for name, value in values.items()]
         node = TipOverGovernorNode(context=context, parameter_overrides=overrides)
-        if 'lateness' not in parameters:  # tests without a clock of their own give joint states at once
+        if 'lateness' not in parameters:  # tests without a clock send joint states at once
             node.sensing.overdue = lambda *_: False
         node.waits = node.waits and fresh  # else as after levers at neutral
         node.commands_out, node.diagnostics.publisher = Outbox(), Outbox()
@@ -49,7 +49,7 @@ def make_governor(context):
 
 def test_every_setting_is_a_parameter_and_launch_files_have_the_default_reserve():
     settings, root = GovernorSettings(), Path(__file__).resolve().parents[2]
-    declared = {own.name: own.default for own in node_parameters('tip_over_governor_node')}
+    declared = {parameter.name: parameter.default for parameter in node_parameters('tip_over_governor_node')}
     assert {field.name for field in fields(settings)} - {'halvings'} <= declared.keys()
     assert declared['jerk'] == JERK
     for name in ('log_loader', 'machine'):
@@ -58,7 +58,7 @@ def test_every_setting_is_a_parameter_and_launch_files_have_the_default_reserve(
     assert f'<arg name="jerk" default="{JERK}"' in text
 
 
-def stand(node, positions, seconds=0.3, start=0.0):
+def keep_still(node, positions, seconds=0.3, start=0.0):
     for k in range(round(seconds / 0.01) + 1):
         node.receive('joint_states', joint_state(start + 0.01 * k, positions))
 
@@ -72,9 +72,9 @@ def push(node, volts, count=60):
 
 
 def watch(node, count):
-    """Let the watch look every 60 ms, somewhat more than its period."""
+    """Call the check of timeouts every 60 ms, somewhat more than its period."""
     for _ in range(count):
-        node._given = time.monotonic() - 0.06
+        node._sent_at = time.monotonic() - 0.06
         node.check_timeouts()
 
 
@@ -86,14 +86,14 @@ def level(node):
 
 
 @pytest.mark.parametrize('machine', ['excavator', 'log_loader_linkage'])
-def test_a_machine_whose_actuators_move_closed_loops_is_refused_in_one_line(make_governor, machine):
+def test_a_machine_whose_actuators_move_closed_loops_is_rejected_in_one_line(make_governor, machine):
     with pytest.raises(ParameterError, match=r'expected no constraints, found boom_pin, '):
         make_governor(machine=machine)
 
 
 def test_commands_pass_where_there_is_room(make_governor):
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert list(push(node, [-3.0, -3.0, 2.0])) == pytest.approx([-3.0, -3.0, 2.0])
     assert level(node)[0] == OK
 
@@ -113,9 +113,9 @@ def test_a_planar_machine_is_governed_as_one_in_space(make_governor):
     assert np.mean([push(node, BACK[:2], 1)[1] for _ in range(20)]) > 0.15 * BACK[1]
 
 
-def test_near_the_limit_what_leads_on_is_held_and_what_leads_back_passes(make_governor):
+def test_near_the_limit_commands_towards_it_are_held_and_those_away_from_it_pass(make_governor):
     node = make_governor(mass_error=0.0, payload_error=0.0, delay=0.0, reserve=0.12, least=0.03)
-    stand(node, FAR)
+    keep_still(node, FAR)
     held = push(node, OUT)
     assert abs(held[0]) < 0.3 * abs(OUT[0])
     assert level(node)[0] == WARN
@@ -124,34 +124,34 @@ def test_near_the_limit_what_leads_on_is_held_and_what_leads_back_passes(make_go
     # of a machine that never moves, whatever it gets, as much as can be stopped again
     for _ in range(40):
         push(node, BACK, 1)
-    given = [push(node, BACK, 1)[1] for _ in range(20)]  # at the border the output goes up and down
-    assert np.mean(given) > 0.15 * BACK[1]
+    outputs = [push(node, BACK, 1)[1] for _ in range(20)]  # at the border the output goes up and down
+    assert np.mean(outputs) > 0.15 * BACK[1]
 
 
-def test_where_a_wheel_has_lifted_it_moves_by_itself_only_if_asked_to_and_says_so(make_governor):
+def test_where_a_wheel_has_lifted_it_moves_by_itself_only_if_asked_to_and_reports_it(make_governor):
     for bring_down in (False, True):
         node = make_governor(bring_down=bring_down, payload=6000.0)
-        stand(node, [0.0, 0.6, -0.9])
-        given = np.array([push(node, [0.0, 0.0, 0.0], 1) for _ in range(20)])
+        keep_still(node, [0.0, 0.6, -0.9])
+        outputs = np.array([push(node, [0.0, 0.0, 0.0], 1) for _ in range(20)])
         assert node.stops.has_lifted
-        assert given.any() == bring_down
+        assert outputs.any() == bring_down
         status, text = level(node)
         assert (status == ERROR) == bring_down
         assert ('by itself' in text) == bring_down
     assert text.startswith('a wheel has lifted: moving ')
     assert 'stick' in text
-    assert np.abs(np.diff(given[:, 1])).max() <= 15.0 * 0.02 + 1e-9
-    value = {own.key: own.value for own in statuses(node.diagnostics.publisher.last)['governor'].values}
+    assert np.abs(np.diff(outputs[:, 1])).max() <= 15.0 * 0.02 + 1e-9
+    value = {item.key: item.value for item in statuses(node.diagnostics.publisher.last)['governor'].values}
     assert 'stick' in value['moved by itself']
     assert list(push(node, BACK, 5))[1] * BACK[1] > 0.0
     assert node.verdict.brought == ()
 
 
 @pytest.mark.parametrize('tilt', [0.0, 0.1])
-def test_on_ground_that_is_no_ground_nothing_is_let_through_and_the_status_says_why(make_governor, tilt):
+def test_on_impossible_ground_nothing_passes_and_the_status_has_the_reason(make_governor, tilt):
     """The plane that a broken IMU or an overturned machine leads to: above the wheels."""
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert push(node, [3.0, 3.0, 0.0])[0] == pytest.approx(3.0)
     monitor = node.sensing.monitor
     below = np.array([tilt, 0.0, -np.sqrt(1.0 - tilt**2), 2.0])
@@ -163,12 +163,12 @@ def test_on_ground_that_is_no_ground_nothing_is_let_through_and_the_status_says_
 
 
 @pytest.mark.parametrize('data', [[1.0], [1.0, np.nan, 0.0], [1.0, 0.0, 99.0]])
-def test_commands_that_make_no_sense_are_refused(make_governor, data):
+def test_invalid_commands_are_rejected(make_governor, data):
     node = make_governor()
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=data))
     assert node.commands_out.messages == []
-    assert sum(node.refusals.counts.values()) == 1
+    assert sum(node.rejections.counts.values()) == 1
     assert level(node)[0] == WARN
 
 
@@ -178,27 +178,27 @@ def test_without_joint_states_the_valves_stay_at_neutral(make_governor):
     assert level(node)[0] == ERROR
 
 
-def test_stale_joint_states_and_silent_levers_lead_to_neutral(make_governor):
+def test_stale_joint_states_and_a_timeout_of_levers_lead_to_neutral(make_governor):
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     node.decided_at = node.sensing.stamp / NANO - 0.1
     node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=[-3.0, 0.0, 0.0]))
     assert node.commands_out.last.data[0] < -1.0
-    node.heard = node.sensing.heard = time.monotonic() - 9.1
+    node.received_at = node.sensing.received_at = time.monotonic() - 9.1
     watch(node, 20)
     assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
     assert level(node)[0] == ERROR
 
 
-def test_joint_states_whose_stamp_stands_still_are_no_news_of_the_machine(make_governor):
+def test_joint_states_with_a_constant_stamp_count_as_missing(make_governor):
     """A driver that repeats its last message: levers that are let go would reach no valve."""
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [-3.0, 0.0, 0.0])
     before = node.commands_out.last.data[0]
     assert before < -1.0
-    node.sensing.heard -= 9.1
-    stand(node, CLOSE, seconds=0.0, start=node.sensing.stamp / NANO)
+    node.sensing.received_at -= 9.1
+    keep_still(node, CLOSE, seconds=0.0, start=node.sensing.stamp / NANO)
     assert command(node, -3.0, 0.0, 0.0)[0] == pytest.approx(before)
     watch(node, 20)
     assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
@@ -215,7 +215,7 @@ def imu_at(time_, pitch=0.0):
     return imu
 
 
-def test_an_imu_that_goes_takes_the_slope_with_it_and_nothing_passes_until_it_is_back(make_governor):
+def test_without_the_imu_the_slope_is_unknown_and_nothing_passes_until_it_is_back(make_governor):
     """Level ground instead of a slope of 5 degrees would certify what takes more than the whole reserve."""
     node = make_governor(payload=0.0)
 
@@ -229,64 +229,64 @@ def test_an_imu_that_goes_takes_the_slope_with_it_and_nothing_passes_until_it_is
     assert push(node, [-2.0, 0.0, 0.0])[0] == pytest.approx(-2.0)
     live(0.5, 0.3, False)
     assert push(node, [-2.0, 0.0, 0.0])[0] == 0.0
-    assert level(node) == (ERROR, 'the IMU has gone: valves at neutral')
+    assert level(node) == (ERROR, 'the IMU is lost: valves at neutral')
     live(0.8, 0.3, True)
     assert push(node, [-2.0, 0.0, 0.0])[0] == 0.0
-    assert level(node)[1].startswith('waiting for levers at neutral')
+    assert level(node)[1].startswith('waiting for all levers to return to neutral')
     command(node, 0.0, 0.0, 0.0)
     assert push(node, [-2.0, 0.0, 0.0])[0] == pytest.approx(-2.0)
 
 
-def silent_levers(node):
-    node.heard -= 10.0
+def stopped_levers(node):
+    node.received_at -= 10.0
     watch(node, 20)
 
 
 def stale_states(node):
-    node.sensing.heard -= 10.0
+    node.sensing.received_at -= 10.0
     watch(node, 20)
     command(node, -3.0, 0.0, 0.0)
-    stand(node, CLOSE, start=node.sensing.stamp / NANO + 0.01)
+    keep_still(node, CLOSE, start=node.sensing.stamp / NANO + 0.01)
 
 
-@pytest.mark.parametrize('gap', [silent_levers, stale_states])
-def test_a_machine_does_not_begin_to_move_by_itself_after_a_gap_while_a_lever_is_out(make_governor, gap):
+@pytest.mark.parametrize('gap', [stopped_levers, stale_states])
+def test_after_a_gap_a_machine_does_not_start_to_move_while_a_lever_is_deflected(make_governor, gap):
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
     gap(node)
     assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]
     assert level(node)[0] == WARN
-    stand(node, CLOSE, start=node.sensing.stamp / NANO + 0.1)
+    keep_still(node, CLOSE, start=node.sensing.stamp / NANO + 0.1)
     assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0], 'nor by joint states'
     command(node, 0.0, 0.0, 0.0)
     assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
     assert level(node)[0] == OK
 
 
-@pytest.mark.parametrize('gap', [silent_levers, stale_states])
+@pytest.mark.parametrize('gap', [stopped_levers, stale_states])
 def test_without_neutral_first_a_busy_computer_stops_no_task(make_governor, gap):
     node = make_governor(payload=0.0, neutral_first=False)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [-3.0, 0.0, 0.0])
     gap(node)
     assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
 
 
 @pytest.mark.parametrize('early', [True, False])
-def test_a_lever_that_is_out_at_the_begin_waits_for_neutral(make_governor, early):
-    """Whether its first command comes before the machine is known or long after."""
+def test_a_lever_that_is_deflected_at_the_start_waits_for_neutral(make_governor, early):
+    """With a first command before the first measurements or long after."""
     node = make_governor(fresh=True, payload=0.0)
     if early:
         assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]
     command(node, 0.0, 0.0, 0.0)
     assert push(node, [-3.0, 0.0, 0.0])[0] == pytest.approx(-3.0)
 
 
 def test_the_default_of_a_message_is_no_orientation(make_governor):
-    """A driver that fills rates and accelerations alone would say level on any slope."""
+    """A driver that fills rates and accelerations alone would report level ground on any slope."""
     node, up = make_governor(payload=0.0), (np.sin(-0.08), 0.0, np.cos(0.08))
     for k in range(400):
         imu = imu_at(0.01 * k, 0.08)
@@ -296,23 +296,23 @@ def test_the_default_of_a_message_is_no_orientation(make_governor):
     assert node.sensing.monitor.up == pytest.approx(up, abs=1e-3)
 
 
-def test_joint_states_that_are_late_end_what_was_certified(make_governor, monkeypatch):
-    """Outputs that stay for a fifth of a second while nothing is known lift a wheel in one of 200 stops."""
+def test_late_joint_states_end_the_certificate(make_governor, monkeypatch):
+    """Outputs kept for a fifth of a second without measurements lift a wheel in one of 200 stops."""
     node = make_governor(payload=0.0, lateness=0.04, state_timeout=0.2, command_timeout=0.2)
     now = [1000.0]
     monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
 
     def go_on(seconds, states=True, commands=True):
-        given = []
+        outputs = []
         for _ in range(round(seconds / 0.01)):
             now[0] += 0.01
             if states:
-                stand(node, CLOSE, 0.0, (node.sensing.stamp or 0) / NANO + 0.01)
+                keep_still(node, CLOSE, 0.0, (node.sensing.stamp or 0) / NANO + 0.01)
             if commands:
                 command(node, -3.0, 0.0, 0.0)
             node.check_timeouts()
-            given.append(node.commands_out.last.data[0] if node.commands_out.messages else 0.0)
-        return given
+            outputs.append(node.commands_out.last.data[0] if node.commands_out.messages else 0.0)
+        return outputs
 
     go_on(0.3, commands=False)
     command(node, 0.0, 0.0, 0.0)
@@ -321,7 +321,7 @@ def test_joint_states_that_are_late_end_what_was_certified(make_governor, monkey
         late = go_on(0.1, states=False, commands=commands)
         assert late[3] == pytest.approx(-3.0), 'not late yet'
         assert np.diff(late[4:]) == pytest.approx(0.15), 'at the rate of the outputs'
-        assert go_on(0.3)[-1] == pytest.approx(-3.0), 'and it goes on by itself'
+        assert go_on(0.3)[-1] == pytest.approx(-3.0), 'and it continues by itself'
     go_on(0.3, states=False)
     assert go_on(0.3)[-1] == 0.0, 'after a gap the levers have to be neutral'
 
@@ -352,23 +352,23 @@ class Driven:
 
     def move(self, seconds):
         """Hold the lever of the boom out, in messages that come seldom; return the outputs after each step."""
-        given = []
+        outputs = []
         for _ in range(round(seconds / 0.1)):
             command(self.node, -3.0, 0.0, 0.0)
-            given += self.go_on(0.1)
-        return given
+            outputs += self.go_on(0.1)
+        return outputs
 
-    def go_on(self, seconds, states=True, looks=True):
+    def go_on(self, seconds, states=True, watched=True):
         """Lead the clock on; return the outputs after each step."""
-        given = []
+        outputs = []
         for _ in range(round(seconds / 0.01)):
             self.now += 0.01
             if states:
                 self.measure(self.now)
-            if looks:
+            if watched:
                 self.node.check_timeouts()
-            given.append(self.node.commands_out.last.data[0] if self.node.commands_out.messages else 0.0)
-        return given
+            outputs.append(self.node.commands_out.last.data[0] if self.node.commands_out.messages else 0.0)
+        return outputs
 
     def measure(self, at):
         """Joint states of a time of the wall clock come, s."""
@@ -388,15 +388,15 @@ def test_after_late_joint_states_it_decides_at_once_on_levers_that_come_seldom(m
     assert driven.go_on(0.08)[-1] == pytest.approx(-3.0)
 
 
-@pytest.mark.parametrize('looks', [True, False])
+@pytest.mark.parametrize('watched', [True, False])
 @pytest.mark.parametrize('one_by_one', [True, False])
-def test_the_time_of_late_joint_states_passes_once_in_the_prediction(make_governor, monkeypatch, one_by_one, looks):
-    """Whether they are lost or come one after another; whether outputs were led on meanwhile or in the end."""
+def test_the_time_of_late_joint_states_passes_once_in_the_prediction(make_governor, monkeypatch, one_by_one, watched):
+    """With lost or consecutive joint states; with outputs advanced before or at the end."""
     node = make_governor(payload=0.0, lateness=0.04, command_timeout=0.3)
     driven = Driven(node, monkeypatch)
     command(node, -3.0, 0.0, 0.0)
     began, driven.passed = driven.now, 0.0
-    driven.go_on(0.09, states=False, looks=looks)
+    driven.go_on(0.09, states=False, watched=watched)
     node.check_timeouts()
     assert driven.passed == pytest.approx(0.09), 'the outputs are led to neutral'
     for k in range(1, 10 if one_by_one else 1):
@@ -421,7 +421,7 @@ def test_seldom_joint_states_are_not_late(make_governor, monkeypatch, period):
     monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
     for k in range(5):
         now[0] += period
-        stand(node, CLOSE, 0.0, period * k)
+        keep_still(node, CLOSE, 0.0, period * k)
     now[0] += period + 0.029
     assert not node.is_overdue()
     now[0] += 0.002
@@ -440,7 +440,7 @@ def test_joint_states_of_a_machine_are_late_whatever_clock_is_in_the_graph_unles
     node.create_publisher(message('rosgraph_msgs/msg/Clock'), '/clock', 10)
     for k in range(5):
         now[0] += 0.01
-        stand(node, CLOSE, 0.0, 0.01 * k)
+        keep_still(node, CLOSE, 0.0, 0.01 * k)
     now[0] += 0.045
     assert node.is_overdue() != simulated
 
@@ -448,20 +448,20 @@ def test_joint_states_of_a_machine_are_late_whatever_clock_is_in_the_graph_unles
 def test_levers_that_come_seldom_are_decided_on_by_the_joint_states(make_governor):
     """So that an output lasts no longer than its stop is certified for."""
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     command(node, -5.0, 0.0, 0.0)
-    stand(node, CLOSE, seconds=0.2, start=node.sensing.stamp / NANO + 0.01)
-    given = [msg.data[0] for msg in node.commands_out.messages]
-    assert len(given) == 11, 'every second joint states'
-    assert np.diff(given) == pytest.approx(-0.3)
-    node.heard = time.monotonic() - 9.1
-    stand(node, CLOSE, seconds=0.2, start=node.sensing.stamp / NANO + 0.01)
-    assert len(node.commands_out.messages) == 11, 'silent levers are for the watch'
+    keep_still(node, CLOSE, seconds=0.2, start=node.sensing.stamp / NANO + 0.01)
+    outputs = [msg.data[0] for msg in node.commands_out.messages]
+    assert len(outputs) == 11, 'every second joint states'
+    assert np.diff(outputs) == pytest.approx(-0.3)
+    node.received_at = time.monotonic() - 9.1
+    keep_still(node, CLOSE, seconds=0.2, start=node.sensing.stamp / NANO + 0.01)
+    assert len(node.commands_out.messages) == 11, 'the check of timeouts handles missing levers'
 
 
 def test_a_decision_that_fails_leads_to_neutral(make_governor, monkeypatch):
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [-3.0, 0.0, 0.0])
 
     def fail(*_):
@@ -488,9 +488,9 @@ def test_a_decision_that_fails_leads_to_neutral(make_governor, monkeypatch):
 def test_regular_joint_states_that_are_older_than_the_delay_lead_to_neutral_and_their_age_is_named(
     make_governor, monkeypatch, age, text
 ):
-    """Stops are certified for what is at most `delay` old where it is answered."""
+    """Stops are certified for joint states that are at most `delay` old when they are used."""
     node = make_governor(payload=0.0, stamp_clock='node', delay=0.1, lateness=0.04, state_timeout=0.2)
-    now, given = [1000.0], []
+    now, outputs = [1000.0], []
     monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
     wall = SimpleNamespace(now=lambda: SimpleNamespace(nanoseconds=round(now[0] * NANO) + 1_700_000_000 * NANO))
     monkeypatch.setattr(node, 'get_clock', lambda: wall)
@@ -498,20 +498,20 @@ def test_regular_joint_states_that_are_older_than_the_delay_lead_to_neutral_and_
         now[0] += 0.01
         node.receive('joint_states', joint_state(1.7e9 + now[0] - age, CLOSE))
         command(node, -3.0 if node.received > 20 else 0.0, 0.0, 0.0)
-        given.append(node.commands_out.last.data[0] if node.commands_out.messages else 0.0)
+        outputs.append(node.commands_out.last.data[0] if node.commands_out.messages else 0.0)
     if text:
-        assert not any(given)
+        assert not any(outputs)
     else:
-        assert min(given) < -1.0
-    found, said = level(node)
-    assert found == (ERROR if text else OK)
-    assert said.startswith(text or 'letting through')
+        assert min(outputs) < -1.0
+    reported, message = level(node)
+    assert reported == (ERROR if text else OK)
+    assert message.startswith(text or 'letting through')
 
 
 def test_a_payload_that_nobody_gave_is_anything_from_nothing_on_to_the_error_beyond_that_of_the_file(make_governor):
-    """Also where it never comes: a machine is not taken to carry 5,100 kg because nobody said that it is empty."""
+    """Also without any message: a machine is not assumed to carry 5,100 kg because its payload is unknown."""
     node = make_governor()
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [0.0, 0.0, 0.0], 1)
     rated = node.machine.payload.mass
     assert node.stops.payload_bounds == (0.0, pytest.approx(1.2 * rated))
@@ -527,12 +527,12 @@ def test_a_payload_that_nobody_gave_is_anything_from_nothing_on_to_the_error_bey
 
 def test_a_declared_simulation_carries_the_payload_of_the_machine_file(make_governor):
     node = make_governor(use_sim_time=True)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [0.0, 0.0, 0.0], 1)
     assert node.stops.payload_bounds is None
 
 
-def test_in_lockstep_a_command_keeps_its_instant_after_one_was_refused(make_governor):
+def test_in_lockstep_a_command_keeps_its_instant_after_one_was_rejected(make_governor):
     node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.01, command_period=0.01)
 
     def send(k, volts):
@@ -569,7 +569,7 @@ def test_in_lockstep_commands_of_instants_after_a_reset_do_not_wait_for_those_of
 
 def test_a_required_imu_that_is_missing_keeps_the_valves_at_neutral(make_governor):
     node = make_governor(imu='required')
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert list(push(node, OUT)) == [0.0, 0.0, 0.0]
 
 
@@ -642,7 +642,7 @@ def command(node, *volts):
 
 def test_a_command_beyond_the_valves_is_held_to_their_limits(make_governor):
     node = make_governor(payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     limits = node.limits
     assert push(node, [1.0, 1.5 * limits[1], -1.5 * limits[2]], 200)[1:] == pytest.approx([limits[1], -limits[2]])
 
@@ -650,7 +650,7 @@ def test_a_command_beyond_the_valves_is_held_to_their_limits(make_governor):
 def test_the_output_follows_its_rate_over_the_time_since_the_last_command(make_governor):
     node = make_governor(payload=0.0, command_period=0.02, rate=10.0)
     node.scale_out = Outbox()
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.2), 'the first step is a command period'
     node.decided_at -= 0.03
     assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.5)
@@ -658,7 +658,7 @@ def test_the_output_follows_its_rate_over_the_time_since_the_last_command(make_g
     node.decided_at += 1.0
     assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.5), 'time went back'
     node.decided_at -= 100.0
-    assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.5 - 10.0 * LONGEST_STEP), 'a gap is no leave to jump'
+    assert command(node, -5.0, 0.0, 0.0)[0] == pytest.approx(-0.5 - 10.0 * LONGEST_STEP), 'no jump after a gap'
     assert [msg.data for msg in node.scale_out.messages] == [1.0] * 5
     assert node.sent == node.received == 5
 
@@ -666,7 +666,7 @@ def test_the_output_follows_its_rate_over_the_time_since_the_last_command(make_g
 def test_the_part_let_through_is_published_and_shown(make_governor):
     node = make_governor()
     node.scale_out = Outbox()
-    stand(node, FAR)
+    keep_still(node, FAR)
     push(node, OUT, 3)
     assert node.scale_out.last.data == node.verdict.scale < 1.0
     node.update_diagnostics()
@@ -682,21 +682,21 @@ def test_the_part_let_through_is_published_and_shown(make_governor):
     assert f'({100 * node.verdict.scale:.0f} %)' in level(node)[1]
 
 
-def test_it_begins_at_neutral_and_waits_for_commands(make_governor):
+def test_it_starts_at_neutral_and_waits_for_commands(make_governor):
     node = make_governor()
     assert not node.governor.output.any()
     assert (node.received, node.sent) == (0, 0)
-    assert not node.silent
+    assert not node.timed_out
     assert level(node) == (OK, 'no valve_commands_in yet')
     node.check_timeouts()
     assert node.commands_out.messages == []
 
 
-def test_the_way_to_neutral_keeps_the_rate_however_often_it_looks(make_governor):
+def test_the_way_to_neutral_keeps_the_rate_at_any_check_period(make_governor):
     node = make_governor(payload=0.0, command_timeout=0.02, rate=10.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     node.governor.output = np.array([-3.0, 2.0, 0.05])
-    node.received, node.heard = 1, time.monotonic() - 1.0
+    node.received, node.received_at = 1, time.monotonic() - 1.0
     node.check_timeouts()
     step = 10.0 * 0.5 * 0.02
     assert list(node.commands_out.last.data) == pytest.approx([-3.0 + step, 2.0 - step, 0.0])
@@ -704,12 +704,12 @@ def test_the_way_to_neutral_keeps_the_rate_however_often_it_looks(make_governor)
     assert 'no valve_commands_in for 0.02 s' in level(node)[1]
 
 
-def test_after_silence_the_first_command_counts_from_the_outputs_before_it(make_governor, monkeypatch):
+def test_after_a_timeout_the_first_command_counts_from_the_outputs_before_it(make_governor, monkeypatch):
     node, now = make_governor(payload=0.0, command_period=0.02, neutral_first=False), [time.monotonic()]
     monkeypatch.setattr('dyn_nodes.nodes.sensing.time.monotonic', lambda: now[0])
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     command(node, -5.0, 0.0, 0.0)
-    node.heard -= 100.0
+    node.received_at -= 100.0
     watch(node, 5)
     assert list(node.commands_out.last.data) == [0.0, 0.0, 0.0]
     now[0] += 0.01
@@ -723,7 +723,7 @@ def test_in_lockstep_the_watch_sends_nothing(make_governor):
     node = make_governor(mode='lockstep', payload=0.0, exchange_period=0.001, command_period=0.01)
     node.receive('joint_states', joint_state(0.0, CLOSE))
     command(node, -1.0, 0.0, 0.0)
-    node.heard = node.sensing.heard = -1e9
+    node.received_at = node.sensing.received_at = -1e9
     node.check_timeouts()
     assert len(node.commands_out.messages) == 1
     assert level(node)[0] == OK
@@ -750,7 +750,7 @@ def test_in_lockstep_commands_far_ahead_are_dropped_the_oldest_first(make_govern
 
 def test_levers_come_in_the_order_of_the_joints_parameter(make_governor):
     node = make_governor(payload=0.0, joints=['swing', 'boom'])
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert node.governor.names == ('swing', 'boom')
     limits = {actuator.name: actuator.valve.voltage_limit for actuator in node.machine.actuators}
     assert node.limits.tolist() == [limits['swing'], limits['boom']]
@@ -759,28 +759,28 @@ def test_levers_come_in_the_order_of_the_joints_parameter(make_governor):
 
 def test_before_the_filters_have_settled_the_valves_stay_at_neutral(make_governor):
     node = make_governor(settling=5.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     assert push(node, [-3.0, 0.0, 0.0], 5) == pytest.approx([0.0, 0.0, 0.0])
-    assert level(node) == (ERROR, 'nothing certain is known of the machine: valves at neutral')
+    assert level(node) == (ERROR, 'the state of the machine is unknown: valves at neutral')
 
 
-def test_in_lockstep_what_is_held_back_is_shown_at_the_simulated_time(make_governor):
+def test_in_lockstep_held_commands_are_shown_at_the_simulated_time(make_governor):
     node = make_governor(mode='lockstep', exchange_period=0.01, command_period=0.01)
     for k in range(40):
         node.receive(f'{node.channel.topic}_in', Float64MultiArray(data=OUT))
         node.receive('joint_states', joint_state(0.01 * k, FAR))
     assert len(node.commands_out.messages) == 40
     assert 0.0 <= node.verdict.scale < 1.0
-    found, text = level(node)
-    assert found == WARN
+    reported, text = level(node)
+    assert reported == WARN
     assert text.startswith('holding back ')
     assert 'boom' in text
     assert node.diagnostics.publisher.last.header.stamp == stamp_of(0.39)
 
 
-def test_a_spinning_governor_goes_to_neutral_when_its_levers_are_silent(make_governor, context):
+def test_a_spinning_governor_goes_to_neutral_when_its_levers_time_out(make_governor, context):
     node = make_governor(payload=0.0, state_timeout=10.0, command_timeout=0.2)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [-3.0, 0.0, 0.0])
     assert node.commands_out.last.data[0] < -1.0
     executor = SingleThreadedExecutor(context=context)
@@ -798,17 +798,17 @@ def test_in_lockstep_no_part_that_is_let_through_is_lost(make_governor, mode, hi
     assert make_governor(mode=mode).scale_out.qos_profile.history == history
 
 
-def test_electric_motors_are_refused_by_name_before_anything_is_compiled(make_node):
-    with pytest.raises(ParameterError, match='expected hydraulic actuators, found front_motor, left_motor') as found:
+def test_electric_motors_are_rejected_by_name_before_anything_is_compiled(make_node):
+    with pytest.raises(ParameterError, match='expected hydraulic actuators, found front_motor, left_motor') as error:
         make_node(TipOverGovernorNode, machine='agv_omni', config='agv_omni_motors')
-    assert '\n' not in str(found.value)
+    assert '\n' not in str(error.value)
 
 
 def test_on_a_slope_less_is_left(make_governor):
     degrees = []
     for pitch in (0.0, 0.08):
         node = make_governor(slope_pitch=pitch)
-        stand(node, CLOSE)
+        keep_still(node, CLOSE)
         push(node, [-1.0, 0.0, 0.0], 3)
         degrees.append(node.verdict.degree)
     assert degrees[1] < degrees[0] - 0.02
@@ -838,7 +838,9 @@ def test_diagnostics_in_real_time_have_the_time_of_the_clock(make_governor):
 
 def test_levers_come_over_their_topic(make_governor):
     node = make_governor()
-    (incoming,) = (own for own in node.subscriptions if own.topic_name.endswith('valve_commands_in'))
+    (incoming,) = (
+        subscription for subscription in node.subscriptions if subscription.topic_name.endswith('valve_commands_in')
+    )
     incoming.callback(Float64MultiArray(data=[0.0, 0.0, 0.0]))
     assert node.received == 1
 
@@ -863,7 +865,7 @@ def weight_of(node):
 
 def test_efforts_pass_as_they_are_where_there_is_room(make_governor):
     node = make_governor(output='joint_command', payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     wanted = np.add(weight_of(node), [100.0, -200.0, 10.0])
     for _ in range(20):
         node.decided_at = (node.sensing.stamp or 0) / NANO - 0.02
@@ -875,13 +877,13 @@ def test_efforts_pass_as_they_are_where_there_is_room(make_governor):
 
 def test_efforts_that_would_tip_the_machine_are_held_back_and_the_arm_is_carried(make_governor):
     node = make_governor(output='joint_command', payload=5100.0)
-    stand(node, FAR)
+    keep_still(node, FAR)
     held = weight_of(node)
     for _ in range(60):
         node.decided_at = (node.sensing.stamp or 0) / NANO - 0.02
         node.receive(f'{node.channel.topic}_in', efforts(np.add(held, [0.0, -4e5, 1e5])))
-    given = np.array(node.commands_out.last.effort)
-    assert given[1] > 0.6 * held[1]
+    output = np.array(node.commands_out.last.effort)
+    assert output[1] > 0.6 * held[1]
     assert level(node)[0] == WARN
     assert level(node)[1].startswith('holding back ')
 
@@ -889,8 +891,8 @@ def test_efforts_that_would_tip_the_machine_are_held_back_and_the_arm_is_carried
 def test_efforts_wait_for_no_neutral_but_for_the_machine(make_governor):
     node = make_governor(output='joint_command', payload=0.0, fresh=True)
     node.receive(f'{node.channel.topic}_in', efforts([0.0, 1e5, 2e4]))
-    assert node.commands_out.messages == [], 'nothing is known of the weight'
-    stand(node, CLOSE)
+    assert node.commands_out.messages == [], 'the weight is unknown'
+    keep_still(node, CLOSE)
     node.receive(f'{node.channel.topic}_in', efforts(weight_of(node)))
     assert len(node.commands_out.messages) >= 1
     assert not node.waits
@@ -905,18 +907,18 @@ def test_efforts_wait_for_no_neutral_but_for_the_machine(make_governor):
         (lambda: JointState(name=ARM, position=[0.0] * 3), 'expected efforts, found positions or velocities'),
     ],
 )
-def test_efforts_that_make_no_sense_are_refused(make_governor, message_of, reason):
+def test_invalid_efforts_are_rejected(make_governor, message_of, reason):
     node = make_governor(output='joint_command', payload=0.0)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     before = len(node.commands_out.messages)
     node.receive(f'{node.channel.topic}_in', message_of())
     assert len(node.commands_out.messages) == before
-    assert reason in node.refusals.last
+    assert reason in node.rejections.last
 
 
-def test_silent_efforts_are_followed_by_those_that_carry_the_weight(make_governor):
+def test_after_a_timeout_efforts_carry_the_weight(make_governor):
     node = make_governor(output='joint_command', payload=1000.0, command_timeout=0.05)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     held = weight_of(node)
     node.receive(f'{node.channel.topic}_in', efforts(held))
     time.sleep(0.06)
@@ -953,14 +955,14 @@ class Arm:
         return float(np.abs(self.plant.velocities).max())
 
 
-def test_an_arm_whose_controller_has_gone_is_braked_and_stays_by_what_is_measured(make_governor):
+def test_an_arm_without_a_controller_is_braked_and_held_by_measurements(make_governor):
     """A model alone carries no weight: the arm would fall, ever faster."""
     node = make_governor(output='joint_command', payload=1000.0, neutral_first=False)
     arm = Arm(node, 1050.0)
     arm.go(0.5)
     fast = arm.go(1.0, lambda: weight_of(node) + node.stops.inertia @ [0.4, 0.0, 0.5])
     assert fast > 0.05
-    node.heard = time.monotonic() - 99.0
+    node.received_at = time.monotonic() - 99.0
     assert arm.go(3.0) < 0.02
     assert level(node)[1].endswith('joints are braked')
     q = arm.plant.positions.copy()
@@ -970,19 +972,19 @@ def test_an_arm_whose_controller_has_gone_is_braked_and_stays_by_what_is_measure
 
 def test_efforts_end_where_nothing_is_measured_any_more_and_the_model_rests(make_governor):
     node = make_governor(output='joint_command', payload=1000.0, state_timeout=0.05)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     node.receive(f'{node.channel.topic}_in', efforts(weight_of(node)))
     time.sleep(0.06)
     watch(node, 4)
     assert level(node)[1].endswith('joints are braked')
     watch(node, 12)
-    given = len(node.commands_out.messages)
+    count = len(node.commands_out.messages)
     watch(node, 5)
-    assert len(node.commands_out.messages) == given
+    assert len(node.commands_out.messages) == count
     assert level(node)[1].endswith('no efforts, the drives hold the joints')
-    stand(node, CLOSE, start=1.0)
+    keep_still(node, CLOSE, start=1.0)
     node.receive(f'{node.channel.topic}_in', efforts(weight_of(node)))
-    assert len(node.commands_out.messages) > given
+    assert len(node.commands_out.messages) > count
 
 
 def test_in_lockstep_every_exchange_gets_its_efforts(make_governor):
@@ -1000,15 +1002,15 @@ def test_efforts_do_not_move_functions_by_themselves(make_governor):
         make_governor(output='joint_command', bring_down=True)
 
 
-def test_a_joint_that_is_not_driven_is_refused_by_name(make_governor):
+def test_a_joint_that_is_not_driven_is_rejected_by_name(make_governor):
     with pytest.raises(ParameterError, match="'joints': expected all of swing_joint, boom_joint, stick_joint in some"):
         make_governor(output='joint_command', joints=['boom_joint', 'elbow'])
 
 
 def test_joints_that_do_not_follow_their_valves_lead_to_neutral_until_it_is_acknowledged(make_governor):
-    """A frozen encoder looks like this, and so does a function that something holds."""
+    """A frozen encoder has this effect, and also a blocked function."""
     node = make_governor(payload=0.0, motion_check=True)
-    stand(node, CLOSE)
+    keep_still(node, CLOSE)
     push(node, [-3.0, 0.0, 0.0], count=150)
     assert list(node.sensing.checks.faults()) == ['boom_joint']
     assert list(push(node, [-3.0, 0.0, 0.0])) == [0.0, 0.0, 0.0]

@@ -1,4 +1,4 @@
-"""Messages that are not what their type says: dropped, counted on /diagnostics, and the node goes on."""
+"""Messages that do not fit their type: dropped, counted on /diagnostics, and the node continues."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dyn_nodes.middleware import RUNTIME, message, serialize_message
 
 pytestmark = pytest.mark.skipif(RUNTIME != 'embedded', reason='rclpy decodes before a node sees a message')
 GARBAGE = (b'\xff\xfe', b'\xc3\x28', b'\xed\xa0\x80\x80')
-"""Texts that are no UTF-8: DDS drops by itself what does not fit the type otherwise."""
+"""Texts with invalid UTF-8: DDS itself drops other messages that do not fit the type."""
 
 
 @pytest.fixture
@@ -19,13 +19,13 @@ def tester(context) -> Tester:
 
 def statuses_of(box, node):
     """Return the statuses of a node by their subject, newest last."""
-    found = {}
+    result = {}
     for array in box:
         for status in array.status:
             name, _, subject = status.name.partition(': ')
             if name == node:
-                found[subject] = status
-    return found
+                result[subject] = status
+    return result
 
 
 def test_messages_that_can_not_be_decoded_are_counted_on_diagnostics(start_node, tester):

@@ -1,4 +1,4 @@
-"""Where the volts of a person go: to the valves, or to a governor, also under other names and in namespaces."""
+"""Topic of manual volts: the valves or a governor, also with other names and in namespaces."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def make(context):
         node.destroy_node()
 
 
-def stand_before_valves(node, levers='valve_commands_in'):
-    """Offer and take what a governor does."""
+def take_levers(node, levers='valve_commands_in'):
+    """Create the publishers and subscriptions of a governor."""
     node.create_publisher(Volts, 'valve_commands', 10)
     node.create_publisher(Scale, 'governor/scale', 10)
     node.create_subscription(Volts, levers, print, 10)
@@ -45,7 +45,7 @@ def test_without_a_governor_volts_go_to_the_valves(make, tester):
 
 @pytest.mark.parametrize('namespace', ['', '/crane'])
 def test_with_a_governor_they_go_to_it(make, tester, namespace):
-    stand_before_valves(make('governor', namespace))
+    take_levers(make('governor', namespace))
     node = make('teleop', namespace)
     tester.until(lambda: node.count_subscribers(f'{namespace}/valve_commands_in'))
     outlet = ValveOutlet(node, ['boom'])
@@ -63,12 +63,12 @@ def test_where_a_governor_has_to_be_they_never_go_to_the_valves(make):
 
 def test_a_governor_that_listens_elsewhere_keeps_volts_from_the_valves_until_they_are_remapped(make, tester):
     taken = tester.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
-    stand_before_valves(make('governor'), 'levers')
+    take_levers(make('governor'), 'levers')
     node = make('teleop')
     outlet = ValveOutlet(node, ['boom'])
     outlet.open()
     tester.until(lambda: node.count_publishers('governor/scale') and node.count_subscribers('valve_commands'))
-    assert outlet.blocked.startswith('a governor runs that does not listen on valve_commands_in')
+    assert outlet.blocked.startswith('a governor without a subscription to valve_commands_in')
     for _ in range(5):
         outlet.publish([2.0])
         tester.for_seconds(0.05)
@@ -77,13 +77,13 @@ def test_a_governor_that_listens_elsewhere_keeps_volts_from_the_valves_until_the
     assert (remapped.topic, remapped.blocked) == ('/levers', '')
 
 
-def test_volts_for_a_machine_in_a_namespace_go_to_its_own_governor(make, tester):
-    stand_before_valves(make('governor_of_a'))
+def test_volts_for_a_machine_in_a_namespace_go_to_its_governor(make, tester):
+    take_levers(make('governor_of_a'))
     node = make('teleop', '', 'valve_commands:=/crane_b/valve_commands')
     tester.until(lambda: node.count_subscribers('/valve_commands_in'))
     outlet = ValveOutlet(node, ['boom'])
-    assert outlet.topic == '/crane_b/valve_commands', 'the governor of the other machine is none of its'
+    assert outlet.topic == '/crane_b/valve_commands', 'not the governor of the other machine'
     assert outlet.blocked == ''
-    stand_before_valves(make('governor_of_b', '/crane_b'))
+    take_levers(make('governor_of_b', '/crane_b'))
     tester.until(lambda: node.count_subscribers('/crane_b/valve_commands_in'))
     assert outlet.topic == '/crane_b/valve_commands_in'

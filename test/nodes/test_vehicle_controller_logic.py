@@ -1,4 +1,4 @@
-"""What the vehicle controller decides, callback by callback."""
+"""The vehicle controller, callback by callback."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def play(node: Any, start: float, end: float, speed: float = 0.0) -> None:
 
 
 def roll(node: Any, start: float, end: float) -> None:
-    """Feed joint states of wheels that do at once as they are told."""
+    """Send joint states of wheels that follow their commands at once."""
     if start == 0.0:
         node.receive('joint_states', state(0.0))
     for k in range(max(1, round(start / PERIOD)), round(end / PERIOD)):
@@ -96,7 +96,7 @@ class TestDriving:
         assert min(node.commands_out.last.effort) > 0.5
         assert node.state == DRIVING
 
-    def test_a_plain_twist_is_taken_where_the_parameter_says_so(self, make: Any) -> None:
+    def test_a_plain_twist_is_accepted_if_the_parameter_is_set(self, make: Any) -> None:
         node = make(stamped_cmd_vel=False)
         play(node, 0.0, 0.01)
         msg = Twist()
@@ -104,7 +104,7 @@ class TestDriving:
         node.receive('cmd_vel', msg)
         assert node.wanted.tolist() == [0.0, 0.2, 0.0]
 
-    def test_a_silent_cmd_vel_ends_in_a_hold_and_is_counted_once(self, make: Any) -> None:
+    def test_a_timeout_of_cmd_vel_ends_in_a_hold_and_is_counted_once(self, make: Any) -> None:
         node = make(cmd_vel_timeout=0.2)
         roll(node, 0.0, 0.02)
         node.receive('cmd_vel', twist(vx=0.1))
@@ -148,7 +148,7 @@ class TestDriving:
 
 
 class TestOdometry:
-    def test_it_is_told_on_the_grid_of_its_period_with_frames_and_covariances(self, make: Any) -> None:
+    def test_it_is_published_on_the_grid_of_its_period_with_frames_and_covariances(self, make: Any) -> None:
         node = make()
         play(node, 0.0, 0.21, speed=2.0)
         stamps = [seconds_of_stamp(m.header.stamp) for m in node.odom_out.messages]
@@ -175,7 +175,7 @@ class TestOdometry:
         assert position[0] == pytest.approx(0.1 * 0.08)
         assert nanoseconds == 80_000_000  # of the report, every 20 ms
 
-    def test_slip_is_told_by_wheel_and_warned_of(self, make: Any) -> None:
+    def test_slip_is_published_by_wheel_and_warned_of(self, make: Any) -> None:
         node = make(slip_warning=0.05)
         play(node, 0.0, 0.05)
         node.receive('joint_states', state(0.05, velocity=(8.0, 0.0, 0.0, 0.0)))
@@ -185,15 +185,15 @@ class TestOdometry:
         assert 'slips by' in status.message
         assert node.slip_out.last.layout.dim[0].label == 'front_left,front_right,rear_left,rear_right'
 
-    def test_a_vehicle_without_a_spare_wheel_says_that_slip_cannot_be_seen(self, make: Any) -> None:
+    def test_a_vehicle_without_a_spare_wheel_reports_that_slip_cannot_be_detected(self, make: Any) -> None:
         node = make(machine='agv_omni')
-        assert health(node)['wheels'].message == 'rolling; slip cannot be seen'
+        assert health(node)['wheels'].message == 'rolling; slip cannot be detected'
         assert health(make())['wheels'].message == 'rolling'
 
 
-class TestRefusals:
+class TestRejections:
     @pytest.mark.parametrize('bad', [math.nan, math.inf, -math.inf])
-    def test_numbers_that_are_not_finite_are_refused_counted_and_change_nothing(self, make: Any, bad: float) -> None:
+    def test_numbers_that_are_not_finite_are_rejected_counted_and_change_nothing(self, make: Any, bad: float) -> None:
         node = make()
         play(node, 0.0, 0.01)
         node.receive('cmd_vel', twist(vx=0.1))
@@ -201,20 +201,20 @@ class TestRefusals:
         assert node.wanted.tolist() == [0.1, 0.0, 0.0]
         assert values_of(health(node)['cmd_vel'])['refused: not finite'] == '1'
 
-    def test_a_stamp_that_is_too_old_is_refused(self, make: Any) -> None:
+    def test_a_stamp_that_is_too_old_is_rejected(self, make: Any) -> None:
         node = make()
         play(node, 0.0, 1.0)
         node.receive('cmd_vel', twist(vx=0.1, stamp=0.3))
-        assert node.refusals.counts['too old'] == 1
+        assert node.rejections.counts['too old'] == 1
         node.receive('cmd_vel', twist(vx=0.1, stamp=0.9))
         assert node.twists == 1
 
     def test_nothing_is_taken_before_the_first_joint_states(self, make: Any) -> None:
         node = make()
         node.receive('cmd_vel', twist(vx=0.1))
-        assert node.refusals.counts['no joint_states'] == 1
+        assert node.rejections.counts['no joint_states'] == 1
 
-    def test_what_wheels_cannot_do_is_named_and_counted_once(self, make: Any) -> None:
+    def test_infeasible_demands_are_named_and_counted_once(self, make: Any) -> None:
         node = make(machine='agv_mecanum')
         play(node, 0.0, 0.01)
         node.receive('cmd_vel', twist(vx=5.0))
@@ -224,28 +224,28 @@ class TestRefusals:
         assert 'not followed: 5 m/s' in status.message
         assert values_of(status)['infeasible demands'] == '1'
 
-    def test_joint_states_with_a_missing_wheel_are_refused(self, make: Any) -> None:
+    def test_joint_states_with_a_missing_wheel_are_rejected(self, make: Any) -> None:
         node = make()
         node.receive('joint_states', joint_state(0.0, (0.0,), (0.0,), (0.0,), WHEELS[:1]))
-        assert node.state_refusals.counts['missing joint'] == 1
+        assert node.state_rejections.counts['missing joint'] == 1
         assert node.sent == 0
 
-    def test_a_trajectory_for_a_vehicle_without_an_arm_is_refused(self, make: Any) -> None:
+    def test_a_trajectory_for_a_vehicle_without_an_arm_is_rejected(self, make: Any) -> None:
         node = make()
         play(node, 0.0, 0.01)
         node.receive('joint_trajectory', JointTrajectory(joint_names=['elbow'], points=[Point(positions=[1.0])]))
-        assert node.refusals.counts['joint_trajectory'] == 1
+        assert node.rejections.counts['joint_trajectory'] == 1
 
-    def test_a_machine_that_does_not_roll_is_refused_in_one_line(self, make: Any) -> None:
+    def test_a_machine_that_does_not_roll_is_rejected_in_one_line(self, make: Any) -> None:
         with pytest.raises(ValueError, match='no rolling wheels'):
             make(machine='log_loader')
 
-    def test_a_report_period_off_the_grid_is_refused_in_lockstep(self, make: Any) -> None:
+    def test_a_report_period_off_the_grid_is_rejected_in_lockstep(self, make: Any) -> None:
         with pytest.raises(ValueError, match='report_period'):
             make(report_period=0.003)
 
 
-class TestSilence:
+class TestTimeouts:
     def test_without_joint_states_it_sends_nothing_and_takes_nothing(
         self, make: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -257,13 +257,13 @@ class TestSilence:
         later = time.monotonic() + 10.0
         monkeypatch.setattr(time, 'monotonic', lambda: later)
         node.check_timeouts()
-        assert node.silent
+        assert node.timed_out
         assert level(health(node)['joint_states']) == 2
         node.receive('cmd_vel', twist(vx=0.3))
         assert (node.sent, node.twists) == (sent, 1)
-        # back, after a jump in time: it takes up what the wheels do, and comes to rest from there
+        # received again after a jump in time: it starts from the motion of the wheels and stops
         node.receive('joint_states', state(10.0, velocity=(2.0,) * 4))
-        assert not node.silent
+        assert not node.timed_out
         assert not node.wanted.any()
         assert node.motion.drive.twist[0] == pytest.approx(0.2)
         node.receive('joint_states', state(10.05, (0.1,) * 4, velocity=(2.0,) * 4))

@@ -52,8 +52,8 @@ def test_every_instant_has_the_volts_of_its_efforts(make: Callable[..., Any]) ->
     efforts, volts = drive(make(output='effort'), 20), drive(make(output='valve_commands'), 20)
     assert len(efforts) == len(volts) == 20
     law = MotorLaw(make().machine.actuators)
-    for k, (wanted, found) in enumerate(zip(efforts, volts)):
-        assert found == pytest.approx(law.voltages(wanted, np.full(3, 0.01 * k)), abs=1e-12)
+    for k, (wanted, published) in enumerate(zip(efforts, volts)):
+        assert published == pytest.approx(law.voltages(wanted, np.full(3, 0.01 * k)), abs=1e-12)
     assert np.abs(volts[-1]).max() > 0.3
     assert np.abs(volts).max() <= 24.0
 
@@ -64,7 +64,7 @@ def test_the_wheels_of_the_controller_carry_their_rotors(make: Callable[..., Any
         assert wheel.axial_inertia - bare.axial_inertia == pytest.approx(20.0**2 * 1e-5)
 
 
-def test_a_vehicle_with_a_wheel_without_a_motor_is_refused(make: Callable[..., Any]) -> None:
+def test_a_vehicle_with_a_wheel_without_a_motor_is_rejected(make: Callable[..., Any]) -> None:
     node = make()
     node.machine = replace(node.machine, actuators=node.machine.actuators[:2])
     with pytest.raises(NoVehicleError, match='found otherwise: right_drive'):

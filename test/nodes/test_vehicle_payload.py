@@ -1,4 +1,4 @@
-"""What the vehicle controller does with what the hand carries."""
+"""The payload of the vehicle controller."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dyn_nodes.nodes.vehicle_controller_node import VehicleControllerNode
 Float64 = message('std_msgs/msg/Float64')
 
 
-def test_the_arm_holds_the_payload_that_it_is_told(make_node):
+def test_the_arm_holds_the_published_payload(make_node):
     node = make_node(VehicleControllerNode, machine='agv_mecanum_arm')
     assert node.servo.payload == 1.0
     node.receive('payload', Float64(data=6.0))
@@ -21,7 +21,7 @@ def test_the_arm_holds_the_payload_that_it_is_told(make_node):
     for wrong in (9.0, -1.0, math.nan):
         node.receive('payload', Float64(data=wrong))
     assert node.servo.payload == 6.0
-    assert node.refusals.values()['refused: payload'] == '3'
+    assert node.rejections.values()['refused: payload'] == '3'
 
 
 def test_the_payload_of_the_start_counts_for_vehicle_and_arm(make_node):
@@ -34,6 +34,6 @@ def test_the_payload_of_the_start_counts_for_vehicle_and_arm(make_node):
 @pytest.mark.parametrize(
     ('machine', 'text'), [('agv_mecanum_arm', 'expected 0 to 8 kg, found 9'), ('car', 'no payload')]
 )
-def test_a_payload_that_cannot_be_is_refused_at_the_start(make_node, machine, text):
+def test_a_payload_that_cannot_be_is_rejected_at_the_start(make_node, machine, text):
     with pytest.raises(ParameterError, match=text):
         make_node(VehicleControllerNode, machine=machine, payload=9.0)

@@ -118,7 +118,7 @@ def test_levers_held_while_cmd_vel_drove_act_only_after_they_have_been_neutral(n
     node.receive('valve_commands_in', levers())
     node.receive('cmd_vel', twist(0.3, stamp=0.1))
     held, end = {'boom': 2.0, 'left_travel': 6.0, 'right_travel': 6.0}, 40
-    for k in range(2, end):  # cmd_vel falls silent, the vehicle comes to rest
+    for k in range(2, end):  # cmd_vel times out, the vehicle stops
         drawn(node, 0.05 * k, **held)
     assert node.state == HOLDING
     assert drawn(node, 0.05 * end, **held) == (0.0, 0.0)
@@ -141,7 +141,7 @@ def test_levers_of_tracks_are_neutral_once_before_they_act_at_the_start_and_afte
     assert drawn(node, 0.35, left_travel=4.0) == (4.0, 0.0)
 
 
-def test_wrong_levers_are_refused_and_counted(node: Any) -> None:
+def test_wrong_levers_are_rejected_and_counted(node: Any) -> None:
     play(node, 0.0, 0.1)
     node.receive('valve_commands_in', Float64MultiArray(data=[1.0]))
     node.receive('joint_trajectory', JointTrajectory())
@@ -156,7 +156,7 @@ def test_a_vehicle_without_hydraulic_motors_has_no_valve_commands(make_node: Cal
         make_node(VehicleControllerNode, machine='agv_mecanum', output='valve_commands', exchange_period=PERIOD)
 
 
-def test_efforts_of_an_arm_in_closed_loops_are_refused_in_one_line(make_node: Callable[..., Any]) -> None:
+def test_efforts_of_an_arm_in_closed_loops_are_rejected_in_one_line(make_node: Callable[..., Any]) -> None:
     expected = (
         "'output': expected valve_commands or velocity for 'excavator', whose swing_joint, .*boom_pin.*found effort"
     )

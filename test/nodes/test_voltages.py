@@ -1,4 +1,4 @@
-"""Volts of actuators, checked: by a label they say whose they are."""
+"""Checks of the volts of actuators: the label names the actuators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes.arrays import volts_message
-from dyn_nodes.nodes.commands import RefusedError, voltages
+from dyn_nodes.nodes.commands import RejectedError, voltages
 
 Volts, Dimension = message('std_msgs/msg/Float64MultiArray'), message('std_msgs/msg/MultiArrayDimension')
 
@@ -42,7 +42,7 @@ def test_volts_without_label_or_with_the_names_are_used(names):
     ],
     ids=['the only one is another', 'another order', 'fewer names than values', 'more names', 'a name that is empty'],
 )
-def test_volts_with_another_label_are_refused_whatever_its_number_of_names(label, names):
-    with pytest.raises(RefusedError, match='expected volts of boom') as caught:
+def test_volts_with_another_label_are_rejected_whatever_its_number_of_names(label, names):
+    with pytest.raises(RejectedError, match='expected volts of boom') as caught:
         checked(labelled(label, [1.0] * len(names)), names)
     assert caught.value.kind == 'other actuators'

@@ -1,4 +1,4 @@
-"""The payload that a monitor has weighed, as the governor takes it: bounds, age, what is refused."""
+"""The payload of a monitor as the governor uses it: bounds, age, rejections."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Node:
         return self
 
     def warn(self, text, **options):
-        self.said = text
+        self.logged = text
 
 
 class Monitor:
@@ -47,7 +47,7 @@ def interval(time, *values):
     return result
 
 
-def known(weighed, now):
+def updated(weighed, now):
     weighed.update(now)
     return weighed.monitor.payload, weighed.bounds
 
@@ -56,30 +56,30 @@ RATED_HOLDS = RATED, (0.0, 6120.0)
 
 
 def test_before_anything_is_weighed_the_rated_payload_holds_and_the_implement_may_be_empty(weighed):
-    assert known(weighed, 0.0) == RATED_HOLDS
+    assert updated(weighed, 0.0) == RATED_HOLDS
     assert not weighed.observed
     assert weighed.health().level == 1
 
 
 def test_an_interval_gives_the_payload_and_its_bounds(weighed):
     weighed.take(interval(3.0, 2900.0, 3100.0, 1))
-    assert known(weighed, 3.1) == (3000.0, (2900.0, 3100.0))
+    assert updated(weighed, 3.1) == (3000.0, (2900.0, 3100.0))
     assert weighed.observed
     assert weighed.health().text == '3000 kg'
 
 
 def test_nothing_weighs_less_than_nothing(weighed):
     weighed.take(interval(3.0, -80.0, 60.0, 1))
-    assert known(weighed, 3.0) == (30.0, (0.0, 60.0))
+    assert updated(weighed, 3.0) == (30.0, (0.0, 60.0))
     weighed.take(interval(3.0, -80.0, -20.0, 1))
-    assert known(weighed, 3.0) == (0.0, (0.0, 0.0))
+    assert updated(weighed, 3.0) == (0.0, (0.0, 0.0))
 
 
 @pytest.mark.parametrize(('lower', 'upper'), [(-1113.0, -979.0), (18100.0, 18300.0)])
 def test_an_interval_that_no_payload_has_is_not_weighed(weighed, lower, upper):
     """Pressures in bar, or a broken line: the implement may hold anything."""
     weighed.take(interval(3.0, lower, upper, 1))
-    payload, (least, most) = known(weighed, 3.0)
+    payload, (least, most) = updated(weighed, 3.0)
     assert not weighed.observed
     assert (payload, least) == (RATED, 0.0) if upper < 0.0 else (payload, most) == (LIMIT, LIMIT)
     assert most >= 6120.0
@@ -88,36 +88,36 @@ def test_an_interval_that_no_payload_has_is_not_weighed(weighed, lower, upper):
 
 def test_an_overload_is_taken_as_it_is(weighed):
     weighed.take(interval(3.0, 7400.0, 7600.0, 1))
-    assert known(weighed, 3.0) == (7500.0, (7400.0, 7600.0))
+    assert updated(weighed, 3.0) == (7500.0, (7400.0, 7600.0))
 
 
 def test_a_payload_that_is_no_longer_observed_is_the_rated_one_at_once(weighed):
     weighed.take(interval(3.0, 2900.0, 3100.0, 1))
     weighed.take(interval(3.1, -9000.0, 15000.0, 0))
-    assert known(weighed, 3.1) == RATED_HOLDS
+    assert updated(weighed, 3.1) == RATED_HOLDS
 
 
 @pytest.mark.parametrize(
     ('lower', 'upper', 'payload', 'most'),
     [
-        (5500.0, 7500.0, 5500.0, 7500.0),  # not known well, but surely more than the rated one may be
+        (5500.0, 7500.0, 5500.0, 7500.0),  # uncertain, but certainly more than the bounds of the rated payload
         (5500.0, 9500.0, 5500.0, LIMIT),
         (1000.0, 6500.0, RATED, 6500.0),
         (1000.0, 4000.0, RATED, 6120.0),
         (-9000.0, 15000.0, RATED, 6120.0),
     ],
 )
-def test_what_was_weighed_badly_widens_what_the_rated_payload_allows_for(weighed, lower, upper, payload, most):
+def test_an_uncertain_estimate_widens_the_bounds_of_the_rated_payload(weighed, lower, upper, payload, most):
     weighed.take(interval(3.0, lower, upper, 0))
-    assert known(weighed, 3.1) == (payload, (0.0, most))
+    assert updated(weighed, 3.1) == (payload, (0.0, most))
     assert not weighed.observed
-    assert known(weighed, 9.0) == RATED_HOLDS
+    assert updated(weighed, 9.0) == RATED_HOLDS
 
 
 @pytest.mark.parametrize(('now', 'holds'), [(3.49, True), (3.51, False), (2.4, False)])
 def test_an_interval_counts_for_a_time_and_not_when_time_went_back(weighed, now, holds):
     weighed.take(interval(3.0, 2900.0, 3100.0, 1))
-    assert (known(weighed, now) != RATED_HOLDS) == holds
+    assert (updated(weighed, now) != RATED_HOLDS) == holds
 
 
 @pytest.mark.parametrize(
@@ -127,18 +127,18 @@ def test_an_interval_counts_for_a_time_and_not_when_time_went_back(weighed, now,
         *((1.0, 2.0, np.nan), (1.0, 2.0, 0.5)),
     ],
 )
-def test_what_is_no_interval_is_refused_in_one_line(weighed, values):
+def test_malformed_intervals_are_rejected_in_one_line(weighed, values):
     weighed.take(interval(3.0, 2900.0, 3100.0, 1))
     weighed.take(interval(3.1, *values))
-    assert known(weighed, 3.1)[0] == 3000.0
-    assert sum(weighed.refusals.counts.values()) == 1
-    assert '\n' not in weighed.node.said
+    assert updated(weighed, 3.1)[0] == 3000.0
+    assert sum(weighed.rejections.counts.values()) == 1
+    assert '\n' not in weighed.node.logged
 
 
-def test_an_interval_of_no_instant_is_refused(weighed):
+def test_an_interval_of_no_instant_is_rejected(weighed):
     weighed.take(labelled_array(('lower', 'upper', 'observed'), (2900.0, 3100.0, 1.0)))
-    assert known(weighed, 0.0) == RATED_HOLDS
-    assert 'expected the instant' in weighed.node.said
+    assert updated(weighed, 0.0) == RATED_HOLDS
+    assert 'expected the instant' in weighed.node.logged
 
 
 @pytest.fixture
@@ -168,4 +168,4 @@ def test_the_governor_certifies_stops_for_the_bounds_that_were_weighed(governor)
     assert weighed == pytest.approx(push(4.2, 4200.0, 4200.0)[0], abs=1e-3 * mean)
     assert rated == pytest.approx(push(6.3, 6120.0, 6120.0)[0], abs=1e-2 * mean)  # the suspension sags beside it
     assert rated < weighed - 0.09 * mean
-    assert {own.topic_name.lstrip('/') for own in governor.subscriptions}.isdisjoint({'payload'})
+    assert {subscription.topic_name.lstrip('/') for subscription in governor.subscriptions}.isdisjoint({'payload'})

@@ -26,7 +26,7 @@ PERIOD = 0.01
 
 
 class Vehicle:
-    """RM-1 by all coordinates and multipliers: other equations than those of the controller."""
+    """RM-1 by all coordinates and multipliers: other equations than in the controller."""
 
     def __init__(self, machine: Any) -> None:
         start = constrained_machine(machine)
@@ -65,8 +65,8 @@ class Vehicle:
     def odometry(self, time: float) -> Any:
         result = Odometry()
         result.header.stamp, result.header.frame_id = stamp_of(time), 'odom'
-        place, turn = result.pose.pose.position, result.pose.pose.orientation
-        place.x, place.y, place.z = self.q[:3].tolist()
+        position, turn = result.pose.pose.position, result.pose.pose.orientation
+        position.x, position.y, position.z = self.q[:3].tolist()
         turn.x, turn.y, turn.z, turn.w = self.q[3:7].tolist()
         return result
 
@@ -125,7 +125,7 @@ def test_the_base_follows_a_hand_beyond_the_reach_of_its_arm(make):
     assert [len(part) for part in (node.commands_out.last.effort, node.commands_out.last.position)] == [5, 0]
 
 
-def test_a_velocity_of_the_hand_is_kept_until_it_falls_silent(make):
+def test_a_velocity_of_the_hand_is_kept_until_it_times_out(make):
     node = make()
     vehicle = Vehicle(node.machine)
     drive(node, vehicle, 0.0, 0.1)
@@ -145,7 +145,7 @@ def test_a_velocity_of_the_hand_is_kept_until_it_falls_silent(make):
 
 
 @pytest.mark.parametrize(
-    ('parameters', 'said'),
+    ('parameters', 'message'),
     [
         ({'target_frame': 'base'}, "'target_frame': expected world, as the base moves with output effort, found base"),
         ({'rows': ['x', 'y']}, "'rows': expected x, y, z with output effort, found x, y"),
@@ -153,8 +153,8 @@ def test_a_velocity_of_the_hand_is_kept_until_it_falls_silent(make):
         ({'machine': 'arm_a6', 'link': ''}, 'effort: expected a vehicle whose wheels roll by constraint'),
     ],
 )
-def test_efforts_are_refused_where_the_base_cannot_follow(make, parameters, said):
-    with pytest.raises(ParameterError, match=said):
+def test_efforts_are_rejected_where_the_base_cannot_follow(make, parameters, message):
+    with pytest.raises(ParameterError, match=message):
         make(**parameters)
 
 

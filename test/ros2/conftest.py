@@ -1,4 +1,4 @@
-"""Domains of their own; the stand-in for rclpy; a real ROS 2 where one is sourced."""
+"""Fixtures: separate domains, the stand-in for rclpy, a real ROS 2 if one is sourced."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STRICT = HERE / 'strict_ros'
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a real ROS 2, with the reason, where there is none."""
+    """Skip tests that need a real ROS 2, with the reason."""
     if importlib.util.find_spec('rclpy') is None:
         skip = pytest.mark.skip(reason='rclpy is not importable: no ROS 2 is sourced')
         for item in items:

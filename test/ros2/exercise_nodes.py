@@ -1,4 +1,4 @@
-"""Runs every node in one process on the strict stand-in for rclpy; prints what was heard as JSON.
+"""Runs every node in one process on the strict stand-in for rclpy; prints the received topics as JSON.
 
 Started by test_nodes_on_strict_rclpy.py with strict_ros/ on the path. A field of the wrong type, an attribute that
 rclpy lacks, a name that Node needs: each raises here.
@@ -40,7 +40,7 @@ OTHER_MACHINES = {
     'team_controller_node': {'team': 'team_bar'},
     **{key: {**MACHINE, 'stamp_clock': 'other'} for key in ('stability_monitor_node', 'tip_over_governor_node')},
 }
-"""Of nodes for which that machine is none, or that judge ages: the stamps of the bench count from 0."""
+"""Parameters of nodes that need another machine, or check ages: the stamps of the bench count from 0."""
 
 
 def parameters(**values: object) -> list[Parameter]:
@@ -54,8 +54,8 @@ class Bench:
         self.executor = SingleThreadedExecutor()
         self.node = Node('bench')
         self.executor.add_node(self.node)
-        self.heard: Counter[str] = Counter()
-        self.known: set[str] = set()
+        self.received: Counter[str] = Counter()
+        self.subscribed: set[str] = set()
         self.answers: list[str] = []
         self.nodes: list[Node] = []
         self.others: list[str] = []
@@ -67,14 +67,16 @@ class Bench:
 
     def listen(self) -> None:
         for topic, kinds in self.node.get_topic_names_and_types():
-            if topic in self.known or topic.startswith('/rosout'):
+            if topic in self.subscribed or topic.startswith('/rosout'):
                 continue
-            self.known.add(topic)
+            self.subscribed.add(topic)
 
-            def heard(msg: object, topic: str) -> None:
-                self.heard[topic] += 1
+            def count_message(msg: object, topic: str) -> None:
+                self.received[topic] += 1
 
-            self.node.create_subscription(message(kinds[0]), topic, partial(heard, topic=topic), QoSProfile(depth=50))
+            self.node.create_subscription(
+                message(kinds[0]), topic, partial(count_message, topic=topic), QoSProfile(depth=50)
+            )
 
     def spin(self, seconds: float, done: object = None) -> bool:
         end = time.monotonic() + seconds
@@ -154,15 +156,15 @@ def run_realtime(bench: Bench) -> None:
     bench.call(SetBool, 'dynamics_node/pause', SetBool.Request(data=False))
     results = dynamics.set_parameters(parameters(slope_pitch=0.01, friction_scale=0.9))
     bench.answers += [f'set: {result.successful}' for result in results]
-    refused = dynamics.set_parameters(parameters(machine='other'))
-    bench.answers += [f'read-only: {result.successful}' for result in refused]
+    results = dynamics.set_parameters(parameters(machine='other'))
+    bench.answers += [f'read-only: {result.successful}' for result in results]
     for name in ('speed', 'mode'):
         assert dynamics.describe_parameter(name).description
     viewer.take(looked)
     viewer.frame()
     teleop.health.update(time.monotonic(), 0.0)
     bench.spin(0.2)
-    assert dynamics.refusals.counts, 'a command of a wrong size was not refused'
+    assert dynamics.rejections.counts, 'a command of a wrong size was not rejected'
     looked.remove_node(viewer)
     bench.nodes.remove(viewer)
     viewer.destroy_node()
@@ -170,7 +172,7 @@ def run_realtime(bench: Bench) -> None:
 
 
 def run_positions(bench: Bench) -> None:
-    """The controller's other output, and a refused joint_command."""
+    """The controller's other output, and a rejected joint_command."""
     shared = {**MACHINE, 'mode': 'realtime', 'exchange_period': 0.01}
     dynamics = bench.add(DynamicsNode(parameter_overrides=parameters(**shared)))
     controller = bench.add(ControllerNode(parameter_overrides=parameters(**shared, output='joint_command')))
@@ -179,8 +181,8 @@ def run_positions(bench: Bench) -> None:
     command = bench.node.create_publisher(JointState, 'joint_command', 10)
     bench.spin(1.0, lambda: command.get_subscription_count() > 0)
     command.publish(JointState(name=['nobody'], effort=[1.0]))
-    bench.spin(5.0, lambda: dynamics.refusals.counts)
-    assert dynamics.refusals.counts['unknown joint'] == 1
+    bench.spin(5.0, lambda: dynamics.rejections.counts)
+    assert dynamics.rejections.counts['unknown joint'] == 1
     bench.clear()
 
 
@@ -205,7 +207,7 @@ def run_vehicle(bench: Bench, output: str) -> None:
 
 
 def run_recorder(bench: Bench, directory: Path) -> None:
-    """The recorder, whose callbacks take a MessageInfo where there is one."""
+    """The recorder, whose callbacks receive a MessageInfo if available."""
     recorder = RecorderNode()
     bench.nodes.append(recorder)
     bench.executor.add_node(recorder)
@@ -237,7 +239,7 @@ def run_others(bench: Bench) -> None:
     wanted = {'/governor/scale', '/stability/allowance/reach'}
     end = time.monotonic() + (120.0 if bench.others else 0.0)
     tick = 0
-    while time.monotonic() < end and not wanted <= set(bench.heard):
+    while time.monotonic() < end and not wanted <= set(bench.received):
         tick += 1
         measured.header.stamp.sec, measured.header.stamp.nanosec = tick // 100, tick % 100 * 10_000_000
         states.publish(measured)
@@ -268,7 +270,7 @@ def main() -> int:
         'answers': bench.answers,
         'others': bench.others,
     }
-    print('result', json.dumps({**result, 'heard': bench.heard}))
+    print('result', json.dumps({**result, 'received': bench.received}))
     return 0
 
 

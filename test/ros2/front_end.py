@@ -1,7 +1,7 @@
-"""What the XML front end of ROS 2's launch and launch_ros accepts in a file, release by release.
+"""Contents of launch files that the XML front end of ROS 2's launch and launch_ros accepts, by release.
 
 Written from the `parse` methods of the actions and the `expose_substitution` names of the releases Humble and Jazzy.
-`ros2 launch` refuses every attribute and child that no action has asked for; so does this.
+`ros2 launch` rejects every attribute and child that no action has requested; so does this.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ TYPES = {'int', 'float', 'bool', 'str', *(f'list_of_{name}' for name in ('int', 
 
 @dataclass(frozen=True)
 class Shape:
-    """What an element may and must have."""
+    """Permitted and required contents of an element."""
 
     required: set[str] = field(default_factory=set)
     optional: set[str] = field(default_factory=set)
@@ -66,7 +66,7 @@ ELEMENTS = {
     'timer': Shape({'period'}, {'cancel_on_shutdown'}, ANY_ACTION),
     'ros_timer': Shape({'period'}, children=ANY_ACTION),
 }
-#: Children that are no actions of their own, by the element that they are in.
+#: Children that are not actions, by their parent element.
 PARTS = {
     ('arg', 'choice'): Shape({'value'}, is_action=False),
     ('include', 'arg'): Shape({'name', 'value'}, is_action=False),
@@ -82,40 +82,40 @@ PARTS = {
 
 
 def problems(path: Path, release: str = HUMBLE) -> list[str]:
-    """Return what the front end of a release would refuse in a launch file; empty where it would take it."""
+    """Return the contents of a launch file that the front end of a release would reject."""
     try:
         root = ElementTree.parse(path).getroot()
     except ElementTree.ParseError as error:
         return [f'{path.name}: {error}']
     if root.tag != 'launch':
         return [f'{path.name}: the root is <{root.tag}>, expected <launch>']
-    found: list[str] = []
-    _check(root, ELEMENTS['launch'], release, path.name, found)
-    return found
+    result: list[str] = []
+    _check(root, ELEMENTS['launch'], release, path.name, result)
+    return result
 
 
-def _check(element: ElementTree.Element, shape: Shape, release: str, where: str, found: list[str]) -> None:
-    place = f'{where}/{element.tag}'
+def _check(element: ElementTree.Element, shape: Shape, release: str, where: str, result: list[str]) -> None:
+    location = f'{where}/{element.tag}'
     name = element.attrib.get('name') or element.attrib.get('exec')
-    place += f'[{name}]' if name else ''
+    location += f'[{name}]' if name else ''
     allowed = shape.required | shape.optional | (CONDITIONS if shape.is_action else set())
     allowed |= shape.since_jazzy if release != HUMBLE else set()
-    found += [f'{place}: unexpected attribute {key!r}' for key in element.attrib if key not in allowed]
-    found += [f'{place}: attribute {key!r} is missing' for key in sorted(shape.required - set(element.attrib))]
+    result += [f'{location}: unexpected attribute {key!r}' for key in element.attrib if key not in allowed]
+    result += [f'{location}: attribute {key!r} is missing' for key in sorted(shape.required - set(element.attrib))]
     if set(element.attrib) >= CONDITIONS:
-        found.append(f"{place}: 'if' and 'unless' exclude each other")
+        result.append(f"{location}: 'if' and 'unless' exclude each other")
     for key, text in element.attrib.items():
-        found += [f'{place}: {key}: {problem}' for problem in substitution_problems(text, release)]
+        result += [f'{location}: {key}: {problem}' for problem in substitution_problems(text, release)]
     if element.tag == 'param':
-        found += [f'{place}: {problem}' for problem in _parameter_problems(element)]
+        result += [f'{location}: {problem}' for problem in _parameter_problems(element)]
     for child in element:
         part = PARTS.get((element.tag, child.tag))
         if part is None and '*' in shape.children:
             part = ELEMENTS.get(child.tag)
         if part is None or not ('*' in shape.children or child.tag in shape.children):
-            found.append(f'{place}: unexpected <{child.tag}>')
+            result.append(f'{location}: unexpected <{child.tag}>')
         else:
-            _check(child, part, release, place, found)
+            _check(child, part, release, location, result)
 
 
 def _parameter_problems(element: ElementTree.Element) -> list[str]:
@@ -138,17 +138,17 @@ def _parameter_problems(element: ElementTree.Element) -> list[str]:
 
 
 def substitution_problems(text: str, release: str = HUMBLE) -> list[str]:
-    """Return what is wrong with the substitutions of an attribute's text."""
-    found = []
+    """Return the faults of the substitutions in an attribute's text."""
+    result = []
     for match in re.finditer(r'(?<!\\)\$\(\s*([^\s()]*)', text):
         name = match.group(1)
         if name not in SUBSTITUTIONS[release]:
-            found.append(f'unknown substitution $({name} ...)')
+            result.append(f'unknown substitution $({name} ...)')
         depth = 0
         for character in text[match.start() :]:
             depth += {'(': 1, ')': -1}.get(character, 0)
             if depth == 0 and character == ')':
                 break
         else:
-            found.append(f'$({name} is not closed')
-    return found
+            result.append(f'$({name} is not closed')
+    return result

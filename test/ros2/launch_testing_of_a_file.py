@@ -30,8 +30,8 @@ def generate_test_description() -> launch.LaunchDescription:
     arguments = [tuple(word.split(':=', 1)) for word in words]
     source = AnyLaunchDescriptionSource(os.environ['DYN_NODES_LAUNCH_FILE'])
     include = IncludeLaunchDescription(source, launch_arguments=arguments)
-    patience = SetLaunchConfiguration('sigterm_timeout', '30')  # a busy machine may need more than launch's 5 s
-    return launch.LaunchDescription([patience, include, launch_testing.actions.ReadyToTest()])
+    sigterm_timeout = SetLaunchConfiguration('sigterm_timeout', '30')  # a busy machine may need more than launch's 5 s
+    return launch.LaunchDescription([sigterm_timeout, include, launch_testing.actions.ReadyToTest()])
 
 
 class TestWhileItRuns(unittest.TestCase):
@@ -51,22 +51,22 @@ class TestWhileItRuns(unittest.TestCase):
         cls.node.destroy_node()
         cls.context.try_shutdown()
 
-    def until(self, condition: Any, what: str) -> None:
+    def until(self, condition: Any, text: str) -> None:
         end = time.monotonic() + PATIENCE
         while not condition():
-            self.assertLess(time.monotonic(), end, what)
+            self.assertLess(time.monotonic(), end, text)
             self.executor.spin_once(timeout_sec=0.1)
 
-    def test_time_goes_on_and_every_node_is_there(self) -> None:
+    def test_time_continues_and_every_node_is_there(self) -> None:
         stamps: list[float] = []
         kind = message('sensor_msgs/msg/JointState')
 
-        def heard(msg: Any) -> None:
+        def on_message(msg: Any) -> None:
             stamps.append(msg.header.stamp.sec + 1e-9 * msg.header.stamp.nanosec)
 
         topic = os.environ.get('DYN_NODES_JOINT_STATES', 'joint_states')
-        subscription = self.node.create_subscription(kind, topic, heard, QoSProfile(depth=10))
-        self.until(lambda: len(stamps) > 20 and stamps[-1] > stamps[0], 'no joint_states that go on')
+        subscription = self.node.create_subscription(kind, topic, on_message, QoSProfile(depth=10))
+        self.until(lambda: len(stamps) > 20 and stamps[-1] > stamps[0], 'no advancing joint_states')
         expected = set(os.environ['DYN_NODES_EXPECTED_NODES'].split())
         self.until(lambda: expected <= set(self.node.get_node_names()), f'expected the nodes {expected}')
         self.node.destroy_subscription(subscription)

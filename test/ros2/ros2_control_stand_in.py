@@ -2,7 +2,7 @@
 
 Written from the plug-in's source (topic_based_hardware_interfaces 1.1.0) and the controllers' documentation:
 - the hardware's topics, joints and interfaces come from the <ros2_control> block of the latched robot_description;
-- joint states are heard best effort; a value that is not finite leaves the state as it was;
+- joint states are received best effort; a value that is not finite leaves the state unchanged;
 - commands are NaN until a controller is active, and are sent like that;
 - nothing is sent while the sum of |state - command| over all command interfaces is at most the threshold
   (1e-5 by default; a NaN in the sum is not at most anything, so it is sent);
@@ -34,7 +34,7 @@ PLUGIN = 'joint_state_topic_hardware_interface/JointStateTopicSystem'
 
 
 class Hardware:
-    """What the block of a description says, and the values behind the interfaces."""
+    """Contents of the block of a description, and the values of the interfaces."""
 
     def __init__(self, description: str) -> None:
         block = ElementTree.fromstring(description).find('ros2_control')
@@ -74,7 +74,7 @@ class ControllerManager(Node):
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.hardware: Hardware | None = None
         self.trajectory: Any = None
-        self.sent = self.kept = self.heard = 0
+        self.sent = self.kept = self.received = 0
         self.worst = 0.0
         self.greatest: dict[str, tuple[float, float]] = {}
         self._newest: Any = None
@@ -88,7 +88,7 @@ class ControllerManager(Node):
 
     def _on_states(self, msg: Any) -> None:
         self._newest = msg
-        self.heard += 1
+        self.received += 1
         for name, velocity, effort in zip(msg.name, msg.velocity, msg.effort):
             before = self.greatest.get(name, (0.0, 0.0))
             self.greatest[name] = max(before[0], abs(velocity)), max(before[1], abs(effort))
@@ -134,11 +134,11 @@ class ControllerManager(Node):
     def _read(self, hardware: Hardware) -> None:
         if self._newest is None:
             return
-        for place, name in enumerate(self._newest.name):
+        for index, name in enumerate(self._newest.name):
             for kind in ('position', 'velocity', 'effort'):
                 values = getattr(self._newest, kind)
-                if len(values) and math.isfinite(values[place]) and f'{name}/{kind}' in hardware.state:
-                    hardware.state[f'{name}/{kind}'] = float(values[place])
+                if len(values) and math.isfinite(values[index]) and f'{name}/{kind}' in hardware.state:
+                    hardware.state[f'{name}/{kind}'] = float(values[index])
 
     def _write(self, hardware: Hardware) -> None:
         difference = sum(abs(hardware.state[name] - value) for name, value in hardware.command.items())

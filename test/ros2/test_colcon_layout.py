@@ -1,4 +1,4 @@
-"""The package as colcon installs it into a workspace: built here without ROS, with colcon's own Python packages."""
+"""The package as colcon installs it into a workspace: built without ROS, with colcon's Python packages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from test_nodes_on_strict_rclpy import console_nodes
 ROOT = Path(__file__).parents[2]
 PACKAGES = ('dyn_nodes', 'roslite')
 LEFT_OUT = ('.*', 'build', 'install', 'log', 'runs', '__pycache__', '*.egg-info', '*.log')
-#: Import name -> rosdep key in package.xml, where it is no ROS package of that name.
+#: Import name -> rosdep key in package.xml, if it is not a ROS package of that name.
 KEYS = {
     'casadi': 'casadi-pip',
     'cycler': 'python3-matplotlib',
@@ -35,7 +35,7 @@ KEYS = {
 }
 #: Packages of messages that a node publishes where they are installed, and only there.
 OPTIONAL_INTERFACES = {'nav2_msgs'}
-#: Used where they are installed and said to be missing elsewhere; there is no rosdep key for them.
+#: Optional packages without a rosdep key.
 OPTIONAL = {
     'cyclonedds',
     'viser',
@@ -86,7 +86,7 @@ def environment(install: Path) -> dict[str, str]:
 
 
 def source(install: Path) -> Path:
-    """The copy that was built: in the tree itself somebody may be writing."""
+    """The built copy: the tree itself may change during the test."""
     return install.parents[1] / 'src' / 'dyn_nodes'
 
 
@@ -140,14 +140,14 @@ print(json.dumps([loaded, [node.__file__ for node in nodes if not callable(node.
 """
     run = run_quietly([sys.executable, '-c', code], environment, tmp_path)
     assert run.returncode == 0, run.stderr
-    loaded, without_main, place = json.loads(run.stdout)
+    loaded, without_main, location = json.loads(run.stdout)
     assert set(loaded) == console_nodes() | {'dyn-nodes'}
     assert all(loaded.values())
     assert without_main == []
-    assert place.startswith(str(install))
+    assert location.startswith(str(install))
 
 
-def test_an_installed_program_looks_into_the_share_of_the_workspace(
+def test_an_installed_program_reads_the_share_of_the_workspace(
     install: Path, environment: dict[str, str], tmp_path: Path
 ) -> None:
     words = [str(install / 'lib/dyn_nodes/teleop_node'), '--ros-args', '-p', 'machine:=nowhere']
@@ -191,7 +191,7 @@ def test_package_xml_is_valid() -> None:
     assert version.group(1) == parsed.version
 
 
-def test_package_xml_names_what_the_code_imports() -> None:
+def test_package_xml_names_the_imports_of_the_code() -> None:
     package = pytest.importorskip('catkin_pkg.package')
     named = {depend.name for depend in package.parse_package(str(ROOT / 'package.xml')).exec_depends}
     imported: set[str] = set()
@@ -214,7 +214,7 @@ def test_package_xml_names_what_the_code_imports() -> None:
 
 
 def test_package_xml_names_the_packages_of_the_launch_files() -> None:
-    """Without those of ros2_control, which one launch file alone needs and which exist since Jazzy."""
+    """Except those of ros2_control, which only one launch file needs and which exist since Jazzy."""
     package = pytest.importorskip('catkin_pkg.package')
     named = {depend.name for depend in package.parse_package(str(ROOT / 'package.xml')).exec_depends}
     started: set[str] = set()
@@ -225,7 +225,7 @@ def test_package_xml_names_the_packages_of_the_launch_files() -> None:
     assert started - {'dyn_nodes'} <= named
 
 
-def test_scripts_go_where_ros2_run_looks() -> None:
+def test_scripts_are_installed_for_ros2_run() -> None:
     text = (ROOT / 'setup.cfg').read_text()
     assert 'script_dir=$base/lib/dyn_nodes' in text
     assert 'install_scripts=$base/lib/dyn_nodes' in text

@@ -74,10 +74,10 @@ def test_programs_of_the_file_are_installed() -> None:
         ('<robot/>', 'expected <launch>'),
     ],
 )
-def test_what_humble_would_refuse_is_found(text: str, problem: str, tmp_path: Path) -> None:
+def test_problems_on_humble_are_detected(text: str, problem: str, tmp_path: Path) -> None:
     path = tmp_path / 'a.launch.xml'
     path.write_text(text)
-    assert any(problem in found for found in problems(path)), problems(path)
+    assert any(problem in line for line in problems(path)), problems(path)
 
 
 # -- arguments -------------------------------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def test_every_argument_is_described(path: Path) -> None:
 
 
 @pytest.mark.parametrize('path', MACHINES, ids=[path.name for path in MACHINES])
-def test_show_args_tells_the_promised_arguments(path: Path) -> None:
+def test_show_args_lists_the_documented_arguments(path: Path) -> None:
     words = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', str(path), '--show-args']
     run = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False, env={**os.environ})
     assert run.returncode == 0, run.stderr
@@ -109,18 +109,18 @@ def test_ros_follows_every_include_to_show_its_arguments() -> None:
         assert (ROOT / 'launch' / file.removeprefix(start)).is_file(), path.name
 
 
-def test_a_file_that_includes_another_names_only_what_is_different() -> None:
+def test_a_file_that_includes_another_has_only_the_differences() -> None:
     for path in FILES:
         root = ElementTree.parse(path).getroot()
         include = root.find('include')
         if include is None:
             continue
         base = ElementTree.parse(ROOT / 'launch' / Path(include.attrib['file']).name).getroot()
-        defaults = {own.attrib['name']: own.attrib['default'] for own in base.findall('arg')}
+        defaults = {argument.attrib['name']: argument.attrib['default'] for argument in base.findall('arg')}
         repeated = [
-            own.attrib['name']
-            for own in root.findall('arg')
-            if own.attrib['default'] == defaults.get(own.attrib['name'])
+            argument.attrib['name']
+            for argument in root.findall('arg')
+            if argument.attrib['default'] == defaults.get(argument.attrib['name'])
         ]
         assert repeated == [], path.name
 
@@ -147,8 +147,8 @@ def test_a_program_is_started_on_request(path: Path, argument: str, node: str, p
 @pytest.mark.parametrize('path', MACHINES, ids=[path.name for path in MACHINES])
 def test_payload_slope_and_machine_reach_the_nodes(path: Path) -> None:
     started = children(path, payload='1500', slope='0.02', cross_slope='-0.01', machine='a.urdf', config='a.yaml')
-    given = parameters(started['dynamics_node'])
-    assert (given['payload'], given['slope_pitch'], given['slope_roll']) == (1500.0, 0.02, -0.01)
+    values = parameters(started['dynamics_node'])
+    assert (values['payload'], values['slope_pitch'], values['slope_roll']) == (1500.0, 0.02, -0.01)
     for node in ('dynamics_node', 'hydraulic_actuator_node', 'controller_node'):
         assert (parameters(started[node])['machine'], parameters(started[node])['config']) == ('a.urdf', 'a.yaml')
 
@@ -185,7 +185,7 @@ def test_frames_and_clock_of_a_namespace_are_its_own(domain: int) -> None:
         context.try_shutdown()
 
 
-def test_a_bad_choice_is_refused_with_the_choices() -> None:
+def test_a_bad_choice_is_rejected_with_the_choices() -> None:
     words = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader', 'mode:=fast']
     run = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
     assert run.returncode != 0
@@ -198,17 +198,17 @@ def test_the_layout_of_rviz_shows_the_wheels_of_its_machine(machine: str) -> Non
     from dyn_nodes.commands.rviz_layout import machine_layout
     from dyn_nodes.nodes.machines import machine_of
 
-    own = machine_of(machine, '')
-    layout = machine_layout(own)
+    loaded = machine_of(machine, '')
+    layout = machine_layout(loaded)
 
     def displays(entries: list[dict[str, Any]]) -> Any:
         for entry in entries:
             yield entry
             yield from displays(entry.get('Displays', []))
 
-    found = list(displays(layout['Visualization Manager']['Displays']))
-    wrenches = {entry['Topic']['Value'] for entry in found if entry['Class'].endswith('/Wrench')}
-    joints = {f'joint_reactions/{joint}' for joint in own.reactions}
-    assert wrenches == {f'ground_reactions/{wheel.name}' for wheel in own.wheels} | joints
-    kinds = {entry['Class'].rpartition('/')[2] for entry in found}
+    shown = list(displays(layout['Visualization Manager']['Displays']))
+    wrenches = {entry['Topic']['Value'] for entry in shown if entry['Class'].endswith('/Wrench')}
+    joints = {f'joint_reactions/{joint}' for joint in loaded.reactions}
+    assert wrenches == {f'ground_reactions/{wheel.name}' for wheel in loaded.wheels} | joints
+    kinds = {entry['Class'].rpartition('/')[2] for entry in shown}
     assert kinds >= {'RobotModel', 'TF', 'MarkerArray', 'Wrench', 'Polygon'}

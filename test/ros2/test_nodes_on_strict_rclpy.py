@@ -78,11 +78,13 @@ def test_every_node_speaks_and_listens(release: str, start_strict: Callable, tmp
     result = json.loads(text.rpartition('result ')[2])
     assert result['runtime'] == 'rclpy'
     assert result['node'] == 'strict_rclpy'
-    assert all(result['heard'].get(topic) for topic in SPOKEN if not topic.startswith('/robot_desc')), result['heard']
+    assert all(result['received'].get(topic) for topic in SPOKEN if not topic.startswith('/robot_desc')), result[
+        'received'
+    ]
     assert set(others.split(',')) - {'', 'composition_node'} == set(result['others'])
-    heard = set(result['heard'])
-    assert 'tip_over_governor_node' not in result['others'] or '/governor/scale' in heard
-    allowances = {topic for topic in heard if 'stability/allowance/' in topic}
+    received = set(result['received'])
+    assert 'tip_over_governor_node' not in result['others'] or '/governor/scale' in received
+    allowances = {topic for topic in received if 'stability/allowance/' in topic}
     assert 'stability_monitor_node' not in result['others'] or len(allowances) == 3
     steps = ['pause', 'step', 'reset', 'pause']
     assert result['answers'][:4] == [f'dynamics_node/{step}: True' for step in steps]
@@ -91,7 +93,7 @@ def test_every_node_speaks_and_listens(release: str, start_strict: Callable, tmp
 
 @pytest.mark.parametrize('number', [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_a_signal_ends_a_node_in_the_middle_of_its_work(number: int, start_strict: Callable, tmp_path: Path) -> None:
-    """After a signal rcl refuses to publish; a node that is busy all the time meets that in a callback."""
+    """After a signal rcl raises when publishing; a busy node encounters this in a callback."""
     words = '-m dyn_nodes.nodes.dynamics_node --ros-args -p machine:=log_loader -p actuation:=monolithic'
     process = start_strict('dynamics', *words.split(), '-p', 'exchange_period:=0.002')
     log = tmp_path / 'dynamics.log'

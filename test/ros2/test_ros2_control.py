@@ -47,7 +47,7 @@ def test_the_block_fits_machine_controllers_and_launch_file() -> None:
         f'{joint}/{name}' for joint in hardware.joints for name in ('position', 'velocity')
     }
     assert not set(JTC['constraints']) - {'stopped_velocity_tolerance', 'goal_time', *hardware.joints}
-    assert hardware.threshold < 0, 'silence would be taken for a dead controller'
+    assert hardware.threshold < 0, 'a timeout would count as a dead controller'
     start = machine.initial.joint_positions
     assert {name: hardware.state[f'{name}/position'] for name in hardware.joints} == dict(start)
     launch = ElementTree.parse(ROOT / 'launch' / 'log_loader_ros2_control.launch.xml').getroot()
@@ -65,7 +65,7 @@ def test_the_block_fits_machine_controllers_and_launch_file() -> None:
 
 
 class Side:
-    """The other side of the topics: nodes of the test and what they have heard of the machine's health."""
+    """The other side of the topics: nodes of the test and the received health of the machine."""
 
     def __init__(self) -> None:
         self.context = Context()
@@ -82,10 +82,10 @@ class Side:
         self.health.update({status.name.partition(': ')[2]: status.message for status in array.status})
         self.values.update({pair.key: pair.value for status in array.status for pair in status.values})
 
-    def until(self, condition: Callable[[], Any], what: str, timeout: float = 30.0) -> None:
+    def until(self, condition: Callable[[], Any], text: str, timeout: float = 30.0) -> None:
         end = time.monotonic() + scaled_timeout(timeout)
         while not condition():
-            assert time.monotonic() < end, f'{what}; health: {self.health}'
+            assert time.monotonic() < end, f'{text}; health: {self.health}'
             self.executor.spin_once(timeout_sec=0.05)
 
     def for_seconds(self, seconds: float) -> None:
@@ -108,7 +108,7 @@ def side(domain: int, tmp_path: Path) -> Iterator[Side]:
         process = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
     made = Side()
     try:
-        made.until(lambda: made.manager.heard > 5, f'no joint states; {log.read_text()}', PATIENCE)
+        made.until(lambda: made.manager.received > 5, f'no joint states; {log.read_text()}', PATIENCE)
         yield made
     finally:
         made.close()
@@ -120,13 +120,13 @@ def side(domain: int, tmp_path: Path) -> Iterator[Side]:
             process.wait(10.0)
 
 
-def test_a_trajectory_is_followed_within_the_controllers_own_constraints(side: Side) -> None:
+def test_a_trajectory_is_followed_within_the_constraints_of_the_controller(side: Side) -> None:
     manager = side.manager
     start = manager.positions
     side.for_seconds(0.4)
-    # no controller is active: the commands are NaN, and refused; the machine stands
+    # without an active controller the commands are NaN and rejected; the machine stands
     side.until(lambda: manager.sent > 10, 'no commands')
-    side.until(lambda: int(side.values.get('refused: not finite', 0)) > 10, 'NaN was not refused')
+    side.until(lambda: int(side.values.get('refused: not finite', 0)) > 10, 'NaN was not rejected')
     assert np.abs(manager.positions - start).max() < 2e-3
     manager.activate()
     side.for_seconds(0.5)
@@ -142,7 +142,7 @@ def test_a_trajectory_is_followed_within_the_controllers_own_constraints(side: S
     # the habit of the plug-in's default threshold: nothing is sent while the joints are where they should be
     assert manager.hardware is not None
     manager.hardware.threshold, manager.sent = 0.05, 0
-    side.until(lambda: manager.kept > 0 and 'no command for' in side.health['commands'], 'the silence is not reported')
+    side.until(lambda: manager.kept > 0 and 'no command for' in side.health['commands'], 'the timeout is not reported')
     side.for_seconds(0.5)
     errors = dict(zip(JTC['joints'], np.abs(manager.positions - goal)))
     assert all(error < JTC['constraints'][joint]['goal'] for joint, error in errors.items()), errors
@@ -156,7 +156,10 @@ def test_a_trajectory_that_is_too_fast_for_the_drives_stays_within_their_limits(
     side.until(lambda: 'saturated: ' in side.health.get('commands', ''), 'no limit is reported')
     side.for_seconds(1.0)
     joints = load_machine(*machine_files('log_loader')).actuated_joints
-    shares = {own.name: manager.greatest[own.name] / np.array([own.velocity_limit, own.effort_limit]) for own in joints}
+    shares = {
+        joint.name: manager.greatest[joint.name] / np.array([joint.velocity_limit, joint.effort_limit])
+        for joint in joints
+    }
     assert all(share.max() <= 1.001 for share in shares.values()), shares
     assert max(share[0] for share in shares.values()) > 0.5, shares
 
@@ -180,26 +183,26 @@ def test_the_real_controllers_follow_a_trajectory(domain: int, tmp_path: Path) -
     node = Node('tester', context=context)
     executor = SingleThreadedExecutor(context=context)
     executor.add_node(node)
-    found: dict[str, float] = {}
+    positions: dict[str, float] = {}
 
-    def heard(msg: Any) -> None:
-        found.update(zip(msg.name, msg.position))
+    def on_states(msg: Any) -> None:
+        positions.update(zip(msg.name, msg.position))
 
     listing = service('controller_manager_msgs/srv/ListControllers')
 
-    def until(condition: Callable[[], Any], what: str, timeout: float) -> None:
+    def until(condition: Callable[[], Any], text: str, timeout: float) -> None:
         end = time.monotonic() + scaled_timeout(timeout)
         while not condition():
-            assert time.monotonic() < end, f'{what}\n{log.read_text()[-4000:]}'
+            assert time.monotonic() < end, f'{text}\n{log.read_text()[-4000:]}'
             executor.spin_once(timeout_sec=0.05)
 
     try:
         kind = message('trajectory_msgs/msg/JointTrajectory')
         node.create_subscription(
-            message('sensor_msgs/msg/JointState'), '/robot_joint_states', heard, QoSProfile(depth=5)
+            message('sensor_msgs/msg/JointState'), '/robot_joint_states', on_states, QoSProfile(depth=5)
         )
         publisher = node.create_publisher(kind, '/joint_trajectory_controller/joint_trajectory', QoSProfile(depth=1))
-        until(lambda: set(found) >= set(JTC['joints']), 'no joint states of the machine', PATIENCE)
+        until(lambda: set(positions) >= set(JTC['joints']), 'no joint states of the machine', PATIENCE)
         client = node.create_client(listing, '/controller_manager/list_controllers')
         until(client.service_is_ready, 'no controller_manager', PATIENCE)
 
@@ -210,14 +213,14 @@ def test_the_real_controllers_follow_a_trajectory(domain: int, tmp_path: Path) -
             return states.get('joint_trajectory_controller') == 'active'
 
         until(is_active, 'the joint_trajectory_controller does not become active', 120.0)
-        goal = {name: found[name] + change for name, change in zip(JTC['joints'], CHANGE)}
+        goal = {name: positions[name] + change for name, change in zip(JTC['joints'], CHANGE)}
         trajectory = kind(joint_names=list(goal))
         point = message('trajectory_msgs/msg/JointTrajectoryPoint')(positions=list(goal.values()), velocities=[0.0] * 3)
         point.time_from_start.sec = 3
         trajectory.points = [point]
         publisher.publish(trajectory)
         until(
-            lambda: all(abs(found[name] - goal[name]) < JTC['constraints'][name]['goal'] for name in goal),
+            lambda: all(abs(positions[name] - goal[name]) < JTC['constraints'][name]['goal'] for name in goal),
             'the goal is not reached',
             60.0,
         )

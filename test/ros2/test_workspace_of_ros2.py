@@ -1,8 +1,7 @@
 """The package in a real ROS 2: `colcon build`, source the workspace, then `python3 -m pytest -m ros2`.
 
-What needs no command of ROS runs here too, on the embedded runtime with `dyn-nodes launch` in the place of `ros2
-launch`: what is asked of the real nodes has then been answered before. Where pytest is too new
-for the distribution's plugins, add `-p no:launch_testing -p no:launch_ros`.
+Tests without commands of ROS also run on the embedded runtime, with `dyn-nodes launch` instead of `ros2 launch`. If
+pytest is too new for the distribution's plugins, add `-p no:launch_testing -p no:launch_ros`.
 """
 
 from __future__ import annotations
@@ -125,10 +124,10 @@ class System:
     def text(self) -> str:
         return self.log.read_text(errors='replace')
 
-    def until(self, condition: Callable[[], Any], what: str, timeout: float = 30.0) -> None:
+    def until(self, condition: Callable[[], Any], text: str, timeout: float = 30.0) -> None:
         end = time.monotonic() + scaled_timeout(timeout)
         while not condition():
-            assert time.monotonic() < end, f'{what}\n{self.text()[-4000:]}'
+            assert time.monotonic() < end, f'{text}\n{self.text()[-4000:]}'
             assert self.process.poll() is None, f'the launch ended\n{self.text()[-4000:]}'
             self.executor.spin_once(timeout_sec=0.05)
 
@@ -197,15 +196,15 @@ def installed(package: str) -> bool:
     return any((Path(entry) / marker).is_file() for entry in entries if entry)
 
 
-# -- what it says ----------------------------------------------------------------------------------------------------
+# -- topics ----------------------------------------------------------------------------------------------------------
 
 
 def test_every_topic_has_its_type(system: System) -> None:
-    def found() -> dict[str, list[str]]:
+    def topic_types() -> dict[str, list[str]]:
         return dict(system.node.get_topic_names_and_types())
 
-    system.until(lambda: set(TOPICS) <= set(found()), 'not every topic is there')
-    types = found()
+    system.until(lambda: set(TOPICS) <= set(topic_types()), 'not every topic is there')
+    types = topic_types()
     assert {topic: types[topic] for topic in TOPICS} == {topic: [kind] for topic, kind in TOPICS.items()}
 
 
@@ -218,58 +217,58 @@ def test_publishers_are_reliable_and_the_latched_ones_latched(system: System) ->
             assert info.qos_profile.durability == wanted, topic
 
 
-def test_commands_are_heard_by_the_right_node(system: System) -> None:
+def test_commands_reach_the_right_node(system: System) -> None:
     for topic, node in LISTENED.items():
         system.until(lambda topic=topic, node=node: node in system.listeners(topic), f'{topic}: {node} does not listen')
 
 
 def test_the_description_comes_to_a_late_listener(system: System) -> None:
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-    heard: list[Any] = []
+    received: list[Any] = []
     subscription = system.node.create_subscription(
-        message('std_msgs/msg/String'), 'robot_description', heard.append, latched
+        message('std_msgs/msg/String'), 'robot_description', received.append, latched
     )
-    system.until(lambda: heard, 'no robot_description')
+    system.until(lambda: received, 'no robot_description')
     system.node.destroy_subscription(subscription)
-    assert '<robot' in heard[0].data
-    assert 'boom_joint' in heard[0].data
+    assert '<robot' in received[0].data
+    assert 'boom_joint' in received[0].data
 
 
 def test_messages_are_sane(system: System) -> None:
-    heard: dict[str, list[Any]] = {topic: [] for topic in TOPICS}
+    received: dict[str, list[Any]] = {topic: [] for topic in TOPICS}
     subscriptions = []
     for topic, kind in TOPICS.items():
         durability = DurabilityPolicy.TRANSIENT_LOCAL if topic in LATCHED else DurabilityPolicy.VOLATILE
         qos = QoSProfile(depth=5, durability=durability)
-        subscriptions.append(system.node.create_subscription(message(kind), topic, heard[topic].append, qos))
+        subscriptions.append(system.node.create_subscription(message(kind), topic, received[topic].append, qos))
     rare = {'/events', '/tf_static'}  # nothing need have happened; the log-loader may have no fixed joint
-    system.until(lambda: all(heard[topic] for topic in set(TOPICS) - rare), 'not every topic speaks')
+    system.until(lambda: all(received[topic] for topic in set(TOPICS) - rare), 'not every topic speaks')
     for subscription in subscriptions:
         system.node.destroy_subscription(subscription)
-    states = heard['/joint_states'][-1]
+    states = received['/joint_states'][-1]
     assert sorted(states.name) == ['boom_joint', 'stick_joint', 'swing_joint']
     assert len(states.position) == len(states.velocity) == len(states.effort) == 3
-    assert heard['/ground_reactions/front_left'][-1].wrench.force.z > 1e3
-    assert len(heard['/stability/support_polygon'][-1].polygon.points) == 4
+    assert received['/ground_reactions/front_left'][-1].wrench.force.z > 1e3
+    assert len(received['/stability/support_polygon'][-1].polygon.points) == 4
     if HAS_FRAMES:
-        assert {transform.header.frame_id for transform in heard['/tf'][-1].transforms} >= {'odom'}
-    edges = heard['/stability/force_angle/edges'][-1]
+        assert {transform.header.frame_id for transform in received['/tf'][-1].transforms} >= {'odom'}
+    edges = received['/stability/force_angle/edges'][-1]
     assert len(edges.data) == edges.layout.dim[0].size == 4
-    assert heard['/hydraulics/boom/head_pressure'][-1].fluid_pressure > 0.0
-    imu = heard['/imu'][-1]
-    assert imu.header.frame_id == heard['/odom'][-1].child_frame_id
+    assert received['/hydraulics/boom/head_pressure'][-1].fluid_pressure > 0.0
+    imu = received['/imu'][-1]
+    assert imu.header.frame_id == received['/odom'][-1].child_frame_id
     assert 5.0 < imu.linear_acceleration.z < 15.0
-    assert 0.0 <= heard['/governor/scale'][-1].data <= 1.0
+    assert 0.0 <= received['/governor/scale'][-1].data <= 1.0
 
 
-def test_a_listener_that_takes_best_effort_hears_joint_states(system: System) -> None:
+def test_a_best_effort_subscription_receives_joint_states(system: System) -> None:
     """As robot_state_publisher does, and every display with the sensor data profile."""
-    heard: list[Any] = []
+    received: list[Any] = []
     qos = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
     subscription = system.node.create_subscription(
-        message('sensor_msgs/msg/JointState'), 'joint_states', heard.append, qos
+        message('sensor_msgs/msg/JointState'), 'joint_states', received.append, qos
     )
-    system.until(lambda: len(heard) > 5, 'no joint_states for a listener of best effort')
+    system.until(lambda: len(received) > 5, 'no joint_states for a listener of best effort')
     system.node.destroy_subscription(subscription)
 
 
@@ -342,20 +341,20 @@ def test_pause_step_and_reset(system: System) -> None:
 
     assert system.call(switch, 'dynamics_node/pause', switch.Request(data=True)).success
 
-    def stands() -> bool:
+    def is_paused() -> bool:
         before = stamp()
         for _ in range(20):
             system.executor.spin_once(timeout_sec=0.05)
         return stamp() == before
 
-    system.until(stands, 'a pause did not stop time')
+    system.until(is_paused, 'a pause did not stop time')
     still = stamp()
     assert system.call(trigger, 'dynamics_node/step', trigger.Request(), once=True).success
     system.until(lambda: stamp() > still, 'a step did not advance time')
     assert stamp() - still == 2_000_000
     assert system.call(trigger, 'dynamics_node/reset', trigger.Request()).success
     assert system.call(switch, 'dynamics_node/pause', switch.Request(data=False)).success
-    system.until(lambda: 0 < stamp() < still, 'a reset did not begin again')
+    system.until(lambda: 0 < stamp() < still, 'a reset did not restart time')
 
 
 # -- the commands of ROS ---------------------------------------------------------------------------------------------
@@ -374,12 +373,12 @@ def only_on_ros(system: System) -> None:
 
 def test_the_command_line_of_ros_sees_it(system: System) -> None:
     only_on_ros(system)
-    look = ('--no-daemon', '--spin-time', '5')  # a daemon would stay behind
-    assert '/joint_states [sensor_msgs/msg/JointState]' in ros2('topic', 'list', '-t', *look)
-    assert 'Reliability: RELIABLE' in ros2('topic', 'info', '-v', '/joint_states', *look)
+    options = ('--no-daemon', '--spin-time', '5')  # a daemon would stay behind
+    assert '/joint_states [sensor_msgs/msg/JointState]' in ros2('topic', 'list', '-t', *options)
+    assert 'Reliability: RELIABLE' in ros2('topic', 'info', '-v', '/joint_states', *options)
     assert 'boom_joint' in ros2('topic', 'echo', '--once', '/joint_states', 'sensor_msgs/msg/JointState')
-    assert '/dynamics_node' in ros2('node', 'list', *look)
-    assert 'rad' in ros2('param', 'describe', '/dynamics_node', 'slope_pitch', *look)
+    assert '/dynamics_node' in ros2('node', 'list', *options)
+    assert 'rad' in ros2('param', 'describe', '/dynamics_node', 'slope_pitch', *options)
     assert 'success=True' in ros2('service', 'call', '/dynamics_node/pause', 'std_srvs/srv/SetBool', '{data: false}')
 
 
@@ -416,7 +415,7 @@ def test_a_bag_of_ros_is_recorded_and_read_back(system: System, tmp_path: Path) 
 
 
 def read_bag(bag: Path) -> dict[str, int]:
-    """Return how many messages of each topic ROS's own reader finds, each deserialized."""
+    """Return the number of messages of each topic that ROS's reader finds, all deserialized."""
     rosbag2_py = pytest.importorskip('rosbag2_py')
     from rclpy.serialization import deserialize_message
     from rosidl_runtime_py.utilities import get_message
@@ -460,7 +459,7 @@ def test_ctrl_c_ends_everything_and_the_bag_is_whole(system: System) -> None:
 
 @pytest.mark.ros2
 def test_ros2_launch_ends_with_the_run(domain: int, tmp_path: Path) -> None:
-    """`on_exit="shutdown"`: Humble knows it since launch 1.0.10."""
+    """`on_exit="shutdown"`: available in Humble since launch 1.0.10."""
     if shutil.which('ros2') is None or not installed('dyn_nodes'):
         pytest.skip('no ros2 command, or the workspace is not built and sourced')
     words = ['duration:=0.5', 'monolithic:=true', 'drive:=true', 'record:=true', f'bag:={tmp_path / "bag"}']

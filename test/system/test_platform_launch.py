@@ -54,6 +54,6 @@ def test_motors_wait_for_whichever_controller_leads_them(leads):
 def test_a_run_of_the_launch_ends_at_its_time_with_exit_status_0(domain, monolithic):
     """Fast counterpart: the parameters above, and test_platform_contract.py."""
     text = launched(domain, 'stewart_platform', 'mode:=lockstep', 'duration:=0.3', f'monolithic:={monolithic}')
-    assert 'refused' not in text
+    assert 'rejected' not in text
     assert 'stewart_platform: platform by leg_1_length_joint' in text
     assert 'the run of 0.3 s is over' in text

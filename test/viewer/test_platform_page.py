@@ -96,7 +96,7 @@ def test_closing_the_page_holds_the_platform(viewer, page):
 def test_a_platform_of_unknown_pose_is_not_driven(viewer, page):
     page.arm()
     assert turn(viewer, lambda: viewer.notices)
-    assert 'its controller has sent no platform_measured' in viewer.notices[0][0]
+    assert 'its controller has published no platform_measured' in viewer.notices[0][0]
     assert not viewer.levers.armed
 
 
@@ -110,7 +110,7 @@ def test_to_the_middle_needs_the_switch(viewer, page):
 
 def test_a_rejected_pose_is_shown_once(viewer):
     status = DiagnosticStatus(
-        name='platform_controller_node: platform', message='refused: platform_pose: leg_1 is short'
+        name='platform_controller_node: platform', message='rejected: platform_pose: leg_1 is short'
     )
     for _ in range(3):
         viewer.receive('/diagnostics', DiagnosticArray(status=[status]))

@@ -88,7 +88,7 @@ def arm(viewer):
 def test_levers_stay_disarmed_before_the_first_joint_states(viewer):
     viewer.connection = Connection('dynamics_node')
     assert not arm(viewer)
-    assert viewer.notices[-1] == ('The machine is not seen yet: no joint_states have come.', 7)
+    assert viewer.notices[-1] == ('The state of the machine is unknown: no joint_states were received.', 7)
     viewer.connection.message(0.0, time.monotonic())
     assert arm(viewer)
 

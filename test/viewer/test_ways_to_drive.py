@@ -143,7 +143,7 @@ def test_an_arm_gets_sliders_of_its_joints(made, context):
     try:
         page.arm()
         turn(viewer, seconds=0.6)
-        assert not viewer.levers.armed, 'positions of the joints are unknown'
+        assert not viewer.levers.armed, 'the positions of the joints are unknown'
         assert 'joint_states' in viewer.levers.reason
         viewer.inputs.snapshot.joints = dict.fromkeys(names, 0.1)
         turn(viewer, seconds=0.3)

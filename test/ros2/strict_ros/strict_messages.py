@@ -1,8 +1,8 @@
 """Message classes as strict as those that rosidl generates for Python, made from the runtime's definitions.
 
-The rules are those of rosidl_generator_py: what a field's setter asserts, what it converts, and what it holds after
-receipt. A release build of ROS 2 leaves the checks out (ROS_PYTHON_CHECK_FIELDS) and then puts nonsense on the wire
-for an int in a float64 field; Humble always checks. Here they are always on.
+The rules of rosidl_generator_py apply: checks and conversions of a field's setter, and values after receipt. A release
+build of ROS 2 leaves the checks out (ROS_PYTHON_CHECK_FIELDS) and then sends wrong values for an int in a float64
+field; Humble always checks. Here they are always on.
 """
 
 from __future__ import annotations
@@ -67,14 +67,14 @@ def _fits(value: Any, desc: Any) -> bool:
 
 
 def check(owner: str, field: str, desc: Any, value: Any) -> Any:
-    """Return what a setter keeps of a value.
+    """Return the value that a setter stores.
 
     Raises:
-        AssertionError: what the generated setter asserts does not hold.
+        AssertionError: as the generated setter.
     """
     kind, detail = desc
-    found = f'{type(value).__module__}.{type(value).__name__} {value!r:.80}'
-    blame = f"{owner}: the '{field}' field must be of type {runtime._idl_label(desc)}, found {found}"
+    value_text = f'{type(value).__module__}.{type(value).__name__} {value!r:.80}'
+    blame = f"{owner}: the '{field}' field must be of type {runtime._idl_label(desc)}, found {value_text}"
     if kind in (Nodetype.BASE, Nodetype.NAME):
         assert _fits(value, desc), blame
         return value
@@ -88,7 +88,7 @@ def check(owner: str, field: str, desc: Any, value: Any) -> Any:
         assert value.typecode == code, blame
         assert not count or len(value) <= count, blame
         return value
-    # a NumPy array is no collections.abc.Sequence: it is refused here, as in every release
+    # a NumPy array is not a collections.abc.Sequence: it is rejected, as in every release
     assert isinstance(value, (Sequence, Set, UserList)), blame
     assert not isinstance(value, (str, UserString)), blame
     assert all(_fits(item, inner) for item in value), blame
@@ -196,12 +196,12 @@ def service(name: str) -> Any:
         runtime.service(name)
         package, folder, short = name.split('/')
 
-        def refuse(self: Any) -> None:
+        def reject(self: Any) -> None:
             raise NotImplementedError('Service classes can not be instantiated')
 
         body = {
             '__module__': f'{package}.{folder}._{short.lower()}',
-            '__init__': refuse,
+            '__init__': reject,
             '_ros_type_name': name,
             'Request': message(f'{name}_Request'),
             'Response': message(f'{name}_Response'),
@@ -233,7 +233,7 @@ def _plain(value: Any, desc: Any) -> Any:
 
 
 def from_runtime(value: Any) -> Any:
-    """Return the strict message that holds what the runtime received, in rclpy's types."""
+    """Return the strict message of a message of the runtime, in rclpy's types."""
     result = message(value.__msgtype__)()
     for field, desc in result._ros_descriptions.items():
         held = _received(getattr(value, runtime.normalize_fieldname(field)), desc)
@@ -275,7 +275,7 @@ class _Folder(types.ModuleType):
 
 
 class Packages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds the packages of the known types, as a sourced ROS 2 has them."""
+    """Finds the packages of the available types, as a sourced ROS 2 does."""
 
     def __init__(self) -> None:
         names = [*runtime.known_messages(), *runtime.known_services()]

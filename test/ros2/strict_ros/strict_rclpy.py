@@ -1,8 +1,8 @@
 """rclpy's documented interface and nothing else, carried by the embedded runtime.
 
-Every object here is a wrapper that has only what rclpy documents, with rclpy's keyword arguments; messages are the
-strict classes. What a node does with an attribute or argument that rclpy lacks fails here as it would there.
-STRICT_ROS_RELEASE=humble leaves out what came later.
+Every object is a wrapper with only the documented attributes and keyword arguments of rclpy; messages are the strict
+classes. The use of an attribute or argument that rclpy lacks fails as it would there. STRICT_ROS_RELEASE=humble
+leaves out later additions.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _logger_service _on_set_parameters_callbacks _parameter_event_publisher _paramet
 _parameters _parameters_callbacks _post_set_parameters_callbacks _pre_set_parameters_callbacks _publishers
 _rate_group _services _subscriptions _time_source _timers _type_description_service
 """
-#: What rclpy.node.Node (Humble to Rolling) calls its own; a subclass that takes such a name breaks the node.
+#: Attributes of rclpy.node.Node (Humble to Rolling), which a subclass must not override.
 NODE_NAMES = frozenset(NAMES_OF_NODE.split())
-#: Methods that are overridden on purpose and hand on to rclpy's own.
+#: Methods that are overridden on purpose and call those of rclpy.
 MEANT = {
     'GuardedNode': {'add_on_set_parameters_callback', 'create_service', 'create_subscription', 'create_timer'},
     'OverridableNode': {'create_publisher', 'create_subscription'},
@@ -57,14 +57,14 @@ MEANT = {
 
 
 class RCLError(RuntimeError):
-    """What rcl refuses."""
+    """An error of rcl."""
 
 
 class RCLInvalidROSArgsError(RCLError):
     """A bad --ros-args command line."""
 
 
-def refuse_message(value: Any, kind: Any) -> None:
+def reject_message(value: Any, kind: Any) -> None:
     """Raise TypeError, as rclpy does, unless a message is exactly of a type."""
     if not isinstance(value, kind):
         raise TypeError(f'Expected {kind}, got {type(value)}')
@@ -101,8 +101,8 @@ class Clock:
         return self._inner.clock_type
 
     def now(self) -> Time:
-        found = self._inner.now()
-        return Time(nanoseconds=found.nanoseconds, clock_type=found.clock_type)
+        time = self._inner.now()
+        return Time(nanoseconds=time.nanoseconds, clock_type=time.clock_type)
 
 
 class ROSClock(Clock):
@@ -137,7 +137,7 @@ class Logger:
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
-        self._places: dict[Any, Any] = {}
+        self._call_sites: dict[Any, Any] = {}
 
     @property
     def name(self) -> str:
@@ -162,9 +162,9 @@ class Logger:
         if not isinstance(message, str):
             raise TypeError(f'incompatible function arguments: expected str, found {type(message)}')
         frame = sys._getframe(2)
-        place = frame.f_code.co_name, frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
+        call_site = frame.f_code.co_name, frame.f_code.co_filename, frame.f_lineno, frame.f_lasti
         filters = {key: value for key, value in options.items() if value}
-        before = self._places.setdefault(place, (severity, filters))
+        before = self._call_sites.setdefault(call_site, (severity, filters))
         if before[0] != severity:
             raise ValueError('Logger severity cannot be changed between calls.')
         if before[1] != filters:
@@ -200,7 +200,7 @@ def get_logger(name: str) -> Logger:
 
 
 class Parameter(values.Parameter):
-    """rclpy.parameter.Parameter: messages are strict, NumPy integers are no parameters."""
+    """rclpy.parameter.Parameter: messages are strict, NumPy integers are not accepted."""
 
     def __init__(self, name: str, type_: Any = None, value: Any = None) -> None:
         items = value if isinstance(value, (list, tuple)) else [value]
@@ -231,7 +231,7 @@ class Parameter(values.Parameter):
 
 def parameter_value_to_python(parameter_value: Any) -> Any:
     """rclpy.parameter.parameter_value_to_python."""
-    refuse_message(parameter_value, strict_messages.message('rcl_interfaces/msg/ParameterValue'))
+    reject_message(parameter_value, strict_messages.message('rcl_interfaces/msg/ParameterValue'))
     return values.parameter_value_to_python(strict_messages.to_runtime(parameter_value))
 
 
@@ -256,8 +256,8 @@ class Publisher:
 
     def publish(self, msg: Any) -> None:
         if not isinstance(msg, bytes):
-            refuse_message(msg, self.msg_type)
-        if not self._context.ok():  # after a signal rcl refuses; the embedded runtime still would
+            reject_message(msg, self.msg_type)
+        if not self._context.ok():  # after a signal rcl raises; the embedded runtime does not
             raise RCLError("Failed to publish: publisher's context is invalid")
         self._inner.publish(msg if isinstance(msg, bytes) else strict_messages.to_runtime(msg))
 
@@ -301,7 +301,7 @@ class Client:
         return self._inner.wait_for_service(timeout_sec)
 
     def call_async(self, request: Any) -> Any:
-        refuse_message(request, self.srv_type.Request)
+        reject_message(request, self.srv_type.Request)
         result = task.Future()
 
         def answered(future: Any) -> None:
@@ -511,8 +511,8 @@ class Node:
         return Parameter.of(self._inner_node.get_parameter_or(name, alternative_value and alternative_value.plain()))
 
     def set_parameters(self, parameter_list: list[Parameter]) -> list[Any]:
-        given = [item.plain() for item in parameter_list]
-        return [strict_messages.from_runtime(item) for item in self._inner_node.set_parameters(given)]
+        items = [item.plain() for item in parameter_list]
+        return [strict_messages.from_runtime(item) for item in self._inner_node.set_parameters(items)]
 
     def describe_parameter(self, name: str) -> Any:
         return strict_messages.from_runtime(self._inner_node.describe_parameter(name))
@@ -520,7 +520,7 @@ class Node:
     def add_on_set_parameters_callback(self, callback: Any) -> None:
         def ask(parameters: Any) -> Any:
             result = callback([Parameter.of(item) for item in parameters])
-            refuse_message(result, strict_messages.message('rcl_interfaces/msg/SetParametersResult'))
+            reject_message(result, strict_messages.message('rcl_interfaces/msg/SetParametersResult'))
             return strict_messages.to_runtime(result)
 
         self._inner_node.add_on_set_parameters_callback(ask)
@@ -565,13 +565,15 @@ class Node:
     ) -> Subscription:
         with_info = takes_info(callback)
 
-        def heard(msg: Any, info: Any) -> Any:
+        def receive(msg: Any, info: Any) -> Any:
             content = msg if raw else strict_messages.from_runtime(msg)
             return callback(content, info) if with_info else callback(content)
 
         kind = api.message(msg_type._ros_type_name)
         options = {'raw': raw, 'qos_overriding_options': qos_overriding_options}
-        return Subscription(self._inner_node.create_subscription(kind, topic, heard, qos_profile, **options), msg_type)
+        return Subscription(
+            self._inner_node.create_subscription(kind, topic, receive, qos_profile, **options), msg_type
+        )
 
     def create_service(
         self,
@@ -583,9 +585,9 @@ class Node:
         callback_group: Any = None,
     ) -> Service:
         def answer(request: Any, response: Any) -> Any:
-            given = callback(strict_messages.from_runtime(request), srv_type.Response())
-            refuse_message(given, srv_type.Response)
-            return strict_messages.to_runtime(given)
+            reply = callback(strict_messages.from_runtime(request), srv_type.Response())
+            reject_message(reply, srv_type.Response)
+            return strict_messages.to_runtime(reply)
 
         inner = self._inner_node.create_service(
             api.service(srv_type._ros_type_name), srv_name, answer, qos_profile=qos_profile
@@ -676,8 +678,8 @@ class SingleThreadedExecutor:
         return self._inner.shutdown(timeout_sec)
 
 
-def _chosen(node: Node, given: Any) -> Any:
-    return executor._executor_of(node._inner_node) if given is None else given._inner
+def _chosen(node: Node, chosen: Any) -> Any:
+    return executor._executor_of(node._inner_node) if chosen is None else chosen._inner
 
 
 def spin(node: Node, executor: Any = None) -> None:

@@ -21,7 +21,7 @@ from roslite.runtime import subscription as _subscription  # noqa: E402
 from roslite.runtime import task as _task  # noqa: E402
 from roslite.runtime import time as _time  # noqa: E402
 
-_PLACES = {
+_PATHS = {
     '': (strict, 'init shutdown try_shutdown spin spin_once spin_until_future_complete'),
     'callback_groups': (_executor, 'CallbackGroup MutuallyExclusiveCallbackGroup ReentrantCallbackGroup'),
     'clock': (strict, 'Clock ROSClock Time Duration'),
@@ -56,8 +56,8 @@ _PLACES = {
 }
 
 
-def _module(place: str) -> types.ModuleType:
-    name = f'rclpy.{place}' if place else 'rclpy'
+def _module(path: str) -> types.ModuleType:
+    name = f'rclpy.{path}' if path else 'rclpy'
     if name not in sys.modules:
         sys.modules[name] = types.ModuleType(name)
         parent, _, child = name.rpartition('.')
@@ -65,10 +65,10 @@ def _module(place: str) -> types.ModuleType:
     return sys.modules[name]
 
 
-for _place, (_source, _names) in _PLACES.items():
+for _path, (_source, _names) in _PATHS.items():
     for _name in _names.split():
-        setattr(_module(_place), _name, getattr(_source, _name))
-    _module(_place)
+        setattr(_module(_path), _name, getattr(_source, _name))
+    _module(_path)
 
 _module('').ok = _contexts.ok  # type: ignore[attr-defined]
 _module('').__path__ = []  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""An answer that is refused, such as an effort beyond its joint's limit at an end stop, does not stop lockstep."""
+"""A rejected answer, such as an effort beyond its joint's limit at an end stop, does not stop lockstep."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def answer(node, effort, stamp=None):
     node.receive('joint_command', reply)
 
 
-def test_time_goes_on_with_the_joints_held_when_an_effort_is_beyond_its_limit(node):
+def test_time_continues_with_the_joints_held_when_an_effort_is_beyond_its_limit(node):
     start = node.plant.positions.copy()
     for k in range(1, 51):
         answer(node, 150.0)
         assert node.plant.ticks == k
     assert np.abs(node.plant.positions - start).max() < 1e-6
     node.diagnostics.update(math.inf, 0.0)
-    found = statuses(node.diagnostics.publisher.last)['commands']
-    assert "effort of 'crank_joint': expected at most 100, found 150" in found.message
-    assert values_of(found)['refused: out of range'] == '50'
-    assert not node.pacer.silent
+    status = statuses(node.diagnostics.publisher.last)['commands']
+    assert "effort of 'crank_joint': expected at most 100, found 150" in status.message
+    assert values_of(status)['refused: out of range'] == '50'
+    assert not node.pacer.timed_out
 
 
-def test_good_efforts_drive_the_joints_again_after_refused_ones(node):
+def test_good_efforts_drive_the_joints_again_after_rejected_ones(node):
     answer(node, 150.0)
     start = node.plant.positions.copy()
     for _ in range(50):
@@ -52,7 +52,7 @@ def test_good_efforts_drive_the_joints_again_after_refused_ones(node):
 
 
 @pytest.mark.parametrize('effort', [150.0, math.nan])
-def test_a_refused_command_of_another_instant_answers_nothing(node, effort):
+def test_a_rejected_command_of_another_instant_answers_nothing(node, effort):
     answer(node, 0.0)
     for stamp in (0.5 * node.plant.time, 2.0 * node.plant.time):
         answer(node, effort, stamp)
