@@ -244,7 +244,7 @@ class ClosedHand:
         pose = self.kinematics.pose(q)
         error = pose.error_to(target)
         missing = np.zeros(6)
-        missing[task.places] = error[task.places]
+        missing[task.indices] = error[task.indices]
         N, moved = self.motion(q)
         G = moved @ np.linalg.pinv(N[self.indices(self.driven)])
         able = HandTask(tuple(row for row in self._moving(moved) if row in task.rows) or task.rows, task.length)

@@ -45,7 +45,7 @@ class Reactions(NamedTuple):
     """Reactions at t instants; see `AdmissibleReactions`."""
 
     times: Array
-    found: AdmissibleReactions
+    result: AdmissibleReactions
 
 
 class Breach(NamedTuple):

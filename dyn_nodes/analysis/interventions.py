@@ -73,7 +73,7 @@ class Interventions:
     """All interventions of a bag.
 
     Attributes:
-        found: interventions in order.
+        entries: interventions in order.
         functions: shares by name.
         answers: number of commands with an answer.
         neutral: number of commands without an answer, because the state of the machine was uncertain: valves at
@@ -83,7 +83,7 @@ class Interventions:
         origin: start time of the bag, s since 1970; 0 for simulated time.
     """
 
-    found: tuple[Intervention, ...]
+    entries: tuple[Intervention, ...]
     functions: dict[str, FunctionShare]
     answers: int
     neutral: int
@@ -94,11 +94,11 @@ class Interventions:
     @property
     def held(self) -> float:
         """Total time of all interventions, s."""
-        return sum(entry.end - entry.start for entry in self.found)
+        return sum(entry.end - entry.start for entry in self.entries)
 
     def worst(self, count: int) -> list[Intervention]:
         """Return the interventions with the least margin, then the least scale."""
-        return sorted(self.found, key=lambda entry: (_last_if_nan(entry.margin), entry.scale))[:count]
+        return sorted(self.entries, key=lambda entry: (_last_if_nan(entry.margin), entry.scale))[:count]
 
 
 def read_interventions(path: Path, namespace: str | None = None) -> Interventions:

@@ -65,7 +65,7 @@ class MotionPlan(NamedTuple):
         times: (m,) times of the points, s, the first one 0.
         base: (m, 3) x, y, heading of the base link on the ground, m and rad.
         joints: (m, n) positions of the movable joints, in the machine's order.
-        payload_given: whether the plan specifies the payload; else it is the payload of the machine.
+        payload_specified: whether the plan specifies the payload; else it is the payload of the machine.
     """
 
     name: str
@@ -74,7 +74,7 @@ class MotionPlan(NamedTuple):
     times: Array
     base: Array
     joints: Array
-    payload_given: bool = True
+    payload_specified: bool = True
 
     def sampled(self, times: Array) -> tuple[Reference, Reference]:
         """Return positions, rates and accelerations of base (t, 3), in axes of the ground, and joints (t, n)."""

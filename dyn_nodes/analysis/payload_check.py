@@ -166,7 +166,7 @@ class _Worker:
     rig: CaseRig | None = None
 
 
-def begin_worker(machine: Machine) -> None:
+def start_worker(machine: Machine) -> None:
     """Create the rig of this process, for the machine with dry friction."""
     _Worker.rig = CaseRig(rough_machine(machine))
 

@@ -53,7 +53,7 @@ class CompetingSenders:
         if frame is not None:
             self._until[activity] = now + frame.timeout
 
-    def found(self, now: float) -> str:
+    def fault(self, now: float) -> str:
         """Return a line about competing frames within the timeouts of their messages, or ''."""
         recent = [activity for activity, until in self._until.items() if now <= until]
         return f'another control unit {", ".join(recent)}' if recent else ''

@@ -149,7 +149,7 @@ class LogQuality:
         if before is not None and now - before > frame.timeout:
             self._gaps.setdefault(frame.name, _Worst()).add(before, now - before)
         for channel in frame.channels:
-            if self.receiver.heard.get(channel.key) == now:
+            if self.receiver.received_at.get(channel.key) == now:
                 self._count_motion(channel, now)
                 self._check_number(channel, self.receiver.numbers[channel.key], now)
 

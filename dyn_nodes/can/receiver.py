@@ -63,7 +63,7 @@ class Receiver:
         self.frames = tuple(frames)
         self.values: dict[Key, float] = {}
         self.numbers: dict[Key, float] = {}
-        self.heard: dict[Key, float] = {}
+        self.received_at: dict[Key, float] = {}
         self.rejected: Counter[str] = Counter()
         self.examples: dict[str, str] = {}
         self.last: dict[str, str] = {}
@@ -145,7 +145,7 @@ class Receiver:
             if channel.key in values:
                 self.numbers[channel.key] = numbers[channel.signal]
                 self.values[channel.key] = self._filtered(channel, values[channel.key], now, frame.timeout)
-                self.heard[channel.key] = now
+                self.received_at[channel.key] = now
 
     def _decoded(self, frame: Frame, data: bytes) -> dict[str, Any]:
         if len(data) != frame.message.length:
@@ -197,7 +197,7 @@ class Receiver:
         return min(max(value, channel.lower), channel.upper)
 
     def _filtered(self, channel: Channel, value: float, now: float, timeout: float) -> float:
-        before, last = self.values.get(channel.key), self.heard.get(channel.key, -math.inf)
+        before, last = self.values.get(channel.key), self.received_at.get(channel.key, -math.inf)
         step = now - last
         if channel.filter == 0.0 or before is None or not 0.0 <= step <= timeout:
             return value
@@ -209,7 +209,7 @@ class Receiver:
             channel
             for frame in self.frames
             for channel in frame.channels
-            if not now - self.heard.get(channel.key, -math.inf) <= frame.timeout
+            if not now - self.received_at.get(channel.key, -math.inf) <= frame.timeout
             or self.plausibility.is_doubted(channel, now)
         ]
 

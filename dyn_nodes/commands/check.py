@@ -17,7 +17,7 @@ from dyn_nodes.commands.problem_lines import print_problems
 from dyn_nodes.common.share import share_directory
 from dyn_nodes.measures import MEASURES, Measure
 from dyn_nodes.model import LoadReport, Machine, Problem, load_machine_report
-from dyn_nodes.model.named import YAML_ENDINGS, is_name, known_machines, machine_files
+from dyn_nodes.model.named import YAML_ENDINGS, is_name, machine_files, packaged_machines
 
 if TYPE_CHECKING:
     from dyn_nodes.model.shapes import Shapes
@@ -84,7 +84,7 @@ def _of_package(path: str) -> str:
 
 def _team_of_name(name: str) -> str | None:
     """Return the YAML of the package's team of this name; None if there is none or a machine has the name."""
-    if not is_name(name, YAML_ENDINGS) or name in known_machines():
+    if not is_name(name, YAML_ENDINGS) or name in packaged_machines():
         return None
     path = share_directory() / 'config' / 'teams' / f'{name}.yaml'
     return str(path) if path.is_file() else None

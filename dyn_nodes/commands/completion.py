@@ -80,9 +80,9 @@ def _named(metavar: str) -> list[str]:
 
 
 def _machines() -> list[str]:
-    from dyn_nodes.model.named import known_machines
+    from dyn_nodes.model.named import packaged_machines
 
-    return sorted(known_machines())
+    return sorted(packaged_machines())
 
 
 def _studies() -> list[str]:

@@ -101,7 +101,7 @@ def _assumed(args: argparse.Namespace, plan: MotionPlan) -> tuple[Assumption, ..
     """Return the conditions that neither the plan nor the options specify."""
     from dyn_nodes.model.assumptions import friction_of, payload_of, slope_of
 
-    weighed = args.payload is not None or plan.payload_given
+    weighed = args.payload is not None or plan.payload_specified
     assumed = () if weighed else payload_of(plan.machine, 'payload in the plan, nor --payload')
     assumed += friction_of(plan.machine, '--friction') if args.friction is None else ()
     return assumed + slope_of(plan.machine, 'slope in the plan')
@@ -110,7 +110,7 @@ def _assumed(args: argparse.Namespace, plan: MotionPlan) -> tuple[Assumption, ..
 def _as_json(report: ContactReport, assumed: Sequence[Assumption]) -> dict[str, Any]:
     from dyn_nodes.model.assumptions import plain
 
-    reactions = report.reactions.found
+    reactions = report.reactions.result
     return {
         'motion': report.plan.name,
         'machine': report.plan.machine.name,

@@ -73,7 +73,7 @@ def when(interventions: Interventions, time: float) -> str:
 
 def _as_json(interventions: Interventions, worst: list[Intervention], bag: Path) -> dict[str, Any]:
     return {
-        'interventions': len(interventions.found),
+        'interventions': len(interventions.entries),
         'held_s': interventions.held,
         'commands_s': interventions.seconds,
         'answers': interventions.answers,
@@ -88,7 +88,7 @@ def _as_json(interventions: Interventions, worst: list[Intervention], bag: Path)
 def _print(interventions: Interventions, worst: list[Intervention], bag: Path) -> None:
     console = tables.console()
     console.print(
-        f'interventions: {len(interventions.found)}, {interventions.held:.1f} s of {interventions.seconds:.1f} s '
+        f'interventions: {len(interventions.entries)}, {interventions.held:.1f} s of {interventions.seconds:.1f} s '
         f'with commands; {interventions.answers} answers'
     )
     if interventions.neutral:

@@ -19,7 +19,7 @@ from dyn_nodes.model.machine import Actuator, Joint, Machine
 from dyn_nodes.model.posture import center_of_mass, initial_positions, link_poses, rotation_about
 from dyn_nodes.model.rotations import matrix_of_rpy
 from dyn_nodes.multibody.actuators import ActuatorElement
-from dyn_nodes.multibody.base_motion import given_velocities
+from dyn_nodes.multibody.base_motion import initial_velocities
 from dyn_nodes.simulation.constrained_machine import ConstrainedMachine
 from dyn_nodes.stability.at_rest import contact_at_rest, stands_on_springs, support_at_rest
 from dyn_nodes.stability.equilibrium.gear import running_gear
@@ -77,7 +77,7 @@ def _initial_velocities(machine: Machine, start: ConstrainedMachine | None) -> d
     if start is not None:
         velocities = dict(zip(start.system.blocks.tree.velocity_names, (float(value) for value in start.v)))
     else:
-        velocities = given_velocities(machine, matrix_of_rpy(machine.initial.pose[3:]))
+        velocities = initial_velocities(machine, matrix_of_rpy(machine.initial.pose[3:]))
     return {name: value for name, value in velocities.items() if abs(value) > ROUND_OFF}
 
 

@@ -98,14 +98,14 @@ def _results(args: argparse.Namespace, machine: Machine) -> list[PayloadResult]:
 
 
 def _checked(args: argparse.Namespace, machine: Machine) -> Iterator[PayloadResult]:
-    from dyn_nodes.analysis.payload_check import begin_worker, check_in_worker
+    from dyn_nodes.analysis.payload_check import check_in_worker, start_worker
 
     numbers = [(args.seed, number, args.steps) for number in range(args.cases)]
-    begin_worker(machine)  # compiles once
+    start_worker(machine)  # compiles once
     if args.jobs == 1:
         yield from map(check_in_worker, numbers)
         return
-    with LastingPool(args.jobs, begin_worker, (machine,), 'ten cases') as pool:
+    with LastingPool(args.jobs, start_worker, (machine,), 'ten cases') as pool:
         yield from pool.map(check_in_worker, numbers, together=10)
 
 

@@ -70,11 +70,11 @@ def read_recorded(path: str, args: argparse.Namespace) -> Recorded:
 def _named_in(description: str) -> Machine | None:
     """Return the machine of the package with this URDF, or None."""
     from dyn_nodes.model import load_machine
-    from dyn_nodes.model.named import known_machines
+    from dyn_nodes.model.named import packaged_machines
 
     if not description:
         return None
-    for urdf, yaml in known_machines().values():
+    for urdf, yaml in packaged_machines().values():
         if urdf.read_text(encoding='utf-8').strip() == description.strip():
             return load_machine(urdf, yaml)
     return None

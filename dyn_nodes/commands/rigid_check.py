@@ -12,7 +12,7 @@ from dyn_nodes.constraints.unilateral import ContactProblem
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import joint_vector
 from dyn_nodes.multibody.base_motion import base_coordinates
-from dyn_nodes.simulation.rigid_assembly import ROWS, ContactModelError, RigidAssembly, row_places
+from dyn_nodes.simulation.rigid_assembly import ROWS, ContactModelError, RigidAssembly, row_indices
 
 
 def rigid_ground_summary(machine: Machine) -> dict[str, Any]:
@@ -48,4 +48,4 @@ def _problem(machine: Machine, plant: RigidAssembly) -> ContactProblem:
     function = ca.Function('blocks', [plant.x, plant.u, plant.p], [plant.blocks])
     blocks = np.array(function(x, u, plant.default_parameters())).ravel()
     _, M, load, J, gamma = np.split(blocks, np.cumsum([plant.tree.nq, nv * nv, nv, m * nv, m]))[:5]
-    return ContactProblem(M.reshape(nv, nv), load, J.reshape(m, nv), gamma, row_places(len(plant.ground)))
+    return ContactProblem(M.reshape(nv, nv), load, J.reshape(m, nv), gamma, row_indices(len(plant.ground)))

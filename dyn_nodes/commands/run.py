@@ -32,13 +32,13 @@ def run(args: argparse.Namespace) -> int:
     """
     from dyn_nodes.common.share import PACKAGE
     from dyn_nodes.entry import is_help_wanted
-    from dyn_nodes.middleware.launching import known_nodes
+    from dyn_nodes.middleware.launching import node_names
     from dyn_nodes.nodes.node_help import help_of
 
     name, arguments = args.node, list(args.arguments)
     if name == PACKAGE and arguments:  # `ros2 run PACKAGE NODE`
         name = arguments.pop(0)
-    names = known_nodes()
+    names = node_names()
     if name not in names:
         close = difflib.get_close_matches(name, names, 1)
         hint = f' (did you mean {close[0]}?)' if close else ''

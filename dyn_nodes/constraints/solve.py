@@ -171,11 +171,11 @@ def reject_contradictions(system: ConstraintBlocks, subspaces: Subspaces, gamma:
 def motion_mass(system: ConstraintBlocks, M: Array, N: Array) -> Array:
     """Return N^T M N (k, k). Raises SingularMotionError that names the velocities of a motion without mass."""
     inertia = N.T @ M @ N
-    refuse_massless(inertia, N, system.tree.velocity_names)
+    reject_massless(inertia, N, system.tree.velocity_names)
     return inertia
 
 
-def refuse_massless(inertia: Array, N: Array, names: Sequence[str]) -> None:
+def reject_massless(inertia: Array, N: Array, names: Sequence[str]) -> None:
     """Raise a SingularMotionError that names the velocities of a motion without mass.
 
     Args:

@@ -65,15 +65,15 @@ class DriveValves:
                 raise NoVehicleError(
                     f'{base.names[k]}: expected a hydraulic actuator on joint {base.wheels[k].drive!r}, found none'
                 )
-        self.places = np.array([by_joint[base.wheels[k].drive] for k in self._driven], dtype=np.intp)
-        self._actuators = [hydraulic(machine.actuators[index]) for index in self.places]
+        self.indices = np.array([by_joint[base.wheels[k].drive] for k in self._driven], dtype=np.intp)
+        self._actuators = [hydraulic(machine.actuators[index]) for index in self.indices]
         self.dead_volts = np.array([actuator.valve.dead_zone / actuator.valve.gain for actuator in self._actuators])
         self._turn = base.turn[self._driven]
         self.reset()
 
     def reset(self) -> None:
         """Reset the corrections of speeds and loads."""
-        self._integral = np.zeros(len(self.places))
+        self._integral = np.zeros(len(self.indices))
         self._surplus: Array | None = None
         self.saturated: tuple[str, ...] = ()
 

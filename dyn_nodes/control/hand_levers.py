@@ -74,7 +74,7 @@ class Joystick:
 
     def message(self, axes: Sequence[float], buttons: Sequence[int], now: float) -> None:
         """Process a message at a wall time, s. An invalid one ends driving."""
-        if self.silent(now):
+        if self.timed_out(now):
             self._lose(now)
         self._received = now
         self.fault = self._fault_of(axes, buttons)
@@ -123,13 +123,13 @@ class Joystick:
         """Return the levers that do not act yet because they have not been in their middle."""
         return sorted(self._blocked) if self.held else []
 
-    def silent(self, now: float) -> bool:
+    def timed_out(self, now: float) -> bool:
         """Return whether messages have timed out; False before the first one."""
         return math.isfinite(self._received) and now - self._received > self.pattern.timeout
 
     def command(self, now: float) -> list[float] | None:
         """Return the voltages to send now; None: send nothing."""
-        if self.silent(now):
+        if self.timed_out(now):
             self._lose(now)
         if self.held or now - self._released <= FAREWELL:
             return [self._values[name] for name in self.names]
@@ -155,7 +155,7 @@ class Keyboard:
         self._pressed = -math.inf
         self._sends = False
 
-    def press(self, key: str, now: float) -> bool:
+    def type_key(self, key: str, now: float) -> bool:
         """Process a key. Return False if it has no function."""
         if key == ' ':
             self._active = {}

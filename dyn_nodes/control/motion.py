@@ -66,10 +66,10 @@ class ValveMotion:
         self._hold(time, positions)
         return True
 
-    def note_neutral(self) -> None:
+    def record_neutral(self) -> None:
         """Record that neutral voltages were sent instead of the task's."""
         if isinstance(self.profile, SupervisedTask):
-            self.profile.note_volts(dict.fromkeys(self._names, 0.0))
+            self.profile.record_volts(dict.fromkeys(self._names, 0.0))
 
     def _hold(self, time: float, positions: Array) -> None:
         self.tracker.set_trajectory(resting(self.joint_names, positions), time, positions)
@@ -85,7 +85,7 @@ class ValveMotion:
             return profile.evaluate(time + self.lead, self._names)
         profile.watch(time)
         volts = profile.evaluate(time + self.lead, self._names)
-        profile.note_volts(dict(zip(self._names, volts.tolist())))
+        profile.record_volts(dict(zip(self._names, volts.tolist())))
         return volts
 
     def phase(self, time: float) -> str:

@@ -1,8 +1,8 @@
 """A task whose recovery starts at an event or a measure of the machine, not at a time of the clock.
 
     task = SupervisedTask(profile, RecoverOn(event='lift_off', delay=0.3))
-    task.note_event('lift_off', 8.343, now)
-    task.note_measure('load_share', 0.0, now)
+    task.record_event('lift_off', 8.343, now)
+    task.record_measure('load_share', 0.0, now)
     volts = task.evaluate(now, actuators)
 
 Segments without `recovery` play at their times. After the cause and the delay they end: their voltages fade out within
@@ -10,7 +10,7 @@ the first ramp while the recovery starts, with the lengths and levels of its seg
 of the first segment, and never before its cause is received: a late message makes it late, not stronger.
 
 If the reports of the machine stop while segments play, tipping would go undetected: the voltages fade out from the
-last ones (`note_volts`; 0 V without), and the task is not resumed. The recovery can still start after that.
+last ones (`record_volts`; 0 V without), and the task is not resumed. The recovery can still start after that.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ class SupervisedTask:
 
     # -- the machine -----------------------------------------------------------------------------------------------
 
-    def note_event(self, kind: str, at: float, now: float) -> None:
+    def record_event(self, kind: str, at: float, now: float) -> None:
         """Record an event of an instant, s, that is received now."""
         if kind == self.on.event and at >= self._first:
             self._start_recovery(at, now, f'{kind} at t = {at:.3f} s')
 
-    def note_measure(self, name: str, value: float, now: float) -> None:
+    def record_measure(self, name: str, value: float, now: float) -> None:
         """Record a value of a measure; a value that is not finite is ignored."""
         if name != self.on.watched or not math.isfinite(value):
             return
@@ -85,7 +85,7 @@ class SupervisedTask:
         if self.started is None:
             self.started, self.cause = max(now, at + self.on.delay), cause
 
-    def note_volts(self, volts: Mapping[str, float]) -> None:
+    def record_volts(self, volts: Mapping[str, float]) -> None:
         """Record the voltages sent last, V by actuator: of the task, or neutral instead."""
         self._volts = dict(volts)
 

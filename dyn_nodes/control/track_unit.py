@@ -69,7 +69,7 @@ def slip_of(machine: Machine) -> TrackSlip | None:
         [
             SlippingTrack(
                 middle=(float(track.position[0]), float(track.position[1])),
-                roller_positions=np.array(track.places),
+                roller_positions=np.array(track.offsets),
                 loads=np.array(loads[track.name]),
                 pitch=track.pitch,
                 modulus=track.friction.kinetic / track.friction.bristle_stiffness,

@@ -149,7 +149,7 @@ class WheelMotion:
         return self._carried
 
     @property
-    def refused(self) -> tuple[str, ...]:
+    def infeasible(self) -> tuple[str, ...]:
         """Texts that name the rejected parts of the last command."""
         texts = self.reference.rejected if self.reference else ()
         return (*texts, self.servo.rejected) if self.servo.rejected else texts

@@ -69,7 +69,7 @@ class EffortPredictor(StopPredictor):
         self._neutral = np.zeros(self._count)
         self.speeds = np.zeros((1 + round(0.5 * sum(self.sent.waits[[0, -1]])), self._count))
         self.state_at_outputs = np.zeros(len(self.machine.movable_joints)), np.zeros(len(self.machine.movable_joints))
-        self.given = np.full(len(self._limits), np.nan)
+        self.output_efforts = np.full(len(self._limits), np.nan)
         self.disturbances[:] = 0.0
 
     def branched(self) -> EffortPredictor:
@@ -238,15 +238,15 @@ class EffortPredictor(StopPredictor):
         if not self._is_placed:
             return
         if self._unseen >= ALONE and not volts.any() and np.abs(self.speeds[-1]).max() < RESTS:
-            self.given, self._seen = np.full(len(self._limits), np.nan), False
+            self.output_efforts, self._seen = np.full(len(self._limits), np.nan), False
             return
         limit = self.drives.greatest / self.heft
         self._effort = np.clip(self.efforts_of(self._latest), -limit, limit)
-        self.given = self.heft * self._effort[self.levers.order]
+        self.output_efforts = self.heft * self._effort[self.levers.order]
 
     def _carry(self) -> None:
         """Advance by a step: outputs that have waited for a delay take effect."""
-        if np.isnan(self.given).any():
+        if np.isnan(self.output_efforts).any():
             return
         indices = self.drives.indices
         rates = self.drives.braking[indices] * self.speeds[-1] + self._latest

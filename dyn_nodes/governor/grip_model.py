@@ -1,7 +1,7 @@
 """Ground reactions of a vehicle as functions of its planar motion: the split of least norm, for many motions at once.
 
     model = GripModel(machine, WheelBase.of(machine))
-    model.place(q, v, a, angles, payload, gravity)
+    model.set_state(q, v, a, angles, payload, gravity)
     forces = model.reactions(twists, accelerations)
 
 The base remains parallel to the ground. Load and reactions are then quadratic in the twist and affine in its rates, for
@@ -78,7 +78,7 @@ def joint_states(
     indices: Sequence[int] | NDArray[np.intp],
     references: Sequence[JointReference],
 ) -> tuple[Array, Array, Array]:
-    """Return q, v and a (p, n) for `GripModel.place`: the arm at references, all else at rest at positions (n,).
+    """Return q, v and a (p, n) for `GripModel.set_state`: the arm at references, all else at rest at positions (n,).
 
     If the arm `is_astray`, its present state has the measured velocities (n,).
     """
@@ -150,7 +150,7 @@ class GripModel:
         self._coefficients = np.zeros((1, FEATURES, 3 * len(self.names)))
         self._contact_points = np.zeros((len(self.names), 3))
 
-    def place(self, q: Array, v: Array, a: Array, angles: Array, payload: float, gravity: Array) -> None:
+    def set_state(self, q: Array, v: Array, a: Array, angles: Array, payload: float, gravity: Array) -> None:
         """Set posture and motion of the joints, now and in coming postures.
 
         Args:

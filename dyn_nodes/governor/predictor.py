@@ -196,7 +196,7 @@ class StopPredictor:
         if footing is None or load is None:
             self.degree = np.nan
             return
-        self.ground.place(footing.plane, monitor.up)
+        self.ground.set_ground(footing.plane, monitor.up)
         self.degree = self.ground.present_degree(monitor.q, monitor.payload)
         if not np.isfinite(self.degree):
             return
@@ -209,7 +209,7 @@ class StopPredictor:
             self.model_payload,
             self.ground.plane,
             monitor.turning,
-            np.concatenate([monitor.alpha, monitor.felt]),
+            np.concatenate([monitor.alpha, monitor.specific_force]),
             load.attachments,
         )
         errors = self.settings.mass_error, less, more, self.settings.center_error

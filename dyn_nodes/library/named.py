@@ -8,7 +8,7 @@ from pathlib import Path
 from dyn_nodes.library.machine import Machine
 from dyn_nodes.library.notice import shown
 from dyn_nodes.model.load import load_machine
-from dyn_nodes.model.named import known_machines, machine_files
+from dyn_nodes.model.named import machine_files, packaged_machines
 
 
 def machines() -> tuple[str, ...]:
@@ -16,7 +16,7 @@ def machines() -> tuple[str, ...]:
 
     Each has a machine YAML, and a URDF of the same name or of the machine whose name is its prefix.
     """
-    return tuple(sorted(known_machines()))
+    return tuple(sorted(packaged_machines()))
 
 
 def load(

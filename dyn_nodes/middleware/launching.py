@@ -18,8 +18,8 @@ from roslite.launching import (
     run_launch,
     runner,
 )
-from roslite.launching.ended import ended_nodes, noted_life
 from roslite.launching.errors import SubstitutionError
+from roslite.launching.finished import finished_nodes, recorded_life
 from roslite.launching.session import log_root
 from roslite.launching.substitutions import literal
 
@@ -30,13 +30,13 @@ __all__ = [
     'LaunchSession',
     'SubstitutionError',
     'declared_arguments',
-    'ended_nodes',
+    'finished_nodes',
     'find_launch_file',
     'interpret',
-    'known_nodes',
+    'node_names',
     'literal',
     'log_root',
-    'noted_life',
+    'recorded_life',
     'parse_launch_arguments',
     'run_launch',
 ]
@@ -44,7 +44,7 @@ __all__ = [
 NODES_FOLDER = Path(__file__).resolve().parents[1] / 'nodes'
 
 
-def known_nodes() -> list[str]:
+def node_names() -> list[str]:
     """Return the nodes of this package that `<node pkg="dyn_nodes" exec="...">` and `dyn-nodes run` can start."""
     return sorted(path.stem for path in NODES_FOLDER.glob('*_node.py') if not path.stem.startswith('_'))
 
@@ -67,7 +67,7 @@ register(
     PythonPackage(
         PACKAGE,
         share_directory,
-        lambda: {node: f'{PACKAGE}.nodes.{node}' for node in known_nodes()},
+        lambda: {node: f'{PACKAGE}.nodes.{node}' for node in node_names()},
         {'dyn-nodes': f'{PACKAGE}.cli'},
     )
 )

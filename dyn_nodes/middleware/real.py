@@ -254,14 +254,14 @@ def _definitions() -> Any:
     return importlib.import_module('roslite.runtime.types')
 
 
-def known_messages() -> list[str]:
+def message_types() -> list[str]:
     """Return the names of all message types with an available definition."""
-    return _definitions().known_messages()
+    return _definitions().message_types()
 
 
-def known_services() -> list[str]:
+def service_types() -> list[str]:
     """Return the names of all service types with an available definition."""
-    return _definitions().known_services()
+    return _definitions().service_types()
 
 
 def message_definition(name: str) -> str:
@@ -345,8 +345,8 @@ __all__ = [
     'get_logger',
     'get_parameter_value',
     'init',
-    'known_messages',
-    'known_services',
+    'message_types',
+    'service_types',
     'message',
     'message_definition',
     'ok',

@@ -11,7 +11,7 @@ ENDINGS = ('.urdf', '.xacro', '.xml')
 YAML_ENDINGS = ('.yaml', '.yml')
 
 
-def known_machines() -> dict[str, tuple[Path, Path]]:
+def packaged_machines() -> dict[str, tuple[Path, Path]]:
     """Return URDF and YAML of every machine of the package, by name.
 
     Each has a machine YAML and a URDF of this name; a variant with a launch file uses the URDF of its base machine.
@@ -49,7 +49,7 @@ def machine_files(machine: str | Path, config: str | Path | None = None) -> tupl
     named_config: Path | None = None
     urdf = Path(machine)
     if is_name(machine):
-        machines = known_machines()
+        machines = packaged_machines()
         if machine not in machines:
             raise ValueError(f'unknown machine {did_you_mean(str(machine), sorted(machines))}')
         urdf, named_config = machines[str(machine)]
@@ -58,6 +58,6 @@ def machine_files(machine: str | Path, config: str | Path | None = None) -> tupl
     if is_name(config, YAML_ENDINGS):
         yaml = share_directory() / 'config' / f'{config}.yaml'
         if not yaml.is_file():
-            raise ValueError(f'unknown config {did_you_mean(str(config), sorted(known_machines()))}')
+            raise ValueError(f'unknown config {did_you_mean(str(config), sorted(packaged_machines()))}')
         return urdf, yaml
     return urdf, Path(config)

@@ -86,7 +86,7 @@ class PayloadEstimator:
         self._test.clear()
         self._block, self._fresh = None, True
 
-    def begin_again(self) -> None:
+    def restart(self) -> None:
         """Discard payload and time; the estimates of the machine are kept."""
         self.forget_payload()
         self._stepped.clear()

@@ -170,7 +170,7 @@ class StabilityMonitor:
         self._imu_began = 0.0
         self._rate[:] = 0.0
         self.omega, self.alpha = np.zeros(3), np.zeros(3)
-        self.felt = np.array([0.0, 0.0, self.machine.gravity])
+        self.specific_force = np.array([0.0, 0.0, self.machine.gravity])
         self._up: Array | None = None
         self.load: Load | None = None
         self.footing: Footing | None = None
@@ -251,7 +251,7 @@ class StabilityMonitor:
             if self.ground.polygon is None:
                 self._edge_names = ()
                 still, rest = np.zeros(len(positions)), np.zeros(3)
-                load = self.model.evaluate(positions, still, still, rest, rest, self.felt, self.payload)
+                load = self.model.evaluate(positions, still, still, rest, rest, self.specific_force, self.payload)
                 self.ground.learn_polygon(load.attachments)
 
     def _step_to(self, time: float) -> float:
@@ -371,7 +371,7 @@ class StabilityMonitor:
             touching,
         )
         self.q, self.v, self.a = state
-        self.omega, self.alpha, self.felt = base.reshape(3, 3)
+        self.omega, self.alpha, self.specific_force = base.reshape(3, 3)
         self.load = self.model.load_of(flat)
         self.footing = ground.followed(self.load, results, balanced, pressed)
         return touching
@@ -384,7 +384,7 @@ class StabilityMonitor:
             self._up = -ground_axes(plane) @ self._gravity / self.machine.gravity
             still = np.zeros(3)
             specific_force = self._up * self.machine.gravity
-            self.omega, self.alpha, self.felt = still, still, specific_force
+            self.omega, self.alpha, self.specific_force = still, still, specific_force
             self.load = self.model.evaluate(self.q, self.v, self.a, still, still, specific_force, self.payload)
             self.footing = self.ground.without_gyroscope(self.load)
             plane = self._resting = self.footing.plane

@@ -45,7 +45,7 @@ class StandingGround:
         self.plane = np.array([0.0, 0.0, 1.0, 0.0])
         self.up = np.array([0.0, 0.0, 1.0])
 
-    def place(self, plane: Array, up: Array) -> None:
+    def set_ground(self, plane: Array, up: Array) -> None:
         """Set the plane of the ground (4,) and the direction against gravity (3,)."""
         self.plane, self.up = np.array(plane), np.array(up)
 

@@ -90,7 +90,7 @@ def _quaternion_of(roll: Any, pitch: Any, yaw: Any) -> list[Any]:
     ]
 
 
-def given_velocities(machine: Machine, rotation: Array, form: BaseForm = 'quaternion') -> dict[str, float]:
+def initial_velocities(machine: Machine, rotation: Array, form: BaseForm = 'quaternion') -> dict[str, float]:
     """Return the initial velocities that the machine file specifies, by name, rad/s or m/s.
 
     Args:

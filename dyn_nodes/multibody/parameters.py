@@ -66,7 +66,7 @@ class Parameters:
         return self._symbols[name]
 
     @property
-    def state_places(self) -> NDArray[np.intp]:
+    def state_indices(self) -> NDArray[np.intp]:
         """Indices of the states in the vector, in their order."""
         names = list(self._symbols)
         return np.array([names.index(name) for name in self.states], dtype=np.intp)

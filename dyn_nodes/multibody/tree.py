@@ -195,7 +195,7 @@ class Tree:
         return self.velocity_names.index(name)
 
 
-def refuse_rotors(tree: Tree) -> None:
+def reject_rotors(tree: Tree) -> None:
     """Raise ValueError if a joint has a reflected rotor inertia, for formulations without rotors."""
     driven = [body.name for body in tree.bodies if body.armature]
     if driven:

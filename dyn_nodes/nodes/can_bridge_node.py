@@ -155,7 +155,7 @@ class CanBridgeNode(OverridableNode):
             elif frame is not None:
                 self._publish_received()
         if self.is_bridge:
-            fault = self.bus.take_fault() or self.fault() or self.competing.found(now) or self._new_source(now)
+            fault = self.bus.take_fault() or self.fault() or self.competing.fault(now) or self._new_source(now)
             if fault and self.arming.disarm(fault, now):
                 self.get_logger().error(f'disarmed: {fault}')
                 self._publish_state()
@@ -296,7 +296,7 @@ class CanBridgeNode(OverridableNode):
 
     def _on_arm(self, request: Any, response: Any) -> Any:
         now = time.monotonic()
-        fault = self.fault() or self.competing.found(now) or self._several()
+        fault = self.fault() or self.competing.fault(now) or self._several()
         return self._change(response, lambda: self.arming.arm(request.data, fault, self._is_neutral(), now))
 
     def _on_activate(self, request: Any, response: Any) -> Any:

@@ -72,7 +72,7 @@ class MeasurementTopics:
 
     def take(self, frame: Frame, at: float, stamp: int) -> None:
         """Publish the messages that a frame completes, received at a steady time, s; `stamp` of the messages, ns."""
-        new = {channel.key for channel in frame.channels if self.receiver.heard.get(channel.key) == at}
+        new = {channel.key for channel in frame.channels if self.receiver.received_at.get(channel.key) == at}
         for wanted, have, publish in self._groups:
             have |= new & wanted
             if have == wanted:

@@ -132,7 +132,7 @@ class CartesianControllerNode(CommandingNode):
             raise ParameterError(f'parameter {error}') from None
         limits = [self.machine.joint(name).velocity_limit for name in hand.joints]
         actuators = self.machine.actuators if values['output'] == 'valve_commands' else ()
-        speeds = PumpSpeeds(hand.joints, limits, actuators, hand.places, values['pump_share'])
+        speeds = PumpSpeeds(hand.joints, limits, actuators, hand.indices, values['pump_share'])
         try:
             reference = HandReference(hand, task, speeds, group(values, 'singular', ReferenceLimits))
         except HandError as error:

@@ -310,7 +310,7 @@ class ControllerNode(CommandingNode):
         if self.valves:
             self._publish_voltages(np.zeros(self._drives))
             if isinstance(self.motion, ValveMotion):
-                self.motion.note_neutral()
+                self.motion.record_neutral()
         elif self._state is not None:
             self._publish_positions(self._state[0], np.zeros(len(self.motion.joint_names)))
 

@@ -53,7 +53,7 @@ class DriveValveOutput:
         )
         self._out = volts_message(self.names)
         self._levers, self._levers_at = np.zeros(len(self.names)), -np.inf
-        self._waits = np.ones(len(self.valves.places), dtype=bool)
+        self._waits = np.ones(len(self.valves.indices), dtype=bool)
         self._time: float | None = None
         self._volts = np.zeros(len(self.names))
         self.publisher = node.create_publisher(Float64MultiArray, 'valve_commands', command_qos(node.lockstep))
@@ -66,7 +66,7 @@ class DriveValveOutput:
             self.node.reject(error)
             return
         self._levers, self._levers_at = volts, self.node.time
-        self._waits &= np.abs(volts[self.valves.places]) > self.valves.dead_volts
+        self._waits &= np.abs(volts[self.valves.indices]) > self.valves.dead_volts
         self.taken += 1
 
     def restart(self) -> None:
@@ -78,7 +78,7 @@ class DriveValveOutput:
     @property
     def waiting(self) -> list[str]:
         """Return the valves of wheels and tracks whose deflected levers must first return to neutral."""
-        indices = self.valves.places[self._waits]
+        indices = self.valves.indices[self._waits]
         return [self.names[index] for index in indices if self._levers[index] != 0.0]
 
     def is_due(self, stamp: int) -> bool:
@@ -100,10 +100,10 @@ class DriveValveOutput:
         if reference is not None and not resting:
             speeds = self.motion.about_axles(state.velocity)
             efforts = None if state.effort is None else self.motion.about_axles(state.effort)
-            self._volts[self.valves.places] = self.valves.volts(reference, since, speeds, efforts)
+            self._volts[self.valves.indices] = self.valves.volts(reference, since, speeds, efforts)
             self._waits[:] = True
         else:
-            self._volts[self.valves.places[self._waits]] = 0.0
+            self._volts[self.valves.indices[self._waits]] = 0.0
             self.valves.reset()
         self._out.data = self._volts.tolist()
         stamp_volts(self._out, self.node.stamp)

@@ -154,13 +154,13 @@ class EffortCommands:
 
     def neutral_of(self, stops: Any) -> str:
         """Return a text for the present neutral output."""
-        return 'no efforts, the drives hold the joints' if np.isnan(stops.given).any() else 'joints are braked'
+        return 'no efforts, the drives hold the joints' if np.isnan(stops.output_efforts).any() else 'joints are braked'
 
     def message(self, output: Array, stops: Any, stamp: int | None) -> Any:
         """Return the message of an output (m,); None before the first measurement and after the end of efforts."""
-        if np.isnan(stops.given).any():
+        if np.isnan(stops.output_efforts).any():
             return None
-        self._out.effort = stops.given.tolist()
+        self._out.effort = stops.output_efforts.tolist()
         self._out.header.stamp = stamp_at(stamp or 0)
         return self._out
 

@@ -156,7 +156,7 @@ class GripLimiting:
         self.governor.halts = is_astray(positions, self._arm_indices, coming)
         postures = joint_states(positions, velocities, self._arm_indices, coming)
         try:
-            self.model.place(*postures, self._angles(positions), self.payload, self.gravity())
+            self.model.set_state(*postures, self._angles(positions), self.payload, self.gravity())
         except GripModelError:
             self.model.lose()
         self.governor.refresh()

@@ -68,7 +68,7 @@ class PositionOutput:
         """Write the last positions of the joints into the message; return False if they are unknown."""
         if state is None:
             return False
-        held = state[0][self.follower.reference.hand.places]
+        held = state[0][self.follower.reference.hand.indices]
         self._write(stamp, held, np.zeros(len(held)))
         return True
 
@@ -128,7 +128,7 @@ class ValveOutput(VoltageOutput):
 
     def fill(self, stamp: int, time: float, state: State, efforts: Array | None) -> None:
         """Write the voltages of an instant into the message."""
-        indices = self.hand.places
+        indices = self.hand.indices
         measured = None if efforts is None else efforts[indices]
         data = np.zeros(len(self.order))
         data[self._indices] = self.loops.voltages(time, state[0], state[1][indices], measured)

@@ -51,7 +51,7 @@ class KeyboardNode(OverridableNode):
         for key in self.reader.keys(keys):
             if key in QUIT:
                 return False
-            self.keyboard.press(key, now)
+            self.keyboard.type_key(key, now)
         values = self.keyboard.command(now)
         if values is not None:
             self.send(values)

@@ -16,7 +16,7 @@ import numpy as np
 
 from dyn_nodes.elements.hand_motion import HandMobility, HandState
 from dyn_nodes.middleware import Clock, ClockType, drive_clock, message
-from dyn_nodes.middleware.launching import ended_nodes
+from dyn_nodes.middleware.launching import finished_nodes
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.events import EventPublisher
@@ -171,7 +171,7 @@ class ObjectNode(OverridableNode):
         """Start the objects in their hands; return False if the poses of the hands fit no object."""
         for name, item in self.objects.items():
             try:
-                item.begin([self.hands[grasp.name].hand for grasp in self.team.grasps_on(name)])
+                item.start([self.hands[grasp.name].hand for grasp in self.team.grasps_on(name)])
             except np.linalg.LinAlgError:
                 self._stop(f'{name}: the poses of its hands fit no object')
                 return False
@@ -236,7 +236,7 @@ class ObjectNode(OverridableNode):
 
     def _check_robots(self) -> None:
         """Raise RunFailed if an awaited robot has ended before the first instant."""
-        for node, how in ended_nodes().items():
+        for node, how in finished_nodes().items():
             *space, name = node.split('/')
             if (
                 name == DYNAMICS and space and space[-1] in self.team.robots

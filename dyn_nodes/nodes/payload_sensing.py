@@ -158,14 +158,14 @@ class PayloadSensing:
         self._time = now
         monitor = self.monitor
         if monitor.settled and monitor.has_imu:
-            motion = monitor.q, monitor.v, monitor.omega, monitor.felt
+            motion = monitor.q, monitor.v, monitor.omega, monitor.specific_force
             self._waiting.append((now, *motion, monitor.speed_deviation))
         self._use_waiting()
         self._check_pressure_timeout()
 
     def restart(self) -> None:
         """Reset the estimate, as after a reset of time; tares are kept."""
-        self.estimator.begin_again()
+        self.estimator.restart()
         self._waiting.clear()
         for name in self._lines:
             self._lines[name] = PressureLine()

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from dyn_nodes.middleware.launching import ended_nodes
+from dyn_nodes.middleware.launching import finished_nodes
 from dyn_nodes.nodes.running import RunFailed
 
 IGNORED = ('/rosout', '/parameter_events', '/diagnostics')
@@ -72,7 +72,7 @@ class Readiness:
         """Raise RunFailed if the launch of this node has recorded the end of an awaited node."""
         if not self.names:
             return
-        for node, how in ended_nodes().items():
+        for node, how in finished_nodes().items():
             name = node.rpartition('/')[2]
             if name in self.names:
                 raise RunFailed(f'{name}, which is waited for, has ended: {how}')

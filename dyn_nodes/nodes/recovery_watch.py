@@ -44,7 +44,7 @@ class RecoveryWatch:
 
     def _on_measure(self, msg: Any) -> None:
         self.reports += 1
-        self.task.note_measure(self.task.on.watched, float(msg.data), self.node.time)
+        self.task.record_measure(self.task.on.watched, float(msg.data), self.node.time)
 
     def _on_event(self, msg: Any) -> None:
         kind = msg.name.rpartition(': ')[2]
@@ -56,7 +56,7 @@ class RecoveryWatch:
             self._reject(error)
             return
         self.events += 1
-        self.task.note_event(kind, at, self.node.time)
+        self.task.record_event(kind, at, self.node.time)
 
     def _time_of(self, msg: Any, kind: str) -> float:
         text = next((item.value for item in msg.values if item.key == 'time'), '')

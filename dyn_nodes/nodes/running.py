@@ -26,7 +26,7 @@ from dyn_nodes.middleware import (
     ok,
     spin,
 )
-from dyn_nodes.middleware.launching import noted_life
+from dyn_nodes.middleware.launching import recorded_life
 from dyn_nodes.nodes.ending import EndWatch, OneInterrupt, ignore_signals
 from dyn_nodes.nodes.stamps import LATEST_STAMP
 
@@ -80,7 +80,7 @@ def run_node(
     faulthandler.enable()  # prints the Python line of a crash in machine code
     faulthandler.register(signal.SIGQUIT, all_threads=True)  # `kill -QUIT` prints the lines of a node that hangs
     words = sys.argv if args is None else args
-    with EndWatch(name) as watch, OneInterrupt() as interrupt, noted_life(name, words) as note_end:
+    with EndWatch(name) as watch, OneInterrupt() as interrupt, recorded_life(name, words) as note_end:
         try:
             with init(args=args):
                 get_default_context().on_shutdown(watch.start)

@@ -139,7 +139,7 @@ class StabilityMonitorNode(OverridableNode):
         """Run the processing of a message once to load its machine code."""
         monitor = self.sensing.monitor
         monitor.balance()
-        self.ground.place(np.array([0.0, 0.0, 1.0, -1.0]), monitor.up)
+        self.ground.set_ground(np.array([0.0, 0.0, 1.0, -1.0]), monitor.up)
         self.allowances.evaluate(q, 0.0 * q, monitor.payload, monitor.load)
 
     # -- states ------------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class StabilityMonitorNode(OverridableNode):
         monitor = self.sensing.monitor
         if monitor.footing is None:
             return
-        self.ground.place(monitor.footing.plane, monitor.up)
+        self.ground.set_ground(monitor.footing.plane, monitor.up)
         try:
             self.allowance = self.allowances.evaluate(monitor.q, monitor.v, monitor.payload, monitor.load)
         except PolygonError as error:

@@ -89,7 +89,7 @@ class TeleopNode(OverridableNode):
             health.text = f'waiting for {", ".join(joystick.waiting())} to be in the middle'
         if joystick.stuck:
             health.worse(WARN, f'release the dead-man button (button {self.pattern.dead_man_button}) first')
-        if joystick.silent(now):
+        if joystick.timed_out(now):
             health.worse(WARN, f'no joy message for {self.pattern.timeout:g} s: neutral')
         if joystick.fault:
             health.worse(WARN, joystick.fault)

@@ -37,7 +37,7 @@ class WheelHealth:
 
     def note(self, now: float) -> None:
         """Store slip and demands of the present instant, s."""
-        infeasible = self.motion.refused
+        infeasible = self.motion.infeasible
         if infeasible:
             if now - self._last_infeasible[0] > REMEMBERED:
                 self.infeasible += 1

@@ -194,7 +194,7 @@ class ViewerNode(GuardedNode):
             self.cockpit.scene.clear_trace()
         snapshot = self.inputs.snapshot
         with self.cockpit.at_once():
-            if self.inputs.robot is not None and (self.connection.heard or self.machine is None):
+            if self.inputs.robot is not None and (self.connection.has_data or self.machine is None):
                 snapshot.slope = self._slope()
                 self.cockpit.update(snapshot)
                 self.team.frame()
@@ -240,7 +240,7 @@ class ViewerNode(GuardedNode):
         self.driving.show(self.cockpit.controls, self.inputs.snapshot, note)
 
     def _is_lost(self, now: float) -> bool:
-        return self.connection.heard and self.connection.state(now, 1).kind == LOST
+        return self.connection.has_data and self.connection.state(now, 1).kind == LOST
 
     # -- actions of the page -----------------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class ViewerNode(GuardedNode):
             self._switch_levers(bool(value), client, now)
         elif name == 'lever':
             if not self.levers.move(value[0], value[1], client, now):
-                self.cockpit.controls.place_sliders(self.levers.values(now))  # the sliders are shared by all pages
+                self.cockpit.controls.set_sliders(self.levers.values(now))  # the sliders are shared by all pages
         elif name == 'push':
             if not self.levers.push(value[0], value[1], client, now):
                 self.cockpit.notify('Switch the levers on first.', client)
@@ -263,7 +263,7 @@ class ViewerNode(GuardedNode):
             self.cockpit.notify('Switch the sliders on first.', client)  # the middle pose is also a motion
         elif name == 'neutral':
             self.levers.neutral()
-            self.cockpit.controls.place_sliders(self.levers.values(now))
+            self.cockpit.controls.set_sliders(self.levers.values(now))
         elif name == 'payload' and self._payload_out is not None:
             self._payload_out.publish(Float64(data=float(value)))
             self.cockpit.controls.show_payload(float(value))
@@ -300,13 +300,13 @@ class ViewerNode(GuardedNode):
     @property
     def has_started(self) -> bool:
         """Return whether joint states were received."""
-        return self.connection.heard
+        return self.connection.has_data
 
     def _is_measured(self) -> bool:
         """Return whether the state is available; a simulation in lockstep may wait for the first command."""
         if isinstance(self.levers, HeldSliders):
             return bool(self.levers.present)
-        return self.connection.heard or self.dynamics.parameters.get('mode') == 'lockstep'
+        return self.connection.has_data or self.dynamics.parameters.get('mode') == 'lockstep'
 
     def _by_valves(self) -> bool:
         return isinstance(self.driving, ValveDriving)

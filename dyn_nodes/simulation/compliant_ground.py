@@ -52,7 +52,7 @@ class CompliantGround:
         """
         return start_of(self.system, p, joints)
 
-    def begin(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
+    def start(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
         """Start from a state with steps, s; a guarded plant stops when it overturns."""
         self._tilt_at_rest = self._tilt(x)
         self._watcher = self.system.watcher(x, u, p, MOST_EVENTS_OF_A_PERIOD)
@@ -142,8 +142,8 @@ class CompliantGround:
     ) -> int:
         """Advance x in place by steps that end at the knots of the inputs; return the status."""
         status, step = integrators.DONE, (end - start) / period.substeps
-        if self.system.time_place is not None:
-            x[self.system.time_place] = start
+        if self.system.time_index is not None:
+            x[self.system.time_index] = start
         for since, until, knots, table in stretches(period.knots, period.table, start, end):
             count = max(1, math.ceil((until - since) / step - 1e-9))
             status, _, event_count = run_rk4_watched(

@@ -47,10 +47,10 @@ class ConstrainedGround(CompliantGround):
         self._rows: ConstrainedDynamics = self.system.constraints
         self.underactuation = assembled(self.system).analysis.underactuation
 
-    def begin(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
+    def start(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
         """Start from a state with steps, s; the rank of the constraints there is the expected one."""
         self.solver = self._rows.solver_from(x, u, p, Settings(step=step))
-        super().begin(x, u, p, guarded, step)
+        super().start(x, u, p, guarded, step)
 
     @property
     def codes(self) -> NDArray[np.int64]:
@@ -72,7 +72,7 @@ class ConstrainedGround(CompliantGround):
     def stopped(self, status: int, x: Array, p: Array) -> PlantStoppedError:
         """Return the error of a status without dx/dt."""
         kind, text = self.solver.reason(status)
-        text = f'{self.machine.name}: at t = {x[self._rows.time_place]:.4f} s: {text or kind}'
+        text = f'{self.machine.name}: at t = {x[self._rows.time_index]:.4f} s: {text or kind}'
         if kind != OPENED:
             text += f'; {self._rows.trouble(x, np.zeros(len(self._rows.input_names)), p)}'
         return PlantStoppedError(kind.replace(' ', '_'), text)

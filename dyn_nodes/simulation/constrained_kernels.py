@@ -85,14 +85,14 @@ class ConstraintKernels:
         return slice(start, start + len(self.blocks.parameters.states))
 
     @property
-    def time_place(self) -> int:
+    def time_index(self) -> int:
         """Index of the time in the state."""
         return self.element_slice.stop
 
     @cached_property
     def element_indices(self) -> NDArray[np.intp]:
         """Indices of the elements' states among the parameters of the blocks."""
-        return self.blocks.parameters.state_places
+        return self.blocks.parameters.state_indices
 
     @cached_property
     def _shared(self) -> tuple[list[int], list[int]]:
@@ -122,7 +122,7 @@ class ConstraintKernels:
         theirs, ours = self._shared
         numbers = np.zeros(len(self.blocks.parameters.names))
         numbers[theirs] = p[ours]
-        numbers[0], numbers[self.element_indices] = x[self.time_place], x[self.element_slice]
+        numbers[0], numbers[self.element_indices] = x[self.time_index], x[self.element_slice]
         return numbers
 
     @cached_property
@@ -137,7 +137,7 @@ class ConstraintKernels:
         names, (theirs, ours) = list(blocks.parameters.names), self._shared
         numbers = ca.SX(len(names), 1)
         numbers[theirs] = p[ours]
-        numbers[0] = x[self.time_place]
+        numbers[0] = x[self.time_index]
         numbers[self.element_indices.tolist()] = x[self.element_slice]
         for k, command in enumerate(blocks.inputs):
             numbers[names.index(command)] = u[len(self.actuated) + k]

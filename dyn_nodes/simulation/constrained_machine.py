@@ -37,7 +37,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.problems import MachineError, Problem
 from dyn_nodes.model.rotations import matrix_of_quaternion, quaternion_of_matrix
 from dyn_nodes.multibody import Tree
-from dyn_nodes.multibody.base_motion import base_coordinates, base_pose, given_velocities
+from dyn_nodes.multibody.base_motion import base_coordinates, base_pose, initial_velocities
 from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.machine_rows import machine_dynamics
 from dyn_nodes.simulation.system import System
@@ -119,7 +119,7 @@ class ConstrainedMachine:
         """
         blocks = self.system.constraints.blocks
         numbers, starts = blocks.numbers(p).copy(), [state.start for state in blocks.element_states]
-        numbers[blocks.parameters.state_places] = starts
+        numbers[blocks.parameters.state_indices] = starts
         key = numbers.tobytes()
         if key not in self._rests:
             self._rests.clear()
@@ -249,7 +249,7 @@ def starting_velocity(machine: Machine, blocks: ConstraintBlocks, q: Array) -> A
     Raises MachineError if the constraints do not permit the velocities of the file.
     """
     _, turn = base_pose(machine.base.attachment, q)
-    specified = given_velocities(machine, matrix_of_quaternion(turn))
+    specified = initial_velocities(machine, matrix_of_quaternion(turn))
     wanted = np.zeros(blocks.tree.nv)
     indices = [blocks.tree.velocity_index(name) for name in specified]
     wanted[indices] = list(specified.values())

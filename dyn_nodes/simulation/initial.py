@@ -18,7 +18,7 @@ from dyn_nodes.model.fingerprint import machine_fingerprint
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import joint_vector
 from dyn_nodes.model.rotations import matrix_of_rpy
-from dyn_nodes.multibody.base_motion import base_coordinates, given_velocities
+from dyn_nodes.multibody.base_motion import base_coordinates, initial_velocities
 from dyn_nodes.multibody.spatial import entries
 from dyn_nodes.simulation.assembly import Assembly, rest_deflections, resting_states
 from dyn_nodes.simulation.system import System
@@ -139,7 +139,7 @@ def state_of_rest(system: System, rest: Rest, moves: bool = False) -> Array:
         x[system.index('state', state.name)] = next(bristles) if state.balances else state.start
     hold_joints(system, x, q_joints, rest.holding)
     if moves:
-        velocities = given_velocities(machine, matrix_of_rpy(rest.pose[3:]), system.base)
+        velocities = initial_velocities(machine, matrix_of_rpy(rest.pose[3:]), system.base)
         for name, value in velocities.items():
             x[system.index('state', f'{name}_rate')] = value
     return x

@@ -40,7 +40,7 @@ class MarchingSystem(Protocol):
     input_names: tuple[str, ...]
     delays: Array | None
     switches: bool
-    time_place: int | None
+    time_index: int | None
     dynamics: Any
 
     @property
@@ -79,8 +79,8 @@ def run_system(
     stops = checked_times(system, times, settings)
     x = np.array(x0, dtype=np.float64)
     system.check(x, np.empty(len(system.input_names)), p)
-    if system.time_place is not None:
-        x[system.time_place] = stops[0]
+    if system.time_index is not None:
+        x[system.time_index] = stops[0]
     trace = np.full((len(stops), len(x)), np.nan)
     trace[0] = x
     inputs = inputs or Inputs.constant()
@@ -208,7 +208,7 @@ class March:
     def __init__(
         self, system: MarchingSystem, codes: NDArray[np.int64], p: Array, settings: Settings, watcher: Watcher | None
     ) -> None:
-        self._codes, self._p, self._time_index, self._settings = codes, p, system.time_place, settings
+        self._codes, self._p, self._time_index, self._settings = codes, p, system.time_index, settings
         self._tolerance = np.array([settings.atol * system.scales.get(name, 1.0) for name in system.state_names])
         self._limit, self._watcher = system.guard_limit(settings), watcher
         self.events: list[Event] = []

@@ -169,7 +169,7 @@ class Plant:
         if self.system.actuation == 'effort':
             self.set_efforts(efforts)
         self.guard.open(self.x, self.p)
-        self.ground.begin(self.x, self.u, self.p, self._guarded, self.period / self.substeps)
+        self.ground.start(self.x, self.u, self.p, self._guarded, self.period / self.substeps)
         if self.constraints is not None:
             self.constraints.reset()
             if self.system.actuation == 'effort' and not (self.machine.supports or self.machine.initial.moves):

@@ -213,6 +213,6 @@ class RigidAssembly(Assembly):
         return result
 
 
-def row_places(contacts: int) -> Sequence[np.ndarray]:
+def row_indices(contacts: int) -> Sequence[np.ndarray]:
     """Return the rows of every contact, the normal one last."""
     return [np.arange(ROWS * k, ROWS * (k + 1), dtype=np.intp) for k in range(contacts)]

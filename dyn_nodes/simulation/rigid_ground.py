@@ -40,7 +40,7 @@ from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.events import Event, watched
 from dyn_nodes.simulation.hybrid import DROP_PARAMETERS, END, NEVER, Ground, HybridError, HybridModel, Step
 from dyn_nodes.simulation.outputs import traced_outputs
-from dyn_nodes.simulation.rigid_assembly import ROWS, ContactModelError, RigidAssembly, rigid_contacts, row_places
+from dyn_nodes.simulation.rigid_assembly import ROWS, ContactModelError, RigidAssembly, rigid_contacts, row_indices
 from dyn_nodes.simulation.rigid_rest import TOUCHING, RigidRest
 
 STANDING, FLIGHT, SLIPS = 'standing', 'flight', 'slips'
@@ -83,7 +83,7 @@ class RigidGroundModel(HybridModel):
             f'{machine.name}: rigid_ground_{actuation}', [machine_fingerprint(machine), actuation], self._functions
         )
         self.modes = tuple(self._mode_name(bits) for bits in range(2 ** len(self.contacts)))
-        self._rows = row_places(len(self.contacts))
+        self._rows = row_indices(len(self.contacts))
         self._closed: dict[str, ClosedContacts] = {}
         self.codes = np.zeros((3, len(self.modes)), dtype=np.int64)
         self.codes[0], self.codes[2] = self.module.code('blocks'), self.module.code('watch')

@@ -45,7 +45,7 @@ class RigidGround:
         x = np.asarray(self.system.initial_state(p, joints))
         return Start(x, np.asarray(self.system.holding_efforts(x, p)))
 
-    def begin(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
+    def start(self, x: Array, u: Array, p: Array, guarded: bool, step: float) -> None:
         """Start from a state at rest; the motion ends when the base overturns, guarded or not."""
         self.mode = self.system.resting_mode(x, p)
         self._stepper = Stepper(self.system, x, self.mode, p, MOST_EVENTS_OF_A_PERIOD)

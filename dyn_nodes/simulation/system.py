@@ -43,7 +43,7 @@ class System(NamedVectors):
         delays: dead time of each input (n,), s; None: no dead times.
         switches: whether there are discrete states (stick flags of Karnopp friction), updated after every fixed step;
             they need a method of `settings.FIXED`.
-        time_place: index of the time in a state; None: time is no state.
+        time_index: index of the time in a state; None: time is no state.
 
     Raises:
         ValueError: constraints with another form of the base, or with an audit.
@@ -100,7 +100,7 @@ class System(NamedVectors):
         self.state_names, self.input_names = dynamics.state_names, dynamics.input_names
         self.parameter_names = dynamics.parameter_names
         self.nq, self.nv, self.delays = dynamics.nq, dynamics.nv, dynamics.delays
-        self.switches, self.time_place = dynamics.switches, dynamics.time_place
+        self.switches, self.time_index = dynamics.switches, dynamics.time_index
 
     @property
     def output_names(self) -> tuple[str, ...]:  # type: ignore[override]

@@ -46,7 +46,7 @@ class TreeDynamics:
     """Dynamics of a machine without constraints. Arguments and attributes: see `System`."""
 
     blocks = None
-    time_place: int | None = None
+    time_index: int | None = None
 
     def __init__(
         self,

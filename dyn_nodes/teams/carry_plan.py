@@ -219,7 +219,7 @@ class Carriage:
 
     def _check_joint_limits(self, plan: Plan) -> None:
         for holder, way in zip(self.holders, plan.ways):
-            q = way.q[:, holder.places]
+            q = way.q[:, holder.indices]
             beyond = np.maximum(q - holder.upper, holder.lower - q)
             if beyond.max() > 0.0:
                 k, joint = np.unravel_index(int(beyond.argmax()), beyond.shape)

@@ -47,7 +47,7 @@ class TeamDynamics:
         self.equations = TeamEquations(robots, holdings)
         layout = self.equations.layout
         self.state_names, self.input_names, self.parameter_names = layout.states, layout.inputs, layout.parameters
-        self.nq, self.nv, self.time_place = layout.nq, layout.nv, layout.time
+        self.nq, self.nv, self.time_index = layout.nq, layout.nv, layout.time
         self.delays = self._delays()
 
     def _delays(self) -> Array | None:
@@ -87,7 +87,7 @@ class TeamDynamics:
         x = np.zeros(len(self.state_names))
         for k, robot in enumerate(self.robots):
             x[layout.q[k]], x[layout.v[k]] = robot.q, robot.v
-            x[layout.elements[k]] = robot.blocks.parameters.values()[robot.blocks.parameters.state_places]
+            x[layout.elements[k]] = robot.blocks.parameters.values()[robot.blocks.parameters.state_indices]
         for k, holding in enumerate(self.holdings):
             free = np.ravel(holding.free_start)
             x[layout.object_q[k].start : layout.object_q[k].start + len(free)] = free

@@ -50,7 +50,7 @@ class Holder:
     ability: Ability
 
     @property
-    def places(self) -> list[int]:
+    def indices(self) -> list[int]:
         """Indices of the actuated joints in the positions."""
         names = self.robot.blocks.tree.position_names
         return [names.index(joint) for joint in self.joints]
@@ -66,7 +66,7 @@ class Holder:
         """
         q = self.start.copy()
         q[BASE] = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)
-        q[self.places] = positions
+        q[self.indices] = positions
         point, turn = self.robot.hand_pose(q)
         base = rotation @ turn.T
         q[:3], q[3:7] = hand - base @ point, quaternion_of_matrix(base)

@@ -55,7 +55,7 @@ class Connection:
         self._mark: tuple[float, float] | None = None
 
     @property
-    def heard(self) -> bool:
+    def has_data(self) -> bool:
         """True after the first message."""
         return self._received_at is not None
 
@@ -65,7 +65,7 @@ class Connection:
 
     def message(self, time: float, now: float) -> bool:
         """Record a message with a stamp, s, that arrived at wall time `now`, s. Return True if the stamp went back."""
-        back = self.heard and time < self.time - 1e-6
+        back = self.has_data and time < self.time - 1e-6
         if back or self._mark is None:
             self._mark, self.rate = (time, now), float('nan')
         elif now - self._mark[1] >= RATE_WINDOW:

@@ -306,7 +306,7 @@ class Controls:
         words = note or (ON_HINT if armed else OFF_HINT)
         _set_html(self._note, f'<div style="margin:0 10px 4px;{lines(1, 12.0)}">{html.escape(words)}</div>')
 
-    def place_sliders(self, values: Mapping[str, float]) -> None:
+    def set_sliders(self, values: Mapping[str, float]) -> None:
         """Set all sliders to the values of the levers, by name in their units, within their ranges."""
         for name, slider in self.sliders.items():
             value = _within(slider, values[name])

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from roslite.launching.description import ChildSpec
-from roslite.launching.ended import FILE as ENDED_FILE
-from roslite.launching.ended import VARIABLE as ENDED_VARIABLE
+from roslite.launching.finished import FILE as FINISHED_FILE
+from roslite.launching.finished import VARIABLE as FINISHED_VARIABLE
 from roslite.launching.guard import TOKEN_VARIABLE, group_exists
 
 SOURCE_TREE = Path(__file__).resolve().parents[2]
@@ -72,7 +72,7 @@ class Child:
         self.log_path = log_directory / f'{label}.log'
         self.error_path = self.log_path if spec.to_screen else log_directory / f'{label}.stderr.log'
         self.tail = LogTail(self.error_path)
-        self.ended_path = log_directory / ENDED_FILE
+        self.ended_path = log_directory / FINISHED_FILE
         self.last_line = ''
 
     @property
@@ -94,7 +94,7 @@ class Child:
         environment = dict(self.spec.environment)
         environment.setdefault('PYTHONUNBUFFERED', '1')
         environment[TOKEN_VARIABLE] = self.token
-        environment[ENDED_VARIABLE] = str(self.ended_path.absolute())
+        environment[FINISHED_VARIABLE] = str(self.ended_path.absolute())
         if SOURCE_TREE.name not in ('site-packages', 'dist-packages'):
             paths = [str(SOURCE_TREE), *filter(None, environment.get('PYTHONPATH', '').split(os.pathsep))]
             environment['PYTHONPATH'] = os.pathsep.join(dict.fromkeys(paths))

@@ -15,9 +15,9 @@ from types import TracebackType
 
 from roslite.launching.child import Child, start_guard
 from roslite.launching.description import LaunchDescription, LogMessage, Stop
-from roslite.launching.ended import FILE as ENDED_FILE
-from roslite.launching.ended import note_ended
 from roslite.launching.errors import LaunchError
+from roslite.launching.finished import FILE as FINISHED_FILE
+from roslite.launching.finished import record_finished
 from roslite.launching.interpreter import interpret
 
 POLL_PERIOD = 0.03
@@ -129,7 +129,7 @@ class LaunchSession:
             LaunchError: a program cannot be started; the processes before it were stopped.
         """
         self._print(f'all log files are in {self.log_directory}')
-        (self.log_directory / ENDED_FILE).unlink(missing_ok=True)  # from an earlier launch in this directory
+        (self.log_directory / FINISHED_FILE).unlink(missing_ok=True)  # from an earlier launch in this directory
         self._start_guard()
         error: LaunchError | None = None
         for step in self.description.steps:
@@ -348,7 +348,7 @@ class LaunchSession:
             child.respawn_at = time.monotonic() + child.spec.respawn_delay
             return
         how = _status_text(child.returncode) + (f': {child.last_line}' if child.last_line else '')
-        note_ended(child.ended_path, child.spec.node or child.label, how)
+        record_finished(child.ended_path, child.spec.node or child.label, how)
         if child.spec.shutdown_on_exit:
             self.request_stop(f'{child.label} has ended')
 

@@ -64,13 +64,13 @@ from .task import Future
 from .time import ClockType, Duration, Time
 from .types import (
     codec,
-    known_messages,
-    known_services,
     message,
     message_definition,
+    message_types,
     register_message,
     register_service,
     service,
+    service_types,
     type_hash,
     typestore,
 )
@@ -151,8 +151,8 @@ __all__ = [
     'get_logger',
     'get_parameter_value',
     'init',
-    'known_messages',
-    'known_services',
+    'message_types',
+    'service_types',
     'message',
     'message_definition',
     'ok',

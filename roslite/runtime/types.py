@@ -285,12 +285,12 @@ def message_definition(name: str) -> str:
     return _store.generate_msgdef(name, ros_version=2)[0]
 
 
-def known_messages() -> list[str]:
+def message_types() -> list[str]:
     """Return the names of all message types."""
     return sorted({*MESSAGES, *(name for name in _store.fielddefs if '/msg/' in name)})
 
 
-def known_services() -> list[str]:
+def service_types() -> list[str]:
     """Return the names of all service types."""
     return sorted({*SERVICES, *simulation_interfaces.SERVICES, *_services})
 

@@ -64,8 +64,8 @@ def test_a_motion_that_holds_has_nothing_to_report_and_its_reactions_carry_the_w
     assert report.pace == 1.0
     assert report.posture is None
     weight = machine.total_mass * GRAVITY
-    assert report.reactions.found.best[..., 2].sum(axis=1) == pytest.approx(weight, rel=1e-9)
-    margin = float(report.reactions.found.margin.min())
+    assert report.reactions.result.best[..., 2].sum(axis=1) == pytest.approx(weight, rel=1e-9)
+    margin = float(report.reactions.result.margin.min())
     wanted = check.report(plan, wanted=1.1 * margin)
     assert wanted.breaches
     assert wanted.pace < 1.0
@@ -90,7 +90,7 @@ def test_a_load_that_tips_the_machine_at_rest_requires_another_posture(machine):
     moved[:, joints.index(report.posture.joint)] += report.posture.change
     corrected = check.report(plan._replace(joints=moved))
     assert corrected.breaches == ()
-    assert corrected.reactions.found.margin[0] == pytest.approx(report.posture.margin, rel=1e-6)
+    assert corrected.reactions.result.margin[0] == pytest.approx(report.posture.margin, rel=1e-6)
     less = plan.joints.copy()
     less[:, joints.index(report.posture.joint)] += 0.9 * report.posture.change
     assert check.report(plan._replace(joints=less)).breaches

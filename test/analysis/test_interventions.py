@@ -92,10 +92,10 @@ def command(*words):
 
 def test_count_time_shares_and_margins_are_those_of_the_bag(bag):
     result = find_interventions(read_bag(bag))
-    assert [(one.start, one.end) for one in result.found] == [
+    assert [(one.start, one.end) for one in result.entries] == [
         (pytest.approx(a, abs=0.01), pytest.approx(b, abs=0.01)) for a, b, _, _ in HELD
     ]
-    assert [(one.scale, one.margin, one.functions, one.wheel) for one in result.found] == [
+    assert [(one.scale, one.margin, one.functions, one.wheel) for one in result.entries] == [
         (0.5, 0.08, ('boom',), 'rear_left'),
         (0.25, 0.12, ('boom',), 'rear_left'),
     ]

@@ -24,13 +24,13 @@ def j1939(folder: Path, identifier: int = COMMANDS) -> CompetingSenders:
 
 def test_an_identifier_of_a_command_counts_until_the_timeout_of_its_message():
     competing = CompetingSenders(log_loader().commands)
-    assert competing.found(0.0) == ''
+    assert competing.fault(0.0) == ''
     competing.take(0x200, True, 0.0)
     competing.take(0x201, False, 0.0)
-    assert competing.found(0.0) == '', 'other frames'
+    assert competing.fault(0.0) == '', 'other frames'
     competing.take(0x200, False, 5.0)
-    assert competing.found(5.1) == 'another control unit sends ValveCommands'
-    assert competing.found(5.11) == ''
+    assert competing.fault(5.1) == 'another control unit sends ValveCommands'
+    assert competing.fault(5.11) == ''
 
 
 def test_a_parameter_group_counts_from_any_source_at_any_priority_and_to_one_destination(tmp_path):
@@ -38,28 +38,28 @@ def test_a_parameter_group_counts_from_any_source_at_any_priority_and_to_one_des
     for harmless in (0x18EF2127, 0x18EEFF28, 0x18FF2027):
         competing.take(harmless, True, 0.0)
     competing.take(COMMANDS & 0x7FF, False, 0.0)
-    assert competing.found(0.0) == ''
+    assert competing.fault(0.0) == ''
     competing.take(0x0CEF2033, True, 0.0)
-    assert competing.found(0.0) == 'another control unit sends ValveCommands from source address 0x33'
+    assert competing.fault(0.0) == 'another control unit sends ValveCommands from source address 0x33'
     competing.take(COMMANDS, True, 1.0)
-    assert competing.found(1.0) == 'another control unit sends ValveCommands from source address 0x27'
+    assert competing.fault(1.0) == 'another control unit sends ValveCommands from source address 0x27'
 
 
 def test_a_frame_to_all_control_units_counts_as_one_to_the_machine(tmp_path):
     competing = j1939(tmp_path)
     competing.take(0x0CEFFF33, True, 0.0)
-    assert competing.found(0.0) == 'another control unit sends ValveCommands from source address 0x33'
+    assert competing.fault(0.0) == 'another control unit sends ValveCommands from source address 0x33'
 
 
 def test_a_claim_of_the_source_address_counts(tmp_path):
     competing = j1939(tmp_path)
     competing.take(0x18EEFF27, True, 0.0)
-    assert competing.found(0.0) == 'another control unit claims source address 0x27 of ValveCommands'
+    assert competing.fault(0.0) == 'another control unit claims source address 0x27 of ValveCommands'
 
 
 def test_no_unit_claims_the_address_of_a_message_that_any_control_unit_may_send(tmp_path):
     competing = j1939(tmp_path, 0x18EF20FE)
     competing.take(0x18EEFFFE, True, 0.0)
-    assert competing.found(0.0) == ''
+    assert competing.fault(0.0) == ''
     competing.take(0x18EF2033, True, 0.0)
-    assert 'source address 0x33' in competing.found(0.0)
+    assert 'source address 0x33' in competing.fault(0.0)

@@ -8,7 +8,7 @@ from rich.console import Console
 from dyn_nodes.cli import main
 from dyn_nodes.commands import tables
 from dyn_nodes.model import load_machine_report
-from dyn_nodes.model.named import known_machines, machine_files
+from dyn_nodes.model.named import machine_files, packaged_machines
 
 WIDTH = 80
 
@@ -23,7 +23,7 @@ def terminal(monkeypatch):
     monkeypatch.setattr(tables, 'console', lambda *_, **options: plain(WIDTH, force_terminal=True, **options))
 
 
-@pytest.mark.parametrize('name', known_machines())
+@pytest.mark.parametrize('name', packaged_machines())
 def test_check_fits_the_terminal_and_prints_all_names(terminal, capsys, name):
     assert main(['check', name]) == 0
     text = capsys.readouterr().out

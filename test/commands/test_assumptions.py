@@ -12,9 +12,9 @@ from dyn_nodes.cli import main
 from dyn_nodes.commands.monitor import _assumed
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.assumptions import friction_of, lines, payload_of, plain, posture_of, slope_of
-from dyn_nodes.model.named import known_machines
+from dyn_nodes.model.named import packaged_machines
 
-LOADER = load_machine(*known_machines()['log_loader'])
+LOADER = load_machine(*packaged_machines()['log_loader'])
 PLAN = """
 machine: agv_mecanum_arm
 points:

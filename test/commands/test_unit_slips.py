@@ -19,10 +19,10 @@ from dyn_nodes.commands.machine_summary import machine_summary
 from dyn_nodes.common.share import folders_above
 from dyn_nodes.model import Problem, load_machine, load_machine_report
 from dyn_nodes.model.magnitudes.machine import magnitude_warnings
-from dyn_nodes.model.named import known_machines
+from dyn_nodes.model.named import packaged_machines
 from dyn_nodes.model.shapes import Shapes
 
-KNOWN = known_machines()
+KNOWN = packaged_machines()
 SLIPPED = ('log_loader', 'excavator', 'telehandler', 'forwarder', 'agv_omni_motors', 'agv_mecanum_arm', 'arm_a6', 'car')
 EACH = 8
 """Number of slips for each machine in the default test."""

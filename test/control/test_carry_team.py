@@ -50,7 +50,7 @@ def test_a_robot_in_its_actuated_rates_accelerates_as_by_kanes_equations(robot, 
     result = np.linalg.solve(at_s0.inertia, T0 - at_s0.bias)
     assert result == pytest.approx(wanted[list(robot.indices)], rel=1e-9)
     _, position, velocity = tabulated('tanner-1998/6.2/energy')
-    assert at_s0.place[:3] == pytest.approx(position + np.array([0.0, 0.0, 0.3]), abs=1e-9)
+    assert at_s0.placement[:3] == pytest.approx(position + np.array([0.0, 0.0, 0.3]), abs=1e-9)
     assert at_s0.rate[:3] == pytest.approx(velocity, abs=1e-9)
 
 
@@ -207,7 +207,7 @@ def test_a_hand_slips_off_at_its_holding_force_and_the_object_keeps_its_momentum
     weight = np.array([0.0, 0.0, -9.81 * BAR.lumped_mass.sum()])
     assert team.momentum(after.state) - team.momentum(free) == pytest.approx(step * (pull[0] + weight), abs=2e-3)
     assert np.all(after.forces[1] == 0.0)
-    position = team.robots[1].at(*trace.instants[-1].state.robots[1]).place[:3]
+    position = team.robots[1].at(*trace.instants[-1].state.robots[1]).placement[:3]
     assert np.linalg.norm(trace.instants[-1].state.nodes[1] - position) > 0.01, 'hand and bar part'
 
 

@@ -100,9 +100,9 @@ LEVERS = {'boom': Lever(axis=None, sign=1.0, volts=6.0, keys=('k', 'i'), positiv
 @pytest.mark.parametrize('now', [0.0, 1.0e5])
 def test_a_repeated_key_acts_for_the_shorter_time_at_any_clock_time(now):
     keyboard = Keyboard(['boom'], LEVERS)
-    keyboard.press('k', now)
+    keyboard.type_key('k', now)
     keyboard.command(now)  # neutral first
-    keyboard.press('k', now + 0.5 * FIRST_PRESS)
+    keyboard.type_key('k', now + 0.5 * FIRST_PRESS)
     released = now + 0.5 * FIRST_PRESS + REPEAT
     assert keyboard.command(released - 0.01) == [3.0]
     assert keyboard.command(released + 0.01) == [0.0]
@@ -111,7 +111,7 @@ def test_a_repeated_key_acts_for_the_shorter_time_at_any_clock_time(now):
 
 def test_the_throw_of_a_keyboard_is_half_of_the_levers_at_first():
     keyboard = Keyboard(['boom'], LEVERS)
-    keyboard.press('k', 0.0)
+    keyboard.type_key('k', 0.0)
     assert [keyboard.command(0.1), keyboard.command(0.15)] == [[0.0], [3.0]]
 
 

@@ -43,7 +43,7 @@ def reference(base, left, right, rise=0.0):
 
 
 def test_the_valves_are_those_of_the_travel_motors(machine, valves):
-    assert [machine.actuators[index].name for index in valves.places] == ['left_travel', 'right_travel']
+    assert [machine.actuators[index].name for index in valves.indices] == ['left_travel', 'right_travel']
 
 
 def test_a_motor_at_zero_speed_gets_a_neutral_valve_under_any_load(base, valves):
@@ -53,7 +53,7 @@ def test_a_motor_at_zero_speed_gets_a_neutral_valve_under_any_load(base, valves)
 
 def test_straight_ahead_without_speed_error_the_voltage_is_the_inverse_of_the_valve(machine, base, valves):
     speeds = np.array([1.5, 1.5])
-    actuator = machine.actuators[valves.places[0]]
+    actuator = machine.actuators[valves.indices[0]]
     for load in (0.0, 8e3):
         valves.reset()
         volts = valves.volts(reference(base, *speeds), STEP, speeds, np.full(2, load))
@@ -62,7 +62,7 @@ def test_straight_ahead_without_speed_error_the_voltage_is_the_inverse_of_the_va
 
 
 def test_in_a_turn_the_load_of_the_ground_is_added_before_it_is_measured(machine, base, valves):
-    actuator = machine.actuators[valves.places[1]]
+    actuator = machine.actuators[valves.indices[1]]
     turn = reference(base, -0.5, 0.5)
     load = base.turning_torques(turn.twist)[1]
     volts = valves.volts(turn, STEP, np.array([-0.5, 0.5]), None)
@@ -80,7 +80,7 @@ def test_a_lasting_speed_error_opens_the_valve_further(base, valves):
 
 
 def test_at_its_limit_a_valve_is_named_and_its_integral_waits(machine, base, valves):
-    limit = machine.actuators[valves.places[0]].valve.voltage_limit
+    limit = machine.actuators[valves.indices[0]].valve.voltage_limit
     for _ in range(200):
         volts = valves.volts(reference(base, 4.9, 1.0), STEP, np.array([3.0, 1.0]), None)
     assert volts[0] == limit

@@ -79,7 +79,7 @@ def test_a_timeout_ends_driving(joystick, pattern):
     assert pressed(joystick, right_y=1.0)[0] == pytest.approx(-6.0)
     assert joystick.command(0.9 * pattern.timeout)[0] == pytest.approx(-6.0)
     assert joystick.command(1.1 * pattern.timeout) == [0.0, 0.0, 0.0]
-    assert joystick.silent(1.1 * pattern.timeout)
+    assert joystick.timed_out(1.1 * pattern.timeout)
     assert not joystick.held
 
 
@@ -222,59 +222,59 @@ def resting(pattern):
 @pytest.fixture
 def keyboard(resting):
     """A keyboard that has started to send."""
-    resting.press('k', 0.0)
+    resting.type_key('k', 0.0)
     resting.command(0.0)
-    resting.press(' ', 0.0)
+    resting.type_key(' ', 0.0)
     return resting
 
 
 def test_the_first_command_is_neutral_also_after_a_pause(resting):
     for start in (0.0, 10.0):
-        resting.press('k', start)
+        resting.type_key('k', start)
         assert resting.command(start) == [0.0, 0.0, 0.0]
         assert resting.command(start + 0.05) == [3.0, 0.0, 0.0]
         assert resting.command(start + 5.0) is None
 
 
 def test_a_key_moves_its_valve_until_it_is_no_longer_repeated(keyboard):
-    assert keyboard.press('k', 0.0)
+    assert keyboard.type_key('k', 0.0)
     assert keyboard.command(0.5) == [3.0, 0.0, 0.0]
-    keyboard.press('k', 0.55)
+    keyboard.type_key('k', 0.55)
     assert keyboard.command(0.55 + 0.9 * REPEAT) == [3.0, 0.0, 0.0]
     assert keyboard.command(0.55 + 1.1 * REPEAT) == [0.0, 0.0, 0.0]
 
 
 def test_the_opposite_key_and_capitals(keyboard):
-    keyboard.press('k', 0.0)
-    keyboard.press('I', 0.1)
+    keyboard.type_key('k', 0.0)
+    keyboard.type_key('I', 0.1)
     assert keyboard.command(0.2) == [-3.0, 0.0, 0.0]
 
 
 def test_keys_of_several_valves_act_together(keyboard):
-    keyboard.press('i', 0.0)
-    keyboard.press('w', 0.0)
-    keyboard.press('a', 0.0)
+    keyboard.type_key('i', 0.0)
+    keyboard.type_key('w', 0.0)
+    keyboard.type_key('a', 0.0)
     assert keyboard.command(0.1) == [-3.0, -3.0, 2.5]
 
 
 def test_blank_is_neutral_and_digits_set_the_throw(keyboard):
-    keyboard.press('k', 0.0)
-    keyboard.press(' ', 0.1)
+    keyboard.type_key('k', 0.0)
+    keyboard.type_key(' ', 0.1)
     assert keyboard.command(0.2) == [0.0, 0.0, 0.0]
-    keyboard.press('0', 0.2)
-    keyboard.press('k', 0.3)
+    keyboard.type_key('0', 0.2)
+    keyboard.type_key('k', 0.3)
     assert keyboard.command(0.3) == [6.0, 0.0, 0.0]
-    keyboard.press('2', 0.4)
+    keyboard.type_key('2', 0.4)
     assert keyboard.command(0.4) == pytest.approx([1.2, 0.0, 0.0])
 
 
 def test_without_keys_nothing_is_sent_after_a_while(resting):
     keyboard = resting
     assert keyboard.command(0.0) is None
-    keyboard.press('k', 0.0)
+    keyboard.type_key('k', 0.0)
     assert keyboard.command(FIRST_PRESS + 0.9 * FAREWELL) == [0.0, 0.0, 0.0]
     assert keyboard.command(FIRST_PRESS + 1.1 * FAREWELL) is None
-    assert not keyboard.press('x', 5.0)
+    assert not keyboard.type_key('x', 5.0)
 
 
 ARROW_LEFT, CONTROL_LEFT, F1_CONSOLE, F4, F9, DELETE = '\x1b[D', '\x1b[1;5D', '\x1b[[A', '\x1bOS', '\x1b[20~', '\x1b[3~'
@@ -364,4 +364,4 @@ def test_the_pattern_of_the_excavator_has_a_lever_for_each_of_its_valves():
     pattern = load_lever_pattern(ROOT / 'config' / 'teleop_excavator.yaml', actuators)
     assert set(pattern.levers) == set(actuators)
     assert all(lever.keys for lever in pattern.levers.values())
-    assert Keyboard(actuators, dict(pattern.levers)).press('r', 0.0)
+    assert Keyboard(actuators, dict(pattern.levers)).type_key('r', 0.0)

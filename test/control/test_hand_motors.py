@@ -40,7 +40,7 @@ def servo(machine):
 def lead(machine, servo, advance, move, law='joints', time=4.0):
     """Move the tip along a line; return its distances from it, its ways, greatest volts and currents, and states."""
     hand = HandKinematics.of(machine, 'tip')
-    speeds = PumpSpeeds(hand.joints, [machine.joint(name).velocity_limit for name in hand.joints], (), hand.places)
+    speeds = PumpSpeeds(hand.joints, [machine.joint(name).velocity_limit for name in hand.joints], (), hand.indices)
     reference = HandReference(hand, HandTask(('x', 'z')), speeds)
     follower = HandFollower(reference, HOLD, lead=HOLD, tolerance=0.05)
     motors = HandMotors(follower, servo, MotorLoopGains(law=law))

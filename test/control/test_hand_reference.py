@@ -192,7 +192,7 @@ def test_after_a_jump_of_time_the_joints_are_held_at_their_positions(hand):
     assert not follower.reference.moving
     np.testing.assert_allclose(
         follower.sample(2.0**31).position,
-        hand.with_joints(POSTURE, POSTURE + 0.1)[hand.places].clip(hand.lower, hand.upper),
+        hand.with_joints(POSTURE, POSTURE + 0.1)[hand.indices].clip(hand.lower, hand.upper),
     )
 
 
@@ -212,7 +212,7 @@ def test_a_follower_plans_a_lead_ahead(hand):
 
 
 def test_the_flow_of_the_pumps_bounds_the_joint_speeds_by_direction(loader, hand):
-    speeds = PumpSpeeds(hand.joints, [2.5, 1.5, 2.5], loader.actuators, hand.places, share=1.0)
+    speeds = PumpSpeeds(hand.joints, [2.5, 1.5, 2.5], loader.actuators, hand.indices, share=1.0)
     down, up = speeds(POSTURE)
     swing = loader.actuator('swing')
     assert up[0] == down[0] == pytest.approx(swing.supply.flow / swing.displacement)

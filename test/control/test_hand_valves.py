@@ -31,7 +31,7 @@ def made(actuators):
     """Return a function that makes valves with references POSTURE and a velocity, (3,)."""
 
     def make(velocity=AT_REST, **gains):
-        hand = SimpleNamespace(joints=JOINTS, places=np.arange(3))
+        hand = SimpleNamespace(joints=JOINTS, indices=np.arange(3))
         target = SimpleNamespace(position=POSTURE.copy(), velocity=np.array(velocity), acceleration=np.zeros(3))
         follower = SimpleNamespace(reference=SimpleNamespace(hand=hand), sample=lambda time: target)
         arm = SimpleNamespace(

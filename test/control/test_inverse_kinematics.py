@@ -147,8 +147,8 @@ def test_a_partial_task_leaves_the_other_rows_free(pa10):
     best = inverse_kinematics(pa10, target, np.full(7, 0.3), task).best
     assert best.reached
     error = best.pose.error_to(target)
-    assert np.abs(error[task.places]).max() < 1e-10
-    assert np.abs(np.delete(error, task.places)).max() > 1e-3
+    assert np.abs(error[task.indices]).max() < 1e-10
+    assert np.abs(np.delete(error, task.indices)).max() > 1e-3
 
 
 def test_only_the_free_joints_move(loader):
@@ -198,7 +198,7 @@ def test_no_step_is_longer_than_the_longest_one_to_either_side(loader, monkeypat
     original = type(loader).pose_and_jacobian
 
     def recorded(hand, posture):
-        seen.append(np.array(posture)[hand.places])
+        seen.append(np.array(posture)[hand.indices])
         return original(hand, posture)
 
     target = loader.pose(loader.with_joints(loader.posture({}), [2.5 * side, 0.5, -1.2]))

@@ -47,7 +47,7 @@ def gap(hand, posture):
 def around(hand, posture, k):
     """Return postures a step of the k-th joint forward and backward."""
     steps = STEP * np.eye(len(hand.joints))[k]
-    positions = posture[hand.places]
+    positions = posture[hand.indices]
     return hand.with_joints(posture, positions + steps), hand.with_joints(posture, positions - steps)
 
 
@@ -61,8 +61,8 @@ def test_the_driven_joints_move_the_hand(hand):
 def test_coefficients_are_the_slopes_of_the_pose_while_the_loops_stay_closed(hand):
     rng = np.random.default_rng(3)
     change = 0.05 * rng.uniform(-1.0, 1.0, len(hand.joints))
-    posture = hand.with_joints(hand.home, hand.home[hand.places] + change)
-    np.testing.assert_allclose(posture[hand.places], hand.home[hand.places] + change, atol=1e-12)
+    posture = hand.with_joints(hand.home, hand.home[hand.indices] + change)
+    np.testing.assert_allclose(posture[hand.indices], hand.home[hand.indices] + change, atol=1e-12)
     assert gap(hand, posture) < 1e-10
     G, both = hand.pose_and_jacobian(posture)[1], hand.coefficients(posture, 2)
     np.testing.assert_allclose(both.G, G, atol=1e-9)
@@ -85,17 +85,17 @@ def test_inverse_kinematics_closes_the_loops(loader):
 
 def test_the_pose_equals_that_of_the_plain_loader_at_the_same_boom_and_stick(loader):
     plain = HandKinematics.of(machine_of('log_loader', ''), 'payload_link')
-    posture = loader.with_joints(loader.home, loader.home[loader.places] + [0.2, -0.1, 0.15])
+    posture = loader.with_joints(loader.home, loader.home[loader.indices] + [0.2, -0.1, 0.15])
     at = dict(zip(loader.names, posture))
     same = plain.posture({name: at[name] for name in plain.joints})
     np.testing.assert_allclose(plain.pose(same).position, loader.pose(posture).position, atol=1e-9)
 
 
 def test_joints_move_as_far_as_the_loops_close(loader):
-    posture = loader.with_joints(loader.home, loader.home[loader.places] + [0.0, 3.0, 0.0])
+    posture = loader.with_joints(loader.home, loader.home[loader.indices] + [0.0, 3.0, 0.0])
     assert np.isfinite(posture).all()
     assert gap(loader, posture) < 1e-10
-    moved = posture[loader.places] - loader.home[loader.places]
+    moved = posture[loader.indices] - loader.home[loader.indices]
     assert 0.1 < moved.max() < 3.0
 
 
@@ -108,7 +108,7 @@ def test_the_model_in_the_driven_joints_holds_the_weights_by_virtual_work(loader
     def energy(posture):
         here = loader.model.at(posture, 1)
         height = sum(
-            body.mass * (here.places[1][0, k] + here.places[0][0, k] @ body.com)[2]
+            body.mass * (here.indices[1][0, k] + here.indices[0][0, k] @ body.com)[2]
             for k, body in enumerate(tree.bodies)
             if body.mass
         )

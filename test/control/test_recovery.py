@@ -25,7 +25,7 @@ def supervised(**on) -> SupervisedTask:
 
 def reports(task: SupervisedTask, until: float, value: float = 0.1, since: float = 0.0) -> None:
     for k in range(round((until - since) / 0.02) + 1):
-        task.note_measure(task.on.watched, value, since + 0.02 * k)
+        task.record_measure(task.on.watched, value, since + 0.02 * k)
         task.watch(since + 0.02 * k)
 
 
@@ -33,7 +33,7 @@ def play(task: SupervisedTask, since: float, until: float) -> None:
     """Send the volts of the task every 0.01 s, like a controller."""
     for k in range(round((until - since) / 0.01) + 1):
         task.watch(since + 0.01 * k)
-        task.note_volts(dict(zip(ARMS, task.evaluate(since + 0.01 * k, ARMS).tolist())))
+        task.record_volts(dict(zip(ARMS, task.evaluate(since + 0.01 * k, ARMS).tolist())))
 
 
 def test_without_a_cause_the_task_plays_without_its_recovery():
@@ -48,7 +48,7 @@ def test_without_a_cause_the_task_plays_without_its_recovery():
 
 def test_started_at_the_time_of_the_clock_it_equals_the_clock_task():
     task = supervised(event='lift_off', delay=8.8 - LIFT)
-    task.note_event('lift_off', LIFT, LIFT + 0.005)
+    task.record_event('lift_off', LIFT, LIFT + 0.005)
     assert task.started == pytest.approx(8.8)
     for time in np.arange(0.0, 20.0, 0.05):
         assert task.evaluate(time, ARMS) == pytest.approx(profile().evaluate(time, ARMS), abs=1e-9)
@@ -57,7 +57,7 @@ def test_started_at_the_time_of_the_clock_it_equals_the_clock_task():
 
 def test_the_present_segment_fades_out_while_the_recovery_starts():
     task = supervised()
-    task.note_event('lift_off', 7.0, 7.0)  # in the middle of the reach, at -5 and -5.5 V
+    task.record_event('lift_off', 7.0, 7.0)  # in the middle of the reach, at -5 and -5.5 V
     assert task.evaluate(7.0, ARMS) == pytest.approx([-5.0, -5.5])
     assert task.evaluate(7.3, ARMS) == pytest.approx([0.5 * (-5.0 + 4.5), 0.5 * (-5.5 + 4.0)])
     assert task.evaluate(7.6, ARMS) == pytest.approx([4.5, 4.0])
@@ -75,17 +75,17 @@ def test_the_present_segment_fades_out_while_the_recovery_starts():
 def test_a_late_event_starts_the_recovery_at_once_and_never_in_the_past():
     task = supervised(event='lift_off', delay=0.2)
     before = task.evaluate(8.9, ARMS)
-    task.note_event('lift_off', LIFT, 9.0)
+    task.record_event('lift_off', LIFT, 9.0)
     assert task.started == 9.0
     assert task.evaluate(8.9, ARMS).tolist() == before.tolist()
 
 
 def test_only_the_first_cause_counts():
     task = supervised(event='lift_off', delay=0.3)
-    task.note_event('touch_down', 6.0, 6.0)
-    task.note_event('lift_off', LIFT, LIFT)
-    task.note_event('lift_off', 8.4, 8.4)
-    task.note_measure('load_share', 0.0, 8.5)
+    task.record_event('touch_down', 6.0, 6.0)
+    task.record_event('lift_off', LIFT, LIFT)
+    task.record_event('lift_off', 8.4, 8.4)
+    task.record_measure('load_share', 0.0, 8.5)
     assert task.started == pytest.approx(LIFT + 0.3)
     assert task.cause == 'lift_off at t = 8.343 s'
 
@@ -93,7 +93,7 @@ def test_only_the_first_cause_counts():
 def test_a_wheel_without_load_replaces_a_lost_event():
     task = supervised(event='lift_off', delay=0.3)
     reports(task, 8.34)
-    task.note_measure('load_share', 0.0, 8.36)
+    task.record_measure('load_share', 0.0, 8.36)
     assert task.started == pytest.approx(8.66)
     assert 'load_share 0 at t = 8.360 s' in task.cause
 
@@ -101,19 +101,19 @@ def test_a_wheel_without_load_replaces_a_lost_event():
 def test_a_measure_below_its_value_is_the_cause():
     task = supervised(measure='zmp', below=0.15, delay=0.1)
     reports(task, 6.2, 0.5)
-    task.note_measure('zmp', 0.15, 6.22)
-    task.note_event('lift_off', 6.23, 6.23)
+    task.record_measure('zmp', 0.15, 6.22)
+    task.record_event('lift_off', 6.23, 6.23)
     assert task.started is None
-    task.note_measure('zmp', 0.149, 6.24)
+    task.record_measure('zmp', 0.149, 6.24)
     assert task.started == pytest.approx(6.34)
 
 
 def test_nothing_is_a_cause_before_the_first_segment():
     """A wheel that is off the ground at the start, or messages of the run before a reset."""
     task = supervised()
-    task.note_measure('load_share', 0.0, 1.0)
-    task.note_event('lift_off', 1.0, 1.0)
-    task.note_event('lift_off', 1.0, 8.0)
+    task.record_measure('load_share', 0.0, 1.0)
+    task.record_event('lift_off', 1.0, 1.0)
+    task.record_event('lift_off', 1.0, 8.0)
     assert task.started is None
 
 
@@ -130,7 +130,7 @@ def test_without_reports_the_segments_fade_out_and_are_not_resumed(last):
     assert task.phase(8.0) == 'stopped'
     reports(task, 8.2, since=8.0)
     assert task.evaluate(8.2, ARMS).tolist() == [0.0, 0.0]
-    task.note_event('lift_off', 8.3, 8.3)  # it tips: the recovery still starts
+    task.record_event('lift_off', 8.3, 8.3)  # it tips: the recovery still starts
     assert task.evaluate(9.0, ARMS) == pytest.approx([4.5, 4.0])
     assert task.phase(9.0) == 'recover'
 
@@ -146,7 +146,7 @@ def test_a_stopped_task_fades_from_the_last_voltages():
     """Regardless of the voltages of the task meanwhile: at the start of a run, or after a gap in the joint states."""
     for last, volts in (({}, (0.0, 0.0)), ({'stick': -1.0}, (0.0, -1.0)), ({'boom': -5.0, 'stick': 2.0}, (-5.0, 2.0))):
         task = supervised()
-        task.note_volts(last)
+        task.record_volts(last)
         task.watch(7.0)
         assert task.evaluate(7.0, ARMS) == pytest.approx(volts)
         assert task.evaluate(7.3, ARMS) == pytest.approx(0.5 * np.array(volts))
@@ -157,7 +157,7 @@ def test_a_value_that_is_not_finite_is_ignored():
     task = supervised(event='lift_off', timeout=0.1)
     reports(task, 5.0)
     for time in np.arange(5.0, 5.3, 0.01):
-        task.note_measure('load_share', math.nan, float(time))
+        task.record_measure('load_share', math.nan, float(time))
         task.watch(float(time))
     assert task.started is None
     assert task.stopped == pytest.approx(5.11, abs=0.011)
@@ -169,14 +169,14 @@ def test_reports_may_end_with_the_segments_and_once_the_recovery_plays():
     late.watch(9.5)
     assert late.stopped is None
     reports(recovering, 6.0)
-    recovering.note_event('lift_off', 6.0, 6.0)
+    recovering.record_event('lift_off', 6.0, 6.0)
     recovering.watch(8.0)
     assert recovering.stopped is None
 
 
 def test_a_restart_resets_the_task():
     task = supervised()
-    task.note_event('lift_off', 7.0, 7.0)
+    task.record_event('lift_off', 7.0, 7.0)
     task.watch(6.0)
     task.restart()
     assert (task.started, task.stopped, task.cause) == (None, None, '')

@@ -177,11 +177,11 @@ def test_an_acceleration_beyond_the_torques_is_named_and_the_reference_waits():
     errors = run(plant, motion, (0.8, 0.0, 0.0), 0.5)
     most = 4 * 0.5 / 0.1 / 49.0  # four wheels; the mass and the spin of the wheels
     assert motion.reference.acceleration[0] == pytest.approx(most, rel=0.05)
-    assert any('of the acceleration' in text for text in motion.refused)
+    assert any('of the acceleration' in text for text in motion.infeasible)
     assert np.abs(errors).max() < 0.01
     run(plant, motion, (0.8, 0.0, 0.0), 2.5)
     assert plant.twist[1] == pytest.approx(0.8, abs=1e-3)
-    assert motion.refused == ()
+    assert motion.infeasible == ()
 
 
 def test_torques_are_shared_with_least_effort():

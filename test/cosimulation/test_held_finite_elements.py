@@ -77,7 +77,7 @@ class Balls:
 def split(reduced, middles, period, end):
     balls = Balls(middles)
     item = HeldObject(reduced, GRAVITY, grips=clamps(reduced, middles))
-    item.begin(balls.hands())
+    item.start(balls.hands())
     for _ in range(round(end / period)):
         balls.advance(item.advance(balls.hands(), period), period)
     return balls, item
@@ -87,7 +87,7 @@ def whole(reduced, middles, end):
     """Return the positions (2, 3) of the balls with the plank, as one traced system."""
     balls, models = Balls(middles), []
     first = HeldObject(reduced, GRAVITY, grips=clamps(reduced, middles))
-    first.begin(balls.hands())
+    first.start(balls.hands())
     for k in range(2):
         tree = TreeBuilder()
         base = tree.add_free('base')
@@ -122,7 +122,7 @@ def test_total_momentum_of_hands_and_object_is_conserved():
     reduced, middles = plank()
     balls, item = split(reduced, middles, 0.005, 0.2)
     first = HeldObject(reduced, GRAVITY, grips=clamps(reduced, middles))
-    first.begin(Balls(middles).hands())
+    first.start(Balls(middles).hands())
     total = reduced.weights.sum() + 2.0 * MASS
     began = MASS * Balls(middles).velocity.sum(axis=0) + momentum(first)
     final = MASS * balls.velocity.sum(axis=0) + momentum(item)
@@ -151,7 +151,7 @@ def still(middles):
 def test_fixed_hands_carry_the_moments_of_a_beam_with_built_in_ends():
     reduced, middles = plank(Material(young_modulus=1e8, poisson_ratio=0.0, density=200.0, damping=1e4))
     item = HeldObject(reduced, GRAVITY, grips=clamps(reduced, middles))
-    item.begin(still(middles))
+    item.start(still(middles))
     for _ in range(40):
         wrenches = item.advance(still(middles), 0.005)
     weight = 0.6 * 0.1 * 0.05 * 200.0 * 9.81
@@ -164,7 +164,7 @@ def test_a_clamp_slips_off_beyond_its_torque_and_its_end_falls():
     grips = clamps(reduced, middles)
     grips[1] = grips[1]._replace(torque=0.1)
     item = HeldObject(reduced, GRAVITY, grips=grips)
-    item.begin(still(middles))
+    item.start(still(middles))
     wrenches = item.advance(still(middles), 0.005)
     assert item.released == {1}
     np.testing.assert_array_equal(wrenches[1], np.zeros(6))
@@ -192,7 +192,7 @@ def times():
     hands = [
         HeldHand(corner, np.zeros(3), mobility, (k - 1.5) * free) for k, corner in enumerate(whole_plate.positions)
     ]
-    item.begin(hands)
+    item.start(hands)
     for label, act in (
         ('a period of 5 ms', lambda: item.advance(hands, 0.005)),
         (f'{len(skin.faces)} triangles and their stress', lambda: skin.at(item.position, item.amplitudes, GRAVITY)),

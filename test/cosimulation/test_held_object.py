@@ -53,7 +53,7 @@ class Robots:
 
 def split(load: Lattice, period: float, end: float) -> tuple[Robots, HeldObject]:
     robots, item = Robots(load), HeldObject(load, GRAVITY)
-    item.begin(robots.hands())
+    item.start(robots.hands())
     for _ in range(round(end / period)):
         robots.advance(item.advance(robots.hands(), period)[:, :3], period)
     return robots, item
@@ -108,7 +108,7 @@ def test_a_fixed_hand_carries_the_weight_of_its_end():
     load = bar(3000.0)
     hands = [HeldHand(node, np.zeros(3), np.zeros((3, 3)), np.zeros(3)) for node in load.nodes]
     item = HeldObject(load, GRAVITY)
-    item.begin(hands)
+    item.start(hands)
     for _ in range(3):
         forces = item.advance(hands, 0.005)
     np.testing.assert_allclose(forces[:, :3], 0.6 * np.tile(GRAVITY, (2, 1)), atol=1e-9)
@@ -118,7 +118,7 @@ def test_a_hand_beyond_its_holding_force_slips_off_and_the_end_falls():
     load = bar(3000.0)
     hands = [HeldHand(node, np.zeros(3), np.zeros((3, 3)), np.zeros(3)) for node in load.nodes]
     item = HeldObject(load, GRAVITY, np.array([np.inf, 5.0]))
-    item.begin(hands)
+    item.start(hands)
     forces = item.advance(hands, 0.005)
     assert item.released == {1}
     np.testing.assert_array_equal(forces[1], np.zeros(6))

@@ -44,7 +44,7 @@ def split(team: Team, period: float) -> tuple[dict[str, np.ndarray], dict[str, f
             held.append(HeldHand(state.position, state.velocity, *mobility, state.rotation, state.angular_velocity))
         return held
 
-    bar.begin(hands())
+    bar.start(hands())
     for _ in range(round(END / period)):
         for grasp, wrench in zip(grasps, bar.advance(hands(), period)):
             plants[grasp.robot].hands.set_wrench(grasp.hand, wrench)

@@ -147,7 +147,7 @@ def shown_now(bench):
     """Return pressures (6,) for the present motion of the joints, and the inertia (36,) of the whole machine."""
     monitor, stops = bench.monitor, bench.stops
     shown, inertia = np.empty(6), np.empty(36)
-    shaking = np.concatenate([monitor.alpha, monitor.felt])
+    shaking = np.concatenate([monitor.alpha, monitor.specific_force])
     joints, vector, turn = (monitor.q, monitor.v, monitor.a), stops.surroundings.vector, stops.states.turn[0]
     stops.model.kernels.start(*joints, vector, np.ascontiguousarray(turn), shaking, shown, inertia, np.empty(3))
     return shown, inertia

@@ -64,7 +64,7 @@ class Bench:
                 self.governor.neutral(PERIOD)
             else:
                 self.governor.govern(command(), PERIOD)
-            self.plant.set_efforts(self.stops.given)
+            self.plant.set_efforts(self.stops.output_efforts)
             self.plant.advance()
             least = min(least, float(self.plant.outputs()[self.loads].min() / self.mean))
         return least
@@ -162,7 +162,7 @@ def test_efforts_pass_unchanged_within_the_reserve(bench):
     for _ in range(80):
         wanted = command()
         bench.go(PERIOD, lambda wanted=wanted: wanted)
-        off.append(np.abs(bench.stops.given - wanted) / bench.stops.drives.greatest)
+        off.append(np.abs(bench.stops.output_efforts - wanted) / bench.stops.drives.greatest)
     assert np.max(off[20:]) < 1e-9
 
 
@@ -232,7 +232,7 @@ def test_a_stop_out_of_motion_is_foreseen(bench, beyond):
         bench.stops.pass_by(PERIOD)
         bench.stops.see()
         bench.governor._issue(np.array(beyond))
-        bench.plant.set_efforts(bench.stops.given)
+        bench.plant.set_efforts(bench.stops.output_efforts)
         bench.plant.advance()
     bench.see()
     bench.stops.see()
@@ -246,8 +246,8 @@ def test_after_a_timeout_efforts_carry_the_weight_only_and_end_when_the_joints_r
     bench.see()
     bench.governor.govern(np.zeros(3), PERIOD)
     periods = 0
-    while not np.isnan(bench.stops.given).any():
-        efforts = bench.stops.given.copy()
+    while not np.isnan(bench.stops.output_efforts).any():
+        efforts = bench.stops.output_efforts.copy()
         bench.governor.neutral(PERIOD)
         periods += 1
         assert periods < 150
@@ -257,7 +257,7 @@ def test_after_a_timeout_efforts_carry_the_weight_only_and_end_when_the_joints_r
     bench.see()
     bench.stops.see()
     bench.governor.neutral(PERIOD)
-    assert bench.stops.given[1] > 5e4
+    assert bench.stops.output_efforts[1] > 5e4
 
 
 def test_the_model_moves_no_joint_beyond_its_end(bench):
@@ -289,7 +289,7 @@ def test_an_arm_in_contact_does_not_continue_to_push_at_neutral(bench):
         bench.see()
         bench.stops.see()
         bench.governor.neutral(PERIOD)
-    assert np.abs(bench.stops.given - weight)[1] < 0.5 * weight[1] + 0.06 * limits[1]
+    assert np.abs(bench.stops.output_efforts - weight)[1] < 0.5 * weight[1] + 0.06 * limits[1]
 
 
 @pytest.mark.parametrize('name', ['agv_mecanum_arm', 'platform_4x4x4_arm'])
@@ -302,4 +302,4 @@ def test_a_vehicle_with_wheels_driven_by_efforts_is_rejected_by_name(name):
 def test_before_the_first_measurement_there_is_no_effort(bench):
     bench.restart(0.0)
     bench.governor.neutral(PERIOD)
-    assert np.isnan(bench.stops.given).all()
+    assert np.isnan(bench.stops.output_efforts).all()

@@ -35,7 +35,7 @@ def vehicle():
     indices = [model.joints.index(name) for name in ARM]
     for part, size in ((q, 1.0), (v, 1.5), (a, 4.0)):
         part[indices] = rng.uniform(-size, size, len(indices))
-    model.place(q[None], v[None], a[None], np.zeros(4), PAYLOAD, DOWN)
+    model.set_state(q[None], v[None], a[None], np.zeros(4), PAYLOAD, DOWN)
     return model, (q, v, a), (rng.uniform(-1.5, 1.5, (100, 3)), rng.uniform(-6.0, 6.0, (100, 3)))
 
 
@@ -95,7 +95,7 @@ def test_the_planar_load_equals_that_of_any_motion_and_of_a_rigid_vehicle(vehicl
     assert planar == pytest.approx(-np.column_stack([load.force[:, :2], load.moment[:, 2]]), abs=1e-8)
     rigid, still = GripModel(model.machine, model.base), initial_positions(model.machine)
     q = np.array([[still[name] for name in rigid.joints]])
-    rigid.place(q, 0 * q, 0 * q, np.zeros(4), model.machine.payload.mass, np.array([0.0, 0.0, -9.81]))
+    rigid.set_state(q, 0 * q, 0 * q, np.zeros(4), model.machine.payload.mass, np.array([0.0, 0.0, -9.81]))
     inertia, (vx, vy, turn), rate = model.base.inertia, twists[0], rates[0]
     x, y, _ = inertia @ twists[0]
     assert rigid.planar(twists[0], rate) == pytest.approx(inertia @ rate + [-turn * y, turn * x, vx * y - vy * x])

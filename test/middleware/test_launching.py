@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from dyn_nodes.common.share import find_resource, share_directory
-from dyn_nodes.middleware.launching import LaunchError, declared_arguments, find_launch_file, interpret, known_nodes
+from dyn_nodes.middleware.launching import LaunchError, declared_arguments, find_launch_file, interpret, node_names
 from roslite.launching.context import LaunchContext
 from roslite.launching.substitutions import expand
 
@@ -25,7 +25,7 @@ def test_a_node_and_the_command_of_this_package_are_python_modules(tmp_path):
     path.write_text('<launch><node pkg="dyn_nodes" exec="reocrder"/></launch>')
     with pytest.raises(LaunchError) as caught:
         interpret(path)
-    assert f"expected a node of dyn_nodes ({', '.join(known_nodes())}), found 'reocrder'" in str(caught.value)
+    assert f"expected a node of dyn_nodes ({', '.join(node_names())}), found 'reocrder'" in str(caught.value)
 
 
 def test_a_launch_file_is_found_by_path_or_name(tmp_path, monkeypatch):

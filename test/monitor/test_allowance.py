@@ -41,7 +41,7 @@ def at(machine, model):
         for k in range(3):
             monitor.joints(0.01 * k, np.array(q), STILL)
         ground = StandingGround(machine, model)
-        ground.place(monitor.footing.plane, monitor.up)
+        ground.set_ground(monitor.footing.plane, monitor.up)
         return monitor, Allowances(machine, ground, AllowanceSettings(RESERVE, **settings))
 
     return settle
@@ -72,7 +72,7 @@ def test_the_payload_allowed_leaves_the_reserve(at, machine, effort_system, post
 def test_on_ground_above_the_machine_nothing_is_allowed_and_the_wheels_are_named(at):
     q = POSTURES['ahead']
     _, allowances = at(q, 300.0)
-    allowances.ground.place([0.0352, 0.9274, -0.3724, 2.0397], [0.0, 0.0, 1.0])
+    allowances.ground.set_ground([0.0352, 0.9274, -0.3724, 2.0397], [0.0, 0.0, 1.0])
     with pytest.raises(PolygonError, match=r'front_right, .*: the ground is seen from below'):
         allowances.evaluate(np.array(q), STILL, 300.0)
     assert allowances.ground.standing_degree(np.array(q), 300.0) == -np.inf
@@ -85,7 +85,7 @@ def test_on_ground_above_the_machine_nothing_is_allowed_and_the_wheels_are_named
 def test_the_present_degree_is_that_of_the_machine_at_rest(at, name):
     q = np.array(POSTURES[name])
     _, allowances = at(q, 300.0)
-    allowances.ground.place([0.02, -0.03, np.sqrt(1.0 - 0.0013), -1.4], [0.05, 0.01, np.sqrt(1.0 - 0.0026)])
+    allowances.ground.set_ground([0.02, -0.03, np.sqrt(1.0 - 0.0013), -1.4], [0.05, 0.01, np.sqrt(1.0 - 0.0026)])
     still = np.zeros((1, 3))
     expected = allowances.ground.moving_degrees(q[None], still, still, 300.0)[0]
     assert np.isfinite(expected)

@@ -31,7 +31,7 @@ def model(grapple):
 def ground(grapple, model):
     """Level ground below the wheels, the base at rest with an empty grapple."""
     made = StandingGround(grapple, model)
-    made.place(np.array([0.0, 0.0, 1.0, -1.2]), np.array([0.0, 0.0, 1.0]))
+    made.set_ground(np.array([0.0, 0.0, 1.0, -1.2]), np.array([0.0, 0.0, 1.0]))
     return made
 
 

@@ -71,7 +71,7 @@ def test_on_a_slope_friction_is_the_weight_along_it(machine):
 def test_the_allowed_payload_is_that_of_the_tracks_and_reach_is_unknown_in_closed_loops(machine):
     monitor = monitor_at_rest(machine)
     ground = StandingGround(machine, monitor.model)
-    ground.place(monitor.footing.plane, monitor.up)
+    ground.set_ground(monitor.footing.plane, monitor.up)
     allowance = Allowances(machine, ground).evaluate(monitor.q, monitor.v, 0.0)
     assert 500.0 < allowance.payload <= 2500.0
     assert (

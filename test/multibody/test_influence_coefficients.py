@@ -273,7 +273,7 @@ def test_both_ways_of_the_transfer_yield_the_same_arrays():
     total = None
     for k, body in enumerate(tree.bodies):
         frame = Frame(k, np.eye(3), body.com)
-        R = here.places[0][0, k]
+        R = here.poses[0][0, k]
         part = rigid_body_model(
             here.point(frame).by(joints), here.rotation(frame).by(joints), body.mass, R @ body.inertia @ R.T,
             body.mass * np.array(GRAVITY),

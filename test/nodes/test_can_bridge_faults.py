@@ -210,7 +210,7 @@ def test_a_fault_on_the_bus_disarms_within_its_timeout_and_is_named(setup, fault
         wires.time.pass_by(TURN, node)
         node.run_cycle()
         texts = [statuses(array)[subject].message for array in messages[before:]]
-    assert node.arming._left - node.receiver.heard[SWING] <= TIMEOUT + 1.01 * TURN, 'within one run of the node'
+    assert node.arming._left - node.receiver.received_at[SWING] <= TIMEOUT + 1.01 * TURN, 'within one run of the node'
     assert statuses(messages[-1])['state'].message.startswith('shadow: ')
     wires.volts()
     wires.time.pass_by(0.1, node)

@@ -358,7 +358,7 @@ def test_frames_of_anything_end_nothing(setup):
         if k % 100 == 0:
             wires.time.pass_by(STEP, node)
             node.run_cycle()
-    fault = node.competing.found(wires.time.now)
+    fault = node.competing.fault(wires.time.now)
     assert 'another control unit sends ValveCommands' in fault, 'frames of anything, too'
     run(node, wires, 0.3)
     assert node.fault() == '', 'good frames are used again'

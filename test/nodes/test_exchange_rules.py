@@ -23,7 +23,7 @@ from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.readiness import GRACE, Readiness
 from dyn_nodes.nodes.running import RunFailed
 from dyn_nodes.nodes.schedule import FACTOR_WINDOW, LATE_WINDOW, MOST_CATCH_UP, RealTimeFactor, WallSchedule
-from roslite.launching import ended
+from roslite.launching import finished
 
 TOLERANCE, SPEED = 0.002, 2.0
 
@@ -269,12 +269,12 @@ def test_time_starts_a_moment_after_all_partners_are_there_and_connected(clock: 
 def test_a_node_that_is_waited_for_and_ends_ends_the_wait_with_its_message(
     clock: Wall, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, names: list[str], node_name: str
 ) -> None:
-    monkeypatch.setenv(ended.VARIABLE, str(tmp_path / 'ended'))
+    monkeypatch.setenv(finished.VARIABLE, str(tmp_path / 'ended'))
     wait = Readiness(Waiting(), names, 30.0)
     assert not wait.check()
-    ended.note_ended(tmp_path / 'ended', '/viewer_node', 'exit code 1: port 8080 is taken')
+    finished.record_finished(tmp_path / 'ended', '/viewer_node', 'exit code 1: port 8080 is taken')
     assert not wait.check()
-    ended.note_ended(tmp_path / 'ended', node_name, "exit code 1: parameter 'task': not found")
+    finished.record_finished(tmp_path / 'ended', node_name, "exit code 1: parameter 'task': not found")
     (tmp_path / 'ended').open('a').write('["half a li')
     name = node_name.rpartition('/')[2]
     if name in names:

@@ -27,7 +27,7 @@ from dyn_nodes.nodes.object_node import ObjectNode
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.running import RunFailed
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
-from roslite.launching import ended
+from roslite.launching import finished
 
 STEP = 5_000_000
 FIXED = HandMobility(np.zeros((3, 3)), np.zeros(3))
@@ -76,13 +76,13 @@ def test_every_hand_gets_its_wrench_once_all_hands_have_published(make: Any) -> 
 def test_a_robot_that_has_ended_before_the_first_instant_ends_the_node_with_its_message(
     make: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv(ended.VARIABLE, str(tmp_path / 'ended'))
+    monkeypatch.setenv(finished.VARIABLE, str(tmp_path / 'ended'))
     node = make()
-    ended.note_ended(tmp_path / 'ended', '/other/dynamics_node', 'exit code 1')
-    ended.note_ended(tmp_path / 'ended', '/recorder_node', 'exit code 1: the bag exists')
-    ended.note_ended(tmp_path / 'ended', '/left/viewer_node', 'exit code 1: the port is taken')
+    finished.record_finished(tmp_path / 'ended', '/other/dynamics_node', 'exit code 1')
+    finished.record_finished(tmp_path / 'ended', '/recorder_node', 'exit code 1: the bag exists')
+    finished.record_finished(tmp_path / 'ended', '/left/viewer_node', 'exit code 1: the port is taken')
     node.check_timeouts()
-    ended.note_ended(tmp_path / 'ended', '/right/dynamics_node', "exit code 1: parameter 'robot'")
+    finished.record_finished(tmp_path / 'ended', '/right/dynamics_node', "exit code 1: parameter 'robot'")
     with pytest.raises(RunFailed, match=r"^right/dynamics_node, .* has ended: exit code 1: parameter 'robot'$"):
         node.check_timeouts()
     send_hands(node, 0)

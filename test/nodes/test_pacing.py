@@ -12,7 +12,7 @@ from dyn_nodes.nodes import pacing
 from dyn_nodes.nodes.exchange import LOCKSTEP_TIMEOUT
 from dyn_nodes.nodes.running import RunFailed, RunOver
 from dyn_nodes.nodes.schedule import MOST_CATCH_UP, RealTimeFactor, WallSchedule
-from roslite.launching import ended
+from roslite.launching import finished
 
 PERIOD = 0.001
 
@@ -345,14 +345,14 @@ def test_in_lockstep_the_end_of_who_is_waited_for_ends_the_run(
     wall: Wall, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: str
 ) -> None:
     """In real time the joints are held, and time continues to its end."""
-    monkeypatch.setenv(ended.VARIABLE, str(tmp_path / 'ended'))
+    monkeypatch.setenv(finished.VARIABLE, str(tmp_path / 'ended'))
     node = Stub(mode)
     node.values['wait_for'] = ['hydraulics']
     pacer = pacing.Pacer(node)
     pacer.readiness.subscriptions = lambda: frozenset(node.subscriptions)  # type: ignore[method-assign]
     pacer.start()
     pacer.start_clock()
-    ended.note_ended(tmp_path / 'ended', '/hydraulics', 'killed by SIGKILL')
+    finished.record_finished(tmp_path / 'ended', '/hydraulics', 'killed by SIGKILL')
     if mode == 'realtime':
         pass_time(wall, pacer, LOCKSTEP_TIMEOUT + 1.0)
         assert node.held == 1

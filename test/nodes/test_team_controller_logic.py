@@ -67,7 +67,7 @@ class Robots:
                 hand = state_message('odom', 'hand')
                 write_state(hand, HandState(point, turn, here.rate[:3], np.zeros(3)), now)
                 self.node.receive(f'{link.name}/grasp_states/{link.holder.hand}', hand)
-                msg = JointState(name=list(holder.joints), position=state.q[holder.places].tolist())
+                msg = JointState(name=list(holder.joints), position=state.q[holder.indices].tolist())
                 msg.velocity, msg.effort = state.u.tolist(), [0.0] * 5
                 msg.header.stamp = stamp_at(now)
                 self.node.receive(f'{link.name}/joint_states', msg)
@@ -254,7 +254,7 @@ def test_a_hand_too_far_from_its_reference_makes_the_team_brake(make: Any) -> No
     robots = Robots(node)
     robots.go(0.5)
     pushed = robots.state.robots[0].q.copy()
-    pushed[robots.holders[0].places[2]] += 0.05
+    pushed[robots.holders[0].indices[2]] += 0.05
     robots.state = robots.state._replace(
         robots=(robots.state.robots[0]._replace(q=pushed), robots.state.robots[1])
     )  # fmt: skip

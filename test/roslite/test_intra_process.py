@@ -13,8 +13,8 @@ from roslite.runtime.api import (
     QoSProfile,
     ReliabilityPolicy,
     init,
-    known_messages,
     message,
+    message_types,
 )
 from roslite.runtime.codec import DTYPES
 from roslite.runtime.types import codec
@@ -117,10 +117,10 @@ def random_message(name, dice):
     return made
 
 
-@pytest.mark.parametrize('package', sorted({name.split('/')[0] for name in known_messages()}))
+@pytest.mark.parametrize('package', sorted({name.split('/')[0] for name in message_types()}))
 def test_a_copy_equals_decoding_of_the_encoding(package):
     dice = np.random.default_rng(5)
-    for name in (name for name in known_messages() if name.startswith(f'{package}/')):
+    for name in (name for name in message_types() if name.startswith(f'{package}/')):
         for _ in range(3):
             made = random_message(name, dice)
             copied = codec(name).copy(made)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from timeouts import scaled_timeout
 
-from roslite.launching import LaunchError, LaunchSession, ended
+from roslite.launching import LaunchError, LaunchSession, finished
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -115,9 +115,11 @@ def test_waiting_nodes_detect_ended_nodes_and_the_reasons(session, tmp_path):
         shell('echo first >&2; echo the task is wrong >&2; exit 3')
         + shell('exit 0', name='good')
         + shell('exit 1', respawn='true', respawn_delay='60')
-        + shell(f'while ! grep -q good ${ended.VARIABLE}; do sleep 0.05; done; cat ${ended.VARIABLE}', output='screen')
+        + shell(
+            f'while ! grep -q good ${finished.VARIABLE}; do sleep 0.05; done; cat ${finished.VARIABLE}', output='screen'
+        )
     )
-    (tmp_path / 'log' / ended.FILE).write_text('["/old", "exit code 1"]\n')
+    (tmp_path / 'log' / finished.FILE).write_text('["/old", "exit code 1"]\n')
     one.start()
     assert wait_until(lambda: one.child('sh-4').returncode == 0)
     assert '[sh-4] ["sh-1", "exit code 3: the task is wrong"]' in one.lines

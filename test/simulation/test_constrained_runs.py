@@ -418,7 +418,7 @@ def test_jacobians_are_the_derivatives_of_the_rates(planar, kind):
     rng, blocks = np.random.default_rng(1), system.blocks
     v = projected_velocity(blocks, q, rng.standard_normal(blocks.tree.nv), {'time': 0.05})
     x, u = system.state(q, v), rng.standard_normal(len(system.input_names))
-    x[system.time_place], p = 0.05, system.parameters()
+    x[system.time_index], p = 0.05, system.parameters()
     solver = system.constraints.solver(
         system.constraints.blocks_at(x, u, p), stabilization=Stabilization(1.0, 10.0), tolerance=1e-2, implicit=True
     )

@@ -258,7 +258,7 @@ def test_cmd_vel_drives_it_by_torques_and_its_odometry_includes_slip(rest):
             without_slip += motion.odometry.rolling[2] * rest.period
         vx, wz = (rest.x[rest.system.index('state', f'base_{name}_rate')] for name in ('vx', 'wz'))
         assert (vx, wz) == pytest.approx((twist[0], twist[2]), abs=5e-3)
-        assert motion.refused == ()
+        assert motion.infeasible == ()
     x, y, yaw = *rest.x[:2], rest.output('yaw')
     assert motion.odometry.pose[:2] == pytest.approx([x, y], abs=0.06)
     assert motion.odometry.pose[2] == pytest.approx(yaw, abs=0.02)

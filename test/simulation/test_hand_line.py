@@ -55,7 +55,7 @@ def drive(machine, start, move, payload, after=1.0):
     order = [plant.joints.index(name) for name in hand.names]
     pressures = [k for k, name in enumerate(plant.system.state_names) if 'pressure' in name]
     speeds = PumpSpeeds(
-        hand.joints, [machine.joint(name).velocity_limit for name in hand.joints], machine.actuators, hand.places
+        hand.joints, [machine.joint(name).velocity_limit for name in hand.joints], machine.actuators, hand.indices
     )
     follower = HandFollower(HandReference(hand, speeds=speeds), PERIOD, lead=0.1, tolerance=0.15)
     valves = HandValves(follower, ArmDynamics(hand, payload=payload), machine.actuators)
@@ -66,7 +66,7 @@ def drive(machine, start, move, payload, after=1.0):
     while plant.time < path.duration + after:
         measured, base = plant.positions[order], base_of(plant)
         follower.advance(plant.time, measured, base)
-        rates, efforts = plant.velocities[order][hand.places], plant.efforts[order][hand.places]
+        rates, efforts = plant.velocities[order][hand.indices], plant.efforts[order][hand.indices]
         volts.append(valves.voltages(plant.time, measured, rates, efforts))
         plant.set_inputs({f'{actuator.name}/voltage': value for actuator, value in zip(valves.actuators, volts[-1])})
         rows.append(hand.pose(measured).within(base).position - origin)

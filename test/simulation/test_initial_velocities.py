@@ -15,7 +15,7 @@ from dyn_nodes.middleware import Context, Parameter, init
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.machine import InitialTwist, Machine
 from dyn_nodes.model.problems import MachineError
-from dyn_nodes.multibody.base_motion import given_velocities
+from dyn_nodes.multibody.base_motion import initial_velocities
 from dyn_nodes.nodes.machines import machine_of, moving
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.simulation.constrained_machine import constrained_machine
@@ -87,7 +87,7 @@ def test_a_reset_restores_the_initial_velocities(adrift):
 def test_the_rates_of_a_chain_of_joints_give_the_twist_of_a_free_base(adrift):
     machine, h = adrift.machine, 1e-6
     turn = Rotation.from_euler('YXZ', [0.7, -0.3, 1.1])
-    rates = given_velocities(machine, turn.as_matrix(), 'virtual_chain')
+    rates = initial_velocities(machine, turn.as_matrix(), 'virtual_chain')
     angles = np.array([0.7, -0.3, 1.1])
     step = h * np.array([rates[f'base_{name}'] for name in ('pitch', 'roll', 'yaw')])
     after = Rotation.from_euler('YXZ', angles + step)
@@ -99,9 +99,9 @@ def test_the_rates_of_a_chain_of_joints_give_the_twist_of_a_free_base(adrift):
 def test_the_twist_of_a_planar_base_is_in_its_axes():
     machine = machine_of('log_loader_planar', '')
     moved = in_motion(machine, base_twist=InitialTwist((1.0, 0.0, 0.0), (0.0, 0.2, 0.0)))
-    velocities = given_velocities(moved, Rotation.from_euler('y', 0.3).as_matrix())
+    velocities = initial_velocities(moved, Rotation.from_euler('y', 0.3).as_matrix())
     assert velocities == pytest.approx({'base_x': np.cos(0.3), 'base_z': -np.sin(0.3), 'base_pitch': 0.2})
-    assert given_velocities(machine, np.eye(3)) == {}
+    assert initial_velocities(machine, np.eye(3)) == {}
 
 
 def test_joints_of_a_loop_follow_a_joint_with_specified_velocity():

@@ -133,7 +133,7 @@ def test_its_valves_follow_cmd_vel_and_its_odometry_includes_slip(plant):
     base = WheelBase.of(machine)
     motion = WheelMotion(base, plant.period, DriveLimits(linear_acceleration=0.5, angular_acceleration=0.5))
     valves = DriveValves(machine, base)
-    inputs = [plant.system.input_names.index(f'{machine.actuators[k].name}/voltage') for k in valves.places]
+    inputs = [plant.system.input_names.index(f'{machine.actuators[k].name}/voltage') for k in valves.indices]
     indices = [plant.joints.index(name) for name in motion.joints]
 
     def joints():

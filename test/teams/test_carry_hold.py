@@ -92,7 +92,7 @@ def together(count):
                 lead(plant, *aim)
             hands = [held(plant, holder.hand) for plant, holder in zip(plants, holders)]
             if tick == 0:
-                bar.begin(hands)
+                bar.start(hands)
             for plant, holder, force in zip(plants, holders, bar.advance(hands, PERIOD)):
                 plant.hands.set_wrench(holder.hand, np.concatenate([force, np.zeros(3)]))
                 pull = max(pull, float(np.linalg.norm(force)))

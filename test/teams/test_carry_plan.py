@@ -33,10 +33,10 @@ def test_the_pose_of_a_robot_follows_from_its_hand_and_its_joints(carriage):
     motion = holder.robot.motions(holder.start)[0] + (0.1, -0.2, 0.05, 0.12, -0.1)
     q = settled(holder.robot, holder.start, motion)
     point, turn = holder.robot.hand_pose(q)
-    result = holder.state(point, turn, q[holder.places], np.arange(5.0))
+    result = holder.state(point, turn, q[holder.indices], np.arange(5.0))
     assert result.q[:3] == pytest.approx(q[:3], abs=1e-12)
     assert matrix_of_quaternion(result.q[3:7]) == pytest.approx(matrix_of_quaternion(q[3:7]), abs=1e-12)
-    assert holder.robot.at(*result).place[:3] == pytest.approx(point, abs=1e-12)
+    assert holder.robot.at(*result).placement[:3] == pytest.approx(point, abs=1e-12)
     assert result.u == pytest.approx(np.arange(5.0))
 
 

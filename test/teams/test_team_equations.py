@@ -84,7 +84,7 @@ def test_ground_reactions_balance_the_bodies_of_a_robot(instant):
     vehicle = rm_1().blocks.tree.body('roll')
     for k, (member, change, force) in enumerate(zip(members, held.speed_rates, held.force)):
         load = team.ground_load(member, change, force)
-        pose = member.here.places[vehicle]
+        pose = member.here.placements[vehicle]
         pull, moment = pose.R @ load[:3], pose.R @ load[3:]
         wanted = -np.concatenate([moment + np.cross(pose.p, pull), pull])
         result = [y[f'robot_{k}/ground/{part}'] for part in WRENCH]

@@ -127,7 +127,7 @@ class Stage:
         self.node = Node('stage', context=context)
         held = self.team.objects['plate']
         self.item = HeldObject(held.item.reduced, np.array([0.0, 0.0, -9.81]))
-        self.item.begin(self.hands(0.0))
+        self.item.start(self.hands(0.0))
         self.reports = ObjectReports(self.node, {'plate': shape_of(held, self.item)}, QoSProfile(depth=10), 'odom')
         self.time, self.robots = 0.0, []
         for name, robot in self.team.robots.items():

@@ -216,7 +216,7 @@ def test_a_joint_beyond_the_range_of_its_slider_stays_when_another_one_is_moved(
     way.levers.move('boom_joint', 1.0, OWNER, 0.1)
     goal = dict(zip(way.levers.names, way.levers.command(0.1, [OWNER])))
     assert (goal['swing_joint'], goal['boom_joint']) == pytest.approx((400.0, 1.0))
-    controls.place_sliders(way.levers.values(0.1))
+    controls.set_sliders(way.levers.values(0.1))
     assert controls.sliders['swing_joint'].value == pytest.approx(180.0), 'as far as it goes'
 
 

@@ -79,7 +79,7 @@ class TeamLaw:
         target, rate, change = (
             np.concatenate([hand[k], carrier[k]]) for hand, carrier in zip(reference.hands, reference.carriers)
         )
-        return np.asarray(change + 2.0 * wide * (rate - here.rate) + wide**2 * (target - here.place))
+        return np.asarray(change + 2.0 * wide * (rate - here.rate) + wide**2 * (target - here.placement))
 
     def _shares(self, reference: Reference, accelerations: Array) -> Array:
         """Return forces (m, 3) of the hands on the object for accelerations (m, 3) of the hands, N."""

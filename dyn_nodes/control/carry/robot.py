@@ -57,7 +57,7 @@ class RobotNumbers:
         position_rate: (nq,) dq/dt.
         inertia: (n, n) M.
         bias: (n,) c, velocity terms and gravity.
-        place: (5,) position of the hand in the world, and of the carrier in the plane, m.
+        placement: (5,) position of the hand in the world, and of the carrier in the plane, m.
         jacobian: (5, n) of these.
         drift: (5,) their accelerations without du/dt, m/s2.
     """
@@ -67,7 +67,7 @@ class RobotNumbers:
     position_rate: Array
     inertia: Array
     bias: Array
-    place: Array
+    placement: Array
     jacobian: Array
     drift: Array
 

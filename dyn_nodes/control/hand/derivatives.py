@@ -53,8 +53,8 @@ def resolved(
         differences: (n,) rates, accelerations and jerks by differences, which the null space follows.
     """
     here = hand.coefficients(posture, order)
-    chosen = here.rows([here.parameters[k] for k in task.places])
-    rows = [each[task.places] for each in motion]
+    chosen = here.rows([here.parameters[k] for k in task.indices])
+    rows = [each[task.indices] for each in motion]
     v, a, j = differences
     v = resolved_rate(chosen, rows[0], v)
     if order > 1:

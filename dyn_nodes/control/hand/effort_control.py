@@ -81,7 +81,7 @@ def computed_torque(
         reference: (n,) positions, rates, accelerations of the hand's joints.
         gains: of the loops.
     """
-    q, v = np.asarray(posture, dtype=np.float64)[arm.hand.places], np.asarray(rates, dtype=np.float64)
+    q, v = np.asarray(posture, dtype=np.float64)[arm.hand.indices], np.asarray(rates, dtype=np.float64)
     q_ref, v_ref, a_ref = (np.asarray(part, dtype=np.float64) for part in reference)
     wanted = a_ref + loop(q_ref - q, v_ref - v, gains.bandwidth, gains.damping_ratio)
     return arm.model(posture).effort(v, wanted)
@@ -108,7 +108,7 @@ def operational_space(
         gains: of the loops.
     """
     hand, rows = arm.hand, (task or arm.hand.default_task)
-    q, v = np.asarray(posture, dtype=np.float64)[hand.places], np.asarray(rates, dtype=np.float64)
+    q, v = np.asarray(posture, dtype=np.float64)[hand.indices], np.asarray(rates, dtype=np.float64)
     here = hand.coefficients(posture, 2)
     error = hand.pose(posture).error_to(reference.pose)
     wanted = reference.acceleration + loop(
@@ -118,4 +118,4 @@ def operational_space(
     null = loop(aim - q, -v, gains.null_bandwidth, 1.0)
     model = arm.model(posture)
     chosen = here.rows(rows.rows)
-    return model.effort(v, resolved_acceleration(chosen, v, wanted[rows.places], null, model.inertia))
+    return model.effort(v, resolved_acceleration(chosen, v, wanted[rows.indices], null, model.inertia))

@@ -69,7 +69,7 @@ class HandFollower:
         """Hold the joints at their positions from a time on, s."""
         self.reference.restart(posture, base)
         rest = np.zeros(len(self.reference.hand.joints))
-        held = JointTarget(self.reference.posture[self.reference.hand.places], rest, rest)
+        held = JointTarget(self.reference.posture[self.reference.hand.indices], rest, rest)
         self._knots = deque([_Knot(time, held, self.reference.pose)])
         self.lag = 0.0
         self._base, self._measured = base, time
@@ -110,7 +110,7 @@ class HandFollower:
     def _with_others(self, posture: ArrayLike) -> Array:
         """Return the reference's posture, with measured positions of all joints that are not the hand's."""
         hand = self.reference.hand
-        return hand.with_joints(posture, self.reference.posture[hand.places])
+        return hand.with_joints(posture, self.reference.posture[hand.indices])
 
     def _between(self, time: float) -> tuple[_Knot, _Knot, float]:
         knots = self._knots

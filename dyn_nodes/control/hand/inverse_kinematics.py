@@ -152,7 +152,7 @@ def inverse_kinematics(
         if k >= settings.starts and any(each.reached for each in solutions):
             break
         solutions.append(problem.solve(first) if k == 0 else problem.solve_from_anywhere(first, random))
-    return Result(_sorted(solutions, first[hand.places], problem.task.length), len(solutions))
+    return Result(_sorted(solutions, first[hand.indices], problem.task.length), len(solutions))
 
 
 def _sorted(solutions: Sequence[Solution], start: Array, length: float) -> tuple[Solution, ...]:
@@ -202,9 +202,9 @@ class _Problem:
         hand, settings = self.hand, self.settings
         least = hand.lower if lower is None else lower
         most = hand.upper if upper is None else upper
-        q = np.clip(start[hand.places], least, most)
+        q = np.clip(start[hand.indices], least, most)
         posture = hand.with_joints(start, q)
-        q = posture[hand.places]
+        q = posture[hand.indices]
         e, J, pose = self.residual(posture)
         damping, slow, count = 0.0, False, 0
         while count < settings.iterations and np.linalg.norm(e) > settings.tolerance:
@@ -217,7 +217,7 @@ class _Problem:
             step, _ = bounded_step(J, e, low, high, step_damping, bend)
             trial = np.clip(q + step, least, most)
             moved = hand.with_joints(posture, trial)
-            trial = moved[hand.places]
+            trial = moved[hand.indices]
             e_new, J_new, pose_new = self.residual(moved)
             within = not hand.exceeded(moved) or bool(hand.exceeded(posture))
             nearer = within and np.linalg.norm(e_new) < np.linalg.norm(e)
@@ -236,7 +236,7 @@ class _Problem:
         H = self.hand.coefficients(posture, 2).H
         n = len(self.hand.joints)
         total = np.zeros((n, n))
-        for row, index, value in zip(self.task.rows, self.task.places, e):
+        for row, index, value in zip(self.task.rows, self.task.indices, e):
             if row in POSITION:
                 total -= value * H[index]
         return 0.5 * (total + total.T)

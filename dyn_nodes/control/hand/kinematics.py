@@ -80,7 +80,7 @@ class HandTask:
             raise HandError(f'length: expected a number above 0 m, found {self.length!r}')
 
     @property
-    def places(self) -> list[int]:
+    def indices(self) -> list[int]:
         """Indices of the rows among the six."""
         return [ROWS.index(row) for row in self.rows]
 
@@ -91,7 +91,7 @@ class HandTask:
 
     def scaled(self, motion: ArrayLike) -> Array:
         """Return the rows of a motion (6,), or of coefficients (6, n), in metres."""
-        chosen = np.asarray(motion, dtype=np.float64)[self.places]
+        chosen = np.asarray(motion, dtype=np.float64)[self.indices]
         return chosen * (self.scales if chosen.ndim == 1 else self.scales[:, None])
 
 
@@ -147,7 +147,7 @@ class HandKinematics:
     def _take_joints(self, joints: Sequence[str], lower: Mapping[str, float], upper: Mapping[str, float]) -> None:
         tree = self.model.tree
         self.joints = tuple(joints)
-        self.places = np.array([self.names.index(name) for name in joints], dtype=np.intp)
+        self.indices = np.array([self.names.index(name) for name in joints], dtype=np.intp)
         self.lower = np.array([lower.get(name, -np.inf) for name in joints])
         self.upper = np.array([upper.get(name, np.inf) for name in joints])
         self.turning = np.array([tree.bodies[tree.body(name)].kind == 'revolute' for name in joints])
@@ -212,7 +212,7 @@ class HandKinematics:
     def with_joints(self, posture: ArrayLike, values: ArrayLike) -> Array:
         """Return a posture with the hand's joints (n,) at other positions."""
         q = np.array(posture, dtype=np.float64)
-        q[self.places] = values
+        q[self.indices] = values
         return q
 
     def exceeded(self, posture: ArrayLike) -> tuple[str, ...]:
@@ -234,13 +234,13 @@ class HandKinematics:
     def pose_and_jacobian(self, posture: ArrayLike) -> tuple[HandPose, Array]:
         """Return the pose and G (6, n) with respect to the hand's joints."""
         pose, whole = self._frame_jacobian(posture)
-        return pose, whole[:, self.places]
+        return pose, whole[:, self.indices]
 
     def _frame_jacobian(self, posture: ArrayLike) -> tuple[HandPose, Array]:
         """Return the pose and G with respect to all joints of the tree."""
         position = self.model.at(posture, 1)
         pose = HandPose(*position.pose(self.frame))
-        poses = position.places
+        poses = position.poses
         point = self.model.points_at(poses, [self.frame.body], self.frame.p, 1).G[0, 0]
         turn = self.model.rotations_at(poses, [self.frame.body], 1).G[0, 0]
         return pose, np.concatenate([point, turn])

@@ -156,14 +156,14 @@ class LoopHand(HandKinematics):
         If the loops do not close there, the joints move as far as they close.
         """
         q = np.array(posture, dtype=np.float64)
-        start, wanted = q[self.places], np.asarray(values, dtype=np.float64)
+        start, wanted = q[self.indices], np.asarray(values, dtype=np.float64)
         done, part = 0.0, 1.0
         while done < 1.0 and part >= LEAST_PART:
             aim = min(done + part, 1.0)
-            change = start + aim * (wanted - start) - q[self.places]
+            change = start + aim * (wanted - start) - q[self.indices]
             trial = q.copy()
-            trial[self.places] += change
-            trial[self._dependent] += self._following(q, self.places) @ change
+            trial[self.indices] += change
+            trial[self._dependent] += self._following(q, self.indices) @ change
             closed = self._closed(trial)
             if closed is None:
                 part *= 0.5
@@ -214,7 +214,7 @@ class LoopHand(HandKinematics):
         """Return the pose and G (6, n) with respect to the hand's joints."""
         q = np.asarray(posture, dtype=np.float64)
         pose, whole = self._frame_jacobian(q)
-        return pose, whole[:, self.places] + whole[:, self._dependent] @ self._following(q, self.places)
+        return pose, whole[:, self.indices] + whole[:, self._dependent] @ self._following(q, self.indices)
 
 
 def hand_of(machine: Machine, link: str, joints: Sequence[str] | None = None) -> HandKinematics:

@@ -110,10 +110,10 @@ class HandMotors:
         q_ref, v_ref = reference.position[indices], reference.velocity[indices]
         here, aim = hand.coefficients(posture, 1), hand.with_joints(posture, q_ref)
         error = hand.pose(posture).error_to(hand.pose(aim))
-        moving = hand.coefficients(aim, 1).velocity(v_ref) - here.velocity(rates[hand.places])
-        wanted = loop(error, moving, gains.bandwidth, gains.damping_ratio)[task.places]
-        null = loop(q_ref - posture[hand.places], v_ref - rates[hand.places], gains.null_bandwidth, 1.0)
+        moving = hand.coefficients(aim, 1).velocity(v_ref) - here.velocity(rates[hand.indices])
+        wanted = loop(error, moving, gains.bandwidth, gains.damping_ratio)[task.indices]
+        null = loop(q_ref - posture[hand.indices], v_ref - rates[hand.indices], gains.null_bandwidth, 1.0)
         inertia = self.servo.apparent_inertia(posture[self._motors])[np.ix_(indices, indices)]
-        chosen = here.rows([here.parameters[k] for k in task.places])
+        chosen = here.rows([here.parameters[k] for k in task.indices])
         greatest = float(np.linalg.norm(np.linalg.solve(np.linalg.cholesky(inertia), chosen.G.T), 2))
         return resolved_rate(chosen, wanted, null, inertia, (NEAR_SINGULAR * greatest) ** 2)

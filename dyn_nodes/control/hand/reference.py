@@ -134,7 +134,7 @@ class HandReference:
 
     def restart(self, posture: ArrayLike, base: HandPose = STILL) -> None:
         """Hold the joints at a posture of all joints (the hand's joints within their limits)."""
-        positions = np.asarray(posture, dtype=np.float64)[self.hand.places]
+        positions = np.asarray(posture, dtype=np.float64)[self.hand.indices]
         self.posture = q = self.hand.with_joints(posture, np.clip(positions, self.hand.lower, self.hand.upper))
         self._rates, self._accelerations = np.zeros(len(self.hand.joints)), np.zeros(len(self.hand.joints))
         self._base = base
@@ -246,7 +246,7 @@ class HandReference:
         scale, reason = wanted, ''
         before = self.condition
         down, up = self._speeds(self.posture)
-        start = self.posture[self.hand.places]
+        start = self.posture[self.hand.indices]
         for _ in range(ATTEMPTS):
             reached = self._reach(self._target(scale * dt).seen_from(base))
             shares = _shares((reached.positions - start) / dt, down, up)
@@ -269,10 +269,10 @@ class HandReference:
     def _reach(self, target: HandPose) -> _Reached:
         """Return the joints, near the present ones, that bring the hand to a pose in axes of the base link."""
         hand = self.hand
-        start = self.posture[hand.places]
+        start = self.posture[hand.indices]
         q = start + self._null_step()
         posture = hand.with_joints(self.posture, q)
-        q = posture[hand.places]
+        q = posture[hand.indices]
         side = np.zeros(len(q), dtype=np.int64)
         for _ in range(STEPS):
             e, J = self._residual(posture, target)
@@ -281,7 +281,7 @@ class HandReference:
             step, side = bounded_step(J, e, hand.lower - q, hand.upper - q)
             q = np.clip(q + step, hand.lower, hand.upper)
             posture = hand.with_joints(posture, q)
-            q = posture[hand.places]
+            q = posture[hand.indices]
         e, J = self._residual(posture, target)
         beyond = () if hand.exceeded(self.posture) else hand.exceeded(posture)
         stops = (*(name for name, at in zip(hand.joints, side) if at), *beyond)
@@ -300,7 +300,7 @@ class HandReference:
             return np.zeros(len(hand.joints))
         limited = np.isfinite(hand.lower) & np.isfinite(hand.upper)
         away = np.zeros(len(hand.joints))
-        q = self.posture[hand.places]
+        q = self.posture[hand.indices]
         away[limited] = 0.5 * (hand.lower + hand.upper)[limited] - q[limited]
         G = self.task.scaled(hand.pose_and_jacobian(self.posture)[1])
         pull = rate * self._last_dt * away
@@ -335,7 +335,7 @@ class HandReference:
         motion: HandRates | None,
     ) -> JointTarget:
         """Return the joints reached as the next target and update the state."""
-        q = self.posture[self.hand.places]
+        q = self.posture[self.hand.indices]
         new = q.copy() if reached is None else reached.positions
         down, up = self._speeds(self.posture)
         wanted, new = new, q + np.clip(new - q, -down * dt, up * dt)

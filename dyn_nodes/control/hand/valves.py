@@ -103,7 +103,7 @@ class HandValves:
         """
         step, self._last = max(time - self._last, 0.0), time
         hand = self.follower.reference.hand
-        q, v = np.asarray(posture, dtype=np.float64)[hand.places], np.asarray(rates, dtype=np.float64)
+        q, v = np.asarray(posture, dtype=np.float64)[hand.indices], np.asarray(rates, dtype=np.float64)
         model = self.arm.model(posture)
         now = self.follower.sample(time)
         ringing = self._compare(model.effort(v, now.acceleration), efforts, step)

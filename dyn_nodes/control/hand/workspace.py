@@ -166,12 +166,12 @@ def survey(
     """
     task = task or hand.default_task
     whole = np.zeros((len(postures), len(hand.names))) if start is None else np.tile(start, (len(postures), 1))
-    whole[:, hand.places] = postures
-    poses = hand.model.places(whole)
+    whole[:, hand.indices] = postures
+    poses = hand.model.poses(whole)
     points = hand.model.points_at(poses, [hand.frame.body], hand.frame.p, 1)
     turns = hand.model.rotations_at(poses, [hand.frame.body], 1)
-    G = np.concatenate([points.G[:, 0], turns.G[:, 0]], axis=1)[:, :, hand.places]
-    values = np.linalg.svd(G[:, task.places] * task.scales[:, None], compute_uv=False)
+    G = np.concatenate([points.G[:, 0], turns.G[:, 0]], axis=1)[:, :, hand.indices]
+    values = np.linalg.svd(G[:, task.indices] * task.scales[:, None], compute_uv=False)
     greatest, least = values[:, 0], values[:, -1]
     if len(task.rows) > len(hand.joints):
         least = np.zeros_like(least)  # a motion of these rows is impossible

@@ -163,7 +163,7 @@ def continue_from(plant: Plant, other: Plant) -> None:
     plant.ticks, plant.overturned = other.ticks, other.overturned
     if plant.delay is not None and other.delay is not None:
         plant.delay.history = other.delay.history
-    plant.ground.begin(plant.x, plant.u, plant.p, True, plant.period / plant.substeps)
+    plant.ground.start(plant.x, plant.u, plant.p, True, plant.period / plant.substeps)
     plant.set_inputs({})  # discards results of the previous state
 
 
@@ -188,7 +188,7 @@ def _efforts_to_rest(governor: TipOverGovernor, stops: EffortPredictor, kept: fl
             alone.neutral(PERIOD)
         else:
             predictor.pass_by(PERIOD)
-        yield predictor.given.copy()
+        yield predictor.output_efforts.copy()
 
 
 Followed = tuple[Wheels, bool, bool, float]

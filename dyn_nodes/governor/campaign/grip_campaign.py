@@ -253,7 +253,7 @@ class GripRig:
             self.governor.halts = is_astray(plant.positions, self._arm, coming)
             postures = joint_states(plant.positions, plant.velocities, self._arm, coming)
             angles = self.motion.steering_angles(plant.positions[self._wheels])
-            self.model.place(*postures, angles, self.case.payload, self.gravity())
+            self.model.set_state(*postures, angles, self.case.payload, self.gravity())
             self.governor.refresh()
         command = self.motion.step(wanted, self.period, self._state())
         efforts = np.zeros(len(plant.joints))

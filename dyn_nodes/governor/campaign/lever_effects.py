@@ -101,7 +101,7 @@ class Efforts:
 
     def applied(self, stops: Any, output: Array) -> Array:
         """Return the efforts of the machine for an output of the governor."""
-        return np.array(stops.given)
+        return np.array(stops.output_efforts)
 
     def lever_part(self, applied: Array, levers: Array, sample: Sample | None, payload: float) -> Array:
         """Return the levers, scaled by the fraction of the way from no acceleration to them that is applied."""

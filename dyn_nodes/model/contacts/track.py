@@ -61,7 +61,7 @@ class Track(ContactRecord):
         return self.length / (self.count - 1)
 
     @property
-    def places(self) -> tuple[float, ...]:
+    def offsets(self) -> tuple[float, ...]:
         """Offset of every roller along x from the middle, m, the rearmost one first."""
         middle = 0.5 * (self.count - 1)
         return tuple((k - middle) * self.pitch for k in range(self.count))
@@ -82,7 +82,7 @@ class Track(ContactRecord):
                 self.free_length,
                 k in (0, self.count - 1),
             )
-            for k, offset in enumerate(self.places)
+            for k, offset in enumerate(self.offsets)
         )
 
     def relations(self, extent: float) -> Iterator[Relation]:

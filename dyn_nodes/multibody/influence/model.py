@@ -160,11 +160,11 @@ def serial_model(
     if not parts:
         return total
     owners = [part[0] for part in parts]
-    centres = model.points_at(position.places, owners, np.array([part[2] for part in parts]), 2)
-    turns = model.rotations_at(position.places, owners, 2)
+    centres = model.points_at(position.poses, owners, np.array([part[2] for part in parts]), 2)
+    turns = model.rotations_at(position.poses, owners, 2)
     names, g = model.names, np.asarray(gravity, float)
     for k, (body, mass, _, inertia) in enumerate(parts):
-        R = position.places[0][0, body]
+        R = position.poses[0][0, body]
         centre = Coefficients(('x', 'y', 'z'), names, centres.G[0, k], second(centres)[0, k])
         rotation = Coefficients(('rx', 'ry', 'rz'), names, turns.G[0, k], second(turns)[0, k])
         total = total + rigid_body_model(centre, rotation, mass, R @ inertia @ R.T, mass * g)

@@ -35,7 +35,7 @@ class Batch:
     positions: Array | None = None
 
 
-def refuse_free_bodies(tree: Tree) -> None:
+def reject_free_bodies(tree: Tree) -> None:
     """Raise ValueError for a free body, whose velocities are not rates of coordinates."""
     for body in tree.bodies:
         if body.kind == 'free':
@@ -62,7 +62,7 @@ class TreeCoefficients:
     """
 
     def __init__(self, tree: Tree) -> None:
-        refuse_free_bodies(tree)
+        reject_free_bodies(tree)
         self.tree = tree
         n = len(tree.bodies)
         self.parent = np.array([body.parent for body in tree.bodies], dtype=np.int64)
@@ -87,7 +87,7 @@ class TreeCoefficients:
         """Names of the joints, in the order of the coordinates."""
         return self.tree.velocity_names
 
-    def places(self, q: ArrayLike) -> tuple[Array, Array, Array]:
+    def poses(self, q: ArrayLike) -> tuple[Array, Array, Array]:
         """Return rotation (N, n, 3, 3), origin (N, n, 3) and joint axis (N, n, 3) of all bodies in the world.
 
         Args:
@@ -111,16 +111,16 @@ class TreeCoefficients:
             points: (P, 3) in the axes of its body, m.
             order: 1: G, 2: G and H, 3: G, H and D.
         """
-        return self.points_at(self.places(q), bodies, points, order)
+        return self.points_at(self.poses(q), bodies, points, order)
 
     def rotations(self, q: ArrayLike, bodies: Sequence[int], order: int = 3) -> Batch:
         """Return the coefficients of the angular velocities of bodies in a batch; arguments as for `points`."""
-        return self.rotations_at(self.places(q), bodies, order)
+        return self.rotations_at(self.poses(q), bodies, order)
 
     def points_at(
         self, poses: tuple[Array, Array, Array], bodies: Sequence[int], points: ArrayLike, order: int
     ) -> Batch:
-        """Return `points` for poses (the result of `places`)."""
+        """Return `points` for poses (the result of `poses`)."""
         body = np.asarray(bodies, dtype=np.int64)
         local = np.ascontiguousarray(points, dtype=np.float64).reshape(len(body), 3)
         self._check(body)
@@ -130,7 +130,7 @@ class TreeCoefficients:
         return Batch(G, H if order > 1 else None, D if order > 2 else None, where)
 
     def rotations_at(self, poses: tuple[Array, Array, Array], bodies: Sequence[int], order: int) -> Batch:
-        """Return `rotations` for poses (the result of `places`)."""
+        """Return `rotations` for poses (the result of `poses`)."""
         body = np.asarray(bodies, dtype=np.int64)
         self._check(body)
         G, H, D = self._empty(len(poses[0]), len(body), order)
@@ -173,15 +173,15 @@ class TreePosition:
     order: int = 3
 
     @cached_property
-    def places(self) -> tuple[Array, Array, Array]:
+    def poses(self) -> tuple[Array, Array, Array]:
         """Rotations (1, n, 3, 3), origins (1, n, 3) and joint axes (1, n, 3)."""
-        return self.model.places(self.q[None])
+        return self.model.poses(self.q[None])
 
     def pose(self, frame: Frame) -> tuple[Array, Array]:
         """Return rotation (3, 3) and position (3,) of a frame in the world."""
         if frame.body < 0:
             return frame.R, frame.p
-        turn, origin = self.places[0][0, frame.body], self.places[1][0, frame.body]
+        turn, origin = self.poses[0][0, frame.body], self.poses[1][0, frame.body]
         return turn @ frame.R, origin + turn @ frame.p
 
     def point(self, frame: Frame, prefix: str = '') -> Coefficients:
@@ -189,14 +189,14 @@ class TreePosition:
         names = tuple(prefix + name for name in POINT)
         if frame.body < 0:
             return Coefficients.picked(names, self.model.names, self.order)
-        return self._single(names, self.model.points_at(self.places, [frame.body], frame.p, self.order))
+        return self._single(names, self.model.points_at(self.poses, [frame.body], frame.p, self.order))
 
     def rotation(self, frame: Frame, prefix: str = '') -> Coefficients:
         """Return the coefficients of the angular velocity of a frame, `<prefix>rx`, `ry`, `rz` in world axes."""
         names = tuple(prefix + name for name in ROTATION)
         if frame.body < 0:
             return Coefficients.picked(names, self.model.names, self.order)
-        return self._single(names, self.model.rotations_at(self.places, [frame.body], self.order))
+        return self._single(names, self.model.rotations_at(self.poses, [frame.body], self.order))
 
     def frame(self, frame: Frame, prefix: str = '') -> Coefficients:
         """Return the six coefficients of a frame in the order of the source: origin velocity, angular velocity."""

@@ -46,7 +46,7 @@ def takes_lanes(system: System, settings: Settings) -> bool:
 
     Systems with constraints, which need a solve in every step, systems with modes and adaptive steps do not.
     """
-    return system.constraints is None and system.time_place is None and settings.method in FIXED
+    return system.constraints is None and system.time_index is None and settings.method in FIXED
 
 
 def run_batch(

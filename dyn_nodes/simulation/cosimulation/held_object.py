@@ -64,7 +64,7 @@ class HeldObject:
         self._momentum = np.zeros(3 * count + self.body.vibrations)
         self.released: set[int] = set()
 
-    def begin(self, hands: Sequence[HeldHand]) -> None:
+    def start(self, hands: Sequence[HeldHand]) -> None:
         """Start with every node in its hand, at the velocity of the hand, vibrations at rest in their sag."""
         self.released.clear()
         self.follow(hands)

@@ -83,10 +83,10 @@ def reaction_case(reaction: Reaction) -> SpatialRun:
     below, delay = reaction
     if below is None:
         supervised = SupervisedTask(task(), RecoverOn('lift_off', delay=delay))
-        supervised.note_event('lift_off', causes().lift_off, causes().lift_off)
+        supervised.record_event('lift_off', causes().lift_off, causes().lift_off)
     else:
         supervised = SupervisedTask(task(), RecoverOn(measure='zmp', below=below, delay=delay))
-        supervised.note_measure('zmp', np.nextafter(below, -np.inf), causes().margins[below])
+        supervised.record_measure('zmp', np.nextafter(below, -np.inf), causes().margins[below])
     return inputs_run(inputs_of(supervised), DURATION)
 
 

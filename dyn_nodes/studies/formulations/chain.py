@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.multibody.tree import Tree, refuse_rotors
+from dyn_nodes.multibody.tree import Tree, reject_rotors
 from dyn_nodes.studies.formulations.array_loops import sweeps, tips
 from dyn_nodes.studies.formulations.array_loops.sweeps import FREE, PRISMATIC, REVOLUTE
 
@@ -93,7 +93,7 @@ class LinkArrays:
     @classmethod
     def from_tree(cls, tree: Tree) -> LinkArrays:
         """Return the links of a `Tree` without its payload. Raises ValueError if rotors drive joints."""
-        refuse_rotors(tree)
+        reject_rotors(tree)
         bodies = tree.bodies
         return cls(
             [body.parent for body in bodies],

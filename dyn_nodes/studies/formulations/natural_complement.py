@@ -26,7 +26,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.errors import ContradictoryConstraintsError
 from dyn_nodes.constraints.independent import Partition, choose_independent, named_independent
-from dyn_nodes.constraints.solve import CONTRADICTION, refuse_massless
+from dyn_nodes.constraints.solve import CONTRADICTION, reject_massless
 from dyn_nodes.studies.formulations import twist_rows
 from dyn_nodes.studies.formulations.minimal_equations import MinimalEquations, StackedBodies
 from dyn_nodes.studies.formulations.twists import MassCentreTwists
@@ -158,7 +158,7 @@ class NaturalOrthogonalComplement:
         T, T_rate = tree @ N, parts.tree_rate @ N + tree @ N_rate
         rotors = N.T * self.system.tree.armatures
         inertia = T.T @ parts.weighed(T) + rotors @ N
-        refuse_massless(inertia, N, self.system.tree.velocity_names)
+        reject_massless(inertia, N, self.system.tree.velocity_names)
         convective = -T.T @ (parts.weighed(T_rate) + parts.turned(T, rates)) - rotors @ N_rate
         v_I = v[list(partition.independent)]
         # with time-dependent constraints dt/dt is not T a + dT/dt v_I alone

@@ -47,7 +47,7 @@ def christoffel_defect(
 
 def sketch(mechanism: Mechanism) -> drawing.Figure:
     """Return a figure of the joints and links of a mechanism from above and, if it is spatial, from the side."""
-    R, origins, _ = (part[0] for part in mechanism.position.places)
+    R, origins, _ = (part[0] for part in mechanism.position.poses)
     views = [('x', 'y', 0, 1)] if np.ptp(origins[:, 2]) < 1e-9 else [('x', 'y', 0, 1), ('x', 'z', 0, 2)]
     figure, panels = drawing.panels(1, 3.2, len(views), share=False)
     ends = [leg.end for leg in mechanism.legs] or [mechanism.end]

@@ -67,9 +67,9 @@ def effort_slopes(
     for k, body in enumerate(position.model.tree.bodies):
         if body.massless:
             continue
-        R = position.places[0][0, k]
-        points = position.model.points_at(position.places, [k], body.com, 3)
-        turns = position.model.rotations_at(position.places, [k], 3)
+        R = position.poses[0][0, k]
+        points = position.model.points_at(position.poses, [k], body.com, 3)
+        turns = position.model.rotations_at(position.poses, [k], 3)
         centre = Coefficients(('x', 'y', 'z'), position.model.names, *_single(points))
         rotation = Coefficients(('rx', 'ry', 'rz'), position.model.names, *_single(turns))
         by_position += _translation(centre, body.mass, rates, accelerations, g)

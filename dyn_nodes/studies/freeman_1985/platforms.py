@@ -76,7 +76,7 @@ def stewart_platform(s: StudyRun) -> None:
     inputs = mechanism.parallel().inputs(mechanism.actuated)
     worst = 0.0
     for r, leg in enumerate(mechanism.legs):
-        base, tip = (mechanism.position.places[1][0, mechanism.tree.body(leg.joints[k])] for k in (0, -1))
+        base, tip = (mechanism.position.poses[1][0, mechanism.tree.body(leg.joints[k])] for k in (0, -1))
         n, arm = (tip - base) / np.linalg.norm(tip - base), tip - mechanism.position.pose(mechanism.end)[1]
         worst = max(worst, float(np.abs(inputs.G[r] - np.r_[n, np.cross(arm, n)]).max()))
     s.near('legs by the platform differ from their closed form', 'X17', 0.0, worst, absolute=1e-12)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyn_nodes.multibody.influence.coefficients import Coefficients
-from dyn_nodes.multibody.influence.tree import POINT, ROTATION, refuse_free_bodies
+from dyn_nodes.multibody.influence.tree import POINT, ROTATION, reject_free_bodies
 from dyn_nodes.multibody.kinematics import TreeState
 from dyn_nodes.multibody.spatial import Expression, cross
 from dyn_nodes.multibody.tree import Frame
@@ -56,7 +56,7 @@ def traced_coefficients(state: TreeState, frame: Frame) -> TracedCoefficients:
         ValueError: a free body in the tree.
     """
     n = state.tree.nv
-    refuse_free_bodies(state.tree)
+    reject_free_bodies(state.tree)
     joints = state.supports(frame.body)
     turning = [k for k in joints if state.tree.bodies[k].kind == 'revolute']
     axes = {k: ca.mtimes(state.poses[k].R, ca.SX(state.tree.bodies[k].axis)) for k in joints}

@@ -122,12 +122,12 @@ def idle_forces(robot: Robot, here: KaneEquations, tau: Array) -> float:
     reactions, tree = here.multipliers(tau), robot.blocks.tree
     ground = here.W.T @ here.numbers.J.T @ reactions
     carrier, a = robot.mount.frame.body, here.accelerations(tau)
-    vehicle = part_in(here.places[carrier], carrier, VEHICLE_MASS, np.zeros(3), np.diag(VEHICLE_INERTIA))
+    vehicle = part_in(here.placements[carrier], carrier, VEHICLE_MASS, np.zeros(3), np.diag(VEHICLE_INERTIA))
     weight = vehicle.mass * (vehicle.moving @ here.W).T @ here.numbers.gravity
     wheel = tree.body(robot.drives[0])
     body = tree.bodies[wheel]
     force = np.array([30.0, -20.0, 200.0])
-    across = np.cross(here.places[wheel].R @ body.axis, force)
+    across = np.cross(here.placements[wheel].R @ body.axis, force)
     hub = Frame(body.parent, np.eye(3), body.p0)
     between = here.generalized_force(tree.frame(body.name), force, across) - here.generalized_force(hub, force, across)
     wrench = here.mount_wrench(robot.mount, tau)
@@ -218,7 +218,7 @@ def vehicle_alone() -> tuple[float, float]:
     here, _ = reference(robot)
     a = here.accelerations(robot.efforts((0.0, 0.0, 0.0), T0_DRIVES))
     axle = robot.blocks.tree.frame('axle')
-    placement = here.places[axle.body]
+    placement = here.placements[axle.body]
     middle = placement.p + placement.R @ axle.p
     ahead = placement.R[:, 0] @ (placement.moving_at(middle) @ a + placement.acceleration_at(middle))
     return float(ahead), float(a[robot.blocks.tree.velocity_index('yaw')])

@@ -23,7 +23,7 @@ from dyn_nodes.constraints.independent import choose_independent, named_independ
 from dyn_nodes.constraints.kane.equations import KaneEquations, TracedNumbers
 from dyn_nodes.constraints.kane.parts import Part, Placement, parts_of, placements, poses
 from dyn_nodes.constraints.rows import Rows
-from dyn_nodes.constraints.solve import refuse_massless
+from dyn_nodes.constraints.solve import reject_massless
 from dyn_nodes.multibody.elements import total_force
 from dyn_nodes.multibody.kinematics import ExplodedState
 from dyn_nodes.studies.tanner_1998.generalized_speeds import (
@@ -130,7 +130,7 @@ class KanesEquations:
         body_placements = placements(tree, still, velocity)
         parts = parts_of(tree, body_placements, here.payload)
         M, C, G = _assembled(parts, mapping.W, bias, here.gravity, tree.armatures)
-        refuse_massless(M, mapping.W, self.system.tree.velocity_names)
+        reject_massless(M, mapping.W, self.system.tree.velocity_names)
         return KaneEquations(
             self, position, velocity, numbers, names, u, mapping.W, bias, tuple(body_placements), tuple(parts),
             M, C, G, mapping.W.T @ here.applied, here,

@@ -95,7 +95,7 @@ class PlantTeam:
         self._indices = [
             [plant.joints.index(name) for name in holder.joints] for plant, holder in zip(self.plants, holders)
         ]
-        self.plate.begin(self.hands())
+        self.plate.start(self.hands())
 
     def hands(self) -> list[HeldHand]:
         """Return the hands under the current efforts."""

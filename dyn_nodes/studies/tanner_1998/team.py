@@ -103,7 +103,7 @@ class Team:
             space = operational_space(here, robot.hand)
             free = here.efforts(tau) - here.convective - here.gravity
             hand = HandDynamics(here.inertia, free, space.jacobian, space.bias)
-            placement = here.places[robot.hand.body]
+            placement = here.placements[robot.hand.body]
             point = placement.p + placement.R @ robot.hand.p
             members.append(Member(here, np.asarray(tau), hand, point, space.jacobian @ here.u))
         return members
@@ -140,7 +140,7 @@ class Team:
                 moment += np.cross(part.centre, change) - part.inertia_torque(part.turning @ a + part.alpha)
             ground = one.here.numbers.J.T @ one.here.multipliers(one.tau, [AppliedWrench(rm_1().hand, -pull)])
             along, about = (ground[[tree.velocity_index(name) for name in names]] for names in ('xyz', TURNS))
-            vehicle = one.here.places[tree.body('roll')]
+            vehicle = one.here.placements[tree.body('roll')]
             force -= along
             # yaw, pitch and roll are rotations about z, y, x of the level vehicle
             moment -= np.cross(vehicle.p, along) + vehicle.R @ about[::-1]
@@ -157,7 +157,7 @@ class Team:
             rates: (5,) of its speeds.
             pull: (3,) force of its hand on the object, N.
         """
-        vehicle = one.here.places[rm_1().blocks.tree.body('roll')]
+        vehicle = one.here.placements[rm_1().blocks.tree.body('roll')]
         a = one.here.W @ rates + one.here.bias
         force, moment = -pull, np.cross(one.position - vehicle.p, -pull)
         for part in one.here.parts:

@@ -113,7 +113,7 @@ class TeamRun:
     def start(self, robots: Sequence[RobotState]) -> TeamState:
         """Return the state in which every hand holds its node."""
         here = [robot.at(*numbers) for robot, numbers in zip(self.robots, robots, strict=True)]
-        nodes = np.array([numbers.place[:3] for numbers in here])
+        nodes = np.array([numbers.placement[:3] for numbers in here])
         rates = np.array([numbers.rate[:3] for numbers in here])
         return TeamState(tuple(robots), nodes, rates, (True,) * len(here))
 
@@ -143,7 +143,7 @@ class TeamRun:
         nodes, speeds = state.nodes.copy(), state.rates.copy()
         for k, robot in enumerate(here):
             if state.held[k]:
-                nodes[k], speeds[k] = robot.place[:3], robot.rate[:3]
+                nodes[k], speeds[k] = robot.placement[:3], robot.rate[:3]
         return nodes, speeds
 
     def step(self, state: TeamState, efforts: Sequence[Array], span: float) -> TeamState:

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from dyn_nodes.multibody.tree import Tree, refuse_rotors
+from dyn_nodes.multibody.tree import Tree, reject_rotors
 
 Array = np.ndarray
 AxisKind = Literal['revolute', 'prismatic']
@@ -69,7 +69,7 @@ class Tip:
 
 def links_of_tree(tree: Tree) -> tuple[Link, ...]:
     """Return the links of a `Tree` without its payload. Raises ValueError if rotors drive joints."""
-    refuse_rotors(tree)
+    reject_rotors(tree)
     return tuple(
         Link(
             body.name,

@@ -278,7 +278,7 @@ class Packages(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds the packages of the available types, as a sourced ROS 2 does."""
 
     def __init__(self) -> None:
-        names = [*runtime.known_messages(), *runtime.known_services()]
+        names = [*runtime.message_types(), *runtime.service_types()]
         self.packages = {name.partition('/')[0] for name in names}
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:

@@ -155,8 +155,8 @@ def test_legs_of_the_stewart_platform():
     matches('freeman-1985/7.10/inertia_w', np.diag(parallel.model.inertia), SIX)
     # closed form of a leg: unit vector along it, and its moment about the platform's centre
     for r, leg in enumerate(mechanism.legs):
-        base = mechanism.position.places[1][0, mechanism.tree.body(leg.joints[0])]
-        tip = mechanism.position.places[1][0, mechanism.tree.body(leg.joints[-1])]
+        base = mechanism.position.poses[1][0, mechanism.tree.body(leg.joints[0])]
+        tip = mechanism.position.poses[1][0, mechanism.tree.body(leg.joints[-1])]
         n, arm = (tip - base) / np.linalg.norm(tip - base), tip - mechanism.position.pose(mechanism.end)[1]
         assert inputs.G[r] == pytest.approx(np.r_[n, np.cross(arm, n)], abs=1e-12)
 

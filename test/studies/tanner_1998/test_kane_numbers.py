@@ -135,7 +135,7 @@ def test_the_wrench_between_arm_and_vehicle_at_rest():
 def test_energies_and_hand_at_the_reference_state(state):
     here, _ = state
     robot = rm_1()
-    placement = here.places[robot.hand.body]
+    placement = here.placements[robot.hand.body]
     potential = robot.blocks.energies(here.q, here.v)[1] - 75.5 * 9.81 * 0.3  # from the height of the mass centre
     assert [here.kinetic_energy, potential] == pytest.approx(tabulated('tanner-1998/6.2/energy')[0], rel=1e-9)
     hand = placement.p + placement.R @ robot.hand.p

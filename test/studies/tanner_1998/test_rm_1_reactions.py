@@ -127,7 +127,7 @@ def test_momenta_of_the_whole_vehicle_change_by_ground_reactions_and_weight(in_m
     along, about = (
         ground[[tree.velocity_index(name) for name in names]] for names in ('xyz', ('roll', 'pitch', 'yaw'))
     )
-    turned = here.places[tree.body('roll')].R
+    turned = here.placements[tree.body('roll')].R
     assert turned.T @ along + load[:3] == pytest.approx(0.0, abs=1e-10)
     assert about + load[3:] == pytest.approx(0.0, abs=1e-10)
     heavier = rm_1(arm_scale=1.01)
@@ -140,7 +140,7 @@ def test_momenta_of_the_whole_vehicle_change_by_ground_reactions_and_weight(in_m
 def test_the_left_side_of_the_centripetal_balance(in_motion):
     """The corrected side is m a.e; the printed side, with the inertia force in R, is zero in every motion."""
     here, tau, load = in_motion
-    turned = here.places[rm_1().blocks.tree.body('roll')].R
+    turned = here.placements[rm_1().blocks.tree.body('roll')].R
     e = 0.8 * np.array([-here.u[1], here.u[0], 0.0])
     acceleration = np.append(here.speed_rates(tau)[:2], 0.0)
     ground, arm = turned @ -load[:3], here.mount_wrench(rm_1().mount, tau).force

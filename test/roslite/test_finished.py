@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from timeouts import scaled_timeout
 
-from roslite.launching import ended
+from roslite.launching import finished
 
 PARENT = """
 import subprocess, sys
@@ -20,16 +20,16 @@ sys.exit(children[-1].wait())
 """
 NODE = """
 import os, signal, sys, time
-from roslite.launching import ended
-ended.RESTART = 0.2
-with ended.noted_life('node', sys.argv) as note_end:
+from roslite.launching import finished
+finished.RESTART = 0.2
+with finished.recorded_life('node', sys.argv) as note_end:
     if 'fails' in sys.argv:
         note_end('node: parameter x: expected y\\nfound z')
     elif 'dies' in sys.argv:
         os.kill(os.getpid(), signal.SIGKILL)
     else:
         until = time.monotonic() + float(sys.argv[1])
-        while not (found := ended.ended_nodes()) and time.monotonic() < until:
+        while not (found := finished.finished_nodes()) and time.monotonic() < until:
             time.sleep(0.05)
         print(found)
 """
@@ -38,7 +38,7 @@ with ended.noted_life('node', sys.argv) as note_end:
 @pytest.fixture
 def launched(tmp_path, monkeypatch):
     """Run nodes below a program of this name; return the ended nodes as detected by the last one."""
-    monkeypatch.delenv(ended.VARIABLE, raising=False)
+    monkeypatch.delenv(finished.VARIABLE, raising=False)
     monkeypatch.setenv('TMPDIR', str(tmp_path))
     (tmp_path / 'node.py').write_text(NODE)
 
@@ -77,9 +77,9 @@ def test_nodes_without_a_launch_detect_no_ended_ones(launched, program, verb):
 def test_running_and_restarted_nodes_have_not_ended(launched, tmp_path):
     assert launched('ros2', 'launch', '2 -r __node:=other', '0.5 x') == {}
     path = tmp_path / 'file'
-    ended.note_ended(path, '/a', 'exit status 1')
-    ended.note_ended(path, '/a', os.getpid())
-    assert ended._gone(ended._lines(path)) == {}
+    finished.record_finished(path, '/a', 'exit status 1')
+    finished.record_finished(path, '/a', os.getpid())
+    assert finished._gone(finished._lines(path)) == {}
 
 
 def test_files_of_finished_launches_are_removed(launched, tmp_path):

@@ -21,7 +21,7 @@ _gone_since: dict[str, float] = {}
 """Time at which the process of a node was first missing, by node, s of `time.monotonic`."""
 
 
-def note_ended(path: Path, node: str, how: str | int) -> None:
+def record_finished(path: Path, node: str, how: str | int) -> None:
     """Add a process to the file.
 
     Args:
@@ -33,10 +33,10 @@ def note_ended(path: Path, node: str, how: str | int) -> None:
         file.write(json.dumps([node, how]) + '\n')
 
 
-def ended_nodes() -> dict[str, str]:
+def finished_nodes() -> dict[str, str]:
     """Return the nodes of this process's launch that have ended without restart: name and how they ended.
 
-    A launch of this package records them in a file; under `ros2 launch` the nodes do so themselves (`noted_life`).
+    A launch of this package records them in a file; under `ros2 launch` the nodes do so themselves (`recorded_life`).
     Empty for a process without a launch.
     """
     file = os.environ.get(VARIABLE)
@@ -60,7 +60,7 @@ def _lines(path: Path) -> dict[str, str | int]:
 
 
 @contextlib.contextmanager
-def noted_life(name: str, words: Sequence[str]) -> Iterator[Callable[[str], None]]:
+def recorded_life(name: str, words: Sequence[str]) -> Iterator[Callable[[str], None]]:
     """Record this process for the other nodes of a `ros2 launch`; yield a function that records the reason of its end.
 
     Args:
@@ -75,8 +75,8 @@ def noted_life(name: str, words: Sequence[str]) -> Iterator[Callable[[str], None
     space = next((value for key, _, value in rules if key == '__ns'), '').rstrip('/')
     node = f'{space}/{next((value for key, _, value in rules if key == "__node"), name)}'
     _forget_others(path.parent)
-    note_ended(path, node, os.getpid())
-    yield lambda reason: note_ended(path, node, f'exit status 1: {" ".join(reason.split())}')
+    record_finished(path, node, os.getpid())
+    yield lambda reason: record_finished(path, node, f'exit status 1: {" ".join(reason.split())}')
 
 
 def _shared_path() -> Path | None:
