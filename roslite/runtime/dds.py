@@ -53,7 +53,7 @@ _IDL_BASE: dict[str, Any] = {
 #: Maximum time at the end of a process for Cyclone to leave the domain and stop its threads, s.
 FAREWELL_SECONDS = 1.0
 #: After the deletion of a participant, Cyclone's threads still remove its types, and topics of these types cannot be
-#: created meanwhile (docs/contributing/decisions.md): waiting time of the next participant, s; period, s, and
+#: created meanwhile (docs/contributing/decisions): waiting time of the next participant, s; period, s, and
 #: number of attempts to create a topic.
 SETTLE_SECONDS, AGAIN_SECONDS, TRIES = 0.02, 0.05, 6
 

@@ -1,4 +1,4 @@
-"""A topic that DDS rejects while the types of a removed participant are deleted (docs/contributing/decisions.md)."""
+"""A topic that DDS rejects while the types of a removed participant are deleted (docs/contributing/decisions)."""
 
 from __future__ import annotations
 
