@@ -58,5 +58,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the names of the package, those of the library among them."""
+    """Return the names of the package, including the library."""
     return sorted({*globals(), *__all__})

@@ -148,7 +148,7 @@ def nearest_parameters(
             changes nothing.
 
     Returns:
-        Parameters, and the bodies (by joint) whose parameters had to be changed to those of a rigid body.
+        Parameters, and the bodies (by joint) whose parameters were changed to the nearest rigid body.
     """
     start, doubt = regressor.start, _doubts(regressor)
     spread = base.matrix * doubt**2

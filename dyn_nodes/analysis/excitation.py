@@ -187,7 +187,7 @@ class Planner:
         if not allowed:
             best = max(candidate.let_through for candidate in tried)
             raise PlanError(
-                f'{self.machine.name}: expected a sequence that the governor passes, found {candidates} of which it '
+                f'{self.machine.name}: expected a sequence that the governor passes, found {candidates} candidates; it '
                 f'limited {100 * (1 - best):.0f} % or more: try a smaller payload or a posture nearer to the machine'
             )
         at_hand = {} if log is None else self.information.of(log)

@@ -1,7 +1,7 @@
 """Simulation of the joints and the oil of a machine from commands and the measured motion of its base, to check a fit.
 
 The state is the momentum of the joints, not their speed: the derivative of the gyroscope is not needed. The parameters
-are those of the fit, so nothing is compiled; CasADi evaluates the expressions.
+are taken from the fit, so nothing is compiled; CasADi evaluates the expressions.
 """
 
 from __future__ import annotations

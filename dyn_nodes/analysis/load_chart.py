@@ -101,7 +101,7 @@ class LoadChart:
         reaches: (r,) horizontal distance of the mount from the swing axis (from the first arm joint without a swing
             joint), m.  swings: (s,) position of the swing joint, rad.
         postures: (r, a) positions of the arm's joints, rad or m.  heights: (r,) of the mount above the ground, m.
-        tipping: (k, r, s) tipping load; inf where no payload tips the machine.
+        tipping: (k, r, s) tipping load; inf if no payload tips the machine.
         lift_off: (k, r, s) payload at which the first loaded support lifts; NaN on rigid supports.
         fall: (k, r, s) payload at which the machine overturns if the load grows slowly; NaN on rigid supports.
         lifting: (k, r, s) hydraulic lift capacity.

@@ -58,7 +58,7 @@ class MechanicsFit:
         offsets: corrections to add to measured positions, by joint, rad or m.
         sensors: other constant errors of sensors, by name.
         parameters: (k,) inertial parameters that agree with the fit and are nearest to the machine files.
-        kept: bodies whose parameters had to be changed to those of a rigid body.
+        kept: bodies whose parameters were changed to the nearest rigid body.
         windows: number of windows used, by joint.
         rest: root mean square residual of the effort by joint, N m or N; `moved` is that value for all efforts.
     """

@@ -59,7 +59,7 @@ def _late(samples: int) -> Callable[[PayloadRun], PayloadRun]:
 
 
 WRONG = (
-    Wrong('none beside those of the cases'),
+    Wrong('none in addition to the cases'),
     Wrong('all links 5 % heavier', case=_masses(0.05)),
     Wrong('all links 10 % heavier', case=_masses(0.10)),
     Wrong('payload 0.1 m farther out', case=_farther_out(0.10)),

@@ -204,8 +204,8 @@ def _require_wheels_of(data: BagData, machine: Machine | None) -> None:
     if contacts and foreign and set(contacts) <= set(names):
         assert machine is not None
         raise BagReadingError(
-            f'{data.path}: expected ground_reactions of {machine.name} ({", ".join(contacts)}), found those of '
-            f'{", ".join(foreign)}, too: the bag has another machine'
+            f'{data.path}: expected ground_reactions of {machine.name} ({", ".join(contacts)}), also found '
+            f'{", ".join(foreign)}: the bag has another machine'
         )
 
 

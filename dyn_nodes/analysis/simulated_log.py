@@ -136,7 +136,7 @@ class Recorder:
     Args:
         machine: machine with hydraulic actuators on a free or fixed base.
         payload: kg.
-        joints: initial positions by name that replace those of the machine, rad or m.
+        joints: initial positions by name that replace the positions of the machine, rad or m.
         plant: existing plant of this machine; None for a new one.
     """
 

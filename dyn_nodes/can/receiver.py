@@ -49,7 +49,7 @@ class Receiver:
     Attributes:
         values: latest values by kind and name, SI units.
         numbers: the same in DBC scaling.
-        heard: time of the last accepted value by kind and name, s.
+        received_at: time of the last accepted value by kind and name, s.
         rejected: number of rejected frames by message and kind.
         examples: text of the first rejection of each.
         plausibility: checks over successive frames.

@@ -382,7 +382,7 @@ def _print_constraints(console: Console, facts: dict[str, Any] | None) -> None:
     table = Table(title='constraints', show_header=False, title_justify='left', title_style='bold')
     table.add_row('topology', facts['topology'])
     table.add_row('velocities', f'{facts["velocities"]}')
-    table.add_row('rows', f'{facts["rows"]}, of which {facts["rank"]} are independent')
+    table.add_row('rows', f'{facts["rows"]}, {facts["rank"]} of them independent')
     table.add_row('mobility', f'{facts["mobility"]}')
     table.add_row('underactuation', f'{facts["underactuation"]} ({facts["actuators"]} independent actuators)')
     if facts['redundant']:

@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def words_of(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> Iterator[Words]:
-    """Yield the words that may follow a command, then those of its sub-commands."""
+    """Yield the words that may follow a command, then the words of its sub-commands."""
     entry, below = Words(path), []
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

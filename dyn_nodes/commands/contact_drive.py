@@ -145,6 +145,6 @@ def _print(summary: dict[str, dict[str, Any]]) -> None:
         ('way', *(f'{counts["way"]:.1f} m' for counts in summary.values())),
         ('way that was led', *(f'{counts["led"]:.1f} m' for counts in summary.values())),
         ('way that was wanted', *(f'{counts["wanted"]:.1f} m' for counts in summary.values())),
-        ('trajectories slowed or refused', *(str(counts['trajectories_slowed']) for counts in summary.values())),
+        ('trajectories slowed or rejected', *(str(counts['trajectories_slowed']) for counts in summary.values())),
     ]
     tables.show(rows, ('', 'without', 'with'))

@@ -143,7 +143,7 @@ def _print(plan: Plan, files: list[Path]) -> None:
     for number, sequence in enumerate(plan.chosen, 1):
         where = f': {files[number - 1]}' if files else ''
         text = f'sequence {number}{where}: {sequence.profile.duration:g} s, {len(sequence.profile.segments)} segments'
-        console.print(f'{text}, {100 * sequence.let_through:.1f} % let through', markup=False)
+        console.print(f'{text}, {100 * sequence.let_through:.1f} % passed', markup=False)
     missing = _lacking(plan, 'before')
     left = _lacking(plan, 'after')
     console.print(

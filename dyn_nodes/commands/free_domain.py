@@ -44,7 +44,7 @@ def claimed_domain(environment: Mapping[str, str] = os.environ) -> Iterator[int]
 
 
 def require_no_machine(domain: int, seconds: float = 1.0) -> None:
-    """Raise an error if a machine runs in a domain, because its topics would mix with those of a new run.
+    """Raise an error if a machine runs in a domain, because its topics would mix with the topics of a new run.
 
     Args:
         domain: of DDS.

@@ -14,8 +14,8 @@ QUANTITIES = (
     'a wheel without load',
     'least load share',
     'greatest turn, degrees',
-    'levers let through, %',
-    'changes of levers let through, %',
+    'levers passed, %',
+    'changes of levers passed, %',
     'a wheel without load, s in all',
     'refused starts',
 )

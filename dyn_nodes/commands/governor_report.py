@@ -112,6 +112,6 @@ def _print(interventions: Interventions, worst: list[Intervention], bag: Path) -
         )
         held = ', '.join(map(printable, one.functions)) or 'none by more than 2 %'
         line = f'{when(interventions, one.start)}: {one.end - one.start:.2f} s, {margin}'
-        passed = f'{100.0 * one.scale:.0f} % let through'
+        passed = f'{100.0 * one.scale:.0f} % passed'
         console.print(f'{line}, {passed}, held back: {held}', markup=False, soft_wrap=True)
         console.print(f'  {printable(play_command(bag, one))}', markup=False, soft_wrap=True)

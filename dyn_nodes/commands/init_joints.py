@@ -61,7 +61,7 @@ class Loops:
         joints: movable joints that are part of a loop.
         passive: joints of `joints` without a drive.
         holds_world: whether a loop contains the world.
-        mimics: mimic joints, in addition to those of the URDF.
+        mimics: mimic joints, in addition to the mimic joints of the URDF.
     """
 
     constraints: tuple[Constraint, ...] = ()

@@ -227,7 +227,7 @@ def _print_errors(records: list[dict[str, Any]], cases: list[tuple[str, float]])
             cells.append(f'{max(r["over"] for r in both):.1f} / {max(r["under"] for r in both):.1f}')
         rows.append((quantity, f'{error:g}' if error else '', *cells))
     tables.console().print('unsafe / safe side, %')
-    tables.show(rows, ('what is wrong', 'by %', *(f'{measure} {phase}' for measure, phase in phases)))
+    tables.show(rows, ('wrong quantity', 'by %', *(f'{measure} {phase}' for measure, phase in phases)))
 
 
 def _print(results: list[dict[str, Any]], scale: dict[str, float], sensors: Any) -> None:

@@ -121,7 +121,7 @@ def _print(result: dict[str, Any], limit: float) -> None:
         'greatest error where it is observed': _kilograms(result['greatest_error_observed']),
         'standard deviation reported, median': f'{result["median_deviation"]:.1f} kg',
         'rated payload at the end': f'{result["rated"]}',
-        'steps noticed where there was none': f'{result["false_steps"]}',
+        'steps noticed without a step': f'{result["false_steps"]}',
     }
     if result['stepped']:
         rows |= {
@@ -155,7 +155,7 @@ def _kilograms(value: float | None) -> str:
 
 
 ERRORS: dict[str, Callable[[dict[str, Any]], str]] = {
-    'what is wrong': lambda row: row['wrong'],
+    'wrong quantity': lambda row: row['wrong'],
     'tared': lambda row: 'yes' if row['tared'] else '',
     'covered': lambda row: '' if row['covered'] is None else f'{100.0 * row["covered"]:.0f} %',
     'error: mean': lambda row: _kilograms(row['mean_error']),

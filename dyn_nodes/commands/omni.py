@@ -47,7 +47,7 @@ def _add_verb(parser: argparse.ArgumentParser, verb: str) -> None:
         'path', metavar='PATH', help='path_1 (along x), path_2 (along y), path_3, circle; or a CSV or YAML of waypoints'
     )
     parser.add_argument('--step', type=positive(), default=0.02, metavar='S', help='time between samples, s (0.02)')
-    parser.add_argument('--driven', nargs='+', metavar='WHEEL', help='driven wheels (those of the file)')
+    parser.add_argument('--driven', nargs='+', metavar='WHEEL', help='driven wheels (default: as in the file)')
     if verb in ('torques', 'simulate'):
         for name, meaning in (
             ('limit', 'torque limit of a wheel, N m, in both directions'),

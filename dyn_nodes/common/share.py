@@ -42,7 +42,7 @@ def share_candidates() -> list[Path]:
     if prefix is not None:
         candidates.append(prefix / 'share' / PACKAGE)
     if _is_source_tree(SOURCE_TREE):
-        # the code runs from a source tree: use its files instead of those of an earlier `pip install`
+        # the code runs from a source tree: use its files instead of the files of an earlier `pip install`
         candidates.append(SOURCE_TREE)
     candidates.append(Path(sys.prefix) / 'share' / PACKAGE)
     return candidates

@@ -52,7 +52,7 @@ class Analysis:
         lines = [
             f'topology         {self.topology}, {"holonomic" if self.holonomic else "nonholonomic"}',
             f'velocities       {self.velocities}',
-            f'constraint rows  {self.rows}, of which {self.rank} independent (condition number {self.condition:.4g})',
+            f'constraint rows  {self.rows}, {self.rank} of them independent (condition number {self.condition:.4g})',
             f'mobility         {self.mobility}',
             f'actuators        {self.actuators} independent',
             f'underactuation   {self.underactuation}',

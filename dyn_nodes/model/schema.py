@@ -5,7 +5,7 @@
         mass: Annotated[float, number('at the start', 'kg', 'non-negative')]
 
 `keys_of(Payload)` are its keys. The reader with its errors, the record and docs/reference/machine_yaml.md follow from
-them. The default of a field is that of its key; a field without a declaration is no key.
+them. A field and its key have the same default; a field without a declaration is no key.
 
 Modules with such records must evaluate their annotations: no `from __future__ import annotations`.
 """

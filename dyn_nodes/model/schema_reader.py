@@ -49,7 +49,7 @@ class SchemaReader:
 
     Attributes:
         assumed: dotted key -> reason of every value that is marked as assumed.
-        entries: entry by dotted key of its value; keys are those of the element, also for `defaults`.
+        entries: entry by dotted key of its value; keys of the element, also for `defaults`.
     """
 
     def __init__(self, report: Report) -> None:

@@ -13,7 +13,7 @@ class SourceMap:
     """Lines of the values of a machine YAML.
 
     Attributes:
-        entries: entry of the file by dotted key of the value; keys are those of the element, also for `defaults`.
+        entries: entry of the file by dotted key of the value; keys of the element, also for `defaults`.
     """
 
     entries: Mapping[str, Entry] = field(default_factory=dict)

@@ -33,7 +33,7 @@ from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
 ROOT = float(np.sqrt(0.5))
 ATTEMPTS = 20_000
 CHOICES, MOST_TRIED = 8, 6
-"""Number of random sets of lines, of which the one with the greatest wheel distance is used; greatest number of wheels
+"""Number of random sets of lines; the set with the greatest wheel distance is used; greatest number of wheels
 for which both positions on each line are tried."""
 
 

@@ -25,7 +25,7 @@ MOST = 20_000
 """Greatest number of snapshots; a longer bag has fewer per second."""
 JOINTS, DESCRIPTION = 'joint_states', 'robot_description'
 EVERY = ('events', DESCRIPTION)
-"""Topics of which every message is used; of the others the newest before an instant."""
+"""Topics whose messages are all used; of other topics, the newest message before an instant is used."""
 Progress = Callable[[int, int], None]
 
 

@@ -145,7 +145,7 @@ class LabelledPublisher:
         self.publisher.publish(self._message.filled(b'', values))
 
     def get_subscription_count(self) -> int:
-        """Return the number of subscriptions that get what is published."""
+        """Return the number of subscriptions to the published topics."""
         return int(self.publisher.get_subscription_count())
 
 
@@ -167,7 +167,7 @@ class PolygonPublisher:
         self.publisher.publish(self._message.filled(stamp, numbers))
 
     def get_subscription_count(self) -> int:
-        """Return the number of subscriptions that get what is published."""
+        """Return the number of subscriptions to the published topics."""
         return int(self.publisher.get_subscription_count())
 
 

@@ -224,7 +224,7 @@ class CanBridgeNode(OverridableNode):
             self.rejections.add(error, time.monotonic())
             self.get_logger().warn(f'rejected: {error}', throttle_duration_sec=1.0)
             if error.kind in ('wrong size', 'other actuators'):  # from the controller of another machine
-                return  # other faults are those of this machine's controller
+                return  # other faults belong to the controller of this machine
             volts = np.zeros(len(self.names))
         now = time.monotonic()
         self.bounds.note(volts, now)

@@ -208,7 +208,7 @@ class CartesianControllerNode(CommandingNode):
             self._hold()
 
     def _repeat(self) -> None:
-        """Publish the last command again, except volts, of which each period takes exactly one."""
+        """Publish the last command again, except volts: each period uses exactly one message."""
         if self.lockstep and self.output.every_exchange and self.sent:
             self.commands_out.publish(self.output.message)
 

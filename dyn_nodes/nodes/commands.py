@@ -66,9 +66,9 @@ class Rejections:
 
     def values(self) -> dict[str, str]:
         """Return counts and last reason as values of diagnostics."""
-        result = {f'refused: {kind}': str(count) for kind, count in sorted(self.counts.items())}
+        result = {f'rejected: {kind}': str(count) for kind, count in sorted(self.counts.items())}
         if self.last:
-            result['last refusal'] = self.last
+            result['last rejection'] = self.last
         return result
 
 

@@ -270,7 +270,7 @@ class ControllerNode(CommandingNode):
             self.get_logger().warn(f'joint_states are received again: the {left} is dropped, the joints are held')
 
     def _repeat(self) -> None:
-        """Publish the last command again, except volts, of which each period takes exactly one."""
+        """Publish the last command again, except volts: each period uses exactly one message."""
         if self.lockstep and not self.valves and self.sent:
             self.commands_out.publish(self._out)
 

@@ -127,7 +127,7 @@ def joint_positions(text: str, machine: Machine) -> dict[str, float]:
 
 
 def moving(machine: Machine, velocities: str, twist: str) -> Machine:
-    """Return a machine with other initial velocities than those of its file.
+    """Return a machine with initial velocities that replace the values of its file.
 
     Args:
         machine: the machine.

@@ -192,7 +192,7 @@ class PlatformControllerNode(CommandingNode):
         self._hold()
 
     def _repeat(self) -> None:
-        """Publish the last command again, except volts, of which each period takes exactly one."""
+        """Publish the last command again, except volts: each period uses exactly one message."""
         if self.lockstep and not self.motors and self.sent:
             self.commands_out.publish(self._out)
 

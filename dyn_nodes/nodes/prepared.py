@@ -31,5 +31,5 @@ class PreparedPublisher:
         self.publisher.publish(self._message.filled(stamp, numbers))
 
     def get_subscription_count(self) -> int:
-        """Return the number of subscriptions that get what is published."""
+        """Return the number of subscriptions to the published topics."""
         return int(self.publisher.get_subscription_count())

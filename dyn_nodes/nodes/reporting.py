@@ -57,8 +57,8 @@ class Reporter:
         levels: alarm levels of the margins that are published, by measure.
         qos: of the topics.
         world_frame: frame of the ground plane.
-        publish_tf: whether the transforms of the links are published (without a robot_state_publisher). Those of the
-            base and of the contact frames are always published.
+        publish_tf: whether the transforms of the links are published (without a robot_state_publisher). The base
+            and the contact frames are always published.
     """
 
     def __init__(

@@ -35,7 +35,7 @@ NO_ORIENTATION = -1.0
 DEFAULT_ORIENTATION = 0.0, 0.0, 0.0, 1.0
 """Quaternion of a message without an orientation."""
 INTERVALS = 5
-"""Number of last intervals of which the shortest is the period of the joint states."""
+"""Number of last intervals; the shortest of them is the period of the joint states."""
 DISAGREEMENTS, DISAGREEMENT_TIME = 3, 5.0
 """Number of resets of the ground, and time, s, within which they indicate an unknown bias of the gyroscope."""
 LEAST_STEP = 1e-9
@@ -408,7 +408,7 @@ class Sensing:
     def lost_imu(self) -> bool:
         """Return whether an IMU is required, was used or publishes, and is not used now: the slope is unknown.
 
-        An IMU with stamps far from those of the joint states publishes, but cannot be used.
+        An IMU with stamps far from the stamps of the joint states publishes, but cannot be used.
         """
         sends = not self.lockstep and self.received > 0 and self.monitor.settled and not self.imu_stale
         return self.lacks_imu or ((self.had_imu or sends) and not self.monitor.has_imu)

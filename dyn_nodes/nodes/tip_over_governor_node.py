@@ -343,12 +343,12 @@ class TipOverGovernorNode(OverridableNode):
             'least loaded wheel': verdict.contact,
             'seconds ahead': f'{verdict.ahead:.2f}',
             'payload it moves with': f'{self.stops.payload:.1f} kg',
-            'links it moves with': f'{100.0 * self.stops.heft:.1f} % of what is known',
+            'links it moves with': f'{100.0 * self.stops.heft:.1f} % of the nominal mass',
             'held back': ', '.join(verdict.held),
             'moved by itself': ', '.join(verdict.brought),
             **self.rejections.values(),
         }
-        health = Health(text='letting through', values=values)
+        health = Health(text='passing commands', values=values)
         if not self.received:
             health.text = f'no {self.channel.topic}_in yet'
         if self.lockstep:

@@ -194,7 +194,7 @@ class VehicleControllerNode(CommandingNode):
         return None if continues and not self.valves else self.reader.efforts(msg)
 
     def _repeat(self) -> None:
-        """Publish the last command again, except volts, of which each period takes exactly one."""
+        """Publish the last command again, except volts: each period uses exactly one message."""
         if self.lockstep and self.sent and not (self.valves or self.motors):
             self.commands_out.publish(self._out)
 
@@ -329,7 +329,7 @@ class VehicleControllerNode(CommandingNode):
             if self._state is None or self.timed_out:
                 raise commands.RejectedError('no joint_states', 'joint_trajectory: no joint_states to start from')
             if self.arm is None:
-                text = f'joint_trajectory: machine {self.machine.name!r} has no joints but those of its wheels'
+                text = f'joint_trajectory: machine {self.machine.name!r} has no joints except wheel joints'
                 if self.valves is not None:
                     text = 'joint_trajectory: with valve_commands the other actuators take valve_commands_in alone'
                 raise commands.RejectedError('joint_trajectory', text)

@@ -176,7 +176,7 @@ def constrained_machine(
 
     Args:
         machine: with constraints.
-        joints: positions at the start by name, instead of those of the YAML; these are always kept.
+        joints: positions at the start by name, instead of the positions of the YAML; these are always kept.
         actuation: `hydraulic`: voltages are inputs, actuators hold the joints at the start; `effort`: joint efforts are
             inputs.
         system: of this machine, if already traced; None: it is traced.

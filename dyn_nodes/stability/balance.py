@@ -246,7 +246,7 @@ class BalanceObserver:
         )
 
     def course(self, outputs: Array, gravity: Array) -> dict[str, Array]:
-        """Return the margins (t,) by measure of outputs (t, n), equal to those of `observe` at every instant.
+        """Return the margins (t,) by measure of outputs (t, n), equal to the margins of `observe` at every instant.
 
         If every foot is a corner all the time, one call evaluates all instants.
         """

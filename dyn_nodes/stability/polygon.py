@@ -158,7 +158,7 @@ def polygon_fault(feet: Array, up: Array, names: Sequence[str]) -> str:
         return f'the ground points of the wheels cross: the edges {a} and {b} intersect'
     if sum(flat[k - 1][0] * flat[k][1] - flat[k - 1][1] * flat[k][0] for k in range(n)) < 0.0:
         return f'the ground points of {", ".join(names)} are in reverse order: the ground is seen from below'
-    return f'the ground point of {near[1]} is not a corner between those of {near[0]} and {near[2]}'
+    return f'the ground point of {near[1]} is not a corner between {near[0]} and {near[2]}'
 
 
 def _crossing(corners: list[list[float]]) -> tuple[int, int] | None:

@@ -384,7 +384,7 @@ class RestSearch:
     def _ease(self, point: _Point) -> Array:
         """Return (d,) one over the root of the stiffness of each deflection, zero for one without stiffness.
 
-        Deflections of least energy are those of a machine that shifts as a whole: all wheels use the same share.
+        Least energy: the machine shifts as a whole, and all wheels use the same share.
         """
         at_ground = point.axes.T @ point.forces.by_deflection
         along = np.linalg.norm(at_ground[[0] if self.model.planar else [3, 4]], axis=0)

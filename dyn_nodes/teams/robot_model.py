@@ -29,8 +29,8 @@ class RobotEquations(NamedTuple):
 
     Attributes:
         inertia: (n, n) along the independent velocities. free: (n,) efforts less velocity terms and gravity.
-        complement: (nv, n) all velocities by the independent ones. start: (nv,) accelerations if those of the
-            independent velocities are zero.
+        complement: (nv, n) all velocities by the independent ones. start: (nv,) accelerations while the
+            independent velocities do not change.
         position_rate: (nq,). element_rates: (nz,). switched: (nz,) states of elements after an instant.
         power: of efforts and sources, W. heat: of elements, W.
         energy: kinetic and potential, J.

@@ -10,8 +10,8 @@ visible change is one write inside one page:
 - A checkpoint writes the new chunk *inside* the padding, then the summary into the unused slot, then sets the footer's
   pointer to it: eight bytes that never cross a page boundary. Incomplete writes before that are invisible.
 - Readers with an index see only records referenced by the footer's summary. Sequential readers also see complete
-  records only: a chunk appears when its first nine bytes replace those of the padding (alignment keeps them inside a
-  page), and a padding record always covers the unused slot.
+  records only: a chunk appears when its first nine bytes replace the bytes of the padding (alignment keeps them inside
+  a page), and a padding record always covers the unused slot.
 - When the space is used up, the first write is a footer at the new end, which still points to the old summary.
 - `close` writes the summary directly after the data and truncates the file, which is then a usual MCAP file.
 

@@ -199,7 +199,7 @@ def test_two_machines_on_the_topics_of_one_namespace_are_rejected(tmp_path, reco
         'joints': 'found joint_states of .*boom_joint.*; lift, tilt; record each machine in a separate namespace',
         'machine': r'found log_loader \(dynamics_node\), telehandler \(dynamics_node\); record each',
         'mark': 'found /joint_states: /dynamics_node, /sim; record each',
-        'wheels': 'expected ground_reactions of log_loader .*, found those of mid, too: the bag has another machine',
+        'wheels': 'expected ground_reactions of log_loader .*, also found mid: the bag has another machine',
     }
     with pytest.raises(BagReadingError, match=expected[kind]):
         read_run(tmp_path / 'bag')

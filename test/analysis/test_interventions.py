@@ -113,7 +113,7 @@ def test_the_command_lists_the_worst_first_with_its_replay_command(bag, capsys):
     assert command(bag, '--worst', 1) == 0
     text = capsys.readouterr().out
     assert 'interventions: 2, 3.0 s of' in text
-    assert 'margin 0.080 (rear_left), 50 % let through, held back: boom' in text
+    assert 'margin 0.080 (rear_left), 50 % passed, held back: boom' in text
     assert f'bag play {bag} --start-offset 0.0 --playback-duration 11.0' in text
     assert command(bag, '--json') == 0
     assert [one['margin'] for one in json.loads(capsys.readouterr().out)['worst']] == [0.08, 0.12]

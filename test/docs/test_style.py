@@ -21,6 +21,18 @@ WORDS = {
     'falls silent': r'\b(falls?|fell|fallen) silent\b',
     'in vain, alas': r'\b(in vain|alas)\b',
     'has a look': r'\bhas a look\b',
+    'sentence with What': r'(?:^|[.:] )What\b(?![^.]*\?)',
+    'what is': r'\bwhat (?:is|was|were|it|they|comes|came|has|have|lies|goes|others|follows|does|that)\b(?![^.]*\?)',
+    'what is left': r'\bwhat is left\b',
+    'where there is': r'\bwhere (?:there|no|none|nothing)\b',
+    'silent, silence': r'\bsilen(?:t|ce)\b(?!:)',
+    'refuse, refused': r'\b(?:refuses|refusals?)\b|\brefused?\b(?!:|`| starts| that is not true)',
+    'says, said': r'\b(?:says?|said)\b',
+    'that of, those of': r'\b(?:those|that) of\b',
+    'of which': r'\bof which\b',
+    'asked for': r'\basked for\b',
+    'looked at': r'\b(?:looked at|a look|two looks)\b',
+    'lets through': r'\blet(?:s|ting)? through\b',
 }
 FORBIDDEN = re.compile('|'.join(WORDS.values()), re.IGNORECASE)
 
@@ -35,8 +47,8 @@ def prose(path: Path) -> list[tuple[int, str]]:
         return [(k, re.sub(r'`[^`]*`', '', line)) for k, line in enumerate(text.splitlines(), 1)]
     paragraphs = []
     for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            lines = node.value.value.splitlines()
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and ' ' in node.value.strip():
+            lines = node.value.splitlines()
             paragraphs += [(node.lineno + k, re.sub(r'`[^`]*`', '', line)) for k, line in enumerate(lines)]
     return paragraphs
 
@@ -84,7 +96,10 @@ def test_docstrings_of_packages_keep_the_words(part):
 def test_parameters_launches_and_configurations_keep_the_words():
     paths = [path for folder in ('launch', 'config', 'dyn_nodes') for path in (ROOT / folder).rglob('*')]
     assert [
-        fault for path in sorted(paths) if path.suffix in {'.yaml', '.xml', '.html'} for fault in faults(path)
+        fault
+        for path in sorted(paths)
+        if path.suffix in {'.yaml', '.xml', '.html'} and path.name != 'reference_numbers.yaml'
+        for fault in faults(path)
     ] == []
 
 

@@ -202,7 +202,7 @@ def test_the_interval_stays_valid_from_load_to_load(rig, renewed):
     assert np.mean(covered) >= 0.9
 
 
-@pytest.mark.parametrize('name', ['pressures 20 ms late', 'none beside those of the cases'])
+@pytest.mark.parametrize('name', ['pressures 20 ms late', 'none in addition to the cases'])
 def test_a_delay_of_the_pressures_is_estimated(rig, name):
     """Without this state of the filter 20 ms cause errors of hundreds of kilograms and false steps."""
     wrong = next(entry for entry in WRONG if entry.name == name)

@@ -109,7 +109,7 @@ class TestHydraulicActuatorNode:
         tester.for_seconds(0.3)
         assert len(dynamics.replies) == count
         status = dynamics.status('valve_commands', 1)
-        assert {'refused: wrong size', 'refused: not finite'} & set(values_of(status))
+        assert {'rejected: wrong size', 'rejected: not finite'} & set(values_of(status))
         assert dynamics.status('joint_states', 1).message.startswith('rejected: joint_states: ')
         valves.publish(volts(0.0, 0.0, 0.0))
         tester.until(lambda: len(dynamics.replies) > count)
@@ -195,7 +195,7 @@ class TestControllerNode:
         goal = Point(positions=[0.1, 0.9, -1.7], time_from_start=Duration(sec=2))
         trajectories.publish(JointTrajectory(joint_names=['a', 'b', 'c'], points=[goal]))
         status = dynamics.status('commands', 1)
-        assert values_of(status)['refused: unknown joint'] == '1'
+        assert values_of(status)['rejected: unknown joint'] == '1'
         assert tick(900)[0] > first[899][0]  # the task went on
         trajectories.publish(JointTrajectory(joint_names=list(JOINTS), points=[goal]))
         tester.until(lambda: phases[-1].data == 'track')

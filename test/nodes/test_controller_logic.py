@@ -175,7 +175,7 @@ class TestTrajectory:
         node.receive('joint_trajectory', bad)
         status = command_status(node)
         assert status.level == 1
-        assert values_of(status)[f'refused: {kind}'] == '1'
+        assert values_of(status)[f'rejected: {kind}'] == '1'
         play(node, 0.1, 0.11)
         assert sent(node)[-1][0] == pytest.approx(-4.0)
         assert node.trajectories == 0
@@ -211,7 +211,7 @@ class TestTrajectory:
     def test_it_needs_joint_states_to_start_from(self, make: Any) -> None:
         node = make()
         node.receive('joint_trajectory', trajectory((0.0, 0.9, -1.7)))
-        assert values_of(command_status(node))['refused: no joint_states'] == '1'
+        assert values_of(command_status(node))['rejected: no joint_states'] == '1'
 
     def test_it_may_start_later(self, make: Any) -> None:
         node = make()

@@ -225,7 +225,7 @@ def test_implausible_pressures_are_rejected_and_counted(make_monitor, dropped, v
     node.payload.take_pressure('boom/head_pressure', pressure(1.01, value))
     assert node.sensing.monitor.payload == before
     status = payload_status(node)
-    assert values_of(status)[f'refused: {kind}'] == '1'
+    assert values_of(status)[f'rejected: {kind}'] == '1'
     assert 'hydraulics/boom/head_pressure' in status.message
 
 
@@ -330,7 +330,7 @@ def test_pressures_ahead_of_the_joint_states_are_rejected_and_time_out(make_moni
     play(node, dropped, rows[:40])
     play(node, dropped, rows[40:200], ahead=3.0)
     assert node.sensing.monitor.payload == RATED
-    assert 'refused: ahead' in values_of(payload_status(node))
+    assert 'rejected: ahead' in values_of(payload_status(node))
     play(node, dropped, rows[200:])
     assert values_of(payload_status(node))['state'] == 'observed'
 

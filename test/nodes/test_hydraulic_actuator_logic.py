@@ -268,7 +268,7 @@ class TestRejections:
         assert node.commanded == age
         status = statuses(node.diagnostics.publisher.last)['valve_commands']
         assert status.level == 1
-        assert values_of(status)[f'refused: {kind}'] == '1'
+        assert values_of(status)[f'rejected: {kind}'] == '1'
 
     def test_bad_joint_states_are_not_answered_and_do_not_hurt(self, node: Any) -> None:
         node.receive('valve_commands', volts(0, 0, 0))
@@ -293,7 +293,7 @@ class TestRejections:
         node.update_diagnostics()
         status = statuses(node.diagnostics.publisher.last)['valve_commands']
         assert status.level == 0
-        assert values_of(status)['refused: wrong size'] == '1'
+        assert values_of(status)['rejected: wrong size'] == '1'
 
 
 class TestRealtime:

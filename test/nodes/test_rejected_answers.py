@@ -38,7 +38,7 @@ def test_time_continues_with_the_joints_held_when_an_effort_is_beyond_its_limit(
     node.diagnostics.update(math.inf, 0.0)
     status = statuses(node.diagnostics.publisher.last)['commands']
     assert "effort of 'crank_joint': expected at most 100, found 150" in status.message
-    assert values_of(status)['refused: out of range'] == '50'
+    assert values_of(status)['rejected: out of range'] == '50'
     assert not node.pacer.timed_out
 
 

@@ -23,6 +23,6 @@ def test_a_rejection_is_recent_for_its_window(rejections):
 def test_after_a_reset_an_earlier_rejection_is_not_recent_and_stays_counted(rejections):
     assert not rejections.recent(0.0)
     assert not rejections.recent(99.9)
-    assert rejections.values() == {'refused: stamp': '1', 'last refusal': 'rejected for its stamp'}
+    assert rejections.values() == {'rejected: stamp': '1', 'last rejection': 'rejected for its stamp'}
     rejections.add(RejectedError('stamp', 'once more'), 1.0)
     assert rejections.recent(2.0)

@@ -628,7 +628,7 @@ def test_health_of_the_joint_states(make):
     health = sensing.joint_health()
     assert health.level == WARN
     assert health.text.startswith('rejected: joint_states: position of ')
-    assert health.values['refused: not finite'] == '1'
+    assert health.values['rejected: not finite'] == '1'
 
 
 def test_health_of_the_imu(make):

@@ -152,7 +152,7 @@ def test_implausible_joint_states_are_rejected_and_counted(make_monitor, names, 
     assert node.sensing.received == before
     assert node.sensing.rejections.counts[kind] == 1
     status = status_of(node, 'joint_states')
-    assert values_of(status)[f'refused: {kind}'] == '1'
+    assert values_of(status)[f'rejected: {kind}'] == '1'
     assert 'rejected' in status.message
 
 

@@ -505,7 +505,7 @@ def test_regular_joint_states_that_are_older_than_the_delay_lead_to_neutral_and_
         assert min(outputs) < -1.0
     reported, message = level(node)
     assert reported == (ERROR if text else OK)
-    assert message.startswith(text or 'letting through')
+    assert message.startswith(text or 'passing commands')
 
 
 def test_a_payload_that_nobody_gave_is_anything_from_nothing_on_to_the_error_beyond_that_of_the_file(make_governor):

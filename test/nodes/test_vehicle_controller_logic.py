@@ -199,7 +199,7 @@ class TestRejections:
         node.receive('cmd_vel', twist(vx=0.1))
         node.receive('cmd_vel', twist(vx=0.1, vy=bad))
         assert node.wanted.tolist() == [0.1, 0.0, 0.0]
-        assert values_of(health(node)['cmd_vel'])['refused: not finite'] == '1'
+        assert values_of(health(node)['cmd_vel'])['rejected: not finite'] == '1'
 
     def test_a_stamp_that_is_too_old_is_rejected(self, make: Any) -> None:
         node = make()

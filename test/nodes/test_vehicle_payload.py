@@ -21,7 +21,7 @@ def test_the_arm_holds_the_published_payload(make_node):
     for wrong in (9.0, -1.0, math.nan):
         node.receive('payload', Float64(data=wrong))
     assert node.servo.payload == 6.0
-    assert node.rejections.values()['refused: payload'] == '3'
+    assert node.rejections.values()['rejected: payload'] == '3'
 
 
 def test_the_payload_of_the_start_counts_for_vehicle_and_arm(make_node):

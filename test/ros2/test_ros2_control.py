@@ -126,7 +126,7 @@ def test_a_trajectory_is_followed_within_the_constraints_of_the_controller(side:
     side.for_seconds(0.4)
     # without an active controller the commands are NaN and rejected; the machine stands
     side.until(lambda: manager.sent > 10, 'no commands')
-    side.until(lambda: int(side.values.get('refused: not finite', 0)) > 10, 'NaN was not rejected')
+    side.until(lambda: int(side.values.get('rejected: not finite', 0)) > 10, 'NaN was not rejected')
     assert np.abs(manager.positions - start).max() < 2e-3
     manager.activate()
     side.for_seconds(0.5)

@@ -72,7 +72,7 @@ def test_a_wrong_polygon_in_a_batch_names_its_state():
         (SQUARE[[0, 2, 1, 3]], 'ground points of the wheels cross: the edges from a to b and from c to d intersect'),
         (SQUARE[[1, 0, 2, 3]], 'ground points of the wheels cross: the edges from b to c and from d to a intersect'),
         (SQUARE[::-1], 'a, b, c, d are in reverse order: the ground is seen from below'),
-        (SQUARE * [[1], [1], [0.3], [1]], 'the ground point of c is not a corner between those of b and d'),
+        (SQUARE * [[1], [1], [0.3], [1]], 'the ground point of c is not a corner between b and d'),
         (SQUARE[[0, 1, 1, 2]], 'the ground points of b and c coincide'),
         (SQUARE * [1, 0, 1], 'coincide'),
         (SQUARE @ np.diag([1, 0, 0]) + np.arange(4)[:, None] * [0.1, 0, 0], 'a, b, c, d lie on one line'),

@@ -123,7 +123,7 @@ def test_bad_joint_commands_are_rejected_counted_and_reported(machine, probe):
     publisher = probe.node.create_publisher(JointState, 'joint_command', QoSProfile(depth=10))
     for kind, (names, efforts) in BAD_COMMANDS.items():
         publish_when_subscribed(probe, publisher, JointState(name=names, effort=efforts))
-        probe.until(lambda kind=kind: rejections(probe).get(f'refused: {kind}') == '1', kind)
+        probe.until(lambda kind=kind: rejections(probe).get(f'rejected: {kind}') == '1', kind)
     assert machine.running['dynamics_node'].poll() is None
 
 
@@ -137,7 +137,7 @@ def test_bad_valve_commands_are_rejected_by_the_actuator_node(machine, probe):
         for name, health in probe.health.items():
             if name.startswith('hydraulic_actuator_node'):
                 values.update(health[2])
-        return values.get('refused: not finite') == '1' and values.get('refused: wrong size') == '1'
+        return values.get('rejected: not finite') == '1' and values.get('rejected: wrong size') == '1'
 
     probe.until(rejected, 'both refusals')
 
@@ -145,7 +145,7 @@ def test_bad_valve_commands_are_rejected_by_the_actuator_node(machine, probe):
 def test_a_payload_beyond_the_limit_is_rejected_and_one_within_is_taken(machine, probe):
     publisher = probe.node.create_publisher(Float64, 'payload', QoSProfile(depth=10))
     publish_when_subscribed(probe, publisher, Float64(data=1e6))
-    probe.until(lambda: rejections(probe).get('refused: payload') == '1', 'the refusal')
+    probe.until(lambda: rejections(probe).get('rejected: payload') == '1', 'the refusal')
     publisher.publish(Float64(data=0.0))
     probe.until(lambda: probe.last['events'].message == '0 kg', 'the event')
 

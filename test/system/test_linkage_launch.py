@@ -87,6 +87,6 @@ def test_a_cylinder_that_pushes_more_than_its_joint_takes_does_not_stop_time(tmp
     assert states.time[-1] == pytest.approx(DURATION, abs=0.011)
     assert np.isfinite(states['boom_rod_joint/position']).all()
     health = [status for _, status in bag.statuses['diagnostics'] if status.name == 'dynamics_node: commands']
-    rejected = [status for status in health if 'refused: out of range' in status.values]
+    rejected = [status for status in health if 'rejected: out of range' in status.values]
     assert rejected
-    assert "effort of 'boom_rod_joint': expected at most" in rejected[-1].values['last refusal']
+    assert "effort of 'boom_rod_joint': expected at most" in rejected[-1].values['last rejection']

@@ -135,7 +135,7 @@ def test_a_twist_that_is_not_finite_is_rejected_and_counted(processes, probe, dr
 
     def rejected() -> bool:
         values = probe.health.get('vehicle_controller_node: cmd_vel', (0, '', {}))[2]
-        return values.get('refused: not finite') == '2' and values.get('received') == '0'
+        return values.get('rejected: not finite') == '2' and values.get('received') == '0'
 
     probe.until(rejected, 'both refusals')
     assert processes.running['vehicle_controller_node'].poll() is None

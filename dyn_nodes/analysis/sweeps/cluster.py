@@ -136,7 +136,7 @@ class DaskWorkers:
 
 
 def quiet_log() -> None:
-    """Silence the loggers of Dask, which log a lost connection with its traceback; this package reports it itself."""
+    """Switch off the loggers of Dask, which log a lost connection with a traceback; this package reports it."""
     import distributed  # noqa: F401  (creates its loggers)
 
     for name in [logger for logger in logging.root.manager.loggerDict if logger.partition('.')[0] == 'distributed']:

@@ -41,7 +41,7 @@ def worst_runs(results: Results, outcome: str, count: int, least: bool | None = 
 
     Args:
         results: results of the sweep.
-        outcome: a flag, of which set ones are bad, worse the earlier the run ends; or a number.
+        outcome: a flag (set: bad, the worse the earlier the run ends) or a number.
         count: greatest number of runs.
         least: whether the least values, or flags that are not set, are the worst; None: by the name of the outcome.
 

@@ -36,7 +36,7 @@ class Sweep:
         machines: machines by the values of the structural factors; key `()` without structural factors.
         profile: task; None without a task.
         levers: voltage by actuator, V, constant over the run.
-        joints: initial joint positions that replace those of the machine, rad or m.
+        joints: initial joint positions that replace the positions of the machine, rad or m.
         duration: s; None for the duration of the task at its pace.
         step: step of the integrator, s.
         sample_period: period of the samples for outcomes, s.

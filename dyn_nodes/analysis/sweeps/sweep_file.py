@@ -135,9 +135,7 @@ class _Reader:
             return None
         total = int(runs) * block_of([factors[k].levels for k in varied])
         if total > MOST_RUNS:
-            self.report.add(
-                runs_entry.line, 'design.runs', f'at most {MOST_RUNS} runs', f'{total} with those of `varied`'
-            )
+            self.report.add(runs_entry.line, 'design.runs', f'at most {MOST_RUNS} runs', f'{total} including `varied`')
             return None
         return Design(design.kind, total, int(design.seed), varied)
 

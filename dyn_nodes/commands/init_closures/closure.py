@@ -54,7 +54,7 @@ class Closures:
     Attributes:
         source: format and name of the file.
         pairs: that close loops.
-        mimics: mimic joints, in addition to those of the URDF.
+        mimics: mimic joints, in addition to the mimic joints of the URDF.
         driven: joints with a drive; None if the file does not specify them.
     """
 

@@ -2,7 +2,7 @@
 
 Steps, implicit formula for stiff states and the choice between them follow `fixed_step` and `stiff`, lane by lane: a
 run has the same steps as alone, and its numbers do not depend on the runs in other lanes. Functions such as the sine
-differ in the last digit from those of a run alone. A lane whose run has ended takes the next run. Vectors of a kernel
+differ in the last digit from a single run. A lane whose run has ended takes the next run. Vectors of a kernel
 have element i of lane k at i * lanes + k. Scalar kernels locate an event within its run.
 """
 # mypy: ignore-errors

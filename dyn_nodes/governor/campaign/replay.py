@@ -63,13 +63,13 @@ def _troubles(case: Case) -> Iterator[str]:
     if troubles.grab is not None:
         yield f'# {troubles.grabbed:g} kg more are grabbed {troubles.grab:g} s after the levers start.'
     if troubles.noise:
-        yield f'# errors of the sensors: {troubles.noise:g} times those of `dyn-nodes monitor check`.'
+        yield f'# errors of the sensors: {troubles.noise:g} times the errors of `dyn-nodes monitor check`.'
     if troubles.jitter:
         yield f'# delays are shorter by up to {100.0 * troubles.jitter:g} % at times.'
     if (troubles.oil, troubles.stiffness, troubles.damping) != (1.0, 1.0, 1.0):
         yield (
             f'# oil {troubles.oil:g}, stiffness {troubles.stiffness:g} and damping {troubles.damping:g} '
-            'times those of the prediction.'
+            'times the values of the prediction.'
         )
 
 

@@ -34,7 +34,7 @@ class FrameBatch(NamedTuple):
 
 
 class CompiledCoefficients:
-    """G, H and D of a frame, equal to those of `TreeCoefficients`.
+    """G, H and D of a frame, equal to `TreeCoefficients`.
 
     Args:
         tree: of revolute and prismatic joints, at most `MOST_JOINTS`.

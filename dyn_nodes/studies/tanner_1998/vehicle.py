@@ -78,7 +78,7 @@ class Robot:
         return v
 
     def efforts(self, joints: Sequence[float], drives: Sequence[float]) -> Array:
-        """Return efforts (nv,) from those of the arm joints and of `drives`, N m."""
+        """Return all efforts (nv,) for efforts of the arm joints and of `drives`, N m."""
         tau = np.zeros(self.blocks.tree.nv)
         for name, effort in zip((*ARM, *self.drives), (*joints, *drives), strict=True):
             tau[self.blocks.tree.velocity_index(name)] = effort
