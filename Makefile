@@ -3,7 +3,6 @@
 
 PYTHON ?= python3
 VENV := .venv
-ROS_VENV := .venv-ros
 OLD_VENV := .venv-oldest
 NEW_VENV := .venv-newest
 BIN := $(VENV)/bin
@@ -26,7 +25,7 @@ help:
 	@echo '                   TESTS=test/model a part       ARGS="-k demo" for pytest'
 	@echo 'make test-slow   the long ones too'
 	@echo 'make nightly     all of them, in an order drawn by a seed; their results in docs/verification/nightly.md (hours)'
-	@echo 'make test-ros    node, system and middleware tests on real rclpy (CPython 3.11)'
+	@echo 'make test-ros    node, system and middleware tests on real rclpy, ROS_DISTRO=jazzy or kilted'
 	@echo 'make test-oldest node tests with the oldest versions that setup.py promises'
 	@echo 'make test-newest a part of the tests with the newest versions that setup.py allows, not locked'
 	@echo 'make test-python a part of the tests with PYTHON=..., in an environment of that version'
@@ -75,16 +74,16 @@ $(VENV)/.installed-dev: $(SETUP_FILES) lock/dev.txt | $(BIN)/pip
 	$(call install,$(VENV),dev,--no-compile)
 	@touch $(VENV)/.installed $@
 
-# rclpy's wheels on the package index exist for one version of Python only
+# Wheels of rclpy exist for Linux on x86-64. ROS_DISTRO=kilted chooses another release, ROS_PYTHON=... another Python.
+ROS_DISTRO ?= jazzy
 ROS_PYTHON ?= $(firstword $(shell command -v python3.11) $(PYTHON))
+ROS_VENV := .venv-$(ROS_DISTRO)
 
 $(ROS_VENV)/bin/pip:
-	@$(ROS_PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || \
-	  { echo '$(ROS_PYTHON): the wheels of rclpy need CPython 3.11, found '"$$($(ROS_PYTHON) --version 2>&1)"'; ROS_PYTHON=... chooses another'; exit 1; }
 	$(ROS_PYTHON) -m venv $(ROS_VENV)
 
-$(ROS_VENV)/.installed: $(SETUP_FILES) lock/ros.txt | $(ROS_VENV)/bin/pip
-	$(call install,$(ROS_VENV),ros,--no-compile)
+$(ROS_VENV)/.installed: $(SETUP_FILES) lock/$(ROS_DISTRO).txt | $(ROS_VENV)/bin/pip
+	$(call install,$(ROS_VENV),$(ROS_DISTRO),--no-compile)
 	@touch $@
 
 # the oldest Python that setup.py promises, where it runs
@@ -109,8 +108,10 @@ lock: | $(BIN)/pip
 	$(COMPILE) setup.py $(EVERYWHERE) --extra full --output-file lock/full.txt
 	$(COMPILE) setup.py $(EVERYWHERE) --extra dev --constraints lock/full.txt --output-file lock/dev.txt
 	$(COMPILE) setup.py $(EVERYWHERE) --extra test --constraints test/oldest.txt --output-file lock/oldest.txt
-	$(COMPILE) setup.py --python-version 3.11 --python-platform x86_64-manylinux_2_28 --extra ros --extra test \
-	  --constraints lock/dev.txt --output-file lock/ros.txt
+	for release in jazzy kilted; do \
+	  $(COMPILE) setup.py --python-version 3.11 --python-platform x86_64-manylinux_2_28 --extra $$release --extra test \
+	    --constraints lock/dev.txt --output-file lock/$$release.txt || exit 1; \
+	done
 	printf 'pip>=25\nsetuptools>=70.1\n' | $(COMPILE) - $(EVERYWHERE) --constraints lock/dev.txt --output-file lock/build.txt
 
 # --- what there is to do --------------------------------------------------------------------------------------------

@@ -142,8 +142,10 @@ setup(
             'cantools>=39',
             'python-can[serial]>=4.3',
         ],
-        # binaries of Jazzy for CPython 3.11 on Linux, x86-64: rclpy with Fast DDS and the common messages; no tf2_msgs
-        'ros': ['ros-jazzy-rclpy[fastrtps]', 'ros-jazzy-common-interfaces'],
+        # binaries for CPython 3.10 to 3.14 on Linux, x86-64: rclpy with Fast DDS and the common messages; no tf2_msgs
+        'ros': ['dyn_nodes[jazzy]'],
+        'jazzy': ['ros-jazzy-rclpy[fastrtps]', 'ros-jazzy-common-interfaces'],
+        'kilted': ['ros-kilted-rclpy[fastrtps]', 'ros-kilted-common-interfaces'],
         # mutation tests: `make mutants`
         'mutants': ['cosmic-ray>=8.3,<9', 'coverage>=7', 'pytest>=7', 'pytest-timeout', 'hypothesis>=6', 'mcap'],
     },

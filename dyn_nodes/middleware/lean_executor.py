@@ -6,7 +6,7 @@ callback. Here the entities are collected when they have changed, plain callback
 directly, and QoS events, which only warn and count, are polled every `EVENTS_PERIOD`. Everything else (services,
 clients, coroutines, guard conditions) runs as in rclpy, by the methods of the base class.
 
-These methods are not public. `EXECUTOR` is this class if rclpy has the interfaces of Jazzy, and rclpy's own otherwise.
+These methods are not public. `EXECUTOR` is this class if rclpy has them (Jazzy, Kilted), and rclpy's own otherwise.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import rclpy.executors
+import rclpy.timer
 from rclpy.executors import ExternalShutdownException
 from rclpy.executors import SingleThreadedExecutor as _Base
 from rclpy.signals import uninstall_signal_handlers
@@ -56,8 +57,17 @@ def is_supported() -> bool:
         and spin == ['self', 'timeout_sec', 'wait_condition']
         and len(timer) == 2
         and all(hasattr(base, name) for name in ('_rclpy', 'InvalidHandle', 'TimeoutObject'))
-        and not hasattr(getattr(rclpy, 'timer', None), 'TimerInfo')
+        and hasattr(base._rclpy.Timer, 'call_timer')
     )
+
+
+def takes_timer_info(callback: Callable[..., Any]) -> bool:
+    """Return whether a callback of a timer has a parameter for rclpy's `TimerInfo` (Kilted and later)."""
+    kind = getattr(rclpy.timer, 'TimerInfo', None)
+    if kind is None:
+        return False
+    parameters = inspect.signature(callback).parameters.values()
+    return any(parameter.annotation == kind for parameter in parameters)
 
 
 class _Entities:
@@ -68,6 +78,7 @@ class _Entities:
 
     Attributes:
         others: there are waitables other than QoS events; rclpy's own executor has to wait for these.
+        timers_with_info: ids of the timers whose callback takes a `TimerInfo`; rclpy's own code calls these.
     """
 
     def __init__(self, executor: LeanExecutor) -> None:
@@ -81,6 +92,9 @@ class _Entities:
                 self.items += [(kind, entity, node) for entity in getattr(node, f'{kind}s')]
             self.events += node.waitables
             self.event_nodes.update((id(event), node) for event in node.waitables)
+        self.timers_with_info = {
+            id(entity) for kind, entity, _ in self.items if kind == 'timer' and takes_timer_info(entity.callback)
+        }
         self.others = any(type(event).__name__ != 'EventHandler' for event in self.events)
         self._context = executor.context.handle
         guards = [executor._guard, executor._sigint_gc]
@@ -191,7 +205,8 @@ class _SignalGuards:
         """End the thread that triggers them, then destroy them."""
         uninstall_signal_handlers()
         for guard in self._kept:
-            guard.destroy()
+            with contextlib.suppress(rclpy.executors.InvalidHandle):  # destroyed by its context
+                guard.destroy()
         self._kept.clear()
 
 
@@ -310,7 +325,8 @@ class LeanExecutor(_Base):
 
     def _run(self, kind: str, entity: Any, node: Any) -> bool:
         try:
-            if kind not in ('timer', 'subscription') or inspect.iscoroutinefunction(entity.callback):
+            is_plain = kind in ('timer', 'subscription') and not inspect.iscoroutinefunction(entity.callback)
+            if not is_plain or (kind == 'timer' and id(entity) in self._gathered().timers_with_info):
                 self._run_task(entity, node, getattr(self, f'_take_{"guard_condition" if kind == "guard" else kind}'))
             elif kind == 'timer':
                 return self._run_timer(entity)

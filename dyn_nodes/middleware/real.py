@@ -88,6 +88,10 @@ def init(*, context: Any = None, intra_process: bool = False, **options: Any) ->
     this rclpy, and must be spun by this module's `spin` or `SingleThreadedExecutor`.
     """
     result = rclpy.init(context=context, **options)
+    if EXECUTOR is not LeanExecutor:
+        rclpy.logging.get_logger('dyn_nodes').warning(
+            "rclpy's own executor runs the nodes, at several times the cost: expected the interfaces of Jazzy or Kilted"
+        )
     LocalTopics.of(context or get_default_context()).is_on = intra_process and is_supported()
     return _Shutdown(context) if result is None else result
 

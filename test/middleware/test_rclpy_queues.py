@@ -18,6 +18,7 @@ from timeouts import scaled_timeout
 
 pytest.importorskip('rclpy')
 
+import rclpy.timer
 from rclpy.executors import ShutdownException
 
 from dyn_nodes.middleware import real
@@ -26,6 +27,34 @@ from dyn_nodes.middleware.lean_executor import LeanExecutor
 Clock = real.message('rosgraph_msgs/msg/Clock')
 COUNT = 13_000
 """Number of messages: more than the queues of both sides hold on Fast DDS."""
+
+
+def test_the_lean_executor_supports_this_rclpy_and_runs_timers_that_take_their_info(monkeypatch):
+    monkeypatch.setenv('ROS_DOMAIN_ID', str(1 + os.getpid() % 95))
+    assert real.SingleThreadedExecutor is LeanExecutor
+    context = real.Context()
+    real.init(args=['timers'], context=context)
+    node, executor = real.Node('timers', context=context), LeanExecutor(context=context)
+    executor.add_node(node)
+    calls: list[str] = []
+    callbacks = [lambda: calls.append('plain')]
+    kind = getattr(rclpy.timer, 'TimerInfo', None)
+    if kind is not None:
+
+        def with_info(info) -> None:
+            assert info.actual_call_time >= info.expected_call_time
+            calls.append('with info')
+
+        with_info.__annotations__['info'] = kind  # rclpy compares the class, not its name
+        callbacks.append(with_info)
+    timers = [node.create_timer(0.01, callback) for callback in callbacks]
+    end = time.monotonic() + scaled_timeout(10.0)
+    while time.monotonic() < end and len(set(calls)) < len(timers):
+        executor.spin_once(timeout_sec=0.1)
+    assert len(set(calls)) == len(timers)
+    executor.shutdown()
+    node.destroy_node()
+    real.try_shutdown(context=context)
 
 
 def test_a_publisher_with_keep_all_waits_for_a_lagging_subscription(monkeypatch):
