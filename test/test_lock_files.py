@@ -11,7 +11,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from test_oldest_dependencies import ROOT, keyword, pinned
 
-LOCKS = {'full': ('full',), 'dev': ('dev',), 'oldest': ('test',), 'jazzy': ('jazzy', 'test'), 'kilted': ('kilted', 'test')}
+RELEASES = ('jazzy', 'kilted')
+LOCKS = {'full': ('full',), 'dev': ('dev',), 'oldest': ('test',), **{name: (name, 'test') for name in RELEASES}}
 """Extras in each lock file of an environment."""
 PYTHONS = ('3.10', '3.11', '3.12', '3.13')
 FILES = sorted((ROOT / 'lock').glob('*.txt'))
@@ -59,7 +60,7 @@ def _declared(extras: tuple[str, ...]) -> list[Requirement]:
 
 @pytest.mark.parametrize('name', LOCKS)
 def test_a_lock_file_has_a_fitting_version_of_every_declared_dependency(name):
-    for python in ('3.11',) if name in ('jazzy', 'kilted') else PYTHONS:
+    for python in ('3.11',) if name in RELEASES else PYTHONS:
         locked = _locked(ROOT / 'lock' / f'{name}.txt', python)
         for item in _declared(LOCKS[name]):
             if item.marker is None or item.marker.evaluate(_environment(python)):
@@ -87,7 +88,7 @@ def test_a_lock_file_has_versions_with_hashes_and_no_address(path):
 def test_environments_have_the_same_versions_of_what_they_share():
     for python in PYTHONS:
         everything = _locked(ROOT / 'lock' / 'dev.txt', python)
-        for name in ('full', 'build', *(['jazzy', 'kilted'] if python == '3.11' else [])):
+        for name in ('full', 'build', *(RELEASES if python == '3.11' else [])):
             locked = _locked(ROOT / 'lock' / f'{name}.txt', python)
             assert {key: everything[key] for key in locked if key in everything} == {
                 key: value for key, value in locked.items() if key in everything
