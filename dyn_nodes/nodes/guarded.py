@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import functools
 import inspect
+import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dyn_nodes.middleware import ExternalShutdownException, Node, SetParametersResult, ok
+from dyn_nodes.middleware import ExternalShutdownException, Node, SetParametersResult, ok, type_name
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health, one_line
 from dyn_nodes.nodes.running import RunOver, is_interrupt
 from dyn_nodes.nodes.stamps import StampError, check_stamps, stamped_fields
 
 THROTTLE = 1.0
 """Minimum time between two log messages of one kind, s."""
+TYPES_PERIOD = 2.0
+"""Wall-clock period of the check of the types of publishers, s."""
 
 
 class Guard:
@@ -70,6 +73,8 @@ def _location(error: BaseException) -> str:
 class GuardedNode(Node):
     """A node with guarded callbacks; see the module."""
 
+    _types_at, _other_types = -TYPES_PERIOD, ''
+
     @functools.cached_property
     def guard(self) -> Guard:
         """Return the counts of messages that callbacks could not use."""
@@ -85,16 +90,43 @@ class GuardedNode(Node):
         """Return the callbacks of services by name."""
         return {}
 
+    @functools.cached_property
+    def _types(self) -> dict[str, Any]:
+        """Return the message types of subscriptions by topic."""
+        return {}
+
     def message_health(self) -> Health | None:
         """Return the status `messages` for /diagnostics, None if all messages could be used."""
         count = getattr(self, 'count_dropped', dict)
-        return self.guard.health(count())
+        health = self.guard.health(count())
+        if time.monotonic() - self._types_at >= TYPES_PERIOD:
+            self._types_at, self._other_types = time.monotonic(), self._find_other_types()
+        if self._other_types:
+            health = health or Health()
+            health.worse(WARN, self._other_types)
+        return health
+
+    def _find_other_types(self) -> str:
+        """Return the publishers of subscribed topics whose message type is another, and log them when they change."""
+        texts = []
+        for topic, kind in self._types.items():
+            expected = type_name(kind)
+            for publisher in self.get_publishers_info_by_topic(topic):
+                if publisher.topic_type != expected:
+                    name = f'{publisher.node_namespace.rstrip("/")}/{publisher.node_name}'
+                    texts.append(f'{topic}: expected {expected}, found {publisher.topic_type} of {name}, not received')
+        text = '; '.join(sorted(set(texts)))
+        if text and text != self._other_types:
+            self.get_logger().warn(text)
+        return text
 
     def create_subscription(self, msg_type: Any, topic: str, callback: Any, qos_profile: Any, **options: Any) -> Any:
         """Create a subscription with a guarded callback."""
         fields = () if options.get('raw') else stamped_fields(msg_type)
         guarded = self._guarded_message(topic, callback, fields)
         self._received_by.setdefault(topic, []).append(guarded)
+        if not options.get('raw'):
+            self._types[topic] = msg_type
         return super().create_subscription(msg_type, topic, guarded, qos_profile, **options)
 
     def create_timer(self, timer_period_sec: float, callback: Any, *args: Any, **options: Any) -> Any:

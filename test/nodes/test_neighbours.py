@@ -265,3 +265,20 @@ def test_diagnostics_name_the_machine_and_its_fingerprint(context):
     assert values['machine'] == 'four_bar'
     assert len(values['fingerprint']) == 16
     node.destroy_node()
+
+
+def test_a_publisher_of_another_type_is_named_because_its_messages_do_not_arrive(context, other, monkeypatch):
+    """A gamepad or a keyboard node with Twist where TwistStamped is expected."""
+    monkeypatch.setattr('dyn_nodes.nodes.guarded.TYPES_PERIOD', 0.0)
+    node = controller(context)
+    assert node.message_health() is None
+    teleop = Node('teleop_twist_keyboard', context=other)
+    teleop.create_publisher(message('geometry_msgs/msg/Twist'), 'cmd_vel', QoSProfile(depth=1))
+    until(lambda: node.message_health() is not None, node)
+    expected = (
+        'cmd_vel: expected geometry_msgs/msg/TwistStamped, found geometry_msgs/msg/Twist of /teleop_twist_keyboard'
+    )
+    assert node.message_health().text.startswith(expected)
+    teleop.destroy_node()
+    until(lambda: node.message_health() is None, node)
+    node.destroy_node()
