@@ -24,6 +24,8 @@ from dyn_nodes.nodes.stamps import StampError, check_stamps, stamped_fields
 
 THROTTLE = 1.0
 """Minimum time between two log messages of one kind, s."""
+UNKNOWN = '_NODE_NAME_UNKNOWN_'
+"""Name of a node in rmw whose endpoint is in the graph before the node."""
 TYPES_PERIOD = 2.0
 """Wall-clock period of the check of the types of publishers, s."""
 
@@ -62,6 +64,13 @@ class Guard:
         if self.failed:
             return Health(ERROR, f'{sum(self.failed.values())} callbacks failed: {self.last_failure}', values)
         return Health(WARN, f'{total} messages could not be used', values)
+
+
+def node_of(endpoint: Any) -> str:
+    """Return the full name of the node of an endpoint in the graph."""
+    if endpoint.node_name == UNKNOWN:
+        return 'a node of unknown name'
+    return f'{endpoint.node_namespace.rstrip("/")}/{endpoint.node_name}'
 
 
 def _location(error: BaseException) -> str:
@@ -113,8 +122,8 @@ class GuardedNode(Node):
             expected = type_name(kind)
             for publisher in self.get_publishers_info_by_topic(topic):
                 if publisher.topic_type != expected:
-                    name = f'{publisher.node_namespace.rstrip("/")}/{publisher.node_name}'
-                    texts.append(f'{topic}: expected {expected}, found {publisher.topic_type} of {name}, not received')
+                    found = f'{publisher.topic_type} of {node_of(publisher)}'
+                    texts.append(f'{topic}: expected {expected}, found {found}, not received')
         text = '; '.join(sorted(set(texts)))
         if text and text != self._other_types:
             self.get_logger().warn(text)

@@ -10,6 +10,7 @@ from typing import Any
 from dyn_nodes.middleware import RUNTIME, Clock, ClockType, QoSProfile, ReliabilityPolicy, message
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.exchange import undeclared_clock
+from dyn_nodes.nodes.guarded import node_of
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.running import RunFailed
 
@@ -27,8 +28,6 @@ ADVICE = 'give each machine another namespace (namespace:=...) or another ROS_DO
 
 MACHINE = ''
 """Key of a problem of all topics: another machine."""
-UNKNOWN = '_NODE_NAME_UNKNOWN_'
-"""Name of a node in rmw whose endpoint is in the graph before the node."""
 
 _made: Counter[str] = Counter()
 """Numbers of nodes created by this process, by full name; a destroyed node may remain in the graph for a while."""
@@ -84,11 +83,7 @@ def require_no_publisher(node: Any) -> None:
 
 def sources_of(node: Any, topic: str) -> list[str]:
     """Return the full names of the nodes that publish a topic, one per endpoint."""
-    publishers = node.get_publishers_info_by_topic(topic)
-    return sorted(
-        'a node of unknown name' if info.node_name == UNKNOWN else f'{info.node_namespace.rstrip("/")}/{info.node_name}'
-        for info in publishers
-    )
+    return sorted(node_of(endpoint) for endpoint in node.get_publishers_info_by_topic(topic))
 
 
 def _of_others(sources: list[str]) -> list[str]:
