@@ -30,6 +30,8 @@ LOADER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 """YAML loader of the files of this package; libyaml is six times as fast."""
 FOLDER = Path(__file__).resolve().parent / 'parameter_files'
 SHARED = 'shared'
+NONE = 'none'
+"""Text that stands for an empty value."""
 MAP = '__map_'
 TYPES: dict[str, type] = {
     'bool': bool,
@@ -126,13 +128,16 @@ class Declared:
 
 
 def declare(node: Any, table: Sequence[Declared]) -> dict[str, Any]:
-    """Declare the parameters and return their values. Raises ParameterError for a text that is not a choice."""
+    """Declare the parameters and return their values. Raises ParameterError for a text that is not a choice.
+
+    `none` is an empty text in parameters that are empty by default: `ros2 launch` rejects arguments without a value.
+    """
     values = {}
     for declared in table:
         value = node.declare_parameter(declared.name, declared.default, declared.descriptor()).value
         if problem := declared.problem(value):
             raise ParameterError(problem)
-        values[declared.name] = value
+        values[declared.name] = '' if value == NONE and declared.default == '' and not declared.choices else value
     if any(declared.choices and not declared.read_only for declared in table):
 
         def check(parameters: list[Any]) -> Any:

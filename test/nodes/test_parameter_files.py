@@ -153,6 +153,15 @@ def test_a_missing_parameter_file_is_reported_with_its_path() -> None:
         node_parameters('no_node')
 
 
+def test_none_is_an_empty_text_where_the_default_is_empty(context: Any) -> None:
+    """`ros2 launch` rejects arguments without a value, so that `task:=''` cannot be entered."""
+    table = (Declared('task', '', 'a file'), Declared('shaper', '', 'a kind', choices=('', 'none', 'zv')))
+    overrides = [Parameter('task', value='none'), Parameter('shaper', value='none')]
+    node = Node('node_with_none', context=context, parameter_overrides=overrides)
+    assert declare(node, table) == {'task': '', 'shaper': 'none'}
+    node.destroy_node()
+
+
 def test_out_of_range_and_none_of_the_choices_are_rejected_with_the_reason(context: Any) -> None:
     node = Node('some_node', context=context)
     table = (
