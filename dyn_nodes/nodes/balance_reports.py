@@ -39,13 +39,21 @@ class BalanceReports:
         levels: alarm levels of the margins that are published, by measure.
         qos: of the topics.
         frame: of the balance.
+        weight: of the machine, N.
         prefix: of the names of topics and contact frames, '' or `monitor`.
     """
 
     def __init__(
-        self, node: Any, wheels: Sequence[str], levels: Mapping[str, Levels], qos: Any, frame: str, prefix: str = ''
+        self,
+        node: Any,
+        wheels: Sequence[str],
+        levels: Mapping[str, Levels],
+        qos: Any,
+        frame: str,
+        weight: float,
+        prefix: str = '',
     ) -> None:
-        self.frame, self.prefix, self.levels = frame, prefix, levels
+        self.frame, self.prefix, self.levels, self.weight = frame, prefix, levels, weight
         start = f'{prefix}/' if prefix else ''
 
         def create(kind: Any, topic: str) -> Any:
@@ -109,7 +117,7 @@ class BalanceReports:
         if 'shape' in wanted:
             self._publish_shape(balance, stamp)
         if 'markers' in wanted:
-            self.markers.publish(marker_array(balance, self.levels, self.frame, stamp_at(now)))
+            self.markers.publish(marker_array(balance, self.levels, self.frame, stamp_at(now), self.weight))
 
     def withdraw(self) -> None:
         """Publish NaN for every margin and friction use: the last values are out of date."""

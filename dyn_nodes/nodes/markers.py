@@ -17,8 +17,10 @@ Point = message('geometry_msgs/msg/Point')
 ColorRGBA = message('std_msgs/msg/ColorRGBA')
 
 ARROW, SPHERE, LINE_STRIP, LINE_LIST, TEXT = 0, 2, 4, 5, 9
-NEWTON_TO_METRE = 2.0e-5
-"""Length of the arrow of a force, m/N: 100 kN is 2 m."""
+DELETE = 2
+"""Action of a marker that removes it."""
+SPAN = 5.0
+"""Greatest distance between contacts, m, of a machine that is drawn with the sizes of this module."""
 GREEN, YELLOW, RED, BLUE, WHITE = (
     (0.0, 0.6, 0.5, 1.0),
     (0.95, 0.9, 0.25, 1.0),
@@ -30,21 +32,32 @@ COLOURS = {OK: GREEN, CAUTION: YELLOW, DANGER: RED}
 GROUND_CLEARANCE = 0.02
 
 
-def marker_array(balance: Balance, levels: Mapping[str, Levels], frame: str, stamp: Any) -> Any:
-    """Return the markers of one instant in the ground's frame, in the colours of the worst band of the margins."""
+def marker_array(balance: Balance, levels: Mapping[str, Levels], frame: str, stamp: Any, weight: float) -> Any:
+    """Return the markers of one instant in the ground's frame, in the colours of the worst band of the margins.
+
+    Sizes are proportional to the greatest distance between contacts; the arrow of the weight, N, has this length.
+    """
+    offsets = balance.points[:, None, :2] - balance.points[None, :, :2]
+    span = float(np.linalg.norm(offsets, axis=2).max()) or 1.0
     bands = {name: levels[name].band(margin.value) for name, margin in balance.margins.items()}
     band = max(bands.values(), key=BANDS.index, default=OK)
     markers = [
         _polygon(balance),
         _critical_edge(balance, band),
-        *_forces(balance),
+        *_forces(balance, span / weight),
         _point('center_of_mass', 0, balance.center_of_mass, BLUE, 0.25),
     ]
     if np.isfinite(balance.zmp).all():
         markers.append(_point('zmp', 0, (*balance.zmp, GROUND_CLEARANCE), COLOURS[band], 0.2))
-    markers.append(_text(balance, bands, band))
+    else:
+        removed = _marker('zmp', 0, SPHERE, BLUE, (0.0, 0.0, 0.0))
+        removed.action = DELETE
+        markers.append(removed)
+    markers.append(_text(balance, bands, band, 3.0 * span / SPAN))
     for marker in markers:
         marker.header.frame_id, marker.header.stamp = frame, stamp
+        for axis in 'xyz':
+            setattr(marker.scale, axis, getattr(marker.scale, axis) * span / SPAN)
     return MarkerArray(markers=markers)
 
 
@@ -83,12 +96,12 @@ def _critical_edge(balance: Balance, band: str) -> Any:
     return marker
 
 
-def _forces(balance: Balance) -> list[Any]:
+def _forces(balance: Balance, metres_per_newton: float) -> list[Any]:
     markers = []
     for number, (point, force, axes) in enumerate(zip(balance.points, balance.forces, balance.axes)):
         load = float(force[2])
         marker = _marker('ground_reactions', number, ARROW, RED if load <= 0.0 else GREEN, (0.08, 0.16, 0.2))
-        length = max(load * NEWTON_TO_METRE, 0.05)
+        length = max(load * metres_per_newton, 1e-3)
         marker.points = [_at(point), _at(point + length * axes[:, 2])]
         markers.append(marker)
     return markers
@@ -100,9 +113,11 @@ def _point(namespace: str, number: int, position: Any, colour: tuple[float, floa
     return marker
 
 
-def _text(balance: Balance, bands: Mapping[str, str], band: str) -> Any:
+def _text(balance: Balance, bands: Mapping[str, str], band: str, height: float) -> Any:
     marker = _marker('margins', 0, TEXT, WHITE if band == OK else COLOURS[band], (0.0, 0.0, 0.3))
-    marker.pose.position = _at((balance.center_of_mass[0], balance.center_of_mass[1], balance.center_of_mass[2] + 3.0))
+    marker.pose.position = _at(
+        (balance.center_of_mass[0], balance.center_of_mass[1], balance.center_of_mass[2] + height)
+    )
     lines = []
     for name, margin in balance.margins.items():
         measure, word = MEASURES[name], '' if bands[name] == OK else f', {bands[name]}'

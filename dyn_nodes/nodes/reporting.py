@@ -82,7 +82,8 @@ class Reporter:
         wheels = (
             plant.observer.wheels if plant.observer else [contact.name for contact in plant.machine.ground_contacts]
         )
-        self.balance = BalanceReports(node, wheels, levels, qos, world_frame)
+        weight = plant.machine.total_mass * plant.machine.gravity
+        self.balance = BalanceReports(node, wheels, levels, qos, world_frame, weight)
         self.constraints: Any = None
         if plant.constraints is not None:
             from dyn_nodes.nodes.constraint_reports import ConstraintReports

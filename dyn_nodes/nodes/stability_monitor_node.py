@@ -126,7 +126,8 @@ class StabilityMonitorNode(OverridableNode):
     def _create_topics(self, measures: tuple[str, ...], qos: QoSProfile) -> None:
         prefix = self.values['prefix']
         wheels = [contact.name for contact in self.machine.ground_contacts]
-        self.reports = BalanceReports(self, wheels, self.levels, qos, self.values['ground_frame'], prefix)
+        weight = self.machine.total_mass * self.machine.gravity
+        self.reports = BalanceReports(self, wheels, self.levels, qos, self.values['ground_frame'], weight, prefix)
         start = f'{prefix}/' if prefix else ''
         names = [] if self.machine.payload is None else ['payload', 'reach']
         names += [] if self.allowances.swing is None else ['swing_speed']

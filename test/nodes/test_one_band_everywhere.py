@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def bands_of(name: str, value: float, levels: Levels) -> dict[str, str]:
     shown = Margin(value, tuple(balance.margins[name].edges.tolist()), EDGES, received)
     live = LiveState('machine', 1.0, loads=dict.fromkeys(EDGES, 1e4), levels={name: received})
     live.set_margin(name, value)
-    label = marker_array(balance, {name: levels}, 'odom', Time()).markers[-1]
+    label = marker_array(balance, {name: levels}, 'odom', Time(), 1e5).markers[-1]
     history = MarginHistory(np.zeros(1), np.array([value]), {}, received)
     return {
         'level of the status': next(band for band, level in LEVEL_OF_BAND.items() if level == health.level),
@@ -121,3 +122,20 @@ def test_without_a_value_at_rest_there_is_danger_at_zero_only_and_other_text_has
 def test_friction_that_is_left_has_the_levels_of_a_pure_number():
     assert friction_levels() == Levels(0.4, 0.2, 1.0)
     assert [friction_band(use) for use in (0.0, 0.59, 0.7, 0.9, math.inf, math.nan)] == [OK, OK, CAUTION, *[DANGER] * 3]
+
+
+def test_markers_have_the_size_of_the_machine_and_a_zmp_without_value_is_removed():
+    name = next(iter(MEASURES))
+    balance = balance_of(name, 1.0)
+    levels = {name: Levels(0.4, 0.2)}
+    small = replace(balance, points=0.1 * np.asarray(balance.points), zmp=np.zeros(2))
+    large, reduced = (marker_array(each, levels, 'odom', Time(), 1e5).markers for each in (balance, small))
+    (zmp,) = (marker for marker in large if marker.ns == 'zmp')
+    assert zmp.action == 2, 'not finite: RViz removes the sphere'
+    (zmp,) = (marker for marker in reduced if marker.ns == 'zmp')
+    assert zmp.action == 0
+    arrows = [[marker for marker in markers if marker.ns == 'ground_reactions'] for markers in (large, reduced)]
+    for one, other in zip(*arrows):
+        assert other.scale.x == pytest.approx(0.1 * one.scale.x)
+        lengths = [arrow.points[1].z - arrow.points[0].z for arrow in (one, other)]
+        assert lengths[1] == pytest.approx(0.1 * lengths[0])
