@@ -246,6 +246,8 @@ class RecorderNode(GuardedNode):
         self._subscribe(channel, reliable, latched)
 
     def _add_topic(self, topic: str, kind: str, publishers: list[Any]) -> int:
+        """Add a topic to the bag; return its number. Raises ValueError for a type whose package is not installed."""
+        message(kind)
         local_hash = type_hash(kind)
         announced = str(getattr(publishers[0], 'topic_type_hash', ''))
         if announced.startswith('RIHS01_') and announced != local_hash:
