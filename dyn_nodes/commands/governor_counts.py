@@ -17,7 +17,7 @@ QUANTITIES = (
     'levers passed, %',
     'changes of levers passed, %',
     'a wheel without load, s in all',
-    'refused starts',
+    'rejected starts',
 )
 
 

@@ -26,7 +26,7 @@ WORDS = {
     'what is left': r'\bwhat is left\b',
     'where there is': r'\bwhere (?:there|no|none|nothing)\b',
     'silent, silence': r'\bsilen(?:t|ce)\b(?!:)',
-    'refuse, refused': r'\b(?:refuses|refusals?)\b|\brefused?\b(?!:|`| starts| that is not true)',
+    'refuse, refused': r'\b(?:refuses|refusals?)\b|\brefused?\b(?!:|`| that is not true)',
     'says, said': r'\b(?:says?|said)\b',
     'that of, those of': r'\b(?:those|that) of\b',
     'of which': r'\bof which\b',
