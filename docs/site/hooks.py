@@ -30,7 +30,10 @@ WORD = re.compile(r'<code>([^\s<]{1,48})</code>')
 UNSEARCHED = ('verification/', 'contributing/decisions')
 """Beginnings of the pages that the search of the site leaves out: records of quality, not answers to users."""
 BOOST = {
+    'how_to/can': 2.6,
     'how_to/': 2.0,
+    'reference/machine_yaml': 0.75,
+    'reference/constraints': 1.5,
     'reference/api': 0.3,
     'reference/parameters': 0.3,
     'contributing/': 0.1,
