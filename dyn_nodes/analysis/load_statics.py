@@ -81,13 +81,15 @@ class LoadStatics:
     Args:
         machine: machine with a payload and supports. Only joints of the chain move; all others stay at their initial
             positions.
+        like: statics of a machine with the same links, joints and constraints, whose linkages and compiled model are
+            used again. The payload may be mounted elsewhere; then only `forces` without payload are valid.
 
     Raises:
         LoadChartError: no payload, too few supports, closed loops without one drive each, or no equilibrium without
             payload.
     """
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Machine, like: LoadStatics | None = None) -> None:
         if machine.payload is None:
             raise LoadChartError(f'{machine.name}: a load chart needs a payload: the key `payload` of the machine YAML')
         if len(machine.supports) < 2:
@@ -96,13 +98,13 @@ class LoadStatics:
         self.machine, self.payload = machine, machine.payload
         # a free base gives the wrench of the ground for a base of any kind
         free = replace(machine, base=Base(machine.base.link, 'free'))
-        self.model = RigidBodyModel(free)
+        self.model: RigidBodyModel = RigidBodyModel(free) if like is None else like.model
         self._path = _path(machine, self.payload.link)
         carrying = carrying_links(machine)
         driven = {joint.name for joint in machine.actuated_joints}
         arm = [joint for joint in self._path if joint.movable and joint.child not in carrying]
         try:
-            self.linkages = linkages_of(machine, arm, carrying)
+            self.linkages: tuple[Linkage, ...] = linkages_of(machine, arm, carrying) if like is None else like.linkages
         except LinkageError as error:
             raise LoadChartError(str(error)) from None
         dependent = {name for linkage in self.linkages for name in linkage.joints}
@@ -259,6 +261,14 @@ class LoadStatics:
             efforts[:, column] += (rates * forces[:, indices]).sum(axis=1)
             efforts[:, column] /= drive
         return forces[:, :6].copy(), efforts
+
+    def drive_rates(self, q: Array) -> Array:
+        """Return the derivatives (N, c) of the drives' positions by the joints of the chain, at positions (N, c)."""
+        rates = np.ones_like(q)
+        for k, joint in enumerate(self.chain):
+            if joint.name in self._linkage:
+                rates[:, k] = self._linkage[joint.name].drive_rate(q[:, k])
+        return rates
 
     def _close(self, linkage: Linkage, state: Array, v: Array, a: Array) -> tuple[int, list[int], Array, Array]:
         """Write positions, rates and accelerations of a linkage's joints.

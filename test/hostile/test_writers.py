@@ -170,7 +170,7 @@ def test_page_of_the_studies(name, tmp_path):
 def test_tables_of_the_report(name):
     def made(text):
         plot = {key: Simple(svg=text.encode()) for key in report.CAPTIONS}
-        return report._table((text, text), [(text, text)]) + ''.join(report._figures(plot)) + report._text(text)
+        return report.html_table((text, text), [(text, text)]) + ''.join(report._figures(plot)) + report.html_text(text)
 
     assert_same_shape(made, name)
 
