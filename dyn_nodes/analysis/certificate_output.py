@@ -122,7 +122,7 @@ def as_html(certificate: Certificate, command: str = '') -> str:
     parts.append(_section('Inputs', html_table(('input', 'value', 'source'), certificate.inputs, numbers=())))
     effects = html_table(EFFECT_HEADS, effect_rows(certificate), numbers=(3,)) if certificate.effects else ''
     parts.append(_section('Assumed values and their effect', effects + _list(statements(certificate))))
-    parts.append(_section('What the standard asks and a model cannot show', _list(certificate.not_shown)))
+    parts.append(_section('Asked by the standard, not shown by a model', _list(certificate.not_shown)))
     versions = ', '.join(f'{name} {version}' for name, version in installed_versions().items())
     made = [
         ('files', ', '.join(certificate.sources)),

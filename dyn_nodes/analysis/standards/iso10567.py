@@ -253,7 +253,7 @@ def _postures(
         capacity[there] = np.minimum(limits.tipping[:, 0], limits.lifting)
     best = capacity.reshape(shape).argmax(axis=1)
     rows = np.arange(len(targets))
-    return tried.reshape(*shape, -1)[rows, best], there.reshape(shape)[rows, best]
+    return tried.reshape(*shape, grid.shape[1])[rows, best], there.reshape(shape)[rows, best]
 
 
 def _farthest(statics: LoadStatics, grid: Array, point: Array, heights: Array) -> tuple[Array, Array]:
