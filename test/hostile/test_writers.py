@@ -58,8 +58,8 @@ HOSTILE = {
 each = pytest.mark.parametrize('name', HOSTILE.values(), ids=HOSTILE)
 each_text = pytest.mark.parametrize('name', [*HOSTILE.values(), *CONTROL.values()], ids=[*HOSTILE, *CONTROL])
 WRITERS = {
-    'analysis/certificate_output.py', 'analysis/fit_lines.py', 'analysis/report.py', 'analysis/urdf_edit.py', 'commands/attach.py',
-    'commands/graph.py',
+    'analysis/certificate_output.py', 'analysis/fit_lines.py', 'analysis/report.py', 'analysis/urdf_edit.py',
+    'commands/attach.py', 'commands/graph.py',
     'roslite/runtime/dds.py', 'studies/page.py', 'analysis/sweeps/replay.py', 'viewer/gauges.py', 'viewer/panel.py',
     'viewer/player.py', 'viewer/replay.py',
 }  # fmt: skip
