@@ -280,7 +280,17 @@ def test_the_command_writes_page_json_csv_and_text(tmp_path, capsys):
         assert part in text
     assert 'dyn-nodes certify' in page
     assert '<script' not in page
-    assert facts['supports'].startswith('Springs, tyres and tracks yield')
+    assert facts['supports'].startswith(
+        'Springs, tyres and tracks yield as in the machine file. If they are rigid, the'
+    )
+
+
+def test_the_state_of_the_supports_is_stated_with_its_effect():
+    yielding, rigid = certificate_of('log_loader'), certificate_of('log_loader', rigid=True)
+    changes = [100.0 * (b['rated'] / a['rated'] - 1.0) for a, b in zip(yielding.records, rigid.records)]
+    assert max(changes) > 0.1
+    assert f'changes by {min(changes):+.1f} to {max(changes):+.1f} %.' in yielding.supports
+    assert rigid.supports.startswith('Springs, tyres and tracks are rigid. If they yield, the rated lift capacity')
 
 
 def test_a_name_is_text_on_the_page():

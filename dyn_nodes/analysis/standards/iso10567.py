@@ -97,7 +97,7 @@ class Iso10567(Standard):
             self.title,
             machine.name,
             machine.sources,
-            _supports(statics, settings.rigid),
+            _supports(statics, cells, directions, records, settings.rigid),
             _inputs(statics, settings),
             tuple(_table(cells, records, name) for name in directions),
             tuple(records),
@@ -368,11 +368,20 @@ def _cell(record: dict[str, Any]) -> str:
     return f'{ROUNDED * np.floor(record["rated"] / ROUNDED):.0f}{mark}{"*" if record["tips_when_slewed"] else ""}'
 
 
-def _supports(statics: LoadStatics, rigid: bool) -> str:
+def _supports(
+    statics: LoadStatics, cells: _Cells, directions: dict[str, Array], records: list[dict[str, Any]], rigid: bool
+) -> str:
+    """Return the state of the supports, and the change of the rated lift capacity with the other state."""
     machine, gear = statics.machine, statics.gear
+    others = _records(statics, cells, directions, not rigid)
+    pairs = [(one['rated'], other['rated']) for one, other in zip(records, others)]
+    changes = [100.0 * (other / one - 1.0) for one, other in pairs if one > 0.0 and np.isfinite([one, other]).all()]
     text = (
         'Springs, tyres and tracks are rigid.' if rigid else 'Springs, tyres and tracks yield as in the machine file.'
     )
+    if changes:
+        state = 'If they yield' if rigid else 'If they are rigid'
+        text += f' {state}, the rated lift capacity changes by {min(changes):+.1f} to {max(changes):+.1f} %.'
     raised = [support.name for support, carries in zip(machine.supports, gear.carrying) if not carries]
     loose = gear.running.joints[gear.running.gear.base + 1 :]
     text += f' Joints that move passively: {", ".join(loose)}.' if loose else ''
