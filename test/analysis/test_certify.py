@@ -285,6 +285,17 @@ def test_the_command_writes_page_json_csv_and_text(tmp_path, capsys):
     )
 
 
+def test_a_load_below_the_ground_is_rated_by_the_balance_of_moments():
+    """Below the front wheels the load swings inward as the machine leans: it never loses its equilibrium."""
+    machine = load_machine(*files('log_loader_planar'))
+    records = certify(machine, 'iso10567', CertifySettings(vary=False)).records
+    low = next(each for each in records if (each['height'], each['reach']) == (-1.5, 4.5))
+    statics, arm = LoadStatics(machine), np.array([list(low['joints'].values())])
+    assert np.isinf(rest_limits(statics, arm, np.zeros(1)).tipping).all()
+    balance = limits_of(statics, ChartSettings(), arm, np.zeros(1)).payloads(LEVEL).tipping
+    assert low['tipping'] == pytest.approx(float(balance[0, 0]), rel=1e-9)
+
+
 def test_the_state_of_the_supports_is_stated_with_its_effect():
     yielding, rigid = certificate_of('log_loader'), certificate_of('log_loader', rigid=True)
     changes = [100.0 * (b['rated'] / a['rated'] - 1.0) for a, b in zip(yielding.records, rigid.records)]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.analysis.load_rest import rest_limits
+from dyn_nodes.analysis.load_rest import RestLimits, rest_limits
 from dyn_nodes.analysis.load_statics import LoadStatics
 from dyn_nodes.analysis.standards.effects import effects_of
 from dyn_nodes.analysis.standards.standard import (
@@ -295,16 +295,28 @@ def _farthest(statics: LoadStatics, grid: Array, point: Array, heights: Array) -
 # --------------------------------------------------------------------------------------------------------- the results
 
 
+def _limits(statics: LoadStatics, arm: Array, swings: Array, rigid: bool) -> RestLimits:
+    """Return the limits; the tipping load on yielding supports is at most that of the balance on rigid ones.
+
+    A load that hangs below the ground swings inward as the machine leans, so that equilibrium is lost late or never.
+    """
+    limits = rest_limits(statics, arm, swings, rigid)
+    if rigid:
+        return limits
+    balance = rest_limits(statics, arm, swings, rigid=True)
+    return limits._replace(tipping=np.minimum(limits.tipping, balance.tipping))
+
+
 def _shares(statics: LoadStatics, arm: Array, swings: Array, rigid: bool) -> tuple[Array, Array]:
     """Return the shares (n,) of tipping load, at the worst of slew angles (s,), and of hydraulic lift capacity, kg."""
-    limits = rest_limits(statics, arm, swings, rigid)
+    limits = _limits(statics, arm, swings, rigid)
     return TIPPING_SHARE * limits.tipping.min(axis=1), HYDRAULIC_SHARE * limits.lifting
 
 
 def _records(statics: LoadStatics, cells: _Cells, directions: dict[str, Array], rigid: bool) -> list[dict[str, Any]]:
     """Return the results of each direction and cell, kg, m, rad."""
     every = np.unique(np.concatenate(list(directions.values())))
-    limits = rest_limits(statics, cells.arm, every, rigid)
+    limits = _limits(statics, cells.arm, every, rigid)
     records = []
     for name, swings in directions.items():
         columns = np.flatnonzero(np.isin(every, swings))
@@ -443,8 +455,8 @@ def _notes(statics: LoadStatics, records: list[dict[str, Any]], settings: Certif
             if names[2:]
             else '.'
         ),
-        'Tipping load: first loss of equilibrium, '
-        + ('on rigid supports.' if settings.rigid else 'on yielding supports.'),
+        'Tipping load: balance of moments about the tipping axes on rigid supports'
+        + ('.' if settings.rigid else ', and at most the load at the first loss of equilibrium on yielding supports.'),
         'Hydraulic lift capacity: the first actuator of the arm needs its working pressure, the other side at tank '
         'pressure. If other circuits than that of the lift hold a higher pressure, this is lower than the true one.',
         'The load includes hook, sling and accessories.',
