@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Run,
         State,
         UserError,
+        certify,
         load,
         machines,
     )
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     'load',
     'machines',
+    'certify',
     'Machine',
     'State',
     'Conditions',

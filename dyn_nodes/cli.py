@@ -30,6 +30,7 @@ COMMANDS = (
     'teleop',
     'rviz',
     'loadchart',
+    'certify',
     'ik',
     'workspace',
     'contact',

@@ -116,6 +116,7 @@ class LoadChart:
         held: driven joints between base and payload that move supports: they stay in the initial posture.
         loose: passive joints below the machine.
         raised: names of supports without load.
+        assumed: keys of the machine YAML whose values are marked as assumed.
     """
 
     settings: ChartSettings
@@ -142,6 +143,12 @@ class LoadChart:
     held: tuple[str, ...]
     loose: tuple[str, ...]
     raised: tuple[str, ...]
+    assumed: tuple[str, ...]
+
+    def tips_when_slewed(self, slope: int = 0) -> NDArray[np.bool_]:
+        """Return (r, s) True where the safe payload exceeds the tipping load of the worst swing angle at this reach."""
+        safe, tipping = self.safe[slope], self.tipping[slope]
+        return np.asarray(safe > tipping.min(axis=1, keepdims=True))
 
     def all_round(self, slope: int = 0) -> Array:
         """Return the safe payload (r,) for every swing angle, kg."""
@@ -195,6 +202,7 @@ def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadC
         statics.held,
         statics.gear.running.joints[statics.gear.running.gear.base + 1 :],
         tuple(support.name for support, carries in zip(machine.supports, statics.gear.carrying) if not carries),
+        tuple(machine.assumed),
     )
 
 

@@ -32,8 +32,18 @@ MARKS = {
 }
 
 
+TIPS_WHEN_SLEWED = '*'
+"""Mark of a payload above the tipping load of the worst swing angle."""
+WARNING = '#b3401a'
+"""Colour of warnings."""
+NOTES = 5
+"""Number of assumptions below the picture; its marks need no letters, and warnings are above it."""
+
+
 def sides(chart: LoadChart, slope: int) -> dict[str, tuple[Array, list[str]]]:
     """Return the safe payload (r,) and its limit, with the arm over each side of the machine, by `SIDES`.
+
+    A payload may exceed the tipping load of the worst swing angle (`LoadChart.tips_when_slewed`).
 
     `over side` is the worse of left and right; `all round` the worst of all swing angles. NaN where the machine cannot
     swing.
@@ -63,9 +73,10 @@ def _wrapped(angle: Any) -> Any:
 def table_rows(chart: LoadChart, slope: int) -> list[list[str]]:
     """Return the operator's table: reach, height of the load, posture, and a payload for each of `SIDES`.
 
-    Payloads are in kg, rounded down, each with the letter of its limit from `MARKS`.
+    Payloads are in kg, rounded down, each with the letter of its limit from `MARKS`; `TIPS_WHEN_SLEWED` marks those
+    above the tipping load of the worst swing angle.
     """
-    columns = sides(chart, slope)
+    columns, worst = sides(chart, slope), chart.tipping[slope].min(axis=1)
     rows = []
     for k, reach in enumerate(chart.reaches):
         if not np.isfinite(chart.heights[k]):
@@ -78,7 +89,8 @@ def table_rows(chart: LoadChart, slope: int) -> list[list[str]]:
         for name in SIDES:
             values, reasons = columns[name]
             shown = '-' if np.isnan(values[k]) else f'{ROUNDED * np.floor(values[k] / ROUNDED):.0f}'
-            cells.append(shown if shown == '-' else f'{shown} {MARKS.get(reasons[k], "")}')
+            beyond = TIPS_WHEN_SLEWED if values[k] > worst[k] else ''
+            cells.append(shown if shown == '-' else f'{shown} {MARKS.get(reasons[k], "")}{beyond}')
         rows.append(cells)
     return rows
 
@@ -119,7 +131,26 @@ def assumptions(chart: LoadChart) -> list[str]:
         _friction_text(chart),
         f'Limited by: T tipping, H hydraulics, S sliding; in the stop D tipping, P line reliefs, G sliding; '
         f'L the payload limit of the machine file. Payloads rounded down to {ROUNDED:g} kg.',
+        *warnings(chart),
     ]
+
+
+def warnings(chart: LoadChart) -> list[str]:
+    """Return statements that a reader of the chart must see: assumed values, payloads that tip a slewing machine."""
+    result = []
+    if chart.assumed:
+        count = len(chart.assumed)
+        result.append(
+            f'{count} value{"" if count == 1 else "s"} of the machine file {"is" if count == 1 else "are"} assumed, '
+            'not measured or published: `dyn-nodes check --assumed` lists them.'
+        )
+    reaches = chart.reaches[np.any([chart.tips_when_slewed(k).any(axis=1) for k in range(len(chart.safe))], axis=0)]
+    if len(reaches):
+        result.append(
+            f'{TIPS_WHEN_SLEWED}, hatched in the picture: above the tipping load of the worst slew angle at this reach '
+            f'(from {reaches[0]:.2f} m). The machine tips if it slews there with this payload.'
+        )
+    return result
 
 
 def joints_heading(chart: LoadChart) -> str:
@@ -189,7 +220,7 @@ def write_csv(chart: LoadChart, path: Path) -> None:
         writer = csv.writer(file)
         names = ['slope_deg', 'reach_m', 'swing_deg', 'height_m', *_columns(chart)]
         payloads = ('tipping', 'lift_off', 'fall', 'lifting', 'static', 'dynamic', 'safe')
-        writer.writerow([*names, *(f'{name}_kg' for name in payloads), 'limited_by'])
+        writer.writerow([*names, *(f'{name}_kg' for name in payloads), 'limited_by', 'tips_when_slewed'])
         for k, r, s in np.ndindex(chart.safe.shape):
             if not np.isfinite(chart.heights[r]):
                 continue
@@ -197,7 +228,8 @@ def write_csv(chart: LoadChart, path: Path) -> None:
             posture = (chart.heights[r], *_shown(chart, chart.postures[r]))
             masses = (getattr(chart, name)[k, r, s] for name in payloads)
             numbers = [f'{value:.4f}' for value in (*state, *posture)] + [f'{value:.1f}' for value in masses]
-            writer.writerow([*numbers, REASONS[int(chart.reason[k, r, s])]])
+            tips = 'yes' if chart.tips_when_slewed(k)[r, s] else 'no'
+            writer.writerow([*numbers, REASONS[int(chart.reason[k, r, s])], tips])
 
 
 def as_json(chart: LoadChart) -> dict[str, Any]:
@@ -229,6 +261,8 @@ def as_json(chart: LoadChart) -> dict[str, Any]:
             name: _plain(getattr(chart, name))
             for name in ('tipping', 'lift_off', 'fall', 'lifting', 'sliding', 'static', 'dynamic', 'safe')
         },
+        'tips_when_slewed': [chart.tips_when_slewed(k).tolist() for k in range(len(chart.safe))],
+        'assumed_values': list(chart.assumed),
         'limited_by': [[[REASONS[k] for k in row] for row in block] for block in chart.reason.tolist()],
     }
 
@@ -255,11 +289,23 @@ def draw(chart: LoadChart) -> Figure:
         else:
             figure = Figure(figsize=(8.0, 5.2), dpi=RESOLUTION, layout='constrained')
             _draw_lines(chart, figure.subplots())
-        figure.suptitle(f'{chart.machine}: safe payload', x=0.01, ha='left', fontweight='bold', fontsize=13)
         width = int(17.5 * figure.get_figwidth())  # characters per line of the notes
-        small = '\n'.join(textwrap.fill(line, width) for line in assumptions(chart)[:5])
+        _draw_head(chart, figure, int(0.8 * width))
+        small = '\n'.join(textwrap.fill(line, width) for line in assumptions(chart)[:NOTES])
         figure.supxlabel(small, x=0.01, ha='left', fontsize=7.5, color='#555555')
         return figure
+
+
+def _draw_head(chart: LoadChart, figure: Figure, width: int) -> None:
+    """Write title and warnings above the plots."""
+    line = 0.19 / figure.get_figheight()
+    figure.text(0.01, 1.0 - 0.4 * line, f'{chart.machine}: safe payload', va='top', fontweight='bold', fontsize=13)
+    warned = '\n'.join(textwrap.fill(text, width) for text in warnings(chart))
+    figure.text(0.01, 1.0 - 1.9 * line, warned, va='top', fontsize=9.5, color=WARNING)
+    used = line * (2.3 + (warned.count('\n') + 1 if warned else 0))
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.set(rect=(0.0, 0.0, 1.0, 1.0 - used))  # type: ignore[call-arg]
 
 
 def _draw_map(chart: LoadChart, axes: Axes) -> None:
@@ -280,6 +326,13 @@ def _draw_map(chart: LoadChart, axes: Axes) -> None:
     filled = axes.contourf(left, ahead, fine, levels=levels, cmap='viridis')
     lines = axes.contour(left, ahead, fine, levels=levels, colors='white', linewidths=0.7)
     axes.clabel(lines, fmt=lambda value: f'{value:g} t', fontsize=8)
+    if chart.tips_when_slewed().any():
+        with np.errstate(invalid='ignore'):
+            beyond = chart.safe[0][reached] - chart.tipping[0][reached].min(axis=1, keepdims=True)
+        beyond = np.column_stack([beyond, beyond[:, :1]])[:, : len(swings)]
+        along = np.array([np.interp(fine_reaches, reaches, column) for column in beyond.T]).T
+        fine = np.array([np.interp(fine_swings, swings, row) for row in along])
+        axes.contourf(left, ahead, fine, levels=[0.0, np.inf], colors='none', hatches=['////'])
     _draw_rings(axes, float(reaches[0]), float(reaches[-1]))
     outline = np.vstack([chart.support_polygon, chart.support_polygon[:1]])
     axes.fill(-outline[:, 1], outline[:, 0], facecolor='#e3e3e3', edgecolor=BLACK, linewidth=1.2, zorder=4)
@@ -332,6 +385,10 @@ def _draw_lines(chart: LoadChart, axes: Axes) -> None:
         if turning and k == 0:
             values, _ = columns['over front']
             axes.plot(chart.reaches, values / 1000.0, color=colour, linestyle='--', linewidth=1.3)
+            beyond = np.where(values > chart.tipping[0].min(axis=1), values, np.nan) / 1000.0
+            if np.isfinite(beyond).any():
+                label = 'over front, above the tipping load of the worst slew angle'
+                axes.plot(chart.reaches, beyond, 'x', color=WARNING, markersize=6, label=label)
         values, reasons = columns['all round']
         label = slope_text(chart, k) + (', all round' if turning else '')
         axes.plot(chart.reaches, values / 1000.0, color=colour, linewidth=2.0, label=label)
@@ -345,7 +402,8 @@ def _draw_lines(chart: LoadChart, axes: Axes) -> None:
     for code in sorted(used):
         axes.plot([], [], marks[code], color='#555555', markersize=5, label=f'limited by {REASONS[code]}')
     axes.plot(chart.reaches, _all_round(chart.tipping) / 1000.0, ':', color='#777777', linewidth=1.2)
-    axes.plot([], [], ':', color='#777777', linewidth=1.2, label=f'tipping load itself, {slope_text(chart, 0)}')
+    limit = 'tipping load' + (' of the worst slew angle' if turning else '')
+    axes.plot([], [], ':', color='#777777', linewidth=1.2, label=f'{limit}, {slope_text(chart, 0)}')
     axes.set_xlabel(f'reach from the axis of {chart.swing_joint or chart.joints[0]}, m')
     axes.set_ylabel('payload, t')
     top = float(np.nanmax(chart.safe)) / 1000.0

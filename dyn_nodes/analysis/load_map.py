@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.analysis.load_chart import REASONS, ChartSettings, limits_of, rated_payloads, swings_of
+from dyn_nodes.analysis.load_chart_output import WARNING
 from dyn_nodes.analysis.load_grip import LoadGrip
 from dyn_nodes.analysis.load_statics import LoadChartError, LoadStatics
 from dyn_nodes.analysis.plots import RESOLUTION, style
@@ -42,6 +43,7 @@ class LoadMap:
         swings: (s,) position of the swing joint, rad.
         safe: (k, n, s) lesser of the rated static and the dynamic payload, kg.
         reason: (k, n, s) index into `REASONS` of the limit of `safe`.
+        assumed: number of values of the machine YAML that are marked as assumed.
     """
 
     settings: ChartSettings
@@ -53,6 +55,7 @@ class LoadMap:
     swings: Array
     safe: Array
     reason: NDArray[np.int8]
+    assumed: int
 
     def all_round(self, slope: int = 0) -> Array:
         """Return the safe payload (n,) for every swing angle, kg."""
@@ -94,7 +97,8 @@ def load_map(
             done(len(postures[part]))
     q = statics.arm_positions(postures)
     names = tuple(joint.name for joint in statics.arm)
-    return LoadMap(settings, machine.name, names, postures, statics.reach(q), statics.height(q), swings, safe, reason)
+    where = statics.reach(q), statics.height(q), swings
+    return LoadMap(settings, machine.name, names, postures, *where, safe, reason, len(machine.assumed))
 
 
 def write_map(result: LoadMap, directory: Path) -> list[Path]:
@@ -150,6 +154,9 @@ def draw_map(result: LoadMap) -> Figure:
             axes.set_ylabel('height above the ground, m')
             axes.set_title(f'{result.machine}, slope {np.degrees(slope):g}°')
         figure.colorbar(mesh, ax=axes, label='safe payload at every swing angle, t')
+        if result.assumed:
+            text = f'values of the machine file that are assumed: {result.assumed}'
+            figure.supxlabel(text, x=0.01, ha='left', fontsize=8, color=WARNING)
     return figure
 
 

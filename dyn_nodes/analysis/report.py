@@ -87,11 +87,11 @@ def write_report(
     page = Template(TEMPLATE.read_text(encoding='utf-8'))
     headline = verdict(dict(summary))
     text = page.substitute(
-        title=_text(headline),
-        headline=_text(headline).replace(' deg', '°'),
+        title=html_text(headline),
+        headline=html_text(headline).replace(' deg', '°'),
         state=state,
-        label=_text(label),
-        subtitle=_text(_subtitle(summary)),
+        label=html_text(label),
+        subtitle=html_text(_subtitle(summary)),
         story=_story(summary),
         tiles=_tiles(summary),
         figures='\n'.join(_figures(plots)),
@@ -155,7 +155,7 @@ def _story(summary: Mapping[str, Any]) -> str:
     error = summary['final_wheel_load_sum_error']
     if error is not None and not summary['overturned']:
         sentences.append(f'At the end the wheels carry the weight to within {_percent(abs(error))}.')
-    return ' '.join(_text(sentence) for sentence in sentences)
+    return ' '.join(html_text(sentence) for sentence in sentences)
 
 
 def _tiles(summary: Mapping[str, Any]) -> str:
@@ -168,7 +168,9 @@ def _tiles(summary: Mapping[str, Any]) -> str:
         ('Rotation at the end', _number(summary['final_base_rotation_deg'], '.2f', '°')),
         ('Wheel loads against the weight', _number(error, '+.4%', '')),
     ]
-    return '\n'.join(f'<div class="tile"><b>{_text(value)}</b><span>{_text(name)}</span></div>' for name, value in rows)
+    return '\n'.join(
+        f'<div class="tile"><b>{html_text(value)}</b><span>{html_text(name)}</span></div>' for name, value in rows
+    )
 
 
 def _figures(plots: Mapping[str, Plot]) -> Iterable[str]:
@@ -181,7 +183,7 @@ def _figures(plots: Mapping[str, Plot]) -> Iterable[str]:
         image = base64.b64encode(plots[name].svg).decode()
         yield (
             f'<figure><h2>{title}</h2><img alt="{title} over time" src="data:image/svg+xml;base64,{image}">'
-            f'<figcaption>{_text(caption)}</figcaption></figure>'
+            f'<figcaption>{html_text(caption)}</figcaption></figure>'
         )
 
 
@@ -198,7 +200,7 @@ def _loads_table(record: RunRecord, summary: Mapping[str, Any]) -> str:
     if summary['weight_n'] is not None:
         note = '' if summary['weight_source'] == 'machine' else f' ({summary["weight_source"]})'
         rows.append((f'weight{note}', '', '', '', f'{1e-3 * summary["weight_n"]:,.2f}', ''))
-    return _table(('wheel', 'start, kN', 'least', 'greatest', 'end, kN', 'share'), rows)
+    return html_table(('wheel', 'start, kN', 'least', 'greatest', 'end, kN', 'share'), rows)
 
 
 def _margins_table(summary: Mapping[str, Any]) -> str:
@@ -209,7 +211,7 @@ def _margins_table(summary: Mapping[str, Any]) -> str:
         edge = (least['edge'] or '—').replace('_', ' ')
         time, band = _number(least['time_s'], '.2f', ' s'), least['band'] or '—'
         rows.append((text.label, value, band, time, edge, text.meaning))
-    return _table(('measure', 'least', 'band', 'first at', 'over', 'meaning'), rows, numbers=(1, 3))
+    return html_table(('measure', 'least', 'band', 'first at', 'over', 'meaning'), rows, numbers=(1, 3))
 
 
 def _friction_section(machine: Machine | None, summary: Mapping[str, Any]) -> str:
@@ -229,8 +231,8 @@ def _friction_section(machine: Machine | None, summary: Mapping[str, Any]) -> st
         )
         for wheel, use in sorted(uses.items(), key=lambda item: -(item[1]['value'] or 0.0))
     ]
-    table = _table(('wheel', 'greatest', 'first at', 'end', 'no value', 'static friction'), rows)
-    return f'<section><h2>Friction use of the wheels</h2>\n<p>{_text(_tightest(uses))}</p>\n{table}</section>'
+    table = html_table(('wheel', 'greatest', 'first at', 'end', 'no value', 'static friction'), rows)
+    return f'<section><h2>Friction use of the wheels</h2>\n<p>{html_text(_tightest(uses))}</p>\n{table}</section>'
 
 
 def _tightest(uses: dict[str, dict[str, Any]]) -> str:
@@ -255,7 +257,7 @@ def _events_table(summary: Mapping[str, Any]) -> str:
         return '<p class="missing">None recorded.</p>'
     events = summary['events']
     names = [(f'{e["time_s"]:.3f} s', e['name'].replace('_', ' '), e['text']) for e in events]
-    return _table(('time', 'what', ''), names, numbers=())
+    return html_table(('time', 'what', ''), names, numbers=())
 
 
 def _machine_section(machine: Machine | None, summary: Mapping[str, Any]) -> str:
@@ -303,10 +305,10 @@ def _machine_section(machine: Machine | None, summary: Mapping[str, Any]) -> str
     ]
     return '\n'.join(
         (
-            _table(('', ''), facts, numbers=(), head=False),
-            _table(('link', 'mass, kg', 'centre of mass, m'), links, numbers=(1, 2)),
-            _table(('wheel', 'position, m', 'stiffness, MN/m', 'damping, kN s/m', 'friction'), wheels),
-            _table(
+            html_table(('', ''), facts, numbers=(), head=False),
+            html_table(('link', 'mass, kg', 'centre of mass, m'), links, numbers=(1, 2)),
+            html_table(('wheel', 'position, m', 'stiffness, MN/m', 'damping, kN s/m', 'friction'), wheels),
+            html_table(
                 ('actuator', 'type', 'joint', 'flow, l/min', 'relief, MPa', 'bulk modulus, MPa'), actuators, (3, 4, 5)
             ),
         )
@@ -316,7 +318,7 @@ def _machine_section(machine: Machine | None, summary: Mapping[str, Any]) -> str
 def _topics_table(record: RunRecord, summary: Mapping[str, Any]) -> str:
     types = record.data.types
     rows = [(topic, types.get(topic, ''), f'{count:,}') for topic, count in summary['messages'].items()]
-    return _table(('topic', 'type', 'messages'), rows, numbers=(2,))
+    return html_table(('topic', 'type', 'messages'), rows, numbers=(2,))
 
 
 def _making(summary: Mapping[str, Any], command: str) -> str:
@@ -329,7 +331,7 @@ def _making(summary: Mapping[str, Any], command: str) -> str:
     rows.append(('on', f'{platform.system()} {platform.machine()}, Python {platform.python_version()}'))
     versions = ', '.join(f'{name} {version}' for name, version in installed_versions().items())
     rows.append(('with', versions))
-    return _table(('', ''), rows, numbers=(), head=False)
+    return html_table(('', ''), rows, numbers=(), head=False)
 
 
 def installed_versions() -> dict[str, str]:
@@ -346,7 +348,8 @@ def installed_versions() -> dict[str, str]:
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
-def _text(value: object) -> str:
+def html_text(value: object) -> str:
+    """Return a value as text of a page."""
     return html.escape(str(value))
 
 
@@ -358,7 +361,7 @@ def _percent(value: float) -> str:
     return f'{100.0 * value:.2g} %' if value >= 1e-5 else '0.001 %'
 
 
-def _table(
+def html_table(
     heads: Sequence[str], rows: Iterable[Sequence[str]], numbers: Sequence[int] | None = None, head: bool = True
 ) -> str:
     """Return an HTML table; `numbers`: the right-aligned columns; None for all but the first."""
@@ -366,7 +369,7 @@ def _table(
 
     def line(cells: Sequence[str], tag: str) -> str:
         marks = (' class="n"' if k in right else '' for k in range(len(cells)))
-        return ''.join(f'<{tag}{mark}>{_text(cell)}</{tag}>' for cell, mark in zip(cells, marks))
+        return ''.join(f'<{tag}{mark}>{html_text(cell)}</{tag}>' for cell, mark in zip(cells, marks))
 
     top = f'<thead><tr>{line(heads, "th")}</tr></thead>' if head else ''
     body = '\n'.join(f'<tr>{line(row, "td")}</tr>' for row in rows)

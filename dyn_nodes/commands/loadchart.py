@@ -156,11 +156,18 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _print(chart: LoadChart) -> None:
-    from dyn_nodes.analysis.load_chart_output import SIDES, assumptions, joints_heading, slope_text, table_rows
+    from dyn_nodes.analysis.load_chart_output import (
+        SIDES,
+        assumptions,
+        joints_heading,
+        slope_text,
+        table_rows,
+        warnings,
+    )
 
     console = tables.console()
     for k in range(len(chart.settings.slopes)):
         title = f'{chart.machine}: safe payload, kg, {slope_text(chart, k)}'
         tables.show(table_rows(chart, k), ('reach, m', 'height, m', joints_heading(chart), *SIDES), title=title)
     for line in assumptions(chart):
-        console.print(line, style='dim')
+        console.print(line, style='bold' if line in warnings(chart) else 'dim')

@@ -11,6 +11,7 @@
 
 from dyn_nodes.common.errors import UserError
 from dyn_nodes.library.carried import Conditions, State
+from dyn_nodes.library.certified import certify
 from dyn_nodes.library.dynamics import Dynamics
 from dyn_nodes.library.kernel import Kernel
 from dyn_nodes.library.machine import Machine
@@ -23,6 +24,7 @@ from dyn_nodes.simulation.linear import LinearModel
 __all__ = [
     'load',
     'machines',
+    'certify',
     'Machine',
     'State',
     'Conditions',

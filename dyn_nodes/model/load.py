@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import NamedTuple
 
-from dyn_nodes.model.changes import changed
+from dyn_nodes.model.changes import Number, changed
 from dyn_nodes.model.config import Config, on_root, read_config
 from dyn_nodes.model.config_checks import check_config
 from dyn_nodes.model.inertia_checks import check_moved_inertia
@@ -37,7 +37,7 @@ class LoadReport(NamedTuple):
 
 
 def load_machine(
-    urdf: str | Path, config: str | Path | None = None, changes: Mapping[str, float] | None = None
+    urdf: str | Path, config: str | Path | None = None, changes: Mapping[str, Number] | None = None
 ) -> Machine:
     """Return the machine of a URDF (or xacro) file and a machine YAML for data that a URDF cannot hold.
 
@@ -46,7 +46,7 @@ def load_machine(
     Args:
         urdf: path.
         config: path of the YAML; None: no YAML.
-        changes: replacements of numbers of the YAML, by dotted key.
+        changes: replacements of numbers, or lists of numbers, of the YAML, by dotted key.
 
     Raises:
         MachineError: the files have faults; `problems` lists all of them with file and line.
@@ -61,7 +61,7 @@ def load_machine_report(
     urdf: str | Path,
     config: str | Path | None = None,
     massless_joints: bool = False,
-    changes: Mapping[str, float] | None = None,
+    changes: Mapping[str, Number] | None = None,
 ) -> LoadReport:
     """Return the machine or None, every problem, and every warning. Raises nothing for a faulty file.
 
@@ -91,7 +91,7 @@ def load_machine_report(
 
 
 def _read_settings(
-    config: str | Path, parsed: Urdf | None, report: Report, changes: Mapping[str, float]
+    config: str | Path, parsed: Urdf | None, report: Report, changes: Mapping[str, Number]
 ) -> tuple[Config, Urdf | None]:
     """Return the checked YAML, and the URDF without placeholder limits of driven joints."""
     yaml_report = report.for_file(str(config))

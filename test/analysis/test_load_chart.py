@@ -21,8 +21,10 @@ from dyn_nodes.analysis.load_chart import (
 )
 from dyn_nodes.analysis.load_chart_output import (
     SIDES,
+    as_json,
     as_text,
     assumptions,
+    draw,
     joints_heading,
     sides,
     table_rows,
@@ -261,6 +263,41 @@ def test_the_table_rounds_down_and_names_the_limit(chart):
     text = as_text(chart)
     assert 'slope 10°, any heading of the machine' in text
     assert '75 % of the tipping load' in text
+
+
+def test_a_payload_above_the_tipping_load_of_the_worst_direction_is_marked(chart, tmp_path):
+    """Over front the far log-loader may carry more than tips it over the side: table, CSV, JSON and picture mark it."""
+    tips = chart.tips_when_slewed(0)
+    front = int(np.argmin(np.abs(chart.swings)))
+    assert tips[-1, front]
+    assert chart.safe[0, -1, front] > chart.tipping[0, -1].min()
+    assert not tips[:, int(np.argmin(chart.tipping[0, -1]))].any()
+    cells = {name: table_rows(chart, 0)[-1][3 + SIDES.index(name)] for name in SIDES}
+    assert cells['over front'].endswith('*')
+    assert not cells['all round'].endswith('*')
+    text = as_text(chart)
+    assert 'above the tipping load of the worst slew angle at this reach' in text
+    write_csv(chart, tmp_path / 'chart.csv')
+    with (tmp_path / 'chart.csv').open(newline='') as file:
+        rows = [row for row in csv.DictReader(file) if row['slope_deg'] == '0.0000']
+    marked = np.array([row['tips_when_slewed'] == 'yes' for row in rows]).reshape(tips.shape)
+    np.testing.assert_array_equal(marked, tips)
+    assert as_json(chart)['tips_when_slewed'][0] == tips.tolist()
+    figure = draw(chart)
+    labels = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
+    assert 'over front, above the tipping load of the worst slew angle' in labels
+    assert any('if it slews' in text.get_text() for text in figure.texts)
+
+
+def test_the_number_of_assumed_values_is_on_text_json_and_picture(log_loader, chart):
+    count = len(log_loader.assumed)
+    assert count > 20
+    stated = f'{count} values of the machine file are assumed'
+    assert stated in as_text(chart)
+    assert any(stated in text.get_text() for text in draw(chart).texts)
+    assert len(as_json(chart)['assumed_values']) == count
+    measured = replace(chart, assumed=())
+    assert 'of the machine file are assumed' not in as_text(measured)
 
 
 def command(*arguments):

@@ -14,7 +14,7 @@ from dyn_nodes import cli
 from dyn_nodes.analysis.load_chart import REASONS, ChartSettings, LoadChartError, limits_of, slope_gravity, swings_of
 from dyn_nodes.analysis.load_grip import LoadGrip
 from dyn_nodes.analysis.load_limits import LoadLimits, _corners_around
-from dyn_nodes.analysis.load_map import load_map
+from dyn_nodes.analysis.load_map import draw_map, load_map
 from dyn_nodes.analysis.load_statics import LoadStatics
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.model import load_machine
@@ -151,6 +151,8 @@ def test_a_map_has_every_posture(statics):
         np.testing.assert_allclose(result.safe[k].ravel()[firm], rated[firm], rtol=1e-9, atol=1e-6)
         assert (result.safe[k].ravel() <= rated + 1e-6).all()
     np.testing.assert_allclose(result.reaches, statics.reach(statics.arm_positions(result.postures)))
+    stated = f'values of the machine file that are assumed: {len(statics.machine.assumed)}'
+    assert draw_map(result).get_supxlabel() == stated
     with pytest.raises(LoadChartError, match='expected a map of at most 5000000 states, found 16000000'):
         load_map(statics.machine, settings, 1000)
 

@@ -18,7 +18,8 @@ import yaml
 from attacks import ATTACKS, CONTROL
 from lxml import etree
 
-from dyn_nodes.analysis import excitation, fit_lines, report
+from dyn_nodes.analysis import certificate_output, excitation, fit_lines, report
+from dyn_nodes.analysis.standards.standard import Certificate, Effect, Input, ResultTable
 from dyn_nodes.analysis.urdf_edit import with_elements
 from dyn_nodes.commands import attach, graph, init_yaml
 from dyn_nodes.commands.node_graph import NodeGraph
@@ -57,7 +58,8 @@ HOSTILE = {
 each = pytest.mark.parametrize('name', HOSTILE.values(), ids=HOSTILE)
 each_text = pytest.mark.parametrize('name', [*HOSTILE.values(), *CONTROL.values()], ids=[*HOSTILE, *CONTROL])
 WRITERS = {
-    'analysis/fit_lines.py', 'analysis/report.py', 'analysis/urdf_edit.py', 'commands/attach.py', 'commands/graph.py',
+    'analysis/certificate_output.py', 'analysis/fit_lines.py', 'analysis/report.py', 'analysis/urdf_edit.py',
+    'commands/attach.py', 'commands/graph.py',
     'roslite/runtime/dds.py', 'studies/page.py', 'analysis/sweeps/replay.py', 'viewer/gauges.py', 'viewer/panel.py',
     'viewer/player.py', 'viewer/replay.py',
 }  # fmt: skip
@@ -170,7 +172,19 @@ def test_page_of_the_studies(name, tmp_path):
 def test_tables_of_the_report(name):
     def made(text):
         plot = {key: Simple(svg=text.encode()) for key in report.CAPTIONS}
-        return report._table((text, text), [(text, text)]) + ''.join(report._figures(plot)) + report._text(text)
+        return report.html_table((text, text), [(text, text)]) + ''.join(report._figures(plot)) + report.html_text(text)
+
+    assert_same_shape(made, name)
+
+
+@each
+def test_page_of_a_certificate(name):
+    def made(text):
+        table = ResultTable(text, text, (text, text), ((text, text),))
+        effect = Effect((text,), text, text, text, 0.0, float('nan'))
+        inputs = (Input(text, text, text),)
+        parts = (text, (text,), text, inputs, (table,), (), (effect,), (text,), (text,), (text,))
+        return certificate_output.as_html(Certificate(text, text, *parts), text)
 
     assert_same_shape(made, name)
 
