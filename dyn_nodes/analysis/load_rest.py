@@ -21,7 +21,7 @@ class RestLimits(NamedTuple):
     """Limits of n postures at s swing angles.
 
     Attributes:
-        tipping: (n, s) tipping load, kg; inf where no payload tips the machine.
+        tipping: (n, s) tipping load, kg; inf if no payload tips the machine.
         lifting: (n,) hydraulic lift capacity, kg.
         lifting_drive: (n,) index in `LoadStatics.drives` of the drive that limits it.
     """

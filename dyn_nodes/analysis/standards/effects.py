@@ -62,7 +62,7 @@ def effects_of(
 ) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
     """Return the effects of the assumed values, the greatest first, and the keys without a part in the result.
 
-    Keys with the same last word, value and reason, such as those of equal wheels, are changed together.
+    Keys with the same last word, value and reason, for example of equal wheels, are changed together.
 
     Args:
         machine: the machine, loaded from its files.

@@ -51,7 +51,7 @@ WHERE = {FRONT: 'the arm over the front', SIDE: 'the worse of left and right', A
 NOT_SHOWN = (
     'The verification of calculated values by a lift test on the real machine, and its measuring accuracy.',
     'Strength of boom, arm, bucket, pins, hook and lifting eye.',
-    'Pressures and relief settings as measured; the calculation uses those of the machine file.',
+    'Pressures and relief settings as measured; the calculation uses the settings of the machine file.',
     'Devices for lifting work: load-holding valves, overload warning, hook with safety latch, posted load chart.',
     'Masses of hook, sling and other lifting accessories: they are part of the load and are subtracted by the user.',
     'Ground that is not level, hard and plane; wind; swinging loads; stopping of the arm (see `dyn-nodes loadchart`).',
@@ -296,7 +296,7 @@ def _farthest(statics: LoadStatics, grid: Array, point: Array, heights: Array) -
 
 
 def _limits(statics: LoadStatics, arm: Array, swings: Array, rigid: bool) -> RestLimits:
-    """Return the limits; the tipping load on yielding supports is at most that of the balance on rigid ones.
+    """Return the limits; the tipping load on yielding supports is at most the balance on rigid supports.
 
     A load that hangs below the ground swings inward as the machine leans, so that equilibrium is lost late or never.
     """
@@ -457,7 +457,7 @@ def _notes(statics: LoadStatics, records: list[dict[str, Any]], settings: Certif
         ),
         'Tipping load: balance of moments about the tipping axes on rigid supports'
         + ('.' if settings.rigid else ', and at most the load at the first loss of equilibrium on yielding supports.'),
-        'Hydraulic lift capacity: the first actuator of the arm needs its working pressure, the other side at tank '
+        'Hydraulic lift capacity: the first actuator of the arm reaches its working pressure, the other side at tank '
         'pressure. If other circuits than that of the lift hold a higher pressure, this is lower than the true one.',
         'The load includes hook, sling and accessories.',
     ]
