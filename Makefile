@@ -195,6 +195,7 @@ style: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python test/docs/test_style.py
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .

@@ -1,10 +1,15 @@
-"""The word list of docs/contributing/style.md over all pages, docstrings, parameter files and launch files."""
+"""The word list of docs/contributing/style.md over all pages, docstrings, messages, parameter files and launch files.
+
+`python test/docs/test_style.py [FILE ...]` prints the faults of files, by default of the files that differ from HEAD.
+"""
 
 from __future__ import annotations
 
 import ast
 import io
 import re
+import subprocess
+import sys
 import tokenize
 from pathlib import Path
 
@@ -62,7 +67,8 @@ def faults(path: Path) -> list[str]:
 
 
 PACKAGES = ('dyn_nodes', 'roslite')
-PAGES = sorted(path for path in (ROOT / 'docs').rglob('*.md') if path.name != 'style.md')
+STYLE = ROOT / 'docs' / 'contributing' / 'style.md'
+PAGES = sorted(path for path in (ROOT / 'docs').rglob('*.md') if path != STYLE)
 PARTS = sorted(
     {'/'.join(path.relative_to(ROOT).parts[:2]) for package in PACKAGES for path in (ROOT / package).rglob('*.py')}
 )
@@ -163,3 +169,22 @@ def test_identifiers_follow_the_map():
         name = path.relative_to(ROOT).as_posix()
         left += [f'{name}: {word}' for word in identifiers(path) if not name.startswith(EXCEPTIONS.get(word, ()))]
     assert left == []
+
+
+def main(names: list[str]) -> int:
+    """Print the faults of files; return 1 if there are any."""
+    if not names:
+        command = ['git', 'diff', '--name-only', '--diff-filter=d', 'HEAD']
+        names = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    paths = [(ROOT / name).resolve() for name in names]
+    suffixes = {'.py', '.md', '.yaml', '.xml', '.html'}
+    checked = [
+        path for path in paths if path.suffix in suffixes and ROOT / 'test' not in path.parents and path != STYLE
+    ]
+    left = [fault for path in checked for fault in faults(path)]
+    print('\n'.join(left) or f'{len(checked)} files: no words of the list')
+    return 1 if left else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main(sys.argv[1:]))
