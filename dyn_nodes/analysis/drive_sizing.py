@@ -72,7 +72,7 @@ class JointMotion:
 
 
 @dataclass(frozen=True)
-class Demand:
+class DriveDemand:
     """Requirements of a task on a joint's drive, in SI units.
 
     Attributes:
@@ -92,10 +92,10 @@ class Demand:
     returned: float
 
 
-def demand(motion: JointMotion) -> Demand:
+def demand(motion: JointMotion) -> DriveDemand:
     """Return the requirements of a motion on the joint's drive."""
     power = motion.effort * motion.velocity
-    return Demand(
+    return DriveDemand(
         peak_effort=float(np.abs(motion.effort).max()),
         rms_effort=float(np.sqrt(motion.mean(motion.effort**2))),
         peak_speed=float(np.abs(motion.velocity).max()),
@@ -107,7 +107,7 @@ def demand(motion: JointMotion) -> Demand:
 
 
 @dataclass(frozen=True)
-class Load:
+class DriveLoad:
     """A motor's load in a task behind a gear ratio, in SI units.
 
     Attributes:
@@ -130,7 +130,7 @@ class Load:
     exceeded: tuple[str, ...]
 
 
-def load_of(motion: JointMotion, motor: CatalogueMotor, ratio: float) -> Load:
+def load_of(motion: JointMotion, motor: CatalogueMotor, ratio: float) -> DriveLoad:
     """Return the load of a motor behind a ratio; (2-238) to (2-240) of freeman-1985 for one joint."""
     speed, acceleration = ratio * motion.velocity, ratio * motion.acceleration
     torque = motion.effort / ratio + motor.rotor_inertia * acceleration + motor.rotor_damping * speed
@@ -143,7 +143,7 @@ def load_of(motion: JointMotion, motor: CatalogueMotor, ratio: float) -> Load:
         'current': (float(np.abs(current).max()), motor.current_limit),
         'continuous current': (float(np.sqrt(mean_square)), motor.continuous_current),
     }
-    return Load(
+    return DriveLoad(
         ratio=ratio,
         peak_current=limits['current'][0],
         rms_current=limits['continuous current'][0],
@@ -175,7 +175,7 @@ class GearChoice:
     motor: str
     least: float
     greatest: float
-    best: Load
+    best: DriveLoad
 
     @property
     def fits(self) -> bool:

@@ -69,7 +69,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class ExcitationPlan:
     """Sequences to execute, each from the initial posture.
 
     Attributes:
@@ -165,7 +165,7 @@ class Planner:
         seed: int = 0,
         log: MachineLog | None = None,
         progress: Callable[[], None] = lambda: None,
-    ) -> Plan:
+    ) -> ExcitationPlan:
         """Return the best sequences.
 
         Args:
@@ -202,7 +202,7 @@ class Planner:
             sums = added(sums, best_one.information)
         after = {name: block.half_widths(sums[name]) for name, block in blocks.items()}
         dropped = len(tried) - len(allowed)
-        return Plan(tuple(chosen), len(tried), dropped, self.governed, self.remark, blocks, before, after)
+        return ExcitationPlan(tuple(chosen), len(tried), dropped, self.governed, self.remark, blocks, before, after)
 
 
 def score(blocks: dict[str, Block], information: dict[str, Array], criterion: Criterion) -> float:

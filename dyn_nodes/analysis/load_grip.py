@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.analysis.load_statics import Demand, LoadStatics
+from dyn_nodes.analysis.load_statics import EffortDemand, LoadStatics
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.posture import initial_positions, link_poses
 from dyn_nodes.stability import admissible_reactions
@@ -75,7 +75,7 @@ class LoadGrip:
             spare = np.linalg.svd(self._balance)[2][3]
         return np.ascontiguousarray(split), np.where(np.abs(spare) > 1e-9, spare, 0.0)
 
-    def greatest_held(self, demand: Demand, bound: Array) -> Array:
+    def greatest_held(self, demand: EffortDemand, bound: Array) -> Array:
         """Return the greatest payloads (N,) with admissible reactions, kg.
 
         The result is inf if the wheels hold up to the bound (N,), and 0 if they do not hold even without payload.
@@ -92,7 +92,7 @@ class LoadGrip:
         result[states] = _last_held(lambda some, payload: self._margin(demand, states[some], payload), *ends)
         return result
 
-    def _margin(self, demand: Demand, states: NDArray[np.intp], payload: Array) -> Array:
+    def _margin(self, demand: EffortDemand, states: NDArray[np.intp], payload: Array) -> Array:
         """Return the margin of the reactions in some states with payloads, N; negative without admissible ones."""
         if not len(states):
             return np.zeros(0)

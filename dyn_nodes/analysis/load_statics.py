@@ -34,7 +34,7 @@ class LoadChartError(UserError, ValueError):
 
 
 @dataclass(frozen=True)
-class Demand:
+class EffortDemand:
     """Loads of N states; each is the value without payload plus the payload times the value per kilogram.
 
     Attributes:
@@ -222,7 +222,9 @@ class LoadStatics:
         """Return the height (N,) of the mount above the ground, m."""
         return np.asarray(self.mount(q)[:, 2] - self.ground)
 
-    def demand(self, q: Array, gravity: Array, rate: Array | None = None, acceleration: Array | None = None) -> Demand:
+    def demand(
+        self, q: Array, gravity: Array, rate: Array | None = None, acceleration: Array | None = None
+    ) -> EffortDemand:
         """Return the loads of N states.
 
         Args:
@@ -236,7 +238,7 @@ class LoadStatics:
         wrench_per_kg, effort_per_kg = (loaded_wrench - wrench) / UNIT_LOAD, (loaded_effort - effort) / UNIT_LOAD
         arm = wrench - self.still_wrench @ gravity
         pressing = arm @ self.edge_rows.T + self.still_rows @ gravity, wrench_per_kg @ self.edge_rows.T
-        return Demand(*pressing, effort, effort_per_kg, wrench, wrench_per_kg)
+        return EffortDemand(*pressing, effort, effort_per_kg, wrench, wrench_per_kg)
 
     def forces(
         self, q: Array, gravity: Array, rate: Array | None, acceleration: Array | None, payload: float

@@ -22,7 +22,7 @@ from dyn_nodes.control import Segment, VoltageProfile, load_voltage_profile
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.measured_samples import SensorModel
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
-from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.run import SystemRun
 from dyn_nodes.stability.balance import BalanceObserver
 
 MEASURES = ('force_angle', 'load_share', 'zmp', 'net_moment')
@@ -94,7 +94,9 @@ def reference_task(recovery: bool = True) -> VoltageProfile:
     return load_voltage_profile(find_resource('config/tasks/pick_and_place_recovery.yaml'), recovery=recovery)
 
 
-def simulate(machine: Machine, profile: VoltageProfile, payload: float, rate: float, slope: tuple[float, float]) -> Run:
+def simulate(
+    machine: Machine, profile: VoltageProfile, payload: float, rate: float, slope: tuple[float, float]
+) -> SystemRun:
     """Return the run of a machine from rest with a profile of voltages, sampled at a rate, Hz."""
     system = System(machine)
     names = tuple(actuator.name for actuator in machine.actuators)
@@ -158,7 +160,7 @@ def measure(
 class _Motion:
     """The true motion of a run in the quantities of the sensors."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: SystemRun) -> None:
         system, machine = run.system, run.system.machine
         nq, nv = system.nq, system.nv
         x = run.states

@@ -22,7 +22,7 @@ from dyn_nodes.monitor.measured_samples import SensorModel
 from dyn_nodes.monitor.payload_model import PayloadModel
 from dyn_nodes.monitor.payload_settings import PayloadSettings, capacities
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
-from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.run import SystemRun
 
 DRY_FRICTION = 0.01
 """Dry friction of the joints of :func:`rough_machine`, as a part of the capacity of their actuators."""
@@ -190,7 +190,7 @@ def _levers(machine: Machine, rng: np.random.Generator) -> tuple[tuple[float, fl
     return tuple(segments)
 
 
-def simulate_case(rig: CaseRig, case: PayloadCase, rate: float = 200.0) -> list[Run]:
+def simulate_case(rig: CaseRig, case: PayloadCase, rate: float = 200.0) -> list[SystemRun]:
     """Return the runs of a case, one for every interval of constant load."""
     names = [actuator.name for actuator in rig.machine.actuators]
     segments = tuple(
@@ -240,7 +240,7 @@ def measure_case(rig: CaseRig, case: PayloadCase, sensors: SensorModel | None = 
     )
 
 
-def _motion(rig: CaseRig, run: Run) -> list[Array]:
+def _motion(rig: CaseRig, run: SystemRun) -> list[Array]:
     """Return time, joints, base, pressures and payload of a run."""
     from scipy.spatial.transform import Rotation
 

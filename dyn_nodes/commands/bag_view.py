@@ -38,7 +38,7 @@ def run_view(args: argparse.Namespace) -> int:
         CommandError: a bag, a machine or the port can't be used.
     """
     from dyn_nodes.commands.demo_cockpit import has_display
-    from dyn_nodes.viewer.replay import ReplayPage, Run
+    from dyn_nodes.viewer.replay import ReplayPage, ReplayRun
     from dyn_nodes.viewer.time_line import play
 
     if len(args.bags) > 2:
@@ -48,7 +48,9 @@ def run_view(args: argparse.Namespace) -> int:
         recorded = read_recorded(bag, args)
         mount = recorded.machine.payload if recorded.machine is not None and recorded.load_link else None
         x, y, z = mount.position if mount is not None else (0.0, 0.0, 0.0)
-        runs.append(Run(name, recorded.replay, recorded.robot, recorded.load_link, (float(x), float(y), float(z))))
+        runs.append(
+            ReplayRun(name, recorded.replay, recorded.robot, recorded.load_link, (float(x), float(y), float(z)))
+        )
     try:
         page = ReplayPage(runs, port=args.port)
     except (OSError, OverflowError) as error:

@@ -13,7 +13,7 @@ from dyn_nodes.commands.option_types import SEED, at_least, between, count
 from dyn_nodes.common.printing import printable
 
 if TYPE_CHECKING:
-    from dyn_nodes.analysis.excitation import Plan
+    from dyn_nodes.analysis.excitation import ExcitationPlan
 
 
 def add_verb(verbs: Subparsers) -> None:
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(plan: Plan, machine: Any, output: Path | None) -> list[Path]:
+def _write(plan: ExcitationPlan, machine: Any, output: Path | None) -> list[Path]:
     from dyn_nodes.analysis.excitation import task_text
 
     files = []
@@ -99,7 +99,7 @@ def _write(plan: Plan, machine: Any, output: Path | None) -> list[Path]:
     return files
 
 
-def _lacking(plan: Plan, which: str) -> list[str]:
+def _lacking(plan: ExcitationPlan, which: str) -> list[str]:
     lacking = []
     for name, block in plan.blocks.items():
         widths = plan.before[name] if which == 'before' else plan.after[name]
@@ -107,7 +107,7 @@ def _lacking(plan: Plan, which: str) -> list[str]:
     return lacking
 
 
-def _as_json(plan: Plan, files: list[Path]) -> dict[str, Any]:
+def _as_json(plan: ExcitationPlan, files: list[Path]) -> dict[str, Any]:
     parameters = {}
     for name, block in plan.blocks.items():
         for k, text in enumerate(block.names):
@@ -135,7 +135,7 @@ def _as_json(plan: Plan, files: list[Path]) -> dict[str, Any]:
     }
 
 
-def _print(plan: Plan, files: list[Path]) -> None:
+def _print(plan: ExcitationPlan, files: list[Path]) -> None:
     console = tables.console()
     if not plan.governed:
         console.print(f'without governor: {plan.remark}', style='yellow', markup=False)

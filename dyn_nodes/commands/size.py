@@ -11,7 +11,7 @@ from dyn_nodes.commands import CommandError, Subparsers, add_command, add_machin
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.bag_reading import BagData
-    from dyn_nodes.analysis.drive_sizing import Demand, GearChoice, JointMotion
+    from dyn_nodes.analysis.drive_sizing import DriveDemand, GearChoice, JointMotion
     from dyn_nodes.analysis.motor_catalogue import CatalogueMotor
 
 
@@ -130,7 +130,7 @@ def _motion(data: BagData, joint: str, inertia: float) -> JointMotion | None:
     return JointMotion.of_samples(table.time[kept], velocity[kept], effort[kept], inertia)
 
 
-def _as_json(demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearChoice]]) -> dict[str, Any]:
+def _as_json(demands: Mapping[str, DriveDemand], choices: Mapping[str, Sequence[GearChoice]]) -> dict[str, Any]:
     return {
         joint: {
             'demand': demand,
@@ -150,7 +150,7 @@ def _as_json(demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearC
 
 
 def _print(
-    demands: Mapping[str, Demand], choices: Mapping[str, Sequence[GearChoice]], present: Mapping[str, float]
+    demands: Mapping[str, DriveDemand], choices: Mapping[str, Sequence[GearChoice]], present: Mapping[str, float]
 ) -> None:
     tables.show(demands.items(), DEMANDS, title='demands of the task on the joints')
     tables.console().print('efforts in N m or N, speeds in rad/s or m/s')
@@ -168,7 +168,7 @@ def _print(
             print(f'dyn-nodes: {joint}: no motor does this task', file=sys.stderr)
 
 
-DEMANDS: dict[str, Callable[[tuple[str, Demand]], str]] = {
+DEMANDS: dict[str, Callable[[tuple[str, DriveDemand]], str]] = {
     'joint': lambda item: item[0],
     'effort': lambda item: f'{item[1].peak_effort:.4g}',
     'RMS': lambda item: f'{item[1].rms_effort:.4g}',

@@ -24,7 +24,7 @@ from dyn_nodes.commands import (
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.sweeps.driver import Progress
-    from dyn_nodes.analysis.sweeps.plan import Plan, Share
+    from dyn_nodes.analysis.sweeps.plan import Share, SweepPlan
     from dyn_nodes.analysis.sweeps.sweep import Sweep
     from dyn_nodes.analysis.sweeps.workers import Workers
 
@@ -168,7 +168,7 @@ def _progress() -> Iterator[Progress]:
         yield progress
 
 
-def _show_plan(plan: Plan, as_json: bool) -> None:
+def _show_plan(plan: SweepPlan, as_json: bool) -> None:
     if as_json:
         tables.print_json({**asdict(plan), 'shared': plan.shares()})
         return

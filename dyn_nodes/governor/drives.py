@@ -38,7 +38,7 @@ FULL = 10.0
 """Greatest command of efforts, rad/s2 or m/s2."""
 
 
-class Motion(Protocol):
+class DriveMotion(Protocol):
     """Traced stop as the drives use it: `_Trace` of `stop_model`."""
 
     state: Any
@@ -81,23 +81,23 @@ class Drives(Protocol):
     dead_times: tuple[float, ...]
     chambers: Chambers
 
-    def within(self, motion: Motion) -> Expression:
+    def within(self, motion: DriveMotion) -> Expression:
         """Return efforts (6 + n,) that a step evaluates between its ends: those that depend on the states."""
         ...
 
-    def beyond(self, motion: Motion) -> Expression:
+    def beyond(self, motion: DriveMotion) -> Expression:
         """Return efforts (6 + n,) that a step evaluates at its start."""
         ...
 
-    def rates(self, motion: Motion) -> Expression:
+    def rates(self, motion: DriveMotion) -> Expression:
         """Return the rates of the states."""
         ...
 
-    def levers(self, motion: Motion) -> Expression:
+    def levers(self, motion: DriveMotion) -> Expression:
         """Return the levers (m,) with which an effort acts in the direction of a command, m or 1."""
         ...
 
-    def of_motion(self, motion: Motion, needed: Expression) -> Expression:
+    def of_motion(self, motion: DriveMotion, needed: Expression) -> Expression:
         """Return the numbers of each drive that follow from the efforts (n,) of the motion."""
         ...
 
@@ -131,26 +131,26 @@ class OilDrives:
         ]
         self.chambers = Chambers(*np.array(bounds).T.copy())
 
-    def within(self, motion: Motion) -> Expression:
+    def within(self, motion: DriveMotion) -> Expression:
         """Return efforts (6 + n,) that a step evaluates between its ends."""
         return self._forces.generalized_force(motion.state, motion.symbols)
 
-    def beyond(self, motion: Motion) -> Expression:
+    def beyond(self, motion: DriveMotion) -> Expression:
         """Return efforts (6 + n,) that a step evaluates at its start: none."""
         return ca.SX(motion.state.tree.nv, 1)
 
-    def rates(self, motion: Motion) -> Expression:
+    def rates(self, motion: DriveMotion) -> Expression:
         """Return the rates of spools and pressures."""
         return ca.vertcat(*self._forces.rates(motion.state, motion.symbols))
 
-    def levers(self, motion: Motion) -> Expression:
+    def levers(self, motion: DriveMotion) -> Expression:
         """Return levers (m,): efforts of the joints by the force of a positive pressure, m or 1."""
         return ca.vertcat(*(self._lever(actuator, motion) for actuator in self._records))
 
-    def _lever(self, actuator: HydraulicRecord, motion: Motion) -> Expression:
+    def _lever(self, actuator: HydraulicRecord, motion: DriveMotion) -> Expression:
         return actuator_element(actuator).lever(motion.q[motion.index(actuator.joint)])
 
-    def of_motion(self, motion: Motion, needed: Expression) -> Expression:
+    def of_motion(self, motion: DriveMotion, needed: Expression) -> Expression:
         """Return the pressures (2 m,) that produce the motion of the joints."""
         pressures = []
         for actuator in self._records:
@@ -214,11 +214,11 @@ class EffortDrives:
         self.valves, self.chambers = Valves(nothing, nothing, nothing), Chambers(nothing, nothing, nothing, nothing)
         self.dead_times = (0.0,) * count
 
-    def within(self, motion: Motion) -> Expression:
+    def within(self, motion: DriveMotion) -> Expression:
         """Return efforts (6 + n,) that a step evaluates between its ends: none."""
         return ca.SX(motion.state.tree.nv, 1)
 
-    def beyond(self, motion: Motion) -> Expression:
+    def beyond(self, motion: DriveMotion) -> Expression:
         """Return efforts (6 + n,): braking and commands within the effort limits, plus the disturbances."""
         efforts, rates = ca.SX(motion.state.tree.nv, 1), ca.SX(len(self.braking), 1)
         disturbances = motion.oil[: len(self.joints)]
@@ -231,12 +231,12 @@ class EffortDrives:
             efforts[6 + motion.index(name)] = ca.fmin(ca.fmax(wanted[k], -limit), limit) + disturbances[k]
         return efforts
 
-    def moving(self, motion: Motion, rates: Expression) -> Expression:
+    def moving(self, motion: DriveMotion, rates: Expression) -> Expression:
         """Return efforts (m,) at which all joints have these accelerations (n,), without disturbances."""
         efforts = motion.moving(rates)
         return ca.vertcat(*(efforts[motion.index(name)] for name in self.joints))
 
-    def rates(self, motion: Motion) -> Expression:
+    def rates(self, motion: DriveMotion) -> Expression:
         """Return the rates of the disturbances, which are constant, and of the estimated speeds.
 
         The speeds follow the commands and are corrected slowly, so that rocking of the base does not enter them at
@@ -253,15 +253,15 @@ class EffortDrives:
             rates[k] = ca.if_else(ends, -v / AT_ONCE, rates[k])
         return ca.vertcat(ca.SX(count, 1), rates)
 
-    def _led(self, motion: Motion) -> Expression:
+    def _led(self, motion: DriveMotion) -> Expression:
         """Return the commanded accelerations (m,) of the joints, braking included."""
         return motion.volts - motion.oil[len(self.joints) :] / BRAKING_TIME
 
-    def levers(self, motion: Motion) -> Expression:
+    def levers(self, motion: DriveMotion) -> Expression:
         """Return ones (m,): a joint moves in the direction of its effort."""
         return ca.SX.ones(len(self.joints))
 
-    def of_motion(self, motion: Motion, needed: Expression) -> Expression:
+    def of_motion(self, motion: DriveMotion, needed: Expression) -> Expression:
         """Return the efforts (m,) that produce the motion of the joints."""
         return ca.vertcat(*(needed[motion.index(name)] for name in self.joints))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, State
 from dyn_nodes.model.machine import Machine as MachineData
-from dyn_nodes.simulation.run import Run as SystemRun
+from dyn_nodes.simulation.run import SystemRun as SystemRun
 
 if TYPE_CHECKING:
     from dyn_nodes.simulation import System

@@ -18,7 +18,7 @@ from dyn_nodes.library.vectors import checked_name
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.model.rotations import matrix_of_quaternion
 from dyn_nodes.monitor.ground_observer import Footing, ground_axes
-from dyn_nodes.monitor.load_model import Load
+from dyn_nodes.monitor.load_model import GroundLoad
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.multibody.base_motion import base_acceleration
 from dyn_nodes.simulation.assembly import gravity_vector
@@ -272,7 +272,7 @@ class _Standing:
 
     def _footing(
         self, q: Array, v: Array, a: Array, omega: Array, alpha: Array, specific_force: Array
-    ) -> tuple[Load, Footing]:
+    ) -> tuple[GroundLoad, Footing]:
         joint_q, joint_v, joint_a = (np.ascontiguousarray(part) for part in (q, v, a))
         load = self.monitor.model.evaluate(
             joint_q, joint_v, joint_a, omega, alpha, specific_force, self.monitor.payload

@@ -17,7 +17,7 @@ from dyn_nodes.library.optional import matplotlib, pandas
 from dyn_nodes.library.vectors import checked_name
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES
 from dyn_nodes.multibody.base_motion import base_tilt
-from dyn_nodes.simulation.run import Run as SystemRun
+from dyn_nodes.simulation.run import SystemRun as SystemRun
 from dyn_nodes.stability.observers import balance_observer
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Run:
 
     Attributes:
         machine: the simulated machine.
-        raw: run of the system, with all further results (`dyn_nodes.simulation.Run`).
+        raw: run of the system, with all further results (`dyn_nodes.simulation.SystemRun`).
         times: (t,) sample times up to the end of the run, s.
         conditions: payload and slope of the run.
         x: (t, n) states.

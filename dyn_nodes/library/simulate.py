@@ -22,7 +22,7 @@ from dyn_nodes.simulation import Inputs, Settings
 from dyn_nodes.simulation.events import BEYOND, Event, overspeed
 from dyn_nodes.simulation.guards.checks import judge
 from dyn_nodes.simulation.period import PlantDivergedError
-from dyn_nodes.simulation.run import Run as SystemRun
+from dyn_nodes.simulation.run import SystemRun as SystemRun
 
 if TYPE_CHECKING:
     from dyn_nodes.control import VoltageProfile

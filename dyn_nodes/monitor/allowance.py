@@ -14,7 +14,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Joint, Machine
 from dyn_nodes.model.posture import link_poses
-from dyn_nodes.monitor.load_model import Load
+from dyn_nodes.monitor.load_model import GroundLoad
 from dyn_nodes.monitor.standing import STILL, StandingGround
 from dyn_nodes.stability import PolygonError, zmp_degree
 
@@ -114,7 +114,7 @@ class Allowances:
         pose = link_poses(self.machine.links, self.machine.joints, {})[joint.child]
         return np.asarray(pose[:3, 3])
 
-    def evaluate(self, q: Array, v: Array, payload: float, load: Load | None = None) -> Allowance:
+    def evaluate(self, q: Array, v: Array, payload: float, load: GroundLoad | None = None) -> Allowance:
         """Return the allowances.
 
         Args:
@@ -161,7 +161,7 @@ class Allowances:
                 return crossing(spare, float(mass), less, payload, now) - payload
         return -payload
 
-    def _payload_in_motion(self, load: Load, payload: float) -> float:
+    def _payload_in_motion(self, load: GroundLoad, payload: float) -> float:
         """Return the additional payload in the present motion, kg, in closed form.
 
         Moment and normal force of every edge are linear in the mass that moves with the implement.

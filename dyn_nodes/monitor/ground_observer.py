@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.ground_kernels import AGE, BALANCING, DIRECTION, MEMORY, RESETS
-from dyn_nodes.monitor.load_model import Load
+from dyn_nodes.monitor.load_model import GroundLoad
 from dyn_nodes.stability import support_order, zmp_degree
 from dyn_nodes.stability.equilibrium.standing import standing_supports
 from dyn_nodes.stability.polygon import polygon_fault
@@ -178,7 +178,7 @@ class GroundObserver:
         settings = (*numbers, settings_.disagreement * self.radius, trust, lag)
         return self.springs, settings, self.polygon, self.contacts.starts
 
-    def statics(self, load: Load) -> WheelLoads:
+    def statics(self, load: GroundLoad) -> WheelLoads:
         """Return the wheel loads that balance a load, without the gyroscope."""
         if self.polygon is None:
             self.learn_polygon(load.attachments)
@@ -217,12 +217,12 @@ class GroundObserver:
         names = [self._names[k] for k in order]
         return next(filter(None, (polygon_fault(points[order], each, names) for each in directions)), '')
 
-    def without_gyroscope(self, load: Load) -> Footing:
+    def without_gyroscope(self, load: GroundLoad) -> Footing:
         """Return the footing that balances a load."""
         loads = self.statics(load)
         return Footing(loads.normal, loads.plane, loads.feet, load.force, load.moment, loads.balanced, loads.pressed)
 
-    def followed(self, load: Load, results: Array, balanced: bool, pressed: bool) -> Footing:
+    def followed(self, load: GroundLoad, results: Array, balanced: bool, pressed: bool) -> Footing:
         """Return the footing for the results of `follow_kernel` under a load."""
         w = len(self.stiffness)
         feet = results[w + 7 :].reshape(w, 3)

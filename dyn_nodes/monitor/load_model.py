@@ -23,10 +23,10 @@ from dyn_nodes.multibody.spatial import Expression, Motion, cross
 
 LEFT = (0.0, 1.0, 0.0)
 COM, FORCE, MOMENT, POINT, PULL, ATTACHMENTS = 1, 4, 7, 10, 13, 16
-"""Offsets of the vectors of a `Load` in the code's result, after the mass; attachments and axles (s, 3) are last."""
+"""Offsets of the vectors of a `GroundLoad` in the code's result, after the mass; attachments and axles (s, 3) follow."""
 
 
-class Load(NamedTuple):
+class GroundLoad(NamedTuple):
     """The load of one state, base axes; in a batch every array has a leading dimension (t,).
 
     Attributes:
@@ -128,7 +128,7 @@ class LoadModel:
 
     def evaluate(
         self, q: Array, v: Array, a: Array, omega: Array, alpha: Array, specific_force: Array, payload: float
-    ) -> Load:
+    ) -> GroundLoad:
         """Return the load of one state.
 
         Args:
@@ -146,14 +146,14 @@ class LoadModel:
         self._kernel.load(q, v, a, base, self._payload_mass, flat)
         return self.load_of(flat)
 
-    def load_of(self, flat: Array) -> Load:
+    def load_of(self, flat: Array) -> GroundLoad:
         """Return the load of the code's result (size,), as views."""
         middle = ATTACHMENTS + 3 * self._springs
         wheels, axles = flat[ATTACHMENTS:middle].reshape(-1, 3), flat[middle:].reshape(-1, 3)
         com, force, moment = flat[COM:FORCE], flat[FORCE:MOMENT], flat[MOMENT:POINT]
-        return Load(flat[0], com, force, moment, wheels, axles, flat[POINT:PULL], flat[PULL:ATTACHMENTS])
+        return GroundLoad(flat[0], com, force, moment, wheels, axles, flat[POINT:PULL], flat[PULL:ATTACHMENTS])
 
-    def evaluate_batch(self, q: Array, v: Array, a: Array, base: Array, payload: Array) -> Load:
+    def evaluate_batch(self, q: Array, v: Array, a: Array, base: Array, payload: Array) -> GroundLoad:
         """Return the loads of t states.
 
         Args:
@@ -166,7 +166,7 @@ class LoadModel:
         flat = np.empty((len(q), self.size))
         self._kernel.load_batch(q, v, a, base, payload.reshape(-1, 1), flat)
         shape, middle = (len(q), self._springs, 3), ATTACHMENTS + 3 * self._springs
-        return Load(
+        return GroundLoad(
             flat[:, 0],
             flat[:, COM:FORCE],
             flat[:, FORCE:MOMENT],

@@ -14,7 +14,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
 from dyn_nodes.monitor.ground_observer import Footing, ground_axes
-from dyn_nodes.monitor.load_model import Load, LoadModel
+from dyn_nodes.monitor.load_model import GroundLoad, LoadModel
 
 SUBSTEP = 1.7e-3
 GREATEST_TILT = 0.3
@@ -57,7 +57,7 @@ class RockingModel:
 
     def advance(
         self, q: Array, v: Array, a: Array, payload: float, slope_up: Array, step: float
-    ) -> tuple[Load, Footing]:
+    ) -> tuple[GroundLoad, Footing]:
         """Advance by a step; return the load at its end and the footing.
 
         Args:
@@ -88,12 +88,12 @@ class RockingModel:
         push, feet = self._pushes(wheels)
         acceleration = self._acceleration(inertia, rows[0], push, wheels, axes)
         parts = [part[0] + np.tensordot(acceleration, part[1:] - part[0], 1) for part in loads]
-        load = Load(*parts)
+        load = GroundLoad(*parts)
         plane = self.plane
         pressed = bool(push.sum() > 0.0)
         return load, Footing(push, plane, feet, load.force, load.moment, pressed, pressed)
 
-    def _loads(self, q: Array, v: Array, a: Array, payload: float, axes: Array, slope_up: Array) -> Load:
+    def _loads(self, q: Array, v: Array, a: Array, payload: float, axes: Array, slope_up: Array) -> GroundLoad:
         """Return the loads without acceleration of the base, with unit ones upwards and about the ground's two axes."""
         assert self.plane is not None
         base = np.zeros((4, 9))
@@ -107,7 +107,7 @@ class RockingModel:
         q, v, a = (np.tile(part, (4, 1)) for part in (q, v, a))
         return self.model.evaluate_batch(q, v, a, base, np.full(4, float(payload)))
 
-    def _rows(self, loads: Load, axes: Array) -> Array:
+    def _rows(self, loads: GroundLoad, axes: Array) -> Array:
         assert self.plane is not None
         foot = self.plane[3] * self.plane[:3]
         moment = loads.moment - np.cross(foot, loads.force)

@@ -19,7 +19,7 @@ from dyn_nodes.measures import DEFAULT_MEASURES, measure
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
 from dyn_nodes.monitor.ground_observer import Footing, GroundObserver, ObserverSettings, ground_axes
-from dyn_nodes.monitor.load_model import Load, LoadModel, axles_of
+from dyn_nodes.monitor.load_model import GroundLoad, LoadModel, axles_of
 from dyn_nodes.monitor.margin_guard import TICK, GuardSettings, MarginGuard
 from dyn_nodes.monitor.measured_kernels import TURNING, imu_kernel, joints_kernel
 from dyn_nodes.monitor.rocking import RockingModel
@@ -163,7 +163,7 @@ class StabilityMonitor:
         self._moved = self._lifted = -np.inf
         self._had_imu = False
         self._balance: Balance | None = None
-        self._recent: deque[tuple[float, Load, Footing, Array]] = deque(maxlen=RECENT)
+        self._recent: deque[tuple[float, GroundLoad, Footing, Array]] = deque(maxlen=RECENT)
         self.time: float | None = None
         self._began = 0.0
         self.imu_time: float | None = None
@@ -172,7 +172,7 @@ class StabilityMonitor:
         self.omega, self.alpha = np.zeros(3), np.zeros(3)
         self.specific_force = np.array([0.0, 0.0, self.machine.gravity])
         self._up: Array | None = None
-        self.load: Load | None = None
+        self.load: GroundLoad | None = None
         self.footing: Footing | None = None
         n = len(self.model.joints)
         self.q, self.v, self.a = np.zeros(n), np.zeros(n), np.zeros(n)
@@ -449,7 +449,7 @@ class StabilityMonitor:
             raise ValueError('no joint states yet')
         return self.balance_under(self.load, self.footing, self.up)
 
-    def balance_under(self, load: Load, footing: Footing, up: Array) -> Balance:
+    def balance_under(self, load: GroundLoad, footing: Footing, up: Array) -> Balance:
         """Return reactions and margins under a load on its footing, with (3,) up against gravity in the base's axes.
 
         Raises:

@@ -14,7 +14,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.ground_kernels import corners_kernel, present_kernel
 from dyn_nodes.monitor.ground_observer import GroundObserver, ground_axes
 from dyn_nodes.monitor.hanging import HangingJoints
-from dyn_nodes.monitor.load_model import Load, LoadModel
+from dyn_nodes.monitor.load_model import GroundLoad, LoadModel
 from dyn_nodes.stability.polygon import polygon_fault_kernel
 from dyn_nodes.stability.zmp import zmp_kernel
 
@@ -105,7 +105,7 @@ class StandingGround:
         load = self.moving_loads(q, v, a, payload)
         return _degrees(self.feet(load.attachments), load.force, load.moment, self.plane[:3])
 
-    def moving_loads(self, q: Array, v: Array, a: Array, payload: float) -> Load:
+    def moving_loads(self, q: Array, v: Array, a: Array, payload: float) -> GroundLoad:
         """Return the loads of t states, the base at rest."""
         base = np.zeros((len(q), 9))
         base[:, 6:] = self.up * self.machine.gravity

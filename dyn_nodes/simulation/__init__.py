@@ -9,7 +9,7 @@ from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.simulation.hybrid import Event, HybridError, HybridModel, HybridRun
 from dyn_nodes.simulation.initial import settle
 from dyn_nodes.simulation.reaction import JointReaction, Wrench, joint_reaction
-from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.run import SystemRun
 from dyn_nodes.simulation.settings import Settings, Stabilization
 from dyn_nodes.simulation.start import initial_state
 from dyn_nodes.simulation.system import System
@@ -26,7 +26,7 @@ __all__ = [
     'JointReaction',
     'NoEquilibriumError',
     'RigidGroundModel',
-    'Run',
+    'SystemRun',
     'Settings',
     'Stabilization',
     'System',

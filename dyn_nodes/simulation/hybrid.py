@@ -28,7 +28,7 @@ from dyn_nodes.simulation.assembly import Actuation, Assembly
 from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.guards.checks import not_judged
 from dyn_nodes.simulation.names import NamedVectors
-from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.run import SystemRun
 
 MOST_EVENTS = 10_000
 END = 'end'
@@ -65,7 +65,7 @@ class HybridError(UserError, RuntimeError):
 
 
 @dataclass(eq=False)
-class HybridRun(Run):
+class HybridRun(SystemRun):
     """Result of a run through modes.
 
     Attributes:

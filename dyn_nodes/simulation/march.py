@@ -19,7 +19,7 @@ from dyn_nodes.compile.integrators.tables import stretches
 from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.guards.endings import conclude
 from dyn_nodes.simulation.guards.fastest_motion import Linearization, TooFastError
-from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.run import SystemRun
 from dyn_nodes.simulation.settings import FIXED, Settings
 
 LEAST_STEP = 1e-12
@@ -73,7 +73,7 @@ def run_system(
     inputs: Inputs | None,
     p: ArrayLike | Mapping[str, float] | None,
     settings: Settings | None,
-) -> Run:
+) -> SystemRun:
     """Simulate from x0 at times[0] through `times`. Arguments and errors: see `System.run`."""
     settings, p = settings or Settings(), system.parameter_vector(p)
     stops = checked_times(system, times, settings)
@@ -102,7 +102,7 @@ def run_system(
         if status != integrators.DONE:
             break
     end = float(stops[-1]) if status == integrators.DONE else march.time
-    run = Run(
+    run = SystemRun(
         system,
         stops[:kept],
         trace[:kept],
@@ -140,10 +140,12 @@ def fitted(
     return replace(settings, step=settings.step / division.parts), division.motion.state
 
 
-def too_fast(system: MarchingSystem, stops: Array, x: Array, inputs: Inputs, p: Array, error: TooFastError) -> Run:
+def too_fast(
+    system: MarchingSystem, stops: Array, x: Array, inputs: Inputs, p: Array, error: TooFastError
+) -> SystemRun:
     """Return a run that ends at its start, because no acceptable step follows the fastest motion."""
     status, states = integrators.STATUS[integrators.STEP_TOO_SMALL], x.reshape(1, -1).copy()
-    return Run(system, stops[:1], states, inputs, p, status, x, float(stops[0]), detail=str(error))
+    return SystemRun(system, stops[:1], states, inputs, p, status, x, float(stops[0]), detail=str(error))
 
 
 def codes_for(codes: NDArray[np.int64], settings: Settings) -> NDArray[np.int64]:

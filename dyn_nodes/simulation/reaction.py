@@ -24,7 +24,7 @@ from dyn_nodes.multibody.virtual_links import (
 )
 from dyn_nodes.simulation.assembly import Assembly
 from dyn_nodes.simulation.hybrid import HybridModel, HybridRun
-from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.run import SystemRun
 from dyn_nodes.simulation.system import System
 
 
@@ -114,7 +114,7 @@ class JointReaction:
         """Return the reactions from the outputs y of the system at x, which contain the accelerations."""
         return self.evaluate(x, y[self._acceleration_indices], p)
 
-    def of_run(self, run: Run | HybridRun) -> Array:
+    def of_run(self, run: SystemRun | HybridRun) -> Array:
         """Return the reactions (t, joints, directions) at every sample of a run of the system."""
         y = np.column_stack([run.output(self.system.output_names[index]) for index in self._acceleration_indices])
         return np.array([self.evaluate(x, a, run.parameters_at(k)) for k, (x, a) in enumerate(zip(run.states, y))])

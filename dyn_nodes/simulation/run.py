@@ -18,7 +18,7 @@ from dyn_nodes.simulation.names import index_of
 
 
 @dataclass(eq=False)
-class Run:
+class SystemRun:
     """Result of a simulation.
 
     Attributes:

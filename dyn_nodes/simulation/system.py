@@ -17,7 +17,7 @@ from dyn_nodes.simulation.assembly import Actuation
 from dyn_nodes.simulation.events import Watcher
 from dyn_nodes.simulation.march import run_system
 from dyn_nodes.simulation.names import NamedVectors
-from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.run import SystemRun
 from dyn_nodes.simulation.settings import Settings
 from dyn_nodes.simulation.tree_dynamics import TreeDynamics
 
@@ -188,7 +188,7 @@ class System(NamedVectors):
         inputs: Inputs | None = None,
         p: ArrayLike | Mapping[str, float] | None = None,
         settings: Settings | None = None,
-    ) -> Run:
+    ) -> SystemRun:
         """Simulate from a state at times[0] through `times`.
 
         A step ends exactly at every sample and at every jump or kink of the inputs, with the one-sided limits there

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.control.carry import Halfplanes, Plan, Profile, Reference, fastest
+from dyn_nodes.control.carry import Halfplanes, PathPlan, Profile, Reference, fastest
 from dyn_nodes.control.carry.robot import GroundNumbers
 from dyn_nodes.control.number_checks import require_positive
 from dyn_nodes.stability import AdmissibleReactions, admissible_reactions
@@ -64,7 +64,7 @@ class Ability:
     friction: Array
 
 
-def inverse(plan: Plan, reference: Reference) -> list[tuple[Array, GroundNumbers]]:
+def inverse(plan: PathPlan, reference: Reference) -> list[tuple[Array, GroundNumbers]]:
     """Return efforts (n,) of every robot and its load on the ground for a reference."""
     results = []
     for robot, state, change, force in zip(
@@ -88,7 +88,7 @@ def reactions(grounds: Sequence[GroundNumbers], tractions: Array, friction: Arra
     )  # fmt: skip
 
 
-def limits(plan: Plan, abilities: Sequence[Ability], reserve: Reserve = Reserve()) -> Halfplanes:
+def limits(plan: PathPlan, abilities: Sequence[Ability], reserve: Reserve = Reserve()) -> Halfplanes:
     """Return the limits of wheels, drives and joints of all robots along a path.
 
     Args:
@@ -114,7 +114,7 @@ def limits(plan: Plan, abilities: Sequence[Ability], reserve: Reserve = Reserve(
 
 
 def fastest_within(
-    plan: Plan, abilities: Sequence[Ability], reserve: Reserve = Reserve(), further: Sequence[Halfplanes] = ()
+    plan: PathPlan, abilities: Sequence[Ability], reserve: Reserve = Reserve(), further: Sequence[Halfplanes] = ()
 ) -> Profile:
     """Return the fastest progress along a path from rest to rest within the abilities of all robots.
 

@@ -12,7 +12,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.carry import (
     Formation,
     Halfplanes,
-    Plan,
+    PathPlan,
     Profile,
     Reference,
     between,
@@ -87,7 +87,7 @@ class CarryPlan:
         begins: start time of the profile, s.
     """
 
-    plan: Plan
+    plan: PathPlan
     profile: Profile
     bounds: Halfplanes
     begins: float = 0.0
@@ -212,12 +212,12 @@ class Carriage:
         speeds = np.linalg.norm(path(grid).velocity[:, 1:], axis=1, keepdims=True)
         return Halfplanes.of_speeds(speeds, [self.speed])
 
-    def _turning_limit(self, plan: Plan) -> Halfplanes:
+    def _turning_limit(self, plan: PathPlan) -> Halfplanes:
         rates = [way.speed[:, np.isfinite(holder.upper)] for holder, way in zip(self.holders, plan.ways)]
         every = np.concatenate(rates, axis=1)
         return Halfplanes.of_speeds(every, np.full(every.shape[1], self.turning))
 
-    def _check_joint_limits(self, plan: Plan) -> None:
+    def _check_joint_limits(self, plan: PathPlan) -> None:
         for holder, way in zip(self.holders, plan.ways):
             q = way.q[:, holder.indices]
             beyond = np.maximum(q - holder.upper, holder.lower - q)

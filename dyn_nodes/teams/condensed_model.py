@@ -18,7 +18,7 @@ from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.multibody.spatial import Expression, cross, quaternion_rate, rotation_of_quaternion, skew
 from dyn_nodes.teams.deformable.condensation import Condensed
 from dyn_nodes.teams.deformable.corotation import CorotatedBody
-from dyn_nodes.teams.object_model import Motion, ObjectEquations
+from dyn_nodes.teams.object_model import ObjectEquations, ObjectMotion
 
 NEWTON_STEPS = 2
 RETURN = 10.0
@@ -77,7 +77,7 @@ class CondensedModel:
             R = ca.mtimes(R, _turned(turn))
         return _Axes(R, _spin(ca.mtimes(R.T, moment)), first)
 
-    def equations(self, motion: Motion, gravity: Expression, scales: Expression) -> ObjectEquations:
+    def equations(self, motion: ObjectMotion, gravity: Expression, scales: Expression) -> ObjectEquations:
         """Return the equations of `CorotatedBody.forces` and `mass`."""
         body, m = self.body, self.nodes
         size = 3 * m

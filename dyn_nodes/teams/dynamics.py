@@ -20,7 +20,7 @@ from dyn_nodes.simulation.settings import Settings
 from dyn_nodes.simulation.tree_dynamics import StraightRates
 from dyn_nodes.teams.equations import TeamEquations
 from dyn_nodes.teams.layout import XYZ, Holding
-from dyn_nodes.teams.object_model import Motion
+from dyn_nodes.teams.object_model import ObjectMotion
 from dyn_nodes.teams.robot_model import RobotModel
 
 WRENCH = ('moment_x', 'moment_y', 'moment_z', 'force_x', 'force_y', 'force_z')
@@ -208,7 +208,7 @@ class TeamDynamics:
         return StraightRates(self.codes)
 
 
-def _of_grasp(pulls: ca.SX, motion: Motion, nodes: Sequence[int]) -> dict[str, ca.SX]:
+def _of_grasp(pulls: ca.SX, motion: ObjectMotion, nodes: Sequence[int]) -> dict[str, ca.SX]:
     """Return force, position and velocity (3,) of a grasp in the world, and the torque of a fixed grasp."""
     positions, speeds = (ca.reshape(part, 3, part.shape[0] // 3) for part in (motion.position, motion.velocity))
     position, speed, force = (_sum_of(part, nodes) for part in (positions, speeds, pulls))

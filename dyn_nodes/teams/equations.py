@@ -19,7 +19,7 @@ import casadi as ca
 
 from dyn_nodes.multibody.spatial import Expression, cross, solve_symmetric
 from dyn_nodes.teams.layout import Holding, TeamLayout
-from dyn_nodes.teams.object_model import Motion, ObjectEquations
+from dyn_nodes.teams.object_model import ObjectEquations, ObjectMotion
 from dyn_nodes.teams.robot_model import RobotEquations, RobotModel
 
 
@@ -62,7 +62,7 @@ class TeamEquations:
         return tuple(equations)
 
     @cached_property
-    def motions(self) -> tuple[Motion, ...]:
+    def motions(self) -> tuple[ObjectMotion, ...]:
         """Motion of each object."""
         motions = []
         for k, holding in enumerate(self.holdings):
@@ -78,7 +78,7 @@ class TeamEquations:
                 position.append(holder.position)
                 velocity.append(holder.velocity)
             inner = self.x[self.layout.inner[k]]
-            motions.append(Motion(ca.vertcat(*position), ca.vertcat(*velocity), q[free:], v[free:], inner))
+            motions.append(ObjectMotion(ca.vertcat(*position), ca.vertcat(*velocity), q[free:], v[free:], inner))
         return tuple(motions)
 
     @cached_property

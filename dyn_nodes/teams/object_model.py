@@ -16,7 +16,7 @@ SCALES = ('mass_scale', 'stiffness_scale', 'damping_scale')
 """Parameters of an object: factors on the values of its file."""
 
 
-class Motion(NamedTuple):
+class ObjectMotion(NamedTuple):
     """Traced motion of an object.
 
     Attributes:
@@ -68,7 +68,7 @@ class ObjectModel(Protocol):
     def inner_start(self, position: Array) -> Array:
         """Return the initial further states (s,) with nodes at positions (m, 3)."""
 
-    def equations(self, motion: Motion, gravity: Expression, scales: Expression) -> ObjectEquations:
+    def equations(self, motion: ObjectMotion, gravity: Expression, scales: Expression) -> ObjectEquations:
         """Return the equations under gravity (3,) with factors (3,) in the order of `SCALES`."""
 
 
@@ -89,7 +89,7 @@ class LatticeModel:
         """Return an empty array: a lattice has no further states."""
         return np.zeros(0)
 
-    def equations(self, motion: Motion, gravity: Expression, scales: Expression) -> ObjectEquations:
+    def equations(self, motion: ObjectMotion, gravity: Expression, scales: Expression) -> ObjectEquations:
         """Return the equations of the lattice (tanner-1998, C14)."""
         lattice, m = self.lattice, self.nodes
         P, W = ca.reshape(motion.position, 3, m), ca.reshape(motion.velocity, 3, m)

@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.run import SystemRun
 from dyn_nodes.simulation.system import System
 from dyn_nodes.teams.condensed_model import CondensedModel
 from dyn_nodes.teams.dynamics import TeamDynamics
@@ -89,7 +89,7 @@ class TeamSystem(System):
         return positions
 
 
-def energy_balance(run: Run) -> Array:
+def energy_balance(run: SystemRun) -> Array:
     """Return (t,) change of energy plus heat less work of a team since the start, J: the error of the integrator."""
     total = run.output('kinetic_energy') + run.output('potential_energy') + run.state('heat') - run.state('work')
     return np.asarray(total - total[0])

@@ -48,7 +48,7 @@ class Recording(Protocol):
 
 
 @dataclass(frozen=True)
-class Run:
+class ReplayRun:
     """A run with its machine.
 
     Attributes:
@@ -82,7 +82,7 @@ class ReplayPage:
         ValueError: neither one run nor two.
     """
 
-    def __init__(self, runs: Sequence[Run], host: str = '127.0.0.1', port: int = 0) -> None:
+    def __init__(self, runs: Sequence[ReplayRun], host: str = '127.0.0.1', port: int = 0) -> None:
         if not 1 <= len(runs) <= 2:
             raise ValueError(f'expected one run or two, found {len(runs)}')
         self.runs = list(runs)

@@ -13,7 +13,7 @@ from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import VoltageProfile, load_voltage_profile
 from dyn_nodes.model import Machine, load_machine
 from dyn_nodes.nodes.balance_reports import margin_topic
-from dyn_nodes.simulation import Inputs, Run, System, initial_state
+from dyn_nodes.simulation import Inputs, System, SystemRun, initial_state
 from dyn_nodes.stability.balance import BalanceObserver
 from dyn_nodes.stability.grip import friction_use, grip_of
 
@@ -30,7 +30,9 @@ def log_loader() -> Machine:
     return load_machine(find_resource('urdf/log_loader.urdf'), find_resource('config/log_loader.yaml'))
 
 
-def simulate(machine: Machine, recovery: bool, duration: float, period: float = 0.02) -> tuple[Run, VoltageProfile]:
+def simulate(
+    machine: Machine, recovery: bool, duration: float, period: float = 0.02
+) -> tuple[SystemRun, VoltageProfile]:
     system = System(machine)
     profile = load_voltage_profile(find_resource('config/tasks/pick_and_place_recovery.yaml'), recovery=recovery)
     knots = profile.knot_times
@@ -90,7 +92,7 @@ def vector(values):
     return VECTOR(*(float(v) for v in values))
 
 
-def write_run(bag: BagOfRun, run: Run, profile: VoltageProfile) -> None:
+def write_run(bag: BagOfRun, run: SystemRun, profile: VoltageProfile) -> None:
     machine = run.system.machine
     if 'robot_description' not in bag.skip:
         bag.write('robot_description', 'std_msgs/msg/String', 0.0, data=machine.urdf)
@@ -125,7 +127,7 @@ def event(bag: BagOfRun, time: float, name: str, text: str, level: int = 0) -> N
     )
 
 
-def _write_pose(bag: BagOfRun, run: Run, k: int, time: float) -> None:
+def _write_pose(bag: BagOfRun, run: SystemRun, k: int, time: float) -> None:
     point = TYPES['geometry_msgs/msg/Point']
     roll, pitch, yaw = (run.output(name)[k] for name in ('roll', 'pitch', 'yaw'))
     turn = Rotation.from_euler('ZYX', [yaw, pitch, roll]).as_quat()
@@ -168,7 +170,7 @@ def write_array(bag: BagOfRun, topic: str, time: float, names, values) -> None:
     bag.write(topic, 'std_msgs/msg/Float64MultiArray', time, layout=layout, data=np.asarray(values))
 
 
-def _write_joints(bag: BagOfRun, run: Run, k: int, time: float) -> None:
+def _write_joints(bag: BagOfRun, run: SystemRun, k: int, time: float) -> None:
     names = [joint.name for joint in run.system.machine.movable_joints]
     position = np.array([run.state(name)[k] for name in names])
     zeros = np.zeros(len(names))
@@ -184,7 +186,7 @@ def _write_joints(bag: BagOfRun, run: Run, k: int, time: float) -> None:
     )
 
 
-def _write_oil(bag: BagOfRun, run: Run, k: int, time: float) -> None:
+def _write_oil(bag: BagOfRun, run: SystemRun, k: int, time: float) -> None:
     for actuator in run.system.machine.actuators:
         prefix = f'{actuator.name}/'
         for name in run.system.state_names:

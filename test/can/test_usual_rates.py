@@ -14,7 +14,7 @@ from can_fixtures import log_loader
 from dyn_nodes.analysis.measured_run import measure, reference_task, simulate, thrown_levers
 from dyn_nodes.can.rates import usual_rate
 from dyn_nodes.monitor.measured_samples import SensorModel
-from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.run import SystemRun
 
 MAPPING = log_loader()
 MACHINE, RATE = MAPPING.machine, 100.0
@@ -22,7 +22,7 @@ SHARES = {'position': 0.54, 'velocity': 0.29, 'turn': 0.17, 'felt': 0.19, 'press
 """Greatest change between frames of 10 ms over the suggested one, by quantity, as in docs/how_to/can.md."""
 
 
-def columns(run: Run) -> Iterator[tuple[str, str, np.ndarray]]:
+def columns(run: SystemRun) -> Iterator[tuple[str, str, np.ndarray]]:
     """Yield kind, name and samples of every measured quantity of the mapping."""
     for name in (joint.name for joint in MACHINE.movable_joints):
         yield 'position', name, run.position(name)

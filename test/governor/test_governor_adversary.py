@@ -18,7 +18,7 @@ from dyn_nodes.governor.campaign.campaign import Campaign, Record, random_cases,
 from dyn_nodes.governor.campaign.cases import SETTLING, Case, box_of, decoded, dimension, lever_profile
 from dyn_nodes.governor.campaign.governed_run import PERIOD, Rig, heavier, off_center
 from dyn_nodes.governor.campaign.replay import task_text, write_tasks
-from dyn_nodes.governor.campaign.run_outcome import WELL, Outcome
+from dyn_nodes.governor.campaign.run_outcome import WELL, RunOutcome
 from dyn_nodes.governor.campaign.search import SearchSettings, search
 from dyn_nodes.governor.campaign.troubles import TroubleBox, Troubles
 from dyn_nodes.governor.campaign.wheel_watch import Wheels, turned
@@ -36,7 +36,7 @@ REJECTED = Path(__file__).with_name('governor_refused.jsonl')
 SHOCKS = Path(__file__).with_name('governor_shocks.jsonl')
 """Cases in which a joint reaches its stop so hard that for an instant the accelerometer shows no ground reaction. With
 an estimate of the ground that was then reset in the shock, the least shares were 0.000, 0.038 and 0.057."""
-STABLE = Outcome(False, False, False, 10.5, None, 0.01, 0.4, 1.0)
+STABLE = RunOutcome(False, False, False, 10.5, None, 0.01, 0.4, 1.0)
 
 
 @pytest.fixture(scope='module')
@@ -819,7 +819,7 @@ def test_an_almost_unstable_start_is_not_the_worst_run():
     moved = replace(STABLE, share=0.12, begin=0.5, tilt=0.0)
     assert moved.score < hardly.score == 0.0
     assert replace(hardly, share=0.0).score < moved.score, 'it lost its load'
-    assert Outcome.from_dict(hardly.as_dict()) == hardly
+    assert RunOutcome.from_dict(hardly.as_dict()) == hardly
 
 
 def test_a_search_does_not_move_to_rejected_starts(box):

@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 
 from dyn_nodes.constraints.linear import Subspaces
 from dyn_nodes.model import load_machine
-from dyn_nodes.simulation import Inputs, Run, Settings, System
+from dyn_nodes.simulation import Inputs, Settings, System, SystemRun
 
 Array = NDArray[np.float64]
 ENERGY_SHARE, FALL, GAP = 1e-2, 1e-6, 1e-6
@@ -143,7 +143,7 @@ class Bench:
         (self.folder / 'box.yaml').write_text('\n'.join(['name: box', base, 'wheels:', *wheels, '']))
         return load_machine(self.folder / 'box.urdf', self.folder / 'box.yaml')
 
-    def run(self, case: Case) -> Run:
+    def run(self, case: Case) -> SystemRun:
         """Return the run of a case."""
         system = self.system(case.name)
         settings = Settings(step=case.step, rank_tolerance=case.tolerance)
@@ -193,7 +193,7 @@ def weight_of(linkage: Linkage) -> float:
     return GRAVITY * sum(rods(bar.points)[0] for bar in linkage.bars)
 
 
-def box_energies(run: Run, scale: float) -> tuple[Array, Array]:
+def box_energies(run: SystemRun, scale: float) -> tuple[Array, Array]:
     """Return kinetic and potential energy (t,), J, of the box on its springs, from its states."""
     x = run.states
     turn = Rotation.from_quat(x[:, 3:7])

@@ -12,7 +12,7 @@ from small_sweep import written
 
 from dyn_nodes import cli
 from dyn_nodes.analysis.sweeps.driver import run_sweep
-from dyn_nodes.analysis.sweeps.plan import Plan, plan_of
+from dyn_nodes.analysis.sweeps.plan import SweepPlan, plan_of
 from dyn_nodes.analysis.sweeps.report import read_results, summary
 from dyn_nodes.analysis.sweeps.sensitivity import effects
 from dyn_nodes.analysis.sweeps.sweep_file import load_sweep
@@ -95,7 +95,7 @@ def test_the_plan_counts_runs_and_machines(tmp_path):
 
 def test_a_plan_distributes_its_parts():
     """1000 parts of 10 s on three workers: 334 rounds; on 1000 workers the start and the driver dominate."""
-    plan = Plan(1_000_000, 1000, 1000, 1, 0.0, 0.01, 64, 0.02, 4.0, 2, 5000.0)
+    plan = SweepPlan(1_000_000, 1000, 1000, 1, 0.0, 0.01, 64, 0.02, 4.0, 2, 5000.0)
     three, all_of_them = plan.shared(3), plan.shared(1000)
     assert three.seconds == pytest.approx(4.02 + 3340.0)
     assert three.overhead == pytest.approx(3344.02 * 3 / 1e4 - 1.0)

@@ -19,7 +19,7 @@ from dyn_nodes.teams.deformable.grasps import patch
 from dyn_nodes.teams.deformable.material import Material
 from dyn_nodes.teams.deformable.mesh import box_mesh
 from dyn_nodes.teams.layout import Holding
-from dyn_nodes.teams.object_model import Motion
+from dyn_nodes.teams.object_model import ObjectMotion
 from dyn_nodes.teams.robot_model import RobotModel
 from dyn_nodes.teams.system import TeamSystem, object_model
 
@@ -38,7 +38,7 @@ def numbers_of(model, motion, scales=(1.0, 1.0, 1.0)):
     """Return mass, load, rates of the quaternion, energy, heat, momentum of a motion (position, velocity, ...)."""
     sizes = [len(part) for part in motion]
     symbols = [ca.SX.sym('part', size) for size in sizes]
-    traced = model.equations(Motion(*symbols), ca.SX(ca.DM(GRAVITY)), ca.SX(ca.DM(scales)))
+    traced = model.equations(ObjectMotion(*symbols), ca.SX(ca.DM(GRAVITY)), ca.SX(ca.DM(scales)))
     result = ca.Function('equations', symbols, [ca.densify(part) for part in traced])(*motion)
     return [np.array(part) for part in result]
 

@@ -15,7 +15,7 @@ pytest.importorskip('viser', reason='the viewer needs viser')
 from dyn_nodes.nodes.bag_snapshots import Replay, _complete_beginning, read_replay
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.viewer.framing import excursion
-from dyn_nodes.viewer.replay import ReplayPage, Run
+from dyn_nodes.viewer.replay import ReplayPage, ReplayRun
 from dyn_nodes.viewer.robot import load_robot
 from dyn_nodes.viewer.snapshot import Margin, Snapshot
 
@@ -29,7 +29,7 @@ def runs(tmp_path_factory):
     replays = [
         read_replay(write_bag(folder / name, swing), machine) for name, swing in (('first', 0.0), ('second', 0.6))
     ]
-    return [Run(replay.path.name, replay, load_robot(replay.description), 'payload_link') for replay in replays]
+    return [ReplayRun(replay.path.name, replay, load_robot(replay.description), 'payload_link') for replay in replays]
 
 
 class Watched:

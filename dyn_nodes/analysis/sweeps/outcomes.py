@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.run import SystemRun
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.sweeps.sweep import Sweep
@@ -29,12 +29,12 @@ class Observed(NamedTuple):
         loads: (t, w) normal force of every contact, N.
     """
 
-    run: Run
+    run: SystemRun
     margins: Mapping[str, Array]
     loads: Array
 
 
-class Outcome(NamedTuple):
+class SweepOutcome(NamedTuple):
     """A built-in outcome.
 
     Attributes:
@@ -55,7 +55,7 @@ class _Named(Protocol):
     output_names: tuple[str, ...]
 
 
-def signal(run: Run, name: str) -> Array:
+def signal(run: SystemRun, name: str) -> Array:
     """Return a state or an output (t,) of a run by name."""
     return run.state(name) if name in run.system.state_names else run.output(name)
 
@@ -114,34 +114,34 @@ def _greatest_tilt(seen: Observed) -> tuple[Cell, ...]:
     return (float(seen.run.output('tilt').max()),)
 
 
-OUTCOMES: Mapping[str, Outcome] = {
-    'overturned': Outcome(
+OUTCOMES: Mapping[str, SweepOutcome] = {
+    'overturned': SweepOutcome(
         lambda _: {'overturned': 'flag'}, _overturned, "the base tilted beyond the machine's `overturn_angle`"
     ),
-    'lift_off': Outcome(
+    'lift_off': SweepOutcome(
         lambda _: {'lifted': 'flag', 'lift_off_time': 'number'},
         _lift_off,
         'a contact left the ground, and the time of the first lift-off, s (located within the step of the integrator)',
     ),
-    'recovered': Outcome(
+    'recovered': SweepOutcome(
         lambda _: {'recovered': 'flag'}, _recovered, 'a contact left the ground, and at the end all are on it'
     ),
-    'least_margin': Outcome(
+    'least_margin': SweepOutcome(
         lambda measures: {
             name: 'number' for measure in measures for name in (f'least_{measure}', f'least_{measure}_time')
         },
         _least_margin,
         'least margin of each of `measures` over the samples, in its unit, and its time, s',
     ),
-    'peak_pressure': Outcome(
+    'peak_pressure': SweepOutcome(
         lambda _: {'peak_pressure': 'number'}, _peak_pressure, 'greatest pressure of a line or a pump, Pa'
     ),
-    'cycle_time': Outcome(
+    'cycle_time': SweepOutcome(
         lambda _: {'cycle_time': 'number'},
         _cycle_time,
         f'time after which no joint is faster than {AT_REST:g} rad/s (m/s), s; NaN if the run ends before',
     ),
-    'greatest_tilt': Outcome(
+    'greatest_tilt': SweepOutcome(
         lambda _: {'greatest_tilt': 'number'}, _greatest_tilt, "greatest angle of the base to the ground's normal, rad"
     ),
 }

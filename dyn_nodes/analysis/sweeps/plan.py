@@ -42,7 +42,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """The cost of a sweep on this computer.
 
     Attributes:
@@ -91,7 +91,7 @@ class Plan:
         return [self.shared(2**k) for k in range(int(math.log2(self.parts)) + 1)]
 
 
-def plan_of(sweep: Sweep, jobs: int) -> Plan:
+def plan_of(sweep: Sweep, jobs: int) -> SweepPlan:
     """Return the plan of a sweep. The compiled machines of the sampled runs stay in the cache."""
     runs, samples = sweep.design.runs, _samples(sweep)
     since = time.perf_counter()
@@ -104,7 +104,7 @@ def plan_of(sweep: Sweep, jobs: int) -> Plan:
     each = (time.process_time() - spent) / sampled
     driver, start = _driver_seconds(sweep, made), _start_seconds(sweep, samples[0][:1])
     seconds = each * runs / min(jobs, runs)
-    return Plan(
+    return SweepPlan(
         runs, sweep.parts, sweep.part_size, len(sweep.machines), ready, each, sampled, driver, start, jobs, seconds
     )
 

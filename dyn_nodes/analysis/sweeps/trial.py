@@ -17,7 +17,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.common.errors import UserError
 from dyn_nodes.simulation import Inputs, NoEquilibriumError, Settings, System, initial_state
 from dyn_nodes.simulation.batches import fill_outputs, run_batch
-from dyn_nodes.simulation.run import Run
+from dyn_nodes.simulation.run import SystemRun
 from dyn_nodes.stability.balance import BalanceObserver
 from dyn_nodes.stability.observers import balance_observer
 
@@ -25,7 +25,7 @@ SUFFIX = '/voltage'
 TOGETHER = 64
 """Greatest number of runs in memory at a time, with all their samples."""
 NO_START, NO_TASK = 'no start', 'no task'
-"""Further values of the status of `Run`: no equilibrium at the start; the values make the task invalid."""
+"""Further values of the status of `SystemRun`: no equilibrium at the start; the values make the task invalid."""
 
 
 def inputs_of_actuators(system: System) -> dict[str, str]:
@@ -147,7 +147,7 @@ class Trials:
             begun.append(Begun(number, tuple(levels), case, p, start, self._duration(case)))
         return begun, rows
 
-    def _made(self, begun: Begun, run: Run) -> tuple[Cell, ...]:
+    def _made(self, begun: Begun, run: SystemRun) -> tuple[Cell, ...]:
         seen = self._seen(begun.case, run)
         cells = self._outcomes(seen)
         if self.sweep.record_period is not None:
@@ -167,7 +167,7 @@ class Trials:
         p = system.parameters(case.parameters, slope if case.slope else None)
         return p, initial_state(system, p, {**self.sweep.joints, **case.joints})
 
-    def run(self, case: Case, p: Array, start: Array) -> Run:
+    def run(self, case: Case, p: Array, start: Array) -> SystemRun:
         """Return the run of a case with its parameters from its initial state."""
         return self._run_together([Begun(0, (), case, p, start, self._duration(case))])[0]
 
@@ -177,7 +177,7 @@ class Trials:
             return self.sweep.duration
         return case.profile.duration if case.profile else 0.0
 
-    def _run_together(self, block: Sequence[Begun]) -> list[Run]:
+    def _run_together(self, block: Sequence[Begun]) -> list[SystemRun]:
         """Return runs of one machine and one duration, on one core."""
         system, sweep = self.system(block[0].case.level), self.sweep
         times = sweep.sample_period * np.arange(max(1, round(block[0].duration / sweep.sample_period)) + 1)
@@ -221,7 +221,7 @@ class Trials:
             self._observers[level] = balance_observer(system, self.sweep.measures) if wanted else None
         return self._observers[level]
 
-    def _seen(self, case: Case, run: Run) -> Observed:
+    def _seen(self, case: Case, run: SystemRun) -> Observed:
         observer = self._observer(case.level)
         margins = {} if observer is None else observer.course(run.all_outputs, run.parameters[:3])
         contacts = run.system.machine.ground_contacts if self._watch else ()

@@ -34,7 +34,7 @@ RUNNING, FREE, EMPTY = -1, -1, -2
 """Status of a run in progress; values of a lane without run: free for the next run, no run left."""
 
 
-class Plan(NamedTuple):
+class LanePlan(NamedTuple):
     """Segments of runs, divided at samples and at kinks or jumps of the inputs.
 
     Attributes:

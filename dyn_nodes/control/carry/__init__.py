@@ -14,7 +14,7 @@ from dyn_nodes.control.carry.formation import Formation
 from dyn_nodes.control.carry.law import Gains, TeamLaw
 from dyn_nodes.control.carry.pace import Halfplanes, Profile, braked, fastest
 from dyn_nodes.control.carry.paths import between, figure_of_eight, moved, straight
-from dyn_nodes.control.carry.plan import Plan, Reference, planned
+from dyn_nodes.control.carry.plan import PathPlan, Reference, planned
 from dyn_nodes.control.carry.robot import HoldingRobot, RobotNumbers
 
 __all__ = [
@@ -22,7 +22,7 @@ __all__ = [
     'Gains',
     'Halfplanes',
     'HoldingRobot',
-    'Plan',
+    'PathPlan',
     'Profile',
     'Reference',
     'RobotNumbers',

@@ -26,7 +26,7 @@ class RobotState(NamedTuple):
     u: Array
 
 
-class Motion(NamedTuple):
+class FormationMotion(NamedTuple):
     """Points (..., k, 3), m, with first and second derivatives."""
 
     position: Array
@@ -82,26 +82,26 @@ class Formation:
         forces = inward(nodes, squeeze)
         return cls(tuple(robots), load, nodes + compressed(load, forces), carriers, height, forces)
 
-    def spread(self, motion: PlanarMotion) -> tuple[Motion, Motion]:
+    def spread(self, motion: PlanarMotion) -> tuple[FormationMotion, FormationMotion]:
         """Return hands (t, m, 3) and carriers (t, m, 2) for a motion of the object, as a rigid body."""
         hands = carried(motion, self.hands)
         hands.position[..., 2] += self.height
         flat = carried(motion, np.column_stack([self.carriers, np.zeros(len(self.robots))]))
-        return hands, Motion(*(part[..., :2] for part in flat))
+        return hands, FormationMotion(*(part[..., :2] for part in flat))
 
     @cached_property
     def load_mass(self) -> Array:
         """(m, m) of the object, kg."""
         return np.asarray(self.load.mass.toarray())
 
-    def load_forces(self, hands: Motion) -> Array:
+    def load_forces(self, hands: FormationMotion) -> Array:
         """Return (m, 3) forces of the hands on the object for the motion (m, 3) of its nodes, N."""
         load = self.load
         weight = np.outer(load.lumped_mass, (0.0, 0.0, self.gravity))
         return np.asarray(self.load_mass @ hands.change + load.forces(hands.position, hands.rate) + weight)
 
 
-def carried(motion: PlanarMotion, points: Array) -> Motion:
+def carried(motion: PlanarMotion, points: Array) -> FormationMotion:
     """Return points (k, 3) of a body that moves in the plane, with derivatives (t, k, 3)."""
     yaw, rate, change = (part[:, 0] for part in (motion.pose, motion.velocity, motion.acceleration))
     c, s = np.cos(yaw)[:, None], np.sin(yaw)[:, None]
@@ -112,7 +112,7 @@ def carried(motion: PlanarMotion, points: Array) -> Motion:
     center = [np.column_stack([part[:, 1:], np.zeros(len(yaw))])[:, None] for part in
               (motion.pose, motion.velocity, motion.acceleration)]  # fmt: skip
     w, a = rate[:, None, None], change[:, None, None]
-    return Motion(center[0] + out, center[1] + w * across, center[2] + a * across - w**2 * flat)
+    return FormationMotion(center[0] + out, center[1] + w * across, center[2] + a * across - w**2 * flat)
 
 
 def inward(nodes: Array, force: float) -> Array:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.control.carry.formation import Formation, Motion, RobotState
+from dyn_nodes.control.carry.formation import Formation, FormationMotion, RobotState
 from dyn_nodes.control.carry.robot import HoldingRobot
 from dyn_nodes.control.platform_path import Path, PlanarMotion
 
@@ -36,8 +36,8 @@ class Reference(NamedTuple):
         center: (3,) heading, x, y of the object.
     """
 
-    hands: Motion
-    carriers: Motion
+    hands: FormationMotion
+    carriers: FormationMotion
     forces: Array
     states: tuple[RobotState, ...]
     changes: tuple[Array, ...]
@@ -53,7 +53,7 @@ class Ways(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class PathPlan:
     """A path of the object with the motions of the robots.
 
     Attributes:
@@ -71,7 +71,7 @@ class Plan:
     def at(self, s: float, speed: float, acceleration: float) -> Reference:
         """Return the reference at a parameter that grows with a speed, 1/s, and an acceleration, 1/s2."""
         motion = timed(self.path([s]), speed, acceleration)
-        hands, carriers = (Motion(*(part[0] for part in rate)) for rate in self.formation.spread(motion))
+        hands, carriers = (FormationMotion(*(part[0] for part in rate)) for rate in self.formation.spread(motion))
         states, changes = [], []
         for way in self.ways:
             q, rate, bend = (_between(self.parameters, table, s) for table in way)
@@ -89,7 +89,7 @@ def timed(motion: PlanarMotion, speed: float, acceleration: float) -> PlanarMoti
     )
 
 
-def planned(formation: Formation, path: Path, parameters: ArrayLike, starts: Sequence[ArrayLike]) -> Plan:
+def planned(formation: Formation, path: Path, parameters: ArrayLike, starts: Sequence[ArrayLike]) -> PathPlan:
     """Return the motions of the robots along a path.
 
     Args:
@@ -107,14 +107,14 @@ def planned(formation: Formation, path: Path, parameters: ArrayLike, starts: Seq
     hands, carriers = formation.spread(path(fine))
     ways = []
     for k, (robot, start) in enumerate(zip(formation.robots, starts, strict=True)):
-        wanted = Motion(
+        wanted = FormationMotion(
             *(np.concatenate([hand[:, k], carrier[:, k]], axis=1) for hand, carrier in zip(hands, carriers))
         )
         ways.append(_followed(robot, np.asarray(start, float), fine, wanted))
-    return Plan(formation, path, s, tuple(ways))
+    return PathPlan(formation, path, s, tuple(ways))
 
 
-def _followed(robot: HoldingRobot, start: Array, fine: Array, wanted: Motion) -> Ways:
+def _followed(robot: HoldingRobot, start: Array, fine: Array, wanted: FormationMotion) -> Ways:
     """Return the motion through positions (2t - 1, 5) of hand and carrier, by the classical Runge-Kutta method."""
     q = settled(robot, start, wanted.position[0])
     positions, speeds, bends = [q], [], []
@@ -134,14 +134,14 @@ def _followed(robot: HoldingRobot, start: Array, fine: Array, wanted: Motion) ->
     return Ways(np.array(positions), np.array(speeds), np.array(bends))
 
 
-def _speeds(robot: HoldingRobot, q: Array, wanted: Motion, k: int) -> tuple[Array, Array]:
+def _speeds(robot: HoldingRobot, q: Array, wanted: FormationMotion, k: int) -> tuple[Array, Array]:
     """Return rates of the actuated joints (n,) and of the positions (nq,) per speed along the path."""
     _, J, rates = robot.motions(q)
     zeta = np.linalg.solve(J, wanted.rate[k])
     return zeta, rates @ zeta
 
 
-def _slope(robot: HoldingRobot, q: Array, wanted: Motion, k: int) -> Array:
+def _slope(robot: HoldingRobot, q: Array, wanted: FormationMotion, k: int) -> Array:
     return _speeds(robot, q, wanted, k)[1]
 
 

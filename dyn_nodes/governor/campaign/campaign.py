@@ -25,7 +25,7 @@ from dyn_nodes.common.processes import LastingPool
 from dyn_nodes.governor.campaign.cases import Box, Case, random_case
 from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.governor.campaign.json_lines import cut_last_line, json_objects
-from dyn_nodes.governor.campaign.run_outcome import Outcome
+from dyn_nodes.governor.campaign.run_outcome import RunOutcome
 from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.model.fingerprint import code_fingerprint, machine_fingerprint
 from dyn_nodes.model.machine import Machine
@@ -41,7 +41,7 @@ class Record:
     Attributes:
         case: of the run.
         governed: with the governor, else without it.
-        outcome: of the campaign's kind: `Outcome` if the case is run as it is.
+        outcome: of the campaign's kind: `RunOutcome` if the case is run as it is.
     """
 
     case: Case
@@ -100,11 +100,11 @@ class Kind:
     read: Callable[[dict[str, Any]], Any]
 
 
-def _whole(rig: Rig, case: Case, governed: bool) -> Outcome:
+def _whole(rig: Rig, case: Case, governed: bool) -> RunOutcome:
     return rig.run(case, governed)
 
 
-RUNS = Kind('', _whole, Outcome.from_dict)
+RUNS = Kind('', _whole, RunOutcome.from_dict)
 """Runs the case without changes."""
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.governor.campaign.cases import SETTLING, Case, lever_profile
 from dyn_nodes.governor.campaign.lever_effects import Efforts, Valves, lever_effects
-from dyn_nodes.governor.campaign.run_outcome import RESTLESS, Outcome
+from dyn_nodes.governor.campaign.run_outcome import RESTLESS, RunOutcome
 from dyn_nodes.governor.campaign.sensor_faults import FaultySensors
 from dyn_nodes.governor.campaign.wheel_watch import LoadsAndAttitude, Wheels, travel
 from dyn_nodes.governor.settings import GovernorSettings
@@ -92,7 +92,7 @@ class Rig:
         reset_at(plant, dict(zip(self.effects.joints, case.start)))
         return Trial(plant, case, self.effects, self.partner(case.imu) if governed else None)
 
-    def run(self, case: Case, governed: bool = True) -> Outcome:
+    def run(self, case: Case, governed: bool = True) -> RunOutcome:
         """Run a case to the end of its levers or until the machine overturns."""
         case = self.placed(case)
         rejected = self.rejects(case)
@@ -292,7 +292,7 @@ class Trial:
         if partner is not None:
             partner.restart(case.known_payload)
 
-    def run(self) -> Outcome:
+    def run(self) -> RunOutcome:
         """Run to the end."""
         plant, diverged = self.plant, False
         for levers in self.levers:
@@ -304,7 +304,7 @@ class Trial:
             if plant.overturned:
                 break
         watch = self.watch
-        return Outcome(
+        return RunOutcome(
             overturned=plant.overturned,
             lifted=watch.since is not None or plant.overturned,
             diverged=diverged,

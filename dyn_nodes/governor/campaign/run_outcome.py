@@ -12,7 +12,7 @@ WELL = 0.2
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """Result of a run.
 
     Attributes:
@@ -63,7 +63,7 @@ class Outcome:
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Outcome:
+    def from_dict(cls, data: dict[str, Any]) -> RunOutcome:
         """Return the outcome of `as_dict`.
 
         Raises:
@@ -81,7 +81,7 @@ class Outcome:
         return outcome
 
 
-RESTLESS = Outcome(
+RESTLESS = RunOutcome(
     overturned=False,
     lifted=False,
     diverged=False,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.compile.integrators.lanes import Plan
+from dyn_nodes.compile.integrators.lanes import LanePlan
 from dyn_nodes.compile.integrators.tables import limit_of
 from dyn_nodes.simulation.march import ON_GRID, is_smooth
 
@@ -71,8 +71,8 @@ def course_of(knots: Array, table: Array, stops: Array, step: float) -> Course:
     )
 
 
-def plan_of(courses: Sequence[Course], of_run: NDArray[np.intp]) -> Plan:
+def plan_of(courses: Sequence[Course], of_run: NDArray[np.intp]) -> LanePlan:
     """Return the plan of runs from the number of the course of each run (r,)."""
     ends = np.cumsum([0, *(len(course.steps) for course in courses)])
     joined = [np.ascontiguousarray(np.concatenate(columns)) for columns in zip(*courses)]
-    return Plan(np.ascontiguousarray(ends[:-1][of_run]), np.ascontiguousarray(ends[1:][of_run]), *joined)
+    return LanePlan(np.ascontiguousarray(ends[:-1][of_run]), np.ascontiguousarray(ends[1:][of_run]), *joined)

@@ -26,7 +26,7 @@ from dyn_nodes.compile.integrators.codes import PLACES, STIFF
 from dyn_nodes.compile.integrators.lanes import Made, run_lanes
 from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.compile.module import lane_module, wide_kernel
-from dyn_nodes.simulation import Inputs, Run, Settings, System
+from dyn_nodes.simulation import Inputs, Settings, System, SystemRun
 from dyn_nodes.simulation.batches.plan import Course, course_of, plan_of
 from dyn_nodes.simulation.events import EVENT_COLUMNS, Watcher
 from dyn_nodes.simulation.guards.endings import conclude
@@ -57,7 +57,7 @@ def run_batch(
     p: ArrayLike | Mapping[str, float] | None = None,
     settings: Settings | None = None,
     threads: int = 0,
-) -> list[Run]:
+) -> list[SystemRun]:
     """Simulate many runs from their states at times[0] through `times`, like `System.run`.
 
     Args:
@@ -89,7 +89,7 @@ def run_batch(
     if takes_lanes(system, settings):
         return _in_lanes(system, states, stops, every, parameters, settings, threads)
 
-    def alone(k: int) -> Callable[[], Run]:
+    def alone(k: int) -> Callable[[], SystemRun]:
         return lambda: system.run(states[k], stops, every[k], parameters[k], settings)
 
     return _shared_out(threads, [alone(k) for k in range(count)])
@@ -114,7 +114,7 @@ def lane_kernels(module: CompiledModule) -> CompiledModule:
     return lane_module(module, tuple(name for name in OF_LANES if name in module.kernels), lane_count())
 
 
-def fill_outputs(runs: Sequence[Run]) -> None:
+def fill_outputs(runs: Sequence[SystemRun]) -> None:
     """Compute `u` and `all_outputs` of runs of one system in one call, if the system `takes_lanes`."""
     if not runs or not takes_lanes(runs[0].system, Settings()):
         return
@@ -150,9 +150,9 @@ def _in_lanes(
     parameters: Array,
     settings: Settings,
     threads: int,
-) -> list[Run]:
+) -> list[SystemRun]:
     first = [series.aligned(system.input_names, system.delays)[1][0] for series in inputs]
-    runs: dict[int, Run] = {}
+    runs: dict[int, SystemRun] = {}
     fits: dict[int, tuple[Settings, str]] = {}
     for k, (x, u, p) in enumerate(zip(states, first, parameters)):
         try:
@@ -176,7 +176,7 @@ def _marched(
     settings: Settings,
     fits: Sequence[tuple[Settings, str]],
     threads: int,
-) -> list[Run]:
+) -> list[SystemRun]:
     """Return the runs in lanes; `fits` are the settings of each run and the state that requires its step."""
     lanes, count = lane_count(), len(states)
     wide, single = _lane_codes(system, settings)
@@ -233,7 +233,7 @@ def _run(
     fit: tuple[Settings, str],
     made: Made,
     watchers: Sequence[Watcher],
-) -> Run:
+) -> SystemRun:
     settings, refined_for = fit
     if made.events[k] > EVENTS:
         return system.run(made.trace[k, 0], stops, inputs, p, settings)
@@ -244,6 +244,8 @@ def _run(
     status, kept = int(made.status[k]), int(made.kept[k])
     end = float(stops[-1] if status == integrators.DONE else made.time[k])
     times, states = stops[:kept], made.trace[k, :kept]
-    run = Run(system, times, states, inputs, p, '', made.x[k], end, {}, events, '', None, settings.step, refined_for)
+    run = SystemRun(
+        system, times, states, inputs, p, '', made.x[k], end, {}, events, '', None, settings.step, refined_for
+    )
     conclude(run, status)
     return run

@@ -34,7 +34,7 @@ SINGULAR = 1e-12
 """Regularisation of the multiplier rows; redundant constraints share their multiplier."""
 
 
-class Balance(NamedTuple):
+class ForceBalance(NamedTuple):
     """Generalized forces at one position.
 
     Attributes:
@@ -58,10 +58,10 @@ class Balance(NamedTuple):
     system: Any
 
 
-def new_balance(gear: Any) -> Balance:
+def new_balance(gear: Any) -> ForceBalance:
     """Return an empty balance of a machine."""
     n, c, m = len(gear.joints), len(gear.supports), len(gear.coupled) + len(gear.between)
-    return Balance(
+    return ForceBalance(
         np.zeros(n, BODY),
         np.zeros(n),
         np.zeros((n, n)),

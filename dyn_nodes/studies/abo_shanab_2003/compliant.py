@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from dyn_nodes.studies.abo_shanab_2003 import figures
-from dyn_nodes.studies.abo_shanab_2003.planar import Case, Outcome, simulate
+from dyn_nodes.studies.abo_shanab_2003.planar import Case, PlanarOutcome, simulate
 from dyn_nodes.studies.abo_shanab_2003.surveys import contact_survey
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.reference import tabulated
@@ -61,7 +61,7 @@ def _claim_unselected(s: StudyRun) -> None:
         )
 
 
-def _claim_nominal(s: StudyRun, run: Outcome, rigid: Outcome) -> None:
+def _claim_nominal(s: StudyRun, run: PlanarOutcome, rigid: PlanarOutcome) -> None:
     time, pitch = run.time, run.series['rotation']
     rear, front = run.series['rear_height'], run.series['front_height']
     height, rotation, *_ = tabulated('abo-shanab-2003/6.6/compliant_start')
@@ -119,7 +119,7 @@ def _claim_nominal(s: StudyRun, run: Outcome, rigid: Outcome) -> None:
     s.holds('it returns to both edges', 'p. 66', run.returned)
 
 
-def _claim_joints(s: StudyRun, run: Outcome, rigid: Outcome) -> None:
+def _claim_joints(s: StudyRun, run: PlanarOutcome, rigid: PlanarOutcome) -> None:
     carried_out = run.time <= RECOVERY_START
     for name in ('boom', 'stick'):
         apart = np.abs(run.series[name] - rigid.series[name])
@@ -138,7 +138,11 @@ def _claim_joints(s: StudyRun, run: Outcome, rigid: Outcome) -> None:
 
 
 def _claim_sweeps(
-    s: StudyRun, by_stiffness: list[Outcome], by_damping: list[Outcome], limit: list[Outcome], rigid: Outcome
+    s: StudyRun,
+    by_stiffness: list[PlanarOutcome],
+    by_damping: list[PlanarOutcome],
+    limit: list[PlanarOutcome],
+    rigid: PlanarOutcome,
 ) -> None:
     for k, expected, run in zip(STIFFNESSES, STIFFNESS_PEAKS, by_stiffness):
         if math.isinf(expected):
@@ -161,7 +165,11 @@ def _claim_sweeps(
 
 
 def _draw(
-    s: StudyRun, nominal: Outcome, rigid: Outcome, by_stiffness: list[Outcome], by_damping: list[Outcome]
+    s: StudyRun,
+    nominal: PlanarOutcome,
+    rigid: PlanarOutcome,
+    by_stiffness: list[PlanarOutcome],
+    by_damping: list[PlanarOutcome],
 ) -> None:
     def heights() -> figures.Figure:
         figure, axes = figures.panels(2, 5.0)

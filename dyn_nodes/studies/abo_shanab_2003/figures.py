@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from dyn_nodes.analysis.drawing import legend, panels
 from dyn_nodes.analysis.plots import AMBER, BLACK, BLUE, GREEN, GREY, LINES, ORANGE, SKY
-from dyn_nodes.studies.abo_shanab_2003.planar import Outcome, profile
+from dyn_nodes.studies.abo_shanab_2003.planar import PlanarOutcome, profile
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,14 +24,20 @@ SPRING = 0.3  # m, free length
 OVER = 25.0  # degrees at which a rotation that overturns is cut
 
 
-def over_time(axes: Any, outcome: Outcome, label: str) -> None:
+def over_time(axes: Any, outcome: PlanarOutcome, label: str) -> None:
     """Set the limits of the time axis and the label of the other axis."""
     axes.set_xlim(0.0, profile(outcome.case.task).duration)
     axes.set_ylabel(label)
 
 
 def histories(
-    lines: Mapping[str, Outcome], name: str, label: str, *, scale: float = 1.0, height: float = 3.4, columns: int = 4
+    lines: Mapping[str, PlanarOutcome],
+    name: str,
+    label: str,
+    *,
+    scale: float = 1.0,
+    height: float = 3.4,
+    columns: int = 4,
 ) -> Figure:
     """Return one panel with a history of several runs; a rotation that overturns is cut."""
     figure, (axes,) = panels(1, height)
@@ -76,7 +82,7 @@ def voltages(task: str) -> Figure:
     return figure
 
 
-def joints(outcome: Outcome, other: Outcome | None = None, names: tuple[str, str] = ('', '')) -> Figure:
+def joints(outcome: PlanarOutcome, other: PlanarOutcome | None = None, names: tuple[str, str] = ('', '')) -> Figure:
     """Return boom, stick and base rotation over time, of one run or two."""
     figure, axes = panels(3, 5.4)
     for panel, name, colour in zip(axes, ('boom', 'stick', 'rotation'), (BLUE, ORANGE, GREEN)):
@@ -90,7 +96,7 @@ def joints(outcome: Outcome, other: Outcome | None = None, names: tuple[str, str
     return figure
 
 
-def postures(outcome: Outcome, times: Sequence[float], columns: int = 4) -> Figure:
+def postures(outcome: PlanarOutcome, times: Sequence[float], columns: int = 4) -> Figure:
     """Return stick figures of the machine at some times."""
     rows = math.ceil(len(times) / columns)
     figure, axes = panels(rows, 1.65 * rows + 0.1, columns)
@@ -108,7 +114,7 @@ def postures(outcome: Outcome, times: Sequence[float], columns: int = 4) -> Figu
     return figure
 
 
-def _posture(axes: Any, outcome: Outcome, time: float, tilt: float) -> None:
+def _posture(axes: Any, outcome: PlanarOutcome, time: float, tilt: float) -> None:
     turn = math.radians(outcome.at('rotation', time))
     rear_height, front_height = outcome.at('rear_height', time), outcome.at('front_height', time)
     # the lower edge does not move
@@ -151,7 +157,7 @@ def _tilted(points: np.ndarray, angle: float) -> np.ndarray:
     return np.array([_turned(point, angle) for point in points])
 
 
-def pressures(outcome: Outcome) -> Figure:
+def pressures(outcome: PlanarOutcome) -> Figure:
     """Return the line pressures of boom and stick."""
     figure, axes = panels(2, 4.6)
     for panel, name in zip(axes, ('boom', 'stick')):

@@ -13,7 +13,7 @@ from dyn_nodes.studies.abo_shanab_2003.planar import (
     P2,
     Case,
     FrictionModel,
-    Outcome,
+    PlanarOutcome,
     simulate,
 )
 from dyn_nodes.studies.abo_shanab_2003.surveys import friction_level_survey, friction_survey
@@ -88,13 +88,13 @@ def _claim_unselected(s: StudyRun) -> None:
     )
 
 
-def _claim_numbers(s: StudyRun, name: str, expected: tuple[float, float, float], run: Outcome) -> None:
+def _claim_numbers(s: StudyRun, name: str, expected: tuple[float, float, float], run: PlanarOutcome) -> None:
     s.near(f'{name}: greatest rotation, deg', 'spec 6.7', expected[0], run.peak, relative=0.05)
     s.near(f'{name}: backward displacement, m', 'spec 6.7', expected[1], run.slide, relative=0.05)
     s.near(f'{name}: mean friction while sliding, N', 'spec 6.7', expected[2], run.friction, relative=0.05)
 
 
-def _claim_order(s: StudyRun, task: str, arm: str, runs: Sequence[Outcome], no_skid: Outcome) -> None:
+def _claim_order(s: StudyRun, task: str, arm: str, runs: Sequence[PlanarOutcome], no_skid: PlanarOutcome) -> None:
     karnopp, lugre = runs
     name = f'{TASK_NAMES[task]}, arm {arm}'
     s.holds(
@@ -122,7 +122,7 @@ def _claim_order(s: StudyRun, task: str, arm: str, runs: Sequence[Outcome], no_s
             )
 
 
-def _draw_e6(s: StudyRun, runs: Sequence[Outcome], no_skid: Outcome) -> None:
+def _draw_e6(s: StudyRun, runs: Sequence[PlanarOutcome], no_skid: PlanarOutcome) -> None:
     named = {TITLES[model]: run for model, run in zip(MODELS, runs)}
 
     def edges(name: str, label: str, scale: float = 1.0) -> figures.Figure:
@@ -223,7 +223,7 @@ def _claim_minimum(s: StudyRun, name: str, model: str, peaks: list[float]) -> No
     )
 
 
-def _claim_skid_at_stop(s: StudyRun, name: str, slippery: Outcome, rough: Outcome) -> None:
+def _claim_skid_at_stop(s: StudyRun, name: str, slippery: PlanarOutcome, rough: PlanarOutcome) -> None:
     stop = (rough.time >= 8.7) & (rough.time <= 9.7)
     fast, slow = (float(np.abs(run.series['speed'][stop]).max()) for run in (slippery, rough))
     s.holds(
@@ -235,8 +235,8 @@ def _claim_skid_at_stop(s: StudyRun, name: str, slippery: Outcome, rough: Outcom
     )
 
 
-def _draw_e7(s: StudyRun, sweeps: dict[tuple[str, str], list[Outcome]]) -> None:
-    def skid_and_rotation(runs: Sequence[Outcome]) -> figures.Figure:
+def _draw_e7(s: StudyRun, sweeps: dict[tuple[str, str], list[PlanarOutcome]]) -> None:
+    def skid_and_rotation(runs: Sequence[PlanarOutcome]) -> figures.Figure:
         figure, axes = figures.panels(3, 7.2, share=False)
         shown = [(level, run) for level, run in zip(LEVELS, runs) if level in (0.9, 0.1, 0.05, 0.03, 0.01, 0.005)]
         for (level, run), colour in zip(shown, figures.LINES):

@@ -10,7 +10,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.stability import energy_level, longitudinal_margin, planar_energy_level, static_margin
 from dyn_nodes.studies.abo_shanab_2003 import figures
-from dyn_nodes.studies.abo_shanab_2003.planar import Case, Outcome, simulate
+from dyn_nodes.studies.abo_shanab_2003.planar import Case, PlanarOutcome, simulate
 from dyn_nodes.studies.abo_shanab_2003.rigid import front_energy_level
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.reference import tabulated
@@ -129,7 +129,7 @@ def _claim_extended(s: StudyRun) -> None:
     s.figure('extended', 'Fig. 2.5: extended energy level of the base against the moment of the arm', draw)
 
 
-def _claim_onset(s: StudyRun, run: Outcome) -> None:
+def _claim_onset(s: StudyRun, run: PlanarOutcome) -> None:
     onset = run.first('lift_off')
     front, rear = run.series['moment_front'], run.series['moment_rear']
     level = front_energy_level(front)

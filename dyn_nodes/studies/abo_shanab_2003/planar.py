@@ -83,7 +83,7 @@ class Case:
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class PlanarOutcome:
     """Result of a case.
 
     Attributes:
@@ -216,7 +216,7 @@ def random_manoeuvres(count: int, seed: int = 2003) -> list[Case]:
     return cases
 
 
-def rocks_and_returns(run: Outcome) -> bool:
+def rocks_and_returns(run: PlanarOutcome) -> bool:
     """Return True if a manoeuvre counts in the specification: it rocks by 2.5 to 20 degrees and returns."""
     return run.returned and 2.5 <= run.peak <= 20.0
 
@@ -228,7 +228,7 @@ def profile_inputs(task: VoltageProfile) -> Inputs:
     return Inputs(knots, {'boom/voltage': volts[:, 0], 'stick/voltage': volts[:, 1]})
 
 
-def simulate(case: Case) -> Outcome:
+def simulate(case: Case) -> PlanarOutcome:
     """Run a case."""
     task = segment_profile(case.segments) if case.segments else profile(case.task, case.recovery)
     times: Array = np.asarray(np.arange(round(task.duration / SAMPLE) + 1) * SAMPLE, dtype=np.float64)
@@ -246,7 +246,9 @@ def simulate(case: Case) -> Outcome:
     return _hybrid(case, profile_inputs(task), times, joints, values)
 
 
-def _hybrid(case: Case, inputs: Inputs, times: Array, joints: Mapping[str, float], values: dict[str, float]) -> Outcome:
+def _hybrid(
+    case: Case, inputs: Inputs, times: Array, joints: Mapping[str, float], values: dict[str, float]
+) -> PlanarOutcome:
     model = hybrid_model(case.contact, case.inertia)
     if math.isfinite(case.drop_tilt):
         values['drop_tilt'] = math.radians(case.drop_tilt)
@@ -278,7 +280,7 @@ def _rigid_heights(model: HybridModel, rotation: Array, modes: NDArray[np.int64]
 
 def _with_friction(
     case: Case, inputs: Inputs, times: Array, joints: Mapping[str, float], values: dict[str, float]
-) -> Outcome:
+) -> PlanarOutcome:
     system = friction_system(case.friction, case.arm, case.inertia)
     p = system.parameters(values, slope=(0.0, math.radians(case.slope)))
     run = system.run(initial_state(system, p, joints), times, inputs, p, Settings(step=case.step))
@@ -326,7 +328,7 @@ def _outcome(
     returned: bool,
     end_time: float,
     events: tuple[Event, ...] = (),
-) -> Outcome:
+) -> PlanarOutcome:
     # the attitude at rest on the springs is included in the rotation
     size = np.abs(series['rotation'])
     index = int(np.argmax(size))
@@ -337,4 +339,6 @@ def _outcome(
         total = np.abs(series['rear_friction'] + series['front_friction'])
         friction = float(total[sliding].mean()) if sliding.any() else math.nan
     peak, peak_time = (math.inf, end_time) if status == 'overturned' else (float(size[index]), float(time[index]))
-    return Outcome(case, status, peak, peak_time, onset, returned, end_time, slide, friction, time, series, events)
+    return PlanarOutcome(
+        case, status, peak, peak_time, onset, returned, end_time, slide, friction, time, series, events
+    )

@@ -10,7 +10,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.stability import planar_energy_level
 from dyn_nodes.studies.abo_shanab_2003 import figures
-from dyn_nodes.studies.abo_shanab_2003.planar import S1, Case, Outcome, planar_machine, simulate
+from dyn_nodes.studies.abo_shanab_2003.planar import S1, Case, PlanarOutcome, planar_machine, simulate
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.reference import tabulated
 
@@ -84,13 +84,13 @@ def e3(s: StudyRun) -> None:
     _draw_e3(s, run, level)
 
 
-def _rates(run: Outcome) -> tuple[float, float]:
+def _rates(run: PlanarOutcome) -> tuple[float, float]:
     """Return the base rates before and after the first impact, nose up positive, rad/s."""
     details = run.first('impact').details
     return -details['velocity_before'][2], -details['velocity_after'][2]
 
 
-def _claim_course(s: StudyRun, run: Outcome) -> None:
+def _claim_course(s: StudyRun, run: PlanarOutcome) -> None:
     onset, impact = run.first('lift_off'), run.first('impact')
     before, after = _rates(run)
     s.near('onset of tipping, s', 'p. 53 to 57, Fig. 4.8', 9.0, onset.time, absolute=0.3)
@@ -123,7 +123,7 @@ def _claim_course(s: StudyRun, run: Outcome) -> None:
     s.holds('no impact adds kinetic energy', 'spec 2.18', all(b >= a for b, a in energies))
 
 
-def _claim_energy(s: StudyRun, run: Outcome, level: Array) -> None:
+def _claim_energy(s: StudyRun, run: PlanarOutcome, level: Array) -> None:
     for time, expected in LEVELS.items():
         s.near(
             f'energy level at {time} s, J', 'spec 6.6', expected, float(np.interp(time, run.time, level)), relative=0.01
@@ -139,7 +139,7 @@ def _claim_energy(s: StudyRun, run: Outcome, level: Array) -> None:
     )
 
 
-def _draw_e3(s: StudyRun, run: Outcome, level: Array) -> None:
+def _draw_e3(s: StudyRun, run: PlanarOutcome, level: Array) -> None:
     def draw_level() -> Figure:
         figure, (axes,) = figures.panels(1, 3.2)
         standing = run.series['standing'] > 0.5
@@ -202,7 +202,7 @@ def e4(s: StudyRun) -> None:
     _draw_e4(s, run)
 
 
-def _draw_e4(s: StudyRun, run: Outcome) -> None:
+def _draw_e4(s: StudyRun, run: PlanarOutcome) -> None:
     def draw() -> Figure:
         figure, axes = figures.panels(2, 4.6)
         drop = run.first('payload_drop').time

@@ -18,7 +18,7 @@ from dyn_nodes.control.platform_path import LinesAndCurve, PlanarMotion, circle_
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.saha_1991.differential_drive import CasterVehicle
-from dyn_nodes.studies.saha_1991.traced_vehicle import Plan, TracedVehicle, driven, plan
+from dyn_nodes.studies.saha_1991.traced_vehicle import TracedPlan, TracedVehicle, driven, plan
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import axle_vehicle, caster_vehicle
 
 TIMES = np.linspace(0.0, 60.0, 6001)
@@ -73,7 +73,7 @@ def centre_on_lines(times: ArrayLike = TIMES) -> PlanarMotion:
     return PlanarMotion(motion.times, *(np.column_stack([heading, part[:, 1:]]) for heading, part in columns))
 
 
-def comes_back(vehicle: TracedVehicle, course: Plan, stride: int, tolerance: float) -> Missed:
+def comes_back(vehicle: TracedVehicle, course: TracedPlan, stride: int, tolerance: float) -> Missed:
     """Return the deviations of a simulation under the torques of a plan, in steps of `stride` samples or less."""
     times = course.times[::stride]
     names = vehicle.wheeled.blocks.tree.position_names
@@ -105,7 +105,7 @@ def round_trips(s: StudyRun) -> None:
 
 
 def _claim(
-    s: StudyRun, name: str, vehicle: TracedVehicle, course: Plan, stride: int, tolerance: float, most: Missed
+    s: StudyRun, name: str, vehicle: TracedVehicle, course: TracedPlan, stride: int, tolerance: float, most: Missed
 ) -> None:
     s.near(f'{name}: the plan against the constraints', 'spec F21', 0.0, course.missed, absolute=1e-9)
     work = course.work(30.0) - float(course.energy[3000])

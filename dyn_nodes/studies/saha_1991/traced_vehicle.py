@@ -117,7 +117,7 @@ def _numbers(values: ArrayLike) -> Array:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TracedPlan:
     """A vehicle along a planned motion of its base, sampled at k times.
 
     Attributes:
@@ -152,7 +152,7 @@ class Plan:
         return float(power.integrate(self.times[0], until))
 
 
-def plan(vehicle: TracedVehicle, motion: PlanarMotion, start: dict[str, float] | None = None) -> Plan:
+def plan(vehicle: TracedVehicle, motion: PlanarMotion, start: dict[str, float] | None = None) -> TracedPlan:
     """Return the plan along a motion of the base: other angles integrated, efforts by inverse dynamics.
 
     Args:
@@ -179,12 +179,14 @@ def plan(vehicle: TracedVehicle, motion: PlanarMotion, start: dict[str, float] |
     span = (times[0], times[-1])
     solution = solve_ivp(turn, span, q[0, turning], method='LSODA', t_eval=times, rtol=1e-11, atol=1e-11)
     q[:, turning] = solution.y.T
-    return Plan(vehicle.free, times, q, *vehicle.along(q, motion.velocity[:, order], motion.acceleration[:, order]))
+    return TracedPlan(
+        vehicle.free, times, q, *vehicle.along(q, motion.velocity[:, order], motion.acceleration[:, order])
+    )
 
 
 def driven(
     vehicle: TracedVehicle,
-    course: Plan,
+    course: TracedPlan,
     torques: Array,
     kept: Sequence[str],
     times: Array,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.control.carry import Formation, Gains, HoldingRobot, Plan, Profile, TeamLaw
+from dyn_nodes.control.carry import Formation, Gains, HoldingRobot, PathPlan, Profile, TeamLaw
 from dyn_nodes.control.carry.formation import RobotState
 from dyn_nodes.control.platform_path import Path
 from dyn_nodes.multibody import Frame
@@ -136,7 +136,7 @@ def heavier(load: Lattice, factor: float) -> Lattice:
 
 
 def run_team(
-    plan: Plan, profile: Profile, reality: Reality = Reality(), gains: Gains = GAINS, seconds: float = np.inf
+    plan: PathPlan, profile: Profile, reality: Reality = Reality(), gains: Gains = GAINS, seconds: float = np.inf
 ) -> TeamTrace:
     """Return a run of a team along its plan."""
     formation = plan.formation
@@ -166,7 +166,7 @@ def _shifted(q: Array, by: Array) -> Array:
     return moved
 
 
-def judged(plan: Plan, profile: Profile, trace: TeamTrace, reality: Reality = Reality()) -> Carried:
+def judged(plan: PathPlan, profile: Profile, trace: TeamTrace, reality: Reality = Reality()) -> Carried:
     """Return the ground reactions along a run and the deviations of the hands from their references."""
     times = np.array([instant.time for instant in trace.instants])
     wanted = np.array([plan.at(*profile.at(float(t))).hands.position for t in times])

@@ -72,7 +72,7 @@ class Member(NamedTuple):
     velocity: Array
 
 
-class Balance(NamedTuple):
+class TeamBalance(NamedTuple):
     """Residuals of the momentum balances of a whole team; zero up to round-off.
 
     Attributes:
@@ -128,7 +128,7 @@ class Team:
         total += 0.5 * float(np.sum(velocity * (self.load.mass @ velocity)))
         return float(total + self.load.energy(position) - self.load.lumped_mass @ position @ GRAVITY)
 
-    def balance(self, members: Sequence[Member], held: Held) -> Balance:
+    def balance(self, members: Sequence[Member], held: Held) -> TeamBalance:
         """Return the residuals of the momentum balances with the ground reactions of every robot."""
         force, moment = np.zeros(3), np.zeros(3)
         tree = rm_1().blocks.tree
@@ -147,7 +147,7 @@ class Team:
         change = (np.kron(self.load.mass.toarray(), np.eye(3)) @ held.acceleration).reshape(-1, 3)
         change -= np.outer(self.load.lumped_mass, GRAVITY)
         position = np.array([one.position for one in members])
-        return Balance(force + change.sum(axis=0), moment + np.cross(position, change).sum(axis=0))
+        return TeamBalance(force + change.sum(axis=0), moment + np.cross(position, change).sum(axis=0))
 
     def ground_load(self, one: Member, rates: Array, pull: Array) -> Array:
         """Return the load of a robot on the ground (6,), in vehicle axes at its mass centre, N and N m.

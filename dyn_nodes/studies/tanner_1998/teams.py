@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dyn_nodes.control.carry import Plan, Profile, figure_of_eight, planned
+from dyn_nodes.control.carry import PathPlan, Profile, figure_of_eight, planned
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.tanner_1998.carrying import (
     EFFORTS_ALONE,
@@ -53,7 +53,7 @@ class Case(NamedTuple):
 
 
 @cache
-def planned_team(load: str, points: int = 241) -> Plan:
+def planned_team(load: str, points: int = 241) -> PathPlan:
     """Return the plan of a team around an object along the figure of eight."""
     formation, path = team_around(OBJECTS[load], SQUEEZE), figure_of_eight(*EIGHT)
     return planned(formation, path, np.linspace(0.0, 2.0 * np.pi, points), starts(formation, path, 0.0))

@@ -7,7 +7,7 @@ from scipy.linalg import expm
 
 from dyn_nodes.analysis import drawing
 from dyn_nodes.constraints import analyse
-from dyn_nodes.simulation import Run, Settings, System
+from dyn_nodes.simulation import Settings, System, SystemRun
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.yesiloglu_2007 import car, car_topology
@@ -16,14 +16,14 @@ FRONT = ('front_left', 'front_right')
 SAMPLES = 201
 
 
-def simulate(seconds: float, step: float = 2e-3, name: str = 'car', **options: object) -> Run:
+def simulate(seconds: float, step: float = 2e-3, name: str = 'car', **options: object) -> SystemRun:
     """Run the reduced car; options of `car.reduced_car`."""
     model = car.reduced_car(**options)  # type: ignore[arg-type]
     system = System.of_blocks(name, model.blocks())
     return system.run(system.state(model.q, model.v), np.linspace(0.0, seconds, SAMPLES), settings=Settings(step=step))
 
 
-def at(run: Run, time: float) -> int:
+def at(run: SystemRun, time: float) -> int:
     """Return the index of the sample nearest to a time, s."""
     return int(np.argmin(np.abs(run.times - time)))
 

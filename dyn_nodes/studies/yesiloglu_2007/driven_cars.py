@@ -14,7 +14,7 @@ from scipy.spatial.transform import Rotation
 from dyn_nodes.analysis import drawing
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import ConstraintBlocks, ForceObserver, analyse
-from dyn_nodes.simulation import Inputs, Run, Settings, System
+from dyn_nodes.simulation import Inputs, Settings, System, SystemRun
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.yesiloglu_2007 import car, driven_car, single_track
 
@@ -40,7 +40,7 @@ def drive(
     inputs: Inputs | None = None,
     drop: float = 0.0,
     step: float = 5e-4,
-) -> Run:
+) -> SystemRun:
     """Run the car from straight driving in equilibrium, sampled every 5 ms.
 
     Args:
@@ -68,12 +68,12 @@ def drive(
     )
 
 
-def steering_angle(run: Run) -> Array:
+def steering_angle(run: SystemRun) -> Array:
     """Return the mean steering angle (t,) of both front wheels, rad, left positive."""
     return np.mean([run.position(name) for name in driven_car.STEERED], axis=0)
 
 
-def attitude(run: Run) -> tuple[Array, Array]:
+def attitude(run: SystemRun) -> tuple[Array, Array]:
     """Return heading and roll (t,) of the body, rad, both left positive."""
     R = Rotation.from_quat(run.q[:, 3:7]).as_matrix()
     return np.arctan2(-R[:, 0, 1], R[:, 1, 1]), np.arcsin(R[:, 2, 0])
@@ -111,7 +111,7 @@ def _counts(s: StudyRun) -> None:
     )
 
 
-def _balanced(s: StudyRun, label: str, run: Run) -> None:
+def _balanced(s: StudyRun, label: str, run: SystemRun) -> None:
     s.holds(f'{label}: the run reaches its end', 'own', run.status == 'done', expected='done', value=run.status)
     s.near(f'{label}: energy less work, J', 'A-13', 0.0, float(np.abs(run.energy_balance).max()), absolute=BALANCE)
 
@@ -209,7 +209,7 @@ def _lane_change(s: StudyRun) -> None:
     s.figure('lane_change', 'Lane change at 20 m/s', lambda: drawing.histories(run.times, channels))
 
 
-def _observed(s: StudyRun, run: Run) -> None:
+def _observed(s: StudyRun, run: SystemRun) -> None:
     """Check the force balance of every body and joint during the lane change."""
     _, vehicle = system()
     k = slice(200, 900, 100)
@@ -239,7 +239,7 @@ def _braking(s: StudyRun) -> None:
     )
 
 
-def _contacts(run: Run) -> tuple[Array, float]:
+def _contacts(run: SystemRun) -> tuple[Array, float]:
     """Return the distances (4,) of the contact points ahead of the centre of mass, and its height, at the end, m."""
     model, vehicle = system()
     state = vehicle.blocks.state

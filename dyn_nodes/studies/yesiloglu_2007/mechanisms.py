@@ -10,7 +10,7 @@ from scipy.integrate import solve_ivp
 from dyn_nodes.analysis import drawing
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import METHODS, MethodError, analyse, constrained_dynamics
-from dyn_nodes.simulation import Inputs, Run, Settings, System
+from dyn_nodes.simulation import Inputs, Settings, System, SystemRun
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.yesiloglu_2007 import models
@@ -109,7 +109,7 @@ def _four_bar_run(s: StudyRun) -> None:
     s.figure('motion', 'Crank and forces on the coupler', lambda: _motion(run, 'crank_1', ('grasp_1', 'grasp_2')))
 
 
-def _motion(run: Run, crank: str, loops: tuple[str, ...]) -> Figure:
+def _motion(run: SystemRun, crank: str, loops: tuple[str, ...]) -> Figure:
     channels = {
         'angle, rad': {crank: run.position(crank)},
         'rate, rad/s': {crank: run.velocity(crank)},

@@ -9,7 +9,7 @@ import numpy as np
 from dyn_nodes.analysis import drawing
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import ConstraintBlocks, analyse, constrained_dynamics
-from dyn_nodes.simulation import Inputs, Run, Settings, System
+from dyn_nodes.simulation import Inputs, Settings, System, SystemRun
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.yesiloglu_2007 import models
@@ -40,7 +40,7 @@ def ramp() -> Inputs:
     return Inputs([0.0, end, end], {name: [0.0, last, 0.0] for name, last in models.PLANAR_RAMP.items()})
 
 
-def simulate(step: float = STEP, sample: float = SAMPLE) -> Run:
+def simulate(step: float = STEP, sample: float = SAMPLE) -> SystemRun:
     """Run the experiment."""
     model = models.planar_arms()
     system = System.of_blocks(model.name, model.blocks(), model.actuated)
@@ -99,7 +99,7 @@ def _counts(s: StudyRun, model: models.Model, blocks: ConstraintBlocks) -> None:
     )
 
 
-def _histories(s: StudyRun, run: Run) -> None:
+def _histories(s: StudyRun, run: SystemRun) -> None:
     for time, text in ROWS.items():
         expected = np.array(text.split(), dtype=float)
         k = int(np.argmin(np.abs(run.times - time)))
@@ -121,7 +121,7 @@ def _histories(s: StudyRun, run: Run) -> None:
     s.near('energy plus heat less work, J', 'A-13', 0.0, balance, absolute=1e-8)
 
 
-def _exponential(s: StudyRun, model: models.Model, run: Run) -> None:
+def _exponential(s: StudyRun, model: models.Model, run: SystemRun) -> None:
     k = int(np.argmin(np.abs(run.times - 10.0)))
     tau = np.zeros(model.tree.nv)
     indices = [model.tree.velocity_index(name) for name in models.PLANAR_FLEXIBLE]
@@ -136,7 +136,7 @@ def _exponential(s: StudyRun, model: models.Model, run: Run) -> None:
     s.near('exponential tends to direct in first order: ratio of deviations', 'A-14', 2.0, ratio, absolute=0.15)
 
 
-def _figures(s: StudyRun, run: Run, condition: Array) -> None:
+def _figures(s: StudyRun, run: SystemRun, condition: Array) -> None:
     torques = ramp().at(run.times, models.PLANAR_ACTUATED)
     torques[run.times >= models.RAMP_END] = 0.0
     early = run.times <= 10.0

@@ -9,7 +9,7 @@ import numpy as np
 from dyn_nodes.analysis import drawing
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.constraints import ConstraintBlocks, analyse, constrained_dynamics
-from dyn_nodes.simulation import Inputs, Run, Settings, System
+from dyn_nodes.simulation import Inputs, Settings, System, SystemRun
 from dyn_nodes.studies.framework import StudyRun, study
 from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.yesiloglu_2007 import wheeled
@@ -25,7 +25,7 @@ def simulate(
     step: float,
     samples: int = 201,
     blocks: ConstraintBlocks | None = None,
-) -> Run:
+) -> SystemRun:
     """Run a model under constant torques, drives forward positive, N m; `blocks`: its traced system, if available."""
     system = System.of_blocks(model.name, blocks or model.blocks(), tuple(torques))
     tau = wheeled.forward(model, dict(torques))
@@ -95,7 +95,7 @@ def cart(s: StudyRun) -> None:
     s.note('With a rigid axle the lateral forces of the two wheels are indeterminate: equal shares are the least norm.')
 
 
-def _cart_run(s: StudyRun, name: str, run: Run) -> None:
+def _cart_run(s: StudyRun, name: str, run: SystemRun) -> None:
     speed = np.hypot(run.v[:, 3], np.hypot(run.v[:, 4], run.v[:, 5]))
     end = run.q[-1]
     if name.startswith('B-1'):
@@ -175,7 +175,7 @@ def _platform_ranks(s: StudyRun) -> None:
     s.holds('C-1 velocities', 'p. 65', model.tree.nv == 26, expected=26, value=model.tree.nv)
 
 
-def _platform_figure(s: StudyRun, name: str, run: Run) -> None:
+def _platform_figure(s: StudyRun, name: str, run: SystemRun) -> None:
     corners = list(wheeled.CORNERS)
     names = [corner.replace('_', ' ') for corner in corners]
 

@@ -14,7 +14,7 @@ from dyn_nodes.control.torque_distribution import InfeasibleDemandError, TorqueD
 from dyn_nodes.multibody.omni_vehicle import OmniVehicle, OmniWheel
 from dyn_nodes.studies.reference import tabulated
 from dyn_nodes.studies.saha_1991.machines import vehicle
-from dyn_nodes.studies.saha_1991.traced_vehicle import Plan, TracedVehicle, driven, plan
+from dyn_nodes.studies.saha_1991.traced_vehicle import TracedPlan, TracedVehicle, driven, plan
 from dyn_nodes.studies.saha_1991.wheeled_vehicles import omni_vehicle
 
 TIMES = np.linspace(0.0, 60.0, 3001)
@@ -61,11 +61,11 @@ def machine(count) -> Machine:
 
 
 @cache
-def on_path_3(count) -> Plan:
+def on_path_3(count) -> TracedPlan:
     return plan(machine(count).traced, LinesAndCurve()(TIMES))
 
 
-def in_platform(course: Plan, vectors):
+def in_platform(course: TracedPlan, vectors):
     """Return [yaw, x, y] in platform axes from x, y and yaw in the fixed frame."""
     yaw = course.q[:, 3]
     x, y, turn = vectors.T
@@ -73,7 +73,7 @@ def in_platform(course: Plan, vectors):
     return np.column_stack([turn, x * c + y * s, y * c - x * s])
 
 
-def torques(count, course: Plan, driven_wheels=None, limited=None):
+def torques(count, course: TracedPlan, driven_wheels=None, limited=None):
     """Return the torques (k, driven) of numbered wheels, with limits by number, from the engine's efforts."""
     numbers = list(driven_wheels or range(1, len(machine(count).wheels) + 1))
     limit = np.array([(limited or {}).get(k, np.inf) for k in numbers])
@@ -147,7 +147,7 @@ STRAIGHT = [
 ]  # fmt: skip
 
 
-def roller_rates(count, course: Plan):
+def roller_rates(count, course: TracedPlan):
     """Return the rates (k, wheels) of the rollers on the ground from the motion across their axes."""
     traced, plane = machine(count).traced, vehicle(count)
     rates = []
@@ -311,7 +311,7 @@ def test_the_limited_wheel_is_at_its_limit_on_two_samples_of_three():
 def test_a_motor_with_a_limit_of_zero_is_as_none():
     few = slice(None, None, 50)
     course = on_path_3(4)
-    part = Plan(
+    part = TracedPlan(
         course.free,
         TIMES[few],
         course.q[few],
