@@ -23,7 +23,7 @@ from dyn_nodes.multibody.spatial import Expression, Motion, cross
 
 LEFT = (0.0, 1.0, 0.0)
 COM, FORCE, MOMENT, POINT, PULL, ATTACHMENTS = 1, 4, 7, 10, 13, 16
-"""Offsets of the vectors of a `GroundLoad` in the code's result, after the mass; attachments and axles (s, 3) follow."""
+"""Offsets of the vectors of a `GroundLoad` in the result, after the mass; attachments and axles (s, 3) follow."""
 
 
 class GroundLoad(NamedTuple):

@@ -149,7 +149,7 @@ _KINDS = (('energy', np.nan, 'J'), ('gap', GREATEST_GAP, 'm or rad'))
 
 
 def judge(run: Any) -> None:
-    """Set the checks of a run (`simulation.SystemRun`); `done` or `overturned` becomes `inaccurate` if a check fails."""
+    """Set the checks of a `simulation.SystemRun`; `done` or `overturned` becomes `inaccurate` if a check fails."""
     run.checks = not_judged(NO_BOOKS) if run.books is None else run.books.checks()
     failed = [str(check) for check in run.checks if check.failed]
     if not failed:
