@@ -11,6 +11,8 @@ from dyn_nodes.model.machine import Machine as MachineData
 from dyn_nodes.simulation.run import Run as SystemRun
 
 if TYPE_CHECKING:
+    from dyn_nodes.library.margins import Standings
+    from dyn_nodes.library.vectors import Coordinates
     from dyn_nodes.simulation import System
     from dyn_nodes.simulation.plant import Plant
 
@@ -32,6 +34,14 @@ class Loaded(Protocol):
     @property
     def velocity_names(self) -> tuple[str, ...]:
         """Names of the velocities."""
+
+    @property
+    def coordinates(self) -> tuple[Coordinates, Coordinates]:
+        """Positions and velocities that methods of motions accept."""
+
+    @property
+    def standings(self) -> Standings:
+        """Equilibria for `margins`."""
 
     def posture(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
     from dyn_nodes.library.dynamics import Dynamics
     from dyn_nodes.library.inputs import Drive
     from dyn_nodes.library.kernel import Kernel
-    from dyn_nodes.library.margins import Margins
+    from dyn_nodes.library.margins import Margins, Standings
     from dyn_nodes.library.reactions import Reaction
     from dyn_nodes.library.run import Run
+    from dyn_nodes.library.vectors import Coordinates
     from dyn_nodes.simulation import System
     from dyn_nodes.simulation.linear import LinearModel
     from dyn_nodes.simulation.plant import Plant
@@ -84,12 +86,12 @@ class Machine:
         conditions = Conditions(self.checked_payload(payload), self._slope(slope), self.conditions.changes)
         return Machine(self.data, conditions)
 
-    @property
+    @cached_property
     def position_names(self) -> tuple[str, ...]:
         """Names of the positions q (nq,): of the base, then of the joints."""
         return tuple(self._system.state_names[: self._system.nq])
 
-    @property
+    @cached_property
     def velocity_names(self) -> tuple[str, ...]:
         """Names of the velocities v (nv,): of the base, then of the joints."""
         nq, nv = self._system.nq, self._system.nv
@@ -210,8 +212,9 @@ class Machine:
         """
         from dyn_nodes.library.margins import margins_of
 
-        for name in measures:
-            checked_name(self.name, 'stability measure', name, tuple(MEASURES))
+        if measures is not DEFAULT_MEASURES:
+            for name in measures:
+                checked_name(self.name, 'stability measure', name, tuple(MEASURES))
         conditions = self.conditions_for(payload, slope, q, v)
         return margins_of(self, q, v, a, tuple(measures), conditions, are_assumed(payload, slope, q, v))
 
@@ -394,6 +397,22 @@ class Machine:
     def _system(self) -> System:
         return self.system()
 
+    @cached_property
+    def coordinates(self) -> tuple[Coordinates, Coordinates]:
+        """Positions and velocities that `margins` and `reactions` accept."""
+        from dyn_nodes.library.motion import motion_coordinates
+
+        coordinates: tuple[Coordinates, Coordinates]
+        coordinates = motion_coordinates(self.data, self.position_names, self.velocity_names)
+        return coordinates
+
+    @cached_property
+    def standings(self) -> Standings:
+        """Equilibria that `margins` has computed with."""
+        from dyn_nodes.library.margins import Standings
+
+        return Standings(self.data)
+
     def gravity_vector(self, slope: Slope | None = None) -> tuple[float, float, float]:
         """Return gravity (3,) in the ground frame, m/s2. Raises ValueError unless the slope is two numbers."""
         from dyn_nodes.simulation.assembly import gravity_vector
@@ -405,7 +424,7 @@ class Machine:
         mount = self.data.payload
         if payload is None:
             return self.conditions.payload
-        mass = number(self.name, 'payload', payload)
+        mass = payload if type(payload) is float and isfinite(payload) else number(self.name, 'payload', payload)
         if mount is None:
             if mass == 0.0:
                 return mass
@@ -430,6 +449,8 @@ class Machine:
             ValueError: a payload that the machine cannot carry, numbers that are not finite.
         """
         carried = conditions_of(*arrays)
+        if payload is None and slope is None and carried in (None, self.conditions):
+            return self.conditions
         if carried is None:
             return Conditions(self.checked_payload(payload), self._slope(slope), self.conditions.changes)
         if carried.changes != self.conditions.changes:
@@ -443,6 +464,12 @@ class Machine:
     def _slope(self, slope: Slope | None) -> Slope:
         if slope is None:
             return self.conditions.slope
+        if (
+            type(slope) is tuple
+            and len(slope) == 2
+            and all(type(angle) is float and isfinite(angle) for angle in slope)
+        ):
+            return slope
         roll, pitch = rows_of(self.name, 'slope', slope, ('roll', 'pitch'))
         return float(roll), float(pitch)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,8 @@ from dyn_nodes.library.notice import shown
 from dyn_nodes.library.optional import pandas, xarray
 from dyn_nodes.library.vectors import checked_name
 from dyn_nodes.measures import MEASURES
-from dyn_nodes.model.rotations import matrix_of_quaternion
+from dyn_nodes.model.machine import Machine as MachineData
+from dyn_nodes.model.rotations import length, matrix_of_quaternion
 from dyn_nodes.monitor.ground_observer import Footing, ground_axes
 from dyn_nodes.monitor.load_model import Load
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
@@ -83,23 +84,23 @@ class Margins(Mapping[str, MarginValues]):
         self, balances: Sequence[Balance], index: Array | None, conditions: Conditions, index_name: str = 'row'
     ) -> None:
         self.index, self.index_name, self.conditions = index, index_name, conditions
-        first, single = balances[0], index is None
-
-        def column(values: Iterable[Any]) -> Array:
-            array = np.array(list(values))
-            return array[0] if single else array
-
+        first = balances[0]
+        self._values: dict[str, MarginValues] = {}
+        self._names: Collection[str] = tuple(first.margins)
+        if index is None:
+            self.reactions = dict(zip(first.wheels, first.forces))
+            self._single = first
+            return
         self.reactions = {
-            wheel: column(balance.forces[k] for balance in balances) for k, wheel in enumerate(first.wheels)
+            wheel: np.array([balance.forces[k] for balance in balances]) for k, wheel in enumerate(first.wheels)
         }
-        self._values = {}
         for name in first.margins:
             rows = [dict(zip(balance.names(name), balance.margins[name].edges)) for balance in balances]
             self._values[name] = MarginValues(
                 name,
-                column(balance.margins[name].value for balance in balances),
-                {edge: column(row.get(edge, np.nan) for row in rows) for edge in rows[0]},
-                column(balance.margins[name].valid for balance in balances).astype(bool),
+                np.array([balance.margins[name].value for balance in balances]),
+                {edge: np.array([row.get(edge, np.nan) for row in rows]) for edge in rows[0]},
+                np.array([balance.margins[name].valid for balance in balances]).astype(bool),
                 MEASURES[name].unit,
             )
 
@@ -107,13 +108,21 @@ class Margins(Mapping[str, MarginValues]):
         """Return the values of a measure, or of a measure at an edge. Raises KeyError with the nearest name."""
         if isinstance(key, tuple):
             return self[key[0]][key[1]]
-        return self._values[checked_name('margins', 'measure', key, tuple(self._values))]
+        values = self._values.get(key)
+        if values is None:
+            name = checked_name('margins', 'measure', key, tuple(self._names))
+            margin = self._single.margins[name]
+            edges = dict(zip(self._single.names(name), margin.edges))
+            values = self._values[name] = MarginValues(
+                name, np.float64(margin.value), edges, np.bool_(margin.valid), MEASURES[name].unit
+            )
+        return values
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._names)
 
     def __repr__(self) -> str:
         if self.index is not None:
@@ -178,15 +187,14 @@ def margins_of(
         raise ValueError(f'{machine.name}: margins: the base is fixed to the world and cannot tip over')
     payload, slope, _ = conditions
     motion = motion_of(machine, q, v, a, payload=payload, slope=slope)
-    springs = sum(spring.corner for spring in data.supports)
-    corners = springs + len(data.rigid_wheels)
+    standings = machine.standings
+    corners = standings.springs + standings.wheels
     for name in measures:
         if (least := MEASURES[name].least_feet) > corners and data.base.attachment != 'planar':
             raise ValueError(f'{machine.name}: margins: {name!r} needs {least} support points, found {corners}')
     judged = assumed and not (motion.standing or motion.moves)
     try:
-        on_springs = data.base.attachment == 'free' and springs >= 3 and not data.rigid_wheels and not data.loads
-        if on_springs and not gives_way(data):
+        if standings.rigid:
             balances, rests = _of_load(machine, motion, measures, payload, slope, judged)
         else:
             balances, rests = _at_rest(machine, motion, measures, payload, slope, judged)
@@ -204,9 +212,8 @@ def _of_load(
 
     `judged`: check whether the machine rests; otherwise the second result is True.
     """
-    with shown('margins'):
-        standing = _Standing(machine, measures, payload, slope)
     balances, rests = [], True
+    standing = machine.standings.take(measures, payload, slope)
     for k, (q, v, a) in enumerate(zip(motion.q, motion.v, motion.a)):
         try:
             if motion.standing:
@@ -218,17 +225,57 @@ def _of_load(
         except PolygonError as error:
             row = '' if motion.rows is None else f'row {k}: '
             raise ValueError(f'{machine.name}: margins: {row}{error}') from None
+    machine.standings.free(standing)
     return balances, rests
+
+
+class Standings:
+    """The equilibria of a machine on springs that `margins` has computed with, for its next calls.
+
+    Args:
+        machine: content of its files.
+
+    Attributes:
+        springs, wheels: numbers of corners on springs, and of wheels by constraint.
+        rigid: springs alone carry the machine, as one body.
+    """
+
+    def __init__(self, machine: MachineData) -> None:
+        self._machine, self._idle = machine, dict[tuple[str, ...], list[_Standing]]()
+        self.springs = sum(spring.corner for spring in machine.supports)
+        self.wheels = len(machine.rigid_wheels)
+        on_springs = machine.base.attachment == 'free' and self.springs >= 3 and not self.wheels and not machine.loads
+        self.rigid = bool(on_springs and not gives_way(machine))
+
+    def take(self, measures: tuple[str, ...], payload: float, slope: tuple[float, float]) -> _Standing:
+        """Return an equilibrium without a past, for one thread until `free`."""
+        idle = self._idle.get(measures)
+        try:
+            standing = idle.pop() if idle else _Standing(self._machine, measures)
+        except IndexError:  # another thread was faster
+            standing = _Standing(self._machine, measures)
+        standing.load(payload, slope)
+        return standing
+
+    def free(self, standing: _Standing) -> None:
+        """Keep an equilibrium for later calls."""
+        self._idle.setdefault(standing.monitor.measures, []).append(standing)
 
 
 class _Standing:
     """Equilibrium of a machine on springs under a prescribed load."""
 
-    def __init__(self, machine: Loaded, measures: tuple[str, ...], payload: float, slope: tuple[float, float]) -> None:
-        self.monitor = StabilityMonitor(machine.data, measures)
+    def __init__(self, machine: MachineData, measures: tuple[str, ...]) -> None:
+        with shown('margins'):
+            self.monitor = StabilityMonitor(machine, measures)
+        self.size = machine.gravity
+        self.gravity = np.zeros(3)
+
+    def load(self, payload: float, slope: tuple[float, float]) -> None:
+        """Set payload and slope; the ground of earlier calls is discarded."""
         self.monitor.payload = payload
-        self.gravity = np.array(gravity_vector(machine.data.gravity, slope))
-        self.size = machine.data.gravity
+        self.monitor.ground.clear()
+        self.gravity = np.array(gravity_vector(self.size, slope))
 
     def balance(self, q: Array, v: Array, a: Array) -> Balance:
         """Return the balance with the base at rest, in the attitude in which its springs support the load."""
@@ -259,7 +306,7 @@ class _Standing:
 
     def placed_balance(self, q: Array, v: Array, a: Array) -> tuple[Balance, Footing]:
         """Return the balance with the base pose and motion of q, v and a; the ground is where springs bear the load."""
-        up = -_turn_of(q).T @ self.gravity / self.size
+        up = -_turn_of(q).T.dot(self.gravity) / self.size
         specific_force = base_acceleration('free', q, v, a) + up * self.size
         load, footing = self._footing(q[7:], v[6:], a[6:], v[:3], a[:3], specific_force)
         return self.monitor.balance_under(load, footing, up), footing
@@ -282,7 +329,7 @@ class _Standing:
 
 def _turn_of(q: Array) -> Array:
     """Return the rotation matrix (3, 3) of a free base."""
-    return matrix_of_quaternion(q[3:7] / np.linalg.norm(q[3:7]))
+    return matrix_of_quaternion(q[3:7] / length(q[3:7]))
 
 
 def _not_held(balance: Balance) -> Balance:

@@ -88,8 +88,9 @@ def together(owner: str, **arrays: Array) -> tuple[int | None, list[Array]]:
         counted = ', '.join(f'{name} {count}' for name, count in counts.items())
         raise ValueError(f'{owner}: expected equal numbers of rows, found {counted}')
     count = next(iter(counts.values()), None)
-    size = 1 if count is None else count
-    return count, [np.array(np.broadcast_to(a, (size, a.shape[-1])), order='C') for a in arrays.values()]
+    if count is None:
+        return None, [array[np.newaxis] for array in arrays.values()]
+    return count, [np.array(np.broadcast_to(a, (count, a.shape[-1])), order='C') for a in arrays.values()]
 
 
 def checked_name(owner: str, kind: str, name: str, names: Sequence[str]) -> str:

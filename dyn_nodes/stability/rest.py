@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.equilibrium import NoEquilibriumError
-from dyn_nodes.model.rotations import matrix_of_quaternion, product, quaternion_about
+from dyn_nodes.model.rotations import cross, length, matrix_of_quaternion, product, quaternion_about
 
 BALANCED = 1e-9
 """Greatest unbalanced force of a machine at rest over its weight."""
@@ -137,11 +137,11 @@ class _Point:
             return T
         R = matrix_of_quaternion(self.q[3:7])
         heading = np.array([R[0, 0], R[1, 0], 0.0])
-        forward = heading / max(float(np.linalg.norm(heading)), 1e-12)
+        forward = heading / max(length(heading), 1e-12)
         turns = np.column_stack([forward, [-forward[1], forward[0], 0.0], [0.0, 0.0, 1.0]])
         lever = np.zeros(3) if self.fixed_origin else np.array([0.0, 0.0, self.q[2]])
         T[:3, :3] = R.T @ turns
-        T[3:6, :3] = R.T @ np.cross(turns.T, lever).T
+        T[3:6, :3] = R.T @ np.array([cross(turn, lever) for turn in turns.T]).T
         T[3:6, 3:6] = R.T
         return T
 
@@ -154,7 +154,7 @@ class _Point:
     def directions(self) -> tuple[Array, Array]:
         """(n, k) displacements that give way, and (n, l) displacements that friction has to hold."""
         yields = self.model.yields
-        if not len(self.rows):
+        if not len(self.forces.rows):
             return self.axes[:, yields], self.axes[:, ~yields]
         motions = null_space(self.rows)
         _, values, turn = np.linalg.svd(motions[yields])
