@@ -27,15 +27,20 @@ if TYPE_CHECKING:
         MarginValues,
         Reaction,
         Run,
+        Simulator,
         State,
         UserError,
         load,
         machines,
+        read_bag,
+        read_run,
     )
 
 __all__ = [
     'load',
     'machines',
+    'read_run',
+    'read_bag',
     'Machine',
     'State',
     'Conditions',
@@ -44,6 +49,7 @@ __all__ = [
     'MarginValues',
     'Reaction',
     'Run',
+    'Simulator',
     'LinearModel',
     'Kernel',
     'UserError',
@@ -58,5 +64,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the names of the package, those of the library among them."""
-    return sorted({*globals(), *__all__})
+    """Return the public names."""
+    return sorted([*__all__, *(name for name in globals() if name.startswith('__'))])

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from numpy.typing import ArrayLike
+
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, State
 from dyn_nodes.model.machine import Machine as MachineData
@@ -45,13 +47,15 @@ class Loaded(Protocol):
 
     def posture(
         self,
-        joints: Mapping[str, float] | None = None,
+        joints: Mapping[str, float] | ArrayLike | None = None,
         payload: float | None = None,
-        slope: tuple[float, float] | None = None,
+        slope: float | tuple[float, float] | None = None,
     ) -> State:
         """Return the positions at rest."""
 
-    def conditions_for(self, payload: float | None, slope: tuple[float, float] | None, *arrays: Any) -> Conditions:
+    def conditions_for(
+        self, payload: float | None, slope: float | tuple[float, float] | None, *arrays: Any
+    ) -> Conditions:
         """Return payload and slope from the arguments, from a state, or of the machine."""
 
     def gravity_vector(self) -> tuple[float, float, float]:
@@ -63,9 +67,9 @@ class Loaded(Protocol):
     def plant(
         self,
         torque: bool = False,
-        joints: Mapping[str, float] | None = None,
+        joints: Mapping[str, float] | ArrayLike | None = None,
         payload: float | None = None,
-        slope: tuple[float, float] | None = None,
+        slope: float | tuple[float, float] | None = None,
         period: float = 0.01,
         step: float = 1e-3,
         measures: tuple[str, ...] = (),

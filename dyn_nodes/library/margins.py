@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, not_at_rest, warn
+from dyn_nodes.library.html import table
 from dyn_nodes.library.motion import Motion, at_rest, motion_of
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.optional import pandas, xarray
 from dyn_nodes.library.vectors import checked_name
 from dyn_nodes.measures import MEASURES
+from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine as MachineData
 from dyn_nodes.model.rotations import length, matrix_of_quaternion
 from dyn_nodes.monitor.ground_observer import Footing, ground_axes
@@ -114,7 +117,7 @@ class Margins(Mapping[str, MarginValues]):
             margin = self._single.margins[name]
             edges = dict(zip(self._single.names(name), margin.edges))
             values = self._values[name] = MarginValues(
-                name, np.float64(margin.value), edges, np.bool_(margin.valid), MEASURES[name].unit
+                name, np.float64(margin.value), edges, _flag(margin.valid), MEASURES[name].unit
             )
         return values
 
@@ -131,6 +134,31 @@ class Margins(Mapping[str, MarginValues]):
             f'{name} {MEASURES[name].display(float(margin.value))} ({margin.critical})' for name, margin in self.items()
         )
         return f'<margins: {", ".join(shown)}; {self.conditions}>'
+
+    def replaced(self, value: Any, conditions: Conditions) -> Margins:
+        """Return margins of one state whose values are all the same and invalid.
+
+        Args:
+            value: of every edge.
+            conditions: payload and slope.
+        """
+        result = copy(self)
+        result.conditions, result.reactions = conditions, dict.fromkeys(self.reactions, np.full(3, np.nan))
+        result._values = {
+            name: replace(margin, value=value, edges=dict.fromkeys(margin.edges, value), valid=_flag(False))
+            for name, margin in self.items()
+        }
+        return result
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, margin in self.items():
+            low = int(np.argmin(np.where(np.isnan(margin.value), np.inf, margin.value))) if margin.value.ndim else ()
+            edge = margin.critical if low == () else margin.critical[low]
+            value, valid = MEASURES[name].display(float(margin.value[low])), bool(margin.valid[low])
+            rows.append((MEASURES[name].label, value, edge, 'yes' if valid else 'no'))
+        least = '' if self.index is None else 'least of '
+        return table(('measure', f'{least}value', 'at', 'valid'), rows, repr(self)[1:-1].partition(':')[0])
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with one row per state, columns (measure, edge) and (measure, `least`).
@@ -203,6 +231,39 @@ def margins_of(
     if not rests:
         warn(not_at_rest(machine.name, 'q', conditions))
     return Margins(balances, None if motion.rows is None else np.arange(float(motion.rows)), conditions)
+
+
+def _flag(value: bool) -> Any:
+    """Return a truth value as NumPy has it."""
+    return np.bool_(value)
+
+
+def penalised(
+    machine: Loaded,
+    q: ArrayLike | None,
+    v: ArrayLike | None,
+    a: ArrayLike | None,
+    measures: tuple[str, ...],
+    conditions: Conditions,
+    penalty: float,
+) -> Margins:
+    """Return the margins of one motion, or a penalty; arguments as for `margins_of` and `Machine.margins`."""
+    motion = motion_of(machine, q, v, a, conditions.payload, conditions.slope)
+    if motion.rows is not None:
+        raise ValueError(f'{machine.name}: penalty: expected one state, found {motion.rows} rows')
+    joints = [machine.data.joint(name) for name in machine.joints]
+    values = motion.q[0][[machine.position_names.index(name) for name in machine.joints]]
+    beyond = [max(joint.lower - value, value - joint.upper, 0.0) for joint, value in zip(joints, values.tolist())]
+    if not any(beyond):
+        try:
+            return margins_of(machine, q, v, a, measures, conditions, False)
+        except (PolygonError, NoEquilibriumError):
+            pass
+        except ValueError as error:
+            if not isinstance(error.__context__, PolygonError):
+                raise
+    model = margins_of(machine, None, None, None, measures, machine.conditions, False)
+    return model.replaced(np.float64(-penalty * (1.0 + sum(beyond))), conditions)
 
 
 def _of_load(

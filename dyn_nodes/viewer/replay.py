@@ -76,6 +76,7 @@ class ReplayPage:
         time: displayed time since the start, s.
         playing: the run is playing.
         speed: replay speed over real time.
+        stopped: the page is closed.
 
     Raises:
         OSError: the port is in use.
@@ -99,7 +100,7 @@ class ReplayPage:
             self.cockpit.beside = self._robot_points(start, np.asarray(start.base_position) + self._offset)
         implement = (first.load_link, np.array(first.load_point)) if first.load_link else None
         self.cockpit.set_robot(first.robot, implement, first.recording.at(0.0).joints)
-        self._shown = -1.0
+        self._shown, self.stopped = -1.0, False
         self._set_up()
         self.draw()
 
@@ -203,6 +204,7 @@ class ReplayPage:
 
     def stop(self) -> None:
         """Close the page."""
+        self.stopped = True
         self.cockpit.stop()
 
 

@@ -68,7 +68,7 @@ def test_pose_and_jacobian_of_a_point_of_the_hand(m):
     np.testing.assert_array_equal(jacobian[:3], d.jacobian(m.hand, q)[:3])
     rows = d.jacobian(m.hand, np.stack([q, q]), point=point)
     np.testing.assert_allclose(rows[1], jacobian, rtol=0, atol=1e-12)
-    with pytest.raises(ValueError, match=r"point: expected shape \(3,\)"):
+    with pytest.raises(ValueError, match=r'point: expected shape \(3,\)'):
         d.pose(m.hand, q, point=(1.0, 2.0))
 
 
@@ -161,7 +161,11 @@ def test_a_simulator_of_an_overturned_machine_says_so(m):
 
 def test_a_slope_as_one_number_is_a_pitch(m):
     expected = m.margins(slope=(0.0, 0.05))
-    for margins in (m.margins(slope=0.05), m.carrying(slope=0.05).margins(), dn.load('log_loader', slope=0.05).margins()):
+    for margins in (
+        m.margins(slope=0.05),
+        m.carrying(slope=0.05).margins(),
+        dn.load('log_loader', slope=0.05).margins(),
+    ):
         assert margins['static'].value == expected['static'].value
         assert margins.conditions.slope == (0.0, 0.05)
 
@@ -169,7 +173,7 @@ def test_a_slope_as_one_number_is_a_pitch(m):
 def test_changes_of_mass_friction_and_gravity(m):
     wheel = m.data.wheels[0].name
     light = m.changed({'gravity': 1.62, 'links.boom_link.mass': 2.0 * mass_of(m, 'boom_link')})
-    q = m.posture()
+    q = np.array(m.posture())
     assert np.linalg.norm(light.dynamics().gravity_vector) == pytest.approx(1.62)
     grown = light.dynamics().mass_matrix(q)[3, 3] - m.dynamics().mass_matrix(q)[3, 3]
     assert grown == pytest.approx(mass_of(m, 'boom_link'), rel=1e-9)
@@ -177,11 +181,11 @@ def test_changes_of_mass_friction_and_gravity(m):
     assert again.conditions.changes == {**light.conditions.changes, 'gravity': 9.81}
     assert again.dynamics().gravity_vector[2] == -9.81
     assert m.data.gravity == 9.81
-    slippery = dn.load('log_loader', changes={f'wheels.{wheel}.friction.static': 0.1})
-    assert slippery.data.wheels[0].friction.static == 0.1
+    slippery = dn.load('log_loader', changes={f'wheels.{wheel}.friction.static': 0.9})
+    assert slippery.data.wheels[0].friction.static == 0.9
     with pytest.raises(ValueError, match="links: unknown link 'bom_link'"):
         m.changed({'links.bom_link.mass': 3.0})
-    with pytest.raises(ValueError, match='links.boom_link.mass: expected above 0 kg, found -1'):
+    with pytest.raises(ValueError, match=r'links\.boom_link\.mass: expected above 0 kg, found -1'):
         m.changed({'links.boom_link.mass': -1.0})
 
 
@@ -303,10 +307,8 @@ def test_an_unbounded_search_over_postures_gets_a_penalty(m):
     assert (best.x <= upper + 1e-6).all()
     assert -best.fun >= inside.value
     planar = dn.load('log_loader_planar')
-    with pytest.raises(ValueError, match='no resting pose|no stable rest'):
-        planar.margins([0.0, 0.0], payload=20000.0) if planar.data.payload.limit >= 20000.0 else planar.margins(
-            [0.0, 0.0], slope=0.9
-        )
+    with pytest.raises(ValueError, match=r'no resting pose|no stable rest|slides'):
+        planar.margins([0.0, 0.0], slope=0.9)
     lost = planar.margins([0.0, 0.0], slope=0.9, penalty=1.0)['static']
     assert lost.value == -1.0
     assert not lost.valid
@@ -315,6 +317,7 @@ def test_an_unbounded_search_over_postures_gets_a_penalty(m):
 # -- margins and postures, many times ----------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings('ignore:log_loader. q. expected a machine at rest')
 def test_margins_of_many_calls_are_those_of_a_new_machine(m):
     """Kept models forget earlier calls: every bit is that of a machine that has computed nothing else."""
     rng = np.random.default_rng(3)
@@ -326,7 +329,9 @@ def test_margins_of_many_calls_are_those_of_a_new_machine(m):
     for arguments in ((q,), (np.stack([q, q]),), ([0.1, 0.2, -1.0],), ()):
         for name, margin in m.margins(*arguments).items():
             np.testing.assert_array_equal(margin.value, new.margins(*arguments)[name].value)
-            np.testing.assert_array_equal(list(margin.edges.values()), list(new.margins(*arguments)[name].edges.values()))
+            np.testing.assert_array_equal(
+                list(margin.edges.values()), list(new.margins(*arguments)[name].edges.values())
+            )
     np.testing.assert_array_equal(m.posture(boom_joint=0.2), new.posture(boom_joint=0.2))
 
 
