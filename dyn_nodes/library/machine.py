@@ -7,8 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, State, are_assumed, state_of
 from dyn_nodes.library.html import table
 from dyn_nodes.library.machine_base import PERIOD, STEP, Joints, LoadedMachine, Slope, conditions_of_files
@@ -136,6 +138,21 @@ class Machine(LoadedMachine):
     def nu(self) -> int:
         """Number of inputs u."""
         return len(self._system.input_names)
+
+    @property
+    def lower(self) -> Array:
+        """(nj,) lower limits of the joints, rad or m; -inf without a limit."""
+        return np.array([self.data.joint(name).lower for name in self.joints])
+
+    @property
+    def upper(self) -> Array:
+        """(nj,) upper limits of the joints, rad or m; inf without a limit."""
+        return np.array([self.data.joint(name).upper for name in self.joints])
+
+    @property
+    def mass(self) -> float:
+        """Mass with the payload of the machine's conditions, kg."""
+        return self.data.total_mass + self.conditions.payload
 
     @property
     def links(self) -> tuple[str, ...]:

@@ -330,13 +330,15 @@ class _Standing:
         with shown('margins'):
             self.monitor = StabilityMonitor(machine, measures)
         self.size = machine.gravity
-        self.gravity = np.zeros(3)
+        self._slope: tuple[float, float] = (0.0, 0.0)
+        self.gravity = np.array(gravity_vector(self.size, self._slope))
 
     def load(self, payload: float, slope: tuple[float, float]) -> None:
         """Set payload and slope; the ground of earlier calls is discarded."""
         self.monitor.payload = payload
         self.monitor.ground.clear()
-        self.gravity = np.array(gravity_vector(self.size, slope))
+        if slope != self._slope:
+            self._slope, self.gravity = slope, np.array(gravity_vector(self.size, slope))
 
     def balance(self, q: Array, v: Array, a: Array) -> Balance:
         """Return the balance with the base at rest, in the attitude in which its springs support the load."""

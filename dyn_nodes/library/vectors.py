@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -40,6 +41,10 @@ def rows_of(owner: str, name: str, values: ArrayLike, names: Sequence[str], shor
     Raises:
         ValueError: not numbers, another shape, or a number that is not finite.
     """
+    if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.shape == (len(names),):
+        array = np.array(values)
+        if math.isfinite(array.sum()) and not np.ma.isMaskedArray(values):
+            return array
     try:
         array = _numbers(values)
     except (TypeError, ValueError, OverflowError):

@@ -561,7 +561,7 @@ def wheel_forces(normal: Array, points: Array, force: Array, moment: Array, com:
     Returns:
         Forces (w, 3) of the ground on the wheels along the axes of `points`, N; and the centre of pressure (2,) or NaN.
     """
-    total = float(normal.sum())
+    total = float(np.add.reduce(normal))
     forces = np.zeros((len(normal), 3))
     if total <= 0.0:
         return forces, np.full(2, np.nan)

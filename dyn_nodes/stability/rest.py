@@ -167,7 +167,7 @@ class _Point:
         """(nv,) displacement that closes the loops; driven joints take part only if the others cannot close them."""
         model, rows = self.model, self.forces.rows
         step = np.zeros(rows.shape[1])
-        if not np.abs(self.forces.gaps).max(initial=0.0):
+        if not len(self.forces.gaps) or not np.abs(self.forces.gaps).max():
             return step
         step[model.free] = self.axes @ np.linalg.lstsq(self.rows, -self.forces.gaps, rcond=1e-10)[0]
         left = self.forces.gaps + rows @ step
@@ -178,11 +178,15 @@ class _Point:
     @property
     def closed(self) -> bool:
         """All loops are closed."""
+        if not len(self.forces.gaps):
+            return True
         return float(np.abs(self.forces.gaps).max(initial=0.0)) <= CLOSED * (1.0 + float(np.abs(self.q).max()))
 
     @cached_property
     def force(self) -> Array:
         """(n,) force after closing the loops."""
+        if not len(self.forces.gaps):
+            return self.forces.force
         return self.forces.force + self.forces.stiffness @ self.closing[self.model.free]
 
     @cached_property
