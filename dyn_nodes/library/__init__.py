@@ -17,8 +17,8 @@ from dyn_nodes.library.machine import Machine
 from dyn_nodes.library.margins import Margins, MarginValues
 from dyn_nodes.library.named import load, machines
 from dyn_nodes.library.reactions import Reaction
+from dyn_nodes.library.readers import read_bag, read_run
 from dyn_nodes.library.run import Run
-from dyn_nodes.library.saved import read_bag, read_run
 from dyn_nodes.library.simulator import Simulator
 from dyn_nodes.simulation.linear import LinearModel
 

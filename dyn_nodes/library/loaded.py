@@ -13,7 +13,6 @@ from dyn_nodes.model.machine import Machine as MachineData
 from dyn_nodes.simulation.run import Run as SystemRun
 
 if TYPE_CHECKING:
-    from dyn_nodes.library.margins import Standings
     from dyn_nodes.library.vectors import Coordinates
     from dyn_nodes.simulation import System
     from dyn_nodes.simulation.plant import Plant
@@ -42,8 +41,8 @@ class Loaded(Protocol):
         """Positions and velocities that methods of motions accept."""
 
     @property
-    def standings(self) -> Standings:
-        """Equilibria for `margins`."""
+    def standings(self) -> Any:
+        """Equilibria for `margins` (`dyn_nodes.library.margins.Standings`)."""
 
     def posture(
         self,

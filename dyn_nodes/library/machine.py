@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dyn_nodes.library.dynamics import Dynamics
     from dyn_nodes.library.inputs import Drive
     from dyn_nodes.library.kernel import Kernel
-    from dyn_nodes.library.margins import Margins
+    from dyn_nodes.library.margins import Margins, Standings
     from dyn_nodes.library.reactions import Reaction
     from dyn_nodes.library.run import Run
     from dyn_nodes.library.simulator import Simulator
@@ -93,10 +93,12 @@ class Machine(LoadedMachine):
         Raises:
             ValueError: an unknown key or a value that the machine cannot have; missing files.
         """
-        from dyn_nodes.library.named import load
+        from dyn_nodes.library.changes import machine_data
 
         payload, slope, earlier = self.conditions
-        return load(*self.data.sources, payload=payload, slope=slope, changes={**earlier, **changes})
+        everything, (urdf, *yaml) = {**earlier, **changes}, [Path(source) for source in self.data.sources]
+        data = machine_data(urdf, yaml[0] if yaml else None, everything)
+        return Machine(data, Conditions(0.0, slope, everything)).carrying(payload)
 
     @cached_property
     def position_names(self) -> tuple[str, ...]:
@@ -506,3 +508,10 @@ class Machine(LoadedMachine):
         coordinates: tuple[Coordinates, Coordinates]
         coordinates = motion_coordinates(self.data, self.position_names, self.velocity_names)
         return coordinates
+
+    @cached_property
+    def standings(self) -> Standings:
+        """Equilibria that `margins` has computed with."""
+        from dyn_nodes.library.margins import Standings
+
+        return Standings(self.data)

@@ -16,7 +16,6 @@ from dyn_nodes.library.vectors import by_name, number, rows_of
 from dyn_nodes.model.machine import Machine as MachineData
 
 if TYPE_CHECKING:
-    from dyn_nodes.library.margins import Standings
     from dyn_nodes.simulation import System
     from dyn_nodes.simulation.plant import Plant
 
@@ -62,13 +61,6 @@ class LoadedMachine:
     @property
     def _system(self) -> System:
         return self.system()
-
-    @cached_property
-    def standings(self) -> Standings:
-        """Equilibria that `margins` has computed with."""
-        from dyn_nodes.library.margins import Standings
-
-        return Standings(self.data)
 
     def gravity_vector(self, slope: Slope | None = None) -> tuple[float, float, float]:
         """Return gravity (3,) in the ground frame, m/s2. Raises ValueError unless the slope is two numbers."""
