@@ -44,6 +44,13 @@ class Loaded(Protocol):
     def standings(self) -> Any:
         """Equilibria for `margins` (`dyn_nodes.library.margins.Standings`)."""
 
+    @property
+    def idle_plants(self) -> dict[tuple[str, ...], list[Plant]]:
+        """Plants by measures that no call uses now."""
+
+    def checked_joints(self, joints: Mapping[str, float] | ArrayLike | None) -> dict[str, float]:
+        """Return positions by name within their limits."""
+
     def posture(
         self,
         joints: Mapping[str, float] | ArrayLike | None = None,

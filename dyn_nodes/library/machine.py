@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dyn_nodes.library.simulator import Simulator
     from dyn_nodes.library.vectors import Coordinates
     from dyn_nodes.simulation.linear import LinearModel
+    from dyn_nodes.simulation.plant import Plant
     from dyn_nodes.stability.equilibrium.tipping import Tipping
 
 
@@ -223,7 +224,7 @@ class Machine(LoadedMachine):
         """
         from dyn_nodes.simulation.start import initial_state
 
-        positions_at_start, system = self._checked_joints(joints, positions), self.system(torque)
+        positions_at_start, system = self.checked_joints(joints, positions), self.system(torque)
         conditions = self.conditions_for(payload, slope)
         p = system.parameters({'payload_mass': conditions.payload}, conditions.slope)
         with shown('state at rest'):
@@ -316,7 +317,7 @@ class Machine(LoadedMachine):
         from dyn_nodes.library.tipping import tipping_of
 
         mass = 0.0 if downhill is None and payload is None else self.checked_payload(payload)
-        return tipping_of(self.data, self._checked_joints(joints), mass, self.gravity_vector(slope), downhill)
+        return tipping_of(self.data, self.checked_joints(joints), mass, self.gravity_vector(slope), downhill)
 
     def reactions(
         self,
@@ -453,7 +454,7 @@ class Machine(LoadedMachine):
         from dyn_nodes.library.reach import joints_of
 
         name = checked_name(self.name, 'link', self.hand if link is None else link, self.links)
-        return joints_of(self, target, name, self._checked_joints(joints), rows, starts)
+        return joints_of(self, target, name, self.checked_joints(joints), rows, starts)
 
     def linearize(
         self,
@@ -515,3 +516,8 @@ class Machine(LoadedMachine):
         from dyn_nodes.library.margins import Standings
 
         return Standings(self.data)
+
+    @cached_property
+    def idle_plants(self) -> dict[tuple[str, ...], list[Plant]]:
+        """Plants at rest by measures, for `margins` and `reactions`; one in use is not among them."""
+        return {}

@@ -151,14 +151,23 @@ class LoadedMachine:
         """
         from dyn_nodes.simulation.plant import Plant
 
-        positions = self._checked_joints(joints)
+        positions = self.checked_joints(joints)
         values = {'payload_mass': self.checked_payload(payload)}
         system = self.system(torque)
         with shown('state at rest'):
             return Plant(self.data, system.actuation, period, step, measures, positions, values, self._slope(slope))
 
-    def _checked_joints(self, joints: Joints | None, others: Mapping[str, float] = {}) -> dict[str, float]:
-        """Return positions by name. Raises KeyError for an unknown joint, ValueError for one beyond its limits."""
+    def checked_joints(self, joints: Joints | None, others: Mapping[str, float] = {}) -> dict[str, float]:
+        """Return positions by name.
+
+        Args:
+            joints: by name, or an array (nj,), rad or m.
+            others: by name, in addition.
+
+        Raises:
+            KeyError: no such joint.
+            ValueError: a joint beyond its limits, another shape, a number that is not finite.
+        """
         if joints is not None and not isinstance(joints, Mapping):
             values = rows_of(self.name, 'joints', joints, self.joints)
             if values.ndim != 1:

@@ -108,13 +108,30 @@ def at_rest(
     Raises ValueError for a posture without a state at rest.
     """
     # compliant joints are not prescribed: at rest on an end stop they lie slightly beyond their limit
-    plant, held = None, [name for name in machine.joints if name not in gives_way(machine.data)]
+    loose = gives_way(machine.data)
+    held = [name for name in machine.joints if name not in loose]
     indices = [machine.position_names.index(name) for name in held]
-    for q in motion.q:
-        joints = dict(zip(held, map(float, q[indices])))
-        if plant is None:
-            plant = machine.plant(True, joints, payload, slope, measures=measures)
-        else:
-            plant.start = joints
-            plant.reset()
-        yield plant
+    idle = machine.idle_plants.setdefault(measures, [])
+    plant: Plant | None = None
+    rests = False  # a plant that has failed is not used again
+    try:
+        for q in motion.q:
+            joints, rests = dict(zip(held, map(float, q[indices]))), False
+            if plant is None and idle:
+                machine.checked_joints(joints)
+                plant = idle.pop()
+                plant.p[:] = plant.system.parameters({'payload_mass': payload}, slope)
+                if plant.observer is not None:
+                    plant.observer.forget()
+                plant.start = joints
+                plant.reset()
+            elif plant is None:
+                plant = machine.plant(True, joints, payload, slope, measures=measures)
+            else:
+                plant.start = joints
+                plant.reset()
+            rests = True
+            yield plant
+    finally:
+        if plant is not None and rests:
+            idle.append(plant)

@@ -247,6 +247,9 @@ class BalanceObserver:
             support.friction,
         )
 
+    def forget(self) -> None:
+        """Discard what was kept from earlier positions; here nothing."""
+
     def course(self, outputs: Array, gravity: Array) -> dict[str, Array]:
         """Return the margins (t,) by measure of outputs (t, n), equal to those of `observe` at every instant.
 

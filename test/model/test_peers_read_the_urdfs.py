@@ -42,4 +42,3 @@ def test_mujoco_reads_the_published_urdf(path):
         assert model.body_mass[number] == pytest.approx(link.mass, rel=1e-12)
         principal = np.sort(np.linalg.eigvalsh(link.inertia))
         np.testing.assert_allclose(np.sort(model.body_inertia[number]), principal, rtol=1e-9, atol=1e-9)
-
