@@ -279,15 +279,16 @@ class Machine(LoadedMachine):
             ValueError: a machine with fewer than three support points; a motion, if wheels are constraints or the
                 machine is planar; a shape or number as in `Dynamics`.
         """
-        from dyn_nodes.library.margins import margins_of, penalised
-
         if measures is not DEFAULT_MEASURES:
             for name in measures:
                 checked_name(self.name, 'stability measure', name, tuple(MEASURES))
         conditions = self.conditions_for(payload, slope, q, v)
         if penalty is not None:
-            return penalised(self, q, v, a, tuple(measures), conditions, number(self.name, 'penalty', penalty))
-        return margins_of(self, q, v, a, tuple(measures), conditions, are_assumed(payload, slope, q, v))
+            return self.standings.penalised(
+                self, q, v, a, tuple(measures), conditions, number(self.name, 'penalty', penalty)
+            )
+        assumed = are_assumed(payload, slope, q, v)
+        return self.standings.margins_of(self, q, v, a, tuple(measures), conditions, assumed)
 
     def tipping(
         self,

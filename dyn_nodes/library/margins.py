@@ -216,10 +216,7 @@ def margins_of(
     payload, slope, _ = conditions
     motion = motion_of(machine, q, v, a, payload=payload, slope=slope)
     standings = machine.standings
-    corners = standings.springs + standings.wheels
-    for name in measures:
-        if (least := MEASURES[name].least_feet) > corners and data.base.attachment != 'planar':
-            raise ValueError(f'{machine.name}: margins: {name!r} needs {least} support points, found {corners}')
+    standings.check(measures)
     judged = assumed and not (motion.standing or motion.moves)
     try:
         if standings.rigid:
@@ -301,12 +298,24 @@ class Standings:
         rigid: springs alone carry the machine, as one body.
     """
 
+    margins_of, penalised = staticmethod(margins_of), staticmethod(penalised)
+
     def __init__(self, machine: MachineData) -> None:
         self._machine, self._idle = machine, dict[tuple[str, ...], list[_Standing]]()
         self.springs = sum(spring.corner for spring in machine.supports)
         self.wheels = len(machine.rigid_wheels)
         on_springs = machine.base.attachment == 'free' and self.springs >= 3 and not self.wheels and not machine.loads
         self.rigid = bool(on_springs and not gives_way(machine))
+
+    def check(self, measures: tuple[str, ...]) -> None:
+        """Raise ValueError for a measure that needs more support points."""
+        if measures in self._idle or self._machine.base.attachment == 'planar':
+            return
+        corners = self.springs + self.wheels
+        for name in measures:
+            if (least := MEASURES[name].least_feet) > corners:
+                owner = self._machine.name
+                raise ValueError(f'{owner}: margins: {name!r} needs {least} support points, found {corners}')
 
     def take(self, measures: tuple[str, ...], payload: float, slope: tuple[float, float]) -> _Standing:
         """Return an equilibrium without a past, for one thread until `free`."""

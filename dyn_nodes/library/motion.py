@@ -64,10 +64,12 @@ def motion_of(
             else np.array([initial.get(name, 0.0) for name in machine.joints])
         )
     standing = bool(len(level)) and np.shape(q)[-1:] == (positions.joints,)
-    still = np.zeros(len(velocities.names))
+    coordinates, still = whole(owner, 'q', q, positions), np.zeros(len(velocities.names))
+    if v is None and a is None and coordinates.ndim == 1:
+        return Motion(None, standing, coordinates[np.newaxis], still[np.newaxis], still[np.newaxis])
     number, rows = together(
         owner,
-        q=whole(owner, 'q', q, positions),
+        q=coordinates,
         v=still if v is None else whole(owner, 'v', v, velocities),
         a=still if a is None else whole(owner, 'a', a, velocities),
     )

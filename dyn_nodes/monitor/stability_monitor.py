@@ -500,7 +500,8 @@ class StabilityMonitor:
         springs, order = self.ground.contacts, self.ground.polygon
         assert order is not None
         foot_names, feet, moments, polygon = None, None, None, order
-        axes, resultants = frames[springs.starts], springs.summed(forces)
+        axes = frames if len(springs.starts) == len(frames) else frames[springs.starts]
+        resultants = springs.summed(forces)
         centers = points if support.wheels is None else support.wheels
         if self.machine.contacts:
             arms = points - np.repeat(centers, np.diff(np.append(springs.starts, len(points))), axis=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -335,19 +336,19 @@ def test_margins_of_many_calls_are_those_of_a_new_machine(m):
     np.testing.assert_array_equal(m.posture(boom_joint=0.2), new.posture(boom_joint=0.2))
 
 
-@pytest.mark.parametrize('name', ['telehandler', 'log_loader_planar', 'agv_mecanum'])
+@pytest.mark.parametrize('name', ['telehandler', 'log_loader_planar', 'rover'])
 def test_plants_of_earlier_calls_are_as_new(name):
     used, new = dn.load(name), dn.load(name)
     middle = np.clip(0.5 * (np.maximum(used.lower, -1.0) + np.minimum(used.upper, 1.0)), used.lower, used.upper)
     used.margins(middle, slope=(0.0, 0.03))
-    with pytest.raises(ValueError, match='expected|no resting pose|slides'):
+    with suppress(ValueError):  # some cannot rest there
         used.margins(slope=1.4)
     used.margins(slope=(0.0, 0.02), measures=['static'])
     for arguments in ({}, {'slope': (0.0, 0.02)}):
         expected, margins = new.margins(**arguments), used.margins(**arguments)
         for measure in expected:
             np.testing.assert_array_equal(margins[measure].value, expected[measure].value)
-            assert margins[measure].edges == expected[measure].edges
+            np.testing.assert_equal(margins[measure].edges, expected[measure].edges)
         new = dn.load(name)
 
 
