@@ -27,17 +27,22 @@ if TYPE_CHECKING:
         MarginValues,
         Reaction,
         Run,
+        Simulator,
         State,
         UserError,
         certify,
         load,
         machines,
+        read_bag,
+        read_run,
     )
 
 __all__ = [
     'load',
     'machines',
     'certify',
+    'read_run',
+    'read_bag',
     'Machine',
     'State',
     'Conditions',
@@ -46,6 +51,7 @@ __all__ = [
     'MarginValues',
     'Reaction',
     'Run',
+    'Simulator',
     'LinearModel',
     'Kernel',
     'UserError',
@@ -60,5 +66,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Return the names of the package, including the library."""
-    return sorted({*globals(), *__all__})
+    """Return the public names."""
+    return sorted([*__all__, *(name for name in globals() if name.startswith('__'))])

@@ -53,6 +53,12 @@ class Table:
     def __len__(self) -> int:
         return len(self.time)
 
+    def to_pandas(self) -> Any:
+        """Return a DataFrame over time, s. Raises ImportError without pandas."""
+        import pandas as pd
+
+        return pd.DataFrame(self.columns, index=pd.Index(self.time, name='time'))
+
 
 @dataclass(frozen=True)
 class Status:

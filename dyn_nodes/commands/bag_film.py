@@ -85,15 +85,11 @@ def _check(args: argparse.Namespace) -> tuple[int, int]:
 
 
 def _film(run: Recorded, times: list[float], size: tuple[int, int], args: argparse.Namespace, index: int) -> list[Any]:
-    from dyn_nodes.common.printing import printable
-    from dyn_nodes.viewer.picture import film
+    from dyn_nodes.viewer.picture import recorded_film
 
-    replay = run.replay
     titles = args.title or []
     title = titles[index] if index < len(titles) else run.robot.name.replace('_', ' ')
-    snapshots = [replay.at(time) for time in times]
-    events = [printable(replay.event(time)) for time in times]
-    return list(film(run.robot, snapshots, size, args.camera, run.load_link, printable(title), events))
+    return list(recorded_film(run.replay, run.robot, times, size, args.camera, run.load_link, title))
 
 
 def _beside(films: list[list[Any]]) -> list[Any]:

@@ -11,7 +11,7 @@ from dyn_nodes.commands.option_types import at_least, count, finite, positive
 
 if TYPE_CHECKING:
     from dyn_nodes.analysis.closed_hand import ClosedResult
-    from dyn_nodes.control.hand import HandKinematics, HandPose, HandTask, Result, Solution
+    from dyn_nodes.control.hand import HandTask, Result, Solution
     from dyn_nodes.model.machine import Machine
 
 POSE_NUMBERS = 6
@@ -71,12 +71,18 @@ def add_parser(subparsers: Subparsers) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Solve and print; return 0 if the target is reached, else 1."""
-    from dyn_nodes.control.hand import HandError
-    from dyn_nodes.nodes.machines import machine_of
+    from dyn_nodes.analysis.hand_pose import joints_for_pose
+    from dyn_nodes.control.hand import HandError, Settings
+    from dyn_nodes.nodes.machines import joint_positions, machine_of
 
     try:
         machine = machine_of(args.machine, args.config)
-        task_and_result = _with_loops(args, machine) or _without_loops(args, machine)
+        _check(args, machine)
+        posture = dict(joint_positions(args.posture, machine))
+        settings = Settings(tolerance=args.tolerance, damping=args.damping, starts=args.starts)
+        solved = joints_for_pose(
+            machine, args.link, args.pose, posture, args.rows or (), args.joints, args.length, settings
+        )
     except HandError as error:
         raise CommandError(str(error)) from None
     except ValueError as error:
@@ -84,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
             str(error).replace("parameter 'initial_positions'", '--posture').replace("parameter 'config'", '--config')
         )
         raise CommandError(text.replace("parameter 'machine': ", '')) from None
-    task, result = task_and_result
+    task, result = solved.task, solved.result
     if args.json:
         tables.print_json(_as_json(result, args.link, task))
     else:
@@ -92,54 +98,16 @@ def run(args: argparse.Namespace) -> int:
     return 0 if result.reached else 1
 
 
-def _without_loops(args: argparse.Namespace, machine: Machine) -> tuple[HandTask, Result]:
-    from dyn_nodes.control.hand import HandKinematics, Settings, inverse_kinematics
-    from dyn_nodes.nodes.machines import joint_positions
+def _check(args: argparse.Namespace, machine: Machine) -> None:
+    """Raise CommandError for options that do not suit each other or the machine."""
+    from dyn_nodes.analysis.closed_hand import loop_constraints
 
-    hand = HandKinematics.of(machine, args.link, args.joints)
-    names = set(hand.names)
-    initial = {name: value for name, value in machine.initial.joint_positions.items() if name in names}
-    start = hand.posture(initial | dict(joint_positions(args.posture, machine)))
-    settings = Settings(tolerance=args.tolerance, damping=args.damping, starts=args.starts)
-    task = _task(args, hand)
-    return task, inverse_kinematics(hand, _target(args.pose, task), start, task, settings)
-
-
-def _with_loops(args: argparse.Namespace, machine: Machine) -> tuple[HandTask, ClosedResult] | None:
-    """Return task and result of a machine with closed loops, else None."""
-    from dyn_nodes.analysis.closed_hand import ClosedHand, loop_constraints
-    from dyn_nodes.nodes.machines import joint_positions
-
-    if not loop_constraints(machine):
-        return None
-    if args.damping:
+    if args.damping and loop_constraints(machine):
         raise CommandError('--damping: expected 0 for a machine with closed loops', 2)
-    hand = ClosedHand(machine, args.link)
-    start = hand.posture(dict(joint_positions(args.posture, machine)))
-    task = _task(args, hand.kinematics, len(args.pose) == POSE_NUMBERS)
-    target = _target(args.pose, task)
-    return task, hand.inverse_kinematics(target, start, task, args.starts, args.joints)
-
-
-def _task(args: argparse.Namespace, hand: HandKinematics, whole: bool = False) -> HandTask:
-    """Return the task: --rows, or the default rows of the hand, or the whole pose."""
-    from dyn_nodes.control.hand import POSE, POSITION, HandTask
-
     if len(args.pose) not in (3, POSE_NUMBERS):
         raise CommandError(f'--pose: expected 3 or 6 numbers, found {len(args.pose)}', 2)
-    rows = tuple(args.rows or (POSITION if len(args.pose) == 3 else POSE if whole else hand.default_task.rows))
-    if len(args.pose) == 3 and any(row.startswith('r') for row in rows):
+    if len(args.pose) == 3 and any(row.startswith('r') for row in args.rows or ()):
         raise CommandError('--pose: expected 6 numbers with a row rx, ry or rz, found 3', 2)
-    return HandTask(rows, args.length)
-
-
-def _target(numbers: list[float], task: HandTask) -> HandPose:
-    import numpy as np
-
-    from dyn_nodes.control.hand import HandPose
-    from dyn_nodes.model.rotations import matrix_of_rpy
-
-    return HandPose(matrix_of_rpy(numbers[3:] or [0.0, 0.0, 0.0]), np.array(numbers[:3]))
 
 
 def _as_json(result: Result | ClosedResult, link: str, task: HandTask) -> dict[str, Any]:

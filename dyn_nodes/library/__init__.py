@@ -18,13 +18,17 @@ from dyn_nodes.library.machine import Machine
 from dyn_nodes.library.margins import Margins, MarginValues
 from dyn_nodes.library.named import load, machines
 from dyn_nodes.library.reactions import Reaction
+from dyn_nodes.library.readers import read_bag, read_run
 from dyn_nodes.library.run import Run
+from dyn_nodes.library.simulator import Simulator
 from dyn_nodes.simulation.linear import LinearModel
 
 __all__ = [
     'load',
     'machines',
     'certify',
+    'read_run',
+    'read_bag',
     'Machine',
     'State',
     'Conditions',
@@ -33,6 +37,7 @@ __all__ = [
     'MarginValues',
     'Reaction',
     'Run',
+    'Simulator',
     'LinearModel',
     'Kernel',
     'UserError',

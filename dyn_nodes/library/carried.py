@@ -65,7 +65,7 @@ def conditions_of(*arrays: Any) -> Conditions | None:
     return next(conditions, None)
 
 
-def are_assumed(payload: float | None, slope: tuple[float, float] | None, *arrays: Any) -> bool:
+def are_assumed(payload: float | None, slope: float | tuple[float, float] | None, *arrays: Any) -> bool:
     """Return whether payload or slope is assumed: it is None and no array has conditions."""
     return (payload is None or slope is None) and conditions_of(*arrays) is None
 

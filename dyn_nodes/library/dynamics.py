@@ -14,7 +14,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, State, warn
 from dyn_nodes.library.checked import checked_kernels
 from dyn_nodes.library.notice import shown
-from dyn_nodes.library.vectors import Coordinates, checked_name, each_row, together, whole
+from dyn_nodes.library.vectors import Coordinates, checked_name, each_row, rows_of, together, whole
 from dyn_nodes.model.machine import Machine as MachineData
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.simulation.assembly import gravity_vector
@@ -165,17 +165,51 @@ class Dynamics:
         """Return the centre of mass (3,) of machine and payload in the world, m."""
         return self._kernel('center_of_mass', 3, q=self._q(q))
 
-    def pose(self, link: str, q: ArrayLike) -> Array:
-        """Return the pose (4, 4) of a link in the world. Raises KeyError for no such link."""
-        self._link(link)
-        with shown('dynamics'):
-            return self._rows(lambda row: self._model.link_pose(link, row), q=self._q(q))
+    def pose(self, link: str, q: ArrayLike, point: ArrayLike | None = None) -> Array:
+        """Return the pose (4, 4) of a link in the world.
 
-    def jacobian(self, link: str, q: ArrayLike) -> Array:
-        """Return the Jacobian (6, nv) of a link's origin, [angular; linear] in world axes. Raises KeyError."""
+        Args:
+            link: name.
+            q: positions.
+            point: (3,) in axes of the link, whose position is in the result, m; None: the link's origin.
+
+        Raises:
+            KeyError: no such link.
+        """
         self._link(link)
+        arm = self._point(point)
+
+        def pose(row: Array) -> Array:
+            result = np.array(self._model.link_pose(link, row))
+            result[:3, 3] += result[:3, :3] @ arm
+            return result
+
         with shown('dynamics'):
-            return self._rows(lambda row: self._model.jacobian(link, row), q=self._q(q))
+            return self._rows(pose, q=self._q(q))
+
+    def jacobian(self, link: str, q: ArrayLike, point: ArrayLike | None = None) -> Array:
+        """Return the Jacobian (6, nv) of a point of a link, [angular; linear] in world axes.
+
+        Args:
+            link: name.
+            q: positions.
+            point: (3,) in axes of the link, m; None: the link's origin.
+
+        Raises:
+            KeyError: no such link.
+        """
+        self._link(link)
+        arm = self._point(point)
+
+        def jacobian(row: Array) -> Array:
+            result = np.array(self._model.jacobian(link, row))
+            if arm.any():
+                lever = np.asarray(self._model.link_pose(link, row))[:3, :3] @ arm
+                result[3:] += np.cross(result[:3].T, lever).T
+            return result
+
+        with shown('dynamics'):
+            return self._rows(jacobian, q=self._q(q))
 
     # -- one or many ---------------------------------------------------------------------------------------------------
 
@@ -192,6 +226,14 @@ class Dynamics:
 
     def _v(self, name: str, v: ArrayLike) -> Array:
         return whole(self._owner, name, v, self._velocities)
+
+    def _point(self, point: ArrayLike | None) -> Array:
+        if point is None:
+            return np.zeros(3)
+        arm = rows_of(self._owner, 'point', point, ('x', 'y', 'z'))
+        if arm.ndim != 1:
+            raise ValueError(f'{self._owner}: point: expected shape (3,); found {arm.shape}')
+        return arm
 
     def _link(self, link: str) -> None:
         checked_name(self._owner, 'link', link, tuple(self._model.tree.frames))

@@ -27,7 +27,7 @@ def linear_model(
     outputs: Sequence[str] | None,
     torque: bool,
     payload: float | None,
-    slope: tuple[float, float] | None,
+    slope: float | tuple[float, float] | None,
 ) -> LinearModel:
     """Return a linear model; arguments and errors as for `Machine.linearize`."""
     from dyn_nodes.simulation.linear import Linearizer

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+from numpy.typing import ArrayLike
+
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, State
 from dyn_nodes.model.machine import Machine as MachineData
 from dyn_nodes.simulation.run import SystemRun as SystemRun
 
 if TYPE_CHECKING:
+    from dyn_nodes.library.vectors import Coordinates
     from dyn_nodes.simulation import System
     from dyn_nodes.simulation.plant import Plant
 
@@ -33,15 +36,32 @@ class Loaded(Protocol):
     def velocity_names(self) -> tuple[str, ...]:
         """Names of the velocities."""
 
+    @property
+    def coordinates(self) -> tuple[Coordinates, Coordinates]:
+        """Positions and velocities that methods of motions accept."""
+
+    @property
+    def standings(self) -> Any:
+        """Equilibria for `margins` (`dyn_nodes.library.margins.Standings`)."""
+
+    @property
+    def idle_plants(self) -> dict[tuple[str, ...], list[Plant]]:
+        """Plants by measures that no call uses now."""
+
+    def checked_joints(self, joints: Mapping[str, float] | ArrayLike | None) -> dict[str, float]:
+        """Return positions by name within their limits."""
+
     def posture(
         self,
-        joints: Mapping[str, float] | None = None,
+        joints: Mapping[str, float] | ArrayLike | None = None,
         payload: float | None = None,
-        slope: tuple[float, float] | None = None,
+        slope: float | tuple[float, float] | None = None,
     ) -> State:
         """Return the positions at rest."""
 
-    def conditions_for(self, payload: float | None, slope: tuple[float, float] | None, *arrays: Any) -> Conditions:
+    def conditions_for(
+        self, payload: float | None, slope: float | tuple[float, float] | None, *arrays: Any
+    ) -> Conditions:
         """Return payload and slope from the arguments, from a state, or of the machine."""
 
     def gravity_vector(self) -> tuple[float, float, float]:
@@ -53,9 +73,9 @@ class Loaded(Protocol):
     def plant(
         self,
         torque: bool = False,
-        joints: Mapping[str, float] | None = None,
+        joints: Mapping[str, float] | ArrayLike | None = None,
         payload: float | None = None,
-        slope: tuple[float, float] | None = None,
+        slope: float | tuple[float, float] | None = None,
         period: float = 0.01,
         step: float = 1e-3,
         measures: tuple[str, ...] = (),

@@ -3,42 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from dyn_nodes.library.carried import Conditions, State, are_assumed, conditions_of, state_of, warn
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.library.carried import Conditions, State, are_assumed, state_of
+from dyn_nodes.library.html import table
+from dyn_nodes.library.machine_base import PERIOD, STEP, Joints, LoadedMachine, Slope, conditions_of_files
 from dyn_nodes.library.notice import shown
-from dyn_nodes.library.vectors import by_name, checked_name, number, rows_of
+from dyn_nodes.library.vectors import checked_name, number
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES
-from dyn_nodes.model.machine import Machine as MachineData
 
 if TYPE_CHECKING:
     from dyn_nodes.control import VoltageProfile
     from dyn_nodes.library.dynamics import Dynamics
     from dyn_nodes.library.inputs import Drive
     from dyn_nodes.library.kernel import Kernel
-    from dyn_nodes.library.margins import Margins
+    from dyn_nodes.library.margins import Margins, Standings
     from dyn_nodes.library.reactions import Reaction
     from dyn_nodes.library.run import Run
-    from dyn_nodes.simulation import System
+    from dyn_nodes.library.simulator import Simulator
+    from dyn_nodes.library.vectors import Coordinates
     from dyn_nodes.simulation.linear import LinearModel
     from dyn_nodes.simulation.plant import Plant
     from dyn_nodes.stability.equilibrium.tipping import Tipping
 
-Slope = tuple[float, float]
-PERIOD, STEP = 0.01, 1e-3
 
-
-class Machine:
+class Machine(LoadedMachine):
     """A machine, created by `load`.
 
     Functions are compiled at their first use and then read from the cache. `slope` is the slope of the ground, (roll,
-    pitch), rad; positive pitch: the front is downhill. `payload` is the mass in the implement, kg. Both are optional
-    arguments of the methods. Defaults are the conditions of the state that is passed (`State.conditions`), else the
-    conditions of the machine. `carrying` returns a machine with other conditions than its machine YAML.
+    pitch), or the pitch alone, rad; positive pitch: the front is downhill. `payload` is the mass in the implement, kg.
+    Both are optional arguments of the methods. Defaults are the conditions of the state that is passed
+    (`State.conditions`), else the conditions of the machine. `carrying` returns a machine with other conditions than
+    its machine YAML.
 
     Attributes:
         data: validated content of the files.
@@ -48,13 +50,6 @@ class Machine:
         driven: names of the joints with a drive.
         actuators: names of the cylinders and motors; empty if efforts drive the joints.
     """
-
-    def __init__(self, data: MachineData, conditions: Conditions | None = None) -> None:
-        self.data, self.name = data, data.name
-        self.conditions = conditions or _of_files(data)
-        self.joints = tuple(joint.name for joint in data.movable_joints)
-        self.driven = tuple(joint.name for joint in data.actuated_joints)
-        self.actuators = tuple(actuator.name for actuator in data.actuators)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Return the content of the files and the conditions for `pickle`. Compiled code comes from the cache."""
@@ -68,8 +63,14 @@ class Machine:
         parts = [f'{len(self.joints)} joints', mobile[self.data.base.attachment]]
         parts += [f'{len(contacts)} contacts'] if contacts else []
         parts += [f'{len(self.actuators)} actuators'] if self.actuators else []
-        parts += [str(self.conditions)] if self.conditions != _of_files(self.data) else []
+        parts += [str(self.conditions)] if self.conditions != conditions_of_files(self.data) else []
         return f'<{self.name}: {self.data.total_mass:.5g} kg, {", ".join(parts)}>'
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for joint in self.data.movable_joints:
+            rows.append((joint.name, joint.type, f'{joint.lower:.4g}', f'{joint.upper:.4g}'))
+        return table(('joint', 'type', 'lower', 'upper'), rows, repr(self)[1:-1])
 
     def carrying(self, payload: float | None = None, slope: Slope | None = None) -> Machine:
         """Return the same machine with another payload or on another slope, for all its methods.
@@ -84,12 +85,28 @@ class Machine:
         conditions = Conditions(self.checked_payload(payload), self._slope(slope), self.conditions.changes)
         return Machine(self.data, conditions)
 
-    @property
+    def changed(self, changes: Mapping[str, float]) -> Machine:
+        """Return the machine of the same files with other numbers, such as `{'gravity': 1.62}`.
+
+        Args:
+            changes: as for `load`, in addition to the changes of this machine.
+
+        Raises:
+            ValueError: an unknown key or a value that the machine cannot have; missing files.
+        """
+        from dyn_nodes.library.changes import machine_data
+
+        payload, slope, earlier = self.conditions
+        everything, (urdf, *yaml) = {**earlier, **changes}, [Path(source) for source in self.data.sources]
+        data = machine_data(urdf, yaml[0] if yaml else None, everything)
+        return Machine(data, Conditions(0.0, slope, everything)).carrying(payload)
+
+    @cached_property
     def position_names(self) -> tuple[str, ...]:
         """Names of the positions q (nq,): of the base, then of the joints."""
         return tuple(self._system.state_names[: self._system.nq])
 
-    @property
+    @cached_property
     def velocity_names(self) -> tuple[str, ...]:
         """Names of the velocities v (nv,): of the base, then of the joints."""
         nq, nv = self._system.nq, self._system.nv
@@ -105,6 +122,56 @@ class Machine:
         """Names of the inputs u (m,): voltages, V, and efforts of joints without an actuator, N m or N."""
         return tuple(self._system.input_names)
 
+    @property
+    def nq(self) -> int:
+        """Number of positions q."""
+        return self._system.nq
+
+    @property
+    def nv(self) -> int:
+        """Number of velocities v."""
+        return self._system.nv
+
+    @property
+    def nx(self) -> int:
+        """Number of states x."""
+        return len(self._system.state_names)
+
+    @property
+    def nu(self) -> int:
+        """Number of inputs u."""
+        return len(self._system.input_names)
+
+    @property
+    def lower(self) -> Array:
+        """(nj,) lower limits of the joints, rad or m; -inf without a limit."""
+        return np.array([self.data.joint(name).lower for name in self.joints])
+
+    @property
+    def upper(self) -> Array:
+        """(nj,) upper limits of the joints, rad or m; inf without a limit."""
+        return np.array([self.data.joint(name).upper for name in self.joints])
+
+    @property
+    def mass(self) -> float:
+        """Mass with the payload of the machine's conditions, kg."""
+        return self.data.total_mass + self.conditions.payload
+
+    @property
+    def links(self) -> tuple[str, ...]:
+        """Names of the links, the base first, parents before children."""
+        return tuple(link.name for link in self.data.links)
+
+    @cached_property
+    def hand(self) -> str:
+        """Name of the link of the implement: the one with the payload, else the last after the most movable joints."""
+        if self.data.payload is not None:
+            return self.data.payload.link
+        depths = dict.fromkeys(self.links, 0)
+        for joint in self.data.joints:
+            depths[joint.child] = depths[joint.parent] + joint.movable
+        return max(reversed(self.links), key=depths.__getitem__)
+
     def index(self, name: str) -> int:
         """Return the index of a name, such as a joint, in the state x. Raises KeyError with the nearest name."""
         return self.state_names.index(checked_name(self.name, 'state', name, self.state_names))
@@ -113,7 +180,7 @@ class Machine:
 
     def posture(
         self,
-        joints: Mapping[str, float] | None = None,
+        joints: Joints | None = None,
         payload: float | None = None,
         slope: Slope | None = None,
         **positions: float,
@@ -123,7 +190,7 @@ class Machine:
         The base rests on its wheels, flexible and passive joints are deflected, loops are closed.
 
         Args:
-            joints: positions by name, others from the machine YAML, rad or m.
+            joints: positions by name, others from the machine YAML, or an array (nj,), rad or m.
             payload: kg.
             slope: of the ground, rad.
             **positions: the same as `joints`, as keywords.
@@ -132,11 +199,11 @@ class Machine:
             KeyError: no such joint.
             ValueError: a number that is not finite, or a posture without a state at rest, with the reason.
         """
-        return self.rest_state({**(joints or {}), **positions}, payload, slope)[: self._system.nq].copy()
+        return self.rest_state(joints, payload, slope, False, **positions)[: self._system.nq].copy()
 
     def rest_state(
         self,
-        joints: Mapping[str, float] | None = None,
+        joints: Joints | None = None,
         payload: float | None = None,
         slope: Slope | None = None,
         torque: bool = False,
@@ -145,7 +212,7 @@ class Machine:
         """Return the state x (n,) at rest, with oil pressures that hold the joints.
 
         Args:
-            joints: positions by name, others from the machine YAML, rad or m.
+            joints: positions by name, others from the machine YAML, or an array (nj,), rad or m.
             payload: kg.
             slope: of the ground, rad.
             torque: return the state of the machine without its actuators, as in `simulate(torque=...)`.
@@ -157,7 +224,7 @@ class Machine:
         """
         from dyn_nodes.simulation.start import initial_state
 
-        positions_at_start, system = self._checked_joints({**(joints or {}), **positions}), self.system(torque)
+        positions_at_start, system = self.checked_joints(joints, positions), self.system(torque)
         conditions = self.conditions_for(payload, slope)
         p = system.parameters({'payload_mass': conditions.payload}, conditions.slope)
         with shown('state at rest'):
@@ -188,6 +255,7 @@ class Machine:
         measures: Sequence[str] = DEFAULT_MEASURES,
         payload: float | None = None,
         slope: Slope | None = None,
+        penalty: float | None = None,
     ) -> Margins:
         """Return tip-over margins by measure and edge, and ground reactions, for one motion or many.
 
@@ -202,22 +270,29 @@ class Machine:
             measures: names; see `dyn_nodes.measures`.
             payload: kg.
             slope: of the ground, rad.
+            penalty: for searches over postures: for one q that has no margins, or joints beyond their limits, all
+                values are -penalty (1 + overrun) and invalid, with the sum of overruns, rad or m. None: an exception
+                for the former, the margins of the posture for the latter.
 
         Raises:
             KeyError: no such measure.
             ValueError: a machine with fewer than three support points; a motion, if wheels are constraints or the
                 machine is planar; a shape or number as in `Dynamics`.
         """
-        from dyn_nodes.library.margins import margins_of
-
-        for name in measures:
-            checked_name(self.name, 'stability measure', name, tuple(MEASURES))
+        if measures is not DEFAULT_MEASURES:
+            for name in measures:
+                checked_name(self.name, 'stability measure', name, tuple(MEASURES))
         conditions = self.conditions_for(payload, slope, q, v)
-        return margins_of(self, q, v, a, tuple(measures), conditions, are_assumed(payload, slope, q, v))
+        if penalty is not None:
+            return self.standings.penalised(
+                self, q, v, a, tuple(measures), conditions, number(self.name, 'penalty', penalty)
+            )
+        assumed = are_assumed(payload, slope, q, v)
+        return self.standings.margins_of(self, q, v, a, tuple(measures), conditions, assumed)
 
     def tipping(
         self,
-        joints: Mapping[str, float] | None = None,
+        joints: Joints | None = None,
         *,
         payload: float | None = None,
         slope: Slope | None = None,
@@ -229,7 +304,7 @@ class Machine:
         is the load at the first loss of equilibrium, `fall` the load at which the machine overturns.
 
         Args:
-            joints: positions by name, others from the machine YAML, rad or m.
+            joints: positions by name, others from the machine YAML, or an array (nj,), rad or m.
             payload: initial payload, kg; None: zero, or for increasing slopes the payload of the machine YAML.
             slope: of the ground under an increasing payload, rad.
             downhill: heading of the downhill direction of increasing slopes, from the front, counter-clockwise, rad;
@@ -243,7 +318,7 @@ class Machine:
         from dyn_nodes.library.tipping import tipping_of
 
         mass = 0.0 if downhill is None and payload is None else self.checked_payload(payload)
-        return tipping_of(self.data, self._checked_joints(joints or {}), mass, self.gravity_vector(slope), downhill)
+        return tipping_of(self.data, self.checked_joints(joints), mass, self.gravity_vector(slope), downhill)
 
     def reactions(
         self,
@@ -285,7 +360,7 @@ class Machine:
         voltage: Drive | None = None,
         torque: Drive | None = None,
         task: str | Path | VoltageProfile | None = None,
-        joints: Mapping[str, float] | None = None,
+        joints: Joints | None = None,
         x0: ArrayLike | None = None,
         payload: float | None = None,
         slope: Slope | None = None,
@@ -305,8 +380,8 @@ class Machine:
             voltage: of the actuators, V.
             torque: of the driven joints, N m or N.
             task: name of a task of this package, path of a task YAML, or a `VoltageProfile`.
-            joints: initial positions by name, others from the machine YAML, rad or m.
-            x0: (n,) initial state instead of `joints`, such as `run.last`; not with functions.
+            joints: initial positions by name, others from the machine YAML, or an array (nj,), rad or m.
+            x0: (n,) initial state instead of `joints`, such as `run.last`.
             payload: kg.
             slope: of the ground, rad.
             period: between two samples, s.
@@ -321,8 +396,66 @@ class Machine:
         """
         from dyn_nodes.library.simulate import Request, simulate
 
-        request = Request(duration, voltage, torque, task, joints or {}, x0, payload, slope, period, step)
+        request = Request(duration, voltage, torque, task, joints, x0, payload, slope, period, step)
         return simulate(self, request)
+
+    def simulator(
+        self,
+        *,
+        torque: bool = False,
+        joints: Joints | None = None,
+        x0: ArrayLike | None = None,
+        payload: float | None = None,
+        slope: Slope | None = None,
+        period: float = PERIOD,
+        step: float = STEP,
+    ) -> Simulator:
+        """Return the machine in simulation, to be advanced by `step(u)`.
+
+        Args:
+            torque: without actuators; inputs are the torques of the driven joints.
+            joints: initial positions by name, others from the machine YAML, or an array (nj,), rad or m.
+            x0: (n,) initial state instead of `joints`, such as `run.last`.
+            payload: kg.
+            slope: of the ground, rad.
+            period: of a step, s.
+            step: maximum step of the integrator, s.
+
+        Raises:
+            KeyError: no such joint.
+            ValueError: a start without a state at rest, or invalid numbers.
+        """
+        from dyn_nodes.library.simulate import simulator_of
+
+        return simulator_of(self, torque, joints, x0, self.conditions_for(payload, slope, x0), period, step)
+
+    def ik(
+        self,
+        target: ArrayLike,
+        link: str | None = None,
+        *,
+        joints: Joints | None = None,
+        rows: Sequence[str] = (),
+        starts: int = 1,
+    ) -> State:
+        """Return joint positions (nj,) that bring a link to a pose, within the joint limits.
+
+        Args:
+            target: (3,) position, m; (6,) with roll, pitch, yaw, rad; or (4, 4); in axes of the base link.
+            link: to move; None: `hand`.
+            joints: posture from which the search starts, as for `posture`.
+            rows: of x, y, z, rx, ry, rz to meet; (): the position, and with six joints or more or with closed loops
+                the orientation, too.
+            starts: number of postures from which the search starts; others than the first are random.
+
+        Raises:
+            KeyError: no such link or joint.
+            ValueError: out of reach, with the nearest distance; another shape.
+        """
+        from dyn_nodes.library.reach import joints_of
+
+        name = checked_name(self.name, 'link', self.hand if link is None else link, self.links)
+        return joints_of(self, target, name, self.checked_joints(joints), rows, starts)
 
     def linearize(
         self,
@@ -369,128 +502,23 @@ class Machine:
 
         return kernel_of(self, name)
 
-    # -- shared by the modules of this package -------------------------------------------------------------------------
+    @cached_property
+    def coordinates(self) -> tuple[Coordinates, Coordinates]:
+        """Positions and velocities that `margins` and `reactions` accept."""
+        from dyn_nodes.library.motion import motion_coordinates
 
-    def system(self, torque: bool = False) -> System:
-        """Return the compiled system that runs and linear models use.
-
-        Args:
-            torque: without actuators; efforts of the driven joints are inputs.
-        """
-        return self._systems('effort' if torque or not self.actuators else 'hydraulic')
+        coordinates: tuple[Coordinates, Coordinates]
+        coordinates = motion_coordinates(self.data, self.position_names, self.velocity_names)
+        return coordinates
 
     @cached_property
-    def _systems(self) -> Any:
-        from dyn_nodes.simulation import System
+    def standings(self) -> Standings:
+        """Equilibria that `margins` has computed with."""
+        from dyn_nodes.library.margins import Standings
 
-        @lru_cache
-        def make(actuation: Any) -> System:
-            with shown('equations of motion'):
-                return System(self.data, actuation)
+        return Standings(self.data)
 
-        return make
-
-    @property
-    def _system(self) -> System:
-        return self.system()
-
-    def gravity_vector(self, slope: Slope | None = None) -> tuple[float, float, float]:
-        """Return gravity (3,) in the ground frame, m/s2. Raises ValueError unless the slope is two numbers."""
-        from dyn_nodes.simulation.assembly import gravity_vector
-
-        return gravity_vector(self.data.gravity, self._slope(slope))
-
-    def checked_payload(self, payload: float | None) -> float:
-        """Return the payload, kg. Raises ValueError for one that the machine cannot carry."""
-        mount = self.data.payload
-        if payload is None:
-            return self.conditions.payload
-        mass = number(self.name, 'payload', payload)
-        if mount is None:
-            if mass == 0.0:
-                return mass
-            raise ValueError(
-                f'{self.name}: payload: expected none, as the machine YAML has no `payload`; found {mass:g} kg'
-            )
-        if not 0.0 <= mass <= mount.limit:
-            raise ValueError(f'{self.name}: payload: expected 0 to {mount.limit:g} kg, found {mass:g}')
-        return mass
-
-    def conditions_for(self, payload: float | None, slope: Slope | None, *arrays: Any) -> Conditions:
-        """Return payload and slope from the arguments, else from the first state with conditions, else the machine's.
-
-        A state computed with other changes to the machine YAML causes a warning.
-
-        Args:
-            payload: kg, or None.
-            slope: of the ground, rad, or None.
-            *arrays: states and positions.
-
-        Raises:
-            ValueError: a payload that the machine cannot carry, numbers that are not finite.
-        """
-        carried = conditions_of(*arrays)
-        if carried is None:
-            return Conditions(self.checked_payload(payload), self._slope(slope), self.conditions.changes)
-        if carried.changes != self.conditions.changes:
-            warn(f'{self.name}: {self.conditions}; found a state with: {carried}')
-        return Conditions(
-            self.checked_payload(carried.payload if payload is None else payload),
-            self._slope(carried.slope if slope is None else slope),
-            self.conditions.changes,
-        )
-
-    def _slope(self, slope: Slope | None) -> Slope:
-        if slope is None:
-            return self.conditions.slope
-        roll, pitch = rows_of(self.name, 'slope', slope, ('roll', 'pitch'))
-        return float(roll), float(pitch)
-
-    def plant(
-        self,
-        torque: bool = False,
-        joints: Mapping[str, float] | None = None,
-        payload: float | None = None,
-        slope: Slope | None = None,
-        period: float = PERIOD,
-        step: float = STEP,
-        measures: tuple[str, ...] = (),
-    ) -> Plant:
-        """Return the machine at rest as a plant for simulation step by step (`dyn_nodes.simulation.plant.Plant`).
-
-        Args:
-            torque: without actuators; efforts of the driven joints are inputs.
-            joints: positions by name, others from the machine YAML, rad or m.
-            payload: kg.
-            slope: of the ground, rad.
-            period: of `Plant.advance`, s.
-            step: maximum step of the integrator, s.
-            measures: stability measures to compute.
-
-        Raises:
-            KeyError: no such joint.
-            ValueError: no state at rest, or invalid numbers.
-        """
-        from dyn_nodes.simulation.plant import Plant
-
-        positions = self._checked_joints(joints or {})
-        values = {'payload_mass': self.checked_payload(payload)}
-        system = self.system(torque)
-        with shown('state at rest'):
-            return Plant(self.data, system.actuation, period, step, measures, positions, values, self._slope(slope))
-
-    def _checked_joints(self, joints: Mapping[str, float]) -> dict[str, float]:
-        """Return positions by name. Raises KeyError for an unknown joint, ValueError for one beyond its limits."""
-        positions = by_name(self.name, 'joints', joints, self.joints, 'joint')
-        for name, value in positions.items():
-            joint = self.data.joint(name)
-            if not joint.lower <= value <= joint.upper:
-                raise ValueError(
-                    f'{self.name}: joints[{name!r}]: expected {joint.lower:g} to {joint.upper:g}, found {value:g}'
-                )
-        return positions
-
-
-def _of_files(data: MachineData) -> Conditions:
-    """Return payload and slope of the machine YAML."""
-    return Conditions(0.0 if data.payload is None else data.payload.mass, data.slope, {})
+    @cached_property
+    def idle_plants(self) -> dict[tuple[str, ...], list[Plant]]:
+        """Plants at rest by measures, for `margins` and `reactions`; one in use is not among them."""
+        return {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, not_at_rest, warn
+from dyn_nodes.library.html import table
 from dyn_nodes.library.motion import Motion, at_rest, motion_of
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.optional import pandas, xarray
 from dyn_nodes.library.vectors import checked_name
 from dyn_nodes.measures import MEASURES
-from dyn_nodes.model.rotations import matrix_of_quaternion
+from dyn_nodes.model.equilibrium import NoEquilibriumError
+from dyn_nodes.model.machine import Machine as MachineData
+from dyn_nodes.model.rotations import length, matrix_of_quaternion
 from dyn_nodes.monitor.ground_observer import Footing, ground_axes
 from dyn_nodes.monitor.load_model import GroundLoad
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
@@ -83,23 +87,23 @@ class Margins(Mapping[str, MarginValues]):
         self, balances: Sequence[Balance], index: Array | None, conditions: Conditions, index_name: str = 'row'
     ) -> None:
         self.index, self.index_name, self.conditions = index, index_name, conditions
-        first, single = balances[0], index is None
-
-        def column(values: Iterable[Any]) -> Array:
-            array = np.array(list(values))
-            return array[0] if single else array
-
+        first = balances[0]
+        self._values: dict[str, MarginValues] = {}
+        self._names: Collection[str] = tuple(first.margins)
+        if index is None:
+            self.reactions = dict(zip(first.wheels, first.forces))
+            self._single = first
+            return
         self.reactions = {
-            wheel: column(balance.forces[k] for balance in balances) for k, wheel in enumerate(first.wheels)
+            wheel: np.array([balance.forces[k] for balance in balances]) for k, wheel in enumerate(first.wheels)
         }
-        self._values = {}
         for name in first.margins:
             rows = [dict(zip(balance.names(name), balance.margins[name].edges)) for balance in balances]
             self._values[name] = MarginValues(
                 name,
-                column(balance.margins[name].value for balance in balances),
-                {edge: column(row.get(edge, np.nan) for row in rows) for edge in rows[0]},
-                column(balance.margins[name].valid for balance in balances).astype(bool),
+                np.array([balance.margins[name].value for balance in balances]),
+                {edge: np.array([row.get(edge, np.nan) for row in rows]) for edge in rows[0]},
+                np.array([balance.margins[name].valid for balance in balances]).astype(bool),
                 MEASURES[name].unit,
             )
 
@@ -107,13 +111,21 @@ class Margins(Mapping[str, MarginValues]):
         """Return the values of a measure, or of a measure at an edge. Raises KeyError with the nearest name."""
         if isinstance(key, tuple):
             return self[key[0]][key[1]]
-        return self._values[checked_name('margins', 'measure', key, tuple(self._values))]
+        values = self._values.get(key)
+        if values is None:
+            name = checked_name('margins', 'measure', key, tuple(self._names))
+            margin = self._single.margins[name]
+            edges = dict(zip(self._single.names(name), margin.edges))
+            values = self._values[name] = MarginValues(
+                name, np.float64(margin.value), edges, _flag(margin.valid), MEASURES[name].unit
+            )
+        return values
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
+        return iter(self._names)
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._names)
 
     def __repr__(self) -> str:
         if self.index is not None:
@@ -122,6 +134,31 @@ class Margins(Mapping[str, MarginValues]):
             f'{name} {MEASURES[name].display(float(margin.value))} ({margin.critical})' for name, margin in self.items()
         )
         return f'<margins: {", ".join(shown)}; {self.conditions}>'
+
+    def replaced(self, value: Any, conditions: Conditions) -> Margins:
+        """Return margins of one state whose values are all the same and invalid.
+
+        Args:
+            value: of every edge.
+            conditions: payload and slope.
+        """
+        result = copy(self)
+        result.conditions, result.reactions = conditions, dict.fromkeys(self.reactions, np.full(3, np.nan))
+        result._values = {
+            name: replace(margin, value=value, edges=dict.fromkeys(margin.edges, value), valid=_flag(False))
+            for name, margin in self.items()
+        }
+        return result
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, margin in self.items():
+            low = int(np.argmin(np.where(np.isnan(margin.value), np.inf, margin.value))) if margin.value.ndim else ()
+            edge = margin.critical if low == () else margin.critical[low]
+            value, valid = MEASURES[name].display(float(margin.value[low])), bool(margin.valid[low])
+            rows.append((MEASURES[name].label, value, edge, 'yes' if valid else 'no'))
+        least = '' if self.index is None else 'least of '
+        return table(('measure', f'{least}value', 'at', 'valid'), rows, repr(self)[1:-1].partition(':')[0])
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with one row per state, columns (measure, edge) and (measure, `least`).
@@ -178,15 +215,11 @@ def margins_of(
         raise ValueError(f'{machine.name}: margins: the base is fixed to the world and cannot tip over')
     payload, slope, _ = conditions
     motion = motion_of(machine, q, v, a, payload=payload, slope=slope)
-    springs = sum(spring.corner for spring in data.supports)
-    corners = springs + len(data.rigid_wheels)
-    for name in measures:
-        if (least := MEASURES[name].least_feet) > corners and data.base.attachment != 'planar':
-            raise ValueError(f'{machine.name}: margins: {name!r} needs {least} support points, found {corners}')
+    standings = machine.standings
+    standings.check(measures)
     judged = assumed and not (motion.standing or motion.moves)
     try:
-        on_springs = data.base.attachment == 'free' and springs >= 3 and not data.rigid_wheels and not data.loads
-        if on_springs and not gives_way(data):
+        if standings.rigid:
             balances, rests = _of_load(machine, motion, measures, payload, slope, judged)
         else:
             balances, rests = _at_rest(machine, motion, measures, payload, slope, judged)
@@ -197,6 +230,39 @@ def margins_of(
     return Margins(balances, None if motion.rows is None else np.arange(float(motion.rows)), conditions)
 
 
+def _flag(value: bool) -> Any:
+    """Return a truth value as NumPy has it."""
+    return np.bool_(value)
+
+
+def penalised(
+    machine: Loaded,
+    q: ArrayLike | None,
+    v: ArrayLike | None,
+    a: ArrayLike | None,
+    measures: tuple[str, ...],
+    conditions: Conditions,
+    penalty: float,
+) -> Margins:
+    """Return the margins of one motion, or a penalty; arguments as for `margins_of` and `Machine.margins`."""
+    motion = motion_of(machine, q, v, a, conditions.payload, conditions.slope)
+    if motion.rows is not None:
+        raise ValueError(f'{machine.name}: penalty: expected one state, found {motion.rows} rows')
+    joints = [machine.data.joint(name) for name in machine.joints]
+    values = motion.q[0][[machine.position_names.index(name) for name in machine.joints]]
+    beyond = [max(joint.lower - value, value - joint.upper, 0.0) for joint, value in zip(joints, values.tolist())]
+    if not any(beyond):
+        try:
+            return margins_of(machine, q, v, a, measures, conditions, False)
+        except (PolygonError, NoEquilibriumError):
+            pass
+        except ValueError as error:
+            if not isinstance(error.__context__, PolygonError):
+                raise
+    model = margins_of(machine, None, None, None, measures, machine.conditions, False)
+    return model.replaced(np.float64(-penalty * (1.0 + sum(beyond))), conditions)
+
+
 def _of_load(
     machine: Loaded, motion: Motion, measures: tuple[str, ...], payload: float, slope: tuple[float, float], judged: bool
 ) -> tuple[list[Balance], bool]:
@@ -204,9 +270,8 @@ def _of_load(
 
     `judged`: check whether the machine rests; otherwise the second result is True.
     """
-    with shown('margins'):
-        standing = _Standing(machine, measures, payload, slope)
     balances, rests = [], True
+    standing = machine.standings.take(measures, payload, slope)
     for k, (q, v, a) in enumerate(zip(motion.q, motion.v, motion.a)):
         try:
             if motion.standing:
@@ -218,17 +283,71 @@ def _of_load(
         except PolygonError as error:
             row = '' if motion.rows is None else f'row {k}: '
             raise ValueError(f'{machine.name}: margins: {row}{error}') from None
+    machine.standings.free(standing)
     return balances, rests
+
+
+class Standings:
+    """The equilibria of a machine on springs that `margins` has computed with, for its next calls.
+
+    Args:
+        machine: content of its files.
+
+    Attributes:
+        springs, wheels: numbers of corners on springs, and of wheels by constraint.
+        rigid: springs alone carry the machine, as one body.
+    """
+
+    margins_of, penalised = staticmethod(margins_of), staticmethod(penalised)
+
+    def __init__(self, machine: MachineData) -> None:
+        self._machine, self._idle = machine, dict[tuple[str, ...], list[_Standing]]()
+        self.springs = sum(spring.corner for spring in machine.supports)
+        self.wheels = len(machine.rigid_wheels)
+        on_springs = machine.base.attachment == 'free' and self.springs >= 3 and not self.wheels and not machine.loads
+        self.rigid = bool(on_springs and not gives_way(machine))
+
+    def check(self, measures: tuple[str, ...]) -> None:
+        """Raise ValueError for a measure that needs more support points."""
+        if measures in self._idle or self._machine.base.attachment == 'planar':
+            return
+        corners = self.springs + self.wheels
+        for name in measures:
+            if (least := MEASURES[name].least_feet) > corners:
+                owner = self._machine.name
+                raise ValueError(f'{owner}: margins: {name!r} needs {least} support points, found {corners}')
+
+    def take(self, measures: tuple[str, ...], payload: float, slope: tuple[float, float]) -> _Standing:
+        """Return an equilibrium without a past, for one thread until `free`."""
+        idle = self._idle.get(measures)
+        try:
+            standing = idle.pop() if idle else _Standing(self._machine, measures)
+        except IndexError:  # another thread was faster
+            standing = _Standing(self._machine, measures)
+        standing.load(payload, slope)
+        return standing
+
+    def free(self, standing: _Standing) -> None:
+        """Keep an equilibrium for later calls."""
+        self._idle.setdefault(standing.monitor.measures, []).append(standing)
 
 
 class _Standing:
     """Equilibrium of a machine on springs under a prescribed load."""
 
-    def __init__(self, machine: Loaded, measures: tuple[str, ...], payload: float, slope: tuple[float, float]) -> None:
-        self.monitor = StabilityMonitor(machine.data, measures)
+    def __init__(self, machine: MachineData, measures: tuple[str, ...]) -> None:
+        with shown('margins'):
+            self.monitor = StabilityMonitor(machine, measures)
+        self.size = machine.gravity
+        self._slope: tuple[float, float] = (0.0, 0.0)
+        self.gravity = np.array(gravity_vector(self.size, self._slope))
+
+    def load(self, payload: float, slope: tuple[float, float]) -> None:
+        """Set payload and slope; the ground of earlier calls is discarded."""
         self.monitor.payload = payload
-        self.gravity = np.array(gravity_vector(machine.data.gravity, slope))
-        self.size = machine.data.gravity
+        self.monitor.ground.clear()
+        if slope != self._slope:
+            self._slope, self.gravity = slope, np.array(gravity_vector(self.size, slope))
 
     def balance(self, q: Array, v: Array, a: Array) -> Balance:
         """Return the balance with the base at rest, in the attitude in which its springs support the load."""
@@ -259,7 +378,7 @@ class _Standing:
 
     def placed_balance(self, q: Array, v: Array, a: Array) -> tuple[Balance, Footing]:
         """Return the balance with the base pose and motion of q, v and a; the ground is where springs bear the load."""
-        up = -_turn_of(q).T @ self.gravity / self.size
+        up = -_turn_of(q).T.dot(self.gravity) / self.size
         specific_force = base_acceleration('free', q, v, a) + up * self.size
         load, footing = self._footing(q[7:], v[6:], a[6:], v[:3], a[:3], specific_force)
         return self.monitor.balance_under(load, footing, up), footing
@@ -282,7 +401,7 @@ class _Standing:
 
 def _turn_of(q: Array) -> Array:
     """Return the rotation matrix (3, 3) of a free base."""
-    return matrix_of_quaternion(q[3:7] / np.linalg.norm(q[3:7]))
+    return matrix_of_quaternion(q[3:7] / length(q[3:7]))
 
 
 def _not_held(balance: Balance) -> Balance:

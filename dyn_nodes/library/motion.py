@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.vectors import Coordinates, together, whole
+from dyn_nodes.model.machine import Machine as MachineData
 from dyn_nodes.stability.equilibrium.standing import gives_way
 
 if TYPE_CHECKING:
@@ -53,30 +54,43 @@ def motion_of(
 
     With joint coordinates alone, the base is level at the origin. Raises ValueError as `rows_of`.
     """
-    owner, names, rates, joints = machine.name, machine.position_names, machine.velocity_names, len(machine.joints)
-    loads = bool(machine.data.loads)
-    count = len(names) if loads else joints
-    level = np.zeros(len(names) - count)
-    if len(level) == 7:
-        level[6] = 1.0
+    owner, (positions, velocities) = machine.name, machine.coordinates
+    level = positions.base
     if q is None:
         initial = machine.data.initial.joint_positions
         q = (
             machine.posture(payload=payload, slope=slope)
-            if loads
+            if machine.data.loads
             else np.array([initial.get(name, 0.0) for name in machine.joints])
         )
-    positions = Coordinates(names, count, level)
-    velocities = Coordinates(rates, len(rates) if loads else joints, np.zeros(0 if loads else len(rates) - joints))
-    standing = bool(len(level)) and np.shape(q)[-1:] == (count,)
-    still = np.zeros(len(rates))
+    standing = bool(len(level)) and np.shape(q)[-1:] == (positions.joints,)
+    coordinates, still = whole(owner, 'q', q, positions), np.zeros(len(velocities.names))
+    if v is None and a is None and coordinates.ndim == 1:
+        return Motion(None, standing, coordinates[np.newaxis], still[np.newaxis], still[np.newaxis])
     number, rows = together(
         owner,
-        q=whole(owner, 'q', q, positions),
+        q=coordinates,
         v=still if v is None else whole(owner, 'v', v, velocities),
         a=still if a is None else whole(owner, 'a', a, velocities),
     )
     return Motion(number, standing, *rows)
+
+
+def motion_coordinates(machine: MachineData, names: tuple[str, ...], rates: tuple[str, ...]) -> Any:
+    """Return positions and velocities of a motion; with joint coordinates alone, the base is level at the origin.
+
+    Args:
+        machine: content of its files; one with loads accepts whole vectors alone.
+        names: of the positions.
+        rates: names of the velocities.
+    """
+    if machine.loads:
+        return Coordinates(names, len(names), np.zeros(0)), Coordinates(rates, len(rates), np.zeros(0))
+    joints = len(machine.movable_joints)
+    level = np.zeros(len(names) - joints)
+    if len(level) == 7:
+        level[6] = 1.0
+    return Coordinates(names, joints, level), Coordinates(rates, joints, np.zeros(len(rates) - joints))
 
 
 def starts(system: Any, x: Array, u: Array, p: Array) -> bool:
@@ -96,13 +110,30 @@ def at_rest(
     Raises ValueError for a posture without a state at rest.
     """
     # compliant joints are not prescribed: at rest on an end stop they lie slightly beyond their limit
-    plant, held = None, [name for name in machine.joints if name not in gives_way(machine.data)]
+    loose = gives_way(machine.data)
+    held = [name for name in machine.joints if name not in loose]
     indices = [machine.position_names.index(name) for name in held]
-    for q in motion.q:
-        joints = dict(zip(held, map(float, q[indices])))
-        if plant is None:
-            plant = machine.plant(True, joints, payload, slope, measures=measures)
-        else:
-            plant.start = joints
-            plant.reset()
-        yield plant
+    idle = machine.idle_plants.setdefault(measures, [])
+    plant: Plant | None = None
+    rests = False  # a plant that has failed is not used again
+    try:
+        for q in motion.q:
+            joints, rests = dict(zip(held, map(float, q[indices]))), False
+            if plant is None and idle:
+                machine.checked_joints(joints)
+                plant = idle.pop()
+                plant.p[:] = plant.system.parameters({'payload_mass': payload}, slope)
+                if plant.observer is not None:
+                    plant.observer.forget()
+                plant.start = joints
+                plant.reset()
+            elif plant is None:
+                plant = machine.plant(True, joints, payload, slope, measures=measures)
+            else:
+                plant.start = joints
+                plant.reset()
+            rests = True
+            yield plant
+    finally:
+        if plant is not None and rests:
+            idle.append(plant)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from dyn_nodes.library.changes import machine_data
 from dyn_nodes.library.machine import Machine
-from dyn_nodes.library.notice import shown
-from dyn_nodes.model.load import load_machine
 from dyn_nodes.model.named import machine_files, packaged_machines
 
 
@@ -24,7 +23,7 @@ def load(
     config: str | Path | None = None,
     *,
     payload: float | None = None,
-    slope: tuple[float, float] | None = None,
+    slope: float | tuple[float, float] | None = None,
     changes: Mapping[str, float] | None = None,
 ) -> Machine:
     """Load a machine.
@@ -35,8 +34,9 @@ def load(
         config: path of a machine YAML, or name of one of this package. None: the machine YAML of the named machine;
             for a path no machine YAML: the base is fixed, without wheels, actuators and payload.
         payload: mass in the implement for all methods of the machine, kg; None: from the machine YAML.
-        slope: (roll, pitch) of the ground for all methods, rad; None: from the machine YAML.
-        changes: replacements of numbers of the machine YAML, by dotted key, such as `wheels.front_left.stiffness`.
+        slope: (roll, pitch) of the ground for all methods, or the pitch alone, rad; None: from the machine YAML.
+        changes: replacements of numbers of the machine YAML, by dotted key, such as `wheels.front_left.stiffness` or
+            `gravity`; and masses of links, such as `links.boom_link.mass`, kg, whose inertia changes with the mass.
 
     Returns:
         The machine; nothing is compiled yet.
@@ -46,12 +46,6 @@ def load(
             machine cannot carry. `MachineError`, a ValueError: invalid files; it lists all faults with file, line, key.
     """
     urdf, yaml = machine_files(machine, config)
-    for kind, path in (('machine', urdf), ('config', yaml)):
-        if path is not None and not path.is_file():
-            raise ValueError(f'{kind}: no such file: {path}')
-    if changes and yaml is None:
-        raise ValueError('changes: expected a machine YAML to change, found none')
-    with shown('files'):
-        loaded = Machine(load_machine(urdf, yaml, changes))
+    loaded = Machine(machine_data(urdf, yaml, changes or {}))
     conditions = loaded.conditions._replace(changes=dict(changes or {}))
     return Machine(loaded.data, conditions).carrying(payload, slope)

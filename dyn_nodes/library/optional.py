@@ -21,6 +21,12 @@ def xarray() -> Any:
     return _imported('xarray', 'tables')
 
 
+def needed(*names: str, extra: str) -> None:
+    """Raise ImportError with installation instructions unless all modules can be imported."""
+    for name in names:
+        _imported(name, extra)
+
+
 def _imported(name: str, extra: str) -> Any:
     try:
         return import_module(name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -45,3 +45,22 @@ def plot_run(run: Sampled, path: str | Path | None) -> Figure:
         if path is not None:
             figure.savefig(path, dpi=RESOLUTION)
     return figure
+
+
+def plot_columns(run: Sampled, names: list[str], path: str | Path | None, ax: Any) -> Any:
+    """Draw states, inputs or outputs over time; return the axes, or without axes a new figure.
+
+    Args:
+        run: sampled.
+        names: of the columns.
+        path: file of the figure; None: no file.
+        ax: axes to draw into; None: of a new figure.
+    """
+    axes: Any = Figure(layout='constrained').subplots() if ax is None else ax
+    for name in names:
+        axes.plot(run.times, run[name], label=name)
+    axes.set_xlabel('time, s')
+    axes.legend()
+    if path is not None:
+        axes.figure.savefig(path, dpi=RESOLUTION)
+    return axes.figure if ax is None else ax

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.library.html import table
 from dyn_nodes.library.motion import Motion, at_rest, motion_of
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.optional import pandas
@@ -36,6 +37,14 @@ class Reaction:
     side: str
     force: Array
     torque: Array
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for name, values, unit in (('force', self.force, 'N'), ('torque', self.torque, 'N m')):
+            for axis, column in zip('xyz', np.atleast_2d(values).T):
+                span = f'{column[0]:.6g}' if len(column) == 1 else f'{column.min():.6g} to {column.max():.6g}'
+                rows.append((f'{name} {axis}', span, unit))
+        return table(('component', 'value', 'unit'), rows, f'{self.joint}, axes of {self.side}')
 
     def to_pandas(self) -> Any:
         """Return a DataFrame with one row per state and six columns. Raises ImportError without pandas."""

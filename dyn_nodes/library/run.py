@@ -12,6 +12,7 @@ import numpy as np
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.carried import Conditions, State, state_of
+from dyn_nodes.library.html import table
 from dyn_nodes.library.margins import Margins
 from dyn_nodes.library.optional import matplotlib, pandas
 from dyn_nodes.library.vectors import checked_name
@@ -22,6 +23,11 @@ from dyn_nodes.stability.observers import balance_observer
 
 if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Loaded
+    from dyn_nodes.viewer.replay import ReplayPage
+
+PICTURES = ('.png', '.svg', '.pdf')
+SHOWN = 20
+"""Greatest number of events in the table of a notebook."""
 
 
 class Run:
@@ -141,19 +147,91 @@ class Run:
         index = pandas().Index(self.times, name='time')
         return pandas().DataFrame(values, index=index, columns=list(self.names))
 
-    def plot(self, path: str | Path | None = None) -> Any:
+    def _repr_html_(self) -> str:
+        rows = [(f'{event.time:.3f} s', event.kind, event.details.get('text', '')) for event in self.events[:SHOWN]]
+        more = [('', f'{len(self.events) - SHOWN} more', '')] if len(self.events) > SHOWN else []
+        return table(('time', 'event', ''), [*rows, *more], repr(self)[1:-1])
+
+    def plot(self, *names: str | Path, path: str | Path | None = None, ax: Any = None) -> Any:
         """Return a figure of joints, tilt, least margins and inputs over time (`matplotlib.figure.Figure`).
 
         Args:
+            *names: states, inputs or outputs to draw over time instead, into `ax`; none: the joints. A single name
+                with a suffix .png, .svg or .pdf is `path`.
             path: file to write the figure to: .png, .svg or .pdf; None: no file.
+            ax: `matplotlib.axes.Axes` to draw into; they are returned instead of a figure.
 
         Raises:
             ImportError: Matplotlib is not installed.
+            KeyError: no such name.
         """
         matplotlib()
-        from dyn_nodes.library.plot import plot_run
+        from dyn_nodes.library.plot import plot_columns, plot_run
 
-        return plot_run(self, path)
+        if len(names) == 1 and Path(names[0]).suffix in PICTURES:
+            path, names = names[0], ()
+        if ax is None and not names:
+            return plot_run(self, path)
+        columns = [checked_name(self.machine.name, 'column', str(name), self.names) for name in names]
+        return plot_columns(self, columns or list(self.machine.joints), path, ax)
+
+    def film(
+        self,
+        path: str | Path,
+        *,
+        size: tuple[int, int] = (640, 400),
+        rate: float = 12.0,
+        speed: float = 1.0,
+        camera: str = 'Follow',
+        title: str | None = None,
+    ) -> Path:
+        """Write an animated picture of the machine with its margins, and return its path.
+
+        Args:
+            path: file: .gif, .webp or .png.
+            size: width and height, pixels.
+            rate: pictures a second.
+            speed: times real time.
+            camera: `Follow`, `Side`, `Front` or `Top`.
+            title: text before the time; None: name of the machine.
+
+        Raises:
+            ImportError: Pillow or yourdfpy is not installed.
+            ValueError: another suffix or camera.
+        """
+        from dyn_nodes.library.pictures import film_run
+
+        return film_run(self, Path(path), size, rate, speed, camera, title)
+
+    def view(self, port: int = 0, wait: bool = True) -> ReplayPage:
+        """Replay the run on a page for a browser, on this computer only; its address is printed.
+
+        Args:
+            port: of the page; 0: a free one.
+            wait: until Ctrl-C; False: return at once, while a thread plays; `stop()` of the result closes the page.
+
+        Raises:
+            ImportError: viser or yourdfpy is not installed.
+            OSError: the port is in use.
+        """
+        from dyn_nodes.library.pictures import view_run
+
+        return view_run(self, port, wait)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run to a file for `read_run`, and return its path.
+
+        The file has times, states, inputs, parameters, events and checks, and the names of the machine's files.
+
+        Args:
+            path: of the file, such as `run.npz`.
+
+        Raises:
+            FileExistsError: the path exists.
+        """
+        from dyn_nodes.library.saved import save_run
+
+        return save_run(self, Path(path))
 
     def save_bag(self, path: str | Path | None = None) -> Path:
         """Write an MCAP bag for ROS 2, PlotJuggler, Foxglove and `dyn-nodes report` into a new directory.

@@ -12,23 +12,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.library.carried import are_assumed, not_at_rest, warn
-from dyn_nodes.library.inputs import Drive, Saturation, Values, table_of, task_profile, values_at, within
+from dyn_nodes.library.carried import Conditions, are_assumed, not_at_rest, warn
+from dyn_nodes.library.inputs import Drive, Values, table_of, task_profile, within
 from dyn_nodes.library.motion import starts
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.run import Run
+from dyn_nodes.library.simulator import RUNNING, Simulator, effort_limits, inputs_of, start_from
 from dyn_nodes.library.vectors import number, rows_of
 from dyn_nodes.simulation import Inputs, Settings
 from dyn_nodes.simulation.events import BEYOND, Event, overspeed
 from dyn_nodes.simulation.guards.checks import judge
-from dyn_nodes.simulation.period import PlantDivergedError
-from dyn_nodes.simulation.run import SystemRun as SystemRun
+from dyn_nodes.simulation.run import SystemRun
 
 if TYPE_CHECKING:
     from dyn_nodes.control import VoltageProfile
     from dyn_nodes.library.loaded import Loaded
-    from dyn_nodes.simulation import System
-    from dyn_nodes.simulation.plant import Plant
 
 LONGEST = 1e6
 """Maximum number of periods in a run."""
@@ -42,10 +40,10 @@ class Request:
     voltage: Drive | None
     torque: Drive | None
     task: str | Path | VoltageProfile | None
-    joints: Mapping[str, float]
+    joints: Mapping[str, float] | ArrayLike | None
     x0: ArrayLike | None
     payload: float | None
-    slope: tuple[float, float] | None
+    slope: float | tuple[float, float] | None
     period: float
     step: float
 
@@ -62,9 +60,7 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     drives = [name for name in ('voltage', 'torque', 'task') if getattr(asked, name) is not None]
     if len(drives) > 1:
         raise ValueError(f'{owner}: expected one of voltage, torque and task, found {" and ".join(drives)}')
-    for name in ('period', 'step'):
-        if not number(owner, name, getattr(asked, name)) > 0.0:
-            raise ValueError(f'{owner}: {name}: expected above 0 s, found {getattr(asked, name):g}')
+    _check_steps(owner, period=asked.period, step=asked.step)
     if not machine.actuators and (asked.voltage is not None or asked.task is not None):
         raise ValueError(f'{owner}: {drives[0]}: the machine has no actuators; drive its joints by torque')
     profile = None if asked.task is None else task_profile(owner, asked.task, machine.actuators)
@@ -73,35 +69,55 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     payload, slope, _ = conditions
     plant = machine.plant(asked.torque is not None, asked.joints, payload, slope, asked.period, asked.step)
     quantity, drive = asked.drive
-    if callable(drive):
-        if asked.x0 is not None:
-            raise ValueError(f'{owner}: x0: expected inputs as numbers or tables, found a function')
-        saturation = Saturation(_limits(machine))
-        raw = _stepped(owner, plant, times, quantity, drive, _inputs_of(machine, plant.system, quantity), saturation)
-        return Run(machine, _with_events(machine, raw, []), conditions)
     system: Any = plant.system
     if asked.x0 is not None:
-        _start_from(owner, plant, rows_of(owner, 'x0', asked.x0, system.state_names))
+        start_from(owner, plant, rows_of(owner, 'x0', asked.x0, system.state_names), stepped=callable(drive))
         assumed = are_assumed(asked.payload, asked.slope, asked.x0)
         if assumed and starts(system, plant.x, plant.u, plant.p):
             warn(not_at_rest(owner, 'x0', conditions))
+    if callable(drive):
+        simulator = Simulator(machine, plant, quantity, conditions)
+        return Run(machine, _with_events(machine, _stepped(simulator, times, drive), []), conditions)
     held = {name: float(value) for name, value in zip(system.input_names, plant.u)}
     if profile is not None:
         knots = profile.knot_times
         volts = profile.evaluate(knots, profile.actuators)
         drive = {name: (knots, column) for name, column in zip(profile.actuators, np.asarray(volts).T)}
-    input_names = _inputs_of(machine, system, quantity)
+    input_names = inputs_of(system, quantity)
     drive = {} if drive is None else drive
     drives = [
         input_names[name] for name in (drive if isinstance(drive, Mapping) else input_names) if name in input_names
     ]
-    limits = {name: limit for name, limit in _limits(machine).items() if name in drives}
+    limits = {name: limit for name, limit in effort_limits(machine).items() if name in drives}
     inputs, cut = within(table_of(owner, quantity, drive, input_names, held), limits)
     settings = Settings(step=plant.period / plant.substeps, watch=True)
     with shown('runs'):
         raw = system.run(plant.x, times, inputs, plant.p, settings)
     raw.refined_for = raw.refined_for or plant.refined_for
     return Run(machine, _with_events(machine, raw, cut), conditions)
+
+
+def simulator_of(
+    machine: Loaded,
+    torque: bool,
+    joints: Mapping[str, float] | ArrayLike | None,
+    x0: ArrayLike | None,
+    conditions: Conditions,
+    period: float,
+    step: float,
+) -> Simulator:
+    """Return a machine in simulation; arguments and errors as for `Machine.simulator`."""
+    _check_steps(machine.name, period=period, step=step)
+    plant = machine.plant(torque, joints, conditions.payload, conditions.slope, period, step)
+    if x0 is not None:
+        start_from(machine.name, plant, rows_of(machine.name, 'x0', x0, plant.system.state_names), stepped=True)
+    return Simulator(machine, plant, 'torque' if plant.system.actuation == 'effort' else 'voltage', conditions)
+
+
+def _check_steps(owner: str, **steps: float) -> None:
+    for name, value in steps.items():
+        if not number(owner, name, value) > 0.0:
+            raise ValueError(f'{owner}: {name}: expected above 0 s, found {value:g}')
 
 
 def _with_events(machine: Loaded, raw: SystemRun, cut: list[Event]) -> SystemRun:
@@ -118,25 +134,6 @@ def _with_events(machine: Loaded, raw: SystemRun, cut: list[Event]) -> SystemRun
     return raw
 
 
-def _start_from(owner: str, plant: Plant, x0: Array) -> None:
-    """Set the state of a plant; efforts that hold its joints there become its inputs."""
-    if x0.ndim != 1:
-        raise ValueError(f'{owner}: x0: expected shape ({len(plant.system.state_names)},); found {x0.shape}')
-    nq, nv = plant.system.nq, plant.system.nv
-    plant.x = x0.copy()
-    plant.x[nq : nq + nv] = 0.0
-    if plant.system.actuation == 'effort':
-        plant.set_inputs({})
-        plant.set_efforts(plant.holding_efforts())
-    plant.x = x0
-
-
-def _limits(machine: Loaded) -> dict[str, float]:
-    """Return the finite effort limits by input name."""
-    joints = machine.data.actuated_joints
-    return {f'{joint.name}/effort': joint.effort_limit for joint in joints if np.isfinite(joint.effort_limit)}
-
-
 def _times(owner: str, asked: Request, profile: VoltageProfile | None) -> Array:
     if asked.duration is None and profile is None:
         raise ValueError(f'{owner}: duration: expected seconds, found none')
@@ -149,36 +146,21 @@ def _times(owner: str, asked: Request, profile: VoltageProfile | None) -> Array:
     return times if seconds - times[-1] < 1e-9 else np.append(times, seconds)
 
 
-def _inputs_of(machine: Loaded, system: System, quantity: str) -> dict[str, str]:
-    """Return the names of the inputs that can be driven, by actuator or joint."""
-    ending = '/voltage' if quantity == 'voltage' else '/effort'
-    return {name.removesuffix(ending): name for name in system.input_names if name.endswith(ending)}
-
-
-def _stepped(
-    owner: str, plant: Plant, times: Array, quantity: str, drive: Any, inputs: dict[str, str], saturation: Saturation
-) -> SystemRun:
-    """Advance a plant; the function is evaluated at the start of every period."""
-    states, values, events = [plant.x.copy()], [], []
-    status, detail = 'done', ''
+def _stepped(simulator: Simulator, times: Array, drive: Any) -> SystemRun:
+    """Advance a simulator; the function is evaluated at the start of every period."""
+    plant = simulator.plant
     system: Any = plant.system
+    states, values = [plant.x.copy()], []
     with shown('runs'):
         for time in times[:-1][np.diff(times) > plant.period * (1.0 - 1e-6)]:
-            requested = values_at(owner, quantity, drive(float(time), plant.x.copy()), inputs)
-            applied, cut = saturation.cut(requested, float(time))
-            events += cut
-            plant.set_inputs(applied)
+            reached = simulator.advance(drive(float(time), plant.x.copy()))
             values.append(plant.u.copy())
-            try:
-                plant.advance()
-            except PlantDivergedError as error:
-                status, detail = getattr(error, 'kind', 'diverged').replace('_', ' '), str(error)
+            if reached:
+                states.append(plant.x.copy())
+            if simulator.status != RUNNING:
                 break
-            states.append(plant.x.copy())
-            events += plant.take_events()
-            if plant.overturned:
-                status, detail = system.dynamics.guarded(plant.x)
-                break
+    status, detail = ('done', '') if simulator.status == RUNNING else (simulator.status, simulator.detail)
+    events = simulator.events
     kept: Array = plant.period * np.arange(float(len(states)))
     table = np.repeat(np.array(values), 2, axis=0)[: 2 * len(states) - 2] if len(states) > 1 else np.array(values[:1])
     knots: Array = np.repeat(kept, 2)[1:-1] if len(states) > 1 else kept

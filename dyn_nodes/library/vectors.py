@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -40,6 +41,10 @@ def rows_of(owner: str, name: str, values: ArrayLike, names: Sequence[str], shor
     Raises:
         ValueError: not numbers, another shape, or a number that is not finite.
     """
+    if isinstance(values, np.ndarray) and values.dtype == np.float64 and values.shape == (len(names),):
+        array = np.array(values)
+        if math.isfinite(array.sum()) and not np.ma.isMaskedArray(values):
+            return array
     try:
         array = _numbers(values)
     except (TypeError, ValueError, OverflowError):
@@ -88,8 +93,9 @@ def together(owner: str, **arrays: Array) -> tuple[int | None, list[Array]]:
         counted = ', '.join(f'{name} {count}' for name, count in counts.items())
         raise ValueError(f'{owner}: expected equal numbers of rows, found {counted}')
     count = next(iter(counts.values()), None)
-    size = 1 if count is None else count
-    return count, [np.array(np.broadcast_to(a, (size, a.shape[-1])), order='C') for a in arrays.values()]
+    if count is None:
+        return None, [array[np.newaxis] for array in arrays.values()]
+    return count, [np.array(np.broadcast_to(a, (count, a.shape[-1])), order='C') for a in arrays.values()]
 
 
 def checked_name(owner: str, kind: str, name: str, names: Sequence[str]) -> str:

@@ -25,6 +25,59 @@ def _along(point, normal):
 
 
 @kernel
+def contact_frames(axles, rolling):
+    """Return the contact frames (w, 3, 3) of wheels in axes with x along the heading and z along the ground's normal.
+
+    Args:
+        axles: (w, 3) unit axles to the left.
+        rolling: (w,) which wheels roll; the frames of the others are the axes themselves.
+
+    Returns:
+        Columns: rolling direction of the wheel, its left on the ground, and the normal.
+    """
+    frames = np.zeros((axles.shape[0], 3, 3))
+    for i in range(axles.shape[0]):
+        x, y = 0.0, 1.0
+        if rolling[i]:
+            size = max(np.sqrt(axles[i, 0] * axles[i, 0] + axles[i, 1] * axles[i, 1]), 1e-9)
+            x, y = axles[i, 0] / size, axles[i, 1] / size
+        frames[i, 0, 0], frames[i, 1, 0] = y, -x
+        frames[i, 0, 1], frames[i, 1, 1], frames[i, 2, 2] = x, y, 1.0
+    return frames
+
+
+@kernel
+def squared_arms(points, center):
+    """Return the squared horizontal distances (s,) of points (s, 3) from a centre (3,)."""
+    squares = np.empty(points.shape[0])
+    for i in range(points.shape[0]):
+        x, y = points[i, 0] - center[0], points[i, 1] - center[1]
+        squares[i] = x * x + y * y
+    return squares
+
+
+@kernel
+def fill_forces(share, points, center, along, aside, twist, normal, forces):
+    """Fill forces (s, 3) of springs that balance a horizontal force and turn about a centre, shared by (s,)."""
+    for i in range(points.shape[0]):
+        forces[i, 0] = share[i] * (-along - twist * (points[i, 1] - center[1]))
+        forces[i, 1] = share[i] * (-aside + twist * (points[i, 0] - center[0]))
+        forces[i, 2] = normal[i]
+
+
+@kernel
+def in_frames(frames, vectors):
+    """Return vectors (w, 3) in frames (w, 3, 3) whose columns are the axes."""
+    result = np.empty((frames.shape[0], 3))
+    for i in range(frames.shape[0]):
+        for j in range(3):
+            result[i, j] = (
+                frames[i, 0, j] * vectors[i, 0] + frames[i, 1, j] * vectors[i, 1] + frames[i, 2, j] * vectors[i, 2]
+            )
+    return result
+
+
+@kernel
 def feet_kernel(points, plane, feet):
     """Fill the points (s, 3) of a plane (4,) below points (s, 3)."""
     for i in range(points.shape[0]):

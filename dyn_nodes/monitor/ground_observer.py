@@ -24,7 +24,7 @@ from dyn_nodes.monitor.ground_kernels import AGE, BALANCING, DIRECTION, MEMORY, 
 from dyn_nodes.monitor.load_model import GroundLoad
 from dyn_nodes.stability import support_order, zmp_degree
 from dyn_nodes.stability.equilibrium.standing import standing_supports
-from dyn_nodes.stability.polygon import polygon_fault
+from dyn_nodes.stability.polygon import polygon_fault, polygon_fault_kernel
 from dyn_nodes.stability.wheel_loads import WheelLoads, balance_loads
 
 
@@ -99,6 +99,8 @@ class ContactSprings:
 
     def summed(self, values: Array) -> Array:
         """Return the sums (c, ...) of values (s, ...) over the springs of each contact."""
+        if len(self.starts) == len(values):
+            return values
         return np.asarray(np.add.reduceat(values, self.starts, axis=0))
 
 
@@ -214,8 +216,11 @@ class GroundObserver:
         """
         order = self.polygon
         assert order is not None
-        names = [self._names[k] for k in order]
-        return next(filter(None, (polygon_fault(points[order], each, names) for each in directions)), '')
+        corners = points[order]
+        for each in directions:
+            if polygon_fault_kernel(corners[np.newaxis], each[np.newaxis])[2]:
+                return polygon_fault(corners, each, [self._names[k] for k in order])
+        return ''
 
     def without_gyroscope(self, load: GroundLoad) -> Footing:
         """Return the footing that balances a load."""

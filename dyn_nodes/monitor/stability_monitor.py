@@ -18,6 +18,7 @@ from dyn_nodes.control.derivative_filter import DerivativeFilter
 from dyn_nodes.measures import DEFAULT_MEASURES, measure
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.rotations import cross
+from dyn_nodes.monitor.ground_kernels import contact_frames, fill_forces, in_frames, squared_arms
 from dyn_nodes.monitor.ground_observer import Footing, GroundObserver, ObserverSettings, ground_axes
 from dyn_nodes.monitor.load_model import GroundLoad, LoadModel, axles_of
 from dyn_nodes.monitor.margin_guard import TICK, GuardSettings, MarginGuard
@@ -457,21 +458,23 @@ class StabilityMonitor:
         """
         order = self.ground.polygon
         assert order is not None
-        axes, origin = ground_axes(footing.plane), footing.plane[3] * footing.plane[:3]
-        points = (footing.feet - origin) @ axes
-        fault = self.ground.fault(points, up @ axes, UP)
+        axes, origin, s = ground_axes(footing.plane), footing.plane[3] * footing.plane[:3], len(footing.feet)
+        vectors = np.empty((2 * s + 4, 3))  # turned by one product
+        vectors[:s], vectors[s : 2 * s], vectors[-4] = footing.feet - origin, load.axles, load.com - origin
+        vectors[-3], vectors[-2], vectors[-1] = footing.force, footing.moment - cross(load.com, footing.force), up
+        turned = vectors.dot(axes)
+        points, com, force, moment, up = turned[:s], turned[-4], turned[-3], turned[-2], turned[-1]
+        fault = self.ground.fault(points, up, UP)
         if fault:
             raise PolygonError(fault)
-        com = (load.com - origin) @ axes
-        moment_at_com = footing.moment - cross(load.com, footing.force)
-        frames, grip = contact_frames(load.axles @ axes, self._rolling), self._grip
-        support = Support(
+        frames, grip = contact_frames(turned[s : 2 * s], self._rolling), self._grip
+        support = Support.of_arrays(
             feet=points[order],
             com=com,
-            force=footing.force @ axes,
-            moment=moment_at_com @ axes,
+            force=force,
+            moment=moment,
             mass=float(load.mass),
-            up=up @ axes,
+            up=up,
             normal_loads=self.ground.contacts.summed(footing.normal),
             wheels=self._centers(footing.normal, points) if self.machine.contacts else points,
             gravity=self.machine.gravity,
@@ -481,7 +484,7 @@ class StabilityMonitor:
             traction=None if grip is None else grip.traction,
         )
         self._edge_names = support.edge_names  # constant, because the wheels have fixed positions on the machine
-        forces, center = wheel_forces(footing.normal, points, support.force, support.moment, com)
+        forces, center = wheel_forces(footing.normal, points, force, moment, com)
         return self._balance_of(forces, points, frames, com, center, support)
 
     def _centers(self, normal: Array, points: Array) -> Array:
@@ -497,7 +500,8 @@ class StabilityMonitor:
         springs, order = self.ground.contacts, self.ground.polygon
         assert order is not None
         foot_names, feet, moments, polygon = None, None, None, order
-        axes, resultants = frames[springs.starts], springs.summed(forces)
+        axes = frames if len(springs.starts) == len(frames) else frames[springs.starts]
+        resultants = springs.summed(forces)
         centers = points if support.wheels is None else support.wheels
         if self.machine.contacts:
             arms = points - np.repeat(centers, np.diff(np.append(springs.starts, len(points))), axis=0)
@@ -508,7 +512,7 @@ class StabilityMonitor:
         return Balance(
             springs.names,
             centers,
-            np.einsum('wij,wi->wj', axes, resultants),
+            in_frames(axes, resultants),
             axes,
             polygon,
             com,
@@ -545,25 +549,6 @@ class StabilityMonitor:
         return ground_axes(plane), plane[3] * plane[:3]
 
 
-def contact_frames(axles: Array, rolling: NDArray[np.bool_]) -> Array:
-    """Return the contact frames (w, 3, 3) of wheels in axes with x along the heading and z along the ground's normal.
-
-    Args:
-        axles: (w, 3) unit axles to the left.
-        rolling: (w,) which wheels roll; the frames of the others are the axes themselves.
-
-    Returns:
-        Columns: rolling direction of the wheel, its left on the ground, and the normal.
-    """
-    frames = np.zeros((len(axles), 3, 3))
-    size = np.sqrt(axles[:, 0] * axles[:, 0] + axles[:, 1] * axles[:, 1])
-    left = axles[:, :2] / np.maximum(size, 1e-9)[:, None]
-    frames[:, 0, 0], frames[:, 1, 0] = left[:, 1], -left[:, 0]
-    frames[:, :2, 1], frames[:, 2, 2] = left, 1.0
-    frames[~rolling] = np.eye(3)
-    return frames
-
-
 def wheel_forces(normal: Array, points: Array, force: Array, moment: Array, com: Array) -> tuple[Array, Array]:
     """Return the distribution of the horizontal load among wheels that slip or deflect together, in proportion to load.
 
@@ -577,18 +562,15 @@ def wheel_forces(normal: Array, points: Array, force: Array, moment: Array, com:
     Returns:
         Forces (w, 3) of the ground on the wheels along the axes of `points`, N; and the centre of pressure (2,) or NaN.
     """
-    total = float(normal.sum())
+    total = float(np.add.reduce(normal))
     forces = np.zeros((len(normal), 3))
     if total <= 0.0:
         return forces, np.full(2, np.nan)
     share = normal / total
-    center = share @ points
-    arms = points[:, :2] - center[:2]
-    lever = com - center
-    turn = -(moment[2] + lever[0] * force[1] - lever[1] * force[0])
-    stiffness = float(share @ (arms**2).sum(axis=1))
+    center = share.dot(points)
+    (x, y, _), (along, aside, _) = (com - center).tolist(), force.tolist()
+    turn = -(float(moment[2]) + x * aside - y * along)
+    stiffness = float(share.dot(squared_arms(points, center)))
     twist = turn / stiffness if stiffness > 1e-9 else 0.0
-    forces[:, 0] = share * (-force[0] - twist * arms[:, 1])
-    forces[:, 1] = share * (-force[1] + twist * arms[:, 0])
-    forces[:, 2] = normal
+    fill_forces(share, points, center, along, aside, twist, normal, forces)
     return forces, center[:2]

@@ -7,7 +7,7 @@ and friction refer to the plane.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar, Literal
 
 import casadi as ca
@@ -341,6 +341,7 @@ def resting_elements(machine: Machine) -> tuple[ForceElement, ...]:
     return (*contact_elements(machine), *joint_elements(machine))
 
 
+@lru_cache(maxsize=64)
 def resting_states(machine: Machine) -> tuple[ElementState, ...]:
     """Return the states of `resting_elements`, in order."""
     return tuple(state for element in resting_elements(machine) for state in element.states)

@@ -175,6 +175,15 @@ class Plant:
             if self.system.actuation == 'effort' and not (self.machine.supports or self.machine.initial.moves):
                 self.set_efforts(self.holding_efforts())  # a servo would brake a machine with initial velocities
 
+    def open_at(self, x: Array) -> None:
+        """Start from a state (n,) with the present inputs, after `reset`."""
+        self.x = np.array(x, dtype=np.float64)
+        self.forget_command()
+        self.guard.open(self.x, self.p)
+        self.ground.begin(self.x, self.u, self.p, self._guarded, self.period / self.substeps)
+        if self.constraints is not None:
+            self.constraints.reset()
+
     def warm_up(self) -> None:
         """Compile or load all machine code that is needed later; then reset."""
         with suppress(PlantDivergedError):

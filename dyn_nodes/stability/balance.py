@@ -117,8 +117,10 @@ def _sides(corners: Array) -> Array:
 
 def value_names(name: str, edges: Iterable[str], wheels: Iterable[str], feet: Iterable[str]) -> tuple[str, ...]:
     """Return the names of the values of a measure: edges, wheels, both ends, or lost feet in the polygon's order."""
-    kinds: dict[str, Iterable[str]] = {'edge': edges, 'wheel': wheels, 'end': ENDS}
     per = MEASURES[name].per
+    if per == 'edge':
+        return tuple(edges)
+    kinds: dict[str, Iterable[str]] = {'wheel': wheels, 'end': ENDS}
     return tuple(kinds[per]) if per in kinds else tuple(f'loss of {foot}' for foot in feet)
 
 
@@ -244,6 +246,9 @@ class BalanceObserver:
             self._moments_of(y),
             support.friction,
         )
+
+    def forget(self) -> None:
+        """Discard what was kept from earlier positions; here nothing."""
 
     def course(self, outputs: Array, gravity: Array) -> dict[str, Array]:
         """Return the margins (t,) by measure of outputs (t, n), equal to the margins of `observe` at every instant.

@@ -107,6 +107,10 @@ class GearBalanceObserver(BalanceObserver):
             self._moments_of(y),
         )
 
+    def forget(self) -> None:
+        """Discard what was kept from earlier positions."""
+        self._running = self._kept = None
+
     def _gear(self, positions: Mapping[str, float]) -> RunningGear:
         """Return the running gear at positions of all joints."""
         running = self._running

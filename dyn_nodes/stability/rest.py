@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.equilibrium import NoEquilibriumError
-from dyn_nodes.model.rotations import matrix_of_quaternion, product, quaternion_about
+from dyn_nodes.model.rotations import cross, length, matrix_of_quaternion, product, quaternion_about
 
 BALANCED = 1e-9
 """Greatest unbalanced force of a machine at rest over its weight."""
@@ -137,11 +137,11 @@ class _Point:
             return T
         R = matrix_of_quaternion(self.q[3:7])
         heading = np.array([R[0, 0], R[1, 0], 0.0])
-        forward = heading / max(float(np.linalg.norm(heading)), 1e-12)
+        forward = heading / max(length(heading), 1e-12)
         turns = np.column_stack([forward, [-forward[1], forward[0], 0.0], [0.0, 0.0, 1.0]])
         lever = np.zeros(3) if self.fixed_origin else np.array([0.0, 0.0, self.q[2]])
         T[:3, :3] = R.T @ turns
-        T[3:6, :3] = R.T @ np.cross(turns.T, lever).T
+        T[3:6, :3] = R.T @ np.array([cross(turn, lever) for turn in turns.T]).T
         T[3:6, 3:6] = R.T
         return T
 
@@ -154,7 +154,7 @@ class _Point:
     def directions(self) -> tuple[Array, Array]:
         """(n, k) displacements that give way, and (n, l) displacements that friction has to hold."""
         yields = self.model.yields
-        if not len(self.rows):
+        if not len(self.forces.rows):
             return self.axes[:, yields], self.axes[:, ~yields]
         motions = null_space(self.rows)
         _, values, turn = np.linalg.svd(motions[yields])
@@ -167,7 +167,7 @@ class _Point:
         """(nv,) displacement that closes the loops; driven joints take part only if the others cannot close them."""
         model, rows = self.model, self.forces.rows
         step = np.zeros(rows.shape[1])
-        if not np.abs(self.forces.gaps).max(initial=0.0):
+        if not len(self.forces.gaps) or not np.abs(self.forces.gaps).max():
             return step
         step[model.free] = self.axes @ np.linalg.lstsq(self.rows, -self.forces.gaps, rcond=1e-10)[0]
         left = self.forces.gaps + rows @ step
@@ -178,11 +178,15 @@ class _Point:
     @property
     def closed(self) -> bool:
         """All loops are closed."""
+        if not len(self.forces.gaps):
+            return True
         return float(np.abs(self.forces.gaps).max(initial=0.0)) <= CLOSED * (1.0 + float(np.abs(self.q).max()))
 
     @cached_property
     def force(self) -> Array:
         """(n,) force after closing the loops."""
+        if not len(self.forces.gaps):
+            return self.forces.force
         return self.forces.force + self.forces.stiffness @ self.closing[self.model.free]
 
     @cached_property

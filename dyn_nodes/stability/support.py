@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from importlib import import_module
-from typing import NamedTuple
+from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.measures import MEASURES, measure
+from dyn_nodes.model.rotations import length
 from dyn_nodes.stability._states import GRAVITY, UP, Array, Parts, States
 from dyn_nodes.stability.polygon import check_polygon, name_edges, unit_vector
 
@@ -100,23 +102,69 @@ class Support:
         elif len(self.edge_names) != feet.shape[0]:
             raise ValueError(f'edge_names: expected {feet.shape[0]} names, found {len(self.edge_names)}')
 
+    @classmethod
+    def of_arrays(cls, **fields: Any) -> Support:
+        """Return a state of contiguous arrays of numbers, whose polygon has been checked along `up`.
+
+        Args:
+            **fields: attributes; `feet`, `com`, `force`, `moment`, `mass`, `up`, `wheels`, `edge_names` are required.
+
+        Raises:
+            ValueError: `up` is zero or not finite.
+        """
+        size = length(fields['up'])
+        up = fields['up'] / size if 0.0 < size < inf else unit_vector(fields['up'], 'up')
+        support = object.__new__(cls)
+        support.__dict__.update(OPTIONAL, **fields)
+        support.__dict__['up'] = up
+        if not support.edge_names:
+            support._set('edge_names', name_edges(support.feet, support.travel, up))
+        return support
+
     @cached_property
     def states(self) -> States:
         """This state as a batch of one."""
         wheels = self.feet if self.wheels is None else self.wheels
-        loads = np.full(wheels.shape[0], np.nan) if self.normal_loads is None else self.normal_loads
-        inertia = np.zeros((3, 3)) if self.inertia is None else self.inertia
-        unknown = np.full(wheels.shape[0], np.nan)
-        friction = unknown if self.friction is None else self.friction
-        rolling = np.broadcast_to(self.travel, wheels.shape) if self.rolling is None else self.rolling
-        traction = unknown if self.traction is None else self.traction
-        arrays = (self.feet, self.com, self.force, self.moment, self.mass, self.up, self.travel, inertia, wheels, loads)
-        further = (self.gravity, friction, rolling, traction)
-        batch = (np.asarray(array, dtype=np.float64)[None] for array in (*arrays, *further))
-        return States(*batch)
+        unknown = _unknown(len(wheels))
+        return States(
+            self.feet[None],
+            self.com[None],
+            self.force[None],
+            self.moment[None],
+            np.array([self.mass], dtype=np.float64),
+            self.up[None],
+            self.travel[None],
+            POINT_MASS if self.inertia is None else self.inertia[None],
+            wheels[None],
+            unknown if self.normal_loads is None else self.normal_loads[None],
+            np.array([self.gravity], dtype=np.float64),
+            unknown if self.friction is None else self.friction[None],
+            _onward(len(wheels), *self.travel.tolist()) if self.rolling is None else self.rolling[None],
+            unknown if self.traction is None else self.traction[None],
+        )
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
+
+
+OPTIONAL = {
+    **dict.fromkeys(('normal_loads', 'inertia', 'friction', 'rolling', 'traction')),
+    'travel': np.array((1.0, 0.0, 0.0)),
+    'gravity': GRAVITY,
+}
+POINT_MASS = np.zeros((1, 3, 3))
+
+
+@cache
+def _unknown(count: int) -> Array:
+    """Return (1, count) NaN."""
+    return np.full((1, count), np.nan)
+
+
+@lru_cache(maxsize=64)
+def _onward(count: int, *travel: float) -> Array:
+    """Return (1, count, 3) directions of travel."""
+    return np.tile(np.array(travel), (1, count, 1))
 
 
 def _shaped(values: ArrayLike, shape: tuple[int | None, ...], name: str) -> Array:
@@ -152,11 +200,12 @@ def margins(
         KeyError: an unknown measure; the message lists the valid names.
     """
     if counted is None or counted.all():
-        return {name: _margin(name, support) for name in names}
+        states = support.states
+        return {name: _margin(function, states, unit) for name, function, unit in _functions(tuple(names))}
     fewer = _with_wheels(support, counted)
     result = {}
-    for name in names:
-        margin = _margin(name, fewer)
+    for name, function, unit in _functions(tuple(names)):
+        margin = _margin(function, fewer.states, unit)
         if measure(name).per == 'wheel':
             edges = np.full(len(counted), np.nan)
             edges[counted] = margin.edges
@@ -173,6 +222,12 @@ def _with_wheels(support: Support, counted: NDArray[np.bool_]) -> Support:
     )
 
 
-def _margin(name: str, support: Support) -> Margin:
-    value, values, valid = function_of(name)(support.states)
-    return Margin(float(value[0]), values[0], bool(valid[0]), MEASURES[name].unit)
+@cache
+def _functions(names: tuple[str, ...]) -> tuple[tuple[str, Callable[[States], Parts], str], ...]:
+    """Return name, function and unit of measures."""
+    return tuple((name, function_of(name), MEASURES[name].unit) for name in names)
+
+
+def _margin(function: Callable[[States], Parts], states: States, unit: str) -> Margin:
+    value, values, valid = function(states)
+    return Margin(value.item(), values[0], valid.item(), unit)

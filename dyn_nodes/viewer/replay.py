@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -76,6 +77,7 @@ class ReplayPage:
         time: displayed time since the start, s.
         playing: the run is playing.
         speed: replay speed over real time.
+        stopped: the page is closed.
 
     Raises:
         OSError: the port is in use.
@@ -99,7 +101,7 @@ class ReplayPage:
             self.cockpit.beside = self._robot_points(start, np.asarray(start.base_position) + self._offset)
         implement = (first.load_link, np.array(first.load_point)) if first.load_link else None
         self.cockpit.set_robot(first.robot, implement, first.recording.at(0.0).joints)
-        self._shown = -1.0
+        self._shown, self.stopped, self._drawing = -1.0, False, threading.Lock()
         self._set_up()
         self.draw()
 
@@ -146,7 +148,12 @@ class ReplayPage:
     # -- the time ----------------------------------------------------------------------------------------------------
 
     def advance(self, seconds: float) -> None:
-        """Advance by wall time, s, and draw; the run stops at its end."""
+        """Advance by wall time, s, and draw, unless the page is closed; the run stops at its end."""
+        with self._drawing:
+            if not self.stopped:
+                self._advance(seconds)
+
+    def _advance(self, seconds: float) -> None:
         for action in self.cockpit.actions():  # the cockpit performs actions on camera, shadows and trace
             del action
         dragged = self.time_line.dragged()
@@ -203,7 +210,9 @@ class ReplayPage:
 
     def stop(self) -> None:
         """Close the page."""
-        self.cockpit.stop()
+        with self._drawing:
+            self.stopped = True
+            self.cockpit.stop()
 
 
 def _heading(name: str) -> str:

@@ -97,7 +97,7 @@ def test_a_posture_is_specified_by_name():
         ({'boom_joint': 'high'}, "joints\\['boom_joint'\\]: expected a number, found 'high'"),
         ({'boom_joint': 90.0}, "joints\\['boom_joint'\\]: expected .* found 90"),
         ({'payload': -1.0}, 'payload: expected 0 to .* kg, found -1'),
-        ({'slope': 0.1}, 'slope: expected shape \\(2,\\)'),
+        ({'slope': (0.1, 0.0, 0.0)}, 'slope: expected shape \\(2,\\)'),
     ):
         with pytest.raises((KeyError, ValueError), match=f'log_loader: {message}'):
             m.posture(**wrong)

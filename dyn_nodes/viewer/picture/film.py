@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.common.errors import UserError
+from dyn_nodes.common.printing import printable
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of
 from dyn_nodes.viewer.picture.camera import camera_for
 from dyn_nodes.viewer.picture.painter import Painter
@@ -57,6 +58,31 @@ def film(
     painter = Painter(robot, camera_for(corners, *size, preset), load_link)
     for k, snapshot in enumerate(snapshots):
         yield painter.draw(snapshot, title, events[k] if events else '')
+
+
+def recorded_film(
+    recording: Any,
+    robot: Robot,
+    times: Sequence[float],
+    size: tuple[int, int],
+    preset: str = 'Follow',
+    load_link: str = '',
+    title: str = '',
+) -> Iterator[Picture]:
+    """Yield the pictures of a recorded run at times, s, with its events.
+
+    Args:
+        recording: `dyn_nodes.viewer.replay.Recording`.
+        robot: shape of the machine.
+        times: instants, at least one, s.
+        size: width and height, pixels.
+        preset: name of a camera preset of the cockpit.
+        load_link: link on which the load is drawn.
+        title: text before the time.
+    """
+    snapshots = [recording.at(time) for time in times]
+    events = [printable(recording.event(time)) for time in times]
+    yield from film(robot, snapshots, size, preset, load_link, printable(title), events)
 
 
 def save(path: Path, pictures: Sequence[Picture], period: float) -> None:
