@@ -180,7 +180,7 @@ class Plant:
         self.x = np.array(x, dtype=np.float64)
         self.forget_command()
         self.guard.open(self.x, self.p)
-        self.ground.begin(self.x, self.u, self.p, self._guarded, self.period / self.substeps)
+        self.ground.start(self.x, self.u, self.p, self._guarded, self.period / self.substeps)
         if self.constraints is not None:
             self.constraints.reset()
 

@@ -248,7 +248,7 @@ class BalanceObserver:
         )
 
     def forget(self) -> None:
-        """Discard what was kept from earlier positions; here nothing."""
+        """Discard the values from earlier positions; here nothing."""
 
     def course(self, outputs: Array, gravity: Array) -> dict[str, Array]:
         """Return the margins (t,) by measure of outputs (t, n), equal to the margins of `observe` at every instant.

@@ -108,7 +108,7 @@ class GearBalanceObserver(BalanceObserver):
         )
 
     def forget(self) -> None:
-        """Discard what was kept from earlier positions."""
+        """Discard the values from earlier positions."""
         self._running = self._kept = None
 
     def _gear(self, positions: Mapping[str, float]) -> RunningGear:
