@@ -82,7 +82,7 @@ def _library(rng: random.Random) -> Iterator[str]:
 def _parameter(rng: random.Random) -> Iterator[str]:
     """Create a node with one parameter of another type, misspelt or absurd."""
     from dyn_nodes.nodes.parameters import node_parameters
-    from dyn_nodes.nodes.running import REFUSED, NotNeeded
+    from dyn_nodes.nodes.running import START_ERRORS, NotNeeded
     from faults.messages import NODES, node_of
     from faults.starts import misspelt
 
@@ -95,7 +95,7 @@ def _parameter(rng: random.Random) -> Iterator[str]:
     try:
         with contextlib.redirect_stderr(io.StringIO()), node_of(name, changes={key: value}):
             pass
-    except (*REFUSED, NotNeeded) as error:
+    except (*START_ERRORS, NotNeeded) as error:
         if not all(line.isprintable() for line in str(error).split('\n')):
             yield f'{name}: {key}: an error that is no line: {str(error)[:100]!r}'
 

@@ -129,10 +129,10 @@ def _machine() -> Any:
 @contextlib.contextmanager
 def _no_simulation() -> Iterator[None]:
     """Replace the simulations of governor campaigns by a constant outcome."""
-    from dyn_nodes.governor.campaign.governed_run import Outcome
+    from dyn_nodes.governor.campaign.governed_run import RunOutcome
 
     rig = mock.Mock()
-    rig.run.return_value = Outcome(False, False, False, 10.5, None, 0.01, 0.4, 1.0)
+    rig.run.return_value = RunOutcome(False, False, False, 10.5, None, 0.01, 0.4, 1.0)
     with mock.patch('dyn_nodes.governor.campaign.campaign.Rig', return_value=rig):
         yield
 

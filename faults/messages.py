@@ -248,7 +248,7 @@ class Goods:
         elif 'grasp_wrenches' in topic:
             made.wrench.force.z = rng.gauss(-50.0, 5.0)
         elif holder is not None:
-            made.name, made.position = list(holder.joints), holder.start[holder.places].tolist()
+            made.name, made.position = list(holder.joints), holder.start[holder.indices].tolist()
             made.velocity, made.effort = [0.0] * len(holder.joints), [0.0] * len(holder.joints)
         return made
 

@@ -13,6 +13,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.common.errors import UserError
+from dyn_nodes.common.optional import pandas
 from dyn_nodes.common.printing import printable
 from dyn_nodes.middleware.bag_reader import WALL_CLOCK, BagReader
 from dyn_nodes.middleware.bags import MIXED, BagError, unreadable
@@ -55,8 +56,7 @@ class Table:
 
     def to_pandas(self) -> Any:
         """Return a DataFrame over time, s. Raises ImportError without pandas."""
-        import pandas as pd
-
+        pd = pandas()
         return pd.DataFrame(self.columns, index=pd.Index(self.time, name='time'))
 
 

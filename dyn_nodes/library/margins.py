@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.optional import pandas, xarray
 from dyn_nodes.library.carried import Conditions, not_at_rest, warn
 from dyn_nodes.library.html import table
 from dyn_nodes.library.motion import Motion, at_rest, motion_of
 from dyn_nodes.library.notice import shown
-from dyn_nodes.library.optional import pandas, xarray
 from dyn_nodes.library.vectors import checked_name
 from dyn_nodes.measures import MEASURES
 from dyn_nodes.model.equilibrium import NoEquilibriumError

@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from dyn_nodes.common.optional import needed
 from dyn_nodes.library.bag import save_bag
-from dyn_nodes.library.optional import needed
 from dyn_nodes.viewer.time_line import FRAME
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.optional import pandas
 from dyn_nodes.library.html import table
 from dyn_nodes.library.motion import Motion, at_rest, motion_of
 from dyn_nodes.library.notice import shown
-from dyn_nodes.library.optional import pandas
 
 if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Loaded

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.optional import matplotlib, pandas
 from dyn_nodes.library.carried import Conditions, State, state_of
 from dyn_nodes.library.html import table
 from dyn_nodes.library.margins import Margins
-from dyn_nodes.library.optional import matplotlib, pandas
 from dyn_nodes.library.vectors import checked_name
 from dyn_nodes.measures import DEFAULT_MEASURES, MEASURES
 from dyn_nodes.multibody.base_motion import base_tilt

@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import rclpy.executors
-import rclpy.timer
 from rclpy.executors import ExternalShutdownException
 from rclpy.executors import SingleThreadedExecutor as _Base
 from rclpy.signals import uninstall_signal_handlers
@@ -63,7 +62,7 @@ def is_supported() -> bool:
 
 def takes_timer_info(callback: Callable[..., Any]) -> bool:
     """Return whether a callback of a timer has a parameter for rclpy's `TimerInfo` (Kilted and later)."""
-    kind = getattr(rclpy.timer, 'TimerInfo', None)
+    kind = getattr(getattr(rclpy, 'timer', None), 'TimerInfo', None)
     if kind is None:
         return False
     parameters = inspect.signature(callback).parameters.values()

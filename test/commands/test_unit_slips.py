@@ -33,7 +33,7 @@ UNSEEN = {'stribeck_speed: km/h', 'velocity: km/h'}
 def of_machine(name: str) -> list[Slip]:
     urdf, config = KNOWN[name]
     slips = [*urdf_slips(etree.parse(str(urdf)).getroot()), *yaml_slips(yaml.safe_load(config.read_text()))]
-    return [slip for slip in slips if not any(f'{slip.place}: {slip.unit}'.endswith(ending) for ending in UNSEEN)]
+    return [slip for slip in slips if not any(f'{slip.location}: {slip.unit}'.endswith(ending) for ending in UNSEEN)]
 
 
 def loads_of(facts: dict | None) -> dict[str, float]:

@@ -481,7 +481,7 @@ def test_joint_states_that_were_overtaken_are_rejected_and_the_monitor_continues
 
 @pytest.mark.parametrize(
     'wrong',
-    [{'measures': ['beauty']}, {'imu_position': [0.0, 1.0]}, {'payload': 7000.0}, {'swing_joint': 'none'}],
+    [{'measures': ['beauty']}, {'imu_position': [0.0, 1.0]}, {'payload': 7000.0}, {'swing_joint': 'no_joint'}],
 )
 def test_parameters_that_do_not_fit_are_rejected(make_monitor, wrong):
     with pytest.raises((ParameterError, ValueError, KeyError)):

@@ -458,7 +458,7 @@ def _notes(statics: LoadStatics, records: list[dict[str, Any]], settings: Certif
         'Tipping load: balance of moments about the tipping axes on rigid supports'
         + ('.' if settings.rigid else ', and at most the load at the first loss of equilibrium on yielding supports.'),
         'Hydraulic lift capacity: the first actuator of the arm reaches its working pressure, the other side at tank '
-        'pressure. If other circuits than that of the lift hold a higher pressure, this is lower than the true one.',
+        'pressure. The true capacity is higher if other circuits hold a higher pressure than the lift circuit.',
         'The load includes hook, sling and accessories.',
     ]
     if any(each['tips_when_slewed'] for each in records):
