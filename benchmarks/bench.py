@@ -36,7 +36,7 @@ from benchmarks.scipy_task import build_peer
 from dyn_nodes.commands.free_domain import choose_domain
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import load_voltage_profile
-from dyn_nodes.library import Dynamics
+from dyn_nodes.library import Conditions, Dynamics
 from dyn_nodes.model import Machine, load_machine
 from dyn_nodes.multibody.rigid_body import RigidBodyModel
 from dyn_nodes.simulation import Inputs, Settings, System, initial_state
@@ -205,7 +205,7 @@ def library_calls(machine: Machine, loader: Loader, rounds: int) -> dict[str, Re
     """Measure library calls, which check arguments and allocate results, against calls of Pinocchio."""
     q, v, tau = (column[0].copy() for column in loader.states(1))
     pq, pv, ptau = loader.peer_state(q, v, tau)
-    dynamics = Dynamics(machine, 0.0, (0.0, 0.0, -9.81))
+    dynamics = Dynamics(machine, Conditions(0.0, (0.0, 0.0), {}))
     loader.check(dynamics.forward(q, v, tau), q, v, tau)
     expected = loader.pin.crba(loader.peer, loader.peer_data, pq)[np.ix_(loader.order, loader.order)]
     if np.abs(dynamics.mass_matrix(q) - expected).max() > 1e-9 * np.abs(expected).max():
