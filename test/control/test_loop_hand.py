@@ -108,7 +108,7 @@ def test_the_model_in_the_driven_joints_holds_the_weights_by_virtual_work(loader
     def energy(posture):
         here = loader.model.at(posture, 1)
         height = sum(
-            body.mass * (here.indices[1][0, k] + here.indices[0][0, k] @ body.com)[2]
+            body.mass * (here.poses[1][0, k] + here.poses[0][0, k] @ body.com)[2]
             for k, body in enumerate(tree.bodies)
             if body.mass
         )

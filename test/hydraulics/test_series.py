@@ -37,7 +37,7 @@ def inlet_flow(ports, spool):
 
 
 @reaches(ahead=4, back=4, shut=4, dead=2, relieved=2)
-@given(SPOOLS, PRESSURES, PRESSURES)
+@given(SPOOLS | FAR_SPOOLS, PRESSURES | HIGH_PRESSURES, PRESSURES)
 @settings(max_examples=100)
 def test_a_row_of_one_valve_equals_the_valve(spool, first, second):
     supply = replace(make_supply(FLOW), smoothing=1e-3)

@@ -262,8 +262,8 @@ def test_two_arms_with_prismatic_joints():
 class WithoutCoriolis(Operators):
     """Operators with the revolute form of the bias acceleration for sliders (F3): no 2 omega x h rate."""
 
-    def _place(self, k, link, q):
-        super()._place(k, link, q)
+    def _pose_link(self, k, link, q):
+        super()._pose_link(k, link, q)
         if link.axes and link.axes[0][0] == 'prismatic':
             above, rate = self.velocities[link.parent, :3], self.v[self.columns[k]]
             axis = self.joint_map[6 * k + 3 : 6 * k + 6, self.columns[k]] @ rate

@@ -186,7 +186,7 @@ def reported(balance):
             return SimpleNamespace(publish=publish)
 
     levels = {name: MEASURES[name].levels(len(margin.edges)) for name, margin in balance.margins.items()}
-    reports = BalanceReports(Node(), balance.wheels, levels, None, 'odom')
+    reports = BalanceReports(Node(), balance.wheels, levels, None, 'odom', 1e5)
     reports.publish(lambda: balance, 0, with_markers=True)
     return sent
 
