@@ -253,7 +253,9 @@ def test_killed_workers_and_drivers_lose_and_duplicate_nothing(tmp_path):
 def test_the_command_prints_its_results_as_json(tmp_path):
     path, out = written(tmp_path), tmp_path / 'out'
     arguments = [sys.executable, '-m', 'dyn_nodes.cli', 'sweep', str(path), '--out', str(out), '--jobs', '1', '--json']
-    content = json.loads(subprocess.run(arguments, capture_output=True, text=True, check=True).stdout)
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
     assert (content['runs'], content['made'], content['planned']) == (40, 40, 40)
     assert content['status'] == {'done': 40}
     assert set(content['flags']) == {'overturned', 'lifted', 'recovered'}
