@@ -217,6 +217,7 @@ class LeanExecutor(_Base):
 
     def __init__(self, *, context: Any = None) -> None:
         self._entities: _Entities | None = None
+        self._timers_with_info: set[int] = set()
         self._version = self._gathered_version = 0  # other threads make and destroy entities, too
         self._ready: deque[tuple[str, Any, Any]] = deque()
         self._events_at = self._waited_at = 0.0
@@ -290,6 +291,7 @@ class LeanExecutor(_Base):
             self.release()
             self._gathered_version = self._version  # before: later entities are collected next time
             self._entities = _Entities(self)
+            self._timers_with_info = self._entities.timers_with_info
         return self._entities
 
     def _wait(self, seconds: float) -> None:
@@ -325,7 +327,7 @@ class LeanExecutor(_Base):
     def _run(self, kind: str, entity: Any, node: Any) -> bool:
         try:
             is_plain = kind in ('timer', 'subscription') and not inspect.iscoroutinefunction(entity.callback)
-            if not is_plain or (kind == 'timer' and id(entity) in self._gathered().timers_with_info):
+            if not is_plain or id(entity) in self._timers_with_info:
                 self._run_task(entity, node, getattr(self, f'_take_{"guard_condition" if kind == "guard" else kind}'))
             elif kind == 'timer':
                 return self._run_timer(entity)
