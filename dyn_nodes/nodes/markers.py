@@ -36,6 +36,7 @@ def marker_array(balance: Balance, levels: Mapping[str, Levels], frame: str, sta
     """Return the markers of one instant in the ground's frame, in the colours of the worst band of the margins.
 
     Sizes are proportional to the greatest distance between contacts; the arrow of the weight, N, has this length.
+    Without gravity the weight is 0, and arrows are scaled for 1 N.
     """
     offsets = balance.points[:, None, :2] - balance.points[None, :, :2]
     span = float(np.linalg.norm(offsets, axis=2).max()) or 1.0
@@ -44,7 +45,7 @@ def marker_array(balance: Balance, levels: Mapping[str, Levels], frame: str, sta
     markers = [
         _polygon(balance),
         _critical_edge(balance, band),
-        *_forces(balance, span / weight),
+        *_forces(balance, span / (weight or 1.0)),
         _point('center_of_mass', 0, balance.center_of_mass, BLUE, 0.25),
     ]
     if np.isfinite(balance.zmp).all():

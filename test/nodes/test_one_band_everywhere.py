@@ -139,3 +139,5 @@ def test_markers_have_the_size_of_the_machine_and_a_zmp_without_value_is_removed
         assert other.scale.x == pytest.approx(0.1 * one.scale.x)
         lengths = [arrow.points[1].z - arrow.points[0].z for arrow in (one, other)]
         assert lengths[1] == pytest.approx(0.1 * lengths[0])
+    weightless = marker_array(balance, levels, 'odom', Time(), 0.0).markers
+    assert len(weightless) == len(large), 'a machine without gravity has markers, too'
