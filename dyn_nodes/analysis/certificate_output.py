@@ -43,7 +43,7 @@ def statements(certificate: Certificate) -> list[str]:
 
 
 def as_json(certificate: Certificate) -> dict[str, Any]:
-    """Return the certificate as plain data, SI units; None for missing and infinite numbers."""
+    """Return the certificate as plain data, SI units; `json_text` writes numbers that are not finite as null."""
     return {
         'kind': certificate.kind,
         'standard': certificate.standard,
@@ -51,18 +51,12 @@ def as_json(certificate: Certificate) -> dict[str, Any]:
         'sources': list(certificate.sources),
         'supports': certificate.supports,
         'inputs': [each._asdict() for each in certificate.inputs],
-        'results': [_plain(record) for record in certificate.records],
+        'results': list(certificate.records),
         'assumed': certificate.assumed,
-        'effects': [_plain(each._asdict()) for each in certificate.effects],
+        'effects': [each._asdict() for each in certificate.effects],
         'without_effect': list(certificate.unaffected),
         'notes': list(certificate.notes),
         'not_shown': list(certificate.not_shown),
-    }
-
-
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(value, float) and not np.isfinite(value) else value for name, value in record.items()
     }
 
 

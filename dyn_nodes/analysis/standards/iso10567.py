@@ -87,7 +87,11 @@ class Iso10567(Standard):
         _check(statics)
         cells = _cells(statics, settings.step)
         directions = _directions(statics)
-        records = _records(statics, cells, directions, settings.rigid)
+        every = np.unique(np.concatenate(list(directions.values())))
+        limits = {rigid: rest_limits(statics, cells.arm, every, rigid) for rigid in (True, False)}
+        limits[False] = _bounded(limits[False], limits[True])
+        records = _records(statics, cells, directions, limits[settings.rigid])
+        others = _records(statics, cells, directions, limits[not settings.rigid])
         effects: tuple[Effect, ...] = ()
         unaffected = tuple(machine.assumed)
         if settings.vary:
@@ -97,7 +101,7 @@ class Iso10567(Standard):
             self.title,
             machine.name,
             machine.sources,
-            _supports(statics, cells, directions, records, settings.rigid),
+            _supports(statics, records, others, settings.rigid),
             _inputs(statics, settings),
             tuple(_table(cells, records, name) for name in directions),
             tuple(records),
@@ -295,28 +299,27 @@ def _farthest(statics: LoadStatics, grid: Array, point: Array, heights: Array) -
 # --------------------------------------------------------------------------------------------------------- the results
 
 
-def _limits(statics: LoadStatics, arm: Array, swings: Array, rigid: bool) -> RestLimits:
-    """Return the limits; the tipping load on yielding supports is at most the balance on rigid supports.
+def _bounded(yielding: RestLimits, rigid: RestLimits) -> RestLimits:
+    """Return the limits on yielding supports with a tipping load of at most the balance on rigid supports.
 
     A load that hangs below the ground swings inward as the machine leans, so that equilibrium is lost late or never.
     """
-    limits = rest_limits(statics, arm, swings, rigid)
-    if rigid:
-        return limits
-    balance = rest_limits(statics, arm, swings, rigid=True)
-    return limits._replace(tipping=np.minimum(limits.tipping, balance.tipping))
+    return yielding._replace(tipping=np.minimum(yielding.tipping, rigid.tipping))
 
 
 def _shares(statics: LoadStatics, arm: Array, swings: Array, rigid: bool) -> tuple[Array, Array]:
     """Return the shares (n,) of tipping load, at the worst of slew angles (s,), and of hydraulic lift capacity, kg."""
-    limits = _limits(statics, arm, swings, rigid)
+    limits = rest_limits(statics, arm, swings, rigid)
+    if not rigid:
+        limits = _bounded(limits, rest_limits(statics, arm, swings, rigid=True))
     return TIPPING_SHARE * limits.tipping.min(axis=1), HYDRAULIC_SHARE * limits.lifting
 
 
-def _records(statics: LoadStatics, cells: _Cells, directions: dict[str, Array], rigid: bool) -> list[dict[str, Any]]:
-    """Return the results of each direction and cell, kg, m, rad."""
+def _records(
+    statics: LoadStatics, cells: _Cells, directions: dict[str, Array], limits: RestLimits
+) -> list[dict[str, Any]]:
+    """Return the results of each direction and cell, kg, m, rad; limits at all slew angles of the directions."""
     every = np.unique(np.concatenate(list(directions.values())))
-    limits = _limits(statics, cells.arm, every, rigid)
     records = []
     for name, swings in directions.items():
         columns = np.flatnonzero(np.isin(every, swings))
@@ -380,12 +383,9 @@ def _cell(record: dict[str, Any]) -> str:
     return f'{ROUNDED * np.floor(record["rated"] / ROUNDED):.0f}{mark}{"*" if record["tips_when_slewed"] else ""}'
 
 
-def _supports(
-    statics: LoadStatics, cells: _Cells, directions: dict[str, Array], records: list[dict[str, Any]], rigid: bool
-) -> str:
+def _supports(statics: LoadStatics, records: list[dict[str, Any]], others: list[dict[str, Any]], rigid: bool) -> str:
     """Return the state of the supports, and the change of the rated lift capacity with the other state."""
     machine, gear = statics.machine, statics.gear
-    others = _records(statics, cells, directions, not rigid)
     pairs = [(one['rated'], other['rated']) for one, other in zip(records, others)]
     changes = [100.0 * (other / one - 1.0) for one, other in pairs if one > 0.0 and np.isfinite([one, other]).all()]
     text = (
@@ -402,7 +402,7 @@ def _supports(
 
 def _inputs(statics: LoadStatics, settings: CertifySettings) -> tuple[Input, ...]:
     machine = statics.machine
-    moved = {joint.name for joint in statics.chain[: len(statics.chain)]}
+    moved = {joint.name for joint in statics.chain}
     rest = initial_positions(machine)
     assumed = machine.assumed
 
