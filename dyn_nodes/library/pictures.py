@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import threading
-import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.common.optional import needed
 from dyn_nodes.library.bag import save_bag
-from dyn_nodes.viewer.time_line import FRAME
 
 if TYPE_CHECKING:
     from dyn_nodes.library.loaded import Sampled
@@ -45,25 +43,15 @@ def view_run(run: Sampled, port: int, wait: bool) -> ReplayPage:
     """Show a run on a page; arguments and errors as for `Run.view`."""
     needed('viser', 'yourdfpy', extra='viewer')
     from dyn_nodes.viewer.replay import ReplayPage
-    from dyn_nodes.viewer.time_line import play
+    from dyn_nodes.viewer.time_line import advance_until, play
 
     page = ReplayPage([recorded(run)], port=port)
     print(f'{run.machine.name} on {page.cockpit.address}', flush=True)
     if wait:
         play(page, None)
     else:
-        threading.Thread(target=_play, args=(page,), daemon=True).start()
+        threading.Thread(target=advance_until, args=(page, lambda _: page.stopped), daemon=True).start()
     return page
-
-
-def _play(page: ReplayPage) -> None:
-    """Advance a page by the wall clock until it is stopped."""
-    last = time.monotonic()
-    while not page.stopped:
-        time.sleep(FRAME)
-        now = time.monotonic()
-        page.advance(now - last)
-        last = now
 
 
 def recorded(run: Sampled) -> ReplayRun:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 FRAME = 1 / 30
@@ -23,15 +24,20 @@ class Page(Protocol):
 
 def play(page: Page, duration: float | None) -> None:
     """Advance a page by the wall clock for a duration, s, None: until interrupted; then stop it."""
-    start = last = time.monotonic()
     try:
-        while duration is None or last - start < duration:
-            time.sleep(FRAME)
-            now = time.monotonic()
-            page.advance(now - last)
-            last = now
+        advance_until(page, lambda elapsed: duration is not None and elapsed >= duration)
     finally:
         page.stop()
+
+
+def advance_until(page: Page, is_over: Callable[[float], bool]) -> None:
+    """Advance a page by the wall clock until `is_over`, a function of the elapsed time, s, is true."""
+    start = last = time.monotonic()
+    while not is_over(last - start):
+        time.sleep(FRAME)
+        now = time.monotonic()
+        page.advance(now - last)
+        last = now
 
 
 class TimeLine:
