@@ -417,7 +417,7 @@ def weighing() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 def payload() -> Pen:
-    """What is weighed: an arm with pressures and joints; the interval of the mass over time."""
+    """Draw the weighed arm with pressures and joints, and the interval of the mass over time."""
     pen = Pen(18.0, 8.4)
     pen.title(0.4, 8.0, 'What is measured')
     pen.ground(0.4, 9.6, 0.8)

@@ -74,9 +74,9 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     source = page.file.src_uri
     boost = next((value for start, value in BOOST.items() if source.startswith(start)), 1.0)
     page.meta['search'] = {'exclude': True} if source.startswith(UNSEARCHED) else {'boost': boost}
-    if page.file.src_uri == 'verification/mutants.md':
+    if source == 'verification/mutants.md':
         markdown = marked(markdown)
-    folder = posixpath.dirname(page.file.src_uri)
+    folder = posixpath.dirname(source)
 
     def shown(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join('docs', folder, match.group(2)))

@@ -122,8 +122,8 @@ class GuardedNode(Node):
             expected = type_name(kind)
             for publisher in self.get_publishers_info_by_topic(topic):
                 if publisher.topic_type != expected:
-                    found = f'{publisher.topic_type} of {node_of(publisher)}'
-                    texts.append(f'{topic}: expected {expected}, found {found}, not received')
+                    actual = f'{publisher.topic_type} of {node_of(publisher)}'
+                    texts.append(f'{topic}: expected {expected}, found {actual}, not received')
         text = '; '.join(sorted(set(texts)))
         if text and text != self._other_types:
             self.get_logger().warn(text)
