@@ -115,8 +115,7 @@ def test_an_interrupt_that_machine_code_turns_into_another_error_ends_a_node_qui
     assert (*process.communicate(timeout=30), process.returncode) == ('', '', 0)
 
 
-def test_a_program_that_does_not_come_back_from_machine_code_ends_all_the_same(program):
-    process = program("""
+STUCK = """
         import threading
 
         mutex = ctypes.create_string_buffer(64)
@@ -126,20 +125,32 @@ def test_a_program_that_does_not_come_back_from_machine_code_ends_all_the_same(p
                 time.sleep(0.01)
             print('ready', flush=True)
 
-        def compile_for_a_minute():  # machine code that no signal interrupts
+        def compute_for_a_minute(*_):  # machine code that no signal interrupts
             threading.Thread(target=say_when_it_waits, daemon=True).start()
             ctypes.CDLL(None).pthread_mutex_lock(mutex)
             ctypes.CDLL(None).pthread_mutex_lock(mutex)
 
         running.EndWatch.__init__.__defaults__ = (0.5,)
-        sys.exit(running.run_node('stub', compile_for_a_minute, ['stub'], wait))
-    """)
+"""
+
+
+def test_a_program_that_does_not_come_back_from_machine_code_ends_all_the_same(program):
+    process = program(STUCK + "        sys.exit(running.run_node('stub', Stub, ['stub'], compute_for_a_minute))")
     assert process.stdout.readline() == 'ready\n'
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGINT
     assert 'stub: still running 0.5 s after SIGINT: ended by force, in' in errors
-    assert 'compile_for_a_minute' in errors
+    assert 'compute_for_a_minute' in errors
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('make', ['compute_for_a_minute', 'lambda: [wait(None)]'])
+def test_a_node_that_compiles_ends_quietly_at_once(program, number, make):
+    process = program(STUCK + f"        sys.exit(running.run_node('stub', {make}, ['stub'], wait))")
+    assert process.stdout.readline() == 'ready\n'
+    process.send_signal(number)
+    assert (*process.communicate(timeout=30), process.returncode) == ('', '', 0)
 
 
 def test_a_node_that_hangs_prints_at_sigquit_where_it_is_and_continues(program):
@@ -192,13 +203,21 @@ def test_a_signal_that_comes_while_the_interpreter_ends_does_not_change_the_exit
     process = program(f"""
         import importlib, os, threading
         from dyn_nodes.middleware import ok
+        from dyn_nodes.nodes import ending
 
+        class Watch(ending.EndWatch):
+            def __init__(self, *arguments):
+                super().__init__(*arguments)
+                watches.append(self)
+
+        watches = []
+        running.EndWatch = ending.EndWatch = Watch
         os.chdir({str(tmp_path)!r})
         sys.argv = {PROGRAMS[name]}
         module = importlib.import_module(sys.argv[0])
 
         def stay():
-            while not (ok() or ended):
+            while not (ok() or ended) or any(watch.starting for watch in watches):
                 time.sleep(0.01)
             time.sleep(0.3)
             print('ready', flush=True)
