@@ -52,6 +52,7 @@ def restore_signals() -> None:
     """Restore the interpreter's handlers of SIGINT and SIGTERM instead of `leave_on_signals`. In the main thread."""
     if threading.current_thread() is not threading.main_thread():
         return
-    for number, default in zip(NUMBERS, (signal.default_int_handler, signal.SIG_DFL)):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, default)
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

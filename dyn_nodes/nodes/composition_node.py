@@ -15,6 +15,7 @@ are the same for other processes. An exception in one node ends the process and 
 from __future__ import annotations
 
 import faulthandler
+import functools
 import importlib
 import sys
 import time
@@ -170,8 +171,8 @@ def main(args: list[str] | None = None) -> int:
         print(f'{NAME}: {error.text}', file=sys.stderr)
         return 1
     watch, quiet = EndWatch(NAME), SignalHandlerOptions.NO
-    context = {'args': words[:1], 'signal_handler_options': quiet, 'intra_process': True}
-    with watch, stop_signals(args, watch) as signals, init(**context):
+    context = functools.partial(init, args=words[:1], signal_handler_options=quiet, intra_process=True)
+    with watch, stop_signals(args, watch) as signals, context():
         return live(specs, shared, signals, watch)
 
 
