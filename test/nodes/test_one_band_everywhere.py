@@ -28,7 +28,7 @@ from dyn_nodes.measures import (
 )
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes.diagnostics import Health
-from dyn_nodes.nodes.markers import COLOURS, WHITE, marker_array
+from dyn_nodes.nodes.markers import TEXT_COLOURS, marker_array
 from dyn_nodes.nodes.stability_health import LEVEL_OF_BAND, judge, margin_values
 from dyn_nodes.stability import Margin as Computed
 from dyn_nodes.stability.balance import Balance
@@ -39,7 +39,7 @@ from dyn_nodes.viewer.snapshot import Margin
 
 Time = message('builtin_interfaces/msg/Time')
 EDGES = ('front', 'left', 'rear', 'right')
-BAND_OF_COLOUR = {round(colour[2], 2): band for band, colour in {**COLOURS, OK: WHITE}.items()}
+BAND_OF_COLOUR = {round(colour[2], 2): band for band, colour in TEXT_COLOURS.items()}
 PAGE = {**BAND, UNKNOWN: GREY}
 CORNERS = np.array([(1.0, 1.0, 0.0), (-1.0, 1.0, 0.0), (-1.0, -1.0, 0.0), (1.0, -1.0, 0.0)])
 
