@@ -182,8 +182,11 @@ class TrajectoryGoals:
     def _on_end(self, goal: TrajectoryGoal) -> None:
         self.active = None
         self.counts[goal.status] += 1
-        log = self._node.get_logger()
-        (log.info if goal.status is GoalStatus.SUCCEEDED else log.warn)(f'goal {goal.status.name.lower()}: {goal.text}')
+        text = f'goal {goal.status.name.lower()}: {goal.text}'
+        if goal.status is GoalStatus.SUCCEEDED:
+            self._node.get_logger().info(text)
+        else:
+            self._node.get_logger().warn(text)
 
     def preempt(self, reason: str) -> None:
         """Abort the goal in progress for another motion, as joint_trajectory_controller does.
