@@ -47,27 +47,46 @@ def stop_signals(args: list[str] | None, watch: EndWatch | None = None) -> Itera
 
     Args:
         args: command line of the program, see `ignore_signals`. With None the signals are ignored after the block.
-        watch: while it is `starting`, the first signal raises KeyboardInterrupt.
+        watch: while it is `starting`, the first signal raises KeyboardInterrupt, again if compiled code has dropped it.
     """
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield received
         return
 
+    dropped: list[Any] = []
+
     def on_signal(number: int, frame: FrameType | None) -> None:
         received.append(number)
-        if watch is not None and watch.starting and len(received) == 1:
+        if watch is not None and watch.starting and (dropped or len(received) == 1):
+            dropped.clear()
             raise KeyboardInterrupt
 
+    def on_dropped(error: Any) -> None:
+        if not isinstance(error.exc_value, KeyboardInterrupt):
+            saved_hook(error)
+            return
+        dropped.append(error.err_msg)
+        send_again()
+
+    saved_hook, sys.unraisablehook = sys.unraisablehook, on_dropped
     saved = {number: signal.signal(number, on_signal) for number in NUMBERS}
     try:
         yield received
     finally:
+        sys.unraisablehook = saved_hook
         if args is None:
             ignore_signals(args)
         else:
             for number, handler in saved.items():
                 signal.signal(number, handler)
+
+
+def send_again() -> None:
+    """Send SIGINT to this process after a delay: its exception was dropped here and would be dropped again."""
+    again = threading.Timer(AGAIN, os.kill, (os.getpid(), signal.SIGINT))
+    again.daemon = True
+    again.start()
 
 
 class OneInterrupt:
@@ -107,9 +126,7 @@ class OneInterrupt:
             self._saved_hook(dropped)
         elif not self._is_over:
             self._came = False
-            again = threading.Timer(AGAIN, os.kill, (os.getpid(), signal.SIGINT))
-            again.daemon = True
-            again.start()
+            send_again()
 
     def __enter__(self) -> OneInterrupt:
         if threading.current_thread() is threading.main_thread():

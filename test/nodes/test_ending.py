@@ -91,6 +91,33 @@ def test_an_interrupt_that_the_interpreter_drops_in_a_finalizer_ends_a_node_quie
     assert (*process.communicate(timeout=30), process.returncode) == ('ending\nended\n', '', 0)
 
 
+def test_an_interrupt_that_compiled_code_drops_ends_the_creation_of_composed_nodes(program):
+    """LLVM calls Python by ctypes, which drops exceptions."""
+    process = program("""
+        from dyn_nodes.nodes import ending
+
+        @ctypes.CFUNCTYPE(None)
+        def call():
+            print('ready', flush=True)
+            time.sleep(0.2)
+            for _ in range(10**5):
+                pass
+
+        watch = ending.EndWatch('stub', 30.0)
+        watch.starting, ending.START_GRACE = True, 30.0
+        with watch, ending.stop_signals(['stub'], watch) as signals:
+            try:
+                call()
+                time.sleep(20.0)
+            except KeyboardInterrupt:
+                watch.starting = False
+                print('ended', len(signals), flush=True)
+    """)
+    assert process.stdout.readline() == 'ready\n'
+    process.send_signal(signal.SIGINT)
+    assert (*process.communicate(timeout=30), process.returncode) == ('ended 2\n', '', 0)
+
+
 def test_an_interrupt_that_machine_code_turns_into_another_error_ends_a_node_quietly(program):
     """Numba, in C, unpickles by a Python function: an exception in it comes back as a SystemError."""
     process = program("""
