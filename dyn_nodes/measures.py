@@ -45,6 +45,24 @@ A load of 75 % of the tipping load, the usual rating, leaves 0.25 of the net mom
 below this value, `caution` starts above it.
 """
 
+NORMAL, APPROACH, RATED, LIMIT = STAGES = ('normal', 'approach', 'rated', 'limit')
+"""Stages of a load-moment indicator: below 90 % of the rated load, from 90 %, from 100 % and from 110 % on.
+
+Load-moment indicators warn from 90 % of the rated load on; a limiter acts between 100 % and 110 % (EN 13000).
+"""
+STAGE_STARTS = {APPROACH: 0.9, RATED: 1.0, LIMIT: 1.1}
+"""Utilisation at which a stage starts."""
+BAND_OF_STAGE = {NORMAL: OK, APPROACH: CAUTION, RATED: DANGER, LIMIT: DANGER}
+
+
+def stage_of(utilisation: float) -> str:
+    """Return the stage of a utilisation of the rated load; an unknown one (NaN) is at the limit."""
+    return next((stage for stage in STAGES[:-1] if utilisation < _end_of(stage)), LIMIT)
+
+
+def _end_of(stage: str) -> float:
+    return STAGE_STARTS[STAGES[STAGES.index(stage) + 1]]
+
 
 @dataclass(frozen=True)
 class Levels:
