@@ -137,6 +137,7 @@ class Measure:
         parts: levels of caution and danger as parts of the full scale.
         at_zero: state of the machine at value 0.
         topic: topic below `stability/`; by default the name.
+        with_motion: the measure includes inertia; False: it shows the machine at standstill in this posture.
         of_friction: the measure needs the friction coefficients of the wheels, and each wheel's force in one point.
     """
 
@@ -153,6 +154,7 @@ class Measure:
     parts: tuple[float, float] = PARTS
     at_zero: str = 'tipping'
     topic: str = ''
+    with_motion: bool = True
     of_friction: bool = False
 
     def __post_init__(self) -> None:
@@ -199,6 +201,7 @@ MEASURES: dict[str, Measure] = {
             'Distance of the projected centre of mass from the nearest edge of the support polygon. '
             'Depends on the posture only, not on motion.',
             'static',
+            with_motion=False,
         ),
         Measure(
             'longitudinal',
@@ -207,6 +210,7 @@ MEASURES: dict[str, Measure] = {
             'Static margin along the direction of travel, to the front and the rear boundary.',
             'static',
             per='end',
+            with_motion=False,
         ),
         Measure(
             'conservative',
@@ -216,6 +220,7 @@ MEASURES: dict[str, Measure] = {
             'conservative',
             per='foot',
             least_feet=5,
+            with_motion=False,
         ),
         Measure(
             'zmp',
@@ -241,6 +246,7 @@ MEASURES: dict[str, Measure] = {
             meaning='Work that overturns the machine about the weakest edge, against gravity alone.',
             module='energy',
             unit='J',
+            with_motion=False,
         ),
         Measure(
             'normalized_energy',
@@ -249,6 +255,7 @@ MEASURES: dict[str, Measure] = {
             'Height by which the centre of mass has to rise before the machine overturns about the weakest edge; '
             'energy level over weight.',
             'normalized_energy',
+            with_motion=False,
         ),
         Measure(
             'extended_energy',
