@@ -96,8 +96,8 @@ class _Recorded(Connection):
         super().__init__('bag')
         self.replay = replay
 
-    def happened(self, text: str, now: float) -> None:
-        self.replay.events.append((self.time - self.replay.start, text))
+    def happened(self, text: str, now: float, stamp: float | None = None) -> None:
+        self.replay.events.append(((self.time if stamp is None else stamp) - self.replay.start, text))
 
 
 def read_replay(

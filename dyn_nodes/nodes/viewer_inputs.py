@@ -299,7 +299,8 @@ class ViewerInputs:
         if kind in ('overturned', 'reset'):
             self.snapshot.overturned = kind == 'overturned'
         text = f'{kind}: {msg.message}'
-        self.connection.happened(text.replace('_', ' '), time.monotonic())
+        stamp = _number(next((pair.value for pair in msg.values if pair.key == 'time'), ''))
+        self.connection.happened(text.replace('_', ' '), time.monotonic(), stamp if np.isfinite(stamp) else None)
 
     def _take_levels(self, status: Any, node: str) -> None:
         """Store the alarm levels of the margins: of the connected node, or of another one while it has none."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -63,6 +63,7 @@ class _Cause:
     edge: str
     wheel: str
     text: str
+    is_margin: bool = False
 
 
 class SituationTracker:
@@ -80,11 +81,14 @@ class SituationTracker:
 
     def update(self, snapshot: Snapshot) -> Situation:
         """Return the situation of an instant."""
+        return replace(self._update(snapshot), margin=_least_margin(snapshot))
+
+    def _update(self, snapshot: Snapshot) -> Situation:
         if snapshot.time < self._time:
             self.restart()
         self._time = snapshot.time
         self._carried |= {name for name, force in snapshot.forces.items() if force[2] > 0.0}
-        lifted, tilt = self._lifted(snapshot), _tilt(snapshot)
+        lifted, tilt = self._lifted(snapshot), tilt_of(snapshot)
         is_tipping = _is_at_zero(snapshot) or (bool(lifted) and _on_one_line(snapshot, lifted))
         if not lifted and not is_tipping and not snapshot.overturned:
             self._since, self._extreme, self._rises = None, tilt, True
@@ -152,7 +156,7 @@ def _mean(snapshot: Snapshot, names: Iterable[str]) -> Array:
     return np.asarray(np.mean([snapshot.contacts[name] for name in names], axis=0))
 
 
-def _tilt(snapshot: Snapshot) -> float:
+def tilt_of(snapshot: Snapshot) -> float:
     """Return the angle between the base's z axis and the normal of the ground, rad."""
     return float(np.arccos(np.clip(rotation_of(snapshot.base_quaternion).apply((0.0, 0.0, 1.0))[2], -1.0, 1.0)))
 
@@ -192,8 +196,7 @@ def _width(points: list[Array]) -> float:
 
 def _standing(snapshot: Snapshot) -> Situation:
     """Return the situation of a machine on all its supports."""
-    margins = _margin_causes(snapshot)
-    causes = [*margins, *_friction_causes(snapshot), *_load_causes(snapshot)]
+    causes = [*_margin_causes(snapshot), *_friction_causes(snapshot), *_load_causes(snapshot)]
     band = max((cause.band for cause in causes), key=BANDS.index, default=OK)
     governor = snapshot.governor
     if governor is not None and governor.held:
@@ -201,16 +204,22 @@ def _standing(snapshot: Snapshot) -> Situation:
         return Situation(HELD, max(band, CAUTION, key=BANDS.index), f'HELD: {names}', governor.reason)
     if not causes:
         return Situation(OK, OK, 'NO MARGINS YET')
-    if band == OK and margins:
-        least = min(margins, key=lambda cause: cause.severity)
-        return Situation(OK, OK, WORDS[OK], f'least margin: {least.text}')
     known = [cause for cause in causes if cause.band == band and not math.isnan(cause.severity)]
     if not known:
         return Situation(band, band, 'UNKNOWN MARGINS', ', '.join(cause.text for cause in causes if cause.band == band))
     worst = min(known, key=lambda cause: (not cause.edge, cause.severity))  # an edge is more than a wheel
     where = f' over the {worst.edge}' if worst.edge else f': {worst.wheel}' if worst.wheel else ''
     words = WORDS[OK] if band == OK else f'{band.upper()}{where}'
-    return Situation(band, band, words, worst.text)
+    return Situation(band, band, words, worst.text if band != OK and not worst.is_margin else '')
+
+
+def _least_margin(snapshot: Snapshot) -> str:
+    """Return the name, value and edge of the least margin over its full scale; '' if none is known."""
+    causes = [cause for cause in _margin_causes(snapshot) if not math.isnan(cause.severity)]
+    if not causes:
+        return ''
+    least = min(causes, key=lambda cause: cause.severity)
+    return ', '.join(text for text in (least.text, least.edge or least.wheel) if text)
 
 
 def _margin_causes(snapshot: Snapshot) -> list[_Cause]:
@@ -225,8 +234,8 @@ def _margin_causes(snapshot: Snapshot) -> list[_Cause]:
             continue
         is_edge = measure.per == 'edge'
         text = f'{measure.label} {measure.display(margin.value)}' if math.isfinite(margin.value) else measure.label
-        text = text if is_edge or not where else f'{text}, {where}'
-        causes.append(_Cause(margin.band(name), severity, where if is_edge else '', '' if is_edge else where, text))
+        edge, wheel = (where, '') if is_edge else ('', where)
+        causes.append(_Cause(margin.band(name), severity, edge, wheel, text, True))
     return causes
 
 

@@ -96,12 +96,14 @@ class Situation:
         band: OK, CAUTION or DANGER.
         words: the greatest words of the page: the state and where, such as 'TIPPING over the front'.
         figures: the numbers beside them; '' for none.
+        margin: the least margin; '' if margins are not published.
     """
 
     state: str
     band: str
     words: str
     figures: str = ''
+    margin: str = ''
 
 
 @dataclass

@@ -186,7 +186,7 @@ class Painter:
         situation = snapshot.situation
         time = f'{title}  t = {snapshot.time + 0.0:.1f} s'.strip()
         text = time if situation is None else situation.words
-        lines = [event] if situation is None else [situation.figures, time, event]
+        lines = [event] if situation is None else [situation.figures, situation.margin, time, event]
         size = max(11, self.camera.height // 32)
         colour = GREY if situation is None else BAND[situation.band]
         self._banner(pen, text, [line for line in lines if line], colour, size)
