@@ -244,3 +244,21 @@ def test_neighbouring_lines_differ_in_lightness_too():
 
     values = [lightness(colour) for colour in LINES[:4]]
     assert min(abs(a - b) for k, a in enumerate(values) for b in values[:k]) > 0.02
+
+
+def test_the_load_moment_of_a_run_is_plotted_and_the_assumed_values_are_listed(recovered, tmp_path):
+    times = np.linspace(0.0, recovered.duration, 50)
+    record = replace(recovered, utilisation=(times, 0.8 + 0.4 * times / times[-1]))
+    summary = summarize(record)
+    assert summary['max_utilisation'] == {'value': pytest.approx(1.2), 'time_s': times[-1], 'stage': 'limit'}
+    plots = make_plots(record, tmp_path)
+    assert 'load_moment' in plots
+    write_report(record, summary, tmp_path / 'report.html', plots)
+    page = parsed(tmp_path / 'report.html')
+    assert 'Greatest load of the rated load (limit)' in page.text
+    assert f'{len(record.machine.assumed)} assumed values of the machine file' in page.text
+    for key in record.machine.assumed:
+        assert key in page.text
+    without = summarize(replace(record, utilisation=None))
+    assert without['max_utilisation'] is None
+    assert summarize(replace(record, utilisation=(times, np.inf * times + np.inf)))['max_utilisation']['value'] is None
