@@ -162,9 +162,9 @@ def _quantity(
         if len(matches) != 1:
             continue
         more = ''
-        if kind in ('position', 'velocity') and machine.joint(matches[0]).type != 'prismatic':
-            if unit.quantity in ('length', 'velocity'):  # of the cylinder
-                more = ', measures: cylinder_stroke' if 'stroke' in words else ', measures: cylinder_length'
+        of_joint = kind in ('position', 'velocity') and machine.joint(matches[0]).type != 'prismatic'
+        if of_joint and unit.quantity in ('length', 'velocity'):  # of the cylinder
+            more = ', measures: cylinder_stroke' if 'stroke' in words else ', measures: cylinder_length'
         return SECTION[kind], matches[0], more
     return None
 

@@ -40,7 +40,6 @@ from dyn_nodes.viewer.held_sliders import HeldSliders
 from dyn_nodes.viewer.levers import Levers
 from dyn_nodes.viewer.panel import Action
 from dyn_nodes.viewer.robot import Robot, RobotError, load_robot
-from dyn_nodes.viewer.situation import SituationTracker
 
 Float64 = message('std_msgs/msg/Float64')
 
@@ -87,7 +86,6 @@ class ViewerNode(GuardedNode):
         self.inputs = ViewerInputs(self, self.machine, self._on_description, self.connection)
         self.neighbours = Neighbours(self)
         self.neighbours.topics.append('joint_states')
-        self._situations = SituationTracker()
         self.team = ViewerTeam(self, self.inputs, self.cockpit, self._shape_of)
         self.dynamics = DynamicsClient(self, self.values['dynamics_node'], self._notify)
         self._payload_out: Any = None  # for a simulation only: an estimated payload has another publisher
@@ -198,7 +196,6 @@ class ViewerNode(GuardedNode):
         with self.cockpit.at_once():
             if self.inputs.robot is not None and (self.connection.has_data or self.machine is None):
                 snapshot.slope = self._slope()
-                snapshot.situation = self._situations.update(snapshot)
                 self.cockpit.update(snapshot)
                 self.team.frame()
             state = self.connection.state(now, self._state_publishers)

@@ -20,6 +20,7 @@ from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, yaw_of
 from dyn_nodes.viewer.panel import Action, Controls, Instruments
 from dyn_nodes.viewer.robot import Robot
 from dyn_nodes.viewer.scene import Scene
+from dyn_nodes.viewer.situation import SituationTracker
 from dyn_nodes.viewer.snapshot import Situation, Snapshot
 
 GAUGE_PERIOD, PLOT_PERIOD = 0.1, 0.25
@@ -57,6 +58,7 @@ class Cockpit:
         self._gauged = self._plotted = 0.0
         self._robot: Robot | None = None
         self.corners = self.beside = np.zeros((0, 3))
+        self._situations = SituationTracker()
         self._situation: Situation | None = None
 
     @property
@@ -113,7 +115,7 @@ class Cockpit:
     def update(self, snapshot: Snapshot) -> None:
         """Show an instant: the scene at every call, gauges ten times a second, plots four times a second."""
         self.scene.update(snapshot)
-        self._situation = snapshot.situation
+        self._situation = snapshot.situation or self._situations.update(snapshot)
         ground, now = ground_rotation(*snapshot.slope), time.monotonic()
         position = ground.apply(snapshot.base_position)
         if self._robot is not None and now - self._gauged >= GAUGE_PERIOD:

@@ -51,6 +51,8 @@ TURN = math.radians(0.15)
 """Change of the tilt after which its direction counts as changed, rad."""
 ON_LINE = 0.02
 """Least width of the loaded supports over the width of all supports, below which they lie on one line."""
+ROUND_OFF = 1e-6
+"""Margin over its full scale below which it counts as zero."""
 FRICTION = friction_levels()
 
 
@@ -171,7 +173,10 @@ def _is_at_zero(snapshot: Snapshot) -> bool:
     """Return whether a margin that includes motion is zero at an edge."""
     for name, margin in snapshot.margins.items():
         measure = measure_of(name)
-        if measure.with_motion and measure.at_zero == 'tipping' and measure.per == 'edge' and is_zero(name, margin):
+        is_judge = measure.with_motion and measure.at_zero == 'tipping' and measure.per == 'edge'
+        full = margin.levels_of(name).full
+        is_nothing = margin.value <= ROUND_OFF * full if math.isfinite(full) else is_zero(name, margin)
+        if is_judge and (is_nothing or margin.value <= 0.0):
             return True
     return False
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dyn_nodes.measures import BANDS, DANGER, OK, Levels
+from dyn_nodes.measures import BANDS, CAUTION, DANGER, OK, Levels
 from dyn_nodes.nodes.bag_snapshots import Replay, read_replay
 from dyn_nodes.viewer.gauges import Scale, banner, gauges, governor_line, load_bar
 from dyn_nodes.viewer.situation import (
@@ -193,6 +193,11 @@ def test_words_are_the_greatest_of_the_banner_and_the_states_at_zero_have_the_sa
     rows = gauges({'net_moment': margin, 'static': still}, Scale())
     assert 'tipping &middot; front' in rows
     assert 'front &middot; at rest' in rows, 'a green margin without motion beside TIPPING is explained'
+
+
+def test_a_small_margin_of_a_small_machine_is_not_tipping():
+    margin = Margin(3e-4, (3e-4, 1.0, 2.0, 3.0), ('front', 'left', 'rear', 'right'), Levels(4e-4, 2e-4, 1e-3))
+    assert SituationTracker().update(corners((1, 1, 1, 1), margins={'net_moment': margin})).state == CAUTION
 
 
 def test_load_and_governor_have_their_words_and_stages():

@@ -26,6 +26,8 @@ SUN = np.array((-0.35, -0.55, 0.76))
 AMBIENT, FADE = 0.5, 60.0
 GROUND, LINE = np.array((206.0, 209.0, 202.0)), np.array((168.0, 173.0, 168.0))
 SHADOW = 0.68
+SMALL = 240
+"""Height of a picture below which only state and time are written, pixels."""
 LOADS = ('bark', 'wood')
 """Materials of the load, hidden without payload."""
 
@@ -189,14 +191,17 @@ class Painter:
         lines = [event] if situation is None else [situation.figures, situation.margin, time, event]
         size = max(11, self.camera.height // 32)
         colour = GREY if situation is None else BAND[situation.band]
+        if self.camera.height < SMALL:
+            lines = [] if situation is None else [time]
         self._banner(pen, text, [line for line in lines if line], colour, size)
         self._gauges(pen, snapshot, size)
         return np.asarray(image)
 
     def _banner(self, pen: Any, text: str, lines: list[str], colour: Rgb, size: int) -> None:
-        large, small, ink = font(round(1.5 * size), bold=True), font(size), ink_on(colour)
+        heading = 1.5 * size if self.camera.height >= SMALL else size
+        large, small, ink = font(round(heading), bold=True), font(size), ink_on(colour)
         widths = [pen.textlength(text, font=large), *(pen.textlength(line, font=small) for line in lines)]
-        first = 1.4 * 1.5 * size
+        first = 1.4 * heading
         right, bottom = 20 + max(widths), 16 + first + 1.25 * size * len(lines)
         pen.rounded_rectangle((8, 8, right, bottom), radius=5, fill=colour)
         pen.text((14, 10), text, font=large, fill=ink)
