@@ -1,4 +1,4 @@
-"""What happens to a machine, in a few words: the state, the edge, wheels in the air, angle and seconds.
+"""State of a machine in a few words: kind, edge, wheels in the air, angle and seconds.
 
     tracker = SituationTracker()
     situation = tracker.update(snapshot)  # for each instant, in order of time
