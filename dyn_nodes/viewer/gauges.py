@@ -22,7 +22,7 @@ from dyn_nodes.viewer.situation import FRICTION, is_zero
 from dyn_nodes.viewer.snapshot import GovernorState, Load, Margin, Situation
 
 STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-HEAD, HEAD_SECOND = 82, 46
+HEAD, HEAD_SECOND = 76, 46
 """Height of the greatest words with the figures, and of the words of a second machine, pixels."""
 LOAD_SCALE = 1.25
 """Utilisation of a full bar of the load."""
@@ -281,7 +281,8 @@ def banner(
         colour = RED
     words, figures = (text, '') if situation is None else (situation.words, situation.figures)
     margin = '' if situation is None else situation.margin
-    page, head = ('' if situation is None else text), [line for line in (words, second) if line]
+    small = ' · '.join(part for part in ('' if situation is None else text, details) if part)
+    head = [line for line in (words, second) if line]
     return (
         f'<div aria-live="off" data-connection="{state}" data-band="{band}" data-beat="{beat}" '
         f'data-state="{html.escape(situation.state if situation else "")}" '
@@ -291,8 +292,7 @@ def banner(
         + ''.join(f'<b style="display:block;font-size:19px;line-height:1.2">{html.escape(line)}</b>' for line in head)
         + f'<div style="font-size:13px">{html.escape(figures)}</div>'
         f'<div style="font-size:13px">{html.escape(margin)}</div></div>'
-        f'<div style="{lines(1, 11.5)};white-space:nowrap;overflow:hidden">{html.escape(page)}</div>'
-        f'<div style="{lines(rows, 11.5)}">{html.escape(details)}</div></div>'
+        f'<div style="{lines(rows, 11.5)}">{html.escape(small)}</div></div>'
     )
 
 

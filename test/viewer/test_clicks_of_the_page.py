@@ -14,7 +14,7 @@ from dyn_nodes.viewer.cockpit import Cockpit
 from dyn_nodes.viewer.snapshot import Situation
 
 NAMES = ('swing', 'boom', 'stick')
-WIDTH, HEIGHT = 1200, 760
+WIDTH, HEIGHT = 1200, 840
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
 CLICK = """(labels => {
     const buttons = [...document.querySelectorAll('button')];
