@@ -285,7 +285,7 @@ def banner(
     head = [line for line in (words, second) if line]
     return (
         f'<div aria-live="off" data-connection="{state}" data-band="{band}" data-beat="{beat}" '
-        f'data-state="{html.escape(situation.state if situation else "")}" '
+        f'data-situation="{html.escape(situation.state if situation else "")}" '
         'style="margin:8px 10px 4px;padding:6px 10px;border-radius:5px;'
         f'color:{css(ink_on(colour))};background:{css(colour)};font-size:13.5px;line-height:1.35">'
         f'<div style="height:{HEAD + (HEAD_SECOND if second else 0)}px;overflow:hidden">'

@@ -209,10 +209,10 @@ def _standing(snapshot: Snapshot) -> Situation:
         return Situation(HELD, max(band, CAUTION, key=BANDS.index), f'HELD: {names}', governor.reason)
     if not causes:
         return Situation(OK, OK, 'NO MARGINS YET')
-    known = [cause for cause in causes if cause.band == band and not math.isnan(cause.severity)]
-    if not known:
+    finite = [cause for cause in causes if cause.band == band and not math.isnan(cause.severity)]
+    if not finite:
         return Situation(band, band, 'UNKNOWN MARGINS', ', '.join(cause.text for cause in causes if cause.band == band))
-    worst = min(known, key=lambda cause: (not cause.edge, cause.severity))  # an edge is more than a wheel
+    worst = min(finite, key=lambda cause: (not cause.edge, cause.severity))  # an edge is more than a wheel
     where = f' over the {worst.edge}' if worst.edge else f': {worst.wheel}' if worst.wheel else ''
     words = WORDS[OK] if band == OK else f'{band.upper()}{where}'
     return Situation(band, band, words, worst.text if band != OK and not worst.is_margin else '')
