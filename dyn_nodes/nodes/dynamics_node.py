@@ -38,6 +38,7 @@ from dyn_nodes.nodes.instants import Match
 from dyn_nodes.nodes.joint_commands import JointCommand, command_interfaces, joint_values
 from dyn_nodes.nodes.joint_targets import JointTargets
 from dyn_nodes.nodes.linear_service import LinearizeService
+from dyn_nodes.nodes.load_moment_report import LoadMomentReport
 from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of, moving, robot_of_team
 from dyn_nodes.nodes.neighbours import Neighbours, require_no_publisher
 from dyn_nodes.nodes.overridable import OverridableNode
@@ -122,7 +123,7 @@ class DynamicsNode(OverridableNode):
         self._create_services()
         self.pacer = Pacer(self)
         self.health = DynamicsHealth(self.pacer, self.rejections, self.levels)
-        self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
+        self.diagnostics = DiagnosticsPublisher(self, self.health.sources() | self.load_moment.sources())
         self.add_on_set_parameters_callback(self._on_parameters)
         self._publish_description()
         if not self.monolithic and self.machine.actuators and self.values['exchange_period'] > LONGEST_EXCHANGE:
@@ -214,6 +215,8 @@ class DynamicsNode(OverridableNode):
             self, self.plant, self.levels, qos, self.values['world_frame'], self.values['publish_tf']
         )
         self.imu = ImuReport(self, self.plant, qos)
+        self.load_moment = LoadMomentReport(self, self.machine, self.values['rated_share'], qos)
+        self.load_moment.evaluate(*self._loaded())
         world = self.values['world_frame']
         self.grasps = GraspExchange(self, self.plant, held, world, lambda: self.pacer.commanded(), fixed)
         self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
@@ -253,6 +256,8 @@ class DynamicsNode(OverridableNode):
             if self.due('clock_period'):
                 self.clock_publisher.publish(packed_stamp(now), ())
         self.publish_events()
+        if self.due('load_moment_period'):
+            self.load_moment.publish(*self._loaded())
         if self.due('report_period'):
             self.reporter.publish(self.due('marker_period'))
             self.update_diagnostics()
@@ -262,6 +267,15 @@ class DynamicsNode(OverridableNode):
         if self.grasps.held and not self.answers:
             self._commanded()
         self.joint_states.publish()
+
+    def _loaded(self) -> tuple[dict[str, float], float, np.ndarray]:
+        """Return joint positions by name, payload, kg, and gravity (3,) in axes of the ground along the heading."""
+        plant = self.plant
+        x, y, z, w = plant.base_pose()[1]
+        yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+        turn = np.array(((np.cos(yaw), np.sin(yaw), 0.0), (-np.sin(yaw), np.cos(yaw), 0.0), (0.0, 0.0, 1.0)))
+        payload = float(plant.p[plant.system.index('parameter', 'payload_mass')]) if self.machine.payload else 0.0
+        return dict(zip(plant.joints, plant.positions.tolist())), payload, turn @ plant.p[:3]
 
     def update_diagnostics(self) -> None:
         """Publish health if due: by the wall clock in real time, so that a slow run does not delay it."""
