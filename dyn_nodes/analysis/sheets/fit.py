@@ -29,8 +29,6 @@ SATURATION = 2.5
 """Standard deviations at which the excess of a cell of unknown limit stops to count in the second fit."""
 UNKNOWN_EXCESS = 0.02
 """Relative excess of the stability load above which another limit is assumed in a cell of unknown limit."""
-DETERMINED = 0.5
-"""Share of the prior spread below which the loads determine a quantity."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,14 +60,12 @@ class FittedSheet:
         values: by name.
         names: of the p quantities with a spread, in the order of the covariance.
         covariance: (p, p).
-        sensitivity: (m, p) relative change of the loads of m target cells with the quantities.
     """
 
     sheet: Sheet
     values: Mapping[str, float]
     names: tuple[str, ...]
     covariance: Array
-    sensitivity: Array
 
     @cached_property
     def deviations(self) -> dict[str, float]:
@@ -84,7 +80,7 @@ class FittedSheet:
 
     def cells(self) -> list[CellFit]:
         """Return the fit of each chart."""
-        return _Charts(self.sheet).cells(self.values)
+        return cells_of(self.sheet, self.values)
 
 
 class _Charts:
@@ -107,6 +103,11 @@ class _Charts:
             for chart, part in zip(charts, np.split(loads, ends[:-1]), strict=True):
                 result[chart.name] = _cell_fit(chart, part)
         return [result[name] for name in self.sheet.charts]
+
+
+def cells_of(sheet: Sheet, values: Mapping[str, float]) -> list[CellFit]:
+    """Return the errors of each chart of a sheet with values of its quantities."""
+    return _Charts(sheet).cells(values)
 
 
 def loads_of(sheet: Sheet, chart: Chart, values: Mapping[str, float], cases: Cases) -> tuple[Array, Loads]:
@@ -156,7 +157,7 @@ def fit_sheet(sheet: Sheet) -> FittedSheet:
         return np.concatenate([*parts, (vector - start) / spread])
 
     if not free:
-        return FittedSheet(sheet, fixed, (), np.zeros((0, 0)), np.zeros((0, 0)))
+        return FittedSheet(sheet, fixed, (), np.zeros((0, 0)))
     inside = np.clip(start, least + 1e-9 * spread, greatest - 1e-9 * spread)
     unknown = any((chart.limits == 'unknown').any() for chart in sheet.charts.values())
     for saturation in (ENVELOPE, SATURATION) if unknown else (SATURATION,):
@@ -164,11 +165,7 @@ def fit_sheet(sheet: Sheet) -> FittedSheet:
         result = least_squares(residuals, inside, bounds=(least, greatest), **options)
         inside = result.x
     covariance = np.linalg.inv(result.jac.T @ result.jac)
-    cells = charts.cells(values(result.x))
-    targets = np.concatenate([cell.targets for cell in cells])
-    scale = np.concatenate([_deviation(cell) for cell in cells])
-    sensitivity = (result.jac[: len(targets)] * scale[:, None])[targets]
-    return FittedSheet(sheet, values(result.x), names, covariance, sensitivity)
+    return FittedSheet(sheet, values(result.x), names, covariance)
 
 
 def _cell_fit(chart: Chart, loads: Array) -> CellFit:

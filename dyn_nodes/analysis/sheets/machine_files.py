@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.analysis.sheets.arms import folding_arm
 from dyn_nodes.analysis.sheets.cases import Cases, SheetError, amount, option_of, with_derived
 from dyn_nodes.analysis.sheets.fit import FittedSheet
 from dyn_nodes.analysis.sheets.kinds import KINDS
@@ -24,8 +23,8 @@ SAG = 2e-4
 """Deflection of the struts by the weight of the machine, m."""
 FREE_LENGTH = 0.3
 """Length of the struts without load, m."""
-LIGHT = 1.0
-"""Mass of a link that only carries others, taken from its parent, kg."""
+AXLE_SHARE, FORK_SHARE = 0.1, 0.02
+"""Masses of the rear axle and of the fork or arm at the load point, taken from their parents, of the front frame."""
 
 
 @dataclass
@@ -53,6 +52,8 @@ class _Machine:
     free: list[str] = field(default_factory=list)
     locked: list[str] = field(default_factory=list)
     payload: tuple[str, tuple[float, float, float]] = ('', (0.0, 0.0, 0.0))
+    stiffness: float = 0.0  # of a tyre, N/m; 0: rigid
+    free_length: float = FREE_LENGTH
 
 
 def write_machine(fitted: FittedSheet, urdf: Path, config: Path, cell: Mapping[str, Any]) -> list[Path]:
@@ -137,11 +138,12 @@ def _folding(machine: _Machine, fitted: FittedSheet, cases: Cases) -> None:
 
     angles = KINDS[fitted.sheet.kind](fitted.sheet.model, values, cases).posture[0]
     parent, origin, last = 'upper_link', (at(arm['foot'][0]), 0.0, at(arm['foot'][1])), 0.0
+    ranges = {name: (at(pair[0]), at(pair[1])) for name, pair in arm.get('joint_limits', {}).items()}
     for (name, options), angle in zip(arm['segments'].items(), angles, strict=True):
         label = cases.label(name)[0] if name in cases.labels else 'default'
         option = option_of(options, label)
         length, com = at(option['length']), (at(option['com'][0]), 0.0, at(option['com'][1]))
-        limits = (-0.9, 1.5) if parent == 'upper_link' else (-2.9, -0.05)
+        limits = ranges.get(name, (-0.9, 1.5) if parent == 'upper_link' else (-2.9, 0.0))
         joint = f'{name}_joint'
         machine.links.append(
             _Link(f'{name}_link', at(option['mass']), com, (length, 0.35, 0.35), parent, joint, 'revolute', origin,
@@ -149,9 +151,19 @@ def _folding(machine: _Machine, fitted: FittedSheet, cases: Cases) -> None:
         )  # fmt: skip
         machine.positions[joint] = float(np.clip(angle - last, *limits))
         parent, origin, last = f'{name}_link', (length, 0.0, 0.0), angle
-    postures = folding_arm(arm, values, cases)
-    del postures
-    machine.payload = (parent, origin)
+    _swing_bucket(machine, arm, at, (float(cases.number('radius')[0]), float(cases.number('height')[0])))
+
+
+def _swing_bucket(machine: _Machine, arm: Mapping[str, Any], at: Any, point: tuple[float, float]) -> None:
+    """Set the payload at the end of the arm, or beyond it if the bucket swings out to reach the load point."""
+    segments = machine.links[2:]
+    last, lengths = segments[-1], [link.size[0] for link in segments]
+    gap = float(np.hypot(point[0] - at(arm['foot'][0]), point[1] + at(arm.get('hang', 0.0)) - at(arm['foot'][1])))
+    gap = max(gap - sum(lengths), 0.0) if len(segments) == 2 and not np.isnan(point[0]) else 0.0
+    if 'bucket' in arm and gap > 0.0:
+        shift = at(arm['bucket']['mass']) * at(arm['bucket']['swing']) * gap / last.mass
+        last.com = (last.com[0] + shift, 0.0, last.com[2])
+    machine.payload = (last.name, (last.size[0] + gap, 0.0, 0.0))
 
 
 def _telescope(machine: _Machine, fitted: FittedSheet, cases: Cases, at: Any) -> None:
@@ -192,53 +204,54 @@ def _frontal(fitted: FittedSheet, cases: Cases) -> _Machine:
         return float(np.ravel(amount(value, values, cases))[0])
 
     machine = _Machine()
-    bodies = list(model['bodies'].values())
-    front = [body for body in bodies if body.get('frame') != 'rear' and at(body['mass']) != 0.0]
-    rear = [body for body in bodies if body.get('frame') == 'rear' and at(body['mass']) != 0.0]
+    bodies = [body for body in model['bodies'].values() if at(body['mass']) != 0.0]
+    front = _joined([body for body in bodies if body.get('frame') != 'rear'], at)
     wheelbase = at(model['axles']['front']) - at(model['axles']['rear'])
-    half = at(model.get('half_tread', 0.5 * wheelbase * 0.6))
-    axle_height = at(model.get('axle_height', FREE_LENGTH))
-    mass, com = _joined(front, at)
+    half, height = at(model.get('half_tread', 0.3 * wheelbase)), at(model.get('axle_height', FREE_LENGTH))
     load = (at(model['load'][0]), 0.0, at(model['load'][1]))
-    machine.links.append(_Link('base_link', mass - LIGHT, _less(mass, com, load), (1.5, 1.2, 0.6), center=(0.0, 0.0, com[2])))
-    carrier, joint_x = 'base_link', -wheelbase
-    if rear:
+    axle, fork = AXLE_SHARE * front[0], FORK_SHARE * front[0]
+    front = _less(front, fork, load)
+    carrier, axle_at = 'base_link', (-wheelbase, 0.0, height)
+    if 'hinge' in model:
         hinge, angle = at(model['hinge']), at(model.get('articulation', 0.0))
-        heavy, place = _joined(rear, at)
-        joint_x = hinge - wheelbase - hinge - hinge if False else -(wheelbase + hinge)
+        axle_at = (-wheelbase - hinge, 0.0, height)
+        rear = _less(_joined([body for body in bodies if body.get('frame') == 'rear'], at), axle, axle_at)
         machine.links.append(
-            _Link('rear_link', heavy - LIGHT, _less(heavy, place, (joint_x, 0.0, axle_height)), (1.8, 1.4, 1.0), 'base_link',
-                  'articulation_joint', 'revolute', (hinge, 0.0, 0.0), '0 0 1', (-0.8, 0.8), (place[0], 0.0, place[2]))
+            _Link('rear_link', *rear, (1.8, 1.4, 1.0), 'base_link', 'articulation_joint', 'revolute', (hinge, 0.0, 0.0),
+                  '0 0 1', (-0.8, 0.8), rear[1])
         )  # fmt: skip
         machine.positions['articulation_joint'] = angle
         carrier = 'rear_link'
-    elif not rear:
-        machine.links[0].mass -= LIGHT
-        machine.links[0].com = _less(mass - LIGHT, machine.links[0].com, (-wheelbase, 0.0, axle_height))
+    else:
+        front = _less(front, axle, axle_at)
+    machine.links.insert(0, _Link('base_link', *front, (1.5, 1.2, 0.6), center=front[1]))
     machine.links += [
-        _Link('rear_axle', LIGHT, (0.0, 0.0, 0.0), (0.3, 2.0 * half, 0.3), carrier, 'rear_axle_joint', 'revolute',
-              (joint_x, 0.0, axle_height), '1 0 0', (-0.2, 0.2)),
-        _Link('lift_link', LIGHT, (0.0, 0.0, 0.0), (0.3, 1.5, 0.3), 'base_link', 'lift_joint', 'prismatic', load, '0 0 1',
+        _Link('rear_axle', axle, (0.0, 0.0, 0.0), (0.3, 2.0 * half, 0.3), carrier, 'rear_axle_joint', 'revolute',
+              axle_at, '1 0 0', (-0.2, 0.2)),
+        _Link('lift_link', fork, (0.0, 0.0, 0.0), (0.3, 1.5, 0.3), 'base_link', 'lift_joint', 'prismatic', load, '0 0 1',
               (-0.4, 3.0)),
     ]  # fmt: skip
     machine.positions |= {'rear_axle_joint': 0.0, 'lift_joint': 0.0}
     machine.free = ['rear_axle_joint']
+    if 'tyres' in cases.labels and cases.label('tyres')[0] == 'deflect':
+        machine.stiffness, machine.free_length = at(model['tyre_stiffness']), height
+    top = machine.free_length
     machine.supports = [
-        ('front_left', 'base_link', 0.0, half, FREE_LENGTH),
-        ('front_right', 'base_link', 0.0, -half, FREE_LENGTH),
-        ('rear_left', 'rear_axle', 0.0, half, FREE_LENGTH - axle_height),
-        ('rear_right', 'rear_axle', 0.0, -half, FREE_LENGTH - axle_height),
+        ('front_left', 'base_link', 0.0, half, top),
+        ('front_right', 'base_link', 0.0, -half, top),
+        ('rear_left', 'rear_axle', 0.0, half, top - height),
+        ('rear_right', 'rear_axle', 0.0, -half, top - height),
     ]
     machine.payload = ('lift_link', (0.0, 0.0, 0.0))
     return machine
 
 
 def _less(
-    mass: float, com: tuple[float, float, float], point: tuple[float, float, float]
-) -> tuple[float, float, float]:
-    """Return the centre of mass of a body after `LIGHT` at a point is taken from it."""
-    x, y, z = ((mass * np.array(com) - LIGHT * np.array(point)) / (mass - LIGHT)).tolist()
-    return x, y, z
+    body: tuple[float, tuple[float, float, float]], mass: float, point: tuple[float, float, float]
+) -> tuple[float, tuple[float, float, float]]:
+    """Return mass and centre of mass of a body without a part of it at a point."""
+    x, y, z = ((body[0] * np.array(body[1]) - mass * np.array(point)) / (body[0] - mass)).tolist()
+    return body[0] - mass, (x, y, z)
 
 
 def _urdf(machine: _Machine, name: str, title: str, sheet: str) -> str:
@@ -280,7 +293,8 @@ def _numbers(values: tuple[float, float, float]) -> str:
 
 def _yaml(machine: _Machine, name: str, title: str, fitted: FittedSheet) -> str:
     weight = 9.81 * sum(link.mass for link in machine.links)
-    stiffness = weight / len(machine.supports) / SAG
+    stiffness = machine.stiffness or weight / len(machine.supports) / SAG
+    reason = 'fitted to loads on tyres that deflect' if machine.stiffness else f'rigid, as the chart assumes: {1000 * SAG:g} mm by the weight'
     damping = 0.2 * 2.0 * np.sqrt(stiffness * weight / 9.81 / len(machine.supports))
     link, position = machine.payload
     greatest = max(float(chart.load.max()) for chart in fitted.sheet.charts.values())
@@ -302,9 +316,9 @@ def _yaml(machine: _Machine, name: str, title: str, fitted: FittedSheet) -> str:
         '',
         'defaults:',
         '  wheel:',
-        f"    stiffness: {{value: {stiffness:.6g}, assumed: 'rigid, as in the calculation of the chart: {1000 * SAG:g} mm by the weight'}}",
+        f"    stiffness: {{value: {stiffness:.6g}, assumed: '{reason}'}}",
         f"    damping: {{value: {damping:.4g}, assumed: 'a fifth of the critical one'}}",
-        f"    free_length: {{value: {FREE_LENGTH}, assumed: 'length of a strut above its contact point'}}",
+        f"    free_length: {{value: {machine.free_length}, assumed: 'length of a strut above its contact point'}}",
         '    friction:',
         "      static: {value: 0.8, assumed: 'firm ground'}",
         "      kinetic: {value: 0.7, assumed: 'firm ground'}",

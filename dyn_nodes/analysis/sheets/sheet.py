@@ -129,9 +129,14 @@ def chart_rows(columns: Sequence[str], cells: Sequence[Sequence[Any]]) -> list[d
 
 
 def cell_cases(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> Cases:
-    """Return the columns of cells; conditions of their chart replace missing and null values, then labels add columns."""
+    """Return the columns of cells; conditions of their chart replace missing and null values, then labels add columns.
+
+    A column without a unit has the unit of the chart's column.
+    """
+    units = {quantity_and_unit(column)[0]: column for row in chart.rows[:1] for column in row}
     full = []
     for row in rows:
+        row = {units.get(str(column), column): value for column, value in row.items()}
         printed = {column: value for column, value in row.items() if value is not None or column not in chart.conditions}
         merged: dict[str, Any] = {**chart.conditions, **printed}
         for column, options in chart.labels.items():
