@@ -87,9 +87,13 @@ def fill_inertials(
     volume = sum(solid.volume for solid in solids.values())
     if density is None:
         if mass is None or mass <= present:
-            raise ShapeInertiaError(f'--mass: expected more than the {present:g} kg of the present inertials, found {mass}')
+            raise ShapeInertiaError(
+                f'--mass: expected more than the {present:g} kg of the present inertials, found {mass}'
+            )
         density = (mass - present) / volume
-    lines = ''.join(f'<link name={quoteattr(name)}>{_inertial(solid, density)}</link>' for name, solid in solids.items())
+    lines = ''.join(
+        f'<link name={quoteattr(name)}>{_inertial(solid, density)}</link>' for name, solid in solids.items()
+    )
     masses = {name: density * solid.volume for name, solid in solids.items()}
     return FilledUrdf(with_elements(urdf, lines), masses, density, tuple(dict.fromkeys(hulls)))
 

@@ -55,7 +55,7 @@ def add_parser(subparsers: Subparsers) -> None:
         '--mass',
         metavar='KG',
         type=positive(unit='kg'),
-        help='mass of the machine: give links without inertial one from their shapes, of uniform density, in a new URDF',
+        help='mass of the machine: give links without inertial one from their shapes, in a new URDF',
     )
     filling.add_argument('--density', metavar='KG/M3', type=positive(unit='kg/m3'), help='the same, of this density')
     parser.add_argument('--force', action='store_true', help='overwrite an existing file')
@@ -134,7 +134,9 @@ def _fill_inertials(args: argparse.Namespace, output: str) -> None:
     for link in filled.hulls:
         print(f'warning: link {link}: its mesh is not closed; its convex hull counts', file=sys.stderr)
     masses = ', '.join(f'{name} {mass:.4g}' for name, mass in filled.masses.items())
-    print(f'{path}: inertials of {len(filled.masses)} links at {filled.density:.4g} kg/m3, kg: {masses}', file=sys.stderr)
+    print(
+        f'{path}: inertials of {len(filled.masses)} links at {filled.density:.4g} kg/m3, kg: {masses}', file=sys.stderr
+    )
     args.urdf = path
 
 

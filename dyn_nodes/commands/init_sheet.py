@@ -31,10 +31,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         nargs='+',
         action='extend',
         default=[],
-        help='cell of a chart that determines configuration and posture, such as chart=NAME radius_m=6 (the first cell)',
+        help='cell that determines configuration and posture, such as chart=NAME radius_m=6 (the first cell)',
     )
-    group.add_argument('--predict', metavar='CELLS', type=Path, help='print the loads of the cells of this YAML instead')
-    group.add_argument('--validate', action='store_true', help='also predict each half of the points from the other half')
+    group.add_argument(
+        '--predict', metavar='CELLS', type=Path, help='print the loads of the cells of this YAML instead'
+    )
+    group.add_argument(
+        '--validate', action='store_true', help='also predict each half of the points from the other half'
+    )
     group.add_argument('--json', action='store_true', help='print fit or predictions as JSON, kg')
 
 

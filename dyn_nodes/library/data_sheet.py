@@ -38,7 +38,7 @@ class DataSheet:
 
         Args:
             cells: columns by name, as in the charts of the sheet, with the chart in `chart`, such as
-                `{'chart': 'va_stick_2500', 'height_m': 1.5, 'radius_m': 6, 'direction': 'side', 'undercarriage': 'blade_up'}`.
+                `{'chart': 'lift', 'height_m': 1, 'radius_m': 3, 'direction': 'across'}`.
 
         Raises:
             ValueError: an unknown chart or label, or a missing column.
@@ -80,7 +80,7 @@ class DataSheet:
         Args:
             urdf: file to write.
             config: machine YAML to write.
-            cell: columns by name; missing ones are those of the first cell of its chart.
+            cell: columns by name; missing columns are taken from the first cell of its chart.
 
         Raises:
             ValueError: an unknown chart or label.

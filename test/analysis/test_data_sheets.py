@@ -89,7 +89,9 @@ def test_tyres_that_deflect_lower_the_tipping_load_as_published():
     cells = sheet('cat_966l').fitted.cells()[0]
     loads = dict(zip([tuple(row.values())[:-1] for row in cells.chart.rows], cells.loads))
     published = dict(zip([tuple(row.values())[:-1] for row in cells.chart.rows], cells.chart.load))
-    pairs = [(key, (*key[:-1], key[-1].replace('tyres_deflect', 'rigid_tyres'))) for key in loads if 'deflect' in key[-1]]
+    pairs = [
+        (key, (*key[:-1], key[-1].replace('tyres_deflect', 'rigid_tyres'))) for key in loads if 'deflect' in key[-1]
+    ]
     assert len(pairs) == 11
     for soft, rigid in pairs:
         assert loads[soft] / loads[rigid] == pytest.approx(published[soft] / published[rigid], rel=0.003)
@@ -173,7 +175,10 @@ def test_a_column_without_a_unit_has_the_unit_of_the_chart():
     [
         ({'chart': 'lifts'}, "cell 1: chart: expected one of lift, found 'lifts'"),
         ({'direction': 'across', 'height_m': 1}, "cell 1 of lift: expected a number 'radius', found"),
-        ({'direction': 'west', 'height_m': 1, 'radius_m': 3}, "expected one of front, side, rear, all, .*, found 'west'"),
+        (
+            {'direction': 'west', 'height_m': 1, 'radius_m': 3},
+            "expected one of front, side, rear, all, .*, found 'west'",
+        ),
     ],
 )
 def test_a_cell_that_cannot_be_predicted_is_reported(cell, message):
@@ -271,7 +276,9 @@ def test_an_unknown_name_in_an_expression_is_reported(tmp_path):
         dn.read_sheet(path).residuals()
 
 
-@pytest.mark.parametrize('text', ['__import__("os")', 'a.b', '[1]', 'a if b else c', 'lambda: 1', '1 +', 'a' * 400, '2 ** 9'])
+@pytest.mark.parametrize(
+    'text', ['__import__("os")', 'a.b', '[1]', 'a if b else c', 'lambda: 1', '1 +', 'a' * 400, '2 ** 9']
+)
 def test_expressions_are_arithmetic_only(text):
     with pytest.raises(ExpressionError):
         evaluate(text, {'a': 1.0, 'b': 2.0, 'c': 3.0})
@@ -279,4 +286,6 @@ def test_expressions_are_arithmetic_only(text):
 
 def test_expressions_compute_numbers_and_arrays():
     assert evaluate('-a + 2 * (b - 1) / 4', {'a': 1.0, 'b': 3.0}) == 0.0
-    np.testing.assert_allclose(evaluate('hypot(a, b) + max(a, 4)', {'a': np.array([3.0, 5.0]), 'b': 4.0}), [9.0, 11.403124])
+    np.testing.assert_allclose(
+        evaluate('hypot(a, b) + max(a, 4)', {'a': np.array([3.0, 5.0]), 'b': 4.0}), [9.0, 11.403124]
+    )

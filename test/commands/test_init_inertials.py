@@ -17,12 +17,15 @@ URDF = """<robot name="cart">
     <inertial><mass value="10"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>
   </link>
   <link name="ball">
-    <visual><origin xyz="0 0 0.3" rpy="0 1.5707963267948966 0"/><geometry><cylinder radius="0.1" length="0.6"/></geometry></visual>
+    <visual>
+      <origin xyz="0 0 0.3" rpy="0 1.5707963267948966 0"/><geometry><cylinder radius="0.1" length="0.6"/></geometry>
+    </visual>
     <visual><origin xyz="0.5 0 0"/><geometry><sphere radius="0.1"/></geometry></visual>
   </link>
   <link name="frame"/>
   <joint name="slew" type="revolute">
-    <parent link="base_link"/><child link="mast"/><axis xyz="0 0 1"/><limit lower="-1" upper="1" effort="9" velocity="1"/>
+    <parent link="base_link"/><child link="mast"/><axis xyz="0 0 1"/>
+    <limit lower="-1" upper="1" effort="9" velocity="1"/>
   </joint>
   <joint name="arm" type="revolute">
     <parent link="mast"/><child link="ball"/><axis xyz="0 1 0"/><limit lower="-1" upper="1" effort="9" velocity="1"/>
@@ -43,7 +46,7 @@ def urdf(tmp_path):
 
 
 def links(path):
-    return {link.name: link for link in load_machine(path, massless_joints=True).links}
+    return {link.name: link for link in load_machine(path).links}
 
 
 def test_density_fills_links_without_inertial_from_meshes_and_shapes(urdf, tmp_path, capsys):
@@ -62,7 +65,7 @@ def test_density_fills_links_without_inertial_from_meshes_and_shapes(urdf, tmp_p
     about_y += BALL * (0.4 * 0.01 + (0.5 - center[0]) ** 2 + center[2] ** 2)
     assert filled['ball'].inertia[1, 1] == pytest.approx(100.0 * about_y, rel=1e-6)
     assert 'inertials of 2 links at 100 kg/m3' in capsys.readouterr().err
-    assert URDF == urdf.read_text()
+    assert urdf.read_text() == URDF
 
 
 def test_mass_is_shared_by_volume(urdf, tmp_path):
@@ -101,6 +104,7 @@ def test_an_open_mesh_counts_as_its_hull(urdf, tmp_path, capsys):
     assert links(tmp_path / 'full.urdf')['base_link'].mass == pytest.approx(100.0, rel=1e-6)
 
 
-def test_a_machine_with_all_inertials_has_nothing_to_fill(tmp_path, capsys):
-    assert main(['init', 'log_loader', '--density', '100', '-o', str(tmp_path / 'full.yaml')]) == 1
+def test_a_machine_with_all_inertials_has_nothing_to_fill(urdf, tmp_path, capsys):
+    assert main(['init', str(urdf), '--density', '100', '-o', str(tmp_path / 'full.yaml')]) == 0
+    assert main(['init', str(tmp_path / 'full.urdf'), '--density', '100', '-o', str(tmp_path / 'again.yaml')]) == 1
     assert 'expected at least one link without inertial and with a shape, found none' in capsys.readouterr().err

@@ -1,8 +1,8 @@
 """Static moment of the arm of an excavator or crane in its plane, for the load points of a chart.
 
 All moments are in the vertical plane of the arm, from the slewing axis, positive away from it. Cylinders and links of a
-linkage are part of the segments: the centre of mass of a two-force member is a fixed weighted mean of its two ends, so its mass
-can be divided over the two segments that it connects.
+linkage are part of the segments: the centre of mass of a two-force member is a fixed weighted mean of its two ends, so
+its mass can be divided over the two segments that it connects.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ def folding_arm(arm: Mapping[str, Any], values: Mapping[str, Any], cases: Cases)
     """Return the postures of an arm of two or three segments with rotary joints.
 
     Two segments reach a point in one posture, elbow up; if the point is farther than both, the arm is stretched toward
-    it and the bucket swings out over the gap: its centre of mass, part of the last segment, moves outward by `swing` times
-    the gap. Of three segments, the joint between the first two is free in its limits.
+    it and the bucket swings out over the gap: its centre of mass, part of the last segment, moves outward by `swing`
+    times the gap. Of three segments, the joint between the first two is free in its limits.
     """
     foot = [np.broadcast_to(amount(value, values, cases), (cases.size,)) for value in arm['foot']]
     segments = [_segment(name, options, values, cases) for name, options in arm['segments'].items()]
@@ -74,7 +74,8 @@ def folding_arm(arm: Mapping[str, Any], values: Mapping[str, Any], cases: Cases)
         moment = moment + segment.mass[:, None] * joint + segment.moment(angle)
         joint = joint + segment.length[:, None] * np.cos(angle)
     if 'bucket' in arm:
-        gap = np.maximum(np.hypot(*line) - sum(segment.length for segment in segments)[:, None], 0.0)
+        reach = np.sum([segment.length for segment in segments], axis=0)[:, None]
+        gap = np.maximum(np.hypot(*line) - reach, 0.0)
         swung = amount(arm['bucket']['mass'], values, cases) * amount(arm['bucket']['swing'], values, cases)
         moment = moment + swung * gap * np.cos(angles[-1])
     mass = np.sum([segment.mass for segment in segments], axis=0)
@@ -96,9 +97,7 @@ def _segment(name: str, options: Mapping[str, Any], values: Mapping[str, Any], c
     return Segment(*numbers)
 
 
-def _radius(
-    arm: Mapping[str, Any], values: Mapping[str, Any], cases: Cases, foot: list[Array], height: Array
-) -> Array:
+def _radius(arm: Mapping[str, Any], values: Mapping[str, Any], cases: Cases, foot: list[Array], height: Array) -> Array:
     """Return the radii of the load points (n,); `max` is the greatest reach at the height of the cell."""
     radius = cases.number('radius')
     missing = np.isnan(radius)

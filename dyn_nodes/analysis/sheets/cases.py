@@ -150,7 +150,7 @@ def option_of(options: Mapping[Any, Any], label: str) -> Any:
 
 
 def with_derived(model: Mapping[str, Any], values: Mapping[str, Any], cases: Cases) -> Cases:
-    """Return the cells with the numbers of the section `derived`, each of which may use the ones before."""
+    """Return the cells with the numbers of the section `derived`; each may use the numbers before it."""
     for name, value in model.get('derived', {}).items():
         try:
             number = np.broadcast_to(amount(value, values, cases), (cases.size,))

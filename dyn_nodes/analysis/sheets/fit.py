@@ -1,9 +1,9 @@
 """Fit of the unknown quantities of a data sheet to its published loads.
 
-Residuals: relative errors of the cells that stability limits, over their standard deviation (rounding of the printed number, and
-`MODEL` for the maker's rigid calculation); shortfalls of the rated load below cells that hydraulics or structure limit;
-and the deviations of the quantities from their published values or estimates over their spreads. The covariance of the
-quantities is (J^T J)^-1 of these residuals at the optimum.
+Residuals: relative errors of the cells that stability limits, over their standard deviation (rounding of the printed
+number, and `MODEL` for the maker's rigid calculation); shortfalls of the rated load below cells that hydraulics or
+structure limit; and the deviations of the quantities from their published values or estimates over their spreads. The
+covariance of the quantities is (J^T J)^-1 of these residuals at the optimum.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kinds of machines of data sheets: each returns the loads at which the machine of a cell tips.
 
-A kind is a function of (machine, values, cases): the section `machine` of the sheet, the values of its quantities and the
-cells of its charts.
+A kind is a function of (machine, values, cases): the section `model` of the sheet, the values of its quantities and
+the cells of its charts.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _least(
     support: str,
     headings: Any,
 ) -> tuple[Array, Array, Array]:
-    """Return the least tipping loads (n, k) of a group of cells on one undercarriage over the headings, masses, moments."""
+    """Return least tipping loads (n, k) of cells on one undercarriage over the headings, masses and moments (n,)."""
     undercarriage = option_of(machine['undercarriages'], support)
     mass, fixed, turning = np.zeros(cases.size), np.zeros(cases.size), np.zeros(cases.size)
     for body in [*machine['bodies'].values(), *undercarriage.get('bodies', {}).values()]:
@@ -121,10 +121,11 @@ def _extreme(postures: ArmPostures, tipping: Array, cases: Cases, mass: Array, m
 def articulated(machine: Mapping[str, Any], values: Mapping[str, Any], cases: Cases) -> Loads:
     """Return the loads of a loader that tips about its front axle.
 
-    Bodies of `frame: rear` turn by `articulation` about the joint of the frames; x of the front frame is from the front axle, x of the rear
-    frame from the joint, at `hinge`. The rear axle oscillates, so the front axle is the tipping axis. Tyres that deflect pitch the
-    machine about the front axle by (M + P) g / (2 k L): the front tyres carry all, the rear ones nothing. L is the distance of
-    the middle of the rear axle behind the front axle, along the front frame.
+    Bodies of `frame: rear` turn by `articulation` about the joint of the frames, at `hinge`; x of the front frame is
+    from the front axle, x of the rear frame from the joint. The rear axle oscillates, so the front axle is the tipping
+    axis. Tyres that deflect pitch the machine about the front axle by (M + P) g / (2 k L): the front tyres carry all,
+    the rear ones nothing. L is the distance of the middle of the rear axle behind the front axle, along the front
+    frame.
     """
     angle = amount(machine.get('articulation', 0.0), values, cases)
     hinge = amount(machine['hinge'], values, cases)
@@ -141,7 +142,9 @@ def articulated(machine: Mapping[str, Any], values: Mapping[str, Any], cases: Ca
     tyres = cases.labels.get('tyres', np.array(['rigid'] * cases.size))
     deflects = tyres == 'deflect'
     if deflects.any():
-        load = np.where(deflects, _with_tyres(machine, values, cases, (mass, moment, height, lever), hinge, angle), load)
+        load = np.where(
+            deflects, _with_tyres(machine, values, cases, (mass, moment, height, lever), hinge, angle), load
+        )
     return _frontal(load, lever, mass, -moment)
 
 

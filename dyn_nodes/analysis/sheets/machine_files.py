@@ -1,8 +1,8 @@
 """URDF and machine YAML of a fitted data sheet, in the configuration of one cell of a chart.
 
-The files have the fitted masses, centres of mass, lengths and supports. Inertias, stiffness of the supports and limits of
-joints are not determined by static loads: they are assumed and marked in the YAML. A support is a strut at its contact
-point; the struts are stiff, as the maker's calculation assumes rigid supports.
+The files have the fitted masses, centres of mass, lengths and supports. Inertias, stiffness of the supports and limits
+of joints are not determined by static loads: they are assumed and marked in the YAML. A support is a strut at its
+contact point; the struts are stiff, as the maker's calculation assumes rigid supports.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.analysis.sheets.cases import Cases, SheetError, amount, option_of, with_derived
+from dyn_nodes.analysis.sheets.cylinders import cylinder_lines
 from dyn_nodes.analysis.sheets.fit import FittedSheet
 from dyn_nodes.analysis.sheets.kinds import KINDS
 from dyn_nodes.analysis.sheets.sheet import cell_cases
@@ -54,6 +55,9 @@ class _Machine:
     payload: tuple[str, tuple[float, float, float]] = ('', (0.0, 0.0, 0.0))
     stiffness: float = 0.0  # of a tyre, N/m; 0: rigid
     free_length: float = FREE_LENGTH
+    cylinders: tuple[list[str], list[str]] = field(
+        default_factory=lambda: ([], [])
+    )  # lines of `defaults` and `actuators`
 
 
 def write_machine(fitted: FittedSheet, urdf: Path, config: Path, cell: Mapping[str, Any]) -> list[Path]:
@@ -61,7 +65,8 @@ def write_machine(fitted: FittedSheet, urdf: Path, config: Path, cell: Mapping[s
 
     Args:
         fitted: a fitted sheet.
-        urdf, config: files to write.
+        urdf: file to write.
+        config: machine YAML to write.
         cell: columns of the cell that determines configuration and initial posture; with `chart`, as for `predict`.
 
     Raises:
@@ -151,6 +156,14 @@ def _folding(machine: _Machine, fitted: FittedSheet, cases: Cases) -> None:
         )  # fmt: skip
         machine.positions[joint] = float(np.clip(angle - last, *limits))
         parent, origin, last = f'{name}_link', (length, 0.0, 0.0), angle
+    if 'cylinders' in arm:
+        turning = {link.name.removesuffix('_link'): link.limits for link in machine.links[2:]}
+        cylinders = {
+            name: {key: at(value) for key, value in cylinder.items()} for name, cylinder in arm['cylinders'].items()
+        }
+        if not set(cylinders) <= set(turning):
+            raise SheetError(f'arm.cylinders: expected segments of {", ".join(turning)}, found {", ".join(cylinders)}')
+        machine.cylinders = cylinder_lines(cylinders, turning, at(arm['relief_pressure']))
     _swing_bucket(machine, arm, at, (float(cases.number('radius')[0]), float(cases.number('height')[0])))
 
 
@@ -177,7 +190,9 @@ def _telescope(machine: _Machine, fitted: FittedSheet, cases: Cases, at: Any) ->
         column = np.array([metres])
         numbers = {**cases.numbers, 'boom_length': column}
         labels = {**cases.labels, 'boom_length': np.array([f'{metres:g}'], dtype=object)}
-        return float(np.ravel(amount(arm['com'], values, with_derived(sheet.model, values, Cases(numbers, labels, 1))))[0])
+        return float(
+            np.ravel(amount(arm['com'], values, with_derived(sheet.model, values, Cases(numbers, labels, 1))))[0]
+        )
 
     mass, foot = at(arm['mass']), (at(arm['foot'][0]), 0.0, at(arm['foot'][1]))
     extension = length - least
@@ -228,8 +243,8 @@ def _frontal(fitted: FittedSheet, cases: Cases) -> _Machine:
     machine.links += [
         _Link('rear_axle', axle, (0.0, 0.0, 0.0), (0.3, 2.0 * half, 0.3), carrier, 'rear_axle_joint', 'revolute',
               axle_at, '1 0 0', (-0.2, 0.2)),
-        _Link('lift_link', fork, (0.0, 0.0, 0.0), (0.3, 1.5, 0.3), 'base_link', 'lift_joint', 'prismatic', load, '0 0 1',
-              (-0.4, 3.0)),
+        _Link('lift_link', fork, (0.0, 0.0, 0.0), (0.3, 1.5, 0.3), 'base_link', 'lift_joint', 'prismatic', load,
+              '0 0 1', (-0.4, 3.0)),
     ]  # fmt: skip
     machine.positions |= {'rear_axle_joint': 0.0, 'lift_joint': 0.0}
     machine.free = ['rear_axle_joint']
@@ -270,7 +285,10 @@ def _urdf(machine: _Machine, name: str, title: str, sheet: str) -> str:
             f'      <mass value="{link.mass:.6f}"/>',
             f'      <inertia ixx="{b + c:.4f}" iyy="{a + c:.4f}" izz="{a + b:.4f}" ixy="0" ixz="0" iyz="0"/>',
             '    </inertial>',
-            f'    <visual><origin xyz="{_numbers(link.center)}"/><geometry><box size="{_numbers(link.size)}"/></geometry></visual>',
+            '    <visual>',
+            f'      <origin xyz="{_numbers(link.center)}"/>',
+            f'      <geometry><box size="{_numbers(link.size)}"/></geometry>',
+            '    </visual>',
             '  </link>',
         ]
         if link.joint:
@@ -291,16 +309,29 @@ def _numbers(values: tuple[float, float, float]) -> str:
     return ' '.join(f'{value:.6f}' for value in values)
 
 
+def _greatest_load(fitted: FittedSheet) -> float:
+    """Return the greatest published rated, tipping or carried load, kg."""
+    charts = fitted.sheet.charts.values()
+    loads = [float(chart.load.max()) for chart in charts if chart.measure in ('rated_load', 'tipping_load')]
+    loads += [float(chart.cases.number('carried').max()) for chart in charts if 'carried' in chart.cases.numbers]
+    return max(loads, default=max(float(chart.load.max()) for chart in charts))
+
+
 def _yaml(machine: _Machine, name: str, title: str, fitted: FittedSheet) -> str:
     weight = 9.81 * sum(link.mass for link in machine.links)
     stiffness = machine.stiffness or weight / len(machine.supports) / SAG
-    reason = 'fitted to loads on tyres that deflect' if machine.stiffness else f'rigid, as the chart assumes: {1000 * SAG:g} mm by the weight'
+    reason = (
+        'fitted to loads on tyres that deflect'
+        if machine.stiffness
+        else f'rigid, as the chart assumes: {1000 * SAG:g} mm by the weight'
+    )
     damping = 0.2 * 2.0 * np.sqrt(stiffness * weight / 9.81 / len(machine.supports))
     link, position = machine.payload
-    greatest = max(float(chart.load.max()) for chart in fitted.sheet.charts.values())
+    greatest = _greatest_load(fitted)
     lines = [
         f'# {title}.',
-        f'# Written from {fitted.sheet.path.name}: the supports are fitted to published loads. Keys: docs/reference/machine_yaml.md.',
+        f'# Written from {fitted.sheet.path.name}: the supports are fitted to published loads.',
+        '# Keys: docs/reference/machine_yaml.md.',
         '',
         f'name: {name}',
         'base: {link: base_link, attachment: free}',
@@ -312,7 +343,7 @@ def _yaml(machine: _Machine, name: str, title: str, fitted: FittedSheet) -> str:
         f'  link: {link}',
         f'  position: [{", ".join(f"{value:.6f}" for value in position)}]',
         '  mass: 0.0',
-        f"  limit: {{value: {2.0 * greatest:.0f}, assumed: 'twice the greatest published load'}}",
+        f'  limit: {greatest:.0f}  # greatest published load',
         '',
         'defaults:',
         '  wheel:',
@@ -326,6 +357,7 @@ def _yaml(machine: _Machine, name: str, title: str, fitted: FittedSheet) -> str:
         "      bristle_damping: {value: 0.3, assumed: 'a bristle well damped'}",
         "      viscous: {value: 0.0, assumed: 'dry friction'}",
         "      stribeck_exponent: {value: 1.0, assumed: 'usual'}",
+        *machine.cylinders[0],
         '',
         'wheels:',
         *(
@@ -333,6 +365,7 @@ def _yaml(machine: _Machine, name: str, title: str, fitted: FittedSheet) -> str:
             for support, link, x, y, z in machine.supports
         ),
     ]
+    lines += machine.cylinders[1]
     if machine.free:
         lines += ['', 'joints:', *(f'  {joint}: {{class: free}}' for joint in machine.free)]
     return '\n'.join([*lines, ''])

@@ -16,7 +16,7 @@ from dyn_nodes.model.problems import Report
 from dyn_nodes.model.yaml_source import read_yaml
 
 NOT_A_POINT = {'direction', 'undercarriage', 'limit', 'load'}
-"""Columns that do not change the posture of the arm, so hydraulics limit cells that differ in them alone to one load."""
+"""Columns that do not change the posture of the arm: hydraulics limit cells that differ in them alone to one load."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ def predict(fitted: FittedSheet, cells: Sequence[Mapping[str, Any]]) -> list[Pre
 
     Args:
         fitted: a fitted sheet.
-        cells: columns by name, as in the chart of the sheet that the key `chart` names (default: the first chart), such as
-            `{'chart': 'va_stick_2500', 'height_m': 1.5, 'radius_m': 6, 'direction': 'side', 'undercarriage': 'blade_up'}`.
-            Columns that the cell does not have take the conditions of the chart.
+        cells: columns by name, as in the chart of the sheet that the key `chart` names (default: the first chart), such
+            as `{'chart': 'lift', 'height_m': 1, 'radius_m': 3, 'direction': 'across'}`. Columns that the cell does not
+            have take the conditions of the chart.
 
     Raises:
         SheetError: an unknown chart, label or a missing column; the message has the number of the cell.

@@ -1,4 +1,4 @@
-"""Residuals of a fitted data sheet, quality of its quantities, validation on half of its cells, and next measurements."""
+"""Residuals of a fitted data sheet, validation on half of its cells, and quantities to measure next."""
 
 from __future__ import annotations
 
@@ -108,8 +108,7 @@ class Measurement:
 def next_measurements(fitted: FittedSheet, count: int = 3) -> list[Measurement]:
     """Return the quantities to measure next, by their effect on the uncertainty of the computed loads.
 
-    The loads are those of all cells, also of cells that another limit than stability determines: their tipping load is
-    not published.
+    All cells count, also cells that another limit than stability determines: their tipping load is not published.
     """
     covariance, sensitivity = fitted.covariance, _sensitivity(fitted)
     total = float(np.sum((sensitivity @ covariance) * sensitivity)) or 1.0

@@ -22,7 +22,19 @@ LIMITS = ('stability', 'hydraulics', 'structure', 'other', 'unknown')
 """Limits of a cell. A load by stability is a target of the fit; a load by another limit is a lower bound of the rated
 load by stability; `unknown` is the lesser of both."""
 KEYS = {'name', 'machine', 'kind', 'note', 'sources', 'quantities', 'model', 'charts'}
-CHART_KEYS = {'id', 'source', 'note', 'measure', 'rating', 'conditions', 'limits', 'labels', 'rounding', 'columns', 'cells'}
+CHART_KEYS = {
+    'id',
+    'source',
+    'note',
+    'measure',
+    'rating',
+    'conditions',
+    'limits',
+    'labels',
+    'rounding',
+    'columns',
+    'cells',
+}
 QUANTITY_KEYS = {'value', 'estimate', 'spread', 'least', 'greatest', 'unit', 'source', 'why'}
 
 
@@ -137,7 +149,9 @@ def cell_cases(chart: Chart, rows: Sequence[Mapping[str, Any]]) -> Cases:
     full = []
     for row in rows:
         row = {units.get(str(column), column): value for column, value in row.items()}
-        printed = {column: value for column, value in row.items() if value is not None or column not in chart.conditions}
+        printed = {
+            column: value for column, value in row.items() if value is not None or column not in chart.conditions
+        }
         merged: dict[str, Any] = {**chart.conditions, **printed}
         for column, options in chart.labels.items():
             merged.update(options.get(str(merged.get(column)), {}))
@@ -267,7 +281,9 @@ class _Reader:
 
     def _limits(self, entry: Entry, content: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> np.ndarray:
         """Return the limit of each cell; without a column `limit`, of the chart's key `limits: default`."""
-        names = {name: name for name in LIMITS} | {str(key): value for key, value in (content.get('limits') or {}).items()}
+        names = {name: name for name in LIMITS} | {
+            str(key): value for key, value in (content.get('limits') or {}).items()
+        }
         default = names.get('default', 'stability')
         limits = []
         for index, row in enumerate(rows):
