@@ -128,9 +128,9 @@ def _slewing(fitted: FittedSheet, cases: Cases) -> _Machine:
 def _joined(bodies: list[Mapping[str, Any]], at: Any) -> tuple[float, tuple[float, float, float]]:
     """Return mass and centre of mass of bodies together."""
     masses = np.array([at(body['mass']) for body in bodies])
-    places = np.array([[at(body['com'][0]), at(body['com'][1])] for body in bodies])
+    positions = np.array([[at(body['com'][0]), at(body['com'][1])] for body in bodies])
     mass = float(masses.sum())
-    x, z = (masses @ places / mass).tolist()
+    x, z = (masses @ positions / mass).tolist()
     return mass, (x, 0.0, z)
 
 

@@ -58,7 +58,7 @@ def _rms(values: Array) -> float:
 def halves(sheet: Sheet, seed: int = 5) -> tuple[Sheet, Sheet]:
     """Return two sheets with half of the points of each chart at random; charts of masses are in both.
 
-    All cells of a point, such as the directions and undercarriages, are in the same half.
+    All cells of a point of a chart, such as the directions and undercarriages, are in the same half.
     """
     points = sorted({_point(chart, index) for chart in sheet.charts.values() for index in range(len(chart.rows))})
     order = np.random.default_rng(seed).permutation(len(points))
@@ -76,7 +76,7 @@ def halves(sheet: Sheet, seed: int = 5) -> tuple[Sheet, Sheet]:
 
 def _point(chart: Chart, index: int) -> tuple[str, ...]:
     row = chart.rows[index]
-    return tuple(str(value) for column, value in row.items() if quantity_and_unit(column)[0] not in NOT_A_POINT)
+    return chart.name, *(str(value) for column, value in row.items() if quantity_and_unit(column)[0] not in NOT_A_POINT)
 
 
 def validate(sheet: Sheet, seed: int = 5) -> Residuals:
