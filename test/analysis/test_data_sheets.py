@@ -68,10 +68,11 @@ def test_a_chart_by_structure_alone_determines_no_mass():
 
 
 def test_each_half_of_a_chart_predicts_the_other():
-    """M318D: all undercarriages, rear, side and front; the printed loads are rounded to 50 kg."""
+    """M318D: all undercarriages, rear, side and front. Rounding to 50 kg alone gives 0.44 %."""
     validation = sheet('cat_m318d').validate()
     assert validation.targets == 303
-    assert validation.rms < 0.005
+    assert validation.rounding == pytest.approx(0.0044, abs=1e-4)
+    assert np.sqrt(validation.rms**2 - validation.rounding**2) < 0.005
     assert validation.worst < 0.02
     assert validation.broken <= 1, 'of 150 bounds by hydraulics'
 
