@@ -290,3 +290,26 @@ def test_expressions_compute_numbers_and_arrays():
     np.testing.assert_allclose(
         evaluate('hypot(a, b) + max(a, 4)', {'a': np.array([3.0, 5.0]), 'b': 4.0}), [9.0, 11.403124]
     )
+
+
+@pytest.mark.slow
+def test_the_certificate_of_a_written_excavator_has_the_published_loads(tmp_path):
+    """312C over the side: ISO 10567 by the package's solver against the maker's table, the lift point at the stick pin."""
+    urdf, config = tmp_path / 'c312.urdf', tmp_path / 'c312.yaml'
+    chart = 'stick25_standard_600_blade_raised'
+    cell = {'chart': chart, 'height_m': 1.5, 'radius_m': 4.5, 'direction': 'side'}
+    sheet('cat_312c').write(urdf, config, cell)
+    certificate = dn.certify(dn.load(urdf, config), 'iso10567', vary=False)
+    (side,) = [table for table in certificate.tables if 'over side' in table.title]
+    loads = {(float(row[0]), 6.0): row[4] for row in side.rows}
+    rows = [
+        row
+        for row in sheet('cat_312c').content.charts[chart].rows
+        if row['direction'] == 'side' and row['limit'] == 's'
+    ]
+    compared = [row for row in rows if (row['height_m'], row['radius_m']) in loads]
+    assert len(compared) >= 4
+    for row in compared:
+        load, letter = loads[row['height_m'], row['radius_m']].split()
+        assert letter.startswith('T')
+        assert float(load) == pytest.approx(row['load_kg'], rel=0.025)
