@@ -294,7 +294,7 @@ def test_expressions_compute_numbers_and_arrays():
 
 @pytest.mark.slow
 def test_the_certificate_of_a_written_excavator_has_the_published_loads(tmp_path):
-    """312C over the side: ISO 10567 by the package's solver against the maker's table, the lift point at the stick pin."""
+    """312C over the side: ISO 10567 by the tipping solver against the maker's table, lift point at the stick pin."""
     urdf, config = tmp_path / 'c312.urdf', tmp_path / 'c312.yaml'
     chart = 'stick25_standard_600_blade_raised'
     cell = {'chart': chart, 'height_m': 1.5, 'radius_m': 4.5, 'direction': 'side'}
