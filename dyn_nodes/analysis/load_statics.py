@@ -167,6 +167,14 @@ class LoadStatics:
                 result[name] = _Moving(position, rate, column)
         return result
 
+    def posture(self, q: Array) -> dict[str, float]:
+        """Return the positions of the joints between base and payload and in closed loops, by name.
+
+        Args:
+            q: (c,) position of the chain, rad or m.
+        """
+        return {name: float(moving.position[0]) for name, moving in self._positions(q[np.newaxis]).items()}
+
     def mount(self, q: Array) -> Array:
         """Return the payload's mount (N, 3) in base axes, m, for positions of the chain (N, c)."""
         return self.mount_slopes(q)[0]

@@ -1,0 +1,204 @@
+"""Tipping of a machine in one posture: payload, slope of a tilt table, and moments of loads about its tipping axes.
+
+On rigid supports the tipping axes of the posture and the moments about them give the result in closed form. On yielding
+supports the stable equilibrium is followed to its loss (`stability.equilibrium`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from dyn_nodes.analysis.standards.standard import CertifyError
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import link_poses
+from dyn_nodes.stability.equilibrium.axes import (
+    TippingAxes,
+    bodies_at,
+    carrying_supports,
+    mass_rates,
+    point_rates,
+    tipping_axes,
+)
+from dyn_nodes.stability.equilibrium.gear import GearError, running_gear
+from dyn_nodes.stability.equilibrium.tipping import (
+    STEEPEST,
+    NotStandingError,
+    settle,
+    tipping_angle,
+    tipping_load,
+)
+
+UNIT_LOAD = 1000.0
+"""Payload for differences, kg."""
+FINE = 1e-7
+"""Accuracy of a slope, rad."""
+
+
+class Limit(NamedTuple):
+    """A limit of stability, and the names of the points on its tipping axis."""
+
+    value: float
+    axis: tuple[str, ...]
+
+
+class Force(NamedTuple):
+    """A force (3,) in axes of the ground, x along the heading, N, at a point (3,) of a link, m."""
+
+    link: str
+    point: Array
+    force: Array
+
+
+class Posed:
+    """A machine in one posture, with its base level on firm ground.
+
+    Args:
+        machine: the machine.
+        positions: of joints by name, in place of the initial positions, rad or m.
+        rigid: springs and tyres are rigid; passive joints still move.
+        hold: passive joints that are locked, such as of an oscillating axle.
+
+    Raises:
+        CertifyError: the machine has no equilibrium without payload in this posture, or does not stand on supports.
+    """
+
+    def __init__(
+        self, machine: Machine, positions: Mapping[str, float], rigid: bool, hold: Collection[str] = ()
+    ) -> None:
+        self.machine, self.rigid = machine, rigid
+        self._level = np.array([0.0, 0.0, -machine.gravity])
+        try:
+            self.running = running_gear(machine, positions, hold)
+        except GearError as error:
+            raise CertifyError(str(error)) from None
+        rest = settle(self.running, 0.0, self._level)
+        if rest is None:
+            raise CertifyError(f'{machine.name}: no equilibrium without payload on level ground in this posture')
+        self._carrying, self._q = carrying_supports(rest.compression), rest.q.copy()
+        if self.running.is_rigid:
+            self._q[1:] = 0.0  # base level: the springs are rigid
+
+    @property
+    def raised(self) -> tuple[str, ...]:
+        """Names of supports without load."""
+        return tuple(name for name, carries in zip(self.running.supports, self._carrying) if not carries)
+
+    @property
+    def axle_joints(self) -> tuple[str, ...]:
+        """Names of the passive joints below the machine."""
+        return self.running.joints[self.running.gear.base + 1 :]
+
+    @cached_property
+    def _link_poses(self) -> dict[str, Array]:
+        """Poses (4, 4) of the links in axes of the base."""
+        at = dict(self.running.positions)
+        at |= {name: float(value) for name, value in zip(self.running.joints, self._q) if name in at}
+        return link_poses(self.machine.links, self.machine.joints, at)
+
+    def point(self, link: str, point: Array) -> Array:
+        """Return a point (3,) of a link in axes of the ground, the base above the origin, m."""
+        bodies, base = bodies_at(self.running, self._q, 0.0), self.running.gear.base
+        pose = self._link_poses[link]
+        return np.asarray(bodies.rotation[base] @ (pose[:3, :3] @ point + pose[:3, 3]) + bodies.origin[base])
+
+    def mass_and_center(self, links: Collection[str] | None = None) -> tuple[float, Array]:
+        """Return mass, kg, and centre of mass (3,) of links, by default all, in axes of the ground, m."""
+        chosen = [link for link in self.machine.links if links is None or link.name in links]
+        mass = sum(link.mass for link in chosen)
+        moment = sum((link.mass * self.point(link.name, link.com) for link in chosen), np.zeros(3))
+        return mass, moment / mass if mass > 0.0 else moment
+
+    def support_loads(self, payload: float) -> Array:
+        """Return the load (c,) of every support with a payload, kg, on yielding supports, N; NaN if it tips."""
+        rest = settle(self.running, payload, self._level)
+        return np.full(len(self.running.supports), np.nan) if rest is None else rest.loads
+
+    def _axes(self, payload: float, gravity: Array) -> TippingAxes:
+        return tipping_axes(self.running, self._q, payload, gravity, self._carrying)
+
+    def _holding(self, axes: TippingAxes, payload: float, gravity: Array) -> Array:
+        """Return the moments (e,) that hold the machine down about its axes, N m."""
+        weights = axes.motions @ mass_rates(self.running, bodies_at(self.running, self._q, payload))
+        return -np.asarray(weights @ gravity)
+
+    def payload(self) -> Limit:
+        """Return the tipping load on level ground, kg; inf if no payload tips the machine."""
+        axes = self._axes(0.0, self._level)
+        empty, loaded = (self._holding(axes, load, self._level) for load in (0.0, UNIT_LOAD))
+        per_kg = (loaded - empty) / UNIT_LOAD
+        with np.errstate(divide='ignore', invalid='ignore'):
+            each = np.where(empty <= 0.0, 0.0, np.where(per_kg < 0.0, -empty / per_kg, np.inf))
+        rigid = _least(each, axes)
+        if self.rigid:
+            return rigid
+        try:
+            result = tipping_load(self.running, self._level)
+        except NotStandingError as error:
+            raise CertifyError(str(error)) from None
+        return rigid if rigid.value <= result.load else Limit(result.load, () if not result.axis else result.axis.names)
+
+    def slope(self, payload: float, heading: float) -> Limit:
+        """Return the slope at which the machine tips, rad; inf if it does not tip up to 1.2 rad.
+
+        Args:
+            payload: kg.
+            heading: of the downhill direction from the front, counter-clockwise, rad.
+        """
+        if self.rigid:
+            return self._rigid_slope(payload, heading)
+        try:
+            result = tipping_angle(self.running, payload, self.machine.gravity, heading)
+        except NotStandingError:
+            return Limit(0.0, ())
+        return Limit(result.load, () if result.axis is None else result.axis.names)
+
+    def _rigid_slope(self, payload: float, heading: float) -> Limit:
+        def at(angle: float) -> Limit:
+            direction = np.array([np.cos(heading), np.sin(heading), 0.0])
+            gravity = np.cos(angle) * self._level + np.sin(angle) * self.machine.gravity * direction
+            axes = self._axes(payload, gravity)
+            return _least(self._holding(axes, payload, gravity), axes)
+
+        low, high = 0.0, STEEPEST
+        if at(low).value <= 0.0:
+            return Limit(0.0, at(low).axis)
+        if at(high).value > 0.0:
+            return Limit(np.inf, ())
+        while high - low > FINE:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if at(middle).value > 0.0 else (low, middle)
+        return Limit(high, at(high).axis)
+
+    def moments(self, payload: float, forces: Sequence[Force]) -> tuple[Array, Array, Array, tuple[tuple[str, ...], ...]]:
+        """Return moments about the tipping axes (e,), N m, and the names of the points on the axes.
+
+        The moments are: of the weight of the machine, which holds it down; of the payload, and of the forces, which
+        overturn it. The ground reactions are parallel to the resultant of all loads.
+
+        Args:
+            payload: kg.
+            forces: further forces.
+        """
+        total = sum((each.force for each in forces), np.zeros(3))
+        lean = self._level + total / (self.running.gear.mass + payload)
+        axes = self._axes(payload, lean)
+        empty = self._holding(axes, 0.0, self._level)
+        load = empty - self._holding(axes, payload, self._level)
+        work, bodies = np.zeros(len(axes.names)), bodies_at(self.running, self._q, payload)
+        for each in forces:
+            point = self.point(each.link, each.point)
+            rates = point_rates(self.running, bodies, self.running.body_of[each.link], point)
+            work = work + axes.motions @ (rates @ each.force)
+        return empty, load, work, axes.names
+
+
+def _least(values: Array, axes: TippingAxes) -> Limit:
+    if not len(values):
+        return Limit(np.inf, ())
+    least = int(np.argmin(values))
+    return Limit(float(values[least]), axes.names[least])

@@ -1,0 +1,154 @@
+"""Postures that standards name: load farthest, highest or lowest, frames articulated, wheels steered, axles locked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+import numpy as np
+
+from dyn_nodes.analysis.load_statics import LoadChartError, LoadStatics
+from dyn_nodes.analysis.standards.standard import CertifyError
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.model.machine import Joint, Machine
+from dyn_nodes.model.posture import carrying_links, initial_positions, link_poses, moved_links
+
+UPRIGHT = 0.05
+"""Sine of the angle to the vertical, or to the horizontal, below which an axis counts as vertical or horizontal."""
+GRID = 20_000
+"""Number of postures from which the search for an extreme starts."""
+ROUNDS = 30
+"""Number of refinements of this search; each shrinks the range of every joint by `SHRINK`."""
+SHRINK = 0.6
+
+
+class Arm:
+    """The arm of a machine.
+
+    Args:
+        machine: with a payload and supports.
+        kind: name of the standard, for messages.
+
+    Attributes:
+        statics: chain from the base to the payload.
+
+    Raises:
+        CertifyError: no payload, no supports, or no joint that moves the payload.
+    """
+
+    def __init__(self, machine: Machine, kind: str) -> None:
+        try:
+            self.statics = LoadStatics(machine)
+        except LoadChartError as error:
+            raise CertifyError(f'{kind}: {error}') from None
+        rest, (lower, upper) = initial_positions(machine), self.statics.arm_limits
+        self.rest = np.clip([rest[joint.name] for joint in self.statics.arm], lower, upper)
+        self.swing = 0.0 if self.statics.swing is None else rest[self.statics.swing.name]
+
+    def posture(self, arm: Array, swing: float | None = None) -> dict[str, float]:
+        """Return positions of joints by name.
+
+        Args:
+            arm: (a,) positions of the arm's joints, rad or m.
+            swing: position of the joint that slews, rad; None: the initial one.
+        """
+        angle = self.swing if swing is None else swing
+        return self.statics.posture(self.statics.arm_positions(arm[np.newaxis], angle)[0])
+
+    def mount(self, arm: Array) -> Array:
+        """Return the positions (n, 3) of the payload for positions of the arm (n, a), in axes of the base, m."""
+        return self.statics.mount(self.statics.arm_positions(arm, self.swing))
+
+    def height(self, arm: Array) -> float:
+        """Return the height of the payload above the ground in one posture (a,), m."""
+        return float(self.mount(arm[np.newaxis])[0, 2] - self.statics.ground)
+
+    def moved(self, prismatic: bool) -> tuple[int, ...]:
+        """Return the indices of the sliding, or of the turning joints of the arm."""
+        return tuple(k for k, joint in enumerate(self.statics.arm) if (joint.type == 'prismatic') == prismatic)
+
+    def extreme(self, score: Callable[[Array], Array], free: Collection[int] | None = None) -> Array:
+        """Return the posture (a,) with the greatest score.
+
+        Args:
+            score: of the positions (n, 3) of the payload in axes of the base, m; returns (n,).
+            free: indices of the joints that move; None: all. The others keep their initial positions.
+        """
+        chosen = list(range(len(self.rest)) if free is None else free)
+        if not chosen:
+            return self.rest.copy()
+        lower, upper = (limit[chosen] for limit in self.statics.arm_limits)
+        best, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+        count = max(3, int(GRID ** (1.0 / len(chosen))))
+        for _ in range(ROUNDS):
+            ranges = np.clip(best + half * np.linspace(-1.0, 1.0, count)[:, np.newaxis], lower, upper)
+            tried = np.stack(np.meshgrid(*ranges.T, indexing='ij'), axis=-1).reshape(-1, len(chosen))
+            arm = np.tile(self.rest, (len(tried), 1))
+            arm[:, chosen] = tried
+            best = tried[int(np.argmax(score(self.mount(arm))))]
+            half, count = SHRINK * half, 5
+        result = self.rest.copy()
+        result[chosen] = best
+        return result
+
+    def farthest(self, free: Collection[int] | None = None) -> Array:
+        """Return the posture (a,) with the greatest reach; see `extreme`."""
+        origin = self.statics.axis
+        if self.statics.swing is None:
+            return self.extreme(lambda mount: mount[:, 0], free)
+        return self.extreme(lambda mount: np.linalg.norm(mount[:, :2] - origin, axis=1), free)
+
+    def highest(self, free: Collection[int] | None = None) -> Array:
+        """Return the posture (a,) with the payload highest; see `extreme`."""
+        return self.extreme(lambda mount: mount[:, 2], free)
+
+    def at_height(self, height: float, free: Collection[int] | None = None) -> Array:
+        """Return the posture (a,) with the least reach at a height of the payload above the ground, m; see `extreme`.
+
+        Out of reach, the nearest height counts.
+        """
+
+        def score(mount: Array) -> Array:
+            away = np.linalg.norm(mount[:, :2] - self.statics.axis, axis=1)
+            return np.asarray(-1e3 * np.abs(mount[:, 2] - self.statics.ground - height) - away)
+
+        return self.extreme(score, free)
+
+    def swings(self, step: float) -> Array:
+        """Return positions (s,) of the joint that slews, rad; one arbitrary value without one."""
+        joint = self.statics.swing
+        if joint is None:
+            return np.zeros(1)
+        around = np.arange(-np.pi + step, np.pi + 1e-9, step)
+        return around[(around >= joint.lower) & (around <= joint.upper)]
+
+
+def steering_joints(machine: Machine) -> tuple[tuple[Joint, ...], Joint | None]:
+    """Return the joints that steer wheels, and the articulation between two frames, or None.
+
+    Both are driven joints about the vertical that move supports. An articulation has at least two supports on each side.
+    """
+    poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+    driven, carrying = {joint.name for joint in machine.actuated_joints}, carrying_links(machine)
+    steering, articulation = [], None
+    for joint in machine.movable_joints:
+        axis = poses[joint.child][:3, :3] @ joint.axis
+        turns = joint.type in ('revolute', 'continuous') and np.hypot(axis[0], axis[1]) < UPRIGHT
+        if not turns or joint.child not in carrying or joint.name not in driven:
+            continue
+        moved = sum(support.link in moved_links(machine, joint) for support in machine.supports)
+        if 2 <= moved <= len(machine.supports) - 2:
+            articulation = joint
+        elif np.isfinite([joint.lower, joint.upper]).all():
+            steering.append(joint)
+    return tuple(steering), articulation
+
+
+def steered(machine: Machine) -> dict[str, dict[str, float]]:
+    """Return positions of the joints that steer, by name of the state: straight ahead, and fully left and right."""
+    steering, articulation = steering_joints(machine)
+    joints = (*steering, *(() if articulation is None else (articulation,)))
+    states = {'straight': {joint.name: 0.0 for joint in joints}}
+    if joints:
+        states['fully left'] = {joint.name: joint.upper for joint in joints}
+        states['fully right'] = {joint.name: joint.lower for joint in joints}
+    return states
