@@ -119,27 +119,6 @@ class Sketch:
         return [at[self.wheels[n][0]][0] @ np.array(self.wheels[n][1]) + at[self.wheels[n][0]][1] for n in names]
 
 
-def inward(one, two):
-    """Return the horizontal unit vector to the left of the line from one point to another."""
-    along = (np.array(two) - np.array(one))[:2]
-    return np.array([-along[1], along[0]]) / np.linalg.norm(along)
-
-
-def hand_payload(sketch, joints, axes):
-    """Return the tipping load about axes, kg.
-
-    An axis is two points with the machine on the left, and the names of bodies that do not tip.
-    """
-    loads = [np.inf]
-    for one, two, skip in axes:
-        mass, points = sketch.masses(joints, skip)
-        n = inward(one, two)
-        lever = (sketch.mount(joints)[:2] - np.array(one)[:2]) @ n
-        if lever < 0.0:
-            loads.append(mass @ ((points[:, :2] - np.array(one)[:2]) @ n) / -lever)
-    return min(loads)
-
-
 def wheel_loads(sketch, joints, gravity, payload):
     """Return the loads of four wheels, two on an axle that turns about its joint, N.
 
@@ -172,19 +151,37 @@ def first_zero(value, most):
     return high
 
 
-def pivoted_payload(sketch, joints):
-    """Return the tipping load of a machine with a pivoted axle, kg."""
-    return first_zero(lambda load: wheel_loads(sketch, joints, [0.0, 0.0, -G], load).min(), 1e5)
+def edge_distances(sketch, joints, gravity, payload, names):
+    """Return the distances, m, of the weight's point on the ground inside the edges between wheels, in their order."""
+    mass, points = sketch.masses(joints)
+    center = np.append(mass, payload) @ np.vstack([points, sketch.mount(joints)]) / (mass.sum() + payload)
+    at = center[:2] - center[2] / gravity[2] * np.array(gravity[:2])
+    feet = np.array(sketch.feet(joints, names))[:, :2]
+    along = np.roll(feet, -1, axis=0) - feet
+    inward = np.column_stack([-along[:, 1], along[:, 0]]) / np.linalg.norm(along, axis=1, keepdims=True)
+    return ((at - feet) * inward).sum(axis=1)
 
 
-def pivoted_slope(sketch, joints, heading, payload):
-    """Return the slope at which the first wheel of a machine with a pivoted axle has no load, rad."""
+def reserve(sketch, joints, gravity, payload):
+    """Return a number that is positive if the machine is stable: least wheel load, or distance from an edge."""
+    if sketch.free:
+        return wheel_loads(sketch, joints, gravity, payload).min()
+    names = ('rear_left', 'rear_right', 'front_right', 'front_left')
+    return edge_distances(sketch, joints, gravity, payload, names).min()
 
-    def least(angle):
-        down = [np.sin(angle) * np.cos(heading), np.sin(angle) * np.sin(heading), -np.cos(angle)]
-        return wheel_loads(sketch, joints, G * np.array(down), payload).min()
 
-    return first_zero(least, 1.2)
+def hand_gravity(slope, heading):
+    return G * np.array([np.sin(slope) * np.cos(heading), np.sin(slope) * np.sin(heading), -np.cos(slope)])
+
+
+def hand_payload(sketch, joints, slope=0.0, heading=0.0):
+    """Return the tipping load, kg."""
+    return first_zero(lambda load: reserve(sketch, joints, hand_gravity(slope, heading), load), 1e5)
+
+
+def hand_slope(sketch, joints, headings, payload):
+    """Return the slope at which the machine tips on the worst heading, rad."""
+    return min(first_zero(lambda a, h=h: reserve(sketch, joints, hand_gravity(a, h), payload), 1.2) for h in headings)
 
 
 def loader(mass=9000.0, wheelbase=3.2, track=1.8, **options):
@@ -204,3 +201,51 @@ def loader(mass=9000.0, wheelbase=3.2, track=1.8, **options):
         'rear_right': ('axle', (0.0, -half, -0.7)),
     }
     return Sketch(bodies, wheels, ('bucket', (0.3, 0.0, 0.1)), ('axle_joint',), **options)
+
+
+def truck(mass=3200.0, wheelbase=1.6, track=0.95, reach=False, **options):
+    """Return a forklift: mast that tilts, lift, pivoted steered axle at the rear; or a reach truck with a mast that slides."""
+    half = track / 2
+    ahead = wheelbase if not reach else 0.55 * wheelbase
+    bodies = [
+        Body('chassis', mass, (0.42 * wheelbase, 0.0, 0.6)),
+        Body('axle', 250.0, (0.0, 0.0, 0.0), 'chassis', 'revolute', (0.0, 0.0, 0.35), (1, 0, 0), (-0.1, 0.1)),
+        Body('slide', 60.0, (0.0, 0.0, 0.2), 'chassis', 'prismatic', (ahead, 0.0, 0.1), (1, 0, 0), (0.0, 0.6)),
+        Body('mast', 420.0, (0.15, 0.0, 1.1), 'slide', 'revolute', (0.2, 0.0, 0.1), (0, 1, 0), (-0.1, 0.08)),
+        Body('fork', 180.0, (0.3, 0.0, 0.2), 'mast', 'prismatic', (0.25, 0.0, 0.0), (0, 0, 1), (0.0, 3.3)),
+    ]
+    if not reach:
+        bodies[2].joint = 'fixed'
+    wheels = {
+        'front_left': ('chassis', (wheelbase, half, 0.0)),
+        'front_right': ('chassis', (wheelbase, -half, 0.0)),
+        'rear_left': ('axle', (0.0, half, -0.35)),
+        'rear_right': ('axle', (0.0, -half, -0.35)),
+    }
+    options = {'limit': 1500.0, **options}
+    return Sketch(bodies, wheels, ('fork', (0.5, 0.0, 0.5)), ('axle_joint',), **options)
+
+
+def handler(mass=6500.0, wheelbase=2.9, track=1.9, slews=False, **options):
+    """Return a telehandler: luffing telescope with forks; on a pivoted axle, or slewing on rigid axles."""
+    half, pivot = track / 2, 0.0 if slews else -0.3
+    bodies = [
+        Body('chassis', mass, (0.44 * wheelbase, 0.0, 0.9)),
+        Body('axle', 400.0, (0.0, 0.0, 0.0), 'chassis', 'revolute', (0.0, 0.0, 0.6), (1, 0, 0), (-0.15, 0.15)),
+        Body('column', 900.0, (-0.4, 0.0, 0.2), 'chassis', 'revolute', (0.5 * wheelbase, 0.0, 1.2), (0, 0, 1), (-3.2, 3.2)),
+        Body('boom', 600.0, (1.6, 0.0, 0.0), 'column', 'revolute', (pivot - 1.2, 0.0, 0.5), (0, -1, 0), (-0.1, 1.1)),
+        Body('tip', 300.0, (-1.2, 0.0, 0.0), 'boom', 'prismatic', (3.5, 0.0, 0.0), (1, 0, 0), (0.0, 2.5)),
+        Body('fork', 250.0, (0.3, 0.0, -0.1), 'tip', 'revolute', (0.3, 0.0, -0.5), (0, -1, 0), (-1.3, 0.6)),
+    ]
+    wheels = {
+        'front_left': ('chassis', (wheelbase, half, 0.0)),
+        'front_right': ('chassis', (wheelbase, -half, 0.0)),
+        'rear_left': ('axle', (0.0, half, -0.6)),
+        'rear_right': ('axle', (0.0, -half, -0.6)),
+    }
+    if slews:
+        bodies[1].joint = 'fixed'
+    else:
+        bodies[2].joint = 'fixed'
+    options = {'limit': 2000.0, **options}
+    return Sketch(bodies, wheels, ('fork', (0.6, 0.0, 0.3)), () if slews else ('axle_joint',), **options)

@@ -43,7 +43,7 @@ class Case:
         name: state of the machine in the case.
         subject: subject of the standard, by its title.
         postures: positions of joints by name, in place of the initial ones, rad or m.
-        limit: returns the limit of stability in a posture, in `unit`.
+        limit: returns the limit of stability in a posture, in `unit`; equal functions compare as equal.
         unit: `kg`, `%` or `ratio`.
         required: least limit that the standard demands; NaN: none.
         share: rated share of a limit; NaN: nothing is rated.
@@ -69,10 +69,10 @@ class Case:
 
 
 class Outcome(NamedTuple):
-    """Least limit of a case, its posture, and the state of the supports there."""
+    """Least limit of a case, the index of its posture, and the machine there."""
 
     limit: Limit
-    posture: Mapping[str, float]
+    index: int
     posed: Posed
 
 
@@ -85,11 +85,11 @@ def outcome_of(case: Case, machine: Machine, rigid: bool) -> Outcome:
         rigid: springs and tyres are rigid.
     """
     least: Outcome | None = None
-    for posture in case.postures:
+    for index, posture in enumerate(case.postures):
         posed = Posed(machine, posture, rigid, case.hold)
         limit = case.limit(posed)
         if least is None or limit.value < least.limit.value:
-            least = Outcome(limit, posture, posed)
+            least = Outcome(limit, index, posed)
     if least is None:
         raise CertifyError(f'{machine.name}: {case.name}: expected a posture within the limits of the joints, found none')
     return least
@@ -162,7 +162,7 @@ class CaseStandard(Standard):
         effects: tuple[Effect, ...] = ()
         unaffected = tuple(machine.assumed)
         if settings.vary:
-            governing = [replace(case, postures=(outcome.posture,)) for case, outcome in outcomes]
+            governing = [_governing(case, outcome.index) for case, outcome in outcomes]
             effects, unaffected = self._effects(posed, settings, governing)
             effects = (*effects, *self._quantity_effects(posed, quantities, values, settings, outcomes))
         states = [outcome.posed for _, outcome in outcomes]
@@ -212,11 +212,27 @@ class CaseStandard(Standard):
             for factor in (1.0 - VARIED, 1.0 + VARIED):
                 varied = {**values, quantity.name: factor * values[quantity.name]}
                 cases = self.cases(machine, varied, settings)
-                measures = _measures(cases, [outcome_of(case, machine, settings.rigid) for case in cases])
+                measures = np.array(
+                    [
+                        case.measure(_limit_again(case, *before, machine, settings.rigid))
+                        for case, before in zip(cases, outcomes)
+                    ]
+                )
                 usable = np.isfinite(measures) & np.isfinite(nominal) & (nominal > 0.0)
                 changes += list(measures[usable] / nominal[usable] - 1.0)
             text, change = f'{values[quantity.name]:g} {quantity.unit}'.strip(), f'± {100.0 * VARIED:g} %'
             yield Effect((f'--set {quantity.name}',), text, quantity.source, change, min(changes), max(changes))
+
+
+def _governing(case: Case, index: int) -> Case:
+    return replace(case, postures=case.postures[index : index + 1])
+
+
+def _limit_again(case: Case, before: Case, outcome: Outcome, machine: Machine, rigid: bool) -> float:
+    """Return the limit of a changed case in the posture that governed it before."""
+    if (case.limit, case.postures, case.hold) == (before.limit, before.postures, before.hold):
+        return outcome.limit.value
+    return outcome_of(_governing(case, outcome.index), machine, rigid).limit.value
 
 
 def _measures(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> Array:
@@ -226,7 +242,7 @@ def _measures(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> Array:
 def _record(machine: Machine, case: Case, outcome: Outcome, other: float) -> dict[str, Any]:
     """Return the result of a case as one row."""
     start, limit = initial_positions(machine), outcome.limit.value
-    moved = {name: value for name, value in outcome.posture.items() if value != start.get(name)}
+    moved = {name: value for name, value in case.postures[outcome.index].items() if value != start.get(name)}
     rated = case.measure(limit) if np.isfinite(case.share) else np.nan
     measured = rated if np.isfinite(rated) else limit
     return {

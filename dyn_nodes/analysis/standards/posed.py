@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 from dyn_nodes.analysis.standards.standard import CertifyError
 from dyn_nodes.common.arrays import Array
@@ -126,10 +127,16 @@ class Posed:
         weights = axes.motions @ mass_rates(self.running, bodies_at(self.running, self._q, payload))
         return -np.asarray(weights @ gravity)
 
-    def payload(self) -> Limit:
-        """Return the tipping load on level ground, kg; inf if no payload tips the machine."""
-        axes = self._axes(0.0, self._level)
-        empty, loaded = (self._holding(axes, load, self._level) for load in (0.0, UNIT_LOAD))
+    def payload(self, slope: float = 0.0, heading: float = 0.0) -> Limit:
+        """Return the tipping load, kg; 0 if the machine tips without payload, inf if no payload tips it.
+
+        Args:
+            slope: of the ground, rad.
+            heading: of the downhill direction from the front, counter-clockwise, rad.
+        """
+        gravity = self._gravity(slope, heading)
+        axes = self._axes(0.0, gravity)
+        empty, loaded = (self._holding(axes, load, gravity) for load in (0.0, UNIT_LOAD))
         per_kg = (loaded - empty) / UNIT_LOAD
         with np.errstate(divide='ignore', invalid='ignore'):
             each = np.where(empty <= 0.0, 0.0, np.where(per_kg < 0.0, -empty / per_kg, np.inf))
@@ -137,10 +144,15 @@ class Posed:
         if self.rigid:
             return rigid
         try:
-            result = tipping_load(self.running, self._level)
-        except NotStandingError as error:
-            raise CertifyError(str(error)) from None
+            result = tipping_load(self.running, gravity)
+        except NotStandingError:
+            return Limit(0.0, ())
         return rigid if rigid.value <= result.load else Limit(result.load, () if not result.axis else result.axis.names)
+
+    def _gravity(self, slope: float, heading: float) -> Array:
+        """Return gravity (3,) on a slope, in axes of the ground, m/s2."""
+        direction = np.array([np.cos(heading), np.sin(heading), 0.0])
+        return np.asarray(np.cos(slope) * self._level + np.sin(slope) * self.machine.gravity * direction)
 
     def slope(self, payload: float, heading: float) -> Limit:
         """Return the slope at which the machine tips, rad; inf if it does not tip up to 1.2 rad.
@@ -159,20 +171,23 @@ class Posed:
 
     def _rigid_slope(self, payload: float, heading: float) -> Limit:
         def at(angle: float) -> Limit:
-            direction = np.array([np.cos(heading), np.sin(heading), 0.0])
-            gravity = np.cos(angle) * self._level + np.sin(angle) * self.machine.gravity * direction
+            gravity = self._gravity(angle, heading)
             axes = self._axes(payload, gravity)
             return _least(self._holding(axes, payload, gravity), axes)
 
-        low, high = 0.0, STEEPEST
-        if at(low).value <= 0.0:
-            return Limit(0.0, at(low).axis)
-        if at(high).value > 0.0:
+        (level, low), (steep, high) = (at(0.0), 0.0), (at(STEEPEST), STEEPEST)
+        if level.value <= 0.0:
+            return Limit(0.0, level.axis)
+        if steep.value > 0.0:
             return Limit(np.inf, ())
-        while high - low > FINE:
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if at(middle).value > 0.0 else (low, middle)
-        return Limit(high, at(high).axis)
+        limits = {0.0: level, STEEPEST: steep}
+
+        def holding(angle: float) -> float:
+            limits[angle] = limits.get(angle) or at(angle)
+            return limits[angle].value
+
+        angle = float(brentq(holding, low, high, xtol=FINE))
+        return Limit(angle, limits[angle].axis)
 
     def moments(self, payload: float, forces: Sequence[Force]) -> tuple[Array, Array, Array, tuple[tuple[str, ...], ...]]:
         """Return moments about the tipping axes (e,), N m, and the names of the points on the axes.

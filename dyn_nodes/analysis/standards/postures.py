@@ -14,11 +14,15 @@ from dyn_nodes.model.posture import carrying_links, initial_positions, link_pose
 
 UPRIGHT = 0.05
 """Sine of the angle to the vertical, or to the horizontal, below which an axis counts as vertical or horizontal."""
-GRID = 20_000
+GRID = 4_000
 """Number of postures from which the search for an extreme starts."""
-ROUNDS = 30
+ROUNDS = 24
 """Number of refinements of this search; each shrinks the range of every joint by `SHRINK`."""
-SHRINK = 0.6
+SHRINK = 0.5
+
+
+FIRST = 1e3
+"""Weight of the height over the reach in a score of postures."""
 
 
 class Arm:
@@ -27,15 +31,17 @@ class Arm:
     Args:
         machine: with a payload and supports.
         kind: name of the standard, for messages.
+        level: the last turning joint keeps the pitch of the payload link, such as level forks.
 
     Attributes:
         statics: chain from the base to the payload.
+        rest: (a,) initial positions of the arm's joints, rad or m.
 
     Raises:
         CertifyError: no payload, no supports, or no joint that moves the payload.
     """
 
-    def __init__(self, machine: Machine, kind: str) -> None:
+    def __init__(self, machine: Machine, kind: str, level: bool = False) -> None:
         try:
             self.statics = LoadStatics(machine)
         except LoadChartError as error:
@@ -43,6 +49,32 @@ class Arm:
         rest, (lower, upper) = initial_positions(machine), self.statics.arm_limits
         self.rest = np.clip([rest[joint.name] for joint in self.statics.arm], lower, upper)
         self.swing = 0.0 if self.statics.swing is None else rest[self.statics.swing.name]
+        self._turns = self._parallel_turns(machine) if level else ()
+
+    def _parallel_turns(self, machine: Machine) -> tuple[tuple[int, float], ...]:
+        """Return index and direction of the turning joints, the last one levels; empty without two parallel ones."""
+        poses = link_poses(machine.links, machine.joints, initial_positions(machine))
+        axes = {k: poses[joint.child][:3, :3] @ joint.axis for k, joint in enumerate(self.statics.arm) if k in self.moved(False)}
+        if len(axes) < 2:
+            return ()
+        *_, last = axes
+        signs = {k: float(axis @ axes[last]) for k, axis in axes.items()}
+        return tuple((k, sign) for k, sign in signs.items()) if all(abs(abs(s) - 1.0) < 1e-6 for s in signs.values()) else ()
+
+    def _levelled(self, arm: Array) -> Array:
+        """Return postures (n, a) with the pitch of the payload link as at the start, within the limits of the joint."""
+        if not self._turns:
+            return arm
+        (*others, (last, _)), result = self._turns, arm.copy()
+        turned = sum((sign * (arm[:, k] - self.rest[k]) for k, sign in others), np.zeros(len(arm)))
+        lower, upper = self.statics.arm_limits
+        result[:, last] = np.clip(self.rest[last] - turned, lower[last], upper[last])
+        return result
+
+    @property
+    def free(self) -> tuple[int, ...]:
+        """Indices of the joints of the arm but the one that levels."""
+        return tuple(k for k in range(len(self.rest)) if not self._turns or k != self._turns[-1][0])
 
     def posture(self, arm: Array, swing: float | None = None) -> dict[str, float]:
         """Return positions of joints by name.
@@ -66,52 +98,57 @@ class Arm:
         """Return the indices of the sliding, or of the turning joints of the arm."""
         return tuple(k for k, joint in enumerate(self.statics.arm) if (joint.type == 'prismatic') == prismatic)
 
-    def extreme(self, score: Callable[[Array], Array], free: Collection[int] | None = None) -> Array:
+    def extreme(
+        self, score: Callable[[Array], Array], free: Collection[int] | None = None, start: Array | None = None
+    ) -> Array:
         """Return the posture (a,) with the greatest score.
 
         Args:
             score: of the positions (n, 3) of the payload in axes of the base, m; returns (n,).
-            free: indices of the joints that move; None: all. The others keep their initial positions.
+            free: indices of the joints that move; None: all but the one that levels.
+            start: (a,) positions of the others; None: the initial ones.
         """
-        chosen = list(range(len(self.rest)) if free is None else free)
+        chosen, rest = list(self.free if free is None else free), self.rest if start is None else start
         if not chosen:
-            return self.rest.copy()
+            return rest.copy()
         lower, upper = (limit[chosen] for limit in self.statics.arm_limits)
         best, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
         count = max(3, int(GRID ** (1.0 / len(chosen))))
         for _ in range(ROUNDS):
             ranges = np.clip(best + half * np.linspace(-1.0, 1.0, count)[:, np.newaxis], lower, upper)
             tried = np.stack(np.meshgrid(*ranges.T, indexing='ij'), axis=-1).reshape(-1, len(chosen))
-            arm = np.tile(self.rest, (len(tried), 1))
+            arm = np.tile(rest, (len(tried), 1))
             arm[:, chosen] = tried
-            best = tried[int(np.argmax(score(self.mount(arm))))]
+            best = tried[int(np.argmax(score(self.mount(self._levelled(arm)))))]
             half, count = SHRINK * half, 5
-        result = self.rest.copy()
-        result[chosen] = best
-        return result
+        result = np.tile(rest, (1, 1))
+        result[:, chosen] = best
+        return self._levelled(result)[0]
+
+    def reach(self, mount: Array) -> Array:
+        """Return the reach (n,) of positions of the payload (n, 3): ahead, or from the slew axis, m."""
+        away = mount[:, :2] - self.statics.axis
+        return np.asarray(away[:, 0] if self.statics.swing is None else np.hypot(away[:, 0], away[:, 1]))
 
     def farthest(self, free: Collection[int] | None = None) -> Array:
         """Return the posture (a,) with the greatest reach; see `extreme`."""
-        origin = self.statics.axis
-        if self.statics.swing is None:
-            return self.extreme(lambda mount: mount[:, 0], free)
-        return self.extreme(lambda mount: np.linalg.norm(mount[:, :2] - origin, axis=1), free)
+        return self.extreme(self.reach, free)
 
-    def highest(self, free: Collection[int] | None = None) -> Array:
-        """Return the posture (a,) with the payload highest; see `extreme`."""
-        return self.extreme(lambda mount: mount[:, 2], free)
+    def at_height(self, height: float, forward: float = 0.0) -> Callable[[Array], Array]:
+        """Return a score of postures: the height counts first, then the reach.
 
-    def at_height(self, height: float, free: Collection[int] | None = None) -> Array:
-        """Return the posture (a,) with the least reach at a height of the payload above the ground, m; see `extreme`.
-
-        Out of reach, the nearest height counts.
+        Args:
+            height: of the payload above the ground, m; inf: the greatest.
+            forward: weight of the reach; negative: the least reach.
         """
 
         def score(mount: Array) -> Array:
-            away = np.linalg.norm(mount[:, :2] - self.statics.axis, axis=1)
-            return np.asarray(-1e3 * np.abs(mount[:, 2] - self.statics.ground - height) - away)
+            above = mount[:, 2] - self.statics.ground
+            return np.asarray(
+                FIRST * (above if np.isinf(height) else -np.abs(above - height)) + forward * self.reach(mount)
+            )
 
-        return self.extreme(score, free)
+        return score
 
     def swings(self, step: float) -> Array:
         """Return positions (s,) of the joint that slews, rad; one arbitrary value without one."""
