@@ -83,7 +83,9 @@ class Sketch:
             lines.append(f'joints: {{{", ".join(f"{name}: {{class: free}}" for name in self.free)}}}')
         lines.append('wheels:')
         for name, (on, at) in self.wheels.items():
-            lines.append(f'  {name}: {{link: {on}, position: [{at[0]}, {at[1]}, {at[2] + 0.5}]}}')
+            lines.append(
+                f'  {name}: {{link: {on}, position: [{at[0]}, {at[1]}, {at[2] + 0.5}], friction_point: ground}}'
+            )
         return '\n'.join(lines) + '\n' + self.extra
 
     # ------------------------------------------------------------------------------------------------- statics by hand
@@ -232,7 +234,16 @@ def handler(mass=6500.0, wheelbase=2.9, track=1.9, slews=False, **options):
     bodies = [
         Body('chassis', mass, (0.44 * wheelbase, 0.0, 0.9)),
         Body('axle', 400.0, (0.0, 0.0, 0.0), 'chassis', 'revolute', (0.0, 0.0, 0.6), (1, 0, 0), (-0.15, 0.15)),
-        Body('column', 900.0, (-0.4, 0.0, 0.2), 'chassis', 'revolute', (0.5 * wheelbase, 0.0, 1.2), (0, 0, 1), (-3.2, 3.2)),
+        Body(
+            'column',
+            900.0,
+            (-0.4, 0.0, 0.2),
+            'chassis',
+            'revolute',
+            (0.5 * wheelbase, 0.0, 1.2),
+            (0, 0, 1),
+            (-3.2, 3.2),
+        ),
         Body('boom', 600.0, (1.6, 0.0, 0.0), 'column', 'revolute', (pivot - 1.2, 0.0, 0.5), (0, -1, 0), (-0.1, 1.1)),
         Body('tip', 300.0, (-1.2, 0.0, 0.0), 'boom', 'prismatic', (3.5, 0.0, 0.0), (1, 0, 0), (0.0, 2.5)),
         Body('fork', 250.0, (0.3, 0.0, -0.1), 'tip', 'revolute', (0.3, 0.0, -0.5), (0, -1, 0), (-1.3, 0.6)),
@@ -249,3 +260,94 @@ def handler(mass=6500.0, wheelbase=2.9, track=1.9, slews=False, **options):
         bodies[2].joint = 'fixed'
     options = {'limit': 2000.0, **options}
     return Sketch(bodies, wheels, ('fork', (0.6, 0.0, 0.3)), () if slews else ('axle_joint',), **options)
+
+
+def crane(mass=16000.0, base=5.0, spread=5.4, beams=True, side=False, **options):
+    """Return a crane on wheels with four outriggers, their beams along y: slewing, luffing, telescoping boom."""
+    bodies = [
+        Body('chassis', mass, (0.0, 0.0, 1.1)),
+        Body('column', 4000.0, (-1.2, 0.0, 0.6), 'chassis', 'revolute', (-0.3, 0.0, 1.6), (0, 0, 1), (-3.2, 3.2)),
+        Body('boom', 2500.0, (3.5, 0.0, 0.0), 'column', 'revolute', (-0.8, 0.0, 0.9), (0, -1, 0), (-0.05, 1.3)),
+        Body('tip', 1200.0, (-2.5, 0.0, 0.0), 'boom', 'prismatic', (8.0, 0.0, 0.0), (1, 0, 0), (0.0, 6.0)),
+    ]
+    wheels, half, inner = {}, spread / 2, 1.1
+    for end, x in (('front', base / 2), ('rear', -base / 2)):
+        for name, y in (('left', 1.0), ('right', -1.0)):
+            travel = half - inner if beams else 0.01
+            start = inner if beams else half - 0.01
+            bodies.append(
+                Body(
+                    f'{end}_{name}_beam',
+                    120.0,
+                    (0, 0, 0),
+                    'chassis',
+                    'prismatic',
+                    (x, y * start, 0.6),
+                    (0, y, 0),
+                    (0.0, travel),
+                )
+            )
+            if not beams:
+                bodies[-1].joint, bodies[-1].origin = 'fixed', (x, y * half, 0.6)
+            bodies.append(
+                Body(
+                    f'{end}_{name}_leg',
+                    60.0,
+                    (0, 0, 0),
+                    f'{end}_{name}_beam',
+                    'prismatic',
+                    (0, 0, 0),
+                    (0, 0, -1),
+                    (0.0, 0.9),
+                )
+            )
+            wheels[f'{end}_{name}_pad'] = f'{end}_{name}_leg', (0.0, 0.0, -0.2)
+            wheels[f'{end}_{name}'] = 'chassis', (0.7 * x, 1.1 * y, 0.0)
+    return Sketch(bodies, wheels, ('tip', (0.3, 0.0, -0.5)), (), limit=options.pop('limit', 20000.0), **options)
+
+
+def side_boom(mass=15000.0, wheelbase=3.0, track=2.0, **options):
+    """Return a wheeled machine with a boom that luffs to the left, on an oscillating axle."""
+    half = track / 2
+    bodies = [
+        Body('chassis', mass, (0.5 * wheelbase, -0.1, 1.1)),
+        Body('axle', 600.0, (0.0, 0.0, 0.0), 'chassis', 'revolute', (0.0, 0.0, 0.7), (1, 0, 0), (-0.2, 0.2)),
+        Body(
+            'boom', 700.0, (0.0, 2.0, 0.0), 'chassis', 'revolute', (0.45 * wheelbase, 0.9, 1.0), (1, 0, 0), (0.1, 1.4)
+        ),
+    ]
+    wheels = {
+        'front_left': ('chassis', (wheelbase, half, 0.0)),
+        'front_right': ('chassis', (wheelbase, -half, 0.0)),
+        'rear_left': ('axle', (0.0, half, -0.7)),
+        'rear_right': ('axle', (0.0, -half, -0.7)),
+    }
+    return Sketch(
+        bodies, wheels, ('boom', (0.0, 5.0, 0.0)), ('axle_joint',), limit=options.pop('limit', 8000.0), **options
+    )
+
+
+def polygon_payload(sketch, joints, names):
+    """Return the tipping load about the edges between supports, in counter-clockwise order, kg."""
+    return first_zero(lambda load: edge_distances(sketch, joints, hand_gravity(0.0, 0.0), load, names).min(), 1e6)
+
+
+def moment_ratio(sketch, joints, names, load, forces):
+    """Return the least stabilising over overturning moment about the edges between supports.
+
+    Forces are horizontal, towards the edge: size, N, and height above the ground, m.
+    """
+    mass, points = sketch.masses(joints)
+    feet, mount = np.array(sketch.feet(joints, names))[:, :2], sketch.mount(joints)[:2]
+    along = np.roll(feet, -1, axis=0) - feet
+    inward = np.column_stack([-along[:, 1], along[:, 0]]) / np.linalg.norm(along, axis=1, keepdims=True)
+    ratios = []
+    for foot, n in zip(feet, inward):
+        weight, lever = G * mass @ ((points[:, :2] - foot) @ n), G * load * ((mount - foot) @ n)
+        push = sum(size * height for size, height in forces)
+        ratios.append((weight + max(lever, 0.0)) / (push + max(-lever, 0.0)))
+    return min(ratios)
+
+
+PADS = ('rear_left_pad', 'rear_right_pad', 'front_right_pad', 'front_left_pad')
+TYRES = ('rear_left', 'rear_right', 'front_right', 'front_left')

@@ -31,8 +31,36 @@ from dyn_nodes.model.posture import initial_positions
 
 VARIED = 0.1
 """Change of a quantity that is not confirmed, relative to its value."""
-WORST = {'kg': 'tipping load, kg', '%': 'tips at a slope of, %', 'ratio': 'stabilising over overturning moment'}
-"""Head of the column of limits by unit."""
+UNITS = {
+    'kg': ('tipping load, kg', 0),
+    '%': ('tips at a slope of, %', 1),
+    'deg': ('tips at a slope of, deg', 1),
+    'ratio': ('stabilising over overturning moment', 3),
+    'share': ('part of the weight on the side of the boom', 3),
+}
+"""Head of the column of limits, and number of decimals, by unit."""
+WITHOUT_SPRINGS = ('ratio',)
+"""Units of limits that are computed on rigid supports only."""
+VARIED_CASES = 8
+"""Greatest number of cases for the effects of assumed values."""
+
+
+class Rating(NamedTuple):
+    """Rated value of a limit: a share of it, less a constant part, at most a greatest value.
+
+    Attributes:
+        share: rated share.
+        deducted: constant part, kg.
+        most: greatest rated value, kg.
+    """
+
+    share: float
+    deducted: float = 0.0
+    most: float = np.inf
+
+    def of(self, limit: float) -> float:
+        """Return the rated value of a limit, kg."""
+        return min(max(self.share * limit - self.deducted, 0.0), self.most)
 
 
 @dataclass(frozen=True)
@@ -44,10 +72,9 @@ class Case:
         subject: subject of the standard, by its title.
         postures: positions of joints by name, in place of the initial ones, rad or m.
         limit: returns the limit of stability in a posture, in `unit`; equal functions compare as equal.
-        unit: `kg`, `%` or `ratio`.
+        unit: key of `UNITS`.
         required: least limit that the standard demands; NaN: none.
-        share: rated share of a limit; NaN: nothing is rated.
-        deducted: part of the share of a limit that is not rated, kg.
+        rating: rated value; None: nothing is rated.
         hold: passive joints that are locked.
     """
 
@@ -57,14 +84,13 @@ class Case:
     limit: Callable[[Posed], Limit]
     unit: str
     required: float = np.nan
-    share: float = np.nan
-    deducted: float = 0.0
+    rating: Rating | None = None
     hold: tuple[str, ...] = ()
 
     def measure(self, limit: float) -> float:
         """Return the rated value of a limit, or the limit over the required one, or the limit."""
-        if np.isfinite(self.share):
-            return max(self.share * limit - self.deducted, 0.0)
+        if self.rating is not None:
+            return self.rating.of(limit)
         return limit / self.required if self.required > 0.0 else limit
 
 
@@ -91,7 +117,9 @@ def outcome_of(case: Case, machine: Machine, rigid: bool) -> Outcome:
         if least is None or limit.value < least.limit.value:
             least = Outcome(limit, index, posed)
     if least is None:
-        raise CertifyError(f'{machine.name}: {case.name}: expected a posture within the limits of the joints, found none')
+        raise CertifyError(
+            f'{machine.name}: {case.name}: expected a posture within the limits of the joints, found none'
+        )
     return least
 
 
@@ -157,18 +185,22 @@ class CaseStandard(Standard):
         values = quantity_values(self.kind, quantities, settings.values)
         cases = self.cases(posed, values, settings)
         outcomes = [(case, outcome_of(case, posed, settings.rigid)) for case in cases]
-        others = [outcome_of(case, posed, not settings.rigid).limit.value for case in cases]
+        others = [_on_other_supports(case, outcome, posed, settings.rigid) for case, outcome in outcomes]
         records = [_record(posed, case, outcome, other) for (case, outcome), other in zip(outcomes, others)]
         effects: tuple[Effect, ...] = ()
         unaffected = tuple(machine.assumed)
         if settings.vary:
-            governing = [_governing(case, outcome.index) for case, outcome in outcomes]
+            indices = _extreme(outcomes)
+            governing = [_governing(outcomes[k][0], outcomes[k][1].index) for k in indices]
             effects, unaffected = self._effects(posed, settings, governing)
-            effects = (*effects, *self._quantity_effects(posed, quantities, values, settings, outcomes))
+            varied = self._quantity_effects(posed, quantities, values, settings, [(k, *outcomes[k]) for k in indices])
+            effects = (*effects, *varied)
         states = [outcome.posed for _, outcome in outcomes]
         passive = sorted({name for state in states for name in state.axle_joints})
         raised = sorted({name for state in states for name in state.raised})
-        pairs = [(case.measure(outcome.limit.value), case.measure(other)) for (case, outcome), other in zip(outcomes, others)]
+        pairs = [
+            (case.measure(outcome.limit.value), case.measure(other)) for (case, outcome), other in zip(outcomes, others)
+        ]
         return Certificate(
             self.kind,
             self.title,
@@ -201,10 +233,9 @@ class CaseStandard(Standard):
         quantities: Iterable[Quantity],
         values: Mapping[str, float],
         settings: CertifySettings,
-        outcomes: Sequence[tuple[Case, Outcome]],
+        chosen: Sequence[tuple[int, Case, Outcome]],
     ) -> Iterable[Effect]:
-        """Return effects of the quantities that are not confirmed, with all other values unchanged."""
-        nominal = _measures([case for case, _ in outcomes], [outcome for _, outcome in outcomes])
+        """Return effects of the quantities that are not confirmed on some cases, with all other values unchanged."""
         for quantity in quantities:
             if quantity.confirmed or quantity.name in settings.values:
                 continue
@@ -212,16 +243,35 @@ class CaseStandard(Standard):
             for factor in (1.0 - VARIED, 1.0 + VARIED):
                 varied = {**values, quantity.name: factor * values[quantity.name]}
                 cases = self.cases(machine, varied, settings)
-                measures = np.array(
-                    [
-                        case.measure(_limit_again(case, *before, machine, settings.rigid))
-                        for case, before in zip(cases, outcomes)
-                    ]
-                )
-                usable = np.isfinite(measures) & np.isfinite(nominal) & (nominal > 0.0)
-                changes += list(measures[usable] / nominal[usable] - 1.0)
+                for k, before, outcome in chosen:
+                    nominal = before.measure(outcome.limit.value)
+                    measure = cases[k].measure(_limit_again(cases[k], before, outcome, machine, settings.rigid))
+                    if nominal > 0.0 and np.isfinite([nominal, measure]).all():
+                        changes.append(measure / nominal - 1.0)
             text, change = f'{values[quantity.name]:g} {quantity.unit}'.strip(), f'± {100.0 * VARIED:g} %'
             yield Effect((f'--set {quantity.name}',), text, quantity.source, change, min(changes), max(changes))
+
+
+def _extreme(outcomes: Sequence[tuple[Case, Outcome]]) -> list[int]:
+    """Return the indices of the cases with the least and the greatest measure of each subject."""
+    groups: dict[str, list[int]] = {}
+    for k, (case, outcome) in enumerate(outcomes):
+        if 0.0 < case.measure(outcome.limit.value) < np.inf:
+            groups.setdefault(case.subject, []).append(k)
+
+    def measure(k: int) -> float:
+        case, outcome = outcomes[k]
+        return case.measure(outcome.limit.value)
+
+    picked = [pick(group, key=measure) for group in groups.values() for pick in (min, max)]
+    return sorted(dict.fromkeys(picked))[:VARIED_CASES]
+
+
+def _on_other_supports(case: Case, outcome: Outcome, machine: Machine, rigid: bool) -> float:
+    """Return the limit of the governing posture on supports in the other state."""
+    if case.unit in WITHOUT_SPRINGS:
+        return outcome.limit.value
+    return outcome_of(_governing(case, outcome.index), machine, not rigid).limit.value
 
 
 def _governing(case: Case, index: int) -> Case:
@@ -243,8 +293,7 @@ def _record(machine: Machine, case: Case, outcome: Outcome, other: float) -> dic
     """Return the result of a case as one row."""
     start, limit = initial_positions(machine), outcome.limit.value
     moved = {name: value for name, value in case.postures[outcome.index].items() if value != start.get(name)}
-    rated = case.measure(limit) if np.isfinite(case.share) else np.nan
-    measured = rated if np.isfinite(rated) else limit
+    rated = np.nan if case.rating is None else case.rating.of(limit)
     return {
         'case': case.name,
         'subject': case.subject,
@@ -253,7 +302,7 @@ def _record(machine: Machine, case: Case, outcome: Outcome, other: float) -> dic
         'limit_other_supports': other,
         'rated': rated,
         'required': case.required,
-        'meets': bool(measured >= case.required) if np.isfinite(case.required) else None,
+        'meets': bool(limit >= case.required) if np.isfinite(case.required) else None,
         'axis': ' to '.join(outcome.limit.axis),
         'locked': ', '.join(case.hold),
         'joints': moved,
@@ -263,19 +312,25 @@ def _record(machine: Machine, case: Case, outcome: Outcome, other: float) -> dic
 def _tables(records: Sequence[dict[str, Any]]) -> tuple[ResultTable, ...]:
     """Return one table for each subject and unit."""
     groups = dict.fromkeys((record['subject'], record['unit']) for record in records)
-    return tuple(_table(subject, unit, [each for each in records if each['subject'] == subject]) for subject, unit in groups)
+    return tuple(
+        _table(subject, unit, [each for each in records if each['subject'] == subject]) for subject, unit in groups
+    )
 
 
 def _table(subject: str, unit: str, records: Sequence[dict[str, Any]]) -> ResultTable:
     some = [record for record in records if record['unit'] == unit]
-    rated, required = (any(np.isfinite(record[name]) for record in some) for name in ('rated', 'required'))
-    heads = ['case', WORST[unit], *(['rated, kg'] if rated else []), *(['required', 'meets'] if required else [])]
-    digits = {'kg': 0, '%': 1, 'ratio': 3}[unit]
+    rated, required = (any(not np.isnan(record[name]) for record in some) for name in ('rated', 'required'))
+    heads = ['case', UNITS[unit][0], *(['rated, kg'] if rated else []), *(['required', 'meets'] if required else [])]
+    digits = UNITS[unit][1]
     rows = []
     for record in some:
         row = [record['case'], _text(record['limit'], digits)]
         row += [_text(record['rated'], 0)] if rated else []
-        row += [_text(record['required'], digits), {True: 'yes', False: 'NO', None: '-'}[record['meets']]] if required else []
+        row += (
+            [_text(record['required'], digits), {True: 'yes', False: 'NO', None: '-'}[record['meets']]]
+            if required
+            else []
+        )
         posture = ', '.join(f'{name} {value:.3g}' for name, value in record['joints'].items())
         rows.append((*row, record['axis'] or '-', posture or 'initial posture'))
     return ResultTable(subject, subject, (*heads, 'tipping axis', 'posture, rad or m'), tuple(rows))
@@ -289,7 +344,9 @@ def _text(value: float, digits: int) -> str:
 
 def _inputs(machine: Machine) -> tuple[Input, ...]:
     """Return the inputs of every load case."""
-    source = 'machine file' if 'gravity' not in machine.assumed else f'machine file, assumed: {machine.assumed["gravity"]}'
+    source = (
+        'machine file' if 'gravity' not in machine.assumed else f'machine file, assumed: {machine.assumed["gravity"]}'
+    )
     result = [
         Input('mass without payload', f'{machine.total_mass:,.0f} kg', 'URDF'),
         Input('gravity', f'{machine.gravity:g} m/s2', source),
@@ -304,8 +361,12 @@ def _inputs(machine: Machine) -> tuple[Input, ...]:
 def _notes(settings: CertifySettings) -> tuple[str, ...]:
     return (
         'A case has the worst of its postures. Level and sloping ground is hard and plane.',
-        'Limits on rigid supports: balance of moments about the tipping axes of the posture'
-        + ('.' if settings.rigid else '; on yielding supports at most the first loss of equilibrium.'),
+        'Rigid supports: balance of moments about the tipping axes of the posture.'
+        + (
+            ''
+            if settings.rigid
+            else ' Yielding supports: the first loss of equilibrium; tipping loads are at most rigid ones.'
+        ),
         *(
             ('Effect of assumed values: on the rated value, on the limit over the required one, or on the limit.',)
             if settings.vary

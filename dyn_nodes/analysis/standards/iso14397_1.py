@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dyn_nodes.analysis.load_rest import rest_limits
-from dyn_nodes.analysis.standards.cases import Case, CaseStandard, Outcome
+from dyn_nodes.analysis.standards.cases import Case, CaseStandard, Outcome, Rating
 from dyn_nodes.analysis.standards.posed import Posed
 from dyn_nodes.analysis.standards.postures import Arm, steered, steering_joints
 from dyn_nodes.analysis.standards.standard import CertifyError, CertifySettings, Quantity, ResultTable
@@ -54,7 +54,9 @@ class Iso14397Part1(CaseStandard):
         for state, joints in steered(machine).items():
             kind = 'articulated ' if steering_joints(machine)[1] is not None else 'steered '
             name = state if state == 'straight' else kind + state
-            cases.append(Case(name, TIPPING, ({**reach, **joints},), Posed.payload, 'kg', share=values['share']))
+            cases.append(
+                Case(name, TIPPING, ({**reach, **joints},), Posed.payload, 'kg', rating=Rating(values['share']))
+            )
         return cases
 
     def more_tables(

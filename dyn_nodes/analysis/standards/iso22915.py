@@ -7,7 +7,7 @@ from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from dyn_nodes.analysis.standards.cases import Case, CaseStandard
+from dyn_nodes.analysis.standards.cases import Case, CaseStandard, Rating
 from dyn_nodes.analysis.standards.posed import Limit, Posed
 from dyn_nodes.analysis.standards.postures import Arm, steered
 from dyn_nodes.analysis.standards.standard import CertifyError, CertifySettings, Quantity
@@ -146,7 +146,9 @@ class TiltTable(CaseStandard):
         name = f'{test.name}{"" if test.laden else ", without load"}'
         postures = self.postures(machine, arm, test, self._arm_posture(arm, test, values))
         if test.posture == 'reach':  # the load at greatest reach is a result: the load that stays on the slope
-            return Case(f'{name}, permitted load', test.name, postures, Permitted(slope, headings), 'kg', share=1.0)
+            return Case(
+                f'{name}, permitted load', test.name, postures, Permitted(slope, headings), 'kg', rating=Rating(1.0)
+            )
         return Case(name, test.name, postures, TipsAt(load, headings), '%', slope)
 
     def _arm_posture(self, arm: Arm, test: TiltTest, values: Mapping[str, float]) -> Array:

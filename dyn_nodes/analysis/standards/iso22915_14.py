@@ -11,7 +11,11 @@ STACKING = slope_quantity('stacking_slope', 7.0, 'longitudinal, stacking', USUAL
 TRAVEL = slope_quantity('travel_slope', 22.0, 'longitudinal, travelling', USUAL, False)
 LATERAL = slope_quantity('lateral_slope', 12.0, 'lateral, stacking', USUAL, False)
 LATERAL_TRAVEL = slope_quantity(
-    'lateral_travel_slope', 50.0, 'lateral, travelling', f'{USUAL}; the standard derives it from the travel speed', False
+    'lateral_travel_slope',
+    50.0,
+    'lateral, travelling',
+    f'{USUAL}; the standard derives it from the travel speed',
+    False,
 )
 
 

@@ -29,6 +29,7 @@ from dyn_nodes.stability.equilibrium.gear import GearError, running_gear
 from dyn_nodes.stability.equilibrium.tipping import (
     STEEPEST,
     NotStandingError,
+    most_payload,
     settle,
     tipping_angle,
     tipping_load,
@@ -36,6 +37,8 @@ from dyn_nodes.stability.equilibrium.tipping import (
 
 UNIT_LOAD = 1000.0
 """Payload for differences, kg."""
+WEAKEST = 3
+"""Number of tipping axes across which slopes and horizontal forces act."""
 FINE = 1e-7
 """Accuracy of a slope, rad."""
 
@@ -128,7 +131,7 @@ class Posed:
         return -np.asarray(weights @ gravity)
 
     def payload(self, slope: float = 0.0, heading: float = 0.0) -> Limit:
-        """Return the tipping load, kg; 0 if the machine tips without payload, inf if no payload tips it.
+        """Return the tipping load, kg; 0 if the machine tips without payload, inf if no payload up to `most_payload` does.
 
         Args:
             slope: of the ground, rad.
@@ -140,7 +143,7 @@ class Posed:
         per_kg = (loaded - empty) / UNIT_LOAD
         with np.errstate(divide='ignore', invalid='ignore'):
             each = np.where(empty <= 0.0, 0.0, np.where(per_kg < 0.0, -empty / per_kg, np.inf))
-        rigid = _least(each, axes)
+        rigid = _least(np.where(each > most_payload(self.machine), np.inf, each), axes)
         if self.rigid:
             return rigid
         try:
@@ -189,7 +192,25 @@ class Posed:
         angle = float(brentq(holding, low, high, xtol=FINE))
         return Limit(angle, limits[angle].axis)
 
-    def moments(self, payload: float, forces: Sequence[Force]) -> tuple[Array, Array, Array, tuple[tuple[str, ...], ...]]:
+    def level_axes(self) -> Array:
+        """Return a point and the inward normal (e, 2, 2) of each tipping axis on level ground, seen from above, m."""
+        axes = self._axes(0.0, self._level)
+        normals = np.column_stack([-axes.directions[:, 1], axes.directions[:, 0]])
+        return np.stack([axes.lines[:, 0, :2], normals], axis=1)
+
+    def outward(self, payload: float) -> Array:
+        """Return the headings across the tipping axes with the least holding moments on level ground, rad.
+
+        Args:
+            payload: kg.
+        """
+        axes = self._axes(payload, self._level)
+        directions = axes.directions[np.argsort(self._holding(axes, payload, self._level), kind='stable')[:WEAKEST]]
+        return np.asarray(np.arctan2(-directions[:, 0], directions[:, 1]))
+
+    def moments(
+        self, payload: float, forces: Sequence[Force]
+    ) -> tuple[Array, Array, Array, tuple[tuple[str, ...], ...]]:
         """Return moments about the tipping axes (e,), N m, and the names of the points on the axes.
 
         The moments are: of the weight of the machine, which holds it down; of the payload, and of the forces, which
@@ -217,3 +238,9 @@ def _least(values: Array, axes: TippingAxes) -> Limit:
         return Limit(np.inf, ())
     least = int(np.argmin(values))
     return Limit(float(values[least]), axes.names[least])
+
+
+def support_positions(posed: Posed) -> Array:
+    """Return the positions (c, 2) of the supports, seen from above, m."""
+    supports = posed.machine.supports
+    return np.array([posed.point(support.link, support.position)[:2] for support in supports])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
 from dyn_nodes.analysis.load_statics import LoadChartError, LoadStatics
+from dyn_nodes.analysis.outriggers import OutriggerError, outrigger_states
+from dyn_nodes.analysis.standards.posed import Posed
 from dyn_nodes.analysis.standards.standard import CertifyError
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Joint, Machine
-from dyn_nodes.model.posture import carrying_links, initial_positions, link_poses, moved_links
+from dyn_nodes.model.posture import carrying_links, center_of_mass, initial_positions, link_poses, moved_links
 
 UPRIGHT = 0.05
 """Sine of the angle to the vertical, or to the horizontal, below which an axis counts as vertical or horizontal."""
@@ -21,6 +23,8 @@ ROUNDS = 24
 SHRINK = 0.5
 
 
+KEPT = 2
+"""Number of slew angles with the least tipping loads that are computed exactly with passive joints below the machine."""
 FIRST = 1e3
 """Weight of the height over the reach in a score of postures."""
 
@@ -50,16 +54,25 @@ class Arm:
         self.rest = np.clip([rest[joint.name] for joint in self.statics.arm], lower, upper)
         self.swing = 0.0 if self.statics.swing is None else rest[self.statics.swing.name]
         self._turns = self._parallel_turns(machine) if level else ()
+        self._level_axes: dict[tuple[tuple[str, float], ...], Array] = {}
 
     def _parallel_turns(self, machine: Machine) -> tuple[tuple[int, float], ...]:
         """Return index and direction of the turning joints, the last one levels; empty without two parallel ones."""
         poses = link_poses(machine.links, machine.joints, initial_positions(machine))
-        axes = {k: poses[joint.child][:3, :3] @ joint.axis for k, joint in enumerate(self.statics.arm) if k in self.moved(False)}
+        axes = {
+            k: poses[joint.child][:3, :3] @ joint.axis
+            for k, joint in enumerate(self.statics.arm)
+            if k in self.moved(False)
+        }
         if len(axes) < 2:
             return ()
         *_, last = axes
         signs = {k: float(axis @ axes[last]) for k, axis in axes.items()}
-        return tuple((k, sign) for k, sign in signs.items()) if all(abs(abs(s) - 1.0) < 1e-6 for s in signs.values()) else ()
+        return (
+            tuple((k, sign) for k, sign in signs.items())
+            if all(abs(abs(s) - 1.0) < 1e-6 for s in signs.values())
+            else ()
+        )
 
     def _levelled(self, arm: Array) -> Array:
         """Return postures (n, a) with the pitch of the payload link as at the start, within the limits of the joint."""
@@ -86,9 +99,14 @@ class Arm:
         angle = self.swing if swing is None else swing
         return self.statics.posture(self.statics.arm_positions(arm[np.newaxis], angle)[0])
 
-    def mount(self, arm: Array) -> Array:
-        """Return the positions (n, 3) of the payload for positions of the arm (n, a), in axes of the base, m."""
-        return self.statics.mount(self.statics.arm_positions(arm, self.swing))
+    def mount(self, arm: Array, swing: float | None = None) -> Array:
+        """Return the positions (n, 3) of the payload for positions of the arm (n, a), in axes of the base, m.
+
+        Args:
+            arm: positions of the arm's joints, rad or m.
+            swing: position of the joint that slews, rad; None: the initial one.
+        """
+        return self.statics.mount(self.statics.arm_positions(arm, self.swing if swing is None else swing))
 
     def height(self, arm: Array) -> float:
         """Return the height of the payload above the ground in one posture (a,), m."""
@@ -150,6 +168,42 @@ class Arm:
 
         return score
 
+    def worst_swings(self, chosen: Array, step: float, state: Mapping[str, float]) -> tuple[dict[str, float], ...]:
+        """Return the postures at the slew angles with the least tipping loads on rigid supports, the least first.
+
+        The tipping axes of level ground depend on the state of the supports, not on the slew angle.
+
+        Args:
+            chosen: (a,) posture of the arm.
+            step: step of the slew angle, rad.
+            state: positions of other joints, such as of outriggers, m or rad.
+        """
+        machine, joint, key = self.statics.machine, self.statics.swing, tuple(sorted(state.items()))
+        start = {**self.posture(chosen, 0.0), **state}
+        if joint is None:
+            return (start,)
+        if key not in self._level_axes:
+            self._level_axes[key] = Posed(machine, start, True).level_axes()
+        foot, inward = self._level_axes[key].swapaxes(0, 1)
+        poses = link_poses(machine.links, machine.joints, {**initial_positions(machine), **start})
+        moved, swings = moved_links(machine, joint), self.swings(step)
+        (still_mass, still), (arm_mass, arm) = (
+            center_of_mass([link for link in machine.links if (link.name in moved) == turns], poses, None)
+            for turns in (False, True)
+        )
+        cosine, sine, slew = np.cos(swings), self.statics.slew_axis[2] * np.sin(swings), self.statics.slew_origin[:2]
+        turn = np.array([[cosine, -sine], [sine, cosine]]).transpose(2, 0, 1)
+        center, mount = (slew + turn @ (point[:2] - slew) for point in (arm, self.mount(chosen[np.newaxis], 0.0)[0]))
+        mass = still_mass + arm_mass
+        holding, lever = (
+            ((point[:, np.newaxis] - foot) * inward).sum(axis=2)
+            for point in ((still_mass * still[:2] + arm_mass * center) / mass, mount)
+        )
+        with np.errstate(divide='ignore', invalid='ignore'):
+            loads = np.where(lever < 0.0, -mass * holding / lever, np.inf).min(axis=1, initial=np.inf)
+        worst = np.argsort(loads, kind='stable')[: KEPT if self.statics.gear.gives_way else 1]
+        return tuple({**self.posture(chosen, float(swings[k])), **state} for k in worst)
+
     def swings(self, step: float) -> Array:
         """Return positions (s,) of the joint that slews, rad; one arbitrary value without one."""
         joint = self.statics.swing
@@ -189,3 +243,19 @@ def steered(machine: Machine) -> dict[str, dict[str, float]]:
         states['fully left'] = {joint.name: joint.upper for joint in joints}
         states['fully right'] = {joint.name: joint.lower for joint in joints}
     return states
+
+
+def outrigger_postures(machine: Machine) -> dict[str, dict[str, float]]:
+    """Return positions of outriggers by the text that names their state; empty text and none without outriggers.
+
+    Args:
+        machine: the machine.
+
+    Raises:
+        CertifyError: an outrigger does not reach the ground.
+    """
+    try:
+        states = outrigger_states(machine)
+    except OutriggerError as error:
+        raise CertifyError(str(error)) from None
+    return {f', {name}': joints for name, joints in states.items()} or {'': {}}

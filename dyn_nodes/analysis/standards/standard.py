@@ -217,7 +217,9 @@ def supports_text(
         raised: names of supports without load.
     """
     changes = [100.0 * (other / one - 1.0) for one, other in pairs if one > 0.0 and np.isfinite([one, other]).all()]
-    text = 'Springs, tyres and tracks are rigid.' if rigid else 'Springs, tyres and tracks yield as in the machine file.'
+    text = (
+        'Springs, tyres and tracks are rigid.' if rigid else 'Springs, tyres and tracks yield as in the machine file.'
+    )
     if changes:
         state = 'If they yield' if rigid else 'If they are rigid'
         text += f' {state}, the {result} changes by {min(changes):+.1f} to {max(changes):+.1f} %.'
