@@ -209,8 +209,11 @@ class LoadStatics:
         return lower, upper
 
     def arm_grid(self, count: int) -> Array:
-        """Return postures (N, a) over the range of the arm, `count` positions per joint, the last joint fastest."""
-        along = np.linspace(*self.arm_limits, count).T
+        """Return postures (N, a) over the range of the arm, `count` positions per joint, the last joint fastest.
+
+        A joint that keeps its position has one.
+        """
+        along = [np.linspace(low, high, count if high > low else 1) for low, high in zip(*self.arm_limits)]
         return np.stack(np.meshgrid(*along, indexing='ij'), axis=-1).reshape(-1, len(self.arm))
 
     def arm_positions(self, arm: Array, swing: Array | float = 0.0) -> Array:

@@ -6,6 +6,7 @@ legs lift the wheels clear of the ground; fewer legs are pressed into it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ CLEAR, PRESSED = 0.05, 0.02
 LIFTING = 3
 """Number of legs that lift the wheels off the ground."""
 RAISED = 'outriggers raised'
+SHORT = ('raised', 'retracted', 'half', 'extended', 'down', 'left', 'right')
+"""Names of states on the command line; left, right: on this side only."""
 
 
 class OutriggerError(UserError, ValueError):
@@ -135,3 +138,65 @@ def _down(machine: Machine, raised: dict[str, float], legs: tuple[Joint, ...]) -
             )
         result[joint.name] = float(np.clip(position, joint.lower, joint.upper))
     return result
+
+
+def state_named(machine: Machine, short: str) -> tuple[str, dict[str, float]]:
+    """Return the name of a state of the outriggers and its positions, m.
+
+    Args:
+        machine: the machine.
+        short: one of `SHORT`.
+
+    Raises:
+        OutriggerError: the machine has no such state, or a leg does not reach the ground.
+    """
+    states = outrigger_states(machine)
+    for name, positions in states.items():
+        part = name.removeprefix('outriggers ')
+        if part == short or (short == 'half' and part.startswith('half')) or part.endswith(f'on the {short} only'):
+            return name, positions
+    expected = ', '.join(states) or 'no outriggers: no driven slide moves supports along the vertical'
+    raise OutriggerError(f'{machine.name}: outriggers {short}: expected {expected}')
+
+
+def with_outriggers(machine: Machine, short: str) -> Machine:
+    """Return a machine with its outriggers in a state as initial posture; see `state_named`.
+
+    Args:
+        machine: the machine.
+        short: one of `SHORT`, or empty: the initial posture of the machine file.
+    """
+    if not short:
+        return machine
+    positions = {**machine.initial.joint_positions, **state_named(machine, short)[1]}
+    return replace(machine, initial=replace(machine.initial, joint_positions=positions))
+
+
+def with_extension(machine: Machine, share: float | None) -> Machine:
+    """Return a machine whose telescopes between base and payload keep one extension.
+
+    Args:
+        machine: with a payload.
+        share: part of the travel of each telescope; None: they move.
+
+    Raises:
+        OutriggerError: no telescope between base and payload.
+    """
+    if share is None or machine.payload is None:
+        return machine
+    driven, carrying = {joint.name for joint in machine.actuated_joints}, carrying_links(machine)
+    path = [joint for joint in machine.joints if machine.payload.link in moved_links(machine, joint)]
+    names = [
+        joint.name
+        for joint in path
+        if joint.type == 'prismatic' and joint.name in driven and joint.child not in carrying
+    ]
+    if not names:
+        raise OutriggerError(f'{machine.name}: telescope length: expected a sliding joint in the arm, found none')
+    joints, positions = [], dict(machine.initial.joint_positions)
+    for joint in machine.joints:
+        if joint.name in names:
+            positions[joint.name] = joint.lower + share * (joint.upper - joint.lower)
+            joint = replace(joint, lower=positions[joint.name], upper=positions[joint.name])  # noqa: PLW2901
+        joints.append(joint)
+    return replace(machine, joints=tuple(joints), initial=replace(machine.initial, joint_positions=positions))

@@ -42,4 +42,6 @@ def certify(
 
     loaded = machine if isinstance(machine, Machine) else load(machine)
     with shown('certify'):
-        return certify(loaded.data, standard, CertifySettings(step, dict(posture or {}), rigid, vary, dict(values or {})))
+        return certify(
+            loaded.data, standard, CertifySettings(step, dict(posture or {}), rigid, vary, dict(values or {}))
+        )

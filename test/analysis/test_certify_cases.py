@@ -134,7 +134,7 @@ def test_overturning_angles_of_agricultural_machines_are_those_of_statics_by_han
     }
     for name, record in records.items():
         heading, _, loaded = name.partition(', ')
-        around = [headings[heading]] if heading in headings else np.radians(np.arange(0.0, 360.0, 15.0))
+        around = [headings[heading]] if heading in headings else np.radians(np.arange(60.0, 130.0, 5.0))
         expected = np.degrees(hand_slope(sketch, {}, around, 800.0 if loaded == 'laden' else 0.0))
         assert np.tan(np.radians(record['limit'])) == pytest.approx(np.tan(np.radians(expected)), rel=AGREES), name
         assert record['meets'] == (record['limit'] >= 25.0)

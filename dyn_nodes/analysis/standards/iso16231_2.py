@@ -18,19 +18,18 @@ from dyn_nodes.model.machine import Machine
 ANGLE = 'Static overturning angle'
 WEIGHING = 'Determination of the centre of gravity by weighing'
 HEADINGS = {'downhill ahead': 0.0, 'downhill left': np.pi / 2, 'downhill behind': np.pi, 'downhill right': -np.pi / 2}
-AROUND = 24
-"""Number of headings of the least angle."""
 
 
 class OverturningAngle(NamedTuple):
-    """Slope at which a machine with a load, kg, overturns, on the worst of some headings, rad."""
+    """Slope at which a machine with a load, kg, overturns, on the worst of some headings, rad; empty: across its axes."""
 
     load: float
     headings: tuple[float, ...]
 
     def __call__(self, posed: Posed) -> Limit:
         """Return the slope, deg."""
-        least = min((posed.slope(self.load, heading) for heading in self.headings), key=lambda each: each.value)
+        headings = self.headings or tuple(float(heading) for heading in posed.outward(self.load))
+        least = min((posed.slope(self.load, heading) for heading in headings), key=lambda each: each.value)
         return Limit(float(np.degrees(least.value)), least.axis)
 
 
@@ -64,8 +63,7 @@ class Iso16231Part2(CaseStandard):
     def cases(self, machine: Machine, values: Mapping[str, float], settings: CertifySettings) -> Sequence[Case]:
         """Return the angles of four directions and the least of all, without and with load; see `CaseStandard.cases`."""
         required = values['required_angle'] or np.nan
-        around = tuple(float(heading) for heading in 2.0 * np.pi / AROUND * np.arange(AROUND))
-        directions = {**{name: (heading,) for name, heading in HEADINGS.items()}, 'worst of all directions': around}
+        directions = {**{name: (heading,) for name, heading in HEADINGS.items()}, 'across the weakest axes': ()}
         loads = {'unladen': 0.0, **({'laden': values['load']} if values['load'] > 0.0 else {})}
         states = steered(machine)
         return [

@@ -230,7 +230,14 @@ class Posed:
             point = self.point(each.link, each.point)
             rates = point_rates(self.running, bodies, self.running.body_of[each.link], point)
             work = work + axes.motions @ (rates @ each.force)
-        return empty, load, work, axes.names
+        # as turns about the axes: without the displacement of a point on each axis
+        slip = np.array(
+            [
+                motion @ point_rates(self.running, bodies, int(body), line[0]) @ total
+                for motion, body, line in zip(axes.motions, axes.tipping, axes.lines)
+            ]
+        )
+        return empty - slip, load, work - slip, axes.names
 
 
 def _least(values: Array, axes: TippingAxes) -> Limit:
