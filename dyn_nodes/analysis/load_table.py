@@ -1,4 +1,4 @@
-"""Load table of a crane as makers print it: safe payload over radius, one column for each extension of the telescopes."""
+"""Load table of a crane as makers print it: safe payload over radius, a column for each extension of the telescopes."""
 
 from __future__ import annotations
 

@@ -133,8 +133,8 @@ def _down(machine: Machine, raised: dict[str, float], legs: tuple[Joint, ...]) -
         position = raised[joint.name] + _downward(machine, joint) * (float(bottom) - ground)
         if not joint.lower - 1e-9 <= position <= joint.upper + 1e-9:
             raise OutriggerError(
-                f'{machine.name}: outrigger {joint.name!r}: expected limits that include {position:.3f} m, where its pad '
-                f'stands on the ground, found {joint.lower:g} to {joint.upper:g} m'
+                f'{machine.name}: outrigger {joint.name!r}: expected limits that include {position:.3f} m, with its '
+                f'pad on the ground, found {joint.lower:g} to {joint.upper:g} m'
             )
         result[joint.name] = float(np.clip(position, joint.lower, joint.upper))
     return result
@@ -197,6 +197,6 @@ def with_extension(machine: Machine, share: float | None) -> Machine:
     for joint in machine.joints:
         if joint.name in names:
             positions[joint.name] = joint.lower + share * (joint.upper - joint.lower)
-            joint = replace(joint, lower=positions[joint.name], upper=positions[joint.name])  # noqa: PLW2901
+            joint = replace(joint, lower=positions[joint.name], upper=positions[joint.name])
         joints.append(joint)
     return replace(machine, joints=tuple(joints), initial=replace(machine.initial, joint_positions=positions))

@@ -29,7 +29,7 @@ def add_parser(subparsers: Subparsers) -> None:
         '--standard',
         required=True,
         metavar='NAME',
-        help='standard, such as iso10567 (excavators), iso14397_1 (loaders), iso22915_14 (telehandlers), en13000 (cranes)',
+        help='standard, such as iso10567 (excavators), iso14397_1 (loaders), iso22915_14 (telehandlers), en13000',
     )
     parser.add_argument(
         '--step', type=between(0.1, 10.0, 'm'), default=1.5, metavar='M', help='step of reach and height, m (1.5)'

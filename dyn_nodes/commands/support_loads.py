@@ -23,10 +23,9 @@ WIDEST = 8
 
 def print_support_loads(machine: Machine, args: argparse.Namespace) -> int:
     """Compute, print and write the loads; return 0, or 1 if the machine tips at a slew angle."""
+    from dyn_nodes.analysis.outriggers import state_named
     from dyn_nodes.analysis.support_loads import support_loads
     from dyn_nodes.model.assumptions import lines, plain, posture_of, slope_of
-
-    from dyn_nodes.analysis.outriggers import state_named
 
     posture = dict(state_named(machine, args.outriggers)[1]) if args.outriggers else {}
     posture |= {name: value for entry in args.posture for name, value in entry.items()}

@@ -56,7 +56,8 @@ class Sketch:
         for body in self.bodies:
             xyz, i = ' '.join(map(str, body.com)), 0.2 * body.mass
             parts.append(
-                f'<link name="{body.name}"><inertial><origin xyz="{xyz}"/><mass value="{body.mass}"/><inertia ixx="{i}" '
+                f'<link name="{body.name}"><inertial><origin xyz="{xyz}"/><mass value="{body.mass}"/>'
+                f'<inertia ixx="{i}" '
                 f'iyy="{i}" izz="{i}" ixy="0" ixz="0" iyz="0"/></inertial><visual><origin xyz="{xyz}"/><geometry>'
                 '<box size="1 1 1"/></geometry></visual></link>'
             )
@@ -64,7 +65,8 @@ class Sketch:
             lower, upper = body.limits
             parts.append(
                 f'<joint name="{body.name}_joint" type="{body.joint}"><origin xyz="{" ".join(map(str, body.origin))}"/>'
-                f'<parent link="{body.parent}"/><child link="{body.name}"/><axis xyz="{" ".join(map(str, body.axis))}"/>'
+                f'<parent link="{body.parent}"/><child link="{body.name}"/>'
+                f'<axis xyz="{" ".join(map(str, body.axis))}"/>'
                 f'<limit lower="{lower}" upper="{upper}" effort="1e6" velocity="1"/></joint>'
             )
         return '\n'.join([*parts, '</robot>'])
@@ -206,7 +208,7 @@ def loader(mass=9000.0, wheelbase=3.2, track=1.8, **options):
 
 
 def truck(mass=3200.0, wheelbase=1.6, track=0.95, reach=False, **options):
-    """Return a forklift: mast that tilts, lift, pivoted steered axle at the rear; or a reach truck with a mast that slides."""
+    """Return a forklift: mast that tilts, lift, pivoted rear axle; or a reach truck with a mast that slides."""
     half = track / 2
     ahead = wheelbase if not reach else 0.55 * wheelbase
     bodies = [

@@ -52,7 +52,7 @@ def test_tipping_loads_of_loaders_are_those_of_the_lever_law(tmp_path, options):
 
 @pytest.mark.parametrize('options', LOADERS)
 def test_slopes_on_rigid_supports_are_those_of_the_weight_over_the_axes(tmp_path, options):
-    """All headings, laden and empty, straight and articulated: pivoted axes pass through the pivot, above the ground."""
+    """All headings, laden and empty, straight and articulated; pivoted axes pass through the pivot."""
     sketch = loader(**options)
     machine = sketch.load(tmp_path)
     for joints in ({}, {'front_joint': 0.5, 'arm_joint': 0.4}):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from standard_machines import G, PADS, TYRES, crane, handler, moment_ratio, polygon_payload
+from standard_machines import PADS, TYRES, G, crane, handler, moment_ratio, polygon_payload
 
 from dyn_nodes.analysis.outriggers import OutriggerError, outrigger_states, outriggers_of
 from dyn_nodes.analysis.standards import CertifyError, CertifySettings, certify

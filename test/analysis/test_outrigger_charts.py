@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from standard_machines import G, PADS, TYRES, crane, polygon_payload
+from standard_machines import PADS, TYRES, G, crane, polygon_payload
 
 from dyn_nodes.analysis.load_chart import ChartSettings, load_chart
 from dyn_nodes.analysis.load_table import heads, load_table, rows

@@ -186,11 +186,11 @@ class CraneStandard(CaseStandard):
         factor, boom_share = self.factors(values)
         deducted = f' less {boom_share:g} of the mass of the boom at its head' if boom_share > 0.0 else ''
         return (
-            f'Rated load: the tipping load at the worst slew angle{deducted}, over {factor:g}; at most the payload limit of the '
-            'machine file. The load includes hook and slings. A radius is counted from the slew axis; the highest posture '
-            'reaches it.',
-            f'Slew angles in steps of {np.degrees(STEP):g} degrees. Loads of the supports: at rest on yielding supports, with '
-            'the load of the greatest rated moment; no dynamic factor.',
+            f'Rated load: the tipping load at the worst slew angle{deducted}, over {factor:g}; at most the payload '
+            'limit of the machine file. The load includes hook and slings. A radius is counted from the slew axis; the '
+            'highest posture reaches it.',
+            f'Slew angles in steps of {np.degrees(STEP):g} degrees. Loads of the supports: at rest on yielding '
+            'supports, with the load of the greatest rated moment; no dynamic factor.',
         )
 
 

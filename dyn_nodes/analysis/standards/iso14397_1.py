@@ -78,8 +78,8 @@ class Iso14397Part1(CaseStandard):
     def notes(self, machine: Machine, values: Mapping[str, float]) -> tuple[str, ...]:
         """Return the definition of the posture; see `CaseStandard.notes`."""
         return (
-            'The first joint of the arm and telescopes bring the load to its greatest reach; other joints keep their posture.',
-            'Other shares, of EN 474-3 for forks: 0.6 on rough terrain, 0.8 on firm and level ground (--set share=0.8).',
+            'First joint and telescopes of the arm bring the load to its greatest reach; all others stay.',
+            'Other shares, of EN 474-3 for forks: 0.6 on rough terrain, 0.8 on firm, level ground (--set share=0.8).',
         )
 
 

@@ -21,7 +21,7 @@ HEADINGS = {'downhill ahead': 0.0, 'downhill left': np.pi / 2, 'downhill behind'
 
 
 class OverturningAngle(NamedTuple):
-    """Slope at which a machine with a load, kg, overturns, on the worst of some headings, rad; empty: across its axes."""
+    """Slope at which a machine with a load, kg, overturns, on the worst of some headings, rad; none: across axes."""
 
     load: float
     headings: tuple[float, ...]
@@ -42,7 +42,7 @@ class Iso16231Part2(CaseStandard):
     not_shown = (
         'Weighing and tilting of the real machine, and its measuring accuracy.',
         'The required angle: it follows from the use of the machine and is an input (--set required_angle).',
-        'Tank and hopper contents that move; attachments beyond those of the machine file.',
+        'Tank and hopper contents that move; attachments that are not in the machine file.',
         'Dynamic effects of driving and steering.',
     )
 
@@ -61,7 +61,7 @@ class Iso16231Part2(CaseStandard):
         )
 
     def cases(self, machine: Machine, values: Mapping[str, float], settings: CertifySettings) -> Sequence[Case]:
-        """Return the angles of four directions and the least of all, without and with load; see `CaseStandard.cases`."""
+        """Return the angles of four directions and across the weakest axes; see `CaseStandard.cases`."""
         required = values['required_angle'] or np.nan
         directions = {**{name: (heading,) for name, heading in HEADINGS.items()}, 'across the weakest axes': ()}
         loads = {'unladen': 0.0, **({'laden': values['load']} if values['load'] > 0.0 else {})}
@@ -78,7 +78,7 @@ class Iso16231Part2(CaseStandard):
         """Return the readings of scales under the model and the centre of gravity from them."""
         posed, angle = Posed(machine, steered(machine)['straight'], False), float(np.radians(values['lift_angle']))
         scales = Scales(posed.support_loads(0.0) / machine.gravity, support_positions(posed))
-        mass, center = posed.mass_and_center()
+        _, center = posed.mass_and_center()
         rows = [(f'scale under {name}', f'{load:,.0f} kg') for name, load in zip(posed.running.supports, scales.loads)]
         expected = scales.front_reading(float(center[2]), angle)
         rows += [

@@ -169,7 +169,7 @@ class TiltTable(CaseStandard):
     def notes(self, machine: Machine, values: Mapping[str, float]) -> tuple[str, ...]:
         """Return how slopes are compared; see `CaseStandard.notes`."""
         return (
-            'Slope of the table at which the truck tips, in percent; the test slope is required. Sideways tests take the '
-            'worse side, and the worst state of the steering.',
+            'Slope of the table at which the truck tips, in percent; the test slope is required. Sideways tests take '
+            'the worse side, and the worst state of the steering.',
             'With an oscillating axle the tipping axis passes through its pivot until the axle is at its stop.',
         )

@@ -61,8 +61,8 @@ class Iso8813(CaseStandard):
     def notes(self, machine: Machine, values: Mapping[str, float]) -> tuple[str, ...]:
         """Return the definition of the overhang; see `CaseStandard.notes`."""
         return (
-            'Overhang: horizontal distance of the load from the outermost supports on its side. The steering that gives '
-            'the least tipping load counts: straight ahead, fully left, fully right.',
+            'Overhang: horizontal distance of the load from the outermost supports on its side. The steering that '
+            'gives the least tipping load counts: straight ahead, fully left, fully right.',
         )
 
 

@@ -131,7 +131,7 @@ class Posed:
         return -np.asarray(weights @ gravity)
 
     def payload(self, slope: float = 0.0, heading: float = 0.0) -> Limit:
-        """Return the tipping load, kg; 0 if the machine tips without payload, inf if no payload up to `most_payload` does.
+        """Return the tipping load, kg; 0 if it tips without payload, inf if no payload up to `most_payload` tips it.
 
         Args:
             slope: of the ground, rad.

@@ -24,7 +24,7 @@ SHRINK = 0.5
 
 
 KEPT = 2
-"""Number of slew angles with the least tipping loads that are computed exactly with passive joints below the machine."""
+"""Number of slew angles with the least tipping loads that are computed exactly, with passive joints below."""
 FIRST = 1e3
 """Weight of the height over the reach in a score of postures."""
 
@@ -216,7 +216,7 @@ class Arm:
 def steering_joints(machine: Machine) -> tuple[tuple[Joint, ...], Joint | None]:
     """Return the joints that steer wheels, and the articulation between two frames, or None.
 
-    Both are driven joints about the vertical that move supports. An articulation has at least two supports on each side.
+    Both are driven joints about the vertical that move supports. An articulation has two or more supports on each side.
     """
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     driven, carrying = {joint.name for joint in machine.actuated_joints}, carrying_links(machine)
