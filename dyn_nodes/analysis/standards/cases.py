@@ -253,11 +253,14 @@ class CaseStandard(Standard):
 
 
 def _extreme(outcomes: Sequence[tuple[Case, Outcome]]) -> list[int]:
-    """Return the indices of the cases with the least and the greatest measure of each subject."""
+    """Return the indices of the cases with the least and the greatest measure of each subject; of few cases, all."""
     groups: dict[str, list[int]] = {}
     for k, (case, outcome) in enumerate(outcomes):
         if 0.0 < case.measure(outcome.limit.value) < np.inf:
             groups.setdefault(case.subject, []).append(k)
+
+    if sum(map(len, groups.values())) <= VARIED_CASES:
+        return sorted(k for group in groups.values() for k in group)
 
     def measure(k: int) -> float:
         case, outcome = outcomes[k]

@@ -16,6 +16,7 @@ from dyn_nodes.model.machine import Machine
 
 FRONT, LEFT, RIGHT = 0.0, np.pi / 2, -np.pi / 2
 MONASH = 'Monash University, Forklift stability and other technical safety issues: tests of ISO 1074'
+TABLE, PERMITTED = 'Stability tests on a tilt table', 'Load at greatest reach that stays on the test slope'
 FORK_HEIGHT = 0.3
 """Height of the forks when travelling, m."""
 
@@ -147,9 +148,9 @@ class TiltTable(CaseStandard):
         postures = self.postures(machine, arm, test, self._arm_posture(arm, test, values))
         if test.posture == 'reach':  # the load at greatest reach is a result: the load that stays on the slope
             return Case(
-                f'{name}, permitted load', test.name, postures, Permitted(slope, headings), 'kg', rating=Rating(1.0)
+                f'{name}, permitted load', PERMITTED, postures, Permitted(slope, headings), 'kg', rating=Rating(1.0)
             )
-        return Case(name, test.name, postures, TipsAt(load, headings), '%', slope)
+        return Case(name, TABLE, postures, TipsAt(load, headings), '%', slope)
 
     def _arm_posture(self, arm: Arm, test: TiltTest, values: Mapping[str, float]) -> Array:
         """Return the posture (a,) of the arm in a test."""
