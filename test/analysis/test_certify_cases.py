@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from standard_machines import TYRES, hand_payload, hand_slope, handler, loader, polygon_payload, side_boom, truck
 
+from dyn_nodes.analysis import certificate_output
 from dyn_nodes.analysis.standards import CertifyError, CertifySettings, certify
 from dyn_nodes.analysis.standards.posed import Posed
 from dyn_nodes.cli import build_parser
@@ -221,6 +222,10 @@ def test_assumed_numbers_of_a_standard_are_named_with_their_effect(tmp_path):
     assert (share.least, share.greatest) == (pytest.approx(-0.1), pytest.approx(0.1))
     source = next(each for each in certificate.inputs if each.name.startswith('rated share'))
     assert source.source.startswith('share: assumed, not confirmed')
+    assert certificate.unconfirmed == ('share',)
+    assert certificate.assumed == len(side_boom().load(tmp_path).assumed)
+    text = certificate_output.statements(certificate)[0]
+    assert text.endswith('Numbers of the standard without a public source, to be entered with --set: share.')
     chosen = certify(machine, 'iso14397_1', CertifySettings(values={'share': 0.8}))
     assert not any('--set share' in each.keys for each in chosen.effects)
     assert next(each for each in chosen.inputs if each.name.startswith('rated share')).source == 'share: --set'

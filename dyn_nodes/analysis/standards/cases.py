@@ -12,6 +12,7 @@ import numpy as np
 from dyn_nodes.analysis.standards.effects import effects_of
 from dyn_nodes.analysis.standards.posed import Limit, Posed
 from dyn_nodes.analysis.standards.standard import (
+    OPTION,
     Certificate,
     CertifyError,
     CertifySettings,
@@ -249,7 +250,7 @@ class CaseStandard(Standard):
                     if nominal > 0.0 and np.isfinite([nominal, measure]).all():
                         changes.append(measure / nominal - 1.0)
             text, change = f'{values[quantity.name]:g} {quantity.unit}'.strip(), f'± {100.0 * VARIED:g} %'
-            yield Effect((f'--set {quantity.name}',), text, quantity.source, change, min(changes), max(changes))
+            yield Effect((f'{OPTION}{quantity.name}',), text, quantity.source, change, min(changes), max(changes))
 
 
 def _extreme(outcomes: Sequence[tuple[Case, Outcome]]) -> list[int]:

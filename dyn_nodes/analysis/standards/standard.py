@@ -12,6 +12,11 @@ from dyn_nodes.common.errors import UserError
 from dyn_nodes.common.printing import near
 from dyn_nodes.model.machine import Machine
 
+OPTION = '--set '
+"""Start of the key of an effect that belongs to a quantity, not to the machine file."""
+UNCONFIRMED = 'assumed, not confirmed'
+"""Mark of a quantity without a public source."""
+
 
 class CertifyError(UserError, ValueError):
     """The calculation of a standard is not possible for a machine; the message has the reason."""
@@ -128,7 +133,13 @@ class Certificate:
     @property
     def assumed(self) -> int:
         """Number of assumed values of the machine file."""
-        return sum(len(effect.keys) for effect in self.effects) + len(self.unaffected)
+        keys = [key for effect in self.effects for key in effect.keys if not key.startswith(OPTION)]
+        return len(keys) + len(self.unaffected)
+
+    @property
+    def unconfirmed(self) -> tuple[str, ...]:
+        """Names of numbers of the standard for which no public source was found and no value was set."""
+        return tuple(each.source.partition(':')[0] for each in self.inputs if UNCONFIRMED in each.source)
 
 
 class Standard:
@@ -193,7 +204,7 @@ def quantity_inputs(quantities: Iterable[Quantity], values: Mapping[str, float])
     """
     result = []
     for quantity in quantities:
-        source = quantity.source if quantity.confirmed else f'assumed, not confirmed: {quantity.source}'
+        source = quantity.source if quantity.confirmed else f'{UNCONFIRMED}: {quantity.source}'
         value = values.get(quantity.name, quantity.value)
         source = '--set' if quantity.name in values else source
         result.append(Input(quantity.meaning, f'{value:g} {quantity.unit}'.strip(), f'{quantity.name}: {source}'))
