@@ -9,13 +9,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from standard_machines import TYRES, hand_payload, hand_slope, handler, loader, polygon_payload, side_boom, truck
+from test_certify import virtual_work_lifting
 
 from dyn_nodes.analysis import certificate_output
 from dyn_nodes.analysis.standards import CertifyError, CertifySettings, certify
+from dyn_nodes.analysis.standards.iso14397_1 import LIFTS, lift_capacity
 from dyn_nodes.analysis.standards.posed import Posed
 from dyn_nodes.cli import build_parser
 from dyn_nodes.commands import certify as command
 from dyn_nodes.model import load_machine
+from dyn_nodes.model.posture import initial_positions
 
 ROOT = Path(__file__).resolve().parents[2]
 AGREES = 0.005
@@ -239,6 +242,18 @@ def test_yielding_tyres_lower_the_tipping_load_and_are_stated(tmp_path):
         assert record['limit'] < 0.995 * hard[name]['limit']
         assert record['limit_other_supports'] == pytest.approx(hard[name]['limit'])
     assert 'If they are rigid, the rated operating capacity changes by +' in certificate.supports
+
+
+@pytest.mark.slow
+def test_the_lift_capacity_of_a_loader_is_the_least_of_virtual_work_over_the_range_of_its_boom():
+    machine = machine_of('log_loader')
+    boom, stick = machine.joint('boom_joint'), initial_positions(machine)['stick_joint']
+    expected = min(
+        virtual_work_lifting('log_loader', {'swing': 0.0, 'joints': {'boom_joint': q, 'stick_joint': stick}})
+        for q in np.linspace(boom.lower, boom.upper, LIFTS)
+    )
+    assert lift_capacity(machine) == pytest.approx(expected, rel=AGREES)
+    assert lift_capacity(machine_of('telehandler')) is None
 
 
 STANDARDS = {

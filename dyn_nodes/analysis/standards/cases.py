@@ -96,10 +96,10 @@ class Case:
 
 
 class Outcome(NamedTuple):
-    """Least limit of a case, the index of its posture, and the machine there."""
+    """Least limit of a case, the number of its posture, and the machine there."""
 
     limit: Limit
-    index: int
+    number: int
     posed: Posed
 
 
@@ -112,11 +112,11 @@ def outcome_of(case: Case, machine: Machine, rigid: bool) -> Outcome:
         rigid: springs and tyres are rigid.
     """
     least: Outcome | None = None
-    for index, posture in enumerate(case.postures):
+    for number, posture in enumerate(case.postures):
         posed = Posed(machine, posture, rigid, case.hold)
         limit = case.limit(posed)
         if least is None or limit.value < least.limit.value:
-            least = Outcome(limit, index, posed)
+            least = Outcome(limit, number, posed)
     if least is None:
         raise CertifyError(
             f'{machine.name}: {case.name}: expected a posture within the limits of the joints, found none'
@@ -192,7 +192,7 @@ class CaseStandard(Standard):
         unaffected = tuple(machine.assumed)
         if settings.vary:
             indices = _extreme(outcomes)
-            governing = [_governing(outcomes[k][0], outcomes[k][1].index) for k in indices]
+            governing = [_governing(outcomes[k][0], outcomes[k][1].number) for k in indices]
             effects, unaffected = self._effects(posed, settings, governing)
             varied = self._quantity_effects(posed, quantities, values, settings, [(k, *outcomes[k]) for k in indices])
             effects = (*effects, *varied)
@@ -275,18 +275,18 @@ def _on_other_supports(case: Case, outcome: Outcome, machine: Machine, rigid: bo
     """Return the limit of the governing posture on supports in the other state."""
     if case.unit in WITHOUT_SPRINGS:
         return outcome.limit.value
-    return outcome_of(_governing(case, outcome.index), machine, not rigid).limit.value
+    return outcome_of(_governing(case, outcome.number), machine, not rigid).limit.value
 
 
-def _governing(case: Case, index: int) -> Case:
-    return replace(case, postures=case.postures[index : index + 1])
+def _governing(case: Case, number: int) -> Case:
+    return replace(case, postures=case.postures[number : number + 1])
 
 
 def _limit_again(case: Case, before: Case, outcome: Outcome, machine: Machine, rigid: bool) -> float:
     """Return the limit of a changed case in the posture that governed it before."""
     if (case.limit, case.postures, case.hold) == (before.limit, before.postures, before.hold):
         return outcome.limit.value
-    return outcome_of(_governing(case, outcome.index), machine, rigid).limit.value
+    return outcome_of(_governing(case, outcome.number), machine, rigid).limit.value
 
 
 def _measures(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> Array:
@@ -296,7 +296,7 @@ def _measures(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> Array:
 def _record(machine: Machine, case: Case, outcome: Outcome, other: float) -> dict[str, Any]:
     """Return the result of a case as one row."""
     start, limit = initial_positions(machine), outcome.limit.value
-    moved = {name: value for name, value in case.postures[outcome.index].items() if value != start.get(name)}
+    moved = {name: value for name, value in case.postures[outcome.number].items() if value != start.get(name)}
     rated = np.nan if case.rating is None else case.rating.of(limit)
     return {
         'case': case.name,

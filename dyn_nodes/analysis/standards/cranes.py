@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from dyn_nodes.analysis.outriggers import outriggers_of
 from dyn_nodes.analysis.standards.cases import Case, CaseStandard, Outcome, Rating
 from dyn_nodes.analysis.standards.posed import Limit, Posed
-from dyn_nodes.analysis.standards.postures import Arm, outrigger_postures
+from dyn_nodes.analysis.standards.postures import Arm, highest_at, outrigger_postures
 from dyn_nodes.analysis.standards.standard import CertifyError, CertifySettings, Quantity, ResultTable
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
@@ -44,7 +45,8 @@ class Family(NamedTuple):
     is_last: bool
 
 
-class AngleAtRated(NamedTuple):
+@dataclass(frozen=True)
+class AngleAtRated:
     """Slope at which a crane tips with its rated load."""
 
     rating: Rating
@@ -137,9 +139,7 @@ class CraneStandard(CaseStandard):
             most = float(arm.reach(arm.mount(far[np.newaxis]))[0])
             text = f'telescope {100.0 * share:.0f} %, ' if telescopes else ''
             for radius in step * np.arange(1.0, np.floor(most / step + 1e-9) + 1.0):
-                chosen = arm.extreme(
-                    lambda mount, radius=radius: mount[:, 2] - 1e3 * np.abs(arm.reach(mount) - radius), turning, start
-                )
+                chosen = arm.extreme(highest_at(arm.reach, float(radius)), turning, start)
                 if abs(float(arm.reach(arm.mount(chosen[np.newaxis]))[0]) - radius) < REACHED:
                     yield f'{text}radius {radius:.1f} m', chosen
             yield f'{text}radius {most:.2f} m', far
@@ -168,7 +168,7 @@ class CraneStandard(CaseStandard):
         names = [support.name for support in machine.supports]
         rows, loads = [], []
         for angle in arm.swings(TABLE_STEP):
-            posed = Posed(machine, {**case.postures[outcome.index], swing.name: float(angle)}, False)
+            posed = Posed(machine, {**case.postures[outcome.number], swing.name: float(angle)}, False)
             loads.append(posed.support_loads(load))
             rows.append((f'{np.degrees(angle):.0f}', *_kilonewtons(loads[-1])))
         most = np.max(np.array(loads), axis=0)  # NaN if the crane tips at an angle

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,7 +18,8 @@ BACKWARD = 'Backward stability'
 PUBLIC = 'ISO 4305:2014, by a public build specification of a crane simulator'
 
 
-class BoomSide(NamedTuple):
+@dataclass(frozen=True)
+class BoomSide:
     """Part of the weight on the supports on the side of the boom, which points along a heading, rad."""
 
     heading: float

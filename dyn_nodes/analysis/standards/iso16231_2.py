@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,8 @@ WEIGHING = 'Determination of the centre of gravity by weighing'
 HEADINGS = {'downhill ahead': 0.0, 'downhill left': np.pi / 2, 'downhill behind': np.pi, 'downhill right': -np.pi / 2}
 
 
-class OverturningAngle(NamedTuple):
+@dataclass(frozen=True)
+class OverturningAngle:
     """Slope at which a machine with a load, kg, overturns, on the worst of some headings, rad; none: across axes."""
 
     load: float

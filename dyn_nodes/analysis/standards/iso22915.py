@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +22,8 @@ FORK_HEIGHT = 0.3
 """Height of the forks when travelling, m."""
 
 
-class TipsAt(NamedTuple):
+@dataclass(frozen=True)
+class TipsAt:
     """Slope at which a truck with a load, kg, tips on the worst of some headings, rad."""
 
     load: float
@@ -33,7 +35,8 @@ class TipsAt(NamedTuple):
         return Limit(100.0 * float(np.tan(least.value)) if np.isfinite(least.value) else np.inf, least.axis)
 
 
-class Permitted(NamedTuple):
+@dataclass(frozen=True)
+class Permitted:
     """Greatest load that does not tip a truck on a slope, %, on the worst of some headings, rad."""
 
     slope: float

@@ -8,7 +8,7 @@ import numpy as np
 
 from dyn_nodes.analysis.standards.cases import Case, CaseStandard, Rating
 from dyn_nodes.analysis.standards.posed import Posed
-from dyn_nodes.analysis.standards.postures import Arm, outrigger_postures, steered
+from dyn_nodes.analysis.standards.postures import Arm, highest_at, outrigger_postures, steered
 from dyn_nodes.analysis.standards.standard import CertifyError, CertifySettings, Quantity
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
@@ -80,7 +80,7 @@ def _overhangs(machine: Machine, arm: Arm, step: float) -> Iterator[tuple[float,
 
     most = float(overhang(arm.mount(far[np.newaxis]))[0])
     for wanted in step * np.arange(1.0, np.floor(most / step - 1e-9) + 1.0):
-        chosen = arm.extreme(lambda mount, at=wanted: mount[:, 2] - 1e3 * np.abs(overhang(mount) - at))
+        chosen = arm.extreme(highest_at(overhang, float(wanted)))
         if abs(float(overhang(arm.mount(chosen[np.newaxis]))[0]) - wanted) < REACHED:
             yield float(wanted), chosen
     yield most, far

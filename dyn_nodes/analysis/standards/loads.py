@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +20,8 @@ class Push(NamedTuple):
     size: float
 
 
-class Stabilising(NamedTuple):
+@dataclass(frozen=True)
+class Stabilising:
     """Least ratio of stabilising to overturning moment, with forces towards each tipping axis.
 
     The weight of the machine and a load inside an axis stabilise; a load outside the axis and the forces overturn.
@@ -72,7 +74,9 @@ def at_masses(machine: Machine, links: Iterable[str], share: float) -> tuple[Pus
     """
     chosen = set(links)
     return tuple(
-        Push(link.name, tuple(float(value) for value in link.com), share * link.mass * machine.gravity)
+        Push(
+            link.name, (float(link.com[0]), float(link.com[1]), float(link.com[2])), share * link.mass * machine.gravity
+        )
         for link in machine.links
         if link.name in chosen and link.mass > 0.0 and share > 0.0
     )

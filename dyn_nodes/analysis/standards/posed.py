@@ -170,27 +170,28 @@ class Posed:
             result = tipping_angle(self.running, payload, self.machine.gravity, heading)
         except NotStandingError:
             return Limit(0.0, ())
-        return Limit(result.load, () if result.axis is None else result.axis.names)
+        names = () if result.axis is None else result.axis.names
+        if not names and np.isfinite(result.load):  # a line without two points of the machine
+            names = self._at_slope(payload, heading, result.load).axis
+        return Limit(result.load, names)
+
+    def _at_slope(self, payload: float, heading: float, angle: float) -> Limit:
+        """Return the least moment that holds the machine on a slope, rad, on rigid supports, N m, and its axis."""
+        gravity = self._gravity(angle, heading)
+        axes = self._axes(payload, gravity)
+        return _least(self._holding(axes, payload, gravity), axes)
 
     def _rigid_slope(self, payload: float, heading: float) -> Limit:
         def at(angle: float) -> Limit:
-            gravity = self._gravity(angle, heading)
-            axes = self._axes(payload, gravity)
-            return _least(self._holding(axes, payload, gravity), axes)
+            return self._at_slope(payload, heading, angle)
 
         (level, low), (steep, high) = (at(0.0), 0.0), (at(STEEPEST), STEEPEST)
         if level.value <= 0.0:
             return Limit(0.0, level.axis)
         if steep.value > 0.0:
             return Limit(np.inf, ())
-        limits = {0.0: level, STEEPEST: steep}
-
-        def holding(angle: float) -> float:
-            limits[angle] = limits.get(angle) or at(angle)
-            return limits[angle].value
-
-        angle = float(brentq(holding, low, high, xtol=FINE))
-        return Limit(angle, limits[angle].axis)
+        angle = float(brentq(lambda angle: at(angle).value, low, high, xtol=FINE))
+        return Limit(angle, at(angle).axis)
 
     def level_axes(self) -> Array:
         """Return a point and the inward normal (e, 2, 2) of each tipping axis on level ground, seen from above, m."""

@@ -213,6 +213,16 @@ class Arm:
         return around[(around >= joint.lower) & (around <= joint.upper)]
 
 
+def highest_at(measure: Callable[[Array], Array], value: float) -> Callable[[Array], Array]:
+    """Return a score of postures: the highest one where a measure of the payload's position has a value.
+
+    Args:
+        measure: of positions (n, 3) of the payload; returns (n,), m.
+        value: m.
+    """
+    return lambda mount: np.asarray(mount[:, 2] - FIRST * np.abs(measure(mount) - value))
+
+
 def steering_joints(machine: Machine) -> tuple[tuple[Joint, ...], Joint | None]:
     """Return the joints that steer wheels, and the articulation between two frames, or None.
 

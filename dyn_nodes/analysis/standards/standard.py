@@ -150,6 +150,7 @@ class Standard:
         title: number, edition and title of the standard.
     """
 
+    kind: ClassVar[str]
     title: ClassVar[str]
 
     def certify(self, machine: Machine, settings: CertifySettings) -> Certificate:
