@@ -91,7 +91,7 @@ def write_csv(certificate: Certificate, path: Path) -> None:
     """Write every result as one line."""
     records = [_flat(record) for record in certificate.records]
     with path.open('w', newline='', encoding='utf-8') as file:
-        writer = csv.DictWriter(file, list(records[0]) if records else [])
+        writer = csv.DictWriter(file, list(dict.fromkeys(name for record in records for name in record)))
         writer.writeheader()
         writer.writerows(records)
 
