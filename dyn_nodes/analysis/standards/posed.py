@@ -7,6 +7,7 @@ supports the stable equilibrium is followed to its loss (`stability.equilibrium`
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from dyn_nodes.stability.equilibrium.axes import (
     point_rates,
     tipping_axes,
 )
-from dyn_nodes.stability.equilibrium.gear import GearError, running_gear
+from dyn_nodes.stability.equilibrium.gear import GearError, RunningGear, running_gear
 from dyn_nodes.stability.equilibrium.tipping import (
     STEEPEST,
     NotStandingError,
@@ -39,6 +40,8 @@ UNIT_LOAD = 1000.0
 """Payload for differences, kg."""
 WEAKEST = 3
 """Number of tipping axes across which slopes and horizontal forces act."""
+HARD = 1e3
+"""Stiffness of hard supports, relative to the stiffness in the machine file."""
 FINE = 1e-7
 """Accuracy of a slope, rad."""
 
@@ -80,12 +83,13 @@ class Posed:
             self.running = running_gear(machine, positions, hold)
         except GearError as error:
             raise CertifyError(str(error)) from None
-        rest = settle(self.running, 0.0, self._level)
-        if rest is None:
+        rest, hard = (settle(running, 0.0, self._level) for running in (self.running, _on_hard_supports(self.running)))
+        if rest is None or hard is None:
             raise CertifyError(f'{machine.name}: no equilibrium without payload on level ground in this posture')
-        self._carrying, self._q = carrying_supports(rest.compression), rest.q.copy()
-        if self.running.is_rigid:
-            self._q[1:] = 0.0  # base level: the springs are rigid
+        self._carrying = carrying_supports(rest.compression)
+        # rigid supports: base level at its height at rest; passive joints as on hard supports
+        level_base = np.append(rest.q[0], np.zeros(len(rest.q) - 1))
+        self._q = level_base if self.running.is_rigid else hard.q.copy()
 
     @property
     def raised(self) -> tuple[str, ...]:
@@ -239,6 +243,13 @@ class Posed:
             ]
         )
         return empty - slip, load, work - slip, axes.names
+
+
+def _on_hard_supports(running: RunningGear) -> RunningGear:
+    """Return a gear whose springs and tyres hardly yield."""
+    supports = running.gear.supports.copy()
+    supports['stiffness'] *= HARD
+    return replace(running, gear=running.gear._replace(supports=supports))
 
 
 def _least(values: Array, axes: TippingAxes) -> Limit:
