@@ -86,6 +86,8 @@ def test_certify_has_the_limits_of_the_chart_in_its_postures(machine, standard):
         certificate = certify(machine, standard, CertifySettings(step=6.0, rigid=True, vary=False))
     except (CertifyError, LoadChartError):
         pytest.skip('not a machine of this standard')
+    if standard != 'iso10567' and not machine.constraints and set(machine.idle_joints) - set(gives_way(machine)):
+        pytest.skip('something hangs from the arm: the chart holds its joints')
     compared = 0
     for record in certificate.records[:: max(1, len(certificate.records) // 6)]:
         if record.get('unit', 'kg') != 'kg' or record.get('locked'):
