@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.analysis.report import TEMPLATE, html_table, html_text, installed_versions
-from dyn_nodes.analysis.standards.standard import Certificate, Effect
+from dyn_nodes.analysis.standards.standard import Certificate, Effect, ResultTable
 from dyn_nodes.common.json_text import json_text
 
 NAMES = ('json', 'csv', 'txt', 'html')
@@ -33,10 +33,17 @@ def _effect(effect: Effect) -> str:
 
 def statements(certificate: Certificate) -> list[str]:
     """Return the number of assumed values and the values without a part in the result, as sentences."""
-    count, unaffected = certificate.assumed, certificate.unaffected
+    count, unaffected, open_numbers = certificate.assumed, certificate.unaffected, certificate.unconfirmed
+    text = 'No value of the machine file is marked as assumed.'
+    if count:
+        text = f'{count} value{"" if count == 1 else "s"} of the machine file {"is" if count == 1 else "are"} assumed.'
+    if open_numbers:
+        text += (
+            f' Numbers of the standard without a public source, to be entered with --set: {", ".join(open_numbers)}.'
+        )
+    result = [text]
     if not count:
-        return ['No value of the machine file is marked as assumed.']
-    result = [f'{count} value{"" if count == 1 else "s"} of the machine file {"is" if count == 1 else "are"} assumed.']
+        return result
     if not certificate.effects:
         return [*result, 'Their effect on the result was not computed, or they have none.']
     return [*result, f'{len(unaffected)} of them have no effect on the result: {", ".join(unaffected) or "none"}.']
@@ -53,6 +60,7 @@ def as_json(certificate: Certificate) -> dict[str, Any]:
         'inputs': [each._asdict() for each in certificate.inputs],
         'results': list(certificate.records),
         'assumed': certificate.assumed,
+        'unconfirmed': list(certificate.unconfirmed),
         'effects': [each._asdict() for each in certificate.effects],
         'without_effect': list(certificate.unaffected),
         'notes': list(certificate.notes),
@@ -83,7 +91,7 @@ def write_csv(certificate: Certificate, path: Path) -> None:
     """Write every result as one line."""
     records = [_flat(record) for record in certificate.records]
     with path.open('w', newline='', encoding='utf-8') as file:
-        writer = csv.DictWriter(file, list(records[0]) if records else [])
+        writer = csv.DictWriter(file, list(dict.fromkeys(name for record in records for name in record)))
         writer.writeheader()
         writer.writerows(records)
 
@@ -105,13 +113,14 @@ def as_html(certificate: Certificate, command: str = '') -> str:
     head = Template(TEMPLATE.read_text(encoding='utf-8').partition('<main>')[0]).substitute(
         title=html_text(f'{certificate.machine}: {certificate.standard}'),
         headline=html_text(certificate.machine),
-        state='warn' if certificate.assumed else 'good',
+        state=_state(certificate),
         label=html_text(certificate.kind),
         subtitle=html_text(certificate.standard),
     )
     parts = [f'<p class="story">{html_text(" ".join([certificate.supports, statements(certificate)[0]]))}</p>']
     for table in certificate.tables:
-        parts.append(_section(table.title, html_table(table.heads, table.rows), f'Subject: {table.subject}.'))
+        cells = html_table(table.heads, table.rows, numbers=_numbers(table))
+        parts.append(_section(table.title, cells, '' if table.subject == table.title else f'Subject: {table.subject}.'))
     parts.append(_section('Method', _list(certificate.notes)))
     parts.append(_section('Inputs', html_table(('input', 'value', 'source'), certificate.inputs, numbers=())))
     effects = html_table(EFFECT_HEADS, effect_rows(certificate), numbers=(3,)) if certificate.effects else ''
@@ -129,6 +138,21 @@ def as_html(certificate: Certificate, command: str = '') -> str:
     )
     parts.append(_section('Origin of this page', html_table(('', ''), made, numbers=(), head=False), note))
     return f'{head}<main>\n' + '\n'.join(parts) + '\n</main>\n</body>\n</html>\n'
+
+
+def _state(certificate: Certificate) -> str:
+    """Return the colour of the heading: a requirement is not met, values are assumed, or neither."""
+    if any(record.get('meets') is False for record in certificate.records):
+        return 'bad'
+    return 'warn' if certificate.assumed or certificate.unconfirmed else 'good'
+
+
+def _numbers(table: ResultTable) -> list[int]:
+    """Return the indices of the columns with numbers: most cells have no letter at the start."""
+    columns = list(zip(*table.rows))
+    return [
+        k for k in range(1, len(columns)) if 2 * sum(not cell[:1].isalpha() for cell in columns[k]) > len(columns[k])
+    ]
 
 
 def _section(title: str, body: str, note: str = '') -> str:

@@ -28,6 +28,7 @@ from scipy.optimize import minimize
 from dyn_nodes.analysis.load_grip import LoadGrip
 from dyn_nodes.analysis.load_limits import LoadLimits, Stops
 from dyn_nodes.analysis.load_statics import LoadChartError, LoadStatics
+from dyn_nodes.analysis.outriggers import with_extension, with_outriggers
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 
@@ -77,6 +78,8 @@ class ChartSettings:
         slew_deceleration: rad/s2.  slew_speed: rad/s.
         reach_step, swing_step: m and rad.
         rigid: springs and tyres are rigid; passive joints still move.
+        outriggers: state of the outriggers, one of `outriggers.SHORT`; empty: as in the initial posture.
+        extension: part of the travel that the telescopes of the arm are extended; None: they move with the arm.
     """
 
     slopes: tuple[float, ...] = (0.0,)
@@ -90,6 +93,8 @@ class ChartSettings:
     reach_step: float = 0.25
     swing_step: float = np.pi / 36
     rigid: bool = False
+    outriggers: str = ''
+    extension: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,9 +163,11 @@ class LoadChart:
 def load_chart(machine: Machine, settings: ChartSettings | None = None) -> LoadChart:
     """Return the chart of a machine.
 
-    Raise LoadChartError for a machine without payload or wheels, or if no posture has the specified height.
+    Raise LoadChartError for a machine without payload or wheels, or if no posture has the specified height; raise
+    OutriggerError for a machine without the outriggers or telescopes of the settings.
     """
     settings = settings or ChartSettings()
+    machine = with_extension(with_outriggers(machine, settings.outriggers), settings.extension)
     statics = LoadStatics(machine)
     grip = LoadGrip(statics)
     reaches, postures = _family(statics, settings)
@@ -270,7 +277,8 @@ def rated_payloads(
 
 def _family(statics: LoadStatics, settings: ChartSettings) -> tuple[Array, Array]:
     """Return reaches (r,) and one posture of the arm for each (r, a), NaN without a posture."""
-    grid = statics.arm_grid(max(2, int(GRID ** (1.0 / len(statics.arm)))))
+    lower, upper = statics.arm_limits
+    grid = statics.arm_grid(max(2, int(GRID ** (1.0 / max(1, int((upper > lower).sum()))))))
     distances = statics.reach(statics.arm_positions(grid))
     if settings.height is not None:
         heights = statics.height(statics.arm_positions(grid))
@@ -340,6 +348,7 @@ def _snap(statics: LoadStatics, settings: ChartSettings, arm: Array, reach: Arra
     arm, away = arm.copy(), np.arange(len(arm))
     for _ in range(ROUNDS):
         miss, slopes = _misses(statics, settings, arm[away], reach[away])
+        slopes = slopes * (upper > lower)
         going = np.abs(miss).max(axis=1, initial=0.0) > SNAPPED
         miss, slopes, away = miss[going], slopes[going], away[going]
         square = slopes @ np.swapaxes(slopes, 1, 2) + 1e-12 * np.eye(miss.shape[1])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.analysis.load_chart import HYDRAULICS, LIMIT, REASONS, SLIDING, TIPPING, LoadChart
+from dyn_nodes.analysis.load_chart import HYDRAULICS, LIMIT, REASONS, SLIDING, TIPPING, ChartSettings, LoadChart
 from dyn_nodes.analysis.plots import BLACK, LINES, RESOLUTION, style
 from dyn_nodes.common.arrays import Array
 
@@ -122,7 +122,7 @@ def assumptions(chart: LoadChart) -> list[str]:
         else ''
     )
     return [
-        f'Reach: horizontal distance of the payload mount from {origin}. Arm: {posture}.',
+        f'Reach: horizontal distance of the payload mount from {origin}. Arm: {posture}{_configuration(settings)}.',
         f'Static: the lesser of {100 * settings.tipping_share:g} % of the tipping load and '
         f'{100 * settings.hydraulic_share:g} % of the hydraulic lift capacity (ISO 10567); firm ground, at rest.',
         _tipping_text(chart),
@@ -133,6 +133,13 @@ def assumptions(chart: LoadChart) -> list[str]:
         f'L the payload limit of the machine file. Payloads rounded down to {ROUNDED:g} kg.',
         *warnings(chart),
     ]
+
+
+def _configuration(settings: ChartSettings) -> str:
+    """Return the state of telescopes and outriggers, if the settings prescribe them."""
+    text = '' if settings.extension is None else f'; telescopes at {100.0 * settings.extension:g} % of their travel'
+    side = {'left': 'on the left only', 'right': 'on the right only'}.get(settings.outriggers, settings.outriggers)
+    return text + (f'; outriggers {side}' if side else '')
 
 
 def warnings(chart: LoadChart) -> list[str]:
@@ -247,6 +254,8 @@ def as_json(chart: LoadChart) -> dict[str, Any]:
             'slew_deceleration': settings.slew_deceleration,
             'slew_speed': settings.slew_speed,
             'rigid': settings.rigid,
+            'outriggers': settings.outriggers,
+            'extension': settings.extension,
             'held': list(chart.held),
             'gives_way': list(chart.loose),
             'raised': list(chart.raised),

@@ -167,6 +167,14 @@ class LoadStatics:
                 result[name] = _Moving(position, rate, column)
         return result
 
+    def posture(self, q: Array) -> dict[str, float]:
+        """Return the positions of the joints between base and payload and in closed loops, by name.
+
+        Args:
+            q: (c,) position of the chain, rad or m.
+        """
+        return {name: float(moving.position[0]) for name, moving in self._positions(q[np.newaxis]).items()}
+
     def mount(self, q: Array) -> Array:
         """Return the payload's mount (N, 3) in base axes, m, for positions of the chain (N, c)."""
         return self.mount_slopes(q)[0]
@@ -201,8 +209,11 @@ class LoadStatics:
         return lower, upper
 
     def arm_grid(self, count: int) -> Array:
-        """Return postures (N, a) over the range of the arm, `count` positions per joint, the last joint fastest."""
-        along = np.linspace(*self.arm_limits, count).T
+        """Return postures (N, a) over the range of the arm, `count` positions per joint, the last joint fastest.
+
+        A joint that keeps its position has one.
+        """
+        along = [np.linspace(low, high, count if high > low else 1) for low, high in zip(*self.arm_limits)]
         return np.stack(np.meshgrid(*along, indexing='ij'), axis=-1).reshape(-1, len(self.arm))
 
     def arm_positions(self, arm: Array, swing: Array | float = 0.0) -> Array:

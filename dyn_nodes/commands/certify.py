@@ -26,7 +26,10 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add_machine_and_config(parser)
     parser.add_argument(
-        '--standard', required=True, metavar='NAME', help='standard: iso10567 (lift capacity of excavators)'
+        '--standard',
+        required=True,
+        metavar='NAME',
+        help='standard, such as iso10567 (excavators), iso14397_1 (loaders), iso22915_14 (telehandlers), en13000',
     )
     parser.add_argument(
         '--step', type=between(0.1, 10.0, 'm'), default=1.5, metavar='M', help='step of reach and height, m (1.5)'
@@ -39,6 +42,16 @@ def add_parser(subparsers: Subparsers) -> None:
         default=[],
         metavar='JOINT=VALUE',
         help='positions of joints that the calculation keeps, such as of bucket or legs, rad or m (initial posture)',
+    )
+    parser.add_argument(
+        '--set',
+        dest='values',
+        type=numbers_by_name,
+        action='extend',
+        nargs='+',
+        default=[],
+        metavar='NAME=VALUE',
+        help='numbers that a standard needs beside the machine files, such as rated_load=2500 (see its inputs)',
     )
     parser.add_argument('--rigid', action='store_true', help='assume rigid springs, tyres and tracks')
     parser.add_argument('--no-effects', action='store_true', help='skip the effect of each assumed value')
@@ -54,8 +67,12 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.analysis.certificate_output import as_json, write_all
     from dyn_nodes.analysis.standards import CertifySettings, certify
 
-    posture = {name: value for entry in args.posture for name, value in entry.items()}
-    settings = CertifySettings(step=args.step, posture=posture, rigid=args.rigid, vary=not args.no_effects)
+    posture, values = (
+        {name: value for entry in entries for name, value in entry.items()} for entries in (args.posture, args.values)
+    )
+    settings = CertifySettings(
+        step=args.step, posture=posture, rigid=args.rigid, vary=not args.no_effects, values=values
+    )
     certificate = certify(machine, args.standard, settings)
     if args.json:
         tables.print_json(as_json(certificate), indent=None)
@@ -75,8 +92,9 @@ def _command(args: argparse.Namespace) -> str:
     """Return the command line of the options that determine the result."""
     words = ['dyn-nodes', 'certify', str(args.machine), '--standard', args.standard, '--step', f'{args.step:g}']
     words += ['--config', str(args.config)] if args.config else []
-    for entry in args.posture:
-        words += ['--posture', *(f'{name}={value:g}' for name, value in entry.items())]
+    for option, entries in (('--posture', args.posture), ('--set', args.values)):
+        for entry in entries:
+            words += [option, *(f'{name}={value:g}' for name, value in entry.items())]
     return shlex.join([*words, *(['--rigid'] if args.rigid else [])])
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 HEADINGS = {'front': 0.0, 'left': 90.0, 'rear': 180.0, 'right': -90.0}
 STEEPEST = 45.0  # degrees
 MOST_POSITIONS = 1000  # of a joint in a map
+OUTRIGGERS = ('raised', 'retracted', 'half', 'extended', 'down', 'left', 'right')
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -29,6 +30,7 @@ def add_parser(subparsers: Subparsers) -> None:
         'loadchart',
         'Compute the greatest safe payload against reach, swing angle and slope.',
         'dyn-nodes loadchart log_loader --slope 0 5 10 --out chart\n'
+        'dyn-nodes loadchart forwarder --outriggers down --telescope 0 50 100\n'
         'dyn-nodes loadchart my_machine.urdf --config my_machine.yaml --json',
     )
     add_machine_and_config(parser)
@@ -58,6 +60,25 @@ def add_parser(subparsers: Subparsers) -> None:
         parser.add_argument(f'--{name}', type=kind, default=default, metavar=unit, help=text)
     parser.add_argument(
         '--rigid', action='store_true', help='assume rigid springs and tyres, as standards do for rigid tyres'
+    )
+    parser.add_argument(
+        '--outriggers',
+        choices=OUTRIGGERS,
+        default='',
+        help='state of the outriggers; left, right: on this side only (the initial posture)',
+    )
+    parser.add_argument(
+        '--telescope',
+        type=between(0.0, 100.0, 'percent'),
+        nargs='+',
+        metavar='PERCENT',
+        help='extension of the telescopes, of their travel; several: a table with one column each (the best extension)',
+    )
+    parser.add_argument(
+        '--pad-area',
+        type=at_least(0.0, 'm2'),
+        metavar='M2',
+        help='area of a pad of an outrigger: with --supports, also print the pressure under the pads',
     )
     parser.add_argument(
         '--supports',
@@ -111,7 +132,11 @@ def run(args: argparse.Namespace) -> int:
         reach_step=args.reach_step,
         swing_step=math.radians(args.swing_step),
         rigid=args.rigid,
+        outriggers=args.outriggers,
+        extension=0.01 * args.telescope[0] if args.telescope else None,
     )
+    if args.telescope and len(args.telescope) > 1:
+        return _print_table(machine, settings, args)
     chart = load_chart(machine, settings)
     judged = None if args.map is None else _map(machine, settings, args.map)
     assumed = (*(() if args.slope else slope_of(machine, '--slope')), *friction_of(machine, 'friction of the ground'))
@@ -135,6 +160,28 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _print_table(machine: Machine, settings: ChartSettings, args: argparse.Namespace) -> int:
+    """Compute, print and write the table over extensions of the telescopes; return 0."""
+    from dyn_nodes.analysis import load_table as table_of
+
+    table = table_of.load_table(machine, settings, [0.01 * share for share in args.telescope])
+    if args.json:
+        tables.print_json(table_of.as_json(table), indent=None)
+    else:
+        tables.show(table_of.rows(table), table_of.heads(table), title=table_of.title(table))
+        for line in table_of.sentences(table):
+            tables.print_sentence(tables.console(), line, style='dim')
+    if args.out:
+        try:
+            args.out.mkdir(parents=True, exist_ok=True)
+            path = args.out / 'load_table.csv'
+            table_of.write_csv(table, path)
+        except OSError as error:
+            raise CommandError(f'--out {args.out}: {error.strerror}') from None
+        print(f'written: {path}', file=sys.stderr)
+    return 0
+
+
 def _map(machine: Machine, settings: ChartSettings, count: int) -> LoadMap:
     """Return the map; print the computing time."""
     from dyn_nodes.analysis.load_map import load_map
@@ -150,9 +197,16 @@ def _map(machine: Machine, settings: ChartSettings, count: int) -> LoadMap:
 
 
 def _check(args: argparse.Namespace) -> None:
-    for option, needed, text in (('posture', 'supports', 'supports KG'), ('map', 'out', 'out DIR')):
+    needs = (
+        ('posture', 'supports', 'supports KG'),
+        ('pad_area', 'supports', 'supports KG'),
+        ('map', 'out', 'out DIR'),
+    )
+    for option, needed, text in needs:
         if getattr(args, option) and getattr(args, needed) is None:
-            raise CommandError(f'--{option}: expected --{text} with it, found none', 2)
+            raise CommandError(f'--{option.replace("_", "-")}: expected --{text} with it, found none', 2)
+    if args.map and (args.outriggers or args.telescope):
+        raise CommandError('--map: expected no --outriggers and no --telescope with it, found one', 2)
 
 
 def _print(chart: LoadChart) -> None:

@@ -23,10 +23,12 @@ WIDEST = 8
 
 def print_support_loads(machine: Machine, args: argparse.Namespace) -> int:
     """Compute, print and write the loads; return 0, or 1 if the machine tips at a slew angle."""
+    from dyn_nodes.analysis.outriggers import state_named
     from dyn_nodes.analysis.support_loads import support_loads
     from dyn_nodes.model.assumptions import lines, plain, posture_of, slope_of
 
-    posture = {name: value for entry in args.posture for name, value in entry.items()}
+    posture = dict(state_named(machine, args.outriggers)[1]) if args.outriggers else {}
+    posture |= {name: value for entry in args.posture for name, value in entry.items()}
     try:
         result = support_loads(machine, args.supports, math.radians(args.swing_step), posture)
     except ValueError as error:
@@ -35,15 +37,39 @@ def print_support_loads(machine: Machine, args: argparse.Namespace) -> int:
         *posture_of(machine, '--posture', {result.swing_joint, *posture}),
         *slope_of(machine, 'slope with --supports'),
     )
+    pressure = pad_pressures(machine, result, args.pad_area) if args.pad_area else {}
     if args.json:
-        tables.print_json({**_as_json(result), 'assumed': plain(assumed)}, indent=None)
+        tables.print_json({**_as_json(result), 'pad_pressure': pressure, 'assumed': plain(assumed)}, indent=None)
     else:
         _print(machine.name, result)
+        for name, value in pressure.items():
+            text = f'{name}: greatest pressure under the pad {1e-3 * value:.0f} kPa, load over {args.pad_area:g} m2.'
+            tables.print_sentence(tables.console(), text)
         for line in lines(assumed):
             tables.print_sentence(tables.console(), line)
     if args.out:
         _write(result, args.out)
     return 1 if np.isnan(result.loads).any() else 0
+
+
+def pad_pressures(machine: Machine, result: SupportLoads, area: float) -> dict[str, float]:
+    """Return the greatest pressure under each pad of an outrigger, by name, Pa; NaN if the machine tips.
+
+    Args:
+        machine: the machine.
+        result: loads of its supports.
+        area: of a pad, m2.
+
+    Raises:
+        CommandError: the machine has no outriggers.
+    """
+    from dyn_nodes.analysis.outriggers import outriggers_of
+
+    pads = outriggers_of(machine).pads
+    if not pads:
+        raise CommandError(f'{machine.name}: --pad-area: expected outriggers, found none')
+    columns = {name: k for k, name in enumerate(result.supports)}
+    return {name: float(result.loads[:, columns[name]].max()) / area for name in pads}
 
 
 def _as_json(result: SupportLoads) -> dict[str, object]:

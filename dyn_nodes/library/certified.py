@@ -22,6 +22,7 @@ def certify(
     posture: Mapping[str, float] | None = None,
     rigid: bool = False,
     vary: bool = True,
+    values: Mapping[str, float] | None = None,
 ) -> Certificate:
     """Return the calculation of a standard for a machine on level ground.
 
@@ -32,6 +33,7 @@ def certify(
         posture: positions of joints that the calculation keeps, in place of the initial ones, rad or m.
         rigid: springs, tyres and tracks are rigid.
         vary: also compute the effect of each assumed value.
+        values: numbers that a standard needs beside the machine files, by name, such as `rated_load`.
 
     Raises:
         ValueError: an unknown standard, or a machine that it does not cover.
@@ -40,4 +42,6 @@ def certify(
 
     loaded = machine if isinstance(machine, Machine) else load(machine)
     with shown('certify'):
-        return certify(loaded.data, standard, CertifySettings(step, dict(posture or {}), rigid, vary))
+        return certify(
+            loaded.data, standard, CertifySettings(step, dict(posture or {}), rigid, vary, dict(values or {}))
+        )

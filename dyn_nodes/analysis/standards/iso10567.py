@@ -6,7 +6,7 @@ two joints of the arm nearest to the base bring the lift point to the cell; all 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,9 @@ from dyn_nodes.analysis.standards.standard import (
     Input,
     ResultTable,
     Standard,
+    posed_machine,
+    quantity_values,
+    supports_text,
 )
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
@@ -82,7 +85,8 @@ class Iso10567(Standard):
 
     def certify(self, machine: Machine, settings: CertifySettings) -> Certificate:
         """Return the lift capacities; see `Standard.certify`."""
-        posed = _posed(machine, settings)
+        quantity_values(self.kind, (), settings.values)
+        posed = posed_machine(machine, settings.posture)
         statics = LoadStatics(posed)
         _check(statics)
         cells = _cells(statics, settings.step)
@@ -125,7 +129,7 @@ class Iso10567(Standard):
         arm = cells.arm[sorted({cell for cell, _ in chosen})]
 
         def evaluate(changed: Machine, key: str) -> Array:
-            posed = _posed(changed, settings)
+            posed = posed_machine(changed, settings.posture)
             alike = key.split('.')[0] in (
                 '',
                 'actuators',
@@ -142,15 +146,6 @@ class Iso10567(Standard):
             )
 
         return effects_of(machine, evaluate, ('initial', 'payload.limit', 'payload.mass', 'slope'))
-
-
-def _posed(machine: Machine, settings: CertifySettings) -> Machine:
-    names = [joint.name for joint in machine.movable_joints]
-    for name in settings.posture:
-        if name not in names:
-            raise CertifyError(f'{machine.name}: posture: expected a joint out of {", ".join(names)}, found {name!r}')
-    positions = {**machine.initial.joint_positions, **settings.posture}
-    return replace(machine, initial=replace(machine.initial, joint_positions=positions))
 
 
 def _check(statics: LoadStatics) -> None:
@@ -387,17 +382,8 @@ def _supports(statics: LoadStatics, records: list[dict[str, Any]], others: list[
     """Return the state of the supports, and the change of the rated lift capacity with the other state."""
     machine, gear = statics.machine, statics.gear
     pairs = [(one['rated'], other['rated']) for one, other in zip(records, others)]
-    changes = [100.0 * (other / one - 1.0) for one, other in pairs if one > 0.0 and np.isfinite([one, other]).all()]
-    text = (
-        'Springs, tyres and tracks are rigid.' if rigid else 'Springs, tyres and tracks yield as in the machine file.'
-    )
-    if changes:
-        state = 'If they yield' if rigid else 'If they are rigid'
-        text += f' {state}, the rated lift capacity changes by {min(changes):+.1f} to {max(changes):+.1f} %.'
     raised = [support.name for support, carries in zip(machine.supports, gear.carrying) if not carries]
-    loose = gear.running.joints[gear.running.gear.base + 1 :]
-    text += f' Joints that move passively: {", ".join(loose)}.' if loose else ''
-    return text + (f' Raised, without support: {", ".join(raised)}.' if raised else '')
+    return supports_text(rigid, 'rated lift capacity', pairs, gear.running.joints[gear.running.gear.base + 1 :], raised)
 
 
 def _inputs(statics: LoadStatics, settings: CertifySettings) -> tuple[Input, ...]:
