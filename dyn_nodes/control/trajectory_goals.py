@@ -103,8 +103,8 @@ def goal_tolerances(
     ):
         for entry in entries:
             if entry.name not in joints:
-                known = ', '.join(joints)
-                text = f'{field_name}: unknown joint {entry.name!r}; known: {known}'
+                names = ', '.join(joints)
+                text = f'{field_name}: unknown joint {entry.name!r}; expected one of {names}'
                 raise GoalError(GoalCode.INVALID_JOINTS, text)
             k = list(joints).index(entry.name)
             for table, value in ((positions, entry.position), (velocities, entry.velocity)):

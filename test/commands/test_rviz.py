@@ -239,11 +239,11 @@ def test_a_machine_has_its_colours_in_rviz(path: Path) -> None:
             if material.find('color') is None:
                 assert names[-1] in colours, f'{link.attrib["name"]}: material {names[-1]!r} is not defined'
             areas[names[-1]] = areas.get(names[-1], 0.0) + area(shape[0])
-        known = {name: value for name, value in areas.items() if name in colours}
-        dark = sum(value for name, value in known.items() if brightness(colours[name]) < DARK)
-        bright = [name for name in known if brightness(colours[name]) >= DARK and colours[name][3] == 1.0]
-        if len(known) > 1 and bright and dark <= 0.65 * sum(known.values()):
-            assert names[0] == max(bright, key=known.__getitem__), link.attrib['name']
+        coloured = {name: value for name, value in areas.items() if name in colours}
+        dark = sum(value for name, value in coloured.items() if brightness(colours[name]) < DARK)
+        bright = [name for name in coloured if brightness(colours[name]) >= DARK and colours[name][3] == 1.0]
+        if len(coloured) > 1 and bright and dark <= 0.65 * sum(coloured.values()):
+            assert names[0] == max(bright, key=coloured.__getitem__), link.attrib['name']
 
 
 def brightness(colour: list[float]) -> float:

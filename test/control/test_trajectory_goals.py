@@ -40,11 +40,11 @@ def test_path_tolerances_hold_up_to_the_last_point_and_goal_tolerances_after_it(
     assert not check(one, 12.5, (0.02, 0.0))  # late, within goal_time
     assert not check(one, 12.6, (0.0, 0.0), (0.03, 0.0))  # at the goal, still moving
     assert one.is_active
-    ended = []
-    one.on_end.append(ended.append)
+    ends = []
+    one.on_end.append(ends.append)
     assert not check(one, 12.7, (0.009, -0.009))
     assert (one.status, one.code) == (GoalStatus.SUCCEEDED, GoalCode.SUCCESSFUL)
-    assert ended == [one]
+    assert ends == [one]
 
 
 def test_violations_end_the_goal_with_the_joint_and_request_a_stop():
@@ -62,13 +62,13 @@ def test_violations_end_the_goal_with_the_joint_and_request_a_stop():
 
 
 def test_a_goal_replaces_and_removes_tolerances_as_in_joint_trajectory_controller():
-    own = goal_tolerances(
+    stated = goal_tolerances(
         DEFAULTS, JOINTS, [JointTolerance('stick', 0.3)], [JointTolerance('boom', -1.0, 0.5)], goal_time=4.0
     )
-    assert own.path.tolist() == [0.1, 0.3]
-    assert own.goal.tolist() == [0.0, 0.01]
-    assert own.goal_velocity.tolist() == [0.5, 0.02]
-    assert own.goal_time == 4.0
+    assert stated.path.tolist() == [0.1, 0.3]
+    assert stated.goal.tolist() == [0.0, 0.01]
+    assert stated.goal_velocity.tolist() == [0.5, 0.02]
+    assert stated.goal_time == 4.0
     assert DEFAULTS.path.tolist() == [0.1, 0.0]
     assert goal_tolerances(DEFAULTS, JOINTS, goal_time=-1.0).goal_time == 0.0
     with pytest.raises(GoalError, match="path_tolerance: unknown joint 'bom'") as error:
