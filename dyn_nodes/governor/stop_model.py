@@ -20,6 +20,7 @@ from dyn_nodes.elements.forces.joint_elements import joint_elements
 from dyn_nodes.governor.drives import Drives, EffortDrives, OilDrives
 from dyn_nodes.governor.records import (
     AXES,
+    HEFT,
     LEAST_PUSH,
     PAYLOAD,
     STEP,
@@ -65,6 +66,7 @@ class _Trace:
         )
         self.shake = ca.SX.sym('shake', 6)
         self.specific_force, self.payload = self.surroundings[:PAYLOAD], ca.SX.sym('payload')
+        self.heft = self.surroundings[HEFT]
         self.ahead, self.left, normal, foot = (self.surroundings[k : k + 3] for k in range(AXES, STEP, 3))
         zero = ca.SX(3, 1)
         axes = (ca.vertcat(zero, normal), *(ca.vertcat(axis, ca.cross(foot, axis)) for axis in (self.ahead, self.left)))
@@ -87,6 +89,9 @@ class _Trace:
     def moved(self) -> tuple[Expression, Expression, Expression]:
         """Return accelerations (3 + n,) of base and joints in a step, rates of the oil, and loads on the ground (6,).
 
+        Links of `heft` times their mass with a payload m move under forces as the links of the model with m / heft move
+        under forces over heft; the loads are those of the links of the model and of a kilogram.
+
         Accelerations and rates are means over the step. Linearly implicit: joint limits, dampers and other forces of a
         single joint at the end of the step, oil between its ends (`BETWEEN`), the decay of each oil state alone at the
         end.
@@ -94,7 +99,7 @@ class _Trace:
         size, step = self.state.tree.nv, self.surroundings[STEP]
         basis = ca.diagcat(self.motions, ca.SX.eye(size - 6))
         bias = inverse_dynamics(self.state, ca.SX(size, 1), -self.specific_force)
-        effort = (self.drives.within(self) + self._joints())[6:]
+        effort = (self.drives.within(self) + self._joints())[6:] / self.heft
         flow = self.drives.rates(self)
         lasting = 1.0 / (1.0 + step * ca.fmax(-ca.diag(jacobian(flow, self.oil)), 0.0))
         pushed = jacobian(effort, self.oil)
@@ -103,8 +108,10 @@ class _Trace:
         locked = -((BETWEEN * step) ** 2) * ca.diag(ca.mtimes(pushed, swept))
         matrix = ca.mtimes([basis.T, mass_matrix(self.state), basis])
         implicit = matrix + ca.diagcat(ca.SX(3, 3), ca.diag(step * (damped + step * stiff) + locked))
-        effort = effort + BETWEEN * step * ca.mtimes(pushed, lasting * flow) - step * stiff * self.v
-        force = ca.vertcat(self.push, effort + self.drives.beyond(self)[6:]) - ca.mtimes(basis.T, bias)
+        alone = self.drives.bounded(self.oil + step * lasting * flow) - self.oil
+        effort = effort + BETWEEN * ca.mtimes(pushed, alone) - step * stiff * self.v
+        push = self.push / self.heft
+        force = ca.vertcat(push, effort + self.drives.beyond(self)[6:] / self.heft) - ca.mtimes(basis.T, bias)
         order = list(reversed(range(size - 3)))
         rates = solve_symmetric(implicit[order, order], force[order])[order]
         oil = lasting * flow + BETWEEN * step * ca.mtimes(swept, rates[3:])
@@ -119,7 +126,7 @@ class _Trace:
         some = ca.SX.sym('motion', motion.shape[0])
         load = -ca.mtimes(self.motions.T, inverse_dynamics(self.state, some, -self.specific_force)[:6])
         kilogram = ca.substitute(ca.jacobian(load, self.payload), some, motion)
-        return ca.vertcat(-self.push - self.payload * kilogram, kilogram)
+        return ca.vertcat(-self.push / self.heft - self.payload * kilogram, kilogram)
 
     def stride(self) -> tuple[list[Expression], list[Expression], list[Expression]]:
         """Return inputs and outputs of `stride`, then the outputs of `standing`, whose inputs are a subset.
@@ -134,8 +141,8 @@ class _Trace:
         at = support_layout(w)
         low, when, support = ca.SX.sym('low', w), ca.SX.sym('when', w), ca.SX.sym('support', at.size)
         aside, back, stiffness, damping, squeeze = (support[k * w : (k + 1) * w] for k in range(5))
-        shares = ca.reshape(support[at.shares : at.errors], 3, w).T
-        errors, mean_push, offset = support[at.errors : at.mean_push], support[at.mean_push], support[at.offset :]
+        shares = ca.reshape(support[at.shares : at.bounds], 3, w).T
+        bounds, mean_push, offset = support[at.bounds : at.mean_push], support[at.mean_push], support[at.offset :]
         rows = ca.horzcat(ca.SX.ones(w), aside, back)
         push = stiffness * (squeeze - ca.mtimes(rows, lean)) - damping * ca.mtimes(rows, self.rock)
         # the base turns, and with it gravity in its axes
@@ -145,14 +152,14 @@ class _Trace:
         results = ca.substitute(ca.vertcat(rates, oil, split), self.push, ca.mtimes(rows.T, pushed))
         results = ca.substitute(results, self.surroundings, here)
         rates, oil, split = results[: 3 + n], results[3 + n : -6], results[-6:]
-        margin = (push - _unsure(errors, shares, split) - offset) / mean_push
+        margin = (push - self._unsure(bounds, shares, split) - offset) / mean_push
         kept = margin >= low
         step = self.surroundings[STEP]
         v, turn = self.v + step * rates[3:], self.rock + step * rates[:3]
         after = ca.vertcat(
             self.q + step * v,
             v,
-            self.oil + step * oil,
+            self.drives.bounded(self.oil + step * oil),
             turn,
             lean + step * turn,
             ca.if_else(kept, low, margin),
@@ -161,14 +168,21 @@ class _Trace:
         )
         state = ca.vertcat(self.q, self.v, self.oil, self.rock, lean, low, when, time)
         seen = ca.vertcat(_least(margin), ca.mmax(ca.fabs(self.v)))
-        standing = self._rest(shares, errors, mean_push, offset)
+        standing = self._rest(shares, bounds, mean_push, offset)
         return [state, self.volts, self.surroundings, support], [after, seen], [standing]
 
-    def _rest(self, shares: Expression, errors: Expression, mean_push: Expression, offset: Expression) -> Expression:
+    def _rest(self, shares: Expression, bounds: Expression, mean_push: Expression, offset: Expression) -> Expression:
         """Return least shares (w,) with the machine at rest at the joints of a state."""
         split = self.standing()
-        carried = ca.mtimes(shares, split[:3] + self.surroundings[PAYLOAD] * split[3:])
-        return (carried - _unsure(errors, shares, split) - offset) / mean_push
+        carried = ca.mtimes(shares, self.heft * split[:3] + self.surroundings[PAYLOAD] * split[3:])
+        return (carried - self._unsure(bounds, shares, split) - offset) / mean_push
+
+    def _unsure(self, bounds: Expression, shares: Expression, split: Expression) -> Expression:
+        """Return by how much the loads `split` (6,) of other masses within `bounds` (4,) push each spring less, N."""
+        links, kilogram = ca.mtimes(shares, split[:3]), ca.mtimes(shares, split[3:])
+        less, more = self.heft - bounds[0], self.heft - bounds[1]
+        lighter, heavier = self.surroundings[PAYLOAD] - bounds[2], self.surroundings[PAYLOAD] - bounds[3]
+        return ca.fmax(less * links, more * links) + ca.fmax(lighter * kilogram, heavier * kilogram)
 
     def _joints(self) -> Expression:
         return sum(
@@ -217,17 +231,16 @@ class _Trace:
         forces = inverse_dynamics(self.state, ca.vertcat(ca.SX(6, 1), rates), -self.specific_force)[6:]
         return ca.substitute(forces, self.rock, ca.SX.zeros(3))
 
-    def shown(self) -> Expression:
-        """Return the numbers of the drives that follow from the accelerations of joints and base."""
+    def shown(self) -> tuple[Expression, Expression]:
+        """Return results of the accelerations of joints and base.
+
+        These are the numbers of the drives that follow from them, and the loads (6,) on the ground of the links of the
+        model and of a kilogram of payload.
+        """
         motion = ca.vertcat(self.shake[:3], ca.SX(3, 1), self.a)
-        needed = inverse_dynamics(self.state, motion, -self.shake[3:]) - self._joints()
-        return self.drives.of_motion(self, needed[6:])
-
-
-def _unsure(errors: Expression, shares: Expression, split: Expression) -> Expression:
-    """Return the reduction of each spring's force, N, by the errors of links and payload, of loads `split` (6,)."""
-    links, kilogram = ca.mtimes(shares, split[:3]), ca.mtimes(shares, split[3:])
-    return errors[0] * ca.fabs(links) + ca.fmax(errors[1] * kilogram, -errors[2] * kilogram)
+        forces = inverse_dynamics(self.state, motion, -self.shake[3:])
+        needed = self.heft * forces - self._joints()
+        return self.drives.of_motion(self, needed[6:]), self._split(-ca.mtimes(self.motions.T, forces[:6]))
 
 
 def _least(values: Expression) -> Expression:
@@ -268,20 +281,21 @@ class StopModel:
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         trace = _Trace(self.machine, self.drives)
-        base = ca.vec(mass_matrix(trace.state)[:6, :6])
+        base = trace.heft * ca.vec(mass_matrix(trace.state)[:6, :6])
+        shown, loads = trace.shown()
         before, after, rest = trace.stride()
         state, _, surroundings, support = before
         inputs = [trace.q, trace.v, trace.a, surroundings, trace.rock, trace.shake]
 
         def outputs(*expressions: Expression) -> list[Expression]:
             return [
-                ca.densify(ca.substitute(expression, trace.payload, surroundings[PAYLOAD]))
+                ca.densify(ca.substitute(expression, trace.payload, surroundings[PAYLOAD] / surroundings[HEFT]))
                 for expression in expressions
             ]
 
         functions = {
             'stride': ca.Function('stride', before, outputs(*after)),
-            'start': ca.Function('start', inputs, outputs(trace.shown(), base, self.drives.levers(trace))),
+            'start': ca.Function('start', inputs, outputs(shown, base, self.drives.levers(trace), loads)),
             'standing': ca.Function('standing', [state, surroundings, support], outputs(*rest)),
         }
         if isinstance(self.drives, EffortDrives):

@@ -113,12 +113,12 @@ class Efforts:
         """Return efforts (m,) within the limits; on level ground if there is no IMU."""
         assert sample is not None
         up = UP if sample.imu is None else turned_back(sample.imu[0], UP)
-        present, efforts = surroundings(np.zeros(SURROUNDINGS)), np.empty(len(self.names))
-        present.specific_force[:], present.payload[:] = self.machine.gravity * up, payload
+        present, efforts = surroundings(np.zeros((1, SURROUNDINGS))), np.empty(len(self.names))
+        present.specific_force[:], present.payload[:], present.heft[:] = self.machine.gravity * up, payload, 1.0
         q, v = np.asarray(sample.q), np.asarray(sample.v)
         rates = np.zeros(len(q))
         rates[self._drives.indices] = accelerations
-        self._kernels.efforts(q, v, rates, present.vector, efforts)
+        self._kernels.efforts(q, v, rates, present.vector[0], efforts)
         return np.clip(efforts, -self._drives.greatest, self._drives.greatest)
 
 
