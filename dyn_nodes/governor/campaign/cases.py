@@ -35,6 +35,8 @@ ACCELERATION = 3.0
 RAMP = 0.02
 """Time from neutral to a lever's position and back, s."""
 SEGMENTS = 8
+PERIOD, MOST_SEGMENTS = 0.01, 50
+"""Shortest segment of a neighbour, s, and the greatest number of them."""
 SHORTEST, LONGEST = 0.3, 5.0
 """Duration of a segment, s."""
 KINDS = ('steps', 'switching', 'reach')
@@ -363,3 +365,63 @@ def decoded(box: Box, vector: Array) -> Case:
     start = _start(box, 0.5 * (np.array(others[3 : 3 + len(box.reach)]) + 1.0))
     center = _center(box, 0.5 * (others[-1] + 1.0))
     return replace(case, troubles=troubles, start=start, center=center)
+
+
+# -- neighbours of a case --------------------------------------------------------------------------------------------
+
+
+def neighbour(box: Box, case: Case, rng: np.random.Generator) -> Case:
+    """Return a case that differs from another one in some segments, and in every third draw in the machine as well.
+
+    Both are in the box. Start, centre of mass and troubles stay.
+    """
+    segments = [(span, np.array(volts)) for span, volts in case.segments]
+    for _ in range(1 + rng.poisson(1.0)):
+        _change_segments(box, segments, rng)
+    segments = [(span, volts) for span, volts in segments[:MOST_SEGMENTS] if span >= PERIOD] or segments[:1]
+    changes: dict[str, Any] = _other_machine(box, case, rng) if rng.random() < 1.0 / 3.0 else {}
+    return replace(
+        case,
+        segments=tuple((round(float(span), 4), tuple(np.round(volts, 4).tolist())) for span, volts in segments),
+        **changes,
+    )
+
+
+def _change_segments(box: Box, segments: list[tuple[float, Array]], rng: np.random.Generator) -> None:
+    """Stretch, shift, replace, insert or remove a segment, in place."""
+    limits, index = np.array(box.limits), int(rng.integers(len(segments)))
+    span, volts = segments[index]
+    kind = rng.random()
+    if kind < 0.4:
+        segments[index] = float(np.clip(span * np.exp(rng.normal(0.0, 0.3)), PERIOD, box.duration)), volts
+    elif kind < 0.5 and index:
+        shift = rng.uniform(-0.5, 0.5) * min(span, segments[index - 1][0])
+        segments[index - 1] = segments[index - 1][0] + shift, segments[index - 1][1]
+        segments[index] = span - shift, volts
+    elif kind < 0.8:
+        chosen = rng.random(len(limits)) < max(0.4, 1.0 / len(limits))
+        extreme = rng.choice([-1.0, 1.0, 1.0, -1.0, 0.0], len(limits))
+        factors = extreme if rng.random() < 0.7 else rng.uniform(-1.0, 1.0, len(limits))
+        segments[index] = span, np.where(chosen, limits * factors, volts)
+    elif kind < 0.9 or len(segments) == 1:
+        part = span * rng.uniform(0.2, 0.8)
+        segments[index : index + 1] = [(part, volts), (span - part, limits * rng.choice([-1.0, 1.0], len(limits)))]
+    else:
+        del segments[index]
+
+
+def _other_machine(box: Box, case: Case, rng: np.random.Generator) -> dict[str, Any]:
+    """Return changed fields of a case: links, payload, ground or delays."""
+    kind = int(rng.integers(4))
+    if kind == 0:
+        return {'mass': round(1.0 + box.mass_error * float(rng.integers(-1, 2)), 4)}
+    if kind == 1:
+        known = float(np.clip(case.known_payload + rng.normal(0.0, 0.1) * box.payload, 0.0, box.payload))
+        error = box.payload_error * float(rng.choice([-1.0, 1.0, rng.uniform(-1.0, 1.0)]))
+        return {'known_payload': round(known, 3), 'payload': round(min(known * (1.0 + error), box.payload_limit), 3)}
+    if kind == 2:
+        slope = np.array([case.roll, case.pitch]) + rng.normal(0.0, 0.3, 2) * box.slope
+        slope *= min(1.0, box.slope / max(float(np.hypot(*slope)), 1e-12))
+        return {'roll': 0.0 if box.planar else round(float(slope[0]), 5), 'pitch': round(float(slope[1]), 5)}
+    delay, share = box.delay * float(rng.choice([1.0, rng.random()])), float(rng.choice([0.0, 1.0, rng.random()]))
+    return {'state_delay': round(delay * share, 4), 'command_delay': round(delay * (1.0 - share), 4)}
