@@ -74,6 +74,13 @@ def add_parser(subparsers: Subparsers) -> None:
         help='search for the worst sequence and machine of the box by cross-entropy, with N runs (0; 2000 without N)',
     )
     test.add_argument(
+        '--attacks',
+        metavar='N',
+        type=runs,
+        default=0,
+        help='runs whose levers react to loads, rocking and passed commands: six kinds in turn (0)',
+    )
+    test.add_argument(
         '--climbs',
         metavar='N',
         type=runs,
@@ -132,8 +139,8 @@ def run(args: argparse.Namespace) -> int:
     governor_box.check(args)
     if args.efforts and args.bring_down:
         raise CommandError('--bring-down: expected no --efforts, because a governor of efforts starts no motion', 2)
-    if args.runs == args.search == args.climbs == 0 and args.cases is None:
-        raise CommandError('--runs 0: expected runs, --search, --climbs or --cases, found none', 2)
+    if args.runs == args.search == args.climbs == args.attacks == 0 and args.cases is None:
+        raise CommandError('--runs 0: expected runs, --search, --attacks, --climbs or --cases, found none', 2)
     machine, box = governor_box.machine_and_box(args)
     path = governor_box.runs_file(args)
     try:
@@ -167,9 +174,11 @@ def _records(
 ) -> tuple[list[Record], list[Record], int]:
     """Return the runs with the governor, the runs without it, and the number of runs read from the file."""
     from dyn_nodes.governor.campaign.campaign import Campaign, random_cases, worst
+    from dyn_nodes.governor.campaign.cases import attack_cases
     from dyn_nodes.governor.campaign.search import SearchSettings, climb, search
 
     cases = _cases_of_file(args, box) + random_cases(box, args.runs, args.seed, args.first)
+    cases += attack_cases(box, args.attacks, args.seed)
     with (
         tables.progress() as bar,
         Campaign(machine, path, args.jobs, governor_box.settings(args)) as campaign,

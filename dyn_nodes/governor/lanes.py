@@ -94,7 +94,9 @@ def run_lanes(requests: Requests, chosen: Indices, situation: Situation, runs: R
             while notes.runner[k] < 0 and following < runners:
                 if runs.outcome[following] == NOT_YET:
                     row = chosen[following // variants]
-                    start(following, k, requests, row, situation, sides[side], inputs, supports, tables[following], notes)
+                    start(
+                        following, k, requests, row, situation, sides[side], inputs, supports, tables[following], notes
+                    )
                     enough[k] = requests.enough[row]
                 following += 1
         going = busy(notes)

@@ -210,7 +210,9 @@ def take_over(
         arms: (m,) `Levers.arms`, written.
     """
     rows, m, count = spools.shape[0], spools.shape[1], drives.shape[1]
-    write_ground(measured, springs, surroundings.specific_force[0], surroundings.axes[0], surroundings.origin[0], support)
+    write_ground(
+        measured, springs, surroundings.specific_force[0], surroundings.axes[0], surroundings.origin[0], support
+    )
     axes, origin = surroundings.axes[0], surroundings.origin[0]
     for r in range(2):
         turn[0, 1 + r] = 0.0

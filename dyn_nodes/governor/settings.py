@@ -47,7 +47,7 @@ class GovernorSettings:
             there by itself, provided that this brings the wheel down sooner than a stop.
     """
 
-    reserve: float = 0.12
+    reserve: float = 0.16
     rise: float = 0.04
     least: float = 0.08
     slack: float = 0.06

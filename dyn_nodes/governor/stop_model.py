@@ -38,8 +38,8 @@ from dyn_nodes.multibody.dynamics import mass_matrix
 from dyn_nodes.multibody.spatial import Expression, entries, solve_symmetric
 
 BETWEEN = 0.55
-"""Implicitness of a step for oil and joints that push each other, from 0 at its start to 1 at its end; at 0.5 the
-method adds no damping."""
+"""Implicitness of a step for oil and joints that push each other, and for the base on its springs, from 0 at its start
+to 1 at its end; at 0.5 the method adds no damping."""
 STEP_TIME = 0.01
 """Step of the prediction, s."""
 NEWTON, FARTHEST = 4, 0.7
@@ -64,7 +64,7 @@ class _Trace:
             ca.SX.sym('rock', 3),
             ca.SX.sym('push', 3),
         )
-        self.shake = ca.SX.sym('shake', 6)
+        self.shake, self.soft = ca.SX.sym('shake', 6), ca.SX.sym('soft', 3, 3)
         self.specific_force, self.payload = self.surroundings[:PAYLOAD], ca.SX.sym('payload')
         self.heft = self.surroundings[HEFT]
         self.ahead, self.left, normal, foot = (self.surroundings[k : k + 3] for k in range(AXES, STEP, 3))
@@ -93,8 +93,8 @@ class _Trace:
         under forces over heft; the loads are those of the links of the model and of a kilogram.
 
         Accelerations and rates are means over the step. Linearly implicit: joint limits, dampers and other forces of a
-        single joint at the end of the step, oil between its ends (`BETWEEN`), the decay of each oil state alone at the
-        end.
+        single joint at the end of the step, oil and springs of the base between its ends (`BETWEEN`), the decay of each
+        oil state alone at the end. `soft` (3, 3) is the decrease of the push of the springs by the accelerations.
         """
         size, step = self.state.tree.nv, self.surroundings[STEP]
         basis = ca.diagcat(self.motions, ca.SX.eye(size - 6))
@@ -107,7 +107,7 @@ class _Trace:
         stiff, damped = (ca.fmax(-ca.diag(jacobian(effort, variable)), 0.0) for variable in (self.q, self.v))
         locked = -((BETWEEN * step) ** 2) * ca.diag(ca.mtimes(pushed, swept))
         matrix = ca.mtimes([basis.T, mass_matrix(self.state), basis])
-        implicit = matrix + ca.diagcat(ca.SX(3, 3), ca.diag(step * (damped + step * stiff) + locked))
+        implicit = matrix + ca.diagcat(self.soft / self.heft, ca.diag(step * (damped + step * stiff) + locked))
         alone = self.drives.bounded(self.oil + step * lasting * flow) - self.oil
         effort = effort + BETWEEN * ca.mtimes(pushed, alone) - step * stiff * self.v
         push = self.push / self.heft
@@ -115,18 +115,19 @@ class _Trace:
         order = list(reversed(range(size - 3)))
         rates = solve_symmetric(implicit[order, order], force[order])[order]
         oil = lasting * flow + BETWEEN * step * ca.mtimes(swept, rates[3:])
-        return rates, oil, self._loads(ca.mtimes(basis, rates))
+        push = self.push - ca.mtimes(self.soft, rates[:3])
+        return rates, oil, self._loads(ca.mtimes(basis, rates), push)
 
-    def _loads(self, motion: Expression) -> Expression:
+    def _loads(self, motion: Expression, push: Expression) -> Expression:
         """Return the loads (6,) on the ground of links and of a kilogram of payload at accelerations (6 + n,).
 
-        At the accelerations of `moved` the sum equals the push of the springs, so that only the payload's part is
+        At the accelerations of `moved` the sum equals the push (3,) of the springs, so that only the payload's part is
         computed.
         """
         some = ca.SX.sym('motion', motion.shape[0])
         load = -ca.mtimes(self.motions.T, inverse_dynamics(self.state, some, -self.specific_force)[:6])
         kilogram = ca.substitute(ca.jacobian(load, self.payload), some, motion)
-        return ca.vertcat(-self.push / self.heft - self.payload * kilogram, kilogram)
+        return ca.vertcat(-push / self.heft - self.payload * kilogram, kilogram)
 
     def stride(self) -> tuple[list[Expression], list[Expression], list[Expression]]:
         """Return inputs and outputs of `stride`, then the outputs of `standing`, whose inputs are a subset.
@@ -148,9 +149,13 @@ class _Trace:
         # the base turns, and with it gravity in its axes
         axis = lean[1] * self.ahead + lean[2] * self.left
         here = ca.vertcat(self.specific_force - ca.cross(axis, self.specific_force), self.surroundings[PAYLOAD:])
-        pushed = ca.fmax(push, self.surroundings[LEAST_PUSH])
-        results = ca.substitute(ca.vertcat(rates, oil, split), self.push, ca.mtimes(rows.T, pushed))
-        results = ca.substitute(results, self.surroundings, here)
+        later = BETWEEN * self.surroundings[STEP]
+        carries = push >= self.surroundings[LEAST_PUSH]
+        pushed = ca.fmax(push - carries * later * stiffness * ca.mtimes(rows, self.rock), self.surroundings[LEAST_PUSH])
+        soft = ca.mtimes([rows.T, ca.diag(carries * later * (later * stiffness + damping)), rows])
+        results = ca.substitute(ca.vertcat(rates, oil, split), self.surroundings, here)
+        symbols = ca.vertcat(self.push, ca.vec(self.soft))
+        results = ca.substitute(results, symbols, ca.vertcat(ca.mtimes(rows.T, pushed), ca.vec(soft)))
         rates, oil, split = results[: 3 + n], results[3 + n : -6], results[-6:]
         margin = (push - self._unsure(bounds, shares, split) - offset) / mean_push
         kept = margin >= low
@@ -161,7 +166,7 @@ class _Trace:
             v,
             self.drives.bounded(self.oil + step * oil),
             turn,
-            lean + step * turn,
+            lean + step * (self.rock + later * rates[:3]),
             ca.if_else(kept, low, margin),
             ca.if_else(kept, when, time),
             time + step,

@@ -14,8 +14,18 @@ from dyn_nodes.cli import build_parser
 from dyn_nodes.commands import CommandError, governor
 from dyn_nodes.control import load_voltage_profile
 from dyn_nodes.governor.campaign import governed_run
+from dyn_nodes.governor.campaign.attacks import ATTACKS
 from dyn_nodes.governor.campaign.campaign import Campaign, Record, random_cases, read_cases, summary, worst
-from dyn_nodes.governor.campaign.cases import SETTLING, Case, box_of, decoded, dimension, lever_profile, neighbour
+from dyn_nodes.governor.campaign.cases import (
+    SETTLING,
+    Case,
+    attack_cases,
+    box_of,
+    decoded,
+    dimension,
+    lever_profile,
+    neighbour,
+)
 from dyn_nodes.governor.campaign.governed_run import PERIOD, Rig, heavier, off_center
 from dyn_nodes.governor.campaign.replay import task_text, write_tasks
 from dyn_nodes.governor.campaign.run_outcome import WELL, RunOutcome
@@ -106,7 +116,8 @@ def test_neighbours_of_a_case_stay_in_the_box_and_reach_its_corners(box):
     limits, counts = np.array(box.limits), np.zeros(5, int)
     for case in cases[1:]:
         volts, spans = np.array([row for _, row in case.segments]), [span for span, _ in case.segments]
-        assert (np.abs(volts) <= limits).all() and min(spans) > 0.0
+        assert (np.abs(volts) <= limits).all()
+        assert min(spans) > 0.0
         assert np.hypot(case.roll, case.pitch) <= box.slope + 1e-5
         assert case.state_delay + case.command_delay <= box.delay + 1e-9
         assert abs(case.mass - 1.0) <= box.mass_error + 1e-9
@@ -943,6 +954,37 @@ def command(*arguments):
     return governor.run(build_parser(['governor']).parse_args(['governor', 'test', *arguments]))
 
 
+def test_attacks_react_to_the_machine_and_to_the_governor():
+    limits, rest = np.array([8.0, 8.0]), np.full(4, 1e4)
+    pump = ATTACKS['pump'](np.array([8.0, -8.0]), 0.02, limits, 1)
+    seen = [pump(rest, (0.01 * k, -0.02 * k), np.zeros(2)).tolist() for k in range(3)]
+    assert seen == [[8.0, -8.0], [8.0, 8.0], [8.0, 8.0]], 'in phase with roll and pitch rate'
+    release = ATTACKS['worst_release'](limits, 1.0, limits, 1)
+    shares = (0.0, 0.1, 0.2, 0.22, 0.22)
+    thrown = [bool(release(np.array([1.0, 1.0, 1.0, 1.0 - share]), (0.0, 0.0), limits).any()) for share in shares]
+    assert thrown == [True, True, True, False, False], 'let go when the wheel does not unload faster any more'
+    follow = ATTACKS['follow'](np.array([1.0, -1.0]), 9.0, limits, 1)
+    assert follow(rest, (0.0, 0.0), np.array([2.0, -7.5])).tolist() == [3.0, -8.0]
+    edge = ATTACKS['swing_edge'](np.array([4.0, 0.0]), 1.0, limits, 1)
+    ends = [edge(rest - 100.0 * np.eye(4)[k], (0.0, 0.0), limits)[1] for k in (0, 0, 2, 3)]
+    assert ends == [-8.0, -8.0, 8.0, -8.0]
+    in_out = ATTACKS['in_out'](limits, 1.0, limits, 1)
+    ways = [in_out(rest, (0.0, 0.0), limits if k < 120 else np.zeros(2))[0] for k in range(200)]
+    assert [ways[119], ways[125], ways[150]] == [8.0, -8.0, 8.0]
+    toggle = ATTACKS['toggle'](limits, 1.0, limits, 1)
+    thrown = np.array([toggle(rest, (0.0, 0.0), limits) for _ in range(200)])
+    assert 40 < (np.diff(thrown, axis=0) != 0.0).any(axis=1).sum() < 100
+
+
+def test_a_sample_of_attacks_lifts_no_wheel_and_is_repeatable(rig, box):
+    cases = [replace(case, duration=4.0) for case in attack_cases(box, len(ATTACKS), seed=1)]
+    assert [case.attack for case in cases] == list(ATTACKS)
+    outcomes = [rig.run(case) for case in cases]
+    assert not any(outcome.lifted for outcome in outcomes)
+    assert any(outcome.let_through < 0.7 for outcome in outcomes), 'the governor intervenes'
+    assert rig.run(cases[3]) == outcomes[3]
+
+
 def test_the_command_prints_counts_and_worst_cases_and_writes_them(tmp_path, capsys):
     words = ['--runs', '1', '--duration', '1', '--nominal', '--jobs', '1', '--out', str(tmp_path), '--json']
     status = command('log_loader', *words)
@@ -1040,7 +1082,10 @@ def test_a_lifted_wheel_of_a_rejected_start_is_shown_and_only_overturning_is_a_f
 @pytest.mark.parametrize(
     ('arguments', 'message'),
     [
-        (['log_loader', '--runs', '0'], '--runs 0: expected runs, --search or --cases, found none'),
+        (
+            ['log_loader', '--runs', '0'],
+            '--runs 0: expected runs, --search, --attacks, --climbs or --cases, found none',
+        ),
         (['log_loader', '--slope', 'nan'], '--slope: expected 0 to 30, found nan'),
         (['log_loader', '--first', '-1'], '--first: expected 0 to .*, found -1'),
         (['log_loader', '--jobs', '0'], '--jobs: expected 1 to 1024, found 0'),

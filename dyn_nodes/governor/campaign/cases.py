@@ -19,6 +19,7 @@ import numpy as np
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.control import Segment, VoltageProfile
+from dyn_nodes.governor.campaign.attacks import ATTACKS
 from dyn_nodes.governor.campaign.json_lines import finite
 from dyn_nodes.governor.campaign.troubles import TroubleBox, Troubles
 from dyn_nodes.governor.drives import EffortDrives
@@ -109,6 +110,7 @@ class Case:
         start: positions of the levers' joints towards which the initial posture is moved, as far from the first posture
             as the governor certifies at rest, rad or m; empty: the run starts in the first posture.
         troubles: additional deviations.
+        attack: of `ATTACKS`, whose parameters are the first segment; empty: the segments are the levers.
     """
 
     segments: tuple[tuple[float, tuple[float, ...]], ...]
@@ -125,6 +127,7 @@ class Case:
     imu: bool = True
     start: tuple[float, ...] = ()
     troubles: Troubles = field(default_factory=Troubles)
+    attack: str = ''
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -135,7 +138,8 @@ class Case:
         """Return the case of `as_dict`.
 
         Raises:
-            ValueError: a number that is not finite, negative or beyond `MOST`; a segment of no duration.
+            ValueError: a number that is not finite, negative or beyond `MOST`; a segment of no duration; an unknown
+                attack.
             KeyError, TypeError: another form.
         """
         segments = tuple((finite(duration), tuple(map(finite, volts))) for duration, volts in data['segments'])
@@ -145,7 +149,9 @@ class Case:
         case = cls(**{**data, 'segments': segments, 'start': start, 'troubles': troubles, 'center': (ahead, left)})
         if not (isinstance(case.stops, bool) and isinstance(case.imu, bool)):
             raise ValueError('stops or imu that is not true or false')
-        for name in data.keys() - {'segments', 'stops', 'imu', 'start', 'troubles', 'center'}:
+        if case.attack and case.attack not in ATTACKS:
+            raise ValueError(f'attack {case.attack!r}: expected one of {", ".join(ATTACKS)}')
+        for name in data.keys() - {'segments', 'stops', 'imu', 'start', 'troubles', 'center', 'attack'}:
             if abs(finite(data[name])) > MOST.get(name, np.inf):
                 raise ValueError(f'{name} beyond {MOST[name]:g}')
         if max(abs(ahead), abs(left)) > MOST['center']:
@@ -236,6 +242,20 @@ def random_case(box: Box, rng: np.random.Generator) -> Case:
     troubles = box.troubles.drawn(rng.uniform(-1.0, 1.0, 3), drop, seed, box.duration)
     start = _start(box, rng.random(len(box.reach)))
     return replace(case, troubles=troubles, start=start, center=_center(box, rng.random()))
+
+
+def attack_cases(box: Box, count: int, seed: int) -> list[Case]:
+    """Return random cases whose levers react to the machine, the kinds of `ATTACKS` in turn."""
+    cases = []
+    for number in range(count):
+        rng = np.random.default_rng((seed, number, 1))
+        signs = rng.choice([-1.0, 1.0], len(box.limits)) * rng.choice([1.0, 1.0, 0.5], len(box.limits))
+        first = round(float(rng.uniform(0.2, 3.0)), 3), tuple((np.array(box.limits) * signs).tolist())
+        case = random_case(box, rng)
+        troubles = replace(case.troubles, seed=int(rng.integers(2**32)))
+        name = tuple(ATTACKS)[number % len(ATTACKS)]
+        cases.append(replace(case, segments=(first,), attack=name, troubles=troubles))
+    return cases
 
 
 def _center(box: Box, share: float) -> tuple[float, float]:

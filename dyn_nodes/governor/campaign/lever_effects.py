@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.governor.campaign.cases import ACCELERATION
 from dyn_nodes.governor.drives import EffortDrives
 from dyn_nodes.governor.effort_predictor import EffortPredictor
 from dyn_nodes.governor.predictor import StopPredictor
@@ -38,6 +39,7 @@ class Valves:
         names: of the levers.
         joints: that they move.
         inputs: of the plant.
+        limits: (m,) greatest levers.
         needs_state: their effect depends on the state of the machine.
     """
 
@@ -49,6 +51,7 @@ class Valves:
         self.names = tuple(actuator.name for actuator in machine.actuators)
         self.joints = [actuator.joint for actuator in machine.actuators]
         self.inputs = [f'{name}/voltage' for name in self.names]
+        self.limits = np.array([actuator.command_limit for actuator in machine.actuators])
 
     def stops(self, monitor: StabilityMonitor, settings: GovernorSettings) -> StopPredictor:
         """Return the stop predictor for a monitor."""
@@ -88,6 +91,7 @@ class Efforts:
         self.names = self._drives.joints
         self.joints = list(self.names)
         self.inputs = [f'{name}/effort' for name in self.names]
+        self.limits = np.full(len(self.names), ACCELERATION)
 
     def stops(self, monitor: StabilityMonitor, settings: GovernorSettings) -> EffortPredictor:
         """Return the stop predictor for a monitor."""
