@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,7 +60,7 @@ def add_parser(subparsers: Subparsers) -> None:
         '0.1 s, or by more than 0.5 degrees of the base). Masses, payload, ground and delays are drawn from a box\n'
         'around the model of the governor. Starts in which not even neutral valves are certified are counted\n'
         'separately. A run takes about a second of a core. The exit status is 1 if, with the governor, a wheel\n'
-        'lifted or the simulation diverged, or if a machine overturned after such a start.',
+        'lifted or the simulation diverged, if a machine overturned after such a start, or if there is no other start.',
     )
     runs = count(0, MOST_RUNS)
     test.add_argument('--runs', metavar='N', type=runs, default=100, help='random lever sequences (100)')
@@ -153,7 +154,12 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(result)
     rejected = result['refused_starts']
-    return 1 if any((result['lifted'], result['diverged'], rejected['overturned'], rejected['diverged'])) else 0
+    if not result['runs']:
+        print(
+            'no start is certified: nothing was tested (rejected starts; see the page of the governor)', file=sys.stderr
+        )
+    failures = result['lifted'], result['diverged'], rejected['overturned'], rejected['diverged']
+    return 1 if any(failures) or not result['runs'] else 0
 
 
 def _cases_of_file(args: argparse.Namespace, box: Box) -> list[Case]:

@@ -94,7 +94,7 @@ class Drives(Protocol):
         ...
 
     def bounded(self, states: Expression) -> Expression:
-        """Return states after a step, not below what is physically possible."""
+        """Return states after a step, within their physical range."""
         ...
 
     def levers(self, motion: DriveMotion) -> Expression:

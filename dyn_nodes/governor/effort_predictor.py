@@ -112,7 +112,7 @@ class EffortPredictor(StopPredictor):
         self._go_ahead()
 
     def _extremes(self) -> Extremes:
-        """Return the masses with which the machine moves in all variants; loads are those of all errors."""
+        """Return the masses with which the machine moves in all variants; loads include all errors."""
         count, error, payload = len(self.sent.waits), self.settings.mass_error, self.model_payload
         least, most = self._excesses()
         bounds = 1.0 - error, 1.0 + error, self.monitor.payload + least, self.monitor.payload + most

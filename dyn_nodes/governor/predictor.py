@@ -4,8 +4,8 @@ Positions, speeds, payload, base and ground come from the monitor. The oil is no
 outputs, and pressures are integrated by the model, their forces drawn towards those that produce the measured
 accelerations. Outputs of the time of the longest delay may not have reached the valves yet, or may have reached them at
 once, and links and payload may be lighter or heavier than in the model. Stops are predicted for both delays, each with
-the lightest links and the heaviest payload, and with the heaviest links and the lightest payload: variants with their
-own spools and pressures, the worst of which counts.
+the lightest links and the heaviest payload, and with the heaviest links and the lightest payload. These variants have
+their own spools and pressures; the worst one counts.
 """
 
 from __future__ import annotations
@@ -265,7 +265,7 @@ class StopPredictor:
     def _extremes(self) -> Extremes:
         """Return the masses of the variants: for each delay light links with a heavy payload, and the opposite.
 
-        Loads are those of all links within their error.
+        Loads include all links within their error.
         """
         error, (least, most) = self.settings.mass_error, self._excesses()
         light, heavy = max(self.payload + least, 0.0), self.payload + most

@@ -90,7 +90,7 @@ class _Trace:
         """Return accelerations (3 + n,) of base and joints in a step, rates of the oil, and loads on the ground (6,).
 
         Links of `heft` times their mass with a payload m move under forces as the links of the model with m / heft move
-        under forces over heft; the loads are those of the links of the model and of a kilogram.
+        under forces over heft; the loads belong to the links of the model and to a kilogram.
 
         Accelerations and rates are means over the step. Linearly implicit: joint limits, dampers and other forces of a
         single joint at the end of the step, oil and springs of the base between its ends (`BETWEEN`), the decay of each

@@ -1066,17 +1066,24 @@ def test_the_exit_status_is_1_if_a_specified_case_overturns(capsys, monkeypatch)
 
 @pytest.mark.parametrize(('overturned', 'status'), [(False, 0), (True, 1)])
 def test_a_lifted_wheel_of_a_rejected_start_is_shown_and_only_overturning_is_a_failure(
-    overturned, status, capsys, monkeypatch
+    overturned, status, box, capsys, monkeypatch
 ):
+    stable = random_cases(box, 1, seed=1)[0]
     outcome = replace(STABLE, overturned=overturned, lifted=True, refused=True)
-    monkeypatch.setattr(Rig, 'run', lambda *_: outcome)
-    words = ('--runs', '2', '--jobs', '1', '--only-governed')
+    monkeypatch.setattr(Rig, 'run', lambda _, case, __: STABLE if case == stable else outcome)
+    words = ('--runs', '3', '--jobs', '1', '--only-governed')
     assert command('log_loader', *words, '--json') == status
     report = json.loads(capsys.readouterr().out)
-    assert (report['runs'], report['lifted'], report['refused_starts']['lifted']) == (0, 0, 2)
+    assert (report['runs'], report['lifted'], report['refused_starts']['lifted']) == (1, 0, 2)
     monkeypatch.setenv('COLUMNS', '200')
     assert command('log_loader', *words) == status
     assert f'2 (2 lifted, {2 * overturned} overturned)' in capsys.readouterr().out
+
+
+def test_a_test_without_a_certified_start_fails(capsys, monkeypatch):
+    monkeypatch.setattr(Rig, 'run', lambda *_: replace(STABLE, refused=True))
+    assert command('log_loader', '--runs', '2', '--jobs', '1', '--only-governed') == 1
+    assert 'no start is certified' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

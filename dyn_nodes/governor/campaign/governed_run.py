@@ -262,7 +262,7 @@ class Trial:
         partner: monitor and governor; None: the levers move the machine.
 
     Attributes:
-        levers: (t, m) V, or rad/s2 and m/s2, one row per period; those of an attack follow as it makes them.
+        levers: (t, m) V, or rad/s2 and m/s2, one row per period; an attack overwrites its rows.
         waiting: queued outputs (m,) to the machine, the oldest first.
         watch: observer of wheels and base.
         faulty: sensors with a fault; None if all are sound.
