@@ -116,8 +116,8 @@ class EffortPredictor(StopPredictor):
         count, error, payload = len(self.sent.waits), self.settings.mass_error, self.model_payload
         least, most = self._excesses()
         bounds = 1.0 - error, 1.0 + error, self.monitor.payload + least, self.monitor.payload + most
-        bounds = np.tile(bounds, (count, 1))
-        return Extremes(np.ones(count), np.full(count, payload), bounds, self.settings.center_error)
+        center = self.settings.center_error
+        return Extremes(np.ones(count), np.full(count, payload), np.tile(bounds, (count, 1)), center)
 
     def _go_ahead(self) -> None:
         """Convert queued efforts into accelerations relative to the present neutral."""
