@@ -120,10 +120,10 @@ setup(
         'bench': ['pin', 'mujoco', 'osqp', 'quadprog', 'clarabel>=0.9'],
         # headers for the code that Pinocchio generates, a peer of one benchmark; it needs g++
         'codegen': ['pin', 'cmeel-cppad', 'cmeel-cppadcodegen', 'cmeel-eigen>=3.4,<4', 'cmeel-urdfdom-headers'],
-        # machines on a CAN bus
-        'can': ['cantools>=39', 'python-can[serial]>=4.3'],
-        # logs of CAN buses in MF4
-        'mf4': ['cantools>=39', 'python-can[serial]>=4.3', 'asammdf>=7', 'numexpr>=2.8.5'],
+        # machines on a CAN bus, and its logs, MF4 included
+        'can': ['cantools>=39', 'python-can[serial]>=4.3', 'asammdf>=7', 'numexpr>=2.8.5'],
+        # earlier name
+        'mf4': ['dyn_nodes[can]'],
         # sweeps on this computer, and on a Dask cluster
         'sweep': ['pyarrow>=14.0.2', 'SALib>=1.5'],
         'cluster': ['pyarrow>=14.0.2', 'distributed>=2023.12'],

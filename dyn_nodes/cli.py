@@ -40,6 +40,7 @@ COMMANDS = (
     'design',
     'object',
     'fit',
+    'can',
     'monitor',
     'governor',
     'sweep',

@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from dyn_nodes.common.extras import EXTRAS, install_line, lacking
 from dyn_nodes.common.garbage import seldom_collections
+from dyn_nodes.common.leaving import leave_on_signals, restore_signals
 
 #: Name for pip by name of the module, for packages that a ROS 2 workspace may lack.
 PIP_NAMES = {
@@ -56,17 +57,35 @@ def missing(name: str, error: ImportError) -> str | None:
     return f'{name}: {lacking(*together) or install_line(PIP_NAMES[package])}'
 
 
-def start(name: str, module: str, args: list[str] | None = None) -> int:
+def start(name: str, module: str, args: list[str] | None = None, interrupted: int = 0) -> int:
     """Run the `main` of a module. The exit status is 1 if a package is missing, at the import or later.
+
+    A signal during the import ends the process at once.
 
     Linear algebra runs on one thread, unless OPENBLAS_NUM_THREADS is set: the matrices of a machine are small, and
     threads that wait for each other by spinning take processor time from the other nodes.
+
+    Args:
+        name: of the program, for messages.
+        module: with `main`.
+        args: command line; None: `sys.argv`, and the process ends after `main`.
+        interrupted: exit status after Ctrl-C.
     """
+    if args is None:
+        leave_on_signals(interrupted)
     os.environ.setdefault('OPENBLAS_NUM_THREADS', '1')
     try:
         with seldom_collections():
             main = importlib.import_module(module).main
-        return main() if args is None else main(args)
+        if args is not None:
+            return main(args)
+        if interrupted:
+            restore_signals()  # nodes set handlers
+        return main()
+    except KeyboardInterrupt:
+        if args is not None:
+            raise
+        return interrupted
     except ImportError as error:
         text = missing(name, error)
         if text is None:
@@ -77,7 +96,7 @@ def start(name: str, module: str, args: list[str] | None = None) -> int:
 
 def command(args: list[str] | None = None) -> int:
     """Run the `dyn-nodes` command."""
-    return start('dyn-nodes', 'dyn_nodes.cli', args)
+    return start('dyn-nodes', 'dyn_nodes.cli', args, interrupted=130)
 
 
 def __getattr__(name: str) -> Callable[..., int]:

@@ -45,6 +45,24 @@ A load of 75 % of the tipping load, the usual rating, leaves 0.25 of the net mom
 below this value, `caution` starts above it.
 """
 
+NORMAL, APPROACH, RATED, LIMIT = STAGES = ('normal', 'approach', 'rated', 'limit')
+"""Stages of a load-moment indicator: below 90 % of the rated load, from 90 %, from 100 % and from 110 % on.
+
+Load-moment indicators warn from 90 % of the rated load on; a limiter acts between 100 % and 110 % (EN 13000).
+"""
+STAGE_STARTS = {APPROACH: 0.9, RATED: 1.0, LIMIT: 1.1}
+"""Utilisation at which a stage starts."""
+BAND_OF_STAGE = {NORMAL: OK, APPROACH: CAUTION, RATED: DANGER, LIMIT: DANGER}
+
+
+def stage_of(utilisation: float) -> str:
+    """Return the stage of a utilisation of the rated load; an unknown one (NaN) is at the limit."""
+    return next((stage for stage in STAGES[:-1] if utilisation < _end_of(stage)), LIMIT)
+
+
+def _end_of(stage: str) -> float:
+    return STAGE_STARTS[STAGES[STAGES.index(stage) + 1]]
+
 
 @dataclass(frozen=True)
 class Levels:
@@ -119,6 +137,7 @@ class Measure:
         parts: levels of caution and danger as parts of the full scale.
         at_zero: state of the machine at value 0.
         topic: topic below `stability/`; by default the name.
+        with_motion: the measure includes inertia; False: it shows the machine at standstill in this posture.
         of_friction: the measure needs the friction coefficients of the wheels, and each wheel's force in one point.
     """
 
@@ -135,6 +154,7 @@ class Measure:
     parts: tuple[float, float] = PARTS
     at_zero: str = 'tipping'
     topic: str = ''
+    with_motion: bool = True
     of_friction: bool = False
 
     def __post_init__(self) -> None:
@@ -181,6 +201,7 @@ MEASURES: dict[str, Measure] = {
             'Distance of the projected centre of mass from the nearest edge of the support polygon. '
             'Depends on the posture only, not on motion.',
             'static',
+            with_motion=False,
         ),
         Measure(
             'longitudinal',
@@ -189,6 +210,7 @@ MEASURES: dict[str, Measure] = {
             'Static margin along the direction of travel, to the front and the rear boundary.',
             'static',
             per='end',
+            with_motion=False,
         ),
         Measure(
             'conservative',
@@ -198,6 +220,7 @@ MEASURES: dict[str, Measure] = {
             'conservative',
             per='foot',
             least_feet=5,
+            with_motion=False,
         ),
         Measure(
             'zmp',
@@ -223,6 +246,7 @@ MEASURES: dict[str, Measure] = {
             meaning='Work that overturns the machine about the weakest edge, against gravity alone.',
             module='energy',
             unit='J',
+            with_motion=False,
         ),
         Measure(
             'normalized_energy',
@@ -231,6 +255,7 @@ MEASURES: dict[str, Measure] = {
             'Height by which the centre of mass has to rise before the machine overturns about the weakest edge; '
             'energy level over weight.',
             'normalized_energy',
+            with_motion=False,
         ),
         Measure(
             'extended_energy',

@@ -28,10 +28,8 @@ from dyn_nodes.stability.equilibrium.balance import new_balance
 from dyn_nodes.stability.equilibrium.gear import Gear, GearError, RunningGear, running_gear
 from dyn_nodes.stability.equilibrium.search import EVENTS, LEVELS
 from dyn_nodes.stability.equilibrium.states import ARM, tipping_kernel
-from dyn_nodes.stability.equilibrium.tipping import FINE, STEP, most_payload, payload_ramp, settle
+from dyn_nodes.stability.equilibrium.tipping import FINE, STEP, most_payload, payload_ramp, rigid_edges, settle
 
-MOST_AT_ONCE = 4
-"""Greatest number of supports for which the edges alone decide; more may support a tilted machine in several ways."""
 HALF_WIDTH = 1.0  # m; width of a planar machine, without effect on results
 
 
@@ -124,13 +122,8 @@ class LoadGear:
 
     @cached_property
     def _edges(self) -> NDArray[np.int64]:
-        """Supports (e, 2) at the ends of the edges; empty with passive joints below the machine, or if it is planar."""
-        corners = [k for k, support in enumerate(self.machine.supports) if support.corner and self.carrying[k]]
-        if self.gives_way or self.machine.base.attachment == 'planar' or self.carrying.sum() > MOST_AT_ONCE:
-            return np.zeros((0, 2), dtype=np.int64)
-        points = self._bare.gear.supports['point'][corners]
-        order = np.array(corners)[support_order(points)]
-        return np.stack([order, np.roll(order, -1)], axis=1).astype(np.int64)
+        """Supports (e, 2) at the ends of the edges; empty if they alone do not give the tipping load."""
+        return rigid_edges(self.running, self.carrying)
 
     @cached_property
     def body(self) -> int:

@@ -41,6 +41,12 @@ CAPTIONS: dict[str, tuple[str, str]] = {
         'The bar at the bottom marks a margin of zero. Measures of the loads fall to zero when wheels lift and '
         'stay there while the machine rocks; the static margin depends on the posture alone and reacts last.',
     ),
+    'load_moment': (
+        'Load moment',
+        'Payload over the rated load of each posture, a share of the tipping load at rest and at most the payload '
+        'limit of the machine. A load-moment indicator warns from 90 %; a limiter acts between 100 % and 110 %. '
+        'Motion is not included: it is in the stability margins.',
+    ),
     'friction_use': (
         'Friction use',
         'Friction force of each wheel over the friction limit: the static coefficient times the normal '
@@ -67,7 +73,7 @@ CAPTIONS: dict[str, tuple[str, str]] = {
 }
 
 
-WHERE_MEASURED = ('friction_use', 'payload')
+WHERE_MEASURED = ('load_moment', 'friction_use', 'payload')
 """Plots of optional topics, omitted if the bag lacks them."""
 
 
@@ -166,11 +172,19 @@ def _tiles(summary: Mapping[str, Any]) -> str:
         ('First wheel lifts at', _number(summary['lift_off_time_s'], '.2f', ' s', 'never')),
         ('All wheels down from', _number(summary['touch_down_time_s'], '.2f', ' s', '—')),
         ('Rotation at the end', _number(summary['final_base_rotation_deg'], '.2f', '°')),
+        *_load_tile(summary['max_utilisation']),
         ('Wheel loads against the weight', _number(error, '+.4%', '')),
     ]
     return '\n'.join(
         f'<div class="tile"><b>{html_text(value)}</b><span>{html_text(name)}</span></div>' for name, value in rows
     )
+
+
+def _load_tile(greatest: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    if greatest is None:
+        return []
+    value = 'no rated load' if greatest['value'] is None else f'{100.0 * greatest["value"]:.0f} %'
+    return [(f'Greatest load of the rated load ({greatest["stage"]})', value)]
 
 
 def _figures(plots: Mapping[str, Plot]) -> Iterable[str]:
@@ -252,6 +266,14 @@ def _weighed(interval: Sequence[float] | None) -> list[tuple[str, str]]:
     return [('payload weighed at the end', f'{max(lower, 0.0):,.0f} to {max(upper, 0.0):,.0f} kg (95 %)')]
 
 
+def _assumed_values(machine: Machine) -> str:
+    """Return the keys of the machine YAML whose values are marked as assumed, with the reasons."""
+    if not machine.assumed:
+        return ''
+    table = html_table(('value', 'why it is assumed'), sorted(machine.assumed.items()), numbers=())
+    return f'<details><summary>{len(machine.assumed)} assumed values of the machine file</summary>{table}</details>'
+
+
 def _events_table(summary: Mapping[str, Any]) -> str:
     if not summary['events']:
         return '<p class="missing">None recorded.</p>'
@@ -306,6 +328,7 @@ def _machine_section(machine: Machine | None, summary: Mapping[str, Any]) -> str
     return '\n'.join(
         (
             html_table(('', ''), facts, numbers=(), head=False),
+            _assumed_values(machine),
             html_table(('link', 'mass, kg', 'centre of mass, m'), links, numbers=(1, 2)),
             html_table(('wheel', 'position, m', 'stiffness, MN/m', 'damping, kN s/m', 'friction'), wheels),
             html_table(

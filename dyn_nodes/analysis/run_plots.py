@@ -30,9 +30,10 @@ from dyn_nodes.analysis.plots import (
 from dyn_nodes.analysis.run_record import RunRecord
 from dyn_nodes.analysis.summary import greatest_use, tightest_wheel
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.measures import measure_of
+from dyn_nodes.measures import STAGE_STARTS, measure_of
 
 HIGHEST_USE = 2.0  # greatest friction use that is drawn
+HIGHEST_UTILISATION = 2.0  # greatest utilisation that is drawn
 PHASE_COLOURS = {'reach': SKY, 'recover': AMBER, 'settle': GREEN, 'done': GREY}
 PHASE_NAMES = {'done': 'task over'}
 
@@ -92,6 +93,25 @@ def plot_margins(record: RunRecord) -> Figure:
         axes.set_ylabel(text.display_unit or 'ratio')
         _limits(axes, shown)
     return _finish(figure, record, panels[: len(names)], columns=2)
+
+
+def plot_load_moment(record: RunRecord) -> Figure:
+    """Return the utilisation of the rated load, with the stages of a load-moment indicator and the peak."""
+    figure, (axes,) = _figure(record, 3.3)
+    if record.utilisation is not None:
+        time, values = record.utilisation
+        percent = np.where(np.isfinite(values), 100.0 * np.minimum(values, HIGHEST_UTILISATION), np.nan)
+        _line(axes, time, percent, color=BLUE, label='load')
+        for (stage, start), colour in zip(STAGE_STARTS.items(), (AMBER, ORANGE, ORANGE)):
+            axes.axhline(100.0 * start, color=colour, linewidth=0.9, linestyle='--' if stage == 'approach' else '-')
+            axes.text(0.003 * record.duration, 100.0 * start, f' {stage}', va='bottom', color=GREY)
+        if np.isfinite(percent).any():
+            peak = int(np.nanargmax(percent))
+            _mark_peak(axes, record, time[peak], percent[peak], f'{percent[peak]:.0f} % at {time[peak]:.2f} s', BLUE)
+    _mark_contact(axes, record)
+    axes.set_ylim(0.0, max(125.0, 1.1 * axes.get_ylim()[1]))
+    axes.set_ylabel('load, % of rated')
+    return _finish(figure, record, [axes], legend=2)
 
 
 def plot_friction_use(record: RunRecord) -> Figure:
@@ -170,6 +190,7 @@ PLOTS: dict[str, Callable[[RunRecord], Figure]] = {
     'base_rotation': plot_base_rotation,
     'wheel_loads': plot_wheel_loads,
     'margins': plot_margins,
+    'load_moment': plot_load_moment,
     'friction_use': plot_friction_use,
     'payload': plot_payload,
     'pressures': plot_pressures,
@@ -183,6 +204,7 @@ def has_data(record: RunRecord, plot: str) -> bool:
         'base_rotation': len(record.attitude.time) > 0,
         'wheel_loads': bool(record.wheel_loads),
         'margins': bool(record.margins),
+        'load_moment': record.utilisation is not None,
         'friction_use': bool(record.friction_use),
         'payload': record.weighed is not None,
         'pressures': bool(record.pressures),

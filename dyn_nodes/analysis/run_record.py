@@ -87,6 +87,7 @@ class RunRecord:
             without `friction_use/<wheel>`.
         weighed: time, and lower and upper end of the interval of 95 % of an estimated payload, kg; None without
             `payload/interval` (also below `monitor`).
+        utilisation: time, and load over rated load, of a load-moment indicator; None without one.
     """
 
     data: BagData
@@ -101,6 +102,7 @@ class RunRecord:
     duration: float
     friction_use: dict[str, tuple[Array, Array]] = field(default_factory=dict)
     weighed: tuple[Array, Array, Array] | None = None
+    utilisation: tuple[Array, Array] | None = None
 
     def first_event(self, name: str) -> Event | None:
         """Return the first event of a name, or None."""
@@ -176,6 +178,7 @@ def read_run(
             if 'data' in table.columns
         },
         weighed=_weighed(data),
+        utilisation=_utilisation(data),
     )
 
 
@@ -244,6 +247,15 @@ def _weighed(data: BagData) -> tuple[Array, Array, Array] | None:
         table = data.tables.get(name)
         if table is not None and {'lower', 'upper'} <= set(table.columns):
             return table.time, table['lower'], table['upper']
+    return None
+
+
+def _utilisation(data: BagData) -> tuple[Array, Array] | None:
+    """Return the utilisation of the rated load, of a machine or of a monitor beside a simulation."""
+    for name in ('load_moment/utilisation', 'monitor/load_moment/utilisation'):
+        table = data.tables.get(name)
+        if table is not None and 'data' in table.columns:
+            return table.time, 0.01 * table['data']
     return None
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from dyn_nodes.analysis.run_record import MarginHistory, RunRecord
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.common.json_text import json_text
+from dyn_nodes.measures import stage_of
 from dyn_nodes.model.assumptions import plain
 from dyn_nodes.simulation.assembly import gravity_vector
 
@@ -58,6 +59,7 @@ def summarize(record: RunRecord, wall_time: float | None = None) -> dict[str, An
         'weight_source': source,
         'final_wheel_load_sum_error': None if not weight or load_sum is None else load_sum / weight - 1.0,
         'min_margins': {name: least_margin(history) for name, history in record.margins.items()},
+        'max_utilisation': greatest_utilisation(record),
         'max_friction_use': {wheel: greatest_use(*history) for wheel, history in record.friction_use.items()},
         'phases': [{'name': p.name, 'start_s': p.start, 'end_s': p.end} for p in record.phases],
         'events': [{'time_s': e.time, 'name': e.name, 'text': e.text} for e in record.events],
@@ -72,6 +74,20 @@ def summarize(record: RunRecord, wall_time: float | None = None) -> dict[str, An
         'payload_kg': record.payload,
         'payload_interval_kg': weighed_at_end(record),
         'assumed': plain(record.assumed),
+    }
+
+
+def greatest_utilisation(record: RunRecord) -> dict[str, Any] | None:
+    """Return the greatest utilisation of the rated load, its first time, s, and its stage; None if it is unknown."""
+    if record.utilisation is None or np.isnan(record.utilisation[1]).all():
+        return None
+    time, values = record.utilisation
+    index = int(np.nanargmax(values))
+    value = float(values[index])
+    return {
+        'value': value if math.isfinite(value) else None,
+        'time_s': float(time[index]),
+        'stage': stage_of(value),
     }
 
 

@@ -38,13 +38,16 @@ class ChannelReader:
         reader: reader with the report.
         machine: machine with the quantities.
         database: database of cantools with the signals.
+
+    Attributes:
+        quantities: names of the machine's quantities by kind.
     """
 
     def __init__(self, reader: SchemaReader, machine: Machine, database: Any) -> None:
         self.reader, self.report = reader, reader.report
         self.machine, self.database = machine, database
         self._messages = {message.name: message for message in database.messages}
-        self._quantities_of = self._names()
+        self.quantities = self._names()
         self._taken: dict[tuple[str, str], str] = {}
 
     def _names(self) -> dict[Kind, tuple[str, ...]]:
@@ -69,9 +72,9 @@ class ChannelReader:
         for section, (kind, record) in SECTIONS.items():
             listed = values.get(section)
             for name, entry in self.reader.named(listed if isinstance(listed, Entry) else None).items():
-                if name not in self._quantities_of[kind]:
+                if name not in self.quantities[kind]:
                     expected = f'one of the {section} of {self.machine.name}'
-                    self.report.add(entry.line, entry.path, expected, did_you_mean(name, self._quantities_of[kind]))
+                    self.report.add(entry.line, entry.path, expected, did_you_mean(name, self.quantities[kind]))
                 elif (channel := self._channel(kind, name, record, entry)) is not None:
                     channels[channel.key] = channel, entry
         if 'payload' in root.mapping and root.mapping['payload'].kind == 'map':

@@ -171,10 +171,24 @@ def _has_frames(path: Path) -> bool:
     return _header(path).replace(' ', '').startswith(FRAME_COLUMNS)
 
 
-def _csv_rows(path: Path, mapping: CanMapping) -> Iterator[LogRow]:
+def unused_columns(path: Path, mapping: CanMapping) -> list[str]:
+    """Return the columns of a CSV log of signals that are neither the time nor a signal of the mapping."""
+    if path.suffix.lower() != '.csv' or _has_frames(path):
+        return []
+    names, _ = _columns(path)
+    signals = _signals(mapping)
+    return [name for name in names if name and name not in signals and name.lower() not in TIMES]
+
+
+def _columns(path: Path) -> tuple[list[str], str]:
+    """Return the names of the columns of a CSV log and its delimiter."""
     header = _header(path)
     delimiter = max(',;\t', key=header.count)
-    names = [name.strip().strip('"') for name in header.strip().split(delimiter)]
+    return [name.strip().strip('"') for name in header.strip().split(delimiter)], delimiter
+
+
+def _csv_rows(path: Path, mapping: CanMapping) -> Iterator[LogRow]:
+    names, delimiter = _columns(path)
     signals = _signals(mapping)
     columns = {k: signals[name] for k, name in enumerate(names) if name in signals}
     time = next((k for k, name in enumerate(names) if name.lower() in TIMES), None)
@@ -224,7 +238,7 @@ def _row(
 
 def _mf4(path: Path, mapping: CanMapping) -> Iterator[LogFrame | LogRow]:
     if find_spec('asammdf') is None:
-        raise LogError(f"{path}: the package asammdf is missing: pip install 'dyn_nodes[mf4]'")
+        raise LogError(f"{path}: the package asammdf is missing: pip install 'dyn_nodes[can]'")
     signals, count = _signals(mapping), 0
     try:
         for entry in read_apart(_mf4_entries, path, signals):

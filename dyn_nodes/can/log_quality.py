@@ -33,7 +33,8 @@ class Finding(NamedTuple):
     """A fault of a log.
 
     Attributes:
-        kind: `gap`, `missing`, `clock`, `frozen`, `saturated`, `rejected` or `signals` (contradicting signals).
+        kind: `gap`, `missing`, `clock`, `frozen`, `saturated`, `rejected`, `signals` (contradicting signals) or
+            `unused` (a column that is no signal of the mapping).
         what: message or `Message.Signal`; 'clock' for the log.
         times: number of occurrences.
         start: time of the longest or first occurrence, s.

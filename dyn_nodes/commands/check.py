@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 
@@ -182,7 +183,7 @@ def _print_machine(report: LoadReport, facts: dict[str, Any], list_assumed: bool
         if any(actuator['locked_stiffness'] for actuator in facts['actuators']):
             tables.print_sentence(console, f'stiffness of the locked joints, at the start: {_locked_stiffness(facts)}')
     _print_statics(console, facts['static'])
-    _print_rigid_ground(console, facts['rigid_ground'])
+    _print_rigid_ground(console, facts['rigid_ground'], facts['static'])
     _print_constraints(console, facts['constraints'])
     _print_assumed(console, facts['assumed'], list_assumed)
     for warning in report.warnings:
@@ -355,7 +356,26 @@ def _print_tipping(console: Console, tipping: dict[str, Any] | None) -> None:
     tables.print_sentence(console, text)
 
 
-def _print_rigid_ground(console: Console, facts: dict[str, Any] | None) -> None:
+def _nearest_way(ways: list[list[str]], static: dict[str, Any] | None) -> tuple[list[str], list[str]] | None:
+    """Return contacts that lift off together, and the two that the machine tips over, nearest to the centre of mass.
+
+    None if the contacts at rest are unknown, or if the machine tips over a single contact.
+    """
+    if static is None or not static['stands']:
+        return None
+    points = {name: np.array(wheel['contact'][:2]) for name, wheel in static['wheels'].items()}
+    center, near = np.array(static['center_of_mass'][:2]), []
+    for lifted in ways:
+        edge = [name for name in points if name not in lifted]
+        if len(edge) != 2:
+            continue
+        along = points[edge[1]] - points[edge[0]]
+        away = center - points[edge[0]]
+        near.append((abs(along[0] * away[1] - along[1] * away[0]) / float(np.hypot(*along)), lifted, edge))
+    return min(near)[1:] if near else None
+
+
+def _print_rigid_ground(console: Console, facts: dict[str, Any] | None, static: dict[str, Any] | None) -> None:
     if facts is None:
         return
     text = f'not for this machine: {facts["refused"]}'
@@ -363,7 +383,12 @@ def _print_rigid_ground(console: Console, facts: dict[str, Any] | None) -> None:
         ways = '; '.join(' and '.join(names) for names in facts['leave'])
         shared = 'normal forces unique' if facts['unique'] else 'normal forces shared'
         text = f'{facts["contacts"]} contacts, {facts["independent"]} of {facts["rows"]} rows independent, {shared}; '
-        text += f'it tips where these lift off: {ways}'
+        nearest = _nearest_way(facts['leave'], static)
+        if nearest is None:
+            text += f'it tips where these lift off: {ways}'
+        else:
+            lifted, edge = nearest
+            text += f'it tips first over {" and ".join(edge)}, where {" and ".join(lifted)} lift off'
     tables.print_sentence(console, f'rigid ground (contact_model: rigid): {text}')
 
 

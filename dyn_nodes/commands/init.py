@@ -85,7 +85,9 @@ def run(args: argparse.Namespace) -> int:
     except OSError as error:
         raise CommandError(f'{output} cannot be written: {error.strerror}') from None
     _print_result(output, guess, checked, reason)
-    print(f'{text.count("guess:") - 2} guesses, each marked "guess:" in the file; check them, then run')
+    guesses, values = text.count('guess:') - 2, len(checked.machine.assumed) if checked.machine else 0
+    count = f'{values} assumed values, as `check` counts them, and {guesses - values} comments'
+    print(f'{guesses} guesses, each marked "guess:" in the file: {count}; check them, then run')
     urdf, made = shlex.quote(str(args.urdf)), shlex.quote(output)
     print(f'  dyn-nodes check {urdf} --config {made}')
     control = '' if checked.machine and checked.machine.movable_joints else ' controller:=false'

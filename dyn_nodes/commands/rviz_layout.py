@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import yaml
 
+from dyn_nodes.commands.rviz_window import HEIGHT, WIDTH, window_state
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.model.machine import Machine
@@ -113,6 +114,8 @@ def shape_points(machine: Machine) -> Array:
 def _template() -> tuple[Layout, dict[str, Layout]]:
     """Return the template, and its displays by name."""
     layout: Layout = yaml.safe_load(find_resource('config/template.rviz').read_text())
+    window = {'QMainWindow State': window_state(), 'Width': WIDTH, 'Height': HEIGHT}
+    layout['Window Geometry'].update(window)
     return layout, {display['Name']: display for display in layout['Visualization Manager']['Displays']}
 
 

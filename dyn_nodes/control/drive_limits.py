@@ -57,6 +57,7 @@ class ServoInput(NamedTuple):
         limits: of the joints.
         bandwidth, damping_ratio: of the servos: rad/s, 1.
         disturbance: (d,) accelerations in addition to the effect of the efforts.
+        effort: (d,) commanded efforts, NaN for joints under a servo; None: all are.
     """
 
     position: Array
@@ -67,12 +68,14 @@ class ServoInput(NamedTuple):
     bandwidth: float
     damping_ratio: float
     disturbance: Array
+    effort: Array | None = None
 
     def of(self, some: Flags) -> ServoInput:
         """Return the inputs of the selected joints (d,)."""
         now, asked = (self.position[some], self.rate[some]), (self.target[some], self.target_rate[some])
         limits = DriveLimits(*(limit[some] for limit in self.limits))
-        return ServoInput(*now, *asked, limits, self.bandwidth, self.damping_ratio, self.disturbance[some])
+        effort = None if self.effort is None else self.effort[some]
+        return ServoInput(*now, *asked, limits, self.bandwidth, self.damping_ratio, self.disturbance[some], effort)
 
     def accelerations(self, still: Array, response: Array) -> tuple[Array, Flags]:
         """Return the wanted accelerations (d,), and the joints whose speed is limited.
@@ -116,6 +119,7 @@ class JointTask(NamedTuple):
         target_rate: (n,) velocities.
         brakes: the joints are held: brakes carry loads beyond the drive limits.
         disturbance: (d,) accelerations of the driven joints that the efforts compensate, rad/s2 or m/s2.
+        effort: (n,) commanded efforts, N m or N; NaN for joints under a servo; None: all are.
     """
 
     position: Array
@@ -124,6 +128,7 @@ class JointTask(NamedTuple):
     target_rate: Array
     brakes: bool
     disturbance: Array
+    effort: Array | None = None
 
 
 class ServoOutput(NamedTuple):
@@ -188,7 +193,8 @@ class DrivenJoints:
         """Return the inputs of the servos of the driven joints."""
         k = self.driven
         here, there = (task.position[k], task.rate[k]), (task.target[k], task.target_rate[k])
-        return ServoInput(*here, *there, self._limits, *self._servo, task.disturbance)
+        effort = None if task.effort is None else task.effort[k]
+        return ServoInput(*here, *there, self._limits, *self._servo, task.disturbance, effort)
 
     def efforts_of(self, task: JointTask, output: ServoOutput) -> ServoEfforts:
         """Return the efforts of all joints."""
@@ -209,7 +215,7 @@ def servo_output(
     brakes: bool,
     solve: Callable[[Array, Array], Array] = direct,
 ) -> ServoOutput:
-    """Return the efforts of servos, within the limits of their joints.
+    """Return the efforts of servos, within the limits of their joints, and the commanded efforts of all other joints.
 
     Args:
         asked: state and target of the joints.
@@ -218,11 +224,31 @@ def servo_output(
         brakes: the joints are held: brakes carry loads beyond the drive limits.
         solve: solver of linear equations.
     """
+    if asked.effort is not None:
+        return _beside_efforts(asked, asked.effort, still, response, brakes, solve)
     if brakes:
         asked = asked._replace(limits=asked.limits.holding(still))
     wanted, at_speed = asked.accelerations(still, response)
     efforts, at_effort = efforts_within(wanted, asked.rate, still, response, asked.limits.effort, solve)
     return ServoOutput(efforts, at_effort, at_speed, response @ (efforts - still))
+
+
+def _beside_efforts(
+    asked: ServoInput,
+    commanded: Array,
+    still: Array,
+    response: Array,
+    brakes: bool,
+    solve: Callable[[Array, Array], Array],
+) -> ServoOutput:
+    """Return commanded efforts (d,), and for their NaN the efforts of servos, which compensate the commanded ones."""
+    output, free = ServoOutput.none(len(commanded)), np.isnan(commanded)
+    output.efforts[~free] = commanded[~free]
+    if free.any():
+        inner, moved = response[np.ix_(free, free)], response[np.ix_(free, ~free)] @ (commanded - still)[~free]
+        servos = asked.of(free)._replace(effort=None)
+        output.put(free, servo_output(servos, still[free] - solve(inner, moved), inner, brakes, solve))
+    return output._replace(accelerations=response @ (output.efforts - still))
 
 
 def efforts_within(

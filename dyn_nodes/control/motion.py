@@ -66,6 +66,10 @@ class ValveMotion:
         self._hold(time, positions)
         return True
 
+    def reference_at(self, time: float) -> JointReference | None:
+        """Return the reference of the joints at a time, None without a trajectory."""
+        return self.tracker.reference(time)
+
     def record_neutral(self) -> None:
         """Record that neutral voltages were sent instead of the task's."""
         if isinstance(self.profile, SupervisedTask):
@@ -126,6 +130,10 @@ class PositionMotion:
         """Return the reference of the joints at a time. Needs `restart` first."""
         assert self._trajectory is not None
         return self._trajectory.sample(time - self._start)
+
+    def reference_at(self, time: float) -> JointReference | None:
+        """Return the reference of the joints at a time, None before the first `restart`."""
+        return None if self._trajectory is None else self.sample(time)
 
     def coming(self, time: float, count: int) -> list[JointReference]:
         """Return the reference at a time and, during a trajectory, at `count` further times up to its end."""

@@ -101,6 +101,10 @@ class MotorMotion:
         """Follow a trajectory from now on. Raises ValueError for other joints."""
         self.reference.follow(trajectory, time, positions, velocities)
 
+    def reference_at(self, time: float) -> JointReference | None:
+        """Return the reference of the joints at a time, None before the first `restart`."""
+        return self.reference.reference_at(time)
+
     def interrupt(self, time: float, positions: Array) -> bool:
         """Stop a trajectory at the present positions; return whether there was one."""
         return self.reference.interrupt(time, positions)

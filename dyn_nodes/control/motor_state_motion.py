@@ -131,6 +131,10 @@ class MotorStateMotion:
         self.reference.follow(trajectory, time, positions, velocities)
         self._take_gain(trajectory.for_joints(self.joint_names).positions[-1])
 
+    def reference_at(self, time: float) -> JointReference | None:
+        """Return the reference of the joints at a time, None before the first `restart`."""
+        return self.reference.reference_at(time)
+
     def interrupt(self, time: float, positions: Array) -> bool:
         """Stop a trajectory at the present positions; return whether there was one."""
         return self.reference.interrupt(time, positions)

@@ -38,24 +38,32 @@ class PlantServo:
         self._rates = [plant.system.index('state', f'{name}_rate') for name in plant.actuated]
         self._stiff: Flags = ~np.isin(driven, plant.run_out.joints)  # the ground under rolling wheels is a brake
         self._fastest, self._none = drive_limits(plant.machine).speed, np.zeros(len(driven))
-        self.led: tuple[Array, Array, bool] | None = None
+        self.led: tuple[Array, Array, bool, Array | None] | None = None
         self.result: ServoEfforts | None = None
 
     @cached_property
     def _servo(self) -> JointServo:
         return JointServo(self._plant.machine)
 
-    def efforts(self, target: Array, rates: Array, brakes: bool, disturbance: Array | None = None) -> Array:
+    def efforts(
+        self,
+        target: Array,
+        rates: Array,
+        brakes: bool,
+        commanded: Array | None = None,
+        disturbance: Array | None = None,
+    ) -> Array:
         """Return the efforts (n,) that drive the joints to a target.
 
         Args:
             target: (n,) positions, rad or m; NaN: velocity control.
             rates: (n,) velocities, rad/s or m/s.
             brakes: the joints are held: brakes carry loads beyond the drive limits.
+            commanded: (n,) efforts of joints without a servo, NaN for all others; None: all have one.
             disturbance: (d,) accelerations of the driven joints that the efforts compensate, rad/s2 or m/s2.
         """
         plant, allowed_for = self._plant, self._none if disturbance is None else disturbance
-        task = JointTask(plant.positions, plant.velocities, target, rates, brakes, allowed_for)
+        task = JointTask(plant.positions, plant.velocities, target, rates, brakes, allowed_for, commanded)
         if plant.constraints is not None:
             result = plant.constraints.servo.efforts(plant.constraints.blocks(), task, self._stiff)
         else:
@@ -84,7 +92,7 @@ class PlantServo:
             reached = advance()
         return reached
 
-    def _correct(self, led: tuple[Array, Array, bool], x: Array, disturbance: Array) -> bool:
+    def _correct(self, led: tuple[Array, Array, bool, Array | None], x: Array, disturbance: Array) -> bool:
         """Correct the efforts of a period with end state x (n,); False: not needed, or the drives are at limits."""
         plant, result = self._plant, self.result
         start, end, efforts = plant.x[self._rates], x[self._rates], plant.u.copy()

@@ -366,6 +366,7 @@ class Machine(LoadedMachine):
         slope: Slope | None = None,
         period: float = PERIOD,
         step: float = STEP,
+        accuracy: float | None = None,
     ) -> Run:
         """Run the machine from rest, or from a state.
 
@@ -386,17 +387,21 @@ class Machine(LoadedMachine):
             slope: of the ground, rad.
             period: between two samples, s.
             step: maximum step of the integrator, s; machines with fast dynamics use shorter steps.
+            accuracy: greatest error of positions (m of the base, rad or m of joints, components of the quaternion) at
+                the samples, in place of `step`: the longest step that keeps it, measured by repeating the run with
+                shorter steps (`Run.error`). Not with functions as inputs.
 
         Returns:
             The run. It ends early if the machine overturns or the integration fails, see `Run.status`.
 
         Raises:
             KeyError: no such actuator or joint.
-            ValueError: a voltage for a machine without actuators; invalid numbers; a start without a state at rest.
+            ValueError: a voltage for a machine without actuators; invalid numbers; a start without a state at rest;
+                an accuracy with functions as inputs.
         """
         from dyn_nodes.library.simulate import Request, simulate
 
-        request = Request(duration, voltage, torque, task, joints, x0, payload, slope, period, step)
+        request = Request(duration, voltage, torque, task, joints, x0, payload, slope, period, step, accuracy)
         return simulate(self, request)
 
     def simulator(

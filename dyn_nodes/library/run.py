@@ -44,11 +44,12 @@ class Run:
             reason why the model ends.
         detail: reason of a status other than `done`, with numbers.
         checks: checks of the guard: energy balance and gaps, measured and allowed values.
+        error: bound of the greatest error of positions of a run with `accuracy`; NaN: not estimated.
         events: events in order of time: lift-off and touch-down of wheels, opening relief valves, overturning.
     """
 
-    def __init__(self, machine: Loaded, raw: SystemRun, conditions: Conditions) -> None:
-        self.machine, self.raw, self.conditions = machine, raw, conditions
+    def __init__(self, machine: Loaded, raw: SystemRun, conditions: Conditions, error: float = np.nan) -> None:
+        self.machine, self.raw, self.conditions, self.error = machine, raw, conditions, error
         self.times, self.x, self.last = raw.times, state_of(raw.states, conditions), state_of(raw.last, conditions)
         self.status, self.detail, self.checks, self.events = raw.status, raw.detail, raw.checks, tuple(raw.events)
         self._margins: dict[tuple[str, ...], Margins] = {}

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.library.accurate import run_accurately
 from dyn_nodes.library.carried import Conditions, are_assumed, not_at_rest, warn
 from dyn_nodes.library.inputs import Drive, Values, table_of, task_profile, within
 from dyn_nodes.library.motion import starts
@@ -46,6 +47,7 @@ class Request:
     slope: float | tuple[float, float] | None
     period: float
     step: float
+    accuracy: float | None = None
 
     @property
     def drive(self) -> tuple[str, Values | Callable[[float, Array], Values] | None]:
@@ -61,6 +63,8 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     if len(drives) > 1:
         raise ValueError(f'{owner}: expected one of voltage, torque and task, found {" and ".join(drives)}')
     _check_steps(owner, period=asked.period, step=asked.step)
+    if asked.accuracy is not None:
+        _check_accuracy(owner, asked)
     if not machine.actuators and (asked.voltage is not None or asked.task is not None):
         raise ValueError(f'{owner}: {drives[0]}: the machine has no actuators; drive its joints by torque')
     profile = None if asked.task is None else task_profile(owner, asked.task, machine.actuators)
@@ -90,11 +94,18 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     ]
     limits = {name: limit for name, limit in effort_limits(machine).items() if name in drives}
     inputs, cut = within(table_of(owner, quantity, drive, input_names, held), limits)
-    settings = Settings(step=plant.period / plant.substeps, watch=True)
+
+    def run(settings: Settings) -> SystemRun:
+        made: SystemRun = system.run(plant.x, times, inputs, plant.p, settings)
+        made.refined_for = made.refined_for or plant.refined_for
+        return made
+
     with shown('runs'):
-        raw = system.run(plant.x, times, inputs, plant.p, settings)
-    raw.refined_for = raw.refined_for or plant.refined_for
-    return Run(machine, _with_events(machine, raw, cut), conditions)
+        if asked.accuracy is None:
+            raw, error = run(Settings(step=plant.period / plant.substeps, watch=True)), np.nan
+        else:
+            raw, error, _ = run_accurately(run, asked.period, asked.accuracy)
+    return Run(machine, _with_events(machine, raw, cut), conditions, error)
 
 
 def simulator_of(
@@ -118,6 +129,14 @@ def _check_steps(owner: str, **steps: float) -> None:
     for name, value in steps.items():
         if not number(owner, name, value) > 0.0:
             raise ValueError(f'{owner}: {name}: expected above 0 s, found {value:g}')
+
+
+def _check_accuracy(owner: str, asked: Request) -> None:
+    if not number(owner, 'accuracy', asked.accuracy) > 0.0:
+        raise ValueError(f'{owner}: accuracy: expected above 0, found {asked.accuracy:g}')
+    if callable(asked.drive[1]):
+        text = 'expected inputs as numbers, tables or a task, found a function, which cannot be repeated; set step'
+        raise ValueError(f'{owner}: accuracy: {text}')
 
 
 def _with_events(machine: Loaded, raw: SystemRun, cut: list[Event]) -> SystemRun:

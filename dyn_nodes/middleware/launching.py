@@ -69,5 +69,6 @@ register(
         share_directory,
         lambda: {node: f'{PACKAGE}.nodes.{node}' for node in node_names()},
         {'dyn-nodes': f'{PACKAGE}.cli'},
+        accepts_signals=True,
     )
 )

@@ -17,6 +17,7 @@ from dyn_nodes.middleware.bags import BagError
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.viewer_inputs import ViewerInputs
 from dyn_nodes.viewer.connection import EVENT_SHOWN, Connection
+from dyn_nodes.viewer.situation import with_situations
 from dyn_nodes.viewer.snapshot import Snapshot
 
 RATE = 30.0
@@ -95,8 +96,8 @@ class _Recorded(Connection):
         super().__init__('bag')
         self.replay = replay
 
-    def happened(self, text: str, now: float) -> None:
-        self.replay.events.append((self.time - self.replay.start, text))
+    def happened(self, text: str, now: float, stamp: float | None = None) -> None:
+        self.replay.events.append(((self.time if stamp is None else stamp) - self.replay.start, text))
 
 
 def read_replay(
@@ -166,6 +167,8 @@ def read_replay(
         raise BagError(f'{path}: expected messages of {joints}, found none')
     _complete_beginning(replay, 2.0 * period)
     _complete_levels(replay)
+    replay.snapshots[-1].overturned = inputs.snapshot.overturned  # the event follows the last joint states
+    with_situations(replay.snapshots)
     return replay
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -72,94 +72,14 @@ class Rejections:
         return result
 
 
-def _finite(topic: str, quantity: str, names: Sequence[str], values: Array) -> None:
+def require_finite(topic: str, quantity: str, names: Sequence[str], values: Array) -> None:
+    """Raise RejectedError if one of the values (n,) of names is not finite."""
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
         raise RejectedError(
             'not finite',
             f'{topic}: {quantity} of {names[int(bad[0])]!r}: expected a finite number, found {values[int(bad[0])]}',
         )
-
-
-def _plain_efforts(message: Any, joints: Sequence[str], limits: Array) -> Array | None:
-    """Return the efforts of a valid command of all joints in their order; None if it needs further checks."""
-    if len(message.position) or len(message.velocity) or tuple(message.name) != tuple(joints):
-        return None
-    efforts = np.array(message.effort, dtype=np.float64)
-    if efforts.shape != limits.shape:
-        return None
-    for value, limit in zip(efforts.tolist(), limits.tolist()):
-        if not (math.isfinite(value) and abs(value) <= limit):
-            return None
-    return efforts
-
-
-def joint_values(
-    message: Any,
-    joints: Sequence[str],
-    limits: Array,
-    topic: str = 'joint_command',
-    passive: Mapping[str, str] | None = None,
-) -> tuple[str, Array, Array]:
-    """Check a JointState command and sort it into the machine's order.
-
-    Args:
-        message: sensor_msgs/JointState with efforts, or with positions and/or velocities.
-        joints: names of the machine's joints.
-        limits: (n,) greatest effort of each, inf for none.
-        topic: for messages.
-        passive: class by name of the joints without a drive, which get no command.
-
-    Returns:
-        ('effort', efforts, empty) or ('position', positions or NaN, velocities or NaN), each (n,); the efforts of
-        passive joints are zero.
-
-    Raises:
-        RejectedError: unknown, passive, missing or repeated joint, wrong size, not finite, beyond the effort limit,
-            empty.
-    """
-    plain = _plain_efforts(message, joints, limits) if not passive else None
-    if plain is not None:
-        return 'effort', plain, np.empty(0)
-    names = list(message.name)
-    indices = {name: k for k, name in enumerate(joints)}
-    for name in names:
-        if name not in indices:
-            raise RejectedError('unknown joint', f'{topic}: unknown joint {name!r}; known: {", ".join(joints)}')
-        if passive and name in passive:
-            raise RejectedError('passive joint', f'{topic}: joint {name!r} is {passive[name]}: nothing drives it')
-    if len(set(names)) != len(names):
-        raise RejectedError('wrong size', f'{topic}: a joint is named twice: {", ".join(names)}')
-    columns = {}
-    for quantity in ('position', 'velocity', 'effort'):
-        values = np.asarray(getattr(message, quantity), dtype=np.float64)
-        if values.size not in (0, len(names)):
-            raise RejectedError(
-                'wrong size', f'{topic}: expected {len(names)} values of {quantity}, found {values.size}'
-            )
-        _finite(topic, quantity, names, values)
-        if values.size:
-            column = np.full(len(joints), np.nan)
-            column[[indices[name] for name in names]] = values
-            columns[quantity] = column
-    if not names or not columns:
-        raise RejectedError('wrong size', f'{topic}: neither effort nor position nor velocity given')
-    if 'effort' in columns:
-        efforts = columns['effort']
-        efforts[[indices[name] for name in passive or ()]] = 0.0
-        missing = [joint for joint, value in zip(joints, efforts) if np.isnan(value)]
-        if missing:
-            raise RejectedError('missing joint', f'{topic}: no effort for {", ".join(missing)}')
-        over = np.flatnonzero(np.abs(efforts) > limits)
-        if len(over):
-            k = int(over[0])
-            raise RejectedError(
-                'out of range',
-                f'{topic}: effort of {joints[k]!r}: expected at most {limits[k]:g}, found {efforts[k]:g}',
-            )
-        return 'effort', efforts, np.empty(0)
-    nothing = np.full(len(joints), np.nan)
-    return 'position', columns.get('position', nothing), columns.get('velocity', nothing)
 
 
 def voltages(message: Any, actuators: Sequence[str], limits: Array, topic: str = 'valve_commands') -> Array:
@@ -181,7 +101,7 @@ def voltages(message: Any, actuators: Sequence[str], limits: Array, topic: str =
         math.isfinite(value) and abs(value) <= 2.0 * limit for value, limit in zip(values.tolist(), limits.tolist())
     ):
         return values
-    _finite(topic, 'volts', actuators, values)
+    require_finite(topic, 'volts', actuators, values)
     over = np.flatnonzero(np.abs(values) > 2.0 * limits)
     if len(over):
         k = int(over[0])

@@ -15,6 +15,7 @@ are the same for other processes. An exception in one node ends the process and 
 from __future__ import annotations
 
 import faulthandler
+import functools
 import importlib
 import sys
 import time
@@ -22,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from dyn_nodes.common.compiling import CompilationNotice
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.middleware import RCLInvalidROSArgsError, SignalHandlerOptions, SingleThreadedExecutor, get_logger, init
 from dyn_nodes.middleware.launching import ChildSpec, LaunchError, interpret, parse_launch_arguments
 from dyn_nodes.nodes.ending import EndWatch, stop_signals
@@ -97,7 +99,7 @@ def make_node(spec: ChildSpec, shared: list[str]) -> Any:
     options = words[words.index('--ros-args') + 1 :] if '--ros-args' in words else []
     try:
         return class_of(spec.executable)(cli_args=['--ros-args', *shared, *options], use_global_arguments=False)
-    except (*START_ERRORS, RCLInvalidROSArgsError) as error:
+    except (*START_ERRORS, UserError, RCLInvalidROSArgsError) as error:
         raise ValueError(f'{spec.executable}: {error}') from error
 
 
@@ -122,11 +124,12 @@ def _is_over(node: Any) -> bool:
     return bool(getattr(node, 'failure', '') or getattr(node, 'finished_recording', False))
 
 
-def live(specs: list[ChildSpec], shared: list[str], signals: list[int]) -> int:
+def live(specs: list[ChildSpec], shared: list[str], signals: list[int], watch: EndWatch) -> int:
     """Create the nodes, run and destroy them; return the exit status."""
     nodes: list[Any] = []
     are_made = False
     warn_of_wall_clock(NAME)
+    watch.starting = True
     try:
         with CompilationNotice(get_logger(NAME).info), shared_machines():
             for spec in specs:
@@ -136,18 +139,23 @@ def live(specs: list[ChildSpec], shared: list[str], signals: list[int]) -> int:
                     nodes.append(make_node(spec, shared))
                 except NotNeeded as reason:
                     get_logger(NAME).info(f'{spec.executable} is not needed: {reason}')
-        are_made = True
+        watch.starting, are_made = False, True  # from here on signals only end the loop
         keep_memory()
         return run_all(nodes, signals)
     except ValueError as error:
         if are_made:
             raise
-        return print_failure(NAME, error)
-    except Exception:
+        return 0 if signals else print_failure(NAME, error)
+    except BaseException as error:
+        if signals and not are_made:  # a KeyboardInterrupt, or an error that compiled code raised instead
+            return 0
+        if not isinstance(error, Exception):
+            raise
         names = ', '.join(spec.executable for spec in specs)
         print(f'{NAME}: an exception in one of its nodes ends all of them ({names})', file=sys.stderr, flush=True)
         raise
     finally:
+        watch.starting = False
         for node in nodes:
             node.destroy_node()
 
@@ -163,8 +171,9 @@ def main(args: list[str] | None = None) -> int:
         print(f'{NAME}: {error.text}', file=sys.stderr)
         return 1
     watch, quiet = EndWatch(NAME), SignalHandlerOptions.NO
-    with watch, stop_signals(args) as signals, init(args=words[:1], signal_handler_options=quiet, intra_process=True):
-        return live(specs, shared, signals)
+    context = functools.partial(init, args=words[:1], signal_handler_options=quiet, intra_process=True)
+    with watch, stop_signals(args, watch) as signals, context():
+        return live(specs, shared, signals, watch)
 
 
 if __name__ == '__main__':

@@ -16,6 +16,7 @@ import numpy as np
 
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.control import (
+    JointReference,
     JointTrajectory,
     PositionMotion,
     SupervisedTask,
@@ -57,7 +58,8 @@ from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.recovery_watch import RecoveryWatch
 from dyn_nodes.nodes.running import NotNeeded, run_node
-from dyn_nodes.nodes.trajectory_messages import trajectory_of
+from dyn_nodes.nodes.trajectory_goals import TrajectoryGoals
+from dyn_nodes.nodes.trajectory_messages import last_point_of, trajectory_of
 
 JointState = message('sensor_msgs/msg/JointState')
 JointTrajectoryMessage = message('trajectory_msgs/msg/JointTrajectory')
@@ -70,7 +72,8 @@ PARAMETERS = node_parameters('controller_node')
 
 def gain_parameters(joint: str) -> tuple[Declared, ...]:
     """Return the parameters of a joint's gains, with the names of joint_trajectory_controller."""
-    return mapped_parameters('controller_node', 'joints', joint)
+    declared = mapped_parameters('controller_node', 'joints', joint)
+    return tuple(parameter for parameter in declared if parameter.name.startswith('gains.'))
 
 
 class ControllerNode(CommandingNode):
@@ -99,6 +102,9 @@ class ControllerNode(CommandingNode):
         self.watch = self._make_watch()
         self._shape = self._make_shaper()
         self._create_topics()
+        self.goals = TrajectoryGoals(
+            self, self.motion.joint_names, self._plan, self._follow, self._reference_now, self._reject_command
+        )
         self.health = FollowerHealth(self, ('no command is due', 'neutral commands'))
         statuses = {'joint_states': self.health.joint_states, 'commands': self._command_health}
         if self.watch is not None:
@@ -244,6 +250,11 @@ class ControllerNode(CommandingNode):
         if due:
             self._command(efforts)
 
+    def _reference_now(self) -> JointReference | None:
+        """Return the reference of the joints now, None without a trajectory."""
+        reference: JointReference | None = self.motion.reference_at(self.time)
+        return reference
+
     def _is_due(self, stamp: int) -> bool:
         if not self.lockstep:
             return self._due.passed(stamp)
@@ -252,6 +263,7 @@ class ControllerNode(CommandingNode):
     def _restart(self, before: int | None, further: Any) -> None:
         if before is not None:
             self.get_logger().info('time went back: the task starts again')
+            self.goals.preempt('a reset of time')
         self.motion.restart(self._state[0] if self._state else None)
 
     def _resume(self, further: Any, gap: float) -> None:
@@ -261,6 +273,7 @@ class ControllerNode(CommandingNode):
         """
         if self._state is None:
             return
+        self.goals.preempt('a timeout of joint_states')
         left, motion = '', self.motion
         if self.live and isinstance(motion, ValveMotion) and motion.leave_task(self.time, self._state[0]):
             left = 'task'
@@ -277,6 +290,7 @@ class ControllerNode(CommandingNode):
     def _command(self, efforts: Any) -> None:
         assert self._state is not None
         now = self.time
+        self.goals.update(*self._state)
         if self.valves:
             positions, velocities = self._state
             measured = (velocities, efforts) if self.motors else (efforts,)
@@ -323,24 +337,34 @@ class ControllerNode(CommandingNode):
 
     def _on_trajectory(self, msg: Any) -> None:
         try:
-            if self._state is None:
-                raise commands.RejectedError('no joint_states', 'joint_trajectory: no joint_states yet to start from')
-            if self.timed_out:
-                raise commands.RejectedError('no joint_states', 'joint_trajectory: joint_states have timed out')
-            trajectory = trajectory_of(msg, self.motion.joint_names, self.machine, self.time, self._state)
-            trajectory = self._shape(trajectory)
+            trajectory, _ = self._plan(msg)
             self._follow(trajectory)
         except commands.RejectedError as error:
             self._reject(self.rejections, error)
             return
+        self.goals.preempt('a trajectory on joint_trajectory')
         self.trajectories += 1
         self.get_logger().info(f'trajectory of {trajectory.duration:.2f} s, {len(trajectory.times)} points')
         self._publish_phase(self.motion.phase(self.time))
 
+    def _plan(self, msg: Any) -> tuple[JointTrajectory, float]:
+        """Return the curve of a trajectory message and the time of its last point, s. Raises RejectedError."""
+        if self._state is None:
+            raise commands.RejectedError('no joint_states', 'joint_trajectory: no joint_states yet to start from')
+        if self.timed_out:
+            raise commands.RejectedError('no joint_states', 'joint_trajectory: joint_states have timed out')
+        start, rules = self.goals.start(*self._state), self.goals.rules(self._state[0])
+        trajectory = trajectory_of(msg, self.motion.joint_names, self.machine, self.time, start, rules)
+        shaped = self._shape(trajectory)
+        return shaped, last_point_of(msg, trajectory) if shaped is trajectory else shaped.duration
+
+    def _reject_command(self, error: commands.RejectedError) -> None:
+        self._reject(self.rejections, error)
+
     def _follow(self, trajectory: JointTrajectory) -> None:
         assert self._state is not None
         try:
-            self.motion.follow(trajectory, self.time, *self._state)
+            self.motion.follow(trajectory, self.time, *self.goals.start(*self._state))
         except ValueError as error:
             raise commands.RejectedError('bad trajectory', f'joint_trajectory: {error}') from None
 
@@ -369,6 +393,7 @@ class ControllerNode(CommandingNode):
             'phase': self.phase,
             'sent': str(self.sent),
             'trajectories': str(self.trajectories),
+            **self.goals.values(),
             **self.rejections.values(),
         }
 

@@ -95,6 +95,10 @@ class DynamicsHealth:
         """Return the status `commands`: used and rejected commands, timeouts of the partner."""
         pacer, rejections = self.pacer, self.rejections
         text = 'receiving commands' if self.node.commands else 'no command yet'
+        if self.node.without_command:
+            some = set(self.node.plant.actuated) - set(self.node.without_command)
+            held = ', '.join(self.node.without_command) if some else 'all joints'
+            text = f'{text}, without a value for {held}: held'
         health = Health(text=text, more=rejections.values)
         if saturated := self.node.targets.saturated:
             health.worse(WARN, f'saturated: {saturated}')

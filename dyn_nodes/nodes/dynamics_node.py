@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from dyn_nodes.common.arrays import Flags
 from dyn_nodes.middleware import (
     DurabilityPolicy,
     Parameter,
@@ -34,8 +35,10 @@ from dyn_nodes.nodes.exchange import Every, command_qos, data_qos, is_lockstep, 
 from dyn_nodes.nodes.grasp_exchange import GraspExchange
 from dyn_nodes.nodes.imu_report import ImuReport
 from dyn_nodes.nodes.instants import Match
+from dyn_nodes.nodes.joint_commands import JointCommand, command_interfaces, joint_values
 from dyn_nodes.nodes.joint_targets import JointTargets
 from dyn_nodes.nodes.linear_service import LinearizeService
+from dyn_nodes.nodes.load_moment_report import LoadMomentReport
 from dyn_nodes.nodes.machines import checked_payload, joint_positions, machine_of, moving, robot_of_team
 from dyn_nodes.nodes.neighbours import Neighbours, require_no_publisher
 from dyn_nodes.nodes.overridable import OverridableNode
@@ -111,6 +114,8 @@ class DynamicsNode(OverridableNode):
         self._first_repeated = 0
         self._limits = np.array([joint.effort_limit for joint in self.machine.movable_joints])
         self._passive = self.machine.idle_joints
+        self._interfaces = command_interfaces(self.machine.urdf)
+        self.without_command: tuple[str, ...] = ()
         self._bounds = Bounds.of(self.machine, self.plant.joints)
         require_no_publisher(self)
         self._create_topics(held, fixed)
@@ -118,7 +123,7 @@ class DynamicsNode(OverridableNode):
         self._create_services()
         self.pacer = Pacer(self)
         self.health = DynamicsHealth(self.pacer, self.rejections, self.levels)
-        self.diagnostics = DiagnosticsPublisher(self, self.health.sources())
+        self.diagnostics = DiagnosticsPublisher(self, self.health.sources() | self.load_moment.sources())
         self.add_on_set_parameters_callback(self._on_parameters)
         self._publish_description()
         if not self.monolithic and self.machine.actuators and self.values['exchange_period'] > LONGEST_EXCHANGE:
@@ -210,6 +215,8 @@ class DynamicsNode(OverridableNode):
             self, self.plant, self.levels, qos, self.values['world_frame'], self.values['publish_tf']
         )
         self.imu = ImuReport(self, self.plant, qos)
+        self.load_moment = LoadMomentReport(self, self.machine, self.values['rated_share'], qos)
+        self.load_moment.evaluate(*self._loaded())
         world = self.values['world_frame']
         self.grasps = GraspExchange(self, self.plant, held, world, lambda: self.pacer.commanded(), fixed)
         self.create_subscription(Float64, 'payload', self._on_payload, QoSProfile(depth=10))
@@ -249,6 +256,8 @@ class DynamicsNode(OverridableNode):
             if self.due('clock_period'):
                 self.clock_publisher.publish(packed_stamp(now), ())
         self.publish_events()
+        if self.due('load_moment_period'):
+            self.load_moment.publish(*self._loaded())
         if self.due('report_period'):
             self.reporter.publish(self.due('marker_period'))
             self.update_diagnostics()
@@ -258,6 +267,15 @@ class DynamicsNode(OverridableNode):
         if self.grasps.held and not self.answers:
             self._commanded()
         self.joint_states.publish()
+
+    def _loaded(self) -> tuple[dict[str, float], float, np.ndarray]:
+        """Return joint positions by name, payload, kg, and gravity (3,) in axes of the ground along the heading."""
+        plant = self.plant
+        x, y, z, w = plant.base_pose()[1]
+        yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+        turn = np.array(((np.cos(yaw), np.sin(yaw), 0.0), (-np.sin(yaw), np.cos(yaw), 0.0), (0.0, 0.0, 1.0)))
+        payload = float(plant.p[plant.system.index('parameter', 'payload_mass')]) if self.machine.payload else 0.0
+        return dict(zip(plant.joints, plant.positions.tolist())), payload, turn @ plant.p[:3]
 
     def update_diagnostics(self) -> None:
         """Publish health if due: by the wall clock in real time, so that a slow run does not delay it."""
@@ -386,28 +404,48 @@ class DynamicsNode(OverridableNode):
             if self.answers and (not self._answers_now(msg) or self._is_answered):
                 return
             is_answer = self.answers
-            kind, first, second = commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
-            if kind == 'effort':
-                self._bounds.check_efforts('joint_command', first)
-            else:
-                self._bounds.check_positions('joint_command', first)
-                self._bounds.check_velocities('joint_command', second)
+            command = self._joint_command(msg)
+            self._bounds.check_efforts('joint_command', command.effort)
+            if not command.is_effort:
+                self._bounds.check_positions('joint_command', command.position)
+                self._bounds.check_velocities('joint_command', command.velocity)
         except commands.RejectedError as error:
             self.reject(error)
             if is_answer:  # this instant gets no other answer: the safe state replaces it
                 self.hold()
                 self._commanded()
             return
-        if kind == 'effort':
-            self.targets.release()
-            self.plant.set_efforts(first)
-        else:
-            self.targets.command(first, second)
+        self._use(command)
         self.commands += 1
         if self.answers or not self.grasps.held:
             self._commanded()
         else:
             self.pacer.note_command()
+
+    def _joint_command(self, msg: Any) -> JointCommand:
+        """Return the command of a message; the answer of an instant is complete. Raises RejectedError."""
+        joints, interfaces = self.plant.joints, self._interfaces
+        return joint_values(
+            msg, joints, self._limits, passive=self._passive, interfaces=interfaces, partial=not self.answers
+        )
+
+    def _use(self, command: JointCommand) -> None:
+        """Set the efforts or targets of a command; joints are held while none has a command."""
+        commanded = command.commanded
+        self.without_command = () if command.is_effort else self._names_without(commanded)
+        if command.is_effort:
+            self.targets.release()
+            self.plant.set_efforts(command.effort)
+        elif commanded.any():
+            efforts = command.effort if np.isfinite(command.effort).any() else None
+            self.targets.command(command.position, command.velocity, efforts)
+        else:
+            self.hold()
+
+    def _names_without(self, commanded: Flags) -> tuple[str, ...]:
+        """Return the driven joints without a command, of the flags (n,) of all joints."""
+        pairs = zip(self.plant.joints, commanded)
+        return tuple(name for name, has_command in pairs if not has_command and name not in self._passive)
 
     @property
     def _is_answered(self) -> bool:
@@ -421,11 +459,11 @@ class DynamicsNode(OverridableNode):
         if match is Match.NOW:
             return True
         if stamp == 0 and self._first_repeated:  # a repeated instant may be answered more than once
-            commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
+            self._joint_command(msg)
             self._first_repeated -= 1
             return False
         if self.paced and (match is Match.AHEAD or stamp == 0):
-            commands.joint_values(msg, self.plant.joints, self._limits, passive=self._passive)
+            self._joint_command(msg)
             now = nanoseconds_of(self.plant.time) / NANO
             text = f'joint_command: expected the stamp of joint_states, {now:.6f} s, found {stamp / NANO:.6f} s'
             raise commands.RejectedError('stamp', f'{text} (other software: set partner to external)')

@@ -14,11 +14,14 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Any
 
+from dyn_nodes.common.leaving import NUMBERS, leave
+
 GRACE = 4.0
 """Wall time from a signal to the forced end of the process, s; launchers send a harder signal after 5 s."""
+START_GRACE = 0.5
+"""The same while a program starts, s."""
 AGAIN = 0.05
 """Wall time after which a signal is sent again if its exception was dropped, s."""
-NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 def ignore_signals(args: list[str] | None) -> None:
@@ -37,27 +40,53 @@ def ignore_signals(args: list[str] | None) -> None:
 
 
 @contextlib.contextmanager
-def stop_signals(args: list[str] | None) -> Iterator[list[int]]:
+def stop_signals(args: list[str] | None, watch: EndWatch | None = None) -> Iterator[list[int]]:
     """Yield a list to which SIGINT and SIGTERM are appended; they do not interrupt the block.
 
     An Event would deadlock if a second signal interrupted its setting.
 
     Args:
         args: command line of the program, see `ignore_signals`. With None the signals are ignored after the block.
+        watch: while it is `starting`, the first signal raises KeyboardInterrupt, again if compiled code has dropped it.
     """
     received: list[int] = []
     if threading.current_thread() is not threading.main_thread():
         yield received
         return
-    saved = {number: signal.signal(number, lambda number, frame: received.append(number)) for number in NUMBERS}
+
+    dropped: list[Any] = []
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        if watch is not None and watch.starting and (dropped or len(received) == 1):
+            dropped.clear()
+            raise KeyboardInterrupt
+
+    def on_dropped(error: Any) -> None:
+        if not isinstance(error.exc_value, KeyboardInterrupt):
+            saved_hook(error)
+            return
+        dropped.append(error.err_msg)
+        send_again()
+
+    saved_hook, sys.unraisablehook = sys.unraisablehook, on_dropped
+    saved = {number: signal.signal(number, on_signal) for number in NUMBERS}
     try:
         yield received
     finally:
+        sys.unraisablehook = saved_hook
         if args is None:
             ignore_signals(args)
         else:
             for number, handler in saved.items():
                 signal.signal(number, handler)
+
+
+def send_again() -> None:
+    """Send SIGINT to this process after a delay: its exception was dropped here and would be dropped again."""
+    again = threading.Timer(AGAIN, os.kill, (os.getpid(), signal.SIGINT))
+    again.daemon = True
+    again.start()
 
 
 class OneInterrupt:
@@ -67,11 +96,17 @@ class OneInterrupt:
     interrupt the orderly shutdown that the first one started.
 
     If the thread is in a finalizer, the interpreter drops the exception. The signal is then sent again.
+
+    While the program is `starting`, SIGINT and SIGTERM end the process at once instead.
+
+    Args:
+        watch: of the program.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, watch: EndWatch) -> None:
         self._came = self._is_over = False
-        self._saved: Any = None
+        self._watch = watch
+        self._saved: dict[int, Any] = {}
         self._saved_hook = sys.unraisablehook
 
     def ignore(self) -> None:
@@ -79,7 +114,9 @@ class OneInterrupt:
         self._came = self._is_over = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
-        if not self._came:
+        if self._watch.starting:
+            leave(0)
+        if number == signal.SIGINT and not self._came:
             self._came = True
             raise KeyboardInterrupt
 
@@ -89,19 +126,19 @@ class OneInterrupt:
             self._saved_hook(dropped)
         elif not self._is_over:
             self._came = False
-            again = threading.Timer(AGAIN, os.kill, (os.getpid(), signal.SIGINT))
-            again.daemon = True
-            again.start()
+            send_again()
 
     def __enter__(self) -> OneInterrupt:
         if threading.current_thread() is threading.main_thread():
-            self._saved = signal.signal(signal.SIGINT, self._on_signal)
+            self._saved = {number: signal.signal(number, self._on_signal) for number in NUMBERS}
             self._saved_hook, sys.unraisablehook = sys.unraisablehook, self._on_dropped
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._saved is not None and signal.getsignal(signal.SIGINT) == self._on_signal:
-            signal.signal(signal.SIGINT, self._saved)
+        for number, handler in self._saved.items():
+            if signal.getsignal(number) == self._on_signal:
+                signal.signal(number, handler)
+        if self._saved:
             sys.unraisablehook = self._saved_hook
 
 
@@ -109,15 +146,19 @@ class EndWatch:
     """Ends the process by force if it still runs `grace` s after SIGINT or SIGTERM, in a `with` block.
 
     Python handles a signal when the main thread returns from machine code, which a compilation may delay by a minute.
-    This thread receives signals from the C handler of the interpreter.
+    This thread receives signals from the C handler of the interpreter. While the program is `starting`, it ends the
+    process quietly: nothing runs yet.
 
     Args:
         name: of the program, for the message.
         grace: s of wall time.
+
+    Attributes:
+        starting: the program imports, compiles or creates its nodes.
     """
 
     def __init__(self, name: str, grace: float = GRACE) -> None:
-        self.name, self.grace = name, grace
+        self.name, self.grace, self.starting = name, grace, False
         self._over = threading.Event()
         self._read, self._write = -1, -1
         self._saved = -1
@@ -148,7 +189,10 @@ class EndWatch:
         if number:
             began = time.monotonic()
             while not self._over.wait(0.1):
-                if time.monotonic() - began > self.grace:
+                waited = time.monotonic() - began
+                if self.starting and waited > START_GRACE:
+                    leave(0)
+                if waited > self.grace:
                     self._end(number)
         os.close(self._read)
         write, self._write = self._write, -1

@@ -18,6 +18,7 @@ from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
 from dyn_nodes.nodes.exchange import valve_order
+from dyn_nodes.nodes.joint_commands import joint_values
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.stamps import nanoseconds_of_stamp, stamp_at
 
@@ -139,10 +140,10 @@ class EffortCommands:
     def read(self, msg: Any) -> Array:
         """Return the commands (m,) of a message. Raises RejectedError."""
         topic = f'{self.topic}_in'
-        kind, efforts, _ = commands.joint_values(msg, self.names, self.limits, topic)
-        if kind != 'effort':
+        command = joint_values(msg, self.names, self.limits, topic)
+        if not command.is_effort:
             raise commands.RejectedError('no efforts', f'{topic}: expected efforts, found positions or velocities')
-        return efforts
+        return command.effort
 
     def stamp_of(self, msg: Any) -> int | None:
         """Return the instant that a message answers, ns; None if it has none."""

@@ -33,6 +33,7 @@ class JointTargets:
     def __init__(self, plant: Plant) -> None:
         self._plant = plant
         self._target: tuple[Array, Array] | None = None
+        self._efforts: Array | None = None
         self.holding = False
         self.limits = drive_limits(plant.machine)
         self._driven = np.array([plant.joints.index(name) for name in plant.actuated], dtype=np.intp)
@@ -40,27 +41,35 @@ class JointTargets:
 
     def release(self) -> None:
         """Drop the targets: efforts are commanded."""
-        self._target, self.holding = None, False
+        self._target, self._efforts, self.holding = None, None, False
 
     def hold(self) -> None:
         """Hold the joints at their targets, or at their positions without a target."""
         positions = self._plant.positions.copy()
         if self._target is not None:
             positions = np.where(np.isnan(self._target[0]), positions, self._target[0])
-        self._target, self.holding = (positions, np.zeros(len(positions))), True
+        self._target, self._efforts, self.holding = (positions, np.zeros(len(positions))), None, True
 
-    def command(self, positions: Array, velocities: Array) -> None:
-        """Set the targets of the joints: positions and velocities (n,), NaN for none.
+    def command(self, positions: Array, velocities: Array, efforts: Array | None = None) -> None:
+        """Set the targets of the joints.
 
-        A joint with a velocity alone moves at it; one with neither keeps its target.
+        A joint with a velocity alone moves at it. A joint without a command keeps its target position or comes to rest.
+
+        Args:
+            positions: (n,) rad or m, NaN for none.
+            velocities: (n,) rad/s or m/s, NaN for none.
+            efforts: (n,) N m or N, NaN for joints under a servo; None: all are.
         """
         held = self._plant.positions if self._target is None else self._target[0]
-        held = np.where(np.isnan(velocities), held, np.nan)
+        moved = ~np.isnan(velocities)
+        if efforts is not None:
+            moved |= ~np.isnan(efforts)
+        held = np.where(moved, np.nan, held)
         target = np.where(np.isnan(positions), held, positions)
         target[self._driven] = self.limits.clamped(target[self._driven])
         for k in np.flatnonzero(np.abs(target - positions) > 0.0):
             self._saturate(self._plant.joints[k], 'position', f'{positions[k]:.6g} is clamped to {target[k]:.6g}')
-        self._target, self.holding = (target, np.nan_to_num(velocities)), False
+        self._target, self._efforts, self.holding = (target, np.nan_to_num(velocities)), efforts, False
 
     def lead(self) -> None:
         """Set the efforts of this instant; report joints beyond their speed limits with any kind of command."""
@@ -75,7 +84,7 @@ class JointTargets:
         position[standing] = plant.positions[standing]
         if self.holding:
             plant.let_wheels_run_out(position, rate)
-        plant.lead(position, rate, self.holding)
+        plant.lead(position, rate, self.holding, self._efforts)
         result = plant.servo.result
         assert result is not None
         for quantity, limits, flags in (

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from dyn_nodes.can.log_file import LogError, LogFrame, LogRow, read_log
+from dyn_nodes.can.log_file import LogError, LogFrame, LogRow, read_log, unused_columns
 from dyn_nodes.can.log_quality import Finding, LogQuality
 from dyn_nodes.can.mapping import CanMapping
 from dyn_nodes.can.receiver import Receiver
@@ -60,6 +60,10 @@ def import_log(path: Path, mapping: CanMapping, directory: Path) -> Imported:
         shutil.rmtree(directory, ignore_errors=True)
         raise
     findings = quality.findings()
+    findings += tuple(
+        Finding('unused', name, 1, 0.0, 0.0, f'column {name!r} is no signal of the mapping and is not used')
+        for name in unused_columns(path, mapping)
+    )
     findings += tuple(Finding('signals', name, 1, 0.0, 0.0, f'{name}: {text}') for name, text in wrong.items())
     duration = quality.end - (quality.start or 0.0)
     return Imported(duration, receiver.taken, receiver.passed_over, topics.bag.counts(), findings)

@@ -21,14 +21,17 @@ DELETE = 2
 """Action of a marker that removes it."""
 SPAN = 5.0
 """Greatest distance between contacts, m, of a machine that is drawn with the sizes of this module."""
-GREEN, YELLOW, RED, BLUE, WHITE = (
+GREEN, YELLOW, RED, BLUE = (
     (0.0, 0.6, 0.5, 1.0),
     (0.95, 0.9, 0.25, 1.0),
     (0.84, 0.1, 0.1, 1.0),
     (0.0, 0.45, 0.7, 1.0),
-    (1.0, 1.0, 1.0, 1.0),
 )
 COLOURS = {OK: GREEN, CAUTION: YELLOW, DANGER: RED}
+TEXT_COLOURS = {OK: (0.1, 0.1, 0.12, 1.0), CAUTION: (0.6, 0.32, 0.0, 1.0), DANGER: (0.7, 0.05, 0.05, 1.0)}
+"""Colours of the text, readable on the pale background of the layouts."""
+TEXT_HEIGHT = 0.35
+"""Height of the letters of a machine with `SPAN`, m."""
 GROUND_CLEARANCE = 0.02
 
 
@@ -115,7 +118,7 @@ def _point(namespace: str, number: int, position: Any, colour: tuple[float, floa
 
 
 def _text(balance: Balance, bands: Mapping[str, str], band: str, height: float) -> Any:
-    marker = _marker('margins', 0, TEXT, WHITE if band == OK else COLOURS[band], (0.0, 0.0, 0.3))
+    marker = _marker('margins', 0, TEXT, TEXT_COLOURS[band], (0.0, 0.0, TEXT_HEIGHT))
     marker.pose.position = _at(
         (balance.center_of_mass[0], balance.center_of_mass[1], balance.center_of_mass[2] + height)
     )

@@ -38,6 +38,7 @@ class PacedNode(Protocol):
         monolithic: whether the node simulates the hydraulics.
         finished: whether the run is over.
         commands: number of accepted commands.
+        without_command: driven joints without a value in the last command.
         awaited_topics: of the messages that every instant waits for, fully qualified.
         object_topics: awaited topics of the objects that hands hold; time does not start without them.
     """
@@ -49,6 +50,7 @@ class PacedNode(Protocol):
     monolithic: bool
     finished: bool
     commands: int
+    without_command: tuple[str, ...]
 
     @property
     def awaited_topics(self) -> tuple[str, ...]:

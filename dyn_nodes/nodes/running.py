@@ -12,6 +12,7 @@ from typing import Any
 
 from dyn_nodes.common.compiling import CompilationNotice
 from dyn_nodes.common.garbage import seldom_collections
+from dyn_nodes.common.leaving import accept_signals
 from dyn_nodes.common.printing import printable
 from dyn_nodes.middleware import (
     ExternalShutdownException,
@@ -80,12 +81,15 @@ def run_node(
     faulthandler.enable()  # prints the Python line of a crash in machine code
     faulthandler.register(signal.SIGQUIT, all_threads=True)  # `kill -QUIT` prints the lines of a node that hangs
     words = sys.argv if args is None else args
-    with EndWatch(name) as watch, OneInterrupt() as interrupt, recorded_life(name, words) as note_end:
+    watch = EndWatch(name)
+    interrupt, watch.starting = OneInterrupt(watch), True
+    with watch, interrupt, recorded_life(name, words) as note_end:
+        accept_signals()
         try:
             with init(args=args):
                 get_default_context().on_shutdown(watch.start)
                 try:
-                    return _live(name, make, loop, interrupt, note_end)
+                    return _live(name, make, loop, interrupt, note_end, watch)
                 except (NotInitializedException, RuntimeError):
                     if ok():  # otherwise after a signal: rcl neither creates nor publishes anything after it
                         raise
@@ -108,6 +112,7 @@ def _live(
     loop: Callable[[Any], None],
     interrupt: OneInterrupt,
     note_end: Callable[[str], None],
+    watch: EndWatch,
 ) -> int:
     warn_of_wall_clock(name)
     try:
@@ -119,6 +124,8 @@ def _live(
     except NotNeeded as reason:
         get_logger(name).info(f'not needed: {reason}')
         return 0
+    finally:
+        watch.starting = False
     keep_memory()
     try:
         loop(node)

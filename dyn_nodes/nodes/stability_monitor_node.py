@@ -25,6 +25,7 @@ from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.nodes.balance_reports import BalanceReports, contact_frames
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
 from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every
+from dyn_nodes.nodes.load_moment_report import LoadMomentReport
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.neighbours import MEASUREMENTS
 from dyn_nodes.nodes.overridable import OverridableNode
@@ -86,11 +87,13 @@ class StabilityMonitorNode(OverridableNode):
         self.allowances = self._make_allowances()
         self._due = {name: Every(name, values[name], 1e-3, False) for name in ('period', 'marker_period')}
         self._allowance_due = Every('allowance_period', values['allowance_period'], 1e-3, False)
+        self._load_moment_due = Every('load_moment_period', values['load_moment_period'], 1e-3, False)
         self._create_topics(measures, qos)
         start = f'{values["prefix"]}/' if values['prefix'] else ''
         self.payload = None if payload_specified else PayloadSensing(self, self.sensing.monitor, values, qos, start)
+        self.load_moment = LoadMomentReport(self, self.machine, values['rated_share'], qos, values['prefix'])
         self.sensing.warm_up(self._warm_up)
-        sources = {
+        sources = self.load_moment.sources() | {
             'joint_states': self.sensing.joint_health,
             'imu': self.sensing.imu_health,
             'stability': self._stability_health,
@@ -142,6 +145,8 @@ class StabilityMonitorNode(OverridableNode):
         monitor.balance()
         self.ground.set_ground(np.array([0.0, 0.0, 1.0, -1.0]), monitor.up)
         self.allowances.evaluate(q, 0.0 * q, monitor.payload, monitor.load)
+        self.load_moment.evaluate(dict(zip(monitor.model.joints, q)), monitor.payload, self._level_gravity())
+        self.load_moment.moment = None
 
     # -- states ------------------------------------------------------------------------------------------------------
 
@@ -168,7 +173,15 @@ class StabilityMonitorNode(OverridableNode):
             self._publish_frames(balance, stamp)
         if self._allowance_due.passed(stamp):
             self._publish_allowance()
+        if self._load_moment_due.passed(stamp):
+            joints = dict(zip(monitor.model.joints, monitor.q.tolist()))
+            self.load_moment.publish(joints, monitor.payload, self._level_gravity())
         self.update_diagnostics()
+
+    def _level_gravity(self) -> np.ndarray:
+        """Return gravity (3,) in axes of the measured ground, x along the heading of the base, m/s2."""
+        up = self.sensing.monitor.up
+        return -self.machine.gravity * (self.sensing.monitor.footprint()[0].T @ up)
 
     def _fail(self, fault: str) -> None:
         self.fault = fault
@@ -182,6 +195,7 @@ class StabilityMonitorNode(OverridableNode):
             return
         self._withdrawn, self.allowance = True, None
         self.reports.withdraw()
+        self.load_moment.withdraw()
         for publisher in self.allowance_out.values():
             publisher.publish(Float64(data=math.nan))
 

@@ -17,10 +17,10 @@ import numpy as np
 
 from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.governor.tip_over_governor import TipOverGovernor, Verdict
-from dyn_nodes.middleware import Clock, ClockType, message
+from dyn_nodes.middleware import Clock, ClockType, DurabilityPolicy, QoSProfile, message
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.nodes import commands
-from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health
+from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health, status_message
 from dyn_nodes.nodes.exchange import (
     WATCH_PERIOD,
     Every,
@@ -40,6 +40,7 @@ from dyn_nodes.nodes.sensing import Sensing
 from dyn_nodes.nodes.stamps import NANO
 from dyn_nodes.nodes.weighed_payload import WeighedPayload
 
+DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
 Float64 = message('std_msgs/msg/Float64')
 
 PARAMETERS = node_parameters('tip_over_governor_node')
@@ -120,7 +121,7 @@ class TipOverGovernorNode(OverridableNode):
         sources = {
             'joint_states': self.sensing.joint_health,
             'imu': self.sensing.imu_health,
-            'governor': self._governor_health,
+            'governor': self._published_health,
         }
         if self.weighed is not None:
             sources['payload'] = self.weighed.health
@@ -135,6 +136,9 @@ class TipOverGovernorNode(OverridableNode):
         topic, kind = self.channel.topic, self.channel.kind
         self.commands_out = self.create_publisher(kind, topic, qos)
         self.scale_out = self.create_publisher(Float64, 'governor/scale', data_qos(not self.paced))
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self.state_out = self.create_publisher(DiagnosticStatus, 'governor/state', latched)
+        self._published_state: tuple[int, str] | None = None
         incoming = command_qos(self.lockstep)
         incoming.depth = data_qos(False).depth
         self.create_subscription(kind, f'{topic}_in', self._on_command, incoming)
@@ -329,6 +333,15 @@ class TipOverGovernorNode(OverridableNode):
         now = (self.sensing.stamp or 0) / NANO if self.lockstep else time.monotonic()
         stamp = now if self.lockstep else self.get_clock().now().nanoseconds / NANO
         self.diagnostics.update(now, stamp)
+
+    def _published_health(self) -> Health:
+        """Return the status `governor`; publish it on `governor/state` if its level or text has changed."""
+        health = self._governor_health()
+        state = health.level, health.text
+        if state != self._published_state:
+            self._published_state = state
+            self.state_out.publish(status_message(self, 'governor', health))
+        return health
 
     def _governor_health(self) -> Health:
         """Return the status `governor`: limited commands, and the reason."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.control import JointTrajectory, TrajectoryPoint
+from dyn_nodes.control.trajectory_goals import with_stop
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.commands import RejectedError
 from dyn_nodes.nodes.plausible import LARGEST_VELOCITY, Bounds
@@ -25,8 +26,38 @@ MOST_AHEAD = 60.0
 """Greatest delay of a trajectory's start, s; a later one is due to another clock."""
 
 
+class TrajectoryRules(NamedTuple):
+    """Rules for trajectories, named as the parameters of joint_trajectory_controller.
+
+    Attributes:
+        partial: `allow_partial_joints_goal`.
+        moving_end: `allow_nonzero_velocity_at_trajectory_end`; a controlled stop follows such an end.
+        held: positions of joints that are left out, by name, rad or m.
+        decelerations: greatest ones of the stop by joint, rad/s2 or m/s2.
+    """
+
+    partial: bool = False
+    moving_end: bool = False
+    held: Mapping[str, float] = {}
+    decelerations: Mapping[str, float] = {}
+
+
+STRICT = TrajectoryRules()
+"""All joints, which are at rest after the last point."""
+
+
+def last_point_of(message: Any, trajectory: JointTrajectory) -> float:
+    """Return the time of the last point of a message in its trajectory, s: before a controlled stop."""
+    return float(trajectory.times[-2 if any(message.points[-1].velocities) else -1])
+
+
 def trajectory_of(
-    message: Any, joints: Sequence[str], machine: Machine, now: float, start: tuple[Array, Array] | None = None
+    message: Any,
+    joints: Sequence[str],
+    machine: Machine,
+    now: float,
+    start: tuple[Array, Array] | None = None,
+    rules: TrajectoryRules = STRICT,
 ) -> JointTrajectory:
     """Return the trajectory of a trajectory_msgs/JointTrajectory, its times counted from now.
 
@@ -34,22 +65,26 @@ def trajectory_of(
 
     Args:
         message: the message.
-        joints: its joints, all of them, in any order.
+        joints: its joints, all of them or some, by the rules, in any order.
         machine: for the limits.
         now: s.
         start: present positions and velocities of `joints`, the start of the curve.
+        rules: for left out joints and the last point.
 
     Raises:
         RejectedError: names, sizes, numbers, times, positions or speeds outside the limits, another start; with point
             and joint.
     """
     names = list(message.joint_names)
-    _check_names(names, joints)
+    _check_names(names, joints, rules.partial)
     points = [_point(point) for point in message.points]
     try:
-        trajectory = JointTrajectory.from_points(names, points)
+        trajectory = JointTrajectory.from_points(names, points, rules.moving_end)
     except ValueError as error:
         raise RejectedError('bad trajectory', f'{TOPIC}: {error}') from None
+    trajectory = _completed(trajectory, [name for name in joints if name not in names], rules.held)
+    if rules.moving_end:
+        trajectory = with_stop(trajectory, np.array([rules.decelerations[name] for name in trajectory.joint_names]))
     _check_limits(trajectory, machine)
     stamp = nanoseconds_of_stamp(message.header.stamp)
     if stamp != 0:
@@ -66,12 +101,23 @@ def trajectory_of(
     return trajectory
 
 
-def _check_names(names: list[str], joints: Sequence[str]) -> None:
+def _completed(trajectory: JointTrajectory, missing: Sequence[str], held: Mapping[str, float]) -> JointTrajectory:
+    """Return a trajectory in which missing joints keep their positions."""
+    if not missing:
+        return trajectory
+    positions = np.tile([held[name] for name in missing], (len(trajectory.times), 1))
+    tables = [np.hstack([trajectory.positions, positions])]
+    for table in (trajectory.velocities, trajectory.accelerations):
+        tables.append(np.hstack([table, np.where(np.isnan(table[:, :1]), np.nan, np.zeros_like(positions))]))
+    return JointTrajectory((*trajectory.joint_names, *missing), trajectory.times, *tables)
+
+
+def _check_names(names: list[str], joints: Sequence[str], partial: bool) -> None:
     for name in names:
         if name not in joints:
             raise RejectedError('unknown joint', f'{TOPIC}: unknown joint {name!r}; known: {", ".join(joints)}')
     missing = [joint for joint in joints if joint not in names]
-    if missing:
+    if missing and not partial:
         raise RejectedError('missing joint', f'{TOPIC}: expected all joints, {", ".join(missing)} not found')
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from dyn_nodes.control.drive_valves import ValveGains
 from dyn_nodes.control.motion import PositionMotion
+from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.control.wheel_base import WheelBase
 from dyn_nodes.control.wheel_drive import DriveLimits
 from dyn_nodes.control.wheel_motion import JointValues, WheelMotion
@@ -37,7 +38,8 @@ from dyn_nodes.nodes.parameters import ParameterError, declare, group, node_para
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.stamps import NANO
-from dyn_nodes.nodes.trajectory_messages import trajectory_of
+from dyn_nodes.nodes.trajectory_goals import TrajectoryGoals
+from dyn_nodes.nodes.trajectory_messages import last_point_of, trajectory_of
 from dyn_nodes.nodes.transforms import TransformPublisher
 from dyn_nodes.nodes.vehicle_health import WheelHealth
 from dyn_nodes.nodes.vehicle_messages import fill_odometry, frame_of, odometry_message, twist_of
@@ -92,6 +94,7 @@ class VehicleControllerNode(CommandingNode):
         self.state = HOLDING
         self._twist_at: float | None = None
         self._create_topics()
+        self.goals = self._make_goals()
         self.health = FollowerHealth(self, ('no command is due', 'no commands, the actuator nodes hold the joints'))
         self.wheel_health = WheelHealth(self.motion, values)
         self.diagnostics = DiagnosticsPublisher(self, self._statuses())
@@ -141,6 +144,12 @@ class VehicleControllerNode(CommandingNode):
         if self.servo is not None and self.values['payload'] >= 0.0:
             self.servo.payload = self.values['payload']
         self._out = JointState(name=[*self.motion.commanded, *names])
+
+    def _make_goals(self) -> TrajectoryGoals | None:
+        """Return the goals of the arm, None without one."""
+        if self.arm is None:
+            return None
+        return TrajectoryGoals(self, self.arm.joint_names, self._plan, self._follow, self._reference_now, self.reject)
 
     def _reject_closed_loops(self, names: tuple[str, ...]) -> None:
         """Raise ParameterError if efforts of an arm's joints would need the closed loops of its linkages."""
@@ -216,6 +225,8 @@ class VehicleControllerNode(CommandingNode):
         self._rest()
         if self.arm is not None:
             self.arm.restart(self._state[0][self._arm_indices])
+        if self.goals is not None:
+            self.goals.preempt('a reset of time')
         if self.servo is not None:
             self.servo.restart(self._state[0], efforts)
         self.wheel_health.restart()
@@ -227,6 +238,8 @@ class VehicleControllerNode(CommandingNode):
         assert self._state is not None
         self.motion.resume(self._wheel_state(efforts), gap)
         self._rest()
+        if self.goals is not None:
+            self.goals.preempt('a timeout of joint_states')
         if self.arm is not None and self.arm.interrupt(self.time, self._state[0][self._arm_indices]):
             self.get_logger().warn('joint_states are received again: the trajectory is dropped, the joints are held')
 
@@ -241,6 +254,8 @@ class VehicleControllerNode(CommandingNode):
 
     def _command(self, dt: float, efforts: Any = None) -> None:
         self._check_timeout()
+        if self.goals is not None and self._state is not None:
+            self.goals.update(*(values[self._arm_indices] for values in self._state))
         if self.grip is not None and self._state is not None:
             self.grip.update(self.time, *self._state, self.arm)
         wheels = self.motion.step(self.wanted, dt, self._wheel_state())
@@ -326,23 +341,43 @@ class VehicleControllerNode(CommandingNode):
 
     def _on_trajectory(self, msg: Any) -> None:
         try:
-            if self._state is None or self.timed_out:
-                raise commands.RejectedError('no joint_states', 'joint_trajectory: no joint_states to start from')
-            if self.arm is None:
-                text = f'joint_trajectory: machine {self.machine.name!r} has no joints except wheel joints'
-                if self.valves is not None:
-                    text = 'joint_trajectory: with valve_commands the other actuators take valve_commands_in alone'
-                raise commands.RejectedError('joint_trajectory', text)
-            positions, velocities = (values[self._arm_indices] for values in self._state)
-            trajectory = trajectory_of(msg, self.arm.joint_names, self.machine, self.time, (positions, velocities))
-            if self.grip is not None:
-                trajectory = self.grip.admitted(trajectory, *self._state)
-            self.arm.follow(trajectory, self.time, positions, velocities)
+            trajectory, _ = self._plan(msg)
         except commands.RejectedError as error:
             self._reject(self.rejections, error)
             return
+        assert self.goals is not None
+        self._follow(trajectory)
+        self.goals.preempt('a trajectory on joint_trajectory')
         self.trajectories += 1
         self.get_logger().info(f'trajectory of {trajectory.duration:.2f} s, {len(trajectory.times)} points')
+
+    def _plan(self, msg: Any) -> tuple[JointTrajectory, float]:
+        """Return the curve of a trajectory message and the time of its last point, s. Raises RejectedError."""
+        if self._state is None or self.timed_out:
+            raise commands.RejectedError('no joint_states', 'joint_trajectory: no joint_states to start from')
+        if self.arm is None or self.goals is None:
+            text = f'joint_trajectory: machine {self.machine.name!r} has no joints except wheel joints'
+            if self.valves is not None:
+                text = 'joint_trajectory: with valve_commands the other actuators take valve_commands_in alone'
+            raise commands.RejectedError('joint_trajectory', text)
+        positions, velocities = (values[self._arm_indices] for values in self._state)
+        start, rules = self.goals.start(positions, velocities), self.goals.rules(positions)
+        trajectory = trajectory_of(msg, self.arm.joint_names, self.machine, self.time, start, rules)
+        last = last_point_of(msg, trajectory)
+        if self.grip is None:
+            return trajectory, last
+        admitted = self.grip.admitted(trajectory, *self._state)
+        return admitted, last if admitted is trajectory else admitted.duration
+
+    def _follow(self, trajectory: JointTrajectory) -> None:
+        assert self.arm is not None
+        assert self.goals is not None
+        assert self._state is not None
+        start = self.goals.start(*(values[self._arm_indices] for values in self._state))
+        self.arm.follow(trajectory, self.time, *start)
+
+    def _reference_now(self) -> JointReference | None:
+        return None if self.arm is None else self.arm.reference_at(self.time)
 
     def _on_payload(self, msg: Any) -> None:
         """Set the payload of the arm; the speed loop compensates its effect on the vehicle's mass."""
@@ -377,6 +412,7 @@ class VehicleControllerNode(CommandingNode):
             'timeouts': str(self.timeouts),
             'infeasible demands': str(self.wheel_health.infeasible),
             'trajectories': str(self.trajectories),
+            **({} if self.goals is None else self.goals.values()),
             'sent': str(self.sent),
             **({} if self.valves is None else {'levers that wait for neutral': ', '.join(self.valves.waiting)}),
             **self.rejections.values(),

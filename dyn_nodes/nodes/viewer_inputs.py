@@ -17,7 +17,7 @@ from dyn_nodes.nodes.transforms import TFMessage
 from dyn_nodes.viewer.connection import Connection
 from dyn_nodes.viewer.geometry import rotation_of
 from dyn_nodes.viewer.robot import Robot
-from dyn_nodes.viewer.snapshot import Margin, Snapshot
+from dyn_nodes.viewer.snapshot import GovernorState, Load, Margin, Snapshot
 
 DiagnosticArray = message('diagnostic_msgs/msg/DiagnosticArray')
 DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
@@ -43,6 +43,10 @@ WARN = 1
 
 WEIGHED = ('payload/interval', 'monitor/payload/interval')
 """Topics of an estimated payload: of a machine, and beside a simulation."""
+LOAD_MOMENT = ('load_moment/state', 'monitor/load_moment/state')
+"""Topics of the load moment, the preferred one first."""
+ALLOWANCES = ('stability/allowance', 'monitor/stability/allowance')
+"""Groups of topics of the remaining allowances."""
 
 
 class ViewerInputs:
@@ -76,6 +80,7 @@ class ViewerInputs:
         self._subscribed: set[str] = set()
         self._faults: dict[str, str] = {}
         self._levels: dict[str, Levels] = {}
+        self._load_topic = ''
         self._guess_contacts_needed = True
         if machine is not None:
             self.snapshot.slope = machine.slope
@@ -92,6 +97,9 @@ class ViewerInputs:
         self.subscribe(Float64MultiArray, 'valve_commands', self._command)
         self.subscribe(DiagnosticStatus, 'events', self._event, EVERY)
         self.subscribe(DiagnosticArray, '/diagnostics', self._diagnostics, EVERY)
+        self.subscribe(DiagnosticStatus, 'governor/state', self._governor, LATCHED)
+        for topic in LOAD_MOMENT:
+            self.subscribe(DiagnosticStatus, topic, self._load_moment(topic))
 
     @property
     def count(self) -> int:
@@ -114,6 +122,7 @@ class ViewerInputs:
         names = ('ground_reactions', 'friction_use', 'stability', 'hydraulics')
         wheels, uses, margins, oil = (self.node.resolve_topic_name(f'{name}/x')[:-1] for name in names)
         weighed = [self.node.resolve_topic_name(name) for name in WEIGHED]
+        allowances = tuple(self.node.resolve_topic_name(f'{name}/x')[:-1] for name in ALLOWANCES)
         for topic, kinds in self.node.get_topic_names_and_types():
             if topic in self._subscribed:
                 continue
@@ -121,6 +130,8 @@ class ViewerInputs:
                 self.subscribe(WrenchStamped, topic, self._wheel(topic.removeprefix(wheels)))
             elif topic.startswith(uses) and 'std_msgs/msg/Float64' in kinds:
                 self.subscribe(Float64, topic, self._friction_use(topic.removeprefix(uses)))
+            elif topic.startswith(allowances) and 'std_msgs/msg/Float64' in kinds:
+                self.subscribe(Float64, topic, self._allowance(topic.rpartition('/')[2]))
             elif topic in weighed and 'std_msgs/msg/Float64MultiArray' in kinds:
                 self.subscribe(Float64MultiArray, topic, self._payload_interval)
             elif topic.startswith(margins):
@@ -145,7 +156,8 @@ class ViewerInputs:
 
     def _joints(self, msg: Any) -> None:
         stamp = seconds_of_stamp(msg.header.stamp)
-        self.reset = self.connection.message(stamp, time.monotonic()) or self.reset
+        if self.connection.message(stamp, time.monotonic()):
+            self.reset, self.snapshot.overturned = True, False
         self.snapshot.time = stamp
         for name, position in zip(msg.name, msg.position):
             if np.isfinite(position):
@@ -252,14 +264,43 @@ class ViewerInputs:
         if len(msg.data) >= 2 and np.isfinite(msg.data[:2]).all():
             self.snapshot.weighed = float(msg.data[0]), float(msg.data[1])
 
+    def _load_moment(self, topic: str) -> Callable[[Any], None]:
+        def take(msg: Any) -> None:
+            if topic != LOAD_MOMENT[0] and self._load_topic == LOAD_MOMENT[0]:
+                return
+            self._load_topic, values = topic, {pair.key: pair.value for pair in msg.values}
+            percent, rated, mass = (_number(values.get(key, '')) for key in ('utilisation', 'rated load', 'payload'))
+            self.snapshot.load = Load(percent / 100.0, rated, mass, values.get('edge', '').replace('_', ' '))
+
+        return take
+
+    def _allowance(self, name: str) -> Callable[[Any], None]:
+        def take(msg: Any) -> None:
+            self.snapshot.allowance[name] = float(msg.data)
+
+        return take
+
+    def _governor(self, msg: Any) -> None:
+        values = {pair.key: pair.value for pair in msg.values}
+        held = tuple(name for name in values.get('held back', '').split(', ') if name)
+        is_holding = msg.message.startswith('holding back')
+        scale = _number(values.get('scale', ''))
+        self.snapshot.governor = GovernorState(
+            msg.message, not is_holding and _level(msg) >= WARN, held if is_holding else (), scale
+        )
+
     def _command(self, msg: Any) -> None:
         self.commanded = time.monotonic()
 
     # -- events and diagnostics --------------------------------------------------------------------------------------
 
     def _event(self, msg: Any) -> None:
-        text = f'{msg.name.rpartition(": ")[2]}: {msg.message}'
-        self.connection.happened(text.replace('_', ' '), time.monotonic())
+        kind = msg.name.rpartition(': ')[2]
+        if kind in ('overturned', 'reset'):
+            self.snapshot.overturned = kind == 'overturned'
+        text = f'{kind}: {msg.message}'
+        stamp = _number(next((pair.value for pair in msg.values if pair.key == 'time'), ''))
+        self.connection.happened(text.replace('_', ' '), time.monotonic(), stamp if np.isfinite(stamp) else None)
 
     def _take_levels(self, status: Any, node: str) -> None:
         """Store the alarm levels of the margins: of the connected node, or of another one while it has none."""
@@ -278,9 +319,22 @@ class ViewerInputs:
                 self._take_levels(status, node.rpartition('/')[2])
             if node.rpartition('/')[2] != self.connection.source.rpartition('/')[2]:
                 continue
-            level = status.level[0] if isinstance(status.level, bytes) else int(status.level)
+            level = _level(status)
             if subject == 'simulation' and status.message == 'paused':
                 self.connection.pause(time.monotonic())
             if subject in ('simulation', 'commands'):
                 self._faults[subject] = status.message if level >= WARN else ''
                 self.connection.fault = next((text for text in self._faults.values() if text), '')
+
+
+def _level(status: Any) -> int:
+    """Return the level of a DiagnosticStatus as a number."""
+    return status.level[0] if isinstance(status.level, bytes) else int(status.level)
+
+
+def _number(text: str) -> float:
+    """Return the number of a text; NaN for any other text."""
+    try:
+        return float(text)
+    except ValueError:
+        return float('nan')

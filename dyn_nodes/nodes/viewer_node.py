@@ -212,6 +212,8 @@ class ViewerNode(GuardedNode):
             if self.inputs.discover() | self.team.discover():
                 self._graph_changed = now
             self._state_publishers = self.count_publishers('joint_states')
+            if not self.count_publishers('governor/state'):
+                self.inputs.snapshot.governor = None
             self._offer_driving()
         if now - self._questioned_at >= QUESTION_PERIOD:
             self._questioned_at = now

@@ -351,7 +351,9 @@ class Plant:
         end = (self.ticks + 1) * self.period
         return Period(self.time, end, self.period / self.substeps, self.substeps, knots, table, *drop)
 
-    def servo_efforts(self, target: Array, target_velocity: Array, brakes: bool = False) -> Array:
+    def servo_efforts(
+        self, target: Array, target_velocity: Array, brakes: bool = False, commanded: Array | None = None
+    ) -> Array:
         """Return the efforts (n,) that drive the joints to a target like stiff position servos, N m or N.
 
         They follow from the current accelerations of the joints, so that they include all forces on the joints: the
@@ -364,13 +366,21 @@ class Plant:
             target: (n,) positions, rad or m; NaN: velocity target only.
             target_velocity: (n,) rad/s or m/s.
             brakes: the joints are held: brakes carry efforts beyond the limits of the drives.
+            commanded: (n,) efforts of joints without a servo, N m or N; NaN for all others; None: all have one.
         """
-        return self.servo.efforts(target, target_velocity, brakes)
+        return self.servo.efforts(target, target_velocity, brakes, commanded)
 
-    def lead(self, target: Array, target_velocity: Array, brakes: bool = False) -> None:
-        """Set `servo_efforts` for the next period; they keep the speed limits while forces change."""
-        self.set_efforts(self.servo_efforts(target, target_velocity, brakes))
-        self.servo.led = None if self.delay is not None else (target, target_velocity, brakes)
+    def lead(self, target: Array, target_velocity: Array, brakes: bool = False, commanded: Array | None = None) -> None:
+        """Set `servo_efforts` for the next period; they keep the speed limits while forces change.
+
+        Args:
+            target: (n,) positions, rad or m; NaN: velocity target only.
+            target_velocity: (n,) rad/s or m/s.
+            brakes: the joints are held.
+            commanded: (n,) efforts of joints without a servo, N m or N; NaN for all others; None: all have one.
+        """
+        self.set_efforts(self.servo_efforts(target, target_velocity, brakes, commanded))
+        self.servo.led = None if self.delay is not None else (target, target_velocity, brakes, commanded)
 
     def let_wheels_run_out(self, target: Array, rates: Array | None = None) -> None:
         """Set the target (n,) of every rolling wheel that still turns to its present angle, in place.

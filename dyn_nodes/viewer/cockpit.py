@@ -6,6 +6,7 @@ import contextlib
 import io
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,13 @@ from dyn_nodes.measures import BANDS, OK
 from dyn_nodes.viewer.camera import Cameras
 from dyn_nodes.viewer.connection import PAUSED, REPLAYED, RUNNING
 from dyn_nodes.viewer.gate import Gate
-from dyn_nodes.viewer.gauges import Scale, worst_band
+from dyn_nodes.viewer.gauges import Scale
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, yaw_of
 from dyn_nodes.viewer.panel import Action, Controls, Instruments
 from dyn_nodes.viewer.robot import Robot
 from dyn_nodes.viewer.scene import Scene
-from dyn_nodes.viewer.snapshot import Snapshot
+from dyn_nodes.viewer.situation import SituationTracker
+from dyn_nodes.viewer.snapshot import Situation, Snapshot
 
 GAUGE_PERIOD, PLOT_PERIOD = 0.1, 0.25
 
@@ -56,7 +58,8 @@ class Cockpit:
         self._gauged = self._plotted = 0.0
         self._robot: Robot | None = None
         self.corners = self.beside = np.zeros((0, 3))
-        self._worst = OK, ''
+        self._situations = SituationTracker()
+        self._situation: Situation | None = None
 
     @property
     def address(self) -> str:
@@ -112,6 +115,7 @@ class Cockpit:
     def update(self, snapshot: Snapshot) -> None:
         """Show an instant: the scene at every call, gauges ten times a second, plots four times a second."""
         self.scene.update(snapshot)
+        self._situation = snapshot.situation or self._situations.update(snapshot)
         ground, now = ground_rotation(*snapshot.slope), time.monotonic()
         position = ground.apply(snapshot.base_position)
         if self._robot is not None and now - self._gauged >= GAUGE_PERIOD:
@@ -123,7 +127,7 @@ class Cockpit:
         if now - self._gauged >= GAUGE_PERIOD:
             self._gauged = now
             self.instruments.show(snapshot.margins, snapshot.friction_use)
-            self._worst = worst_band(snapshot.margins, snapshot.friction_use)
+            self.controls.show_load(snapshot.load, snapshot.allowance, snapshot.governor)
             if snapshot.payload is not None:
                 self.controls.show_payload(snapshot.payload)
             self.controls.show_slope(*np.degrees(snapshot.slope))
@@ -131,18 +135,24 @@ class Cockpit:
             self._plotted = now
             self.instruments.draw()
 
-    def show_state(self, state: str, text: str, details: str = '', other: str = OK) -> None:
-        """Show the state in the banner, with the worst gauge first; fog covers the scene if the connection is lost.
+    def show_state(
+        self, state: str, text: str, details: str = '', name: str = '', second: Situation | None = None
+    ) -> None:
+        """Show the states of machine and page in the banner; fog covers the scene if the connection is lost.
 
         Args:
             state: of `connection`.
             text: text of the banner.
             details: text in smaller letters.
-            other: worst band of additional gauges.
+            name: of the machine, shown with a second one.
+            second: situation of a second machine, its name in its words.
         """
-        band, where = self._worst if state in (RUNNING, PAUSED, REPLAYED) else (OK, '')
-        band = max(band, other, key=BANDS.index)
-        self.controls.show_state(state, text, ' · '.join(part for part in (where, details) if part), band, where)
+        situation = self._situation if state in (RUNNING, PAUSED, REPLAYED) else None
+        bands = [entry.band for entry in (situation, second) if entry is not None]
+        band = max(bands, key=BANDS.index, default=OK)
+        if situation is not None and second is not None:
+            situation = replace(situation, words=f'{name}: {situation.words}')
+        self.controls.show_state(state, text, details, band, situation, '' if second is None else second.words)
         self.scene.set_mist(state == 'lost')
 
     def notify(self, text: str, client: int | None = None) -> None:

@@ -76,8 +76,14 @@ class Connection:
         self.time, self._received_at = time, now
         return back
 
-    def happened(self, text: str, now: float) -> None:
-        """Record an event; '' clears it."""
+    def happened(self, text: str, now: float, stamp: float | None = None) -> None:
+        """Record an event; '' clears it.
+
+        Args:
+            text: of the event.
+            now: wall time, s.
+            stamp: time of the event on the clock of the machine, s; None: unknown.
+        """
         self._event, self._event_at = text, now
 
     def event(self, now: float) -> str:

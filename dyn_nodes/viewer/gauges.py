@@ -6,11 +6,26 @@ import html
 import math
 from collections.abc import Collection, Mapping
 
-from dyn_nodes.measures import CAUTION, DANGER, OK, Measure, friction_levels, in_order, measure_of
+from dyn_nodes.measures import (
+    BAND_OF_STAGE,
+    CAUTION,
+    DANGER,
+    OK,
+    STAGE_STARTS,
+    Measure,
+    in_order,
+    measure_of,
+    stage_of,
+)
 from dyn_nodes.viewer.colours import AMBER, BAND, BAND_TEXT, DARK, GREEN, GREY, RED, Rgb, css, ink_on
-from dyn_nodes.viewer.snapshot import Margin
+from dyn_nodes.viewer.situation import FRICTION, is_zero
+from dyn_nodes.viewer.snapshot import GovernorState, Load, Margin, Situation
 
 STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
+HEAD, HEAD_SECOND = 76, 46
+"""Height of the greatest words with the figures, and of the words of a second machine, pixels."""
+LOAD_SCALE = 1.25
+"""Utilisation of a full bar of the load."""
 BAR = 'position:absolute;left:0;top:0;bottom:0;border-radius:3px'
 
 
@@ -41,9 +56,6 @@ class Scale:
         """Return a margin as a fraction of its full scale; NaN if unknown."""
         full = self.full(name, margin)
         return margin.value / full if math.isfinite(margin.value) else float('nan')
-
-
-FRICTION = friction_levels()
 
 
 def friction_band(use: float) -> str:
@@ -82,10 +94,12 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     colour = css(BAND[band])
     shown = 100.0 * min(max(part, 0.0), 1.0) if math.isfinite(part) else 0.0
     word = band if band != OK else ''
-    if margin.value <= 0.0 or measure.display(margin.value).split()[0] == '0':
+    if is_zero(name, margin):
         word = measure.at_zero
     where = margin.critical_name.replace('_', ' ')
-    note = ' &middot; '.join(html.escape(text) for text in (word, where) if text)  # a narrow panel cuts the edge first
+    standstill = '' if measure.with_motion else 'at rest'
+    notes = (word, where, standstill)
+    note = ' &middot; '.join(html.escape(text) for text in notes if text)  # a narrow panel cuts the last one first
     low, high = (100.0 * level / scale.full(name, margin) for level in (levels.danger, levels.caution))
     track = _track((RED, AMBER, GREEN), low, high)
     said = ', '.join(text for text in (number(margin.value, measure), where, word or 'in order') if text)
@@ -102,21 +116,62 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     )
 
 
-def worst_band(margins: Mapping[str, Margin], uses: Mapping[str, float]) -> tuple[str, str]:
-    """Return the worst band of all gauges, and a text that names the gauge; '' if all are OK."""
-    bands = [(margins[name].band(name), _gauge_name(name, margins[name])) for name in in_order(margins)]
-    if uses:
-        worst = worst_wheel(uses)
-        bands.append((friction_band(uses[worst]), f'friction use {worst.replace("_", " ")}'))
-    for band in (DANGER, CAUTION):
-        for level, where in bands:
-            if level == band:
-                return band, f'{band}: {where}'
-    return OK, ''
+def load_bar(load: Load | None, allowance: Mapping[str, float]) -> str:
+    """Return the utilisation of the rated load as a bar with its stages; '' if it is not published.
+
+    Args:
+        load: load moment.
+        allowance: remaining allowances by name, `payload` in kg, `reach` in m.
+    """
+    if load is None:
+        return ''
+    percent = 100.0 * load.utilisation
+    stage = stage_of(load.utilisation)
+    band = BAND_OF_STAGE[stage]
+    shown = 100.0 * min(load.utilisation / LOAD_SCALE, 1.0) if math.isfinite(percent) else 100.0
+    value = f'{percent:.0f} %' if math.isfinite(percent) else 'unknown' if math.isnan(percent) else 'no rated load'
+    rated = f'{load.payload:,.0f} of {load.rated:,.0f} kg' if math.isfinite(load.rated + load.payload) else ''
+    low, high = (100.0 * STAGE_STARTS[name] / LOAD_SCALE for name in ('approach', 'rated'))
+    words = ' · '.join(
+        text for text in (_remaining(load, allowance), load.edge and f'tips over the {load.edge}') if text
+    )
+    return (
+        f'<div data-load="{stage}" {_meter("load, % of the rated load", shown, f"{value}, {stage}, {words}")} '
+        'style="margin:4px 10px;font-size:13px;line-height:1.3">'
+        '<div style="display:flex;justify-content:space-between;gap:8px">'
+        f'<span style="font-weight:600">Load</span><span style="flex:1;color:{css(GREY)};white-space:nowrap;'
+        f'overflow:hidden;text-overflow:ellipsis">{html.escape(rated)}</span>'
+        f'<span style="font-weight:600;font-variant-numeric:tabular-nums;color:{BAND_TEXT[band]}">'
+        f'{html.escape(stage)} {value}</span></div>'
+        f'{_bar(_track((GREEN, AMBER, RED), low, high), shown, css(BAND[band]), 14)}'
+        f'<div style="{lines(1, 12.0)};white-space:nowrap;overflow:hidden">{html.escape(words)}</div></div>'
+    )
 
 
-def _gauge_name(name: str, margin: Margin) -> str:
-    return f'{measure_of(name).label} {margin.critical_name.replace("_", " ")}'.rstrip()
+def _remaining(load: Load, allowance: Mapping[str, float]) -> str:
+    """Return the remaining load and reach as a text, or the excess of load; '' if unknown."""
+    rest = load.rated - load.payload
+    if not math.isfinite(rest):
+        return ''
+    if rest <= 0.0:
+        return f'{-rest:,.0f} kg above the rated load'
+    reach = allowance.get('reach', math.nan)
+    return f'{rest:,.0f} kg{f" or {reach:.1f} m of reach" if reach > 0.0 else ""} remain'
+
+
+def governor_line(governor: GovernorState | None) -> str:
+    """Return what a governor does, in two lines: held levers and the reason; '' without a governor."""
+    if governor is None:
+        return ''
+    kind = 'held' if governor.held else 'fault' if governor.is_fault else 'passing'
+    colour = BAND_TEXT[DANGER] if kind == 'fault' else BAND_TEXT[CAUTION] if kind == 'held' else css(GREY)
+    text = governor.message.replace('_', ' ')
+    if governor.held:
+        text = text.partition(':')[0]  # the banner has the reason
+    return (
+        f'<div data-governor="{kind}" style="margin:2px 10px;color:{colour};{lines(2, 12.5)}">'
+        f'<b>Governor</b> {html.escape(text)}</div>'
+    )
 
 
 def friction_gauges(uses: Mapping[str, float]) -> str:
@@ -198,28 +253,46 @@ def lines(count: int, size: float) -> str:
     return f'font-size:{size:g}px;line-height:1.35;height:{1.35 * count:g}em;overflow-y:auto'
 
 
-def banner(state: str, text: str, details: str = '', beat: int = 0, band: str = OK, rows: int = 2) -> str:
-    """Return the banner with the state.
+def banner(
+    state: str,
+    text: str,
+    details: str = '',
+    beat: int = 0,
+    band: str = OK,
+    rows: int = 2,
+    situation: Situation | None = None,
+    second: str = '',
+) -> str:
+    """Return the banner: the state of the machine in the greatest words, then the state of the page.
 
     Args:
         state: 'running', 'replay', 'paused', 'waiting' or 'lost'.
-        text: first line.
+        text: of the state of the page.
         details: text in smaller letters.
         beat: number that changes while the viewer is alive, for the script of the page.
-        band: worst band of the gauges: the colour while the machine runs, or is paused in danger.
+        band: worst band of the machine: the colour while it runs, or is paused in danger.
         rows: number of lines reserved for details.
+        situation: of the machine; None: unknown, the state of the page is in the greatest words.
+        second: words of a second machine.
     """
     fixed = {'paused': AMBER, 'waiting': GREY, 'lost': RED}
     colour = BAND[band] if state in ('running', 'replay') else fixed.get(state, DARK)
     if state == 'paused' and band == DANGER:
         colour = RED
-    second = f'<div style="{lines(rows, 11.5)}">{html.escape(details)}</div>'
+    words, figures = (text, '') if situation is None else (situation.words, situation.figures)
+    margin = '' if situation is None else situation.margin
+    small = ' · '.join(part for part in ('' if situation is None else text, details) if part)
+    head = [line for line in (words, second) if line]
     return (
         f'<div aria-live="off" data-connection="{state}" data-band="{band}" data-beat="{beat}" '
+        f'data-situation="{html.escape(situation.state if situation else "")}" '
         'style="margin:8px 10px 4px;padding:6px 10px;border-radius:5px;'
         f'color:{css(ink_on(colour))};background:{css(colour)};font-size:13.5px;line-height:1.35">'
-        '<b style="display:block;white-space:nowrap;overflow:hidden;text-overflow:ellipsis">'
-        f'{html.escape(text)}</b>{second}</div>'
+        f'<div style="height:{HEAD + (HEAD_SECOND if second else 0)}px;overflow:hidden">'
+        + ''.join(f'<b style="display:block;font-size:19px;line-height:1.2">{html.escape(line)}</b>' for line in head)
+        + f'<div style="font-size:13px">{html.escape(figures)}</div>'
+        f'<div style="font-size:13px">{html.escape(margin)}</div></div>'
+        f'<div style="{lines(rows, 11.5)}">{html.escape(small)}</div></div>'
     )
 
 
@@ -253,7 +326,7 @@ def _volts(value: float) -> str:
 
 
 def spoken(state: str, band: str, where: str) -> str:
-    """Return the text that a screen reader speaks when it changes: state and worst gauge, without the time."""
+    """Return the text that a screen reader speaks when it changes: states of page and machine, without numbers."""
     hidden = 'position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)'
     words = ', '.join(text for text in (state, where or band) if text)
     return f'<div role="status" style="{hidden}">{html.escape(words)}</div>'

@@ -12,11 +12,21 @@ from typing import Any
 
 from dyn_nodes.measures import OK, in_order, measure_of
 from dyn_nodes.viewer.camera import PRESETS
-from dyn_nodes.viewer.gauges import Scale, banner, dead_parts, friction_gauges, gauges, lines, spoken
+from dyn_nodes.viewer.gauges import (
+    Scale,
+    banner,
+    dead_parts,
+    friction_gauges,
+    gauges,
+    governor_line,
+    lines,
+    load_bar,
+    spoken,
+)
 from dyn_nodes.viewer.geometry import roll_pitch
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.pose_sliders import UNITS
-from dyn_nodes.viewer.snapshot import Margin, Snapshot
+from dyn_nodes.viewer.snapshot import GovernorState, Load, Margin, Situation, Snapshot
 
 SPEEDS = {'0.1×': 0.1, '0.5×': 0.5, '1×': 1.0, '2×': 2.0}
 INSTRUMENTS_WIDTH, CONTROLS_WIDTH = 320, 340
@@ -131,6 +141,7 @@ class Controls:
         gui.main_panel.set_width(CONTROLS_WIDTH)
         self._banner = gui.add_html(banner('waiting', 'Waiting for a machine'), order=-1.0)
         self._spoken = gui.add_html('', order=-0.5)
+        self._load = gui.add_html('', order=-0.4)
         self._drive = gui.add_folder('Drive', order=0.0, visible=False)  # shown by `offer_driving` and the sliders
         with self._drive:
             self.armed = gui.add_checkbox('Levers on', False, hint=NEUTRAL_HINT, order=0.0)
@@ -148,10 +159,24 @@ class Controls:
             except queue.Empty:
                 return
 
-    def show_state(self, state: str, text: str, details: str = '', band: str = OK, where: str = '') -> None:
-        """Show the state in the colour of the worst gauge, and name that gauge for screen readers."""
-        _set_html(self._spoken, spoken(state, band, where))
-        _set_html(self._banner, banner(state, text, details, int(time.monotonic()), band, self.rows))
+    def show_state(
+        self,
+        state: str,
+        text: str,
+        details: str = '',
+        band: str = OK,
+        situation: Situation | None = None,
+        second: str = '',
+    ) -> None:
+        """Show the states of machine and page in the colour of the band, and name them for screen readers."""
+        words = ', '.join(line for line in (situation.words if situation else '', second) if line)
+        _set_html(self._spoken, spoken(state, band, words))
+        content = banner(state, text, details, int(time.monotonic()), band, self.rows, situation, second)
+        _set_html(self._banner, content)
+
+    def show_load(self, load: Load | None, allowance: Mapping[str, float], governor: GovernorState | None) -> None:
+        """Show the load moment with the remaining allowances, and the state of a governor."""
+        _set_html(self._load, load_bar(load, allowance) + governor_line(governor))
 
     def _event(self, name: str, value: Any = None) -> Any:
         async def note(event: Any) -> None:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import html
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
-from dyn_nodes.measures import OK
 from dyn_nodes.viewer.cockpit import Cockpit
 from dyn_nodes.viewer.companions import Companion
 from dyn_nodes.viewer.connection import REPLAYED
-from dyn_nodes.viewer.gauges import Scale, friction_gauges, gauges, worst_band
+from dyn_nodes.viewer.gauges import Scale, friction_gauges, gauges, load_bar
 from dyn_nodes.viewer.geometry import rotation_of
 from dyn_nodes.viewer.robot import Robot
-from dyn_nodes.viewer.snapshot import Snapshot
+from dyn_nodes.viewer.snapshot import Situation, Snapshot
 from dyn_nodes.viewer.time_line import TimeLine
 
 SPEEDS = {'0.1×': 0.1, '0.25×': 0.25, '0.5×': 0.5, '1×': 1.0, '2×': 2.0, '4×': 4.0}
@@ -129,7 +128,6 @@ class ReplayPage:
         self.steps.on_click(lambda event: self.step(event.target.value == 'Next'))
         self._compare = self.cockpit.instruments.add_text(1.5)
         if len(self.runs) > 1:
-            self.cockpit.controls.rows = 3
             self.cockpit.instruments.add_text(0.5)(_heading(self.runs[0].name))
 
     def run(self, button: str) -> None:
@@ -176,14 +174,12 @@ class ReplayPage:
         self._shown = time
         with self.cockpit.at_once():
             self.cockpit.update(first.at(time))
-            details, band = first.event(time), OK
-            if self._second is not None:
-                band, words = self._draw_second(time)
-                details = ' · '.join(text for text in (words, details) if text)
-            self.cockpit.show_state(REPLAYED, f'Replay, t = {time:.2f} of {self.duration:.1f} s', details, band)
+            second = self._draw_second(time) if self._second is not None else None
+            text = f'Replay, t = {time:.2f} of {self.duration:.1f} s'
+            self.cockpit.show_state(REPLAYED, text, first.event(time), self.runs[0].name, second)
 
-    def _draw_second(self, time: float) -> tuple[str, str]:
-        """Show the second run; return the band of its worst gauge and a text that names it."""
+    def _draw_second(self, time: float) -> Situation | None:
+        """Show the second run; return its situation with its name in the words."""
         assert self._second is not None
         other = self.runs[1].recording.at(time)
         position = np.asarray(other.base_position) + self._offset
@@ -192,10 +188,12 @@ class ReplayPage:
         self._name(0, self.runs[0].recording.at(time), np.zeros(3))
         self._name(1, other, self._offset)
         scale = self._second_scale
-        content = gauges(other.margins, scale) + friction_gauges(other.friction_use)
+        content = load_bar(other.load, {}) + gauges(other.margins, scale) + friction_gauges(other.friction_use)
         self._compare(f'{_heading(self.runs[1].name)}{content}')
-        band, where = worst_band(other.margins, other.friction_use)
-        return band, f'{self.runs[1].name}: {where}' if where else ''
+        situation = other.situation
+        if situation is None:
+            return None
+        return replace(situation, words=f'{self.runs[1].name}: {situation.words}')
 
     def _name(self, number: int, snapshot: Snapshot, offset: Any) -> None:
         """Show the name of a run above its machine."""

@@ -48,6 +48,64 @@ class Margin:
         return self.names[index] if index is not None and len(self.names) == len(self.edges) else ''
 
 
+@dataclass(frozen=True)
+class Load:
+    """Load moment of an instant.
+
+    Attributes:
+        utilisation: load over rated load; inf if the machine tips without load.
+        rated: rated load, kg.
+        payload: kg.
+        edge: over which a greater load tips the machine; '' if unknown.
+    """
+
+    utilisation: float
+    rated: float = float('nan')
+    payload: float = float('nan')
+    edge: str = ''
+
+
+@dataclass(frozen=True)
+class GovernorState:
+    """State of a governor.
+
+    Attributes:
+        message: its text.
+        is_fault: whether it passes no commands because something is missing.
+        held: names of the levers that it holds back.
+        scale: least passed fraction of a held lever.
+    """
+
+    message: str
+    is_fault: bool = False
+    held: tuple[str, ...] = ()
+    scale: float = 1.0
+
+    @property
+    def reason(self) -> str:
+        """Fraction and reason of the held levers."""
+        return f'{100.0 * self.scale:.0f} % of the lever passes: {self.message.partition(": ")[2].replace("_", " ")}'
+
+
+@dataclass(frozen=True)
+class Situation:
+    """State of a machine at one instant.
+
+    Attributes:
+        state: one of the states of `viewer.situation`, or a band of the margins.
+        band: OK, CAUTION or DANGER.
+        words: the greatest words of the page: the state and where, such as 'TIPPING over the front'.
+        figures: the numbers beside them; '' for none.
+        margin: the least margin; '' if margins are not published.
+    """
+
+    state: str
+    band: str
+    words: str
+    figures: str = ''
+    margin: str = ''
+
+
 @dataclass
 class Snapshot:
     """Data of one instant. Unknown data are empty or None and not shown.
@@ -68,6 +126,11 @@ class Snapshot:
         slope: (roll, pitch) of the ground, rad.
         payload: kg.
         weighed: lower and upper end of the 95 % interval of an estimated payload, kg.
+        load: load moment; None: not published.
+        allowance: remaining allowances by name: payload, kg; reach, m; swing_speed, rad/s.
+        governor: state of a governor; None: there is none.
+        overturned: the machine has overturned.
+        situation: state of the machine in words; None: not determined yet.
     """
 
     time: float = 0.0
@@ -85,3 +148,8 @@ class Snapshot:
     slope: tuple[float, float] = (0.0, 0.0)
     payload: float | None = None
     weighed: tuple[float, float] | None = None
+    load: Load | None = None
+    allowance: dict[str, float] = field(default_factory=dict)
+    governor: GovernorState | None = None
+    overturned: bool = False
+    situation: Situation | None = None

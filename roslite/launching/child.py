@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -111,7 +112,11 @@ class Child:
         self.group_gone = False
         self.respawn_at = None
         command = self.spec.command[0] if self.spec.shell else list(self.spec.command)
-        with self.log_path.open('ab') as log, self.error_path.open('ab') as errors:
+        with (
+            _blocked_signals(self.spec.accepts_signals),
+            self.log_path.open('ab') as log,
+            self.error_path.open('ab') as errors,
+        ):
             self.process = subprocess.Popen(
                 command,
                 shell=self.spec.shell,
@@ -178,6 +183,19 @@ class Child:
             return True
         wanted = (-signal.SIGINT, -signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGTERM)
         return self.returncode not in wanted
+
+
+@contextlib.contextmanager
+def _blocked_signals(is_wanted: bool) -> Iterator[None]:
+    """Block SIGINT and SIGTERM of this thread, which a process that is started in the block inherits."""
+    if not is_wanted or not hasattr(signal, 'pthread_sigmask'):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def start_guard(token: str, sigterm_timeout: float, sigkill_timeout: float) -> subprocess.Popen[bytes]:

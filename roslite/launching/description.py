@@ -34,6 +34,7 @@ class ChildSpec:
         environment: complete environment.
         executable: name of the node's program if it is from a registered package, else empty.
         arguments: command-line arguments of a program from a registered package.
+        accepts_signals: the program starts with SIGINT and SIGTERM blocked, and unblocks them.
         node: fully qualified node name if the launch file specifies one, else empty.
         cwd: working directory; None: the launcher's.
         shell: run the command in a shell.
@@ -53,6 +54,7 @@ class ChildSpec:
     node: str = ''
     executable: str = ''
     arguments: tuple[str, ...] = ()
+    accepts_signals: bool = False
     cwd: str | None = None
     shell: bool = False
     to_screen: bool = False

@@ -17,12 +17,15 @@ class PythonPackage:
         share: function that returns the share directory; raises FileNotFoundError if there is none.
         nodes: function that returns the module of every node by `exec` in launch files; `python -m MODULE` runs a node.
         commands: modules of the executables that are not nodes.
+        accepts_signals: the nodes start with SIGINT and SIGTERM blocked and unblock them when they can handle them:
+            otherwise a signal during the start of the interpreter ends it with a traceback.
     """
 
     name: str
     share: Callable[[], Path]
     nodes: Callable[[], Mapping[str, str]]
     commands: Mapping[str, str] = field(default_factory=dict)
+    accepts_signals: bool = False
 
 
 _registered: dict[str, PythonPackage] = {}

@@ -142,7 +142,8 @@ def add_node(element: Element, context: LaunchContext, description: LaunchDescri
     spec = _child(element, context, label, program + arguments, node)
     python_package = registered(context.optional(element, 'pkg'))
     if python_package is not None and executable not in python_package.commands:
-        spec = replace(spec, executable=executable, arguments=tuple(arguments))
+        accepts = python_package.accepts_signals and spec.command == tuple(program + arguments)  # no launch-prefix
+        spec = replace(spec, executable=executable, arguments=tuple(arguments), accepts_signals=accepts)
     description.steps.append(spec)
 
 

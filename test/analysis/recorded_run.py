@@ -16,6 +16,7 @@ from dyn_nodes.nodes.balance_reports import margin_topic
 from dyn_nodes.simulation import Inputs, System, SystemRun, initial_state
 from dyn_nodes.stability.balance import BalanceObserver
 from dyn_nodes.stability.grip import friction_use, grip_of
+from dyn_nodes.stability.load_moment import LoadMomentIndicator
 
 STORE = get_typestore(Stores.ROS2_JAZZY)
 TYPES = STORE.types
@@ -100,6 +101,8 @@ def write_run(bag: BagOfRun, run: SystemRun, profile: VoltageProfile) -> None:
     gravity = run.parameters[:3]
     friction = grip_of(machine).friction
     outputs = run.all_outputs
+    indicator, joints = LoadMomentIndicator(machine), [joint.name for joint in machine.movable_joints]
+    mass = float(run.parameters[run.system.index('parameter', 'payload_mass')])
     phase = ''
     for k, time in enumerate(run.times.tolist()):
         if profile.phase(time) != phase:
@@ -109,6 +112,11 @@ def write_run(bag: BagOfRun, run: SystemRun, profile: VoltageProfile) -> None:
         _write_balance(bag, observer.observe(outputs[k], gravity), friction, time)
         _write_joints(bag, run, k, time)
         _write_oil(bag, run, k, time)
+        if k % 20 == 0:
+            positions = {name: float(run.position(name)[k]) for name in joints}
+            moment = indicator.evaluate(positions, mass, gravity)
+            topic = 'load_moment/utilisation'
+            bag.write(topic, 'std_msgs/msg/Float64', time, data=100.0 * moment.utilisation)
     end = 'overturned' if run.overturned else 'finished'
     event(bag, run.end_time, end, f'{end} at {run.end_time:.3f} s', 2 if run.overturned else 0)
 

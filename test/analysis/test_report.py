@@ -122,7 +122,7 @@ def test_text_from_a_bag_cannot_become_markup(recovered, tmp_path):
 
 def test_an_incomplete_run_still_gives_a_page(recovered, tmp_path):
     bare = replace(recovered, machine=None, margins={}, pressures={}, joints={}, phases=(), events=(), friction_use={})
-    bare = replace(bare, weighed=None)
+    bare = replace(bare, weighed=None, utilisation=None)
     plots = make_plots(bare, tmp_path)
     assert set(plots) == {'base_rotation', 'wheel_loads'}
     write_report(bare, summarize(bare), tmp_path / 'report.html', plots)
@@ -244,3 +244,21 @@ def test_neighbouring_lines_differ_in_lightness_too():
 
     values = [lightness(colour) for colour in LINES[:4]]
     assert min(abs(a - b) for k, a in enumerate(values) for b in values[:k]) > 0.02
+
+
+def test_the_load_moment_of_a_run_is_plotted_and_the_assumed_values_are_listed(recovered, tmp_path):
+    times = np.linspace(0.0, recovered.duration, 50)
+    record = replace(recovered, utilisation=(times, 0.8 + 0.4 * times / times[-1]))
+    summary = summarize(record)
+    assert summary['max_utilisation'] == {'value': pytest.approx(1.2), 'time_s': times[-1], 'stage': 'limit'}
+    plots = make_plots(record, tmp_path)
+    assert 'load_moment' in plots
+    write_report(record, summary, tmp_path / 'report.html', plots)
+    page = parsed(tmp_path / 'report.html')
+    assert 'Greatest load of the rated load (limit)' in page.text
+    assert f'{len(record.machine.assumed)} assumed values of the machine file' in page.text
+    for key in record.machine.assumed:
+        assert key in page.text
+    without = summarize(replace(record, utilisation=None))
+    assert without['max_utilisation'] is None
+    assert summarize(replace(record, utilisation=(times, np.full(50, np.inf))))['max_utilisation']['value'] is None

@@ -58,7 +58,8 @@ def test_signal_columns_are_read_by_name_and_empty_cells_are_skipped(tmp_path, c
     log = tmp_path / 'hand.csv'
     log.write_text(COLUMNS)
     facts = imported(log, capsys, tmp_path)
-    assert {finding['kind'] for finding in facts['findings']} == {'gap', 'missing'}
+    assert {finding['kind'] for finding in facts['findings']} == {'gap', 'missing', 'unused'}
+    assert [finding['what'] for finding in facts['findings'] if finding['kind'] == 'unused'] == ['spare']
     states = read_bag(tmp_path / 'bag').table('joint_states')
     np.testing.assert_allclose(states.time, [0.0, 0.5, 1.5])
     np.testing.assert_allclose(states['swing_joint/position'], np.radians([10.5, 11.0, 13.0]))
@@ -239,5 +240,5 @@ def test_an_mf4_log_without_asammdf_reports_the_package_to_install(tmp_path):
     code = f'import sys; sys.modules["asammdf"] = None\nfrom dyn_nodes.cli import main; sys.exit(main({words!r}))'
     done = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 1
-    assert "the package asammdf is missing: pip install 'dyn_nodes[mf4]'" in done.stderr
+    assert "the package asammdf is missing: pip install 'dyn_nodes[can]'" in done.stderr
     assert 'Traceback' not in done.stderr

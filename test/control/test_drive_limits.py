@@ -178,3 +178,20 @@ def test_two_hundred_steps_of_random_size_stay_within_effort_and_speed(name):
     assert effort <= BEYOND
     assert speed <= BEYOND
     assert thrown <= (name == 'log_loader_grapple')  # its grapple turns over once
+
+
+@pytest.mark.parametrize('loose', [0, 1, 2])
+def test_servos_beside_commanded_efforts_give_the_same_accelerations_as_all_servos(loose):
+    random = np.random.default_rng(loose)
+    root = random.normal(size=(3, 3))
+    response, still = root @ root.T + np.eye(3), random.normal(size=3)
+    wide = DriveLimits(np.full(3, 1e6), np.full(3, 1e3), np.full(3, -10.0), np.full(3, 10.0))
+    state = [random.normal(size=3) * 0.1 for _ in range(4)]
+    every = ServoInput(*state, wide, 40.0, 1.0, np.zeros(3))
+    whole = servo_output(every, still, response, False)
+    commanded = np.full(3, np.nan)
+    commanded[loose] = whole.efforts[loose]
+    mixed = servo_output(every._replace(effort=commanded), still, response, False)
+    assert mixed.efforts == pytest.approx(whole.efforts, rel=1e-9)
+    assert mixed.accelerations == pytest.approx(whole.accelerations, rel=1e-9, abs=1e-9)
+    assert not mixed.at_effort[loose]

@@ -91,6 +91,33 @@ def test_an_interrupt_that_the_interpreter_drops_in_a_finalizer_ends_a_node_quie
     assert (*process.communicate(timeout=30), process.returncode) == ('ending\nended\n', '', 0)
 
 
+def test_an_interrupt_that_compiled_code_drops_ends_the_creation_of_composed_nodes(program):
+    """LLVM calls Python by ctypes, which drops exceptions."""
+    process = program("""
+        from dyn_nodes.nodes import ending
+
+        @ctypes.CFUNCTYPE(None)
+        def call():
+            print('ready', flush=True)
+            time.sleep(0.2)
+            for _ in range(10**5):
+                pass
+
+        watch = ending.EndWatch('stub', 30.0)
+        watch.starting, ending.START_GRACE = True, 30.0
+        with watch, ending.stop_signals(['stub'], watch) as signals:
+            try:
+                call()
+                time.sleep(20.0)
+            except KeyboardInterrupt:
+                watch.starting = False
+                print('ended', len(signals), flush=True)
+    """)
+    assert process.stdout.readline() == 'ready\n'
+    process.send_signal(signal.SIGINT)
+    assert (*process.communicate(timeout=30), process.returncode) == ('ended 2\n', '', 0)
+
+
 def test_an_interrupt_that_machine_code_turns_into_another_error_ends_a_node_quietly(program):
     """Numba, in C, unpickles by a Python function: an exception in it comes back as a SystemError."""
     process = program("""
@@ -115,8 +142,7 @@ def test_an_interrupt_that_machine_code_turns_into_another_error_ends_a_node_qui
     assert (*process.communicate(timeout=30), process.returncode) == ('', '', 0)
 
 
-def test_a_program_that_does_not_come_back_from_machine_code_ends_all_the_same(program):
-    process = program("""
+STUCK = """
         import threading
 
         mutex = ctypes.create_string_buffer(64)
@@ -126,20 +152,32 @@ def test_a_program_that_does_not_come_back_from_machine_code_ends_all_the_same(p
                 time.sleep(0.01)
             print('ready', flush=True)
 
-        def compile_for_a_minute():  # machine code that no signal interrupts
+        def compute_for_a_minute(*_):  # machine code that no signal interrupts
             threading.Thread(target=say_when_it_waits, daemon=True).start()
             ctypes.CDLL(None).pthread_mutex_lock(mutex)
             ctypes.CDLL(None).pthread_mutex_lock(mutex)
 
         running.EndWatch.__init__.__defaults__ = (0.5,)
-        sys.exit(running.run_node('stub', compile_for_a_minute, ['stub'], wait))
-    """)
+"""
+
+
+def test_a_program_that_does_not_come_back_from_machine_code_ends_all_the_same(program):
+    process = program(STUCK + "        sys.exit(running.run_node('stub', Stub, ['stub'], compute_for_a_minute))")
     assert process.stdout.readline() == 'ready\n'
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGINT
     assert 'stub: still running 0.5 s after SIGINT: ended by force, in' in errors
-    assert 'compile_for_a_minute' in errors
+    assert 'compute_for_a_minute' in errors
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('make', ['compute_for_a_minute', 'lambda: [wait(None)]'])
+def test_a_node_that_compiles_ends_quietly_at_once(program, number, make):
+    process = program(STUCK + f"        sys.exit(running.run_node('stub', {make}, ['stub'], wait))")
+    assert process.stdout.readline() == 'ready\n'
+    process.send_signal(number)
+    assert (*process.communicate(timeout=30), process.returncode) == ('', '', 0)
 
 
 def test_a_node_that_hangs_prints_at_sigquit_where_it_is_and_continues(program):
@@ -192,13 +230,21 @@ def test_a_signal_that_comes_while_the_interpreter_ends_does_not_change_the_exit
     process = program(f"""
         import importlib, os, threading
         from dyn_nodes.middleware import ok
+        from dyn_nodes.nodes import ending
 
+        class Watch(ending.EndWatch):
+            def __init__(self, *arguments):
+                super().__init__(*arguments)
+                watches.append(self)
+
+        watches = []
+        running.EndWatch = ending.EndWatch = Watch
         os.chdir({str(tmp_path)!r})
         sys.argv = {PROGRAMS[name]}
         module = importlib.import_module(sys.argv[0])
 
         def stay():
-            while not (ok() or ended):
+            while not (ok() or ended) or any(watch.starting for watch in watches):
                 time.sleep(0.01)
             time.sleep(0.3)
             print('ready', flush=True)

@@ -108,3 +108,20 @@ def test_a_speed_beyond_the_limit_under_efforts_is_an_event_and_in_the_status(pl
         assert bool(events) == (plant.velocities[2] > 1.001 * 2.5)
     assert [event.details['joint'] for event in events] == ['stick_joint']
     assert targets.saturated == 'stick_joint (overspeed)'
+
+
+def test_each_joint_follows_its_interface_and_a_commanded_effort_does_not_move_the_others(plant, targets):
+    held = plant.efforts[2]
+    for _ in range(40):
+        positions, velocities, efforts = NOTHING.copy(), NOTHING.copy(), NOTHING.copy()
+        velocities[0], positions[1], efforts[2] = 0.2, plant.machine.initial.joint_positions['boom_joint'], held + 4e4
+        targets.command(positions, velocities, efforts)
+        advance(plant, targets, 0.01)
+        assert plant.u[2] == held + 4e4
+    assert plant.velocities[0] == pytest.approx(0.2, rel=2e-2)
+    assert plant.positions[1] == pytest.approx(positions[1], abs=2e-3)
+    assert plant.velocities[2] > 0.1
+    targets.command(NOTHING, NOTHING, NOTHING)  # no command: the boom keeps its target, the others stop
+    advance(plant, targets, 1.0)
+    assert plant.positions[1] == pytest.approx(positions[1], abs=1e-3)
+    assert np.abs(plant.velocities).max() < 5e-3

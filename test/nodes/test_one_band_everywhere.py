@@ -28,18 +28,19 @@ from dyn_nodes.measures import (
 )
 from dyn_nodes.middleware import message
 from dyn_nodes.nodes.diagnostics import Health
-from dyn_nodes.nodes.markers import COLOURS, WHITE, marker_array
+from dyn_nodes.nodes.markers import TEXT_COLOURS, marker_array
 from dyn_nodes.nodes.stability_health import LEVEL_OF_BAND, judge, margin_values
 from dyn_nodes.stability import Margin as Computed
 from dyn_nodes.stability.balance import Balance
 from dyn_nodes.viewer.colours import BAND, GREY
-from dyn_nodes.viewer.gauges import Scale, friction_band, gauges, worst_band
+from dyn_nodes.viewer.gauges import Scale, friction_band, gauges
 from dyn_nodes.viewer.scene import colour_of
-from dyn_nodes.viewer.snapshot import Margin
+from dyn_nodes.viewer.situation import SituationTracker
+from dyn_nodes.viewer.snapshot import Margin, Snapshot
 
 Time = message('builtin_interfaces/msg/Time')
 EDGES = ('front', 'left', 'rear', 'right')
-BAND_OF_COLOUR = {round(colour[2], 2): band for band, colour in {**COLOURS, OK: WHITE}.items()}
+BAND_OF_COLOUR = {round(colour[2], 2): band for band, colour in TEXT_COLOURS.items()}
 PAGE = {**BAND, UNKNOWN: GREY}
 CORNERS = np.array([(1.0, 1.0, 0.0), (-1.0, 1.0, 0.0), (-1.0, -1.0, 0.0), (1.0, -1.0, 0.0)])
 
@@ -69,7 +70,7 @@ def bands_of(name: str, value: float, levels: Levels) -> dict[str, str]:
         'level of the status': next(band for band, level in LEVEL_OF_BAND.items() if level == health.level),
         'value of the status': values[f'{name} band'],
         'gauge': re.search(r'data-band="(\w+)"', gauges({name: shown}, Scale())).group(1),
-        'banner': worst_band({name: shown}, {})[0],
+        'banner': SituationTracker().update(Snapshot(margins={name: shown})).band,
         'report': least_margin(history)['band'],
         'terminal': live.margin_status(name),
         'colour of the page': next(band for band, colour in PAGE.items() if colour == colour_of({name: shown})),

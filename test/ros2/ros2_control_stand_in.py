@@ -1,9 +1,11 @@
 """Plays the part of controller_manager, JointStateTopicSystem and joint_trajectory_controller, habits included.
 
 Written from the plug-in's source (topic_based_hardware_interfaces 1.1.0) and the controllers' documentation:
+- the hardware's node is in the namespace of the controller manager;
 - the hardware's topics, joints and interfaces come from the <ros2_control> block of the latched robot_description;
 - joint states are received best effort; a value that is not finite leaves the state unchanged;
 - commands are NaN until a controller is active, and are sent like that;
+- a message names every joint of the block; an array has only the values of the joints with that command interface;
 - nothing is sent while the sum of |state - command| over all command interfaces is at most the threshold
   (1e-5 by default; a NaN in the sum is not at most anything, so it is sent);
 - the controller holds where it was activated, then follows a trajectory by splines through positions and velocities.
@@ -62,15 +64,23 @@ class Hardware:
 class ControllerManager(Node):
     """Reads, updates, writes a hundred times a simulated second.
 
+    A joint_trajectory_controller leads the joints with a position interface, `speeds` all others.
+
+    Args:
+        context: of the node.
+        namespace: of the node.
+
     Attributes:
+        speeds: commands of joints with a velocity interface alone, by name; none: NaN.
         sent, kept: command messages published, and held back by the threshold.
         worst: greatest distance of a joint from its reference while the controller is active, rad.
         greatest: greatest velocity and effort of each joint of `joint_states`, rad/s and N m.
     """
 
-    def __init__(self, context: Context) -> None:
-        override = [Parameter('use_sim_time', value=True)]
-        super().__init__('controller_manager', context=context, parameter_overrides=override)
+    def __init__(self, context: Context, namespace: str = '') -> None:
+        options = {'namespace': namespace, 'parameter_overrides': [Parameter('use_sim_time', value=True)]}
+        super().__init__('controller_manager', context=context, **options)
+        self.speeds: dict[str, float] = {}
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.hardware: Hardware | None = None
         self.trajectory: Any = None
@@ -94,9 +104,15 @@ class ControllerManager(Node):
             self.greatest[name] = max(before[0], abs(velocity)), max(before[1], abs(effort))
 
     @property
+    def led(self) -> list[str]:
+        """Return the joints of the joint_trajectory_controller."""
+        assert self.hardware is not None
+        return [name for name in self.hardware.joints if f'{name}/position' in self.hardware.command]
+
+    @property
     def positions(self) -> np.ndarray:
         assert self.hardware is not None
-        return np.array([self.hardware.state[f'{name}/position'] for name in self.hardware.joints])
+        return np.array([self.hardware.state[f'{name}/position'] for name in self.led])
 
     def activate(self) -> None:
         """Activate the joint_trajectory_controller: it holds the present positions."""
@@ -126,9 +142,11 @@ class ControllerManager(Node):
         if self.trajectory is not None:
             positions, velocities = self.reference()
             self.worst = max(self.worst, float(np.abs(positions - self.positions).max()))
-            for name, position, velocity in zip(hardware.joints, positions, velocities):
+            for name, position, velocity in zip(self.led, positions, velocities):
                 hardware.command[f'{name}/position'] = float(position)
                 hardware.command[f'{name}/velocity'] = float(velocity)
+        for name in set(hardware.joints) - set(self.led):
+            hardware.command[f'{name}/velocity'] = self.speeds.get(name, math.nan)
         self._write(hardware)
 
     def _read(self, hardware: Hardware) -> None:
@@ -148,7 +166,8 @@ class ControllerManager(Node):
         command = JointState()
         command.header.stamp = self.get_clock().now().to_msg()
         command.name = list(hardware.joints)
-        command.position = [hardware.command[f'{name}/position'] for name in hardware.joints]
-        command.velocity = [hardware.command[f'{name}/velocity'] for name in hardware.joints]
+        for kind in ('position', 'velocity'):
+            keys = [f'{name}/{kind}' for name in hardware.joints]
+            setattr(command, kind, [hardware.command[key] for key in keys if key in hardware.command])
         self._out.publish(command)
         self.sent += 1

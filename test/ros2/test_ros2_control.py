@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -19,13 +19,18 @@ from ros2_control_stand_in import PLUGIN, ControllerManager, Hardware
 from timeouts import scaled_timeout
 
 from dyn_nodes.middleware import Context, Node, QoSProfile, SingleThreadedExecutor, init, message, service
+from dyn_nodes.middleware.launching import declared_arguments, interpret
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.named import machine_files
 from dyn_nodes.nodes.machines import machine_of
 
 ROOT = Path(__file__).parents[2]
-CONTROLLERS = yaml.safe_load((ROOT / 'config' / 'log_loader_controllers.yaml').read_text())
-JTC = CONTROLLERS['joint_trajectory_controller']['ros__parameters']
+EXAMPLES = {'log_loader': '', 'agv_mecanum_arm': 'mecanum_drive_controller', 'excavator': 'diff_drive_controller'}
+"""Machines with a block, and the controller of their wheels or tracks."""
+CONTROLLERS = {
+    name: yaml.safe_load((ROOT / 'config' / f'{name}_controllers.yaml').read_text())['/**'] for name in EXAMPLES
+}
+JTC = CONTROLLERS['log_loader']['joint_trajectory_controller']['ros__parameters']
 PACKAGES = ('controller_manager', 'joint_trajectory_controller', 'joint_state_broadcaster', PLUGIN.partition('/')[0])
 PATIENCE = 240.0
 CHANGE = (0.15, -0.2, 0.25)
@@ -35,30 +40,43 @@ CHANGE = (0.15, -0.2, 0.25)
 # -- the files -------------------------------------------------------------------------------------------------------
 
 
-def test_the_block_fits_machine_controllers_and_launch_file() -> None:
-    machine = machine_of('log_loader', '')
+@pytest.mark.parametrize('name', EXAMPLES)
+def test_the_block_fits_machine_controllers_and_launch_file(name: str) -> None:
+    machine = machine_of(name, '')
     hardware = Hardware(machine.urdf)
-    assert hardware.joints == [joint.name for joint in machine.movable_joints]
-    assert JTC['joints'] == hardware.joints
+    assert hardware.joints == [joint.name for joint in machine.actuated_joints]
+    jtc = CONTROLLERS[name]['joint_trajectory_controller']['ros__parameters']
     for kind in ('command', 'state'):
-        wanted = {f'{joint}/{name}' for joint in hardware.joints for name in JTC[f'{kind}_interfaces']}
+        wanted = {f'{joint}/{name}' for joint in jtc['joints'] for name in jtc[f'{kind}_interfaces']}
         assert wanted <= set(getattr(hardware, kind))
-    assert set(hardware.command) == {
-        f'{joint}/{name}' for joint in hardware.joints for name in ('position', 'velocity')
-    }
-    assert not set(JTC['constraints']) - {'stopped_velocity_tolerance', 'goal_time', *hardware.joints}
+    led = {f'{joint}/{kind}' for joint in jtc['joints'] for kind in ('position', 'velocity')}
+    turning = {f'{joint}/velocity' for joint in hardware.joints if joint not in jtc['joints']}
+    assert set(hardware.command) == led | turning
+    assert set(jtc['constraints']) == {'stopped_velocity_tolerance', 'goal_time', *jtc['joints']}
     assert hardware.threshold < 0, 'a timeout would count as a dead controller'
     start = machine.initial.joint_positions
-    assert {name: hardware.state[f'{name}/position'] for name in hardware.joints} == dict(start)
-    launch = ElementTree.parse(ROOT / 'launch' / 'log_loader_ros2_control.launch.xml').getroot()
-    nodes = {element.attrib.get('name'): element for element in launch.iter('node')}
-    remaps = {item.attrib['from']: item.attrib['to'] for item in nodes['dynamics_node'].findall('remap')}
-    assert remaps == {'joint_states': hardware.states_topic, 'joint_command': hardware.commands_topic}
-    manager = CONTROLLERS['controller_manager']['ros__parameters']
-    spawned = next(e.attrib['args'].split() for e in launch.iter('node') if e.attrib['exec'] == 'spawner')
-    assert [word for word in spawned if word in manager] == [name for name in manager if name != 'update_rate']
-    clock = next(item for item in nodes['dynamics_node'].findall('param') if item.attrib['name'] == 'clock_period')
-    assert float(clock.attrib['value']) <= 1.0 / manager['update_rate']
+    assert {key: hardware.state[f'{key}/position'] for key in hardware.joints} == {
+        key: start.get(key, 0.0) for key in hardware.joints
+    }
+    if EXAMPLES[name]:
+        wheels = CONTROLLERS[name][EXAMPLES[name]]['ros__parameters']
+        entries = [value for key, value in wheels.items() if key.endswith(('joint_name', 'wheel_names'))]
+        named = {name for entry in entries for name in (entry if isinstance(entry, list) else [entry])}
+        assert {f'{joint}/velocity' for joint in named} == turning
+    manager = CONTROLLERS[name]['controller_manager']['ros__parameters']
+    assert manager['enforce_command_limits'] is True
+    file = ROOT / 'launch' / f'{name}_ros2_control.launch.xml'
+    defaults = {argument.name: argument.default or '' for argument in declared_arguments(file)}
+    assert defaults['spawn'].split() == [key for key, value in manager.items() if isinstance(value, dict)]
+    assert defaults['controllers_file'].endswith(f'/config/{name}_controllers.yaml')
+    children = {child.name: child for child in interpret(file, {'namespace': 'left'}).children}
+    words = ' '.join(children['dynamics_node'].command)
+    for local, topic in (('joint_states', hardware.states_topic), ('joint_command', hardware.commands_topic)):
+        assert not topic.startswith('/'), 'the hardware component is in the namespace of its controller manager'
+        assert f'{local}:={topic}' in words
+    assert '__ns:=/left' in words
+    clock = [float(word.partition(':=')[2]) for word in words.split() if word.startswith('clock_period:=')]
+    assert clock[0] <= 1.0 / manager['update_rate']
 
 
 # -- the stand-in against the real dynamics --------------------------------------------------------------------------
@@ -67,11 +85,13 @@ def test_the_block_fits_machine_controllers_and_launch_file() -> None:
 class Side:
     """The other side of the topics: nodes of the test and the received health of the machine."""
 
-    def __init__(self) -> None:
-        self.context = Context()
-        init(args=[], context=self.context)
+    def __init__(self, namespace: str = '', beside: Sequence[Side] = ()) -> None:
+        self.context, self.beside = Context(), list(beside)
+        for other in beside:
+            other.beside.append(self)
+        init(args=['--ros-args', '-r', '/clock:=clock'], context=self.context)
         self.executor = SingleThreadedExecutor(context=self.context)
-        self.manager = ControllerManager(self.context)
+        self.manager = ControllerManager(self.context, namespace)
         self.executor.add_node(self.manager)
         self.health: dict[str, str] = {}
         self.values: dict[str, str] = {}
@@ -79,14 +99,19 @@ class Side:
         self.manager.create_subscription(kind, '/diagnostics', self._on_health, QoSProfile(depth=50))
 
     def _on_health(self, array: Any) -> None:
-        self.health.update({status.name.partition(': ')[2]: status.message for status in array.status})
-        self.values.update({pair.key: pair.value for status in array.status for pair in status.values})
+        space = self.manager.get_namespace().rstrip('/') + '/'
+        mine = [status for status in array.status if status.name.startswith((space, space[1:]))]
+        self.health.update({status.name.partition(': ')[2]: status.message for status in mine})
+        self.values.update({pair.key: pair.value for status in mine for pair in status.values})
 
     def until(self, condition: Callable[[], Any], text: str, timeout: float = 30.0) -> None:
         end = time.monotonic() + scaled_timeout(timeout)
         while not condition():
             assert time.monotonic() < end, f'{text}; health: {self.health}'
             self.executor.spin_once(timeout_sec=0.05)
+            for other in self.beside:
+                for _ in range(20):  # all that has arrived: its time must not lag
+                    other.executor.spin_once(timeout_sec=0.0)
 
     def for_seconds(self, seconds: float) -> None:
         """Spin for so much simulated time."""
@@ -100,13 +125,18 @@ class Side:
         self.context.try_shutdown()
 
 
-@pytest.fixture
-def side(domain: int, tmp_path: Path) -> Iterator[Side]:
-    words = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader_ros2_control', 'controllers:=false']
-    log = tmp_path / 'launch.log'
+@contextmanager
+def running(name: str, log: Path, namespace: str = '', beside: Sequence[Side] = ()) -> Iterator[Side]:
+    """Start the machine of an example, and the other side of its topics."""
+    words = [f'{name}_ros2_control', 'controllers:=false', f'namespace:={namespace}']
     with log.open('w') as out:
-        process = subprocess.Popen(words, stdout=out, stderr=subprocess.STDOUT, start_new_session=True)
-    made = Side()
+        process = subprocess.Popen(
+            [sys.executable, '-m', 'dyn_nodes.cli', 'launch', *words],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    made = Side(namespace, beside)
     try:
         made.until(lambda: made.manager.received > 5, f'no joint states; {log.read_text()}', PATIENCE)
         yield made
@@ -120,13 +150,19 @@ def side(domain: int, tmp_path: Path) -> Iterator[Side]:
             process.wait(10.0)
 
 
+@pytest.fixture
+def side(domain: int, tmp_path: Path) -> Iterator[Side]:
+    with running('log_loader', tmp_path / 'launch.log') as made:
+        yield made
+
+
 def test_a_trajectory_is_followed_within_the_constraints_of_the_controller(side: Side) -> None:
     manager = side.manager
     start = manager.positions
     side.for_seconds(0.4)
-    # without an active controller the commands are NaN and rejected; the machine stands
+    # without an active controller the commands are NaN; the machine stands
     side.until(lambda: manager.sent > 10, 'no commands')
-    side.until(lambda: int(side.values.get('rejected: not finite', 0)) > 10, 'NaN was not rejected')
+    side.until(lambda: 'without a value for all joints' in side.health.get('commands', ''), 'NaN is not reported')
     assert np.abs(manager.positions - start).max() < 2e-3
     manager.activate()
     side.for_seconds(0.5)
@@ -149,19 +185,69 @@ def test_a_trajectory_is_followed_within_the_constraints_of_the_controller(side:
     assert 'holding the joints' in side.health['commands']
 
 
+def shares_of(manager: ControllerManager, name: str) -> dict[str, Any]:
+    """Return the greatest speeds and efforts over their limits by joint."""
+    return {
+        joint.name: manager.greatest[joint.name] / np.array([joint.velocity_limit, joint.effort_limit])
+        for joint in load_machine(*machine_files(name)).actuated_joints
+    }
+
+
 def test_a_trajectory_that_is_too_fast_for_the_drives_stays_within_their_limits(side: Side) -> None:
     manager = side.manager
     manager.activate()
     manager.follow(manager.positions + np.array([0.8, 0.4, -0.8]), 0.1)
     side.until(lambda: 'saturated: ' in side.health.get('commands', ''), 'no limit is reported')
     side.for_seconds(1.0)
-    joints = load_machine(*machine_files('log_loader')).actuated_joints
-    shares = {
-        joint.name: manager.greatest[joint.name] / np.array([joint.velocity_limit, joint.effort_limit])
-        for joint in joints
-    }
+    shares = shares_of(manager, 'log_loader')
     assert all(share.max() <= 1.001 for share in shares.values()), shares
     assert max(share[0] for share in shares.values()) > 0.5, shares
+
+
+def test_two_machines_in_namespaces_follow_positions_of_arms_and_velocities_of_wheels(
+    domain: int, tmp_path: Path
+) -> None:
+    """Position commands and velocity commands are in the same messages, in arrays of different sizes."""
+    moves = {
+        'left': ('agv_mecanum_arm', {'arm_turn': 0.3, 'arm_wrist': -0.2}, ('_drive', 2.0)),
+        'right': ('excavator', {'swing_joint': 0.2, 'boom_rod_joint': 0.03}, ('_sprocket_joint', 0.4)),
+    }
+    with ExitStack() as stack:
+        sides: dict[str, Side] = {}
+        for space, (name, _, _) in moves.items():
+            log = tmp_path / f'{space}.log'
+            sides[space] = stack.enter_context(running(name, log, space, tuple(sides.values())))
+        goals = {}
+        for space, (_, changes, (wheel, speed)) in moves.items():
+            manager = sides[space].manager
+            assert manager.hardware is not None
+            manager.activate()
+            goals[space] = manager.positions + np.array([changes.get(joint, 0.0) for joint in manager.led])
+            manager.follow(goals[space], 1.5)
+            manager.speeds = {joint: speed for joint in manager.hardware.joints if joint.endswith(wheel)}
+        for space, (name, _, _) in moves.items():
+            side, jtc = sides[space], CONTROLLERS[name]['joint_trajectory_controller']['ros__parameters']
+            manager = side.manager
+            side.for_seconds(1.5 + jtc['constraints']['goal_time'])
+            errors = dict(zip(manager.led, np.abs(manager.positions - goals[space])))
+            assert all(error < jtc['constraints'][joint]['goal'] for joint, error in errors.items()), (name, errors)
+            assert manager.hardware is not None
+            state = manager.hardware.state
+            rates = {joint: state[f'{joint}/velocity'] / speed for joint, speed in manager.speeds.items()}
+            assert rates == pytest.approx(dict.fromkeys(rates, 1.0), abs=0.1), name
+            assert len(rates) == len(manager.hardware.joints) - len(manager.led)
+            assert not [key for key in side.values if key.startswith('rejected')], (name, side.values)
+            shares = shares_of(manager, name)
+            assert all(share.max() <= 1.001 for share in shares.values()), (name, shares)
+        # the controller of the wheels is deactivated: they stop, the arm stays
+        for space, (name, _, _) in moves.items():
+            side, manager = sides[space], sides[space].manager
+            wheels, manager.speeds = list(manager.speeds), {}
+            side.for_seconds(1.5)
+            assert manager.hardware is not None
+            assert max(abs(manager.hardware.state[f'{joint}/velocity']) for joint in wheels) < 0.05, name
+            assert np.abs(manager.positions - goals[space]).max() < 0.01, name
+            side.until(lambda side=side: 'without a value for' in side.health['commands'], 'NaN is not reported')
 
 
 # -- the real ones ---------------------------------------------------------------------------------------------------
@@ -199,7 +285,7 @@ def test_the_real_controllers_follow_a_trajectory(domain: int, tmp_path: Path) -
     try:
         kind = message('trajectory_msgs/msg/JointTrajectory')
         node.create_subscription(
-            message('sensor_msgs/msg/JointState'), '/robot_joint_states', on_states, QoSProfile(depth=5)
+            message('sensor_msgs/msg/JointState'), 'robot_joint_states', on_states, QoSProfile(depth=5)
         )
         publisher = node.create_publisher(kind, '/joint_trajectory_controller/joint_trajectory', QoSProfile(depth=1))
         until(lambda: set(positions) >= set(JTC['joints']), 'no joint states of the machine', PATIENCE)

@@ -500,7 +500,13 @@ TEAM_STATES = {
     **dict.fromkeys(('team', 'team_bar', 'team_triangle', 'team_plank'), '/left/joint_states'),
     'team_plate': '/rear_left/joint_states',
 }
-STATES_OF = {'log_loader_can': '/machine/joint_states', 'log_loader_ros2_control': '/robot_joint_states', **TEAM_STATES}
+STATES_OF = {
+    'log_loader_can': '/machine/joint_states',
+    **dict.fromkeys(
+        (f'{name}_ros2_control' for name in ('log_loader', 'agv_mecanum_arm', 'excavator')), '/robot_joint_states'
+    ),
+    **TEAM_STATES,
+}
 ROOTS = {
     path.name.partition('.')[0]: ElementTree.parse(path).getroot() for path in (ROOT / 'launch').glob('*.launch.xml')
 }
@@ -513,10 +519,13 @@ def included_cases() -> dict[str, tuple[str, str]]:
         include = root.find('include')
         if include is None or name in FILES:
             continue
-        _, nodes = FILES[Path(include.attrib['file']).name.partition('.')[0]]
+        words, nodes = FILES[Path(include.attrib['file']).name.partition('.')[0]]
         arguments = {item.attrib['name']: item.attrib.get('default') for item in root.findall('arg')}
         is_left_out = arguments.get('controller') == 'false'
-        made[name] = ('', ' '.join(node for node in nodes.split() if not (is_left_out and 'controller' in node)))
+        made[name] = (
+            words if 'ros2_control' in name else '',
+            ' '.join(node for node in nodes.split() if not (is_left_out and 'controller' in node)),
+        )
     return made
 
 

@@ -38,5 +38,5 @@ def test_unsupported_machines_on_rigid_ground_are_reported_without_an_error():
 def test_check_prints_the_rigid_ground_summary_of_a_machine(capsys):
     files = [str(find_resource(path)) for path in ('urdf/log_loader.urdf', 'config/log_loader.yaml')]
     assert main(['check', files[0], '--config', files[1]]) == 0
-    text = '4 contacts, 6 of 12 rows independent, normal forces shared; it tips where these lift off: '
+    text = '4 contacts, 6 of 12 rows independent, normal forces shared; it tips first over front_right and front_left'
     assert f'rigid ground (contact_model: rigid): {text}' in capsys.readouterr().out

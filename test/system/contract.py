@@ -138,6 +138,18 @@ def efforts(msg: Any) -> bool:
     return list(msg.name) == JOINTS and len(msg.effort) == len(JOINTS) and finite(msg.effort)
 
 
+def load_moment_outputs(prefix: str = '') -> list[Output]:
+    """Return the topics of the load-moment indicator."""
+    start = f'{prefix}/' if prefix else ''
+    return [
+        Output(f'{start}load_moment/utilisation', FLOAT, lambda msg: 0.0 <= msg.data < 200.0, settles=bool(prefix)),
+        Output(f'{start}load_moment/rated_load', FLOAT, lambda msg: 0.0 < msg.data < WEIGHT, settles=bool(prefix)),
+        Output(
+            f'{start}load_moment/state', STATUS, lambda msg: '% of the rated load' in msg.message, settles=bool(prefix)
+        ),
+    ]
+
+
 def margin_topic(measure: str) -> str:
     return f'stability/{"zmp_degree" if measure == "zmp" else measure}'
 
@@ -180,6 +192,7 @@ DYNAMICS = [
     Output('robot_description', 'std_msgs/msg/String', lambda msg: '<robot' in msg.data, latched=True),
     Output('clock', 'rosgraph_msgs/msg/Clock', lambda msg: msg.clock.sec + msg.clock.nanosec > 0, settles=True),
     *balance_outputs(DEFAULT_MEASURES, 'odom'),
+    *load_moment_outputs(),
 ]
 HYDRAULICS = [
     Output('joint_command', STATES, efforts),
@@ -208,11 +221,13 @@ MONITOR = [
         Output(f'monitor/stability/allowance/{name}', FLOAT, number, settles=True)
         for name in ('payload', 'reach', 'swing_speed')
     ),
+    *load_moment_outputs('monitor'),
     *frames(Output('tf', FRAMES, transforms(MACHINE.base.link, GROUND), settles=True)),
 ]
 GOVERNOR = [
     Output('valve_commands', ARRAY, volts),
     Output('governor/scale', FLOAT, lambda msg: 0.0 <= msg.data <= 1.0),
+    Output('governor/state', STATUS, lambda msg: msg.name.endswith(': governor'), latched=True, event_driven=True),
 ]
 CARTESIAN = [
     Output('valve_commands', ARRAY, volts),

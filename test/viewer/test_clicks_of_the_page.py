@@ -11,9 +11,10 @@ from timeouts import scaled_timeout
 pytest.importorskip('viser', reason='the viewer needs viser')
 from dyn_nodes.measures import DANGER, OK
 from dyn_nodes.viewer.cockpit import Cockpit
+from dyn_nodes.viewer.snapshot import Situation
 
 NAMES = ('swing', 'boom', 'stick')
-WIDTH, HEIGHT = 1200, 760
+WIDTH, HEIGHT = 1200, 840
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason='no Chromium')
 CLICK = """(labels => {
     const buttons = [...document.querySelectorAll('button')];
@@ -36,7 +37,11 @@ class Panel:
 
     def show(self, details: str = '', band: str = OK, note: str = '', armed: bool = False, low: float = -0.6, **values):
         """Show a text in every element that appears and disappears."""
-        self.controls.show_state('running', 't = 1.0 s', details, band)
+        held = Situation(
+            'held', band, 'HELD: boom, stick', '12 % of the lever passes: rear left would come near to lift'
+        )
+        stable = Situation('ok', band, 'STABLE', '', 'zero moment point 0.6, front')
+        self.controls.show_state('running', 't = 1.0 s', details, band, held if details else stable)
         self.controls.show_levers(armed, note)
         self.controls.show_dead_parts(dict.fromkeys(NAMES, (low, 4.5)), values, False, NAMES if low == -0.6 else ())
 

@@ -9,9 +9,10 @@ import pytest
 from dyn_nodes.measures import Levels, in_order, measure_of
 from dyn_nodes.viewer.colours import BAND_TEXT, GREY, WHITE, contrast, css
 from dyn_nodes.viewer.connection import EVENT_SHOWN, LOST, PAUSED, REPLAYED, RUNNING, WAITING, Connection
-from dyn_nodes.viewer.gauges import Scale, banner, friction_gauges, gauges, number, round_up, worst_band
+from dyn_nodes.viewer.gauges import Scale, banner, friction_gauges, gauges, number, round_up
 from dyn_nodes.viewer.plots import History
-from dyn_nodes.viewer.snapshot import Margin
+from dyn_nodes.viewer.situation import SituationTracker
+from dyn_nodes.viewer.snapshot import Margin, Snapshot
 
 MOMENT = Levels(60e3, 30e3, 150e3)
 
@@ -110,22 +111,23 @@ def test_admissible_reactions_are_a_gauge_with_the_wheel_and_the_words_of_the_me
 
 
 @pytest.mark.parametrize(
-    ('load', 'use', 'band', 'where'),
+    ('load', 'use', 'band', 'words', 'figures'),
     [
-        (0.25, 0.1, 'ok', ''),
-        (0.04, 0.1, 'caution', 'caution: wheel-load share rear left'),
-        (0.04, 0.9, 'danger', 'danger: friction use front'),
-        (0.01, 0.9, 'danger', 'danger: wheel-load share rear left'),
-        (math.nan, 0.1, 'danger', 'danger: wheel-load share'),
+        (0.25, 0.1, 'ok', 'STABLE', ''),
+        (0.04, 0.1, 'caution', 'CAUTION: rear left', ''),
+        (0.04, 0.9, 'danger', 'DANGER: front', 'friction use 0.90'),
+        (0.01, 0.9, 'danger', 'DANGER: rear left', ''),
+        (math.nan, 0.1, 'danger', 'UNKNOWN MARGINS', 'wheel-load share: unknown'),
     ],
 )
-def test_the_worst_gauge_is_named(load, use, band, where):
+def test_the_worst_gauge_is_named(load, use, band, words, figures):
     margins = {
         'zmp_degree': Margin(0.9, (0.9, 1.0, 1.0), ('front', 'rear', 'left')),
         'load_share': Margin(load, (load, 0.5, 0.5, 0.5), ('rear_left', 'b', 'c', 'd')),
     }
-    assert worst_band(margins, {'front': use}) == (band, where)
-    assert worst_band({}, {}) == ('ok', '')
+    situation = SituationTracker().update(Snapshot(margins=margins, friction_use={'front': use}))
+    assert (situation.band, situation.words, situation.figures) == (band, words, figures)
+    assert SituationTracker().update(Snapshot()).words == 'NO MARGINS YET'
 
 
 @pytest.mark.parametrize(

@@ -165,7 +165,7 @@ def test_a_page_replays_two_runs_with_a_time_line(runs, size):
             browser.click(track['x'] + 0.75 * track['width'], track['y'] + track['height'] / 2)
             watched.until(lambda: abs(page.time - 0.75 * page.duration) < 0.1)
             watched.until(lambda: browser.evaluate(f'{PLAIN}.dataset.band') == 'danger')
-            assert 'second: danger: zero moment point' in watched.words()
+            assert 'second: TIPPING' in watched.words()
             gauges = "[...document.querySelectorAll('[data-margin]')].length"
             watched.until(lambda: browser.evaluate(gauges) == 2)
             watched.click('Before')

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.common.errors import UserError
@@ -35,6 +36,7 @@ from dyn_nodes.stability.equilibrium.search import (
     Ramp,
 )
 from dyn_nodes.stability.equilibrium.states import ARM, balance_kernel, settle_kernel, tipping_kernel
+from dyn_nodes.stability.polygon import support_order
 
 FINE = 1e-6
 """Final step of the load at the end of a path, of the mass of the machine or of 1 rad."""
@@ -44,6 +46,8 @@ STEEPEST = 1.2
 """Greatest tried slope, rad."""
 STEP = 0.05
 """First step of a load, of the mass of the machine or of 1 rad."""
+MOST_AT_ONCE = 4
+"""Greatest number of supports for which the edges alone decide; more may support a tilted machine in several ways."""
 
 StageKind = Literal['lift-off', 'touch-down', 'stop', 'release', 'loss', 'fall', 'flattened']
 NAMES: dict[int, StageKind] = {
@@ -158,6 +162,55 @@ def tipping_angle(running: RunningGear, payload: float, size: float, heading: fl
     direction = np.array([np.cos(heading), np.sin(heading), 0.0])
     ramp = Ramp(float(payload), np.array([0.0, 0.0, -size]), float(size), direction, True)
     return _tipping(running, ramp, 0.0, STEEPEST, 1.0)
+
+
+def rigid_edges(running: RunningGear, carrying: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the supports (e, 2) at the ends of the edges of the support polygon, counter-clockwise.
+
+    Empty if the edges alone do not give the tipping load: passive joints below the machine give way, more than
+    `MOST_AT_ONCE` supports carry, or the machine is planar.
+
+    Args:
+        running: the gear of the machine.
+        carrying: (c,) whether a support carries load.
+    """
+    machine = running.machine
+    corners = [k for k, support in enumerate(machine.supports) if support.corner and carrying[k]]
+    if not running.is_rigid or machine.base.attachment == 'planar' or carrying.sum() > MOST_AT_ONCE:
+        return np.zeros((0, 2), dtype=np.int64)
+    order = np.array(corners)[support_order(running.gear.supports['point'][corners])]
+    return np.stack([order, np.roll(order, -1)], axis=1).astype(np.int64)
+
+
+def first_loss(running: RunningGear, gravity: Array, edges: NDArray[np.int64]) -> float:
+    """Return the tipping load, kg: `Tipping.load` of a payload that grows from zero.
+
+    inf: none up to the greatest tried payload; 0: the machine does not stand without payload.
+
+    Args:
+        running: the gear of the machine in its posture.
+        gravity: (3,) in axes of the ground, m/s2.
+        edges: (e, 2) of `rigid_edges`, which give the load without following its growth.
+    """
+    gear, arm, unit = running.gear, np.zeros(1, ARM), running.machine.total_mass
+    arm['mount'][0] = gear.load['point'][0]
+    ramp, loads = payload_ramp(gravity), np.zeros((3, 1))
+    tipping_kernel(
+        gear,
+        running.start,
+        arm,
+        ramp,
+        ramp.gravity[np.newaxis],
+        edges,
+        np.array([0.0, STEP * unit, most_payload(running.machine), FINE * unit]),
+        1,
+        np.empty((EVENTS, 3)),
+        np.zeros(gear.rows),
+        np.empty((3, len(running.start))),
+        loads,
+        new_balance(gear),
+    )
+    return max(float(loads[1, 0]), 0.0)
 
 
 def most_payload(machine: Machine) -> float:

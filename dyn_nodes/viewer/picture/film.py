@@ -15,6 +15,7 @@ from dyn_nodes.viewer.geometry import ground_rotation, rotation_of
 from dyn_nodes.viewer.picture.camera import camera_for
 from dyn_nodes.viewer.picture.painter import Painter
 from dyn_nodes.viewer.robot import Robot
+from dyn_nodes.viewer.situation import with_situations
 from dyn_nodes.viewer.snapshot import Snapshot
 
 Picture = NDArray[np.uint8]
@@ -50,6 +51,8 @@ def film(
         title: text before the time.
         events: text of recent events for every instant; () for none.
     """
+    if any(snapshot.situation is None for snapshot in snapshots):
+        with_situations(snapshots)
     corners = []
     for snapshot in snapshots:
         base = rotation_of(snapshot.base_quaternion)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.measures import in_order, measure_of
+from dyn_nodes.measures import BAND_OF_STAGE, in_order, measure_of, stage_of
 from dyn_nodes.viewer.colours import BAND, DARK, GREEN, GREY, RED, WHITE, Rgb, ink_on
-from dyn_nodes.viewer.gauges import Scale, number, worst_band
+from dyn_nodes.viewer.gauges import LOAD_SCALE, Scale, number
 from dyn_nodes.viewer.geometry import ground_rotation, rotation_of
 from dyn_nodes.viewer.picture.camera import Camera
 from dyn_nodes.viewer.picture.raster import fill_triangles
@@ -26,6 +26,8 @@ SUN = np.array((-0.35, -0.55, 0.76))
 AMBIENT, FADE = 0.5, 60.0
 GROUND, LINE = np.array((206.0, 209.0, 202.0)), np.array((168.0, 173.0, 168.0))
 SHADOW = 0.68
+SMALL = 240
+"""Height of a picture below which only state and time are written, pixels."""
 LOADS = ('bark', 'wood')
 """Materials of the load, hidden without payload."""
 
@@ -183,37 +185,47 @@ class Painter:
         image = Image.fromarray(picture)
         pen = ImageDraw.Draw(image, 'RGBA')
         self._forces(pen, snapshot, ground)
-        band, where = worst_band(snapshot.margins, snapshot.friction_use)
-        text = f'{title}  t = {snapshot.time + 0.0:.1f} s'.strip()
-        lines = [line for line in (where if snapshot.margins else '', event) if line]
+        situation = snapshot.situation
+        time = f'{title}  t = {snapshot.time + 0.0:.1f} s'.strip()
+        text = time if situation is None else situation.words
+        lines = [event] if situation is None else [situation.figures, situation.margin, time, event]
         size = max(11, self.camera.height // 32)
-        self._banner(pen, text, lines, BAND[band] if snapshot.margins else GREY, size)
+        colour = GREY if situation is None else BAND[situation.band]
+        if self.camera.height < SMALL:
+            lines = [] if situation is None else [time]
+        self._banner(pen, text, [line for line in lines if line], colour, size)
         self._gauges(pen, snapshot, size)
         return np.asarray(image)
 
     def _banner(self, pen: Any, text: str, lines: list[str], colour: Rgb, size: int) -> None:
-        large, small, ink = font(size + 2, bold=True), font(size - 1), ink_on(colour)
+        heading = 1.5 * size if self.camera.height >= SMALL else size
+        large, small, ink = font(round(heading), bold=True), font(size), ink_on(colour)
         widths = [pen.textlength(text, font=large), *(pen.textlength(line, font=small) for line in lines)]
-        right, bottom = 20 + max(widths), 16 + 1.4 * (size + 2) + 1.25 * size * len(lines)
+        first = 1.4 * heading
+        right, bottom = 20 + max(widths), 16 + first + 1.25 * size * len(lines)
         pen.rounded_rectangle((8, 8, right, bottom), radius=5, fill=colour)
         pen.text((14, 10), text, font=large, fill=ink)
         for k, line in enumerate(lines):
-            pen.text((14, 10 + 1.4 * (size + 2) + 1.25 * size * k), line, font=small, fill=ink)
+            pen.text((14, 10 + first + 1.25 * size * k), line, font=small, fill=ink)
 
     def _gauges(self, pen: Any, snapshot: Snapshot, size: int) -> None:
-        names = in_order(snapshot.margins)
+        """Draw the load moment and the margins as bars."""
+        bars = _load_bars(snapshot)
+        for name in in_order(snapshot.margins):
+            margin = snapshot.margins[name]
+            part, value = self.scale.part(name, margin), number(margin.value, measure_of(name))
+            label = measure_of(name).label + ('' if measure_of(name).with_motion else ', at rest')
+            bars.append((label, value, part, BAND[margin.band(name)]))
         small = font(size - 2)
-        step, width = 1.9 * size, self._gauge_width(pen, names, small)
-        left, top = 12.0, self.camera.height - 10.0 - step * len(names)
-        if names:
+        step, width = 1.9 * size, self._gauge_width(pen, [label for label, *_ in bars], small)
+        left, top = 12.0, self.camera.height - 10.0 - step * len(bars)
+        if bars:
             pen.rounded_rectangle(
                 (6, top - 4, left + width + 6, self.camera.height - 6), radius=5, fill=(255, 255, 255, 205)
             )
-        for k, name in enumerate(names):
-            margin, y = snapshot.margins[name], top + step * k
-            part, colour = self.scale.part(name, margin), BAND[margin.band(name)]
-            value = number(margin.value, measure_of(name))
-            pen.text((left, y), measure_of(name).label, font=small, fill=DARK)
+        for k, (label, value, part, colour) in enumerate(bars):
+            y = top + step * k
+            pen.text((left, y), label, font=small, fill=DARK)
             pen.text((left + width - pen.textlength(value, font=small), y), value, font=small, fill=DARK)
             y += 1.25 * (size - 2)
             pen.rectangle((left, y, left + width, y + 0.3 * size), fill=(215, 217, 214))
@@ -221,7 +233,7 @@ class Painter:
             pen.rectangle((left, y, left + width * shown, y + 0.3 * size), fill=colour)
 
     def _gauge_width(self, pen: Any, names: list[str], small: Any) -> float:
-        labels = [pen.textlength(f'{measure_of(name).label}  -888 kN m', font=small) for name in names]
+        labels = [pen.textlength(f'{name}  -888 kN m', font=small) for name in names]
         return float(max(labels, default=0.0))
 
     def _forces(self, pen: Any, snapshot: Snapshot, ground: Any) -> None:
@@ -242,6 +254,22 @@ class Painter:
             pen.polygon(
                 [(x, y - 2.2 * width), (x - 1.6 * width, y + width), (x + 1.6 * width, y + width)], fill=(*colour, 255)
             )
+
+
+def _load_bars(snapshot: Snapshot) -> list[tuple[str, str, float, Rgb]]:
+    """Return label, value, part of the full bar and colour of the load moment; empty if it is not published."""
+    load = snapshot.load
+    if load is None or np.isnan(load.utilisation):
+        return []
+    stage = stage_of(load.utilisation)
+    return [
+        (
+            'load, % of rated',
+            f'{100.0 * load.utilisation:.0f} %',
+            load.utilisation / LOAD_SCALE,
+            BAND[BAND_OF_STAGE[stage]],
+        )
+    ]
 
 
 def font(size: int, bold: bool = False) -> Any:

@@ -1,0 +1,298 @@
+"""Goals of joint trajectories through the public interface of the nodes, on the oil of the log-loader."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from node_testing import Outbox, joint_state
+
+from dyn_nodes.control.trajectory_goals import GoalCode, GoalStatus, JointTolerance
+from dyn_nodes.middleware import RUNTIME, message
+from dyn_nodes.nodes import follow_joint_trajectory
+from dyn_nodes.nodes.controller_node import ControllerNode
+from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.stamps import stamp_of
+from dyn_nodes.nodes.vehicle_controller_node import VehicleControllerNode
+from dyn_nodes.simulation.plant import Plant
+
+JointTrajectory = message('trajectory_msgs/msg/JointTrajectory')
+Point = message('trajectory_msgs/msg/JointTrajectoryPoint')
+Duration = message('builtin_interfaces/msg/Duration')
+ARM = ('boom_joint', 'stick_joint', 'swing_joint')
+"""Joints in the order of the actuators of the machine."""
+PERIOD = 0.01
+GOAL = 0.02
+"""Tolerance of a joint at its goal, rad."""
+GAINS = {'load_filter': 10.0, 'gains.swing_joint.i': 0.0}
+"""With the default filter the swing, which carries no load, but the inertia of the arm, rings with 0.1 rad."""
+TOLERANCES = {
+    f'constraints.{joint}.{name}': value for joint in ARM for name, value in (('goal', GOAL), ('trajectory', 0.15))
+}
+
+
+def seconds(time: float) -> Any:
+    return Duration(sec=int(time), nanosec=round(time % 1 * 1e9))
+
+
+def trajectory(*rows: Any, names: Any = ARM) -> Any:
+    """Return a trajectory of (time, positions, velocities, accelerations); rates may be left out."""
+    points = []
+    for time, *values in rows:
+        fields = dict(zip(('positions', 'velocities', 'accelerations'), (list(map(float, row)) for row in values)))
+        points.append(Point(**fields, time_from_start=seconds(time)))
+    return JointTrajectory(joint_names=list(names), points=points)
+
+
+class Loader:
+    """A log-loader with its oil, driven by a controller node.
+
+    Args:
+        node: controller with voltages in the order of `actuators` of the machine.
+    """
+
+    def __init__(self, node: Any) -> None:
+        self.node, self.machine = node, machine_of('log_loader', '')
+        self.plant = Plant(self.machine, 'hydraulic', PERIOD, 1e-3, ())
+        self.order = [self.plant.joints.index(name) for name in ARM]
+        self.fastest = 0.0
+
+    @property
+    def positions(self) -> np.ndarray:
+        return self.plant.positions[self.order]
+
+    def step(self) -> None:
+        plant = self.plant
+        rows = (plant.positions, plant.velocities, plant.efforts)
+        self.node.receive('joint_states', joint_state(plant.time, *(row[self.order] for row in rows), ARM))
+        volts = self.node.commands_out.last.data
+        names = [actuator.name for actuator in self.machine.actuators]
+        plant.set_inputs({f'{name}/voltage': volt for name, volt in zip(names, volts)})
+        plant.advance()
+        self.fastest = max(self.fastest, float(np.abs(plant.velocities).max()))
+
+    def run(self, time: float, goal: Any = None) -> None:
+        """Simulate for a time, s, or until a goal has ended."""
+        for _ in range(round(time / PERIOD)):
+            self.step()
+            if goal is not None and not goal.is_active:
+                return
+
+
+@pytest.fixture
+def make(make_node: Callable[..., Any]) -> Callable[..., Loader]:
+    def build(**parameters: Any) -> Loader:
+        node = make_node(ControllerNode, **{'constraints.goal_time': 5.0, **GAINS, **TOLERANCES, **parameters})
+        node.phase_out = Outbox()
+        loader = Loader(node)
+        loader.run(0.3)
+        return loader
+
+    return build
+
+
+def move(loader: Loader, change: Any, time: float = 2.0) -> Any:
+    return trajectory((time, loader.positions + np.array(change), np.zeros(3), np.zeros(3)))
+
+
+def test_twenty_goals_in_a_row_succeed_on_the_oil(make: Any) -> None:
+    loader, random = make(), np.random.default_rng(45)
+    home = loader.positions.copy()
+    for _ in range(20):
+        end = home + random.uniform(-0.1, 0.1, 3)
+        goal = loader.node.goals.send(trajectory((2.5, end, np.zeros(3), np.zeros(3))))
+        loader.run(8.0, goal)
+        assert (goal.status, goal.code) == (GoalStatus.SUCCEEDED, GoalCode.SUCCESSFUL), goal.text
+        assert np.abs(loader.positions - end).max() < GOAL
+        assert np.abs(loader.plant.velocities).max() < 0.02
+        assert goal.feedback is not None
+        assert goal.feedback.desired[0] == pytest.approx(end)
+    assert loader.node.goals.values() == {'goals succeeded': '20'}
+
+
+def test_a_violated_path_tolerance_aborts_the_goal_and_stops_the_joints(make: Any) -> None:
+    loader = make()
+    goal = loader.node.goals.send(move(loader, (-0.3, 0.3, 0.0)), [JointTolerance('boom_joint', 0.001)])
+    loader.run(2.0, goal)
+    assert (goal.status, goal.code) == (GoalStatus.ABORTED, GoalCode.PATH_TOLERANCE_VIOLATED)
+    assert goal.text.startswith('path tolerance violated: boom_joint: position error')
+    loader.run(2.5)
+    assert np.abs(loader.plant.velocities).max() < 5e-3
+    assert np.abs(loader.positions - loader.node.goals._reference().position).max() < GOAL
+
+
+def test_a_goal_that_is_not_reached_in_time_is_aborted(make: Any) -> None:
+    loader = make()
+    goal = loader.node.goals.send(move(loader, (-0.2, 0.2, 0.0)), (), [JointTolerance('stick_joint', 1e-6)], 0.3)
+    loader.run(4.0, goal)
+    assert (goal.status, goal.code) == (GoalStatus.ABORTED, GoalCode.GOAL_TOLERANCE_VIOLATED)
+    assert loader.plant.time == pytest.approx(0.3 + 2.0 + 0.3, abs=0.05)
+
+
+def test_cancel_brings_the_joints_to_rest_without_a_jump_of_the_reference(make: Any) -> None:
+    loader = make(**{f'constraints.{joint}.max_deceleration_on_cancel': 0.5 for joint in ARM})
+    end = loader.positions + np.array([-0.3, 0.3, 0.0])
+    goal = loader.node.goals.send(move(loader, (-0.3, 0.3, 0.0)))
+    loader.run(1.0)
+    before = loader.node.goals._reference()
+    assert loader.node.goals.cancel(goal)
+    assert (goal.status, goal.text) == (GoalStatus.CANCELED, 'canceled')
+    after = loader.node.goals._reference()
+    assert after.position == pytest.approx(before.position)
+    assert after.velocity == pytest.approx(before.velocity)
+    stop = np.abs(before.velocity).max() / 0.5
+    loader.run(stop + 3.0)
+    rest = before.position + 0.5 * stop * before.velocity
+    assert np.abs(loader.positions - rest).max() < GOAL
+    assert np.abs(loader.plant.velocities).max() < 0.02
+    assert np.abs(loader.positions - end).max() > 0.05
+    assert not loader.node.goals.cancel(goal)
+
+
+def test_a_new_goal_and_a_trajectory_preempt_the_goal_in_progress(make: Any) -> None:
+    loader, node = (made := make()), made.node
+    first = node.goals.send(move(loader, (0.0, 0.0, 0.2)))
+    loader.run(0.5)
+    second = node.goals.send(move(loader, (0.0, 0.0, -0.1)))
+    assert (first.status, first.code) == (GoalStatus.ABORTED, GoalCode.INVALID_GOAL)
+    assert first.text == 'preempted by a new goal'
+    loader.run(0.5)
+    assert second.is_active
+    node.receive('joint_trajectory', move(loader, (0.0, 0.1, 0.0)))
+    assert second.text == 'preempted by a trajectory on joint_trajectory'
+    # a goal that is rejected leaves the motion in progress
+    third = node.goals.send(move(loader, (0.0, 0.1, 0.0)))
+    bad = node.goals.send(trajectory((1.0, (0.0, 0.0)), names=ARM[:2]))
+    assert (bad.status, bad.code) == (GoalStatus.REJECTED, GoalCode.INVALID_JOINTS)
+    assert 'swing_joint not found' in bad.text
+    late = trajectory((1.0, loader.positions))
+    late.header.stamp = stamp_of(loader.plant.time - 0.2)
+    late.points[0].time_from_start = seconds(0.1)
+    assert node.goals.send(late).code is GoalCode.OLD_HEADER_TIMESTAMP
+    assert third.is_active
+    loader.run(6.0, third)
+    assert third.status is GoalStatus.SUCCEEDED
+
+
+def test_partial_goals_keep_the_other_joints(make: Any) -> None:
+    loader = make(allow_partial_joints_goal=True)
+    start = loader.positions
+    goal = loader.node.goals.send(trajectory((1.5, [start[0] - 0.1], [0.0]), names=['boom_joint']))
+    loader.run(5.0, goal)
+    assert goal.status is GoalStatus.SUCCEEDED, goal.text
+    assert loader.positions == pytest.approx(start - np.array([0.1, 0.0, 0.0]), abs=GOAL)
+
+
+def test_a_stream_of_trajectories_that_end_in_motion_moves_evenly_and_stops_after_it(make: Any) -> None:
+    """As MoveIt Servo sends them: a point ahead with a velocity, many times a second."""
+    loader = make(allow_nonzero_velocity_at_trajectory_end=True, interpolate_from_desired_state=True)
+    start, speed = loader.positions, np.array([0.0, 0.2, 0.0])
+    for k in range(20):
+        ahead = start + speed * (0.05 * k + 0.15)
+        loader.node.receive('joint_trajectory', trajectory((0.15, ahead, speed, np.zeros(3))))
+        assert not loader.node.rejections.counts
+        loader.run(0.05)
+    assert loader.plant.velocities[loader.order[1]] == pytest.approx(0.2, abs=0.1)
+    loader.run(2.5)
+    assert np.abs(loader.plant.velocities).max() < 5e-3
+    assert loader.positions[1] - start[1] == pytest.approx(0.2 * 1.1 + 0.02, abs=0.05)
+
+
+def test_the_arm_of_a_vehicle_has_goals(make_node: Callable[..., Any]) -> None:
+    node = make_node(VehicleControllerNode, machine='agv_mecanum_arm', output='velocity')
+    names = tuple(joint.name for joint in node.machine.movable_joints)
+    arm = [name for name in names if name.startswith('arm_')]
+
+    def states(time: float, positions: np.ndarray) -> None:
+        node.receive('joint_states', joint_state(time, positions, np.zeros(len(names)), np.zeros(len(names)), names))
+
+    still = np.array([node.machine.initial.joint_positions.get(name, 0.0) for name in names])
+    states(0.0, still)
+    end = still.copy()
+    end[[names.index(name) for name in arm]] += 0.1
+    goal = node.goals.send(trajectory((0.02, end[[names.index(name) for name in arm]]), names=arm), goal_time=1.0)
+    assert goal.status is GoalStatus.REJECTED, 'faster than the joints'
+    goal = node.goals.send(trajectory((0.2, end[[names.index(name) for name in arm]]), names=arm), goal_time=1.0)
+    for k in range(1, 60):
+        states(0.005 * k, end if k > 30 else still)
+    assert goal.status is GoalStatus.SUCCEEDED, goal.text
+
+
+# -- the action ------------------------------------------------------------------------------------------------------
+
+
+class Handle:
+    """A goal handle of rclpy's action server."""
+
+    def __init__(self, request: Any) -> None:
+        self.request, self.is_cancel_requested = request, False
+        self.feedback: list[Any] = []
+        self.ends: list[str] = []
+
+    def publish_feedback(self, text: Any) -> None:
+        self.feedback.append(text)
+
+    def succeed(self) -> None:
+        self.ends.append('succeed')
+
+    def abort(self) -> None:
+        self.ends.append('abort')
+
+    def canceled(self) -> None:
+        self.ends.append('canceled')
+
+
+class Text(SimpleNamespace):
+    def __init__(self, **values: Any) -> None:
+        points = {name: SimpleNamespace() for name in ('desired', 'actual', 'error')}
+        super().__init__(header=SimpleNamespace(stamp=None), **points, **values)
+
+
+def test_the_action_server_passes_goals_feedback_and_results(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = SimpleNamespace(Result=lambda **values: SimpleNamespace(**values), Feedback=Text)
+    module = SimpleNamespace(
+        ActionServer=lambda node, kind, name, **callbacks: SimpleNamespace(name=name, **callbacks),
+        GoalResponse=SimpleNamespace(ACCEPT='accept', REJECT='reject'),
+        CancelResponse=SimpleNamespace(ACCEPT='accept'),
+    )
+    monkeypatch.setattr(follow_joint_trajectory, 'action', lambda name: (module, kind))
+    loader = make()
+    server = loader.node.goals.server._server
+    assert server.name == '~/follow_joint_trajectory'
+
+    def request(**changes: Any) -> Any:
+        tolerance = SimpleNamespace(name='boom_joint', position=0.2, velocity=0.0, acceleration=0.0)
+        values = {'trajectory': move(loader, (-0.1, 0.1, 0.0)), 'path_tolerance': [tolerance], 'goal_tolerance': []}
+        return SimpleNamespace(**{**values, 'goal_time_tolerance': seconds(2.0), **changes})
+
+    assert server.goal_callback(request(trajectory=trajectory((1.0, (0.0,)), names=['boom']))) == 'reject'
+    assert server.goal_callback(request()) == 'accept'
+    handle = Handle(request())
+    running = server.execute_callback(handle)
+    assert running.send(None) is not None or not handle.ends
+    assert loader.node.goals.active.tolerances.path.tolist() == [0.2, 0.15, 0.15]
+    loader.run(6.0, loader.node.goals.active)
+    with pytest.raises(StopIteration) as end:
+        running.send(None)
+    assert (end.value.value.error_code, handle.ends) == (0, ['succeed'])
+    assert 30 <= len(handle.feedback) <= 130, 'twenty a second'
+    assert handle.feedback[-1].joint_names == list(loader.node.goals.joints)
+    handle = Handle(request())
+    running = server.execute_callback(handle)
+    running.send(None)
+    loader.run(0.2)
+    handle.is_cancel_requested = True
+    loader.run(0.1)
+    with pytest.raises(StopIteration):
+        running.send(None)
+    assert handle.ends == ['canceled']
+
+
+def test_without_the_types_of_the_action_the_node_works_and_reports_it(make: Any) -> None:
+    loader = make()
+    is_there = RUNTIME == 'rclpy' and importlib.util.find_spec('control_msgs') is not None
+    assert (loader.node.goals.server is not None) == is_there
