@@ -21,7 +21,7 @@ from dyn_nodes.governor.drives import Drives, OilDrives
 from dyn_nodes.governor.law import decide_fields, questions
 from dyn_nodes.governor.motion_check import MotionCheck
 from dyn_nodes.governor.prediction import eases_of, predict_fields, predict_stops
-from dyn_nodes.governor.present import carry_fields, take_over_fields
+from dyn_nodes.governor.present import FASTEST, carry_fields, take_over_fields
 from dyn_nodes.governor.records import (
     SURROUNDINGS,
     Extremes,
@@ -50,9 +50,8 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
 
-CALM, FASTEST = 0.1, 50.0
-"""Time from the neutral of all valves until steps are twice as long, s, and the greatest norm of the base's rocking
-frequencies for which they are, rad/s."""
+CALM = 0.1
+"""Time from the neutral of all valves until steps are twice as long, s; only if the base does not rock fast."""
 FOLLOWED = 1.5
 """Number of periods of the slowest rocking for which a stop is followed after a joint was last fast: with an arm that
 oscillates on its oil the base rocks slower than alone."""

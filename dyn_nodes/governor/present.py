@@ -21,6 +21,10 @@ from dyn_nodes.governor.records import (
     situation_of,
 )
 
+FASTEST = 50.0
+"""Greatest norm of the base's rocking frequencies for which steps of the base are explicit, and for which steps are
+doubled when the valves have closed, rad/s."""
+
 
 @kernel
 def carry(situation: Situation, spools: Array, volts: Array, moves: bool, valves: Valves) -> None:
@@ -266,6 +270,7 @@ def take_over(
                     chambers.greatest[j],
                     drawn,
                 )
+    surroundings.implicit[:] = 1.0 if greatest > FASTEST else 0.0
     return greatest, least
 
 
@@ -337,7 +342,7 @@ def take_over_fields(
 ) -> tuple[float, float]:
     """Call `take_over` with the fields of measurements, springs, extremes, chambers, surroundings and support."""
     measured, springs, extremes = Measured(*fields[:9]), Springs(*fields[9:12]), Extremes(*fields[12:16])
-    chambers, surroundings, support = Chambers(*fields[16:20]), Surroundings(*fields[20:28]), Support(*fields[28:])
+    chambers, surroundings, support = Chambers(*fields[16:20]), Surroundings(*fields[20:29]), Support(*fields[29:])
     return take_over(
         code, measured, springs, extremes, step, chambers, drawn, spools, drives, turn, surroundings, support, arms
     )

@@ -19,7 +19,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array, Flags, Indices
 from dyn_nodes.governor._kernels import part
 
-PAYLOAD, HEFT, AXES, ORIGIN, STEP, LEAST_PUSH, SURROUNDINGS = 3, 4, 5, 14, 17, 18, 19
+PAYLOAD, HEFT, AXES, ORIGIN, STEP, LEAST_PUSH, IMPLICIT, SURROUNDINGS = 3, 4, 5, 14, 17, 18, 19, 20
 """Indices of parts of the vector of `Surroundings`, and its length; the specific force is at 0."""
 
 
@@ -80,7 +80,7 @@ class Surroundings(NamedTuple):
     """Ground and gravity in axes of the base link, and masses of the machine, for each variant.
 
     Attributes:
-        vector: (h, 19).
+        vector: (h, 20).
         specific_force: (h, 3) m/s2, at rest.
         payload: (h, 1) kg.
         heft: (h, 1) mass of all links over their mass in the model.
@@ -89,6 +89,7 @@ class Surroundings(NamedTuple):
         step: (h, 1) of the prediction, s.
         least_push: (h, 1) least push of a spring, N: 0 for wheels that can leave the ground, -inf for springs that can
             pull.
+        implicit: (h, 1) 1 if steps of the base on its springs are implicit, 0 if they are explicit.
     """
 
     vector: Array
@@ -99,6 +100,7 @@ class Surroundings(NamedTuple):
     origin: Array
     step: Array
     least_push: Array
+    implicit: Array
 
     def copied(self) -> Surroundings:
         """Return a copy with another vector."""
@@ -212,7 +214,7 @@ class Situation(NamedTuple):
         code: of the machine.
         layout: of a state.
         states: (h, s) `States.vectors`.
-        surroundings: (h, 19) `Surroundings.vector`.
+        surroundings: (h, 20) `Surroundings.vector`.
         support: (h, 9 w + 5) `Support.vector`.
         sent: queued outputs.
         times: durations.
@@ -345,7 +347,7 @@ def support_layout(supports: int) -> SupportLayout:
 
 
 def surroundings(vector: Array) -> Surroundings:
-    """Return the parts of vectors (h, 19)."""
+    """Return the parts of vectors (h, 20)."""
     return Surroundings(
         vector,
         vector[:, :PAYLOAD],
@@ -354,7 +356,8 @@ def surroundings(vector: Array) -> Surroundings:
         vector[:, AXES:ORIGIN].reshape(-1, 3, 3),
         vector[:, ORIGIN:STEP],
         vector[:, STEP:LEAST_PUSH],
-        vector[:, LEAST_PUSH:],
+        vector[:, LEAST_PUSH:IMPLICIT],
+        vector[:, IMPLICIT:],
     )
 
 

@@ -21,6 +21,7 @@ from dyn_nodes.governor.drives import Drives, EffortDrives, OilDrives
 from dyn_nodes.governor.records import (
     AXES,
     HEFT,
+    IMPLICIT,
     LEAST_PUSH,
     PAYLOAD,
     STEP,
@@ -38,8 +39,8 @@ from dyn_nodes.multibody.dynamics import mass_matrix
 from dyn_nodes.multibody.spatial import Expression, entries, solve_symmetric
 
 BETWEEN = 0.55
-"""Implicitness of a step for oil and joints that push each other, and for the base on its springs, from 0 at its start
-to 1 at its end; at 0.5 the method adds no damping."""
+"""Implicitness of a step for oil and joints that push each other, and for a base that rocks
+fast, from 0 at its start to 1 at its end; at 0.5 the method adds no damping."""
 STEP_TIME = 0.01
 """Step of the prediction, s."""
 NEWTON, FARTHEST = 4, 0.7
@@ -93,8 +94,9 @@ class _Trace:
         under forces over heft; the loads belong to the links of the model and to a kilogram.
 
         Accelerations and rates are means over the step. Linearly implicit: joint limits, dampers and other forces of a
-        single joint at the end of the step, oil and springs of the base between its ends (`BETWEEN`), the decay of each
-        oil state alone at the end. `soft` (3, 3) is the decrease of the push of the springs by the accelerations.
+        single joint at the end of the step, oil and, if the base rocks fast, its springs between the ends (`BETWEEN`),
+        the decay of each oil state alone at the end. `soft` (3, 3) is the decrease of the push of the springs by the
+        accelerations.
         """
         size, step = self.state.tree.nv, self.surroundings[STEP]
         basis = ca.diagcat(self.motions, ca.SX.eye(size - 6))
@@ -149,8 +151,8 @@ class _Trace:
         # the base turns, and with it gravity in its axes
         axis = lean[1] * self.ahead + lean[2] * self.left
         here = ca.vertcat(self.specific_force - ca.cross(axis, self.specific_force), self.surroundings[PAYLOAD:])
-        later = BETWEEN * self.surroundings[STEP]
-        carries = push >= self.surroundings[LEAST_PUSH]
+        later, is_implicit = BETWEEN * self.surroundings[STEP], self.surroundings[IMPLICIT]
+        carries = is_implicit * (push >= self.surroundings[LEAST_PUSH])
         pushed = ca.fmax(push - carries * later * stiffness * ca.mtimes(rows, self.rock), self.surroundings[LEAST_PUSH])
         soft = ca.mtimes([rows.T, ca.diag(carries * later * (later * stiffness + damping)), rows])
         results = ca.substitute(ca.vertcat(rates, oil, split), self.surroundings, here)
@@ -166,7 +168,7 @@ class _Trace:
             v,
             self.drives.bounded(self.oil + step * oil),
             turn,
-            lean + step * (self.rock + later * rates[:3]),
+            lean + step * (self.rock + ca.if_else(is_implicit, later, step) * rates[:3]),
             ca.if_else(kept, low, margin),
             ca.if_else(kept, when, time),
             time + step,

@@ -2,9 +2,9 @@
 
 `governor_decisions.npz` has 47 decisions of twelve runs of the adversary (seed 11) with the state of the predictor:
 certified or not, every set of held levers, 1 to 23 predictions; and the outputs of the law, with the settings of commit
-b955ab7. The decisions were recorded again when the prediction changed: no tension in chambers, springs of the base that
-are implicit. That changed 16 of the 47 outputs, and margins by up to 0.013. Before it, the variants of a stop, all of
-the nominal machine here, had given the former decisions.
+b955ab7. The decisions were recorded again when chambers lost their tension in the prediction, which changed 15 of the
+47 outputs, and margins by up to 0.011. Before, the variants of a stop, all of the nominal machine here, had given the
+former decisions.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def restore(governor, recorded, k):
     states, surroundings, support = stops.states, stops.surroundings, stops.support
     sent, levers = stops.sent, stops.levers
     known, (links, less, more) = recorded['known'][k], recorded['box'][k]
-    surroundings.vector[:] = np.concatenate([known[:HEFT], [1.0], known[HEFT:], [-np.inf]])
+    surroundings.vector[:] = np.concatenate([known[:HEFT], [1.0], known[HEFT:], [-np.inf, 0.0]])
     sent.queue[:] = recorded['past'][k]
     elements = [actuator_element(actuator) for actuator in stops.machine.actuators]
     levers.arms[:] = [float(actuator.lever(stops.monitor.q[joint])) for actuator, joint in zip(elements, levers.joints)]
