@@ -45,6 +45,7 @@ setup(
         (f'share/{PACKAGE}/config/omni', glob('config/omni/*.yaml')),
         (f'share/{PACKAGE}/config/objects', glob('config/objects/*.yaml')),
         (f'share/{PACKAGE}/config/teams', glob('config/teams/*.yaml')),
+        (f'share/{PACKAGE}/config/sheets', glob('config/sheets/*.yaml')),
     ],
     package_data={PACKAGE: ['**/*.html', '**/*.yaml', 'py.typed'], 'roslite': ['README.md', 'py.typed']},
     zip_safe=False,

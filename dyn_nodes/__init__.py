@@ -19,6 +19,7 @@ __version__ = '0.2.0'
 if TYPE_CHECKING:
     from dyn_nodes.library import (
         Conditions,
+        DataSheet,
         Dynamics,
         Kernel,
         LinearModel,
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
         machines,
         read_bag,
         read_run,
+        read_sheet,
     )
 
 __all__ = [
@@ -43,6 +45,8 @@ __all__ = [
     'certify',
     'read_run',
     'read_bag',
+    'read_sheet',
+    'DataSheet',
     'Machine',
     'State',
     'Conditions',

@@ -31,6 +31,7 @@ UNSEARCHED = ('verification/', 'contributing/decisions')
 """Beginnings of the pages that the search of the site leaves out: records of quality, not answers to users."""
 BOOST = {
     'how_to/can': 2.6,
+    'how_to/data_sheet': 1.0,
     'how_to/': 2.0,
     'reference/machine_yaml': 0.75,
     'reference/constraints': 1.5,

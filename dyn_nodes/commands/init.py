@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_command, add_out
-from dyn_nodes.commands.option_types import between
+from dyn_nodes.commands import MACHINE_HELP, CommandError, Subparsers, add_command, add_out, init_sheet
+from dyn_nodes.commands.option_types import between, positive
 
 if TYPE_CHECKING:
     from dyn_nodes.commands.init_guess import Guess
@@ -30,9 +30,11 @@ def add_parser(subparsers: Subparsers) -> None:
         subparsers,
         'init',
         'Write a first machine YAML for a URDF, with marked guesses.',
-        'dyn-nodes init my_machine.urdf -o my_machine.yaml\ndyn-nodes check my_machine.urdf --config my_machine.yaml',
+        'dyn-nodes init my_machine.urdf -o my_machine.yaml\n'
+        'dyn-nodes check my_machine.urdf --config my_machine.yaml\n'
+        'dyn-nodes init --from-sheet gehl_603 -o gehl.yaml',
     )
-    parser.add_argument('urdf', metavar='MACHINE', type=Path, help=MACHINE_HELP)
+    parser.add_argument('urdf', metavar='MACHINE', type=Path, nargs='?', help=MACHINE_HELP)
     add_out(parser, "file to write; - for standard output (default: the URDF's name, .yaml)", 'YAML', type=str)
     parser.add_argument(
         '--closures',
@@ -48,7 +50,16 @@ def add_parser(subparsers: Subparsers) -> None:
         default=LIGHTEST,
         help='hold joints that move less than this share of the mass (default %(default)s; 0: none)',
     )
+    filling = parser.add_mutually_exclusive_group()
+    filling.add_argument(
+        '--mass',
+        metavar='KG',
+        type=positive(unit='kg'),
+        help='mass of the machine: give links without inertial one from their shapes, in a new URDF',
+    )
+    filling.add_argument('--density', metavar='KG/M3', type=positive(unit='kg/m3'), help='the same, of this density')
     parser.add_argument('--force', action='store_true', help='overwrite an existing file')
+    init_sheet.add_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -60,6 +71,10 @@ def run(args: argparse.Namespace) -> int:
     from dyn_nodes.model import load_machine_report
     from dyn_nodes.model.named import machine_files
 
+    if (args.urdf is None) == (args.from_sheet is None):
+        raise CommandError('expected either MACHINE or --from-sheet SHEET', 2)
+    if args.from_sheet is not None:
+        return init_sheet.run(args)
     output = args.out or f'{args.urdf.stem}.yaml'
     if output != '-' and os.path.exists(output) and not args.force:
         raise CommandError(f'{output} exists; --force overwrites it')
@@ -67,6 +82,8 @@ def run(args: argparse.Namespace) -> int:
         args.urdf = machine_files(str(args.urdf))[0]
     except ValueError as error:
         raise CommandError(str(error)) from None
+    if args.mass or args.density:
+        _fill_inertials(args, output)
     report = load_machine_report(args.urdf, massless_joints=True)
     if report.machine is None:
         for problem in report.problems:
@@ -93,6 +110,36 @@ def run(args: argparse.Namespace) -> int:
     control = '' if checked.machine and checked.machine.movable_joints else ' controller:=false'
     print(f'  dyn-nodes launch machine machine:={urdf} config:={made}{control}')
     return 0
+
+
+def _fill_inertials(args: argparse.Namespace, output: str) -> None:
+    """Write a URDF with inertials of all links beside the YAML; `args.urdf` becomes its path. Raises CommandError."""
+    from dyn_nodes.analysis.shape_inertia import ShapeInertiaError, fill_inertials
+    from dyn_nodes.common.share import MeshError, folders_above
+    from dyn_nodes.model import load_machine_report
+
+    report = load_machine_report(args.urdf, massless_joints=True)
+    if report.machine is None:
+        return  # its faults are printed by the caller
+    path = (Path(f'{args.urdf.stem}.yaml') if output == '-' else Path(output)).with_suffix('.urdf')
+    if path.resolve() == args.urdf.resolve():
+        path = path.with_name(f'{path.stem}_filled.urdf')
+    if path.exists() and not args.force:
+        raise CommandError(f'{path} exists; --force overwrites it')
+    try:
+        filled = fill_inertials(report.machine.urdf, folders_above(args.urdf), args.density, args.mass)
+        path.write_text(filled.urdf, encoding='utf-8')
+    except (MeshError, ShapeInertiaError) as error:
+        raise CommandError(f'{args.urdf}: {error}') from None
+    except OSError as error:
+        raise CommandError(f'{path} cannot be written: {error.strerror}') from None
+    for link in filled.hulls:
+        print(f'warning: link {link}: its mesh is not closed; its convex hull counts', file=sys.stderr)
+    masses = ', '.join(f'{name} {mass:.4g}' for name, mass in filled.masses.items())
+    print(
+        f'{path}: inertials of {len(filled.masses)} links at {filled.density:.4g} kg/m3, kg: {masses}', file=sys.stderr
+    )
+    args.urdf = path
 
 
 def _loops(machine: Machine, urdf: Path, closures: Path | None) -> Loops:

@@ -12,6 +12,7 @@
 from dyn_nodes.common.errors import UserError
 from dyn_nodes.library.carried import Conditions, State
 from dyn_nodes.library.certified import certify
+from dyn_nodes.library.data_sheet import DataSheet, read_sheet
 from dyn_nodes.library.dynamics import Dynamics
 from dyn_nodes.library.kernel import Kernel
 from dyn_nodes.library.machine import Machine
@@ -29,6 +30,8 @@ __all__ = [
     'certify',
     'read_run',
     'read_bag',
+    'read_sheet',
+    'DataSheet',
     'Machine',
     'State',
     'Conditions',
