@@ -264,7 +264,7 @@ def to_safety(
     `WAYS` whose least share does not fall below a floor, both on the way and on the stop after one period of it. A
     function that still moves in the opposite direction is only braked. Return whether any function passes.
     """
-    floor, changed = min(law.least, stop.least, max(stop.standing - law.slack, 0.0)), False
+    floor, changed = min(law.least, stop.least, stop.standing - law.slack), False
     for i in range(lefts):
         k = left[i]
         if not (eases[k] and follow[k] * command[k] > 0.0):

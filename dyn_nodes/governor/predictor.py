@@ -52,7 +52,7 @@ from dyn_nodes.monitor.standing import StandingGround
 
 CALM = 0.1
 """Time from the neutral of all valves until steps are twice as long, s; only if the base does not rock fast."""
-FOLLOWED = 1.5
+FOLLOWED = 2.0
 """Number of periods of the slowest rocking for which a stop is followed after a joint was last fast: with an arm that
 oscillates on its oil the base rocks slower than alone."""
 DRAWN = 0.1
@@ -340,12 +340,20 @@ class StopPredictor:
 
     @property
     def _as_modelled(self) -> Situation:
-        """The situation with the loads of the variants alone, with wheels that can leave the ground."""
-        present, support = self.surroundings.copied(), self.support.copied()
-        present.least_push[:] = 0.0
-        support.bounds[:, :2], support.bounds[:, 2:] = present.heft, present.payload
+        """The situation of the machine without errors of its model, with wheels that can leave the ground.
+
+        Its pressures are the means of the extreme machines.
+        """
+        present, support, load = self.surroundings.copied(), self.support.copied(), self.monitor.load
+        assert load is not None
+        present.least_push[:], present.heft[:], present.payload[:] = 0.0, 1.0, self.model_payload
+        support.bounds[:] = 1.0, 1.0, self.model_payload, self.model_payload
         support.offset[:] = 0.0
-        return self._situation(present, support)
+        height = load.attachments @ self.ground.plane[:3] - self.ground.plane[3]
+        support.squeeze[:] = self.springs.free_length - height
+        vectors = self.states.vectors.reshape(-1, self.machines, self.states.vectors.shape[1])
+        mean = np.repeat(vectors.mean(axis=1), self.machines, axis=0)
+        return self._situation(present, support)._replace(states=mean)
 
 
 def _stop(stops: Results, row: int) -> Stop:

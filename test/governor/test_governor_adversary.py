@@ -431,7 +431,7 @@ def test_sequences_near_the_corners_of_the_box_lift_no_wheel(rig, box, number):
 
 def test_an_extended_load_can_be_retracted(rig, box):
     """The governor does not block the arm after a stop: boom and stick return from the border."""
-    case = Case(((3.0, (-6.0, -6.0, 0.0)), (4.0, (8.0, 8.0, 0.0))), 3000.0, 3000.0, duration=7.0)
+    case = Case(((3.0, (-6.0, -6.0, 0.0)), (5.0, (8.0, 8.0, 0.0))), 3000.0, 3000.0, duration=8.0)
     outcome = rig.run(case)
     boom, stick = rig.plant().positions[1:]
     assert not outcome.lifted
