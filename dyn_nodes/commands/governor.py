@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ def add_parser(subparsers: Subparsers) -> None:
     """Add the `governor` command to the command line."""
     example = (
         'dyn-nodes governor test log_loader --runs 500 --jobs 2 --out runs/governor\n'
-        'dyn-nodes governor test log_loader --runs 0 --search 2000 --json\n'
+        'dyn-nodes governor test log_loader --runs 0 --search 2000 --climbs 8 --json\n'
         'dyn-nodes governor test log_loader --runs 50 --nominal\n'
         'dyn-nodes governor cycles log_loader\n'
         'dyn-nodes governor stops log_loader --runs 20\n'
@@ -59,7 +60,7 @@ def add_parser(subparsers: Subparsers) -> None:
         '0.1 s, or by more than 0.5 degrees of the base). Masses, payload, ground and delays are drawn from a box\n'
         'around the model of the governor. Starts in which not even neutral valves are certified are counted\n'
         'separately. A run takes about a second of a core. The exit status is 1 if, with the governor, a wheel\n'
-        'lifted or the simulation diverged, or if a machine overturned after such a start.',
+        'lifted or the simulation diverged, if a machine overturned after such a start, or if there is no other start.',
     )
     runs = count(0, MOST_RUNS)
     test.add_argument('--runs', metavar='N', type=runs, default=100, help='random lever sequences (100)')
@@ -73,6 +74,21 @@ def add_parser(subparsers: Subparsers) -> None:
         default=0,
         help='search for the worst sequence and machine of the box by cross-entropy, with N runs (0; 2000 without N)',
     )
+    test.add_argument(
+        '--attacks',
+        metavar='N',
+        type=runs,
+        default=0,
+        help='runs whose levers react to loads, rocking and passed commands: six kinds in turn (0)',
+    )
+    test.add_argument(
+        '--climbs',
+        metavar='N',
+        type=runs,
+        default=0,
+        help='hill climbs from the N worst runs of all others, from random ones if there are fewer (0)',
+    )
+    test.add_argument('--steps', metavar='N', type=count(1, MOST_RUNS), default=300, help='steps of a climb (300)')
     test.add_argument(
         '--cases', metavar='FILE', type=Path, help='JSON lines with further cases (`case`), such as a runs.jsonl'
     )
@@ -124,8 +140,8 @@ def run(args: argparse.Namespace) -> int:
     governor_box.check(args)
     if args.efforts and args.bring_down:
         raise CommandError('--bring-down: expected no --efforts, because a governor of efforts starts no motion', 2)
-    if args.runs == args.search == 0 and args.cases is None:
-        raise CommandError('--runs 0: expected runs, --search or --cases, found none', 2)
+    if args.runs == args.search == args.climbs == args.attacks == 0 and args.cases is None:
+        raise CommandError('--runs 0: expected runs, --search, --attacks, --climbs or --cases, found none', 2)
     machine, box = governor_box.machine_and_box(args)
     path = governor_box.runs_file(args)
     try:
@@ -138,7 +154,12 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(result)
     rejected = result['refused_starts']
-    return 1 if any((result['lifted'], result['diverged'], rejected['overturned'], rejected['diverged'])) else 0
+    if not result['runs']:
+        print(
+            'no start is certified: nothing was tested (rejected starts; see the page of the governor)', file=sys.stderr
+        )
+    failures = result['lifted'], result['diverged'], rejected['overturned'], rejected['diverged']
+    return 1 if any(failures) or not result['runs'] else 0
 
 
 def _cases_of_file(args: argparse.Namespace, box: Box) -> list[Case]:
@@ -158,10 +179,12 @@ def _records(
     args: argparse.Namespace, machine: Machine, box: Box, path: Path | None
 ) -> tuple[list[Record], list[Record], int]:
     """Return the runs with the governor, the runs without it, and the number of runs read from the file."""
-    from dyn_nodes.governor.campaign.campaign import Campaign, random_cases
-    from dyn_nodes.governor.campaign.search import SearchSettings, search
+    from dyn_nodes.governor.campaign.campaign import Campaign, random_cases, worst
+    from dyn_nodes.governor.campaign.cases import attack_cases
+    from dyn_nodes.governor.campaign.search import SearchSettings, climb, search
 
     cases = _cases_of_file(args, box) + random_cases(box, args.runs, args.seed, args.first)
+    cases += attack_cases(box, args.attacks, args.seed)
     with (
         tables.progress() as bar,
         Campaign(machine, path, args.jobs, governor_box.settings(args)) as campaign,
@@ -180,6 +203,11 @@ def _records(
         if args.search:
             stage('search', args.search)
             governed += search(campaign, box, args.search, SearchSettings(seed=args.seed))
+        if args.climbs:
+            stage('hill climbs', args.climbs * (1 + args.steps))
+            starts = [record.case for record in worst(governed, args.climbs)]
+            starts += random_cases(box, args.climbs - len(starts), args.seed, args.first + args.runs)
+            governed += climb(campaign, box, starts, args.steps, args.seed)
         repeated = campaign.repeated
     return governed, free, repeated
 
@@ -191,6 +219,7 @@ def _result(
     from dyn_nodes.governor.campaign.replay import write_tasks
 
     bad = worst(governed, args.worst)
+    searched = args.search + args.climbs * (1 + args.steps)
     is_played = args.out is not None and not args.efforts  # a task has volts
     paths = write_tasks(args.out, args.machine, bad, box.levers) if is_played else [None] * len(bad)
     return {
@@ -202,7 +231,7 @@ def _result(
         'reserve': governor_box.settings(args).reserve,
         'repeated': repeated,
         **summary(governed),
-        'search': summary(governed[len(governed) - args.search :]) if args.search else None,
+        'search': summary(governed[len(governed) - searched :]) if searched else None,
         'without_governor': summary(free) if free else None,
         'worst': [
             {'task': None if path is None else str(path), **record.outcome.as_dict(), 'case': record.case.as_dict()}
@@ -216,7 +245,7 @@ def _print(result: dict[str, Any]) -> None:
         {
             'without governor': result['without_governor'],
             'with governor': result,
-            'of these the search': result['search'],
+            'of these the searches': result['search'],
         }
     )
     if not result['worst']:

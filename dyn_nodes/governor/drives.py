@@ -93,6 +93,10 @@ class Drives(Protocol):
         """Return the rates of the states."""
         ...
 
+    def bounded(self, states: Expression) -> Expression:
+        """Return states after a step, within their physical range."""
+        ...
+
     def levers(self, motion: DriveMotion) -> Expression:
         """Return the levers (m,) with which an effort acts in the direction of a command, m or 1."""
         ...
@@ -142,6 +146,18 @@ class OilDrives:
     def rates(self, motion: DriveMotion) -> Expression:
         """Return the rates of spools and pressures."""
         return ca.vertcat(*self._forces.rates(motion.state, motion.symbols))
+
+    def bounded(self, states: Expression) -> Expression:
+        """Return states after a step, no pressure below the least.
+
+        A step that empties a chamber does not see yet that oil flows in from the tank, and would leave a tension in it
+        of some MPa, by which the other chamber's pressure would then be too high.
+        """
+        result = ca.SX(states)
+        for j, least in enumerate(self.chambers.least.tolist()):
+            for k in (3 * j + 1, 3 * j + 2):
+                result[k] = ca.fmax(states[k], least)
+        return result
 
     def levers(self, motion: DriveMotion) -> Expression:
         """Return levers (m,): efforts of the joints by the force of a positive pressure, m or 1."""
@@ -256,6 +272,10 @@ class EffortDrives:
     def _led(self, motion: DriveMotion) -> Expression:
         """Return the commanded accelerations (m,) of the joints, braking included."""
         return motion.volts - motion.oil[len(self.joints) :] / BRAKING_TIME
+
+    def bounded(self, states: Expression) -> Expression:
+        """Return the states."""
+        return states
 
     def levers(self, motion: DriveMotion) -> Expression:
         """Return ones (m,): a joint moves in the direction of its effort."""

@@ -21,7 +21,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.governor.drives import CORRECTED, FULL, SLIGHT, EffortDrives
 from dyn_nodes.governor.predictor import StopPredictor
-from dyn_nodes.governor.records import copied
+from dyn_nodes.governor.records import Extremes, copied
 from dyn_nodes.governor.stop_model import STEP_TIME
 from dyn_nodes.governor.stops import Decision
 from dyn_nodes.model.machine import Machine
@@ -55,6 +55,7 @@ class EffortPredictor(StopPredictor):
         inertia: (m, m) of the driven joints there.
     """
 
+    machines = 1
     drives: EffortDrives
 
     def _drives_of(self, machine: Machine) -> EffortDrives:
@@ -102,7 +103,7 @@ class EffortPredictor(StopPredictor):
         present.specific_force[:], present.payload[:] = self.machine.gravity * monitor.up, self.model_payload
         self._correct(spent, starts)
         self._of_state(1)[:] = self.speeds[0]
-        self.model.kernels.inertia(self.state_at_outputs[0], present.vector, self.inertia.reshape(-1))
+        self.model.kernels.inertia(self.state_at_outputs[0], present.vector[0], self.inertia.reshape(-1))
         if starts:
             self._sent[:] = self.spools[:] = self.efforts_of(np.zeros(self._count))
         if math.isfinite(self.degree):  # else the machine has no support, and there was no update
@@ -110,11 +111,13 @@ class EffortPredictor(StopPredictor):
         self._neutral = self.efforts_of(np.zeros(self._count))
         self._go_ahead()
 
-    def _payload_errors(self) -> tuple[float, float]:
-        """Return how much less and more the payload may be than in the model, kg; negative if out of bounds."""
-        over = self.model_payload - self.monitor.payload
+    def _extremes(self) -> Extremes:
+        """Return the masses with which the machine moves in all variants; loads include all errors."""
+        count, error, payload = len(self.sent.waits), self.settings.mass_error, self.model_payload
         least, most = self._excesses()
-        return over - least, most - over
+        bounds = 1.0 - error, 1.0 + error, self.monitor.payload + least, self.monitor.payload + most
+        center = self.settings.center_error
+        return Extremes(np.ones(count), np.full(count, payload), np.tile(bounds, (count, 1)), center)
 
     def _go_ahead(self) -> None:
         """Convert queued efforts into accelerations relative to the present neutral."""
@@ -214,14 +217,14 @@ class EffortPredictor(StopPredictor):
         surroundings = self.surroundings.copied()
         for kilograms in range(2):
             surroundings.payload[:] = kilograms
-            self.model.kernels.efforts(monitor.q, monitor.v, monitor.a, surroundings.vector, efforts[kilograms])
+            self.model.kernels.efforts(monitor.q, monitor.v, monitor.a, surroundings.vector[0], efforts[kilograms])
         efforts[1] -= efforts[0]
         return efforts
 
     def _most_disturbing(self) -> Array:
         """Return the greatest disturbances (m,): at neutral an arm must not continue to push against an obstacle."""
         (q, v), weight = self.state_at_outputs, np.empty(self._count)
-        self.model.kernels.efforts(q, np.zeros_like(v), np.zeros_like(v), self.surroundings.vector, weight)
+        self.model.kernels.efforts(q, np.zeros_like(v), np.zeros_like(v), self.surroundings.vector[0], weight)
         return np.asarray(OF_WEIGHT * np.abs(weight) + OF_LIMIT * self.drives.greatest)
 
     def efforts_of(self, beyond: Array) -> Array:
@@ -229,7 +232,7 @@ class EffortPredictor(StopPredictor):
         q, v = self.state_at_outputs
         rates, efforts = self.drives.braking * v, np.empty(self._count)
         rates[self.drives.indices] += beyond
-        self.model.kernels.efforts(q, v, rates, self.surroundings.vector, efforts)
+        self.model.kernels.efforts(q, v, rates, self.surroundings.vector[0], efforts)
         return np.asarray(efforts - self.disturbances.mean(axis=0))
 
     def issued(self, volts: Array) -> None:

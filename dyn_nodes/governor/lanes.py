@@ -7,7 +7,7 @@ takes less time. Vectors of several lanes have element i of lane k at i * lanes 
 The kernels and the vectors of lanes are of single precision: a vector of the processor then holds twice as many stops.
 Shares differ by about 1e-5 from those in double precision (`test/governor/test_braking_precision.py`).
 
-A runner is a stop for one of the delays; a stop has one runner per delay, consecutively numbered. `sides` are two
+A runner is one variant of a stop; the runners of a stop have consecutive numbers. `sides` are two
 states of all lanes (2, s lanes), before a step and after it, used alternately.
 """
 
@@ -40,7 +40,7 @@ class Runs(NamedTuple):
         standing: (r, w) shares at rest in the end.
         off: (r,) last time at which a wheel was off the ground, s; inf if one is off in the end.
         outcome: (r,) `AT_REST`; or `BELOW` if this or another runner of its stop came below the share `enough`: the
-            other delays then need not be followed.
+            other variants then need not be followed.
     """
 
     least: Array
@@ -74,13 +74,13 @@ class Lanes(NamedTuple):
 
 @part
 def run_lanes(requests: Requests, chosen: Indices, situation: Situation, runs: Runs) -> None:
-    """Integrate the stops of the chosen requests for all delays."""
+    """Integrate the stops of the chosen requests in all variants."""
     code, layout, starts, surroundings, support, sent, times, _ = situation
-    runners, delays = runs.outcome.shape[0], starts.shape[0]
+    runners, variants = runs.outcome.shape[0], starts.shape[0]
     kind = width(code, runners)
     lanes = code.lanes[kind]
-    sides, inputs = np.empty((2, starts.shape[1] * lanes), np.float32), spread(surroundings, lanes)
-    sides[0], supports = spread(starts[0], lanes), spread(support, lanes)
+    sides, inputs = np.empty((2, starts.shape[1] * lanes), np.float32), spread(surroundings[0], lanes)
+    sides[0], supports = spread(starts[0], lanes), spread(support[0], lanes)
     notes = free_lanes(lanes)
     enough, volts = np.empty(lanes), np.zeros(sent.queue.shape[1] * lanes, np.float32)
     rows = sent.waits[-1] + times.lasting + times.hold + times.horizon
@@ -93,8 +93,10 @@ def run_lanes(requests: Requests, chosen: Indices, situation: Situation, runs: R
         for k in range(lanes):
             while notes.runner[k] < 0 and following < runners:
                 if runs.outcome[following] == NOT_YET:
-                    row = chosen[following // delays]
-                    start(following, k, requests, row, situation, sides[side], inputs, tables[following], notes)
+                    row = chosen[following // variants]
+                    start(
+                        following, k, requests, row, situation, sides[side], inputs, supports, tables[following], notes
+                    )
                     enough[k] = requests.enough[row]
                 following += 1
         going = busy(notes)
@@ -105,21 +107,21 @@ def run_lanes(requests: Requests, chosen: Indices, situation: Situation, runs: R
         if fewer < lanes:
             packed_states = packed(sides[side], notes, fewer)
             sides, side = np.empty((2, packed_states.shape[0]), np.float32), 0
-            sides[0], inputs, supports = packed_states, packed(inputs, notes, fewer), spread(support, fewer)
+            sides[0], inputs, supports = packed_states, packed(inputs, notes, fewer), packed(supports, notes, fewer)
             volts, enough = packed(volts, notes, fewer), packed(enough, notes, fewer)
             notes, lanes = packed_notes(notes, fewer), fewer
         side = advance(code.strides[kind], sides, side, inputs, supports, volts, tables, notes, enough, times)
         for k in range(lanes):
             if notes.runner[k] >= 0 and notes.outcome[k] != NOT_YET:
-                end_stop(notes.runner[k], notes.outcome[k], delays, runs)
+                end_stop(notes.runner[k], notes.outcome[k], variants, runs)
         for k in range(lanes):
             runner = notes.runner[k]
             if runner >= 0 and runs.outcome[runner] != NOT_YET:
-                take(k, layout.least, sides[side], sides[1 - side], notes, surroundings[STEP], ends, runs)
+                take(k, layout.least, sides[side], sides[1 - side], notes, surroundings[0, STEP], ends, runs)
         side = 1 - side
     for runner in range(runners):
         if runs.least[runner, 0] != np.inf:
-            write_standing(situation, ends[runner], runs.standing[runner])
+            write_standing(situation, runner % variants, ends[runner], runs.standing[runner])
 
 
 @part
@@ -175,12 +177,12 @@ def advance(
 
 
 @part
-def end_stop(runner: int, outcome: int, delays: int, runs: Runs) -> None:
+def end_stop(runner: int, outcome: int, variants: int, runs: Runs) -> None:
     """Store the outcome of a runner; if it is `BELOW`, the unfinished runners of its stop end with it."""
     runs.outcome[runner] = outcome
     if outcome == BELOW:
-        first = runner - runner % delays
-        for other in range(first, first + delays):
+        first = runner - runner % variants
+        for other in range(first, first + variants):
             if runs.outcome[other] == NOT_YET:
                 runs.outcome[other] = BELOW
 
@@ -265,17 +267,21 @@ def start(
     situation: Situation,
     x: Single,
     inputs: Single,
+    supports: Single,
     table: Array,
     notes: Lanes,
 ) -> None:
-    """Start a runner in lane k: its state, step length, outputs and bookkeeping."""
-    _, _, starts, surroundings, _, sent, times, levers = situation
-    lanes, delay, leads = notes.runner.shape[0], runner % starts.shape[0], requests.leads[request]
+    """Start a runner in lane k: its state, masses, springs, outputs and bookkeeping."""
+    _, _, starts, surroundings, support, sent, times, levers = situation
+    lanes, variant, leads = notes.runner.shape[0], runner % starts.shape[0], requests.leads[request]
     for i in range(starts.shape[1]):
-        x[i * lanes + k] = starts[delay, i]
-    inputs[STEP * lanes + k] = surroundings[STEP]
+        x[i * lanes + k] = starts[variant, i]
+    for i in range(surroundings.shape[1]):
+        inputs[i * lanes + k] = surroundings[variant, i]
+    for i in range(support.shape[1]):
+        supports[i * lanes + k] = support[variant, i]
     notes.runner[k], notes.row[k], notes.fast[k], notes.off[k], notes.outcome[k] = runner, 0, 0, 0, NOT_YET
-    waits = sent.waits[delay]
+    waits = sent.waits[variant]
     notes.rows[k] = waits + times.lasting + round(leads * times.hold) + times.horizon
     kept, toward = np.zeros(sent.queue.shape[1]), np.zeros(sent.queue.shape[1])
     for j in range(levers.order.shape[0]):
@@ -329,7 +335,8 @@ def take(k: int, first: int, x: Single, after: Single, notes: Lanes, step: float
 
 
 @part
-def write_standing(situation: Situation, state: Array, rest: Array) -> None:
-    """Write the least shares of all springs (w,) with the machine at rest at the joints of a state."""
-    if call_code(situation.code.standing, state, situation.surroundings, situation.support, rest) != 0:
+def write_standing(situation: Situation, h: int, state: Array, rest: Array) -> None:
+    """Write the least shares of all springs (w,) of variant `h` with the machine at rest at the joints of a state."""
+    surroundings, support = situation.surroundings[h], situation.support[h]
+    if call_code(situation.code.standing, state, surroundings, support, rest) != 0:
         raise ValueError('standing: an argument of another length')

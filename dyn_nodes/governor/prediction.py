@@ -1,4 +1,4 @@
-"""Prediction of stops: each for all delays; the worst result counts.
+"""Prediction of stops: each in all variants; the worst result counts.
 
 Stops are integrated by linearly implicit Euler steps, with oil and joint limits implicit, as many at once as the vector
 kernels take (`lanes`). The outputs of a stop have a row per step, and the last row lasts; when they have been constant
@@ -28,14 +28,14 @@ def predict_stops(requests: Requests, results: Results, first: int, last: int, s
 
     The longer ones, with an intermediate target, start first, so that the last ones to start delay the others least.
     """
-    count, delays = last - first, situation.states.shape[0]
+    count, variants = last - first, situation.states.shape[0]
     chosen, index = np.empty(count, np.int64), 0
     for leads in range(1, -1, -1):
         for row in range(first, last):
             if (requests.leads[row] > 0.0) == (leads > 0):
                 chosen[index] = row
                 index += 1
-    runners, supports = count * delays, situation.layout.instants - situation.layout.least
+    runners, supports = count * variants, situation.layout.instants - situation.layout.least
     runs = Runs(
         np.empty((runners, supports)),
         np.empty((runners, supports)),
@@ -45,9 +45,9 @@ def predict_stops(requests: Requests, results: Results, first: int, last: int, s
     )
     run_lanes(requests, chosen, situation, runs)
     for i in range(count):
-        row, offset = chosen[i], i * delays
+        row, offset = chosen[i], i * variants
         worst, off = summed(runs, offset)
-        for k in range(offset + 1, offset + delays):
+        for k in range(offset + 1, offset + variants):
             if runs.least[k, 0] == np.inf:
                 continue  # it never started
             other, other_off = summed(runs, k)
@@ -59,7 +59,7 @@ def predict_stops(requests: Requests, results: Results, first: int, last: int, s
         results.least[row], results.contact[row] = worst.least, worst.contact
         results.ahead[row], results.standing[row], results.off[row] = worst.ahead, worst.standing, off
         # the rest of a stop that was cut off may be worse than all others
-        followed = runs.outcome[offset : offset + delays].max() == AT_REST
+        followed = runs.outcome[offset : offset + variants].max() == AT_REST
         results.followed[row] = worst.least == -np.inf or followed
 
 
@@ -92,13 +92,21 @@ def eases_of(command: Array, situation: Situation, eases: Flags) -> None:
     """Write to `eases` (l,) whether a small motion in the direction of each command (l,) improves static stability."""
     levers, layout = situation.levers, situation.layout
     state, rest = situation.states[0].copy(), np.empty(layout.instants - layout.least)
-    write_standing(situation, state, rest)
-    now = rest.min()
+    now = least_standing(situation, state, rest)
     for j in range(command.shape[0]):
         actuator = levers.order[j]
         joint = levers.joints[actuator]
         here = state[joint]
         state[joint] += EASE * np.sign(command[j] * levers.arms[actuator])
-        write_standing(situation, state, rest)
-        eases[j] = rest.min() > now
+        eases[j] = least_standing(situation, state, rest) > now
         state[joint] = here
+
+
+@part
+def least_standing(situation: Situation, state: Array, rest: Array) -> float:
+    """Return the least share at rest in all variants at the joints of a state; `rest` (w,) is overwritten."""
+    least = np.inf
+    for h in range(situation.states.shape[0]):
+        write_standing(situation, h, state, rest)
+        least = min(least, rest.min())
+    return least

@@ -3,7 +3,9 @@
 Positions, speeds, payload, base and ground come from the monitor. The oil is not measured: spools follow the applied
 outputs, and pressures are integrated by the model, their forces drawn towards those that produce the measured
 accelerations. Outputs of the time of the longest delay may not have reached the valves yet, or may have reached them at
-once: stops are predicted for both, each with its spools and pressures, and the worse one counts.
+once, and links and payload may be lighter or heavier than in the model. Stops are predicted for both delays, each with
+the lightest links and the heaviest payload, and with the heaviest links and the lightest payload. These variants have
+their own spools and pressures; the worst one counts.
 """
 
 from __future__ import annotations
@@ -19,9 +21,10 @@ from dyn_nodes.governor.drives import Drives, OilDrives
 from dyn_nodes.governor.law import decide_fields, questions
 from dyn_nodes.governor.motion_check import MotionCheck
 from dyn_nodes.governor.prediction import eases_of, predict_fields, predict_stops
-from dyn_nodes.governor.present import carry_fields, take_over_fields
+from dyn_nodes.governor.present import FASTEST, carry_fields, take_over_fields
 from dyn_nodes.governor.records import (
     SURROUNDINGS,
+    Extremes,
     Levers,
     Measured,
     Results,
@@ -47,10 +50,9 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
 
-CALM, FASTEST = 0.1, 50.0
-"""Time from the neutral of all valves until steps are twice as long, s, and the greatest norm of the base's rocking
-frequencies for which they are, rad/s."""
-FOLLOWED = 1.5
+CALM = 0.1
+"""Time from the neutral of all valves until steps are twice as long, s; only if the base does not rock fast."""
+FOLLOWED = 2.0
 """Number of periods of the slowest rocking for which a stop is followed after a joint was last fast: with an arm that
 oscillates on its oil the base rocks slower than alone."""
 DRAWN = 0.1
@@ -75,14 +77,17 @@ class StopPredictor:
         states, surroundings, support, sent, times, levers: initial data of predictions, see `records.Situation`.
         expected: answers of the last decision, see `law`.
         springs: of the supports.
-        spools: (h, m) present spools by the delays; present efforts if the drives are efforts.
+        spools: (h, m) present spools of the variants; present efforts if the drives are efforts.
         initial_state: of a stop, before the first update.
-        rocking: norm of the three frequencies of the base, and the least, rad/s; NaN before `see`.
+        rocking: greatest norm of the three frequencies of the base, and the least, rad/s; NaN before `see`.
         motion: check of the joints against their valves.
         payload_bounds: least and greatest possible payload, kg; None: `payload_error` of the settings about the payload
             of the monitor.
         heft: mass of the links over their mass in the model.
+        machines: number of variants of a stop for each delay.
     """
+
+    machines = 2
 
     def __init__(
         self,
@@ -113,7 +118,8 @@ class StopPredictor:
         settings, dead = self.settings, self.drives.dead_times
         least = min(settings.least_delay, settings.delay) + min(dead)
         most = settings.delay + max(dead)
-        waits = np.array(sorted({math.floor(least / STEP_TIME + 1e-6), math.ceil(most / STEP_TIME - 1e-6)}))
+        delays = sorted({math.floor(least / STEP_TIME + 1e-6), math.ceil(most / STEP_TIME - 1e-6)})
+        waits = np.repeat(delays, self.machines)
         greatest = max(self.drives.limits) / settings.rate
         horizon = max(settings.horizon, greatest + CALM)  # a stop ends with all valves at neutral
         longest = LONGEST_LASTING + settings.lateness + settings.hold + most + greatest + CALM
@@ -125,8 +131,9 @@ class StopPredictor:
         indices = {joint.name: index for index, joint in enumerate(self.machine.movable_joints)}
         joints = np.array([indices[joint] for joint in self.drives.joints])
         self.states = states(np.tile(self.initial_state, (len(waits), 1)), layout)
-        self.surroundings = surroundings(np.zeros(SURROUNDINGS))
-        self.support = support(np.zeros(support_layout(supports).size))
+        self.surroundings = surroundings(np.zeros((len(waits), SURROUNDINGS)))
+        self.surroundings.heft[:] = 1.0
+        self.support = support(np.zeros((len(waits), support_layout(supports).size)))
         self.sent = Sent(np.zeros((waits[-1], len(joints))), waits)
         self.times = Times(*(round(time / STEP_TIME) for time in times))
         self.levers = Levers(np.array(order), joints, np.zeros(len(joints)), settings.rate * STEP_TIME)
@@ -200,7 +207,6 @@ class StopPredictor:
         self.degree = self.ground.present_degree(monitor.q, monitor.payload)
         if not np.isfinite(self.degree):
             return
-        less, more = self._payload_errors()
         measured = Measured(
             monitor.q,
             monitor.v,
@@ -212,7 +218,6 @@ class StopPredictor:
             np.concatenate([monitor.alpha, monitor.specific_force]),
             load.attachments,
         )
-        errors = self.settings.mass_error, less, more, self.settings.center_error
         self.rocking = take_over_fields(
             self.model.code.start,
             STEP_TIME,
@@ -223,7 +228,7 @@ class StopPredictor:
             self.levers.arms,
             *measured,
             *self.springs,
-            *errors,
+            *self._extremes(),
             *self.drives.chambers,
             *self.surroundings,
             *self.support,
@@ -256,10 +261,17 @@ class StopPredictor:
         """The payload of the model, kg, whose links have their nominal mass."""
         return float(self.payload / self.heft)
 
-    def _payload_errors(self) -> tuple[float, float]:
-        """Return how much less and more the payload may be than the one with which the machine moves, kg."""
-        least, most = self._excesses()
-        return max(self._excess - least, 0.0), max(most - self._excess, 0.0)
+    def _extremes(self) -> Extremes:
+        """Return the masses of the variants: for each delay light links with a heavy payload, and the opposite.
+
+        Loads include all links within their error.
+        """
+        error, (least, most) = self.settings.mass_error, self._excesses()
+        light, heavy = max(self.payload + least, 0.0), self.payload + most
+        both = [(1.0 - error, heavy), (1.0 + error, light)]
+        variants = np.array(len(self.sent.waits) // len(both) * both)
+        bounds = np.array([(1.0 - error, 1.0 + error, payload, payload) for _, payload in variants])
+        return Extremes(variants[:, 0].copy(), variants[:, 1].copy(), bounds, self.settings.center_error)
 
     def _excesses(self) -> tuple[float, float]:
         """Return the least and greatest difference of the true payload from the monitor's, kg."""
@@ -328,12 +340,20 @@ class StopPredictor:
 
     @property
     def _as_modelled(self) -> Situation:
-        """The situation of the machine without errors of its model, with wheels that can leave the ground."""
-        present, support = self.surroundings.copied(), self.support.copied()
-        present.least_push[:] = 0.0
-        support.errors[:] = 0.0
+        """The situation of the machine without errors of its model, with wheels that can leave the ground.
+
+        Its pressures are the means of the extreme machines.
+        """
+        present, support, load = self.surroundings.copied(), self.support.copied(), self.monitor.load
+        assert load is not None
+        present.least_push[:], present.heft[:], present.payload[:] = 0.0, 1.0, self.model_payload
+        support.bounds[:] = 1.0, 1.0, self.model_payload, self.model_payload
         support.offset[:] = 0.0
-        return self._situation(present, support)
+        height = load.attachments @ self.ground.plane[:3] - self.ground.plane[3]
+        support.squeeze[:] = self.springs.free_length - height
+        vectors = self.states.vectors.reshape(-1, self.machines, self.states.vectors.shape[1])
+        mean = np.repeat(vectors.mean(axis=1), self.machines, axis=0)
+        return self._situation(present, support)._replace(states=mean)
 
 
 def _stop(stops: Results, row: int) -> Stop:

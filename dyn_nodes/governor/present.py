@@ -11,7 +11,7 @@ from dyn_nodes.governor._kernels import kernel, part
 from dyn_nodes.governor.records import (
     Array,
     Chambers,
-    Errors,
+    Extremes,
     Measured,
     Situation,
     Springs,
@@ -20,6 +20,10 @@ from dyn_nodes.governor.records import (
     Valves,
     situation_of,
 )
+
+FASTEST = 50.0
+"""Greatest norm of the base's rocking frequencies for which steps of the base are explicit, and for which steps are
+doubled when the valves have closed, rad/s."""
 
 
 @kernel
@@ -39,7 +43,7 @@ def carry(situation: Situation, spools: Array, volts: Array, moves: bool, valves
     for h in range(spools.shape[0]):
         arrived = queue[rows - waits[h]] if waits[h] > 0 else volts
         if moves:
-            stride(situation, states[h], arrived, after)
+            stride(situation, h, states[h], arrived, after)
             for j in range(at.drives, at.drives + 3 * m):
                 states[h, j] = after[j]
         for j in range(m):
@@ -59,7 +63,7 @@ def observe(watched: Array, situation: Situation, volts: Array) -> None:
     for h in range(watched.shape[0]):
         arrived = queue[rows - waits[h]] if waits[h] > 0 else volts
         watched[h, base:] = situation.states[h, base:]
-        stride(situation, watched[h], arrived, after)
+        stride(situation, h, watched[h], arrived, after)
         watched[h, :base] = after[:base]
 
 
@@ -73,9 +77,9 @@ def carry_fields(watched: Array, is_watched: bool, spools: Array, volts: Array, 
 
 
 @part
-def stride(situation: Situation, state: Array, volts: Array, after: Array) -> None:
-    """Write the state after a step of the prediction to `after`."""
-    code, surroundings, support = situation.code.stride, situation.surroundings, situation.support
+def stride(situation: Situation, h: int, state: Array, volts: Array, after: Array) -> None:
+    """Write the state after a step of the prediction of variant `h` to `after`."""
+    code, surroundings, support = situation.code.stride, situation.surroundings[h], situation.support[h]
     if call_code(code, state, volts, surroundings, support, after, np.empty(2)) != 0:
         raise ValueError('stride: an argument of another length')
 
@@ -181,7 +185,7 @@ def take_over(
     code: int,
     measured: Measured,
     springs: Springs,
-    errors: Errors,
+    extremes: Extremes,
     step: float,
     chambers: Chambers,
     drawn: float,
@@ -192,13 +196,13 @@ def take_over(
     support: Support,
     arms: Array,
 ) -> tuple[float, float]:
-    """Update the initial data from the measurements; return the frequencies of the base, as `rocks`.
+    """Update the initial data from the measurements; return greatest and least frequency of the base, as `rocks`.
 
     Args:
         code: address of the kernel `start` of the machine.
         measured: now.
         springs: of the machine.
-        errors: of the model.
+        extremes: masses of the machine in each variant.
         step: of the prediction, s.
         chambers: of the actuators.
         drawn: fraction by which pressures are corrected towards the measured motion.
@@ -209,70 +213,49 @@ def take_over(
         support: written.
         arms: (m,) `Levers.arms`, written.
     """
-    m, w, count = spools.shape[1], springs.stiffness.shape[0], drives.shape[1]
-    specific_force, plane, axes, origin = (
-        measured.specific_force,
-        measured.plane,
-        surroundings.axes,
-        surroundings.origin,
+    rows, m, count = spools.shape[0], spools.shape[1], drives.shape[1]
+    write_ground(
+        measured, springs, surroundings.specific_force[0], surroundings.axes[0], surroundings.origin[0], support
     )
-    weight = np.sqrt(specific_force[0] ** 2 + specific_force[1] ** 2 + specific_force[2] ** 2)
-    write_axes(plane, axes)
-    surroundings.payload[0], surroundings.step[0], surroundings.least_push[0] = measured.payload, step, -np.inf
-    moved = turn[0]
-    for r in range(3):
-        surroundings.specific_force[r], origin[r] = specific_force[r], plane[3] * plane[r]
-    moved[0] = 0.0
+    axes, origin = surroundings.axes[0], surroundings.origin[0]
     for r in range(2):
-        moved[1 + r] = (
-            measured.turning[0] * axes[r, 0] + measured.turning[1] * axes[r, 1] + measured.turning[2] * axes[r, 2]
-        )
-    shown, inertia = np.empty(count - m), np.empty(36)
-    status: int = call_code(
-        code,
-        measured.q,
-        measured.v,
-        measured.a,
-        surroundings.vector,
-        moved,
-        measured.shaking,
-        shown,
-        inertia,
-        arms,
-    )
-    if status != 0:
-        raise ValueError('start: an argument of another length')
-    rows = np.empty((w, 3))
-    for i in range(w):
-        height, along, aside = -plane[3], 0.0, 0.0
-        for r in range(3):
-            height += measured.attachments[i, r] * plane[r]
-            away = measured.attachments[i, r] - origin[r]
-            along, aside = along + away * axes[0, r], aside + away * axes[1, r]
-        rows[i, 0], rows[i, 1], rows[i, 2] = 1.0, aside, -along
-        support.left[i], support.back[i], support.stiffness[i] = aside, -along, springs.stiffness[i]
-        support.damping[i], support.squeeze[i] = springs.damping[i], springs.free_length[i] - height
-    stiffness = np.zeros((3, 3))
-    for i in range(w):
-        for r in range(3):
-            for c in range(3):
-                stiffness[r, c] += springs.stiffness[i] * rows[i, r] * rows[i, c]
-    rocking = rocks(inertia.reshape((6, 6)), axes, origin, stiffness)
-    flexibility = np.linalg.inv(stiffness)
+        turn[0, 1 + r] = 0.0
+        for i in range(3):
+            turn[0, 1 + r] += measured.turning[i] * axes[r, i]
+    turn[0, 0] = 0.0
+    surroundings.step[0, 0], surroundings.least_push[0, 0] = step, -np.inf
+    stiffness = stiffness_of(support)
+    flexibility, w = np.linalg.inv(stiffness), springs.stiffness.shape[0]
     for i in range(w):
         for c in range(3):
-            share = 0.0
-            for r in range(3):
-                share += rows[i, r] * flexibility[r, c]
-            support.shares[i, c] = -springs.stiffness[i] * share
-    mass = inertia[21]
-    support.errors[0], support.errors[1], support.errors[2] = errors.links, errors.payload_less, errors.payload_more
-    support.mean_push[0] = mass * weight / w
-    for i in range(w):
-        slant = np.hypot(support.shares[i, 1], support.shares[i, 2])
-        support.offset[i] = errors.center * (mass - measured.payload) * weight * slant
-    for h in range(spools.shape[0]):
-        turn[h] = moved
+            share = flexibility[0, c] + support.left[0, i] * flexibility[1, c] + support.back[0, i] * flexibility[2, c]
+            support.shares[0, i, c] = -springs.stiffness[i] * share
+    shown, inertia, loads = np.empty(count - m), np.empty(36), np.empty(6)
+    greatest, least = 0.0, np.inf
+    for h in range(rows):
+        surroundings.vector[h], support.vector[h], turn[h] = surroundings.vector[0], support.vector[0], turn[0]
+        surroundings.payload[h, 0], surroundings.heft[h, 0] = extremes.payload[h], extremes.heft[h]
+        support.bounds[h] = extremes.bounds[h]
+    for h in range(rows):
+        status: int = call_code(
+            code,
+            measured.q,
+            measured.v,
+            measured.a,
+            surroundings.vector[h],
+            turn[0],
+            measured.shaking,
+            shown,
+            inertia,
+            arms,
+            loads,
+        )
+        if status != 0:
+            raise ValueError('start: an argument of another length')
+        links = inertia[21] - extremes.payload[h]
+        write_loads(h, measured, springs, extremes, links, loads, support)
+        norm, slowest = rocks(inertia.reshape((6, 6)), axes, origin, stiffness)
+        greatest, least = max(greatest, norm), min(least, slowest)
         for j in range(m):
             if count == 2 * m:
                 drives[h, j] += drawn * (shown[j] - spools[h, j] - drives[h, j])
@@ -287,16 +270,79 @@ def take_over(
                     chambers.greatest[j],
                     drawn,
                 )
-    return rocking
+    surroundings.implicit[:] = 1.0 if greatest > FASTEST else 0.0
+    return greatest, least
+
+
+@part
+def write_ground(
+    measured: Measured, springs: Springs, specific_force: Array, axes: Array, origin: Array, support: Support
+) -> None:
+    """Write gravity, axes and origin of the ground, and the springs on it, of the first variant."""
+    plane = measured.plane
+    write_axes(plane, axes)
+    for r in range(3):
+        specific_force[r], origin[r] = measured.specific_force[r], plane[3] * plane[r]
+    for i in range(springs.stiffness.shape[0]):
+        height, along, aside = -plane[3], 0.0, 0.0
+        for r in range(3):
+            height += measured.attachments[i, r] * plane[r]
+            away = measured.attachments[i, r] - origin[r]
+            along, aside = along + away * axes[0, r], aside + away * axes[1, r]
+        support.left[0, i], support.back[0, i], support.stiffness[0, i] = aside, -along, springs.stiffness[i]
+        support.damping[0, i], support.squeeze[0, i] = springs.damping[i], springs.free_length[i] - height
+
+
+@part
+def stiffness_of(support: Support) -> Array:
+    """Return the stiffness (3, 3) of all springs of the first variant against height and two angles of the base."""
+    stiffness, row = np.zeros((3, 3)), np.ones(3)
+    for i in range(support.left.shape[1]):
+        row[1], row[2] = support.left[0, i], support.back[0, i]
+        for r in range(3):
+            for c in range(3):
+                stiffness[r, c] += support.stiffness[0, i] * row[r] * row[c]
+    return stiffness
+
+
+@part
+def write_loads(
+    h: int, measured: Measured, springs: Springs, extremes: Extremes, links: float, loads: Array, support: Support
+) -> None:
+    """Write the compression of the springs of a variant, their mean push, and the reductions by the wrong centre.
+
+    The ground is where the springs carry the machine of the measurements. Other masses compress them further, by their
+    loads in the present motion.
+
+    Args:
+        h: number of the variant.
+        measured: now.
+        springs: of the machine.
+        extremes: masses of the machine in each variant.
+        links: mass of all links of the variant, kg.
+        loads: (6,) loads on the ground of the links of the model and of a kilogram of payload.
+        support: written.
+    """
+    specific_force, w = measured.specific_force, springs.stiffness.shape[0]
+    weight = np.sqrt(specific_force[0] ** 2 + specific_force[1] ** 2 + specific_force[2] ** 2)
+    heavier, more = extremes.heft[h] - 1.0, extremes.payload[h] - measured.payload
+    support.mean_push[h, 0] = (links / extremes.heft[h] + measured.payload) * weight / w
+    for i in range(w):
+        pushed = 0.0
+        for c in range(3):
+            pushed += support.shares[h, i, c] * (heavier * loads[c] + more * loads[3 + c])
+        support.squeeze[h, i] += pushed / springs.stiffness[i]
+        slant = np.hypot(support.shares[h, i, 1], support.shares[h, i, 2])
+        support.offset[h, i] = extremes.center * links * weight * slant
 
 
 @kernel
 def take_over_fields(
     code: int, step: float, drawn: float, spools: Array, drives: Array, turn: Array, arms: Array, *fields: Any
 ) -> tuple[float, float]:
-    """Call `take_over` with the fields of measurements, springs, errors, chambers, surroundings and support."""
-    measured, springs, errors = Measured(*fields[:9]), Springs(*fields[9:12]), Errors(*fields[12:16])
-    chambers, surroundings, support = Chambers(*fields[16:20]), Surroundings(*fields[20:27]), Support(*fields[27:])
+    """Call `take_over` with the fields of measurements, springs, extremes, chambers, surroundings and support."""
+    measured, springs, extremes = Measured(*fields[:9]), Springs(*fields[9:12]), Extremes(*fields[12:16])
+    chambers, surroundings, support = Chambers(*fields[16:20]), Surroundings(*fields[20:29]), Support(*fields[29:])
     return take_over(
-        code, measured, springs, errors, step, chambers, drawn, spools, drives, turn, surroundings, support, arms
+        code, measured, springs, extremes, step, chambers, drawn, spools, drives, turn, surroundings, support, arms
     )

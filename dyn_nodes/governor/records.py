@@ -6,8 +6,8 @@ defined only by the functions at the end, which create these records, the two la
 A compiled function that Python calls every period has a twin, `..._fields`, which takes the fields of its records: for
 a record, Numba inspects the type of every field in Python, 6 us for a situation; separate fields take 1 us.
 
-h is the number of delays (the shortest and the longest), n of joints, m of actuators, w of supports (springs that
-support the machine), l of levers.
+h is the number of variants of a stop, one for each delay (the shortest and the longest) and each extreme machine; n of
+joints, m of actuators, w of supports (springs that support the machine), l of levers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array, Flags, Indices
 from dyn_nodes.governor._kernels import part
 
-PAYLOAD, AXES, ORIGIN, STEP, LEAST_PUSH, SURROUNDINGS = 3, 4, 13, 16, 17, 18
+PAYLOAD, HEFT, AXES, ORIGIN, STEP, LEAST_PUSH, IMPLICIT, SURROUNDINGS = 3, 4, 5, 14, 17, 18, 19, 20
 """Indices of parts of the vector of `Surroundings`, and its length; the specific force is at 0."""
 
 
@@ -54,7 +54,7 @@ class SupportLayout(NamedTuple):
     damping: int
     squeeze: int
     shares: int
-    errors: int
+    bounds: int
     mean_push: int
     offset: int
     size: int
@@ -77,26 +77,30 @@ class MachineCode(NamedTuple):
 
 
 class Surroundings(NamedTuple):
-    """Ground and gravity in axes of the base link.
+    """Ground and gravity in axes of the base link, and masses of the machine, for each variant.
 
     Attributes:
-        vector: (18,).
-        specific_force: (3,) m/s2, at rest.
-        payload: (1,) kg.
-        axes: (3, 3) heading, left and normal of the ground, a row each.
-        origin: (3,) of the base link, projected to the ground, m.
-        step: (1,) of the prediction, s.
-        least_push: (1,) least push of a spring, N: 0 for wheels that can leave the ground, -inf for springs that can
+        vector: (h, 20).
+        specific_force: (h, 3) m/s2, at rest.
+        payload: (h, 1) kg.
+        heft: (h, 1) mass of all links over their mass in the model.
+        axes: (h, 3, 3) heading, left and normal of the ground, a row each.
+        origin: (h, 3) of the base link, projected to the ground, m.
+        step: (h, 1) of the prediction, s.
+        least_push: (h, 1) least push of a spring, N: 0 for wheels that can leave the ground, -inf for springs that can
             pull.
+        implicit: (h, 1) 1 if steps of the base on its springs are implicit, 0 if they are explicit.
     """
 
     vector: Array
     specific_force: Array
     payload: Array
+    heft: Array
     axes: Array
     origin: Array
     step: Array
     least_push: Array
+    implicit: Array
 
     def copied(self) -> Surroundings:
         """Return a copy with another vector."""
@@ -104,16 +108,16 @@ class Surroundings(NamedTuple):
 
 
 class Support(NamedTuple):
-    """Springs that support the machine.
+    """Springs that support the machine, for each variant.
 
     Attributes:
-        vector: (9 w + 4,).
-        left, back: (w,) positions in axes of the ground, m: to the left, and backwards.
-        stiffness, damping, squeeze: (w,) N/m, N s/m, and compression at the start, m.
-        shares: (w, 3) how the springs share a vertical load, N, and moments about heading and left, N m.
-        errors: (3,) relative error of the mass of all links; errors of the payload to less and to more, kg.
-        mean_push: (1,) mean force of the ground on a spring, N.
-        offset: (w,) reduction of each spring's force by the error of the centre of mass, N.
+        vector: (h, 9 w + 5).
+        left, back: (h, w) positions in axes of the ground, m: to the left, and backwards.
+        stiffness, damping, squeeze: (h, w) N/m, N s/m, and compression at the start, m.
+        shares: (h, w, 3) how the springs share a vertical load, N, and moments about heading and left, N m.
+        bounds: (h, 4) for which loads are computed: least and greatest `heft`; least and greatest payload, kg.
+        mean_push: (h, 1) mean force of the ground on a spring, N.
+        offset: (h, w) reduction of each spring's force by the error of the centre of mass, N.
     """
 
     vector: Array
@@ -123,7 +127,7 @@ class Support(NamedTuple):
     damping: Array
     squeeze: Array
     shares: Array
-    errors: Array
+    bounds: Array
     mean_push: Array
     offset: Array
 
@@ -133,7 +137,7 @@ class Support(NamedTuple):
 
 
 class States(NamedTuple):
-    """Initial states of stops, one for each delay.
+    """Initial states of stops, one for each variant.
 
     Attributes:
         vectors: (h, s).
@@ -160,7 +164,7 @@ class Sent(NamedTuple):
 
     Attributes:
         queue: (t, m) the oldest first, one row per step, V or rad/s2.
-        waits: (h,) rows of each delay.
+        waits: (h,) rows of the delay of each variant, not descending.
     """
 
     queue: Array
@@ -210,8 +214,8 @@ class Situation(NamedTuple):
         code: of the machine.
         layout: of a state.
         states: (h, s) `States.vectors`.
-        surroundings: (18,) `Surroundings.vector`.
-        support: (9 w + 4,) `Support.vector`.
+        surroundings: (h, 20) `Surroundings.vector`.
+        support: (h, 9 w + 5) `Support.vector`.
         sent: queued outputs.
         times: durations.
         levers: of the machine.
@@ -288,12 +292,19 @@ class Springs(NamedTuple):
     free_length: Array
 
 
-class Errors(NamedTuple):
-    """Errors of the model: of the mass of all links, relative; of the payload, kg less and more; of the centre, m."""
+class Extremes(NamedTuple):
+    """Masses of the machines whose stops are predicted, and the bounds of those whose loads are computed.
 
-    links: float
-    payload_less: float
-    payload_more: float
+    Attributes:
+        heft: (h,) mass of all links over their mass in the model.
+        payload: (h,) kg.
+        bounds: (h, 4) as in `Support`.
+        center: error of the centre of mass of all links, m.
+    """
+
+    heft: Array
+    payload: Array
+    bounds: Array
     center: float
 
 
@@ -332,36 +343,38 @@ def state_layout(joints: int, drives: int, supports: int) -> StateLayout:
 def support_layout(supports: int) -> SupportLayout:
     """Return the layout of the vector of `Support`."""
     w = supports
-    return SupportLayout(*np.cumsum([w, w, w, w, w, 3 * w, 3, 1, w]).tolist())
+    return SupportLayout(*np.cumsum([w, w, w, w, w, 3 * w, 4, 1, w]).tolist())
 
 
 def surroundings(vector: Array) -> Surroundings:
-    """Return the parts of a vector (18,)."""
+    """Return the parts of vectors (h, 20)."""
     return Surroundings(
         vector,
-        vector[:PAYLOAD],
-        vector[PAYLOAD:AXES],
-        vector[AXES:ORIGIN].reshape(3, 3),
-        vector[ORIGIN:STEP],
-        vector[STEP:LEAST_PUSH],
-        vector[LEAST_PUSH:],
+        vector[:, :PAYLOAD],
+        vector[:, PAYLOAD:HEFT],
+        vector[:, HEFT:AXES],
+        vector[:, AXES:ORIGIN].reshape(-1, 3, 3),
+        vector[:, ORIGIN:STEP],
+        vector[:, STEP:LEAST_PUSH],
+        vector[:, LEAST_PUSH:IMPLICIT],
+        vector[:, IMPLICIT:],
     )
 
 
 def support(vector: Array) -> Support:
-    """Return the parts of a vector (9 w + 4,)."""
-    at = support_layout((len(vector) - 4) // 9)
+    """Return the parts of vectors (h, 9 w + 5)."""
+    at = support_layout((vector.shape[1] - 5) // 9)
     return Support(
         vector,
-        vector[: at.back],
-        vector[at.back : at.stiffness],
-        vector[at.stiffness : at.damping],
-        vector[at.damping : at.squeeze],
-        vector[at.squeeze : at.shares],
-        vector[at.shares : at.errors].reshape(-1, 3),
-        vector[at.errors : at.mean_push],
-        vector[at.mean_push : at.offset],
-        vector[at.offset :],
+        vector[:, : at.back],
+        vector[:, at.back : at.stiffness],
+        vector[:, at.stiffness : at.damping],
+        vector[:, at.damping : at.squeeze],
+        vector[:, at.squeeze : at.shares],
+        vector[:, at.shares : at.bounds].reshape(len(vector), -1, 3),
+        vector[:, at.bounds : at.mean_push],
+        vector[:, at.mean_push : at.offset],
+        vector[:, at.offset :],
     )
 
 

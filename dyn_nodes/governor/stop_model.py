@@ -20,6 +20,8 @@ from dyn_nodes.elements.forces.joint_elements import joint_elements
 from dyn_nodes.governor.drives import Drives, EffortDrives, OilDrives
 from dyn_nodes.governor.records import (
     AXES,
+    HEFT,
+    IMPLICIT,
     LEAST_PUSH,
     PAYLOAD,
     STEP,
@@ -37,8 +39,8 @@ from dyn_nodes.multibody.dynamics import mass_matrix
 from dyn_nodes.multibody.spatial import Expression, entries, solve_symmetric
 
 BETWEEN = 0.55
-"""Implicitness of a step for oil and joints that push each other, from 0 at its start to 1 at its end; at 0.5 the
-method adds no damping."""
+"""Implicitness of a step for oil and joints that push each other, and for a base that rocks
+fast, from 0 at its start to 1 at its end; at 0.5 the method adds no damping."""
 STEP_TIME = 0.01
 """Step of the prediction, s."""
 NEWTON, FARTHEST = 4, 0.7
@@ -63,8 +65,9 @@ class _Trace:
             ca.SX.sym('rock', 3),
             ca.SX.sym('push', 3),
         )
-        self.shake = ca.SX.sym('shake', 6)
+        self.shake, self.soft = ca.SX.sym('shake', 6), ca.SX.sym('soft', 3, 3)
         self.specific_force, self.payload = self.surroundings[:PAYLOAD], ca.SX.sym('payload')
+        self.heft = self.surroundings[HEFT]
         self.ahead, self.left, normal, foot = (self.surroundings[k : k + 3] for k in range(AXES, STEP, 3))
         zero = ca.SX(3, 1)
         axes = (ca.vertcat(zero, normal), *(ca.vertcat(axis, ca.cross(foot, axis)) for axis in (self.ahead, self.left)))
@@ -87,14 +90,18 @@ class _Trace:
     def moved(self) -> tuple[Expression, Expression, Expression]:
         """Return accelerations (3 + n,) of base and joints in a step, rates of the oil, and loads on the ground (6,).
 
+        Links of `heft` times their mass with a payload m move under forces as the links of the model with m / heft move
+        under forces over heft; the loads belong to the links of the model and to a kilogram.
+
         Accelerations and rates are means over the step. Linearly implicit: joint limits, dampers and other forces of a
-        single joint at the end of the step, oil between its ends (`BETWEEN`), the decay of each oil state alone at the
-        end.
+        single joint at the end of the step, oil and, if the base rocks fast, its springs between the ends (`BETWEEN`),
+        the decay of each oil state alone at the end. `soft` (3, 3) is the decrease of the push of the springs by the
+        accelerations.
         """
         size, step = self.state.tree.nv, self.surroundings[STEP]
         basis = ca.diagcat(self.motions, ca.SX.eye(size - 6))
         bias = inverse_dynamics(self.state, ca.SX(size, 1), -self.specific_force)
-        effort = (self.drives.within(self) + self._joints())[6:]
+        effort = (self.drives.within(self) + self._joints())[6:] / self.heft
         flow = self.drives.rates(self)
         lasting = 1.0 / (1.0 + step * ca.fmax(-ca.diag(jacobian(flow, self.oil)), 0.0))
         pushed = jacobian(effort, self.oil)
@@ -102,24 +109,27 @@ class _Trace:
         stiff, damped = (ca.fmax(-ca.diag(jacobian(effort, variable)), 0.0) for variable in (self.q, self.v))
         locked = -((BETWEEN * step) ** 2) * ca.diag(ca.mtimes(pushed, swept))
         matrix = ca.mtimes([basis.T, mass_matrix(self.state), basis])
-        implicit = matrix + ca.diagcat(ca.SX(3, 3), ca.diag(step * (damped + step * stiff) + locked))
-        effort = effort + BETWEEN * step * ca.mtimes(pushed, lasting * flow) - step * stiff * self.v
-        force = ca.vertcat(self.push, effort + self.drives.beyond(self)[6:]) - ca.mtimes(basis.T, bias)
+        implicit = matrix + ca.diagcat(self.soft / self.heft, ca.diag(step * (damped + step * stiff) + locked))
+        alone = self.drives.bounded(self.oil + step * lasting * flow) - self.oil
+        effort = effort + BETWEEN * ca.mtimes(pushed, alone) - step * stiff * self.v
+        push = self.push / self.heft
+        force = ca.vertcat(push, effort + self.drives.beyond(self)[6:] / self.heft) - ca.mtimes(basis.T, bias)
         order = list(reversed(range(size - 3)))
         rates = solve_symmetric(implicit[order, order], force[order])[order]
         oil = lasting * flow + BETWEEN * step * ca.mtimes(swept, rates[3:])
-        return rates, oil, self._loads(ca.mtimes(basis, rates))
+        push = self.push - ca.mtimes(self.soft, rates[:3])
+        return rates, oil, self._loads(ca.mtimes(basis, rates), push)
 
-    def _loads(self, motion: Expression) -> Expression:
+    def _loads(self, motion: Expression, push: Expression) -> Expression:
         """Return the loads (6,) on the ground of links and of a kilogram of payload at accelerations (6 + n,).
 
-        At the accelerations of `moved` the sum equals the push of the springs, so that only the payload's part is
+        At the accelerations of `moved` the sum equals the push (3,) of the springs, so that only the payload's part is
         computed.
         """
         some = ca.SX.sym('motion', motion.shape[0])
         load = -ca.mtimes(self.motions.T, inverse_dynamics(self.state, some, -self.specific_force)[:6])
         kilogram = ca.substitute(ca.jacobian(load, self.payload), some, motion)
-        return ca.vertcat(-self.push - self.payload * kilogram, kilogram)
+        return ca.vertcat(-push / self.heft - self.payload * kilogram, kilogram)
 
     def stride(self) -> tuple[list[Expression], list[Expression], list[Expression]]:
         """Return inputs and outputs of `stride`, then the outputs of `standing`, whose inputs are a subset.
@@ -134,41 +144,52 @@ class _Trace:
         at = support_layout(w)
         low, when, support = ca.SX.sym('low', w), ca.SX.sym('when', w), ca.SX.sym('support', at.size)
         aside, back, stiffness, damping, squeeze = (support[k * w : (k + 1) * w] for k in range(5))
-        shares = ca.reshape(support[at.shares : at.errors], 3, w).T
-        errors, mean_push, offset = support[at.errors : at.mean_push], support[at.mean_push], support[at.offset :]
+        shares = ca.reshape(support[at.shares : at.bounds], 3, w).T
+        bounds, mean_push, offset = support[at.bounds : at.mean_push], support[at.mean_push], support[at.offset :]
         rows = ca.horzcat(ca.SX.ones(w), aside, back)
         push = stiffness * (squeeze - ca.mtimes(rows, lean)) - damping * ca.mtimes(rows, self.rock)
         # the base turns, and with it gravity in its axes
         axis = lean[1] * self.ahead + lean[2] * self.left
         here = ca.vertcat(self.specific_force - ca.cross(axis, self.specific_force), self.surroundings[PAYLOAD:])
-        pushed = ca.fmax(push, self.surroundings[LEAST_PUSH])
-        results = ca.substitute(ca.vertcat(rates, oil, split), self.push, ca.mtimes(rows.T, pushed))
-        results = ca.substitute(results, self.surroundings, here)
+        later, is_implicit = BETWEEN * self.surroundings[STEP], self.surroundings[IMPLICIT]
+        carries = is_implicit * (push >= self.surroundings[LEAST_PUSH])
+        pushed = ca.fmax(push - carries * later * stiffness * ca.mtimes(rows, self.rock), self.surroundings[LEAST_PUSH])
+        soft = ca.mtimes([rows.T, ca.diag(carries * later * (later * stiffness + damping)), rows])
+        results = ca.substitute(ca.vertcat(rates, oil, split), self.surroundings, here)
+        symbols = ca.vertcat(self.push, ca.vec(self.soft))
+        results = ca.substitute(results, symbols, ca.vertcat(ca.mtimes(rows.T, pushed), ca.vec(soft)))
         rates, oil, split = results[: 3 + n], results[3 + n : -6], results[-6:]
-        margin = (push - _unsure(errors, shares, split) - offset) / mean_push
+        margin = (push - self._unsure(bounds, shares, split) - offset) / mean_push
         kept = margin >= low
         step = self.surroundings[STEP]
         v, turn = self.v + step * rates[3:], self.rock + step * rates[:3]
         after = ca.vertcat(
             self.q + step * v,
             v,
-            self.oil + step * oil,
+            self.drives.bounded(self.oil + step * oil),
             turn,
-            lean + step * turn,
+            lean + step * (self.rock + ca.if_else(is_implicit, later, step) * rates[:3]),
             ca.if_else(kept, low, margin),
             ca.if_else(kept, when, time),
             time + step,
         )
         state = ca.vertcat(self.q, self.v, self.oil, self.rock, lean, low, when, time)
         seen = ca.vertcat(_least(margin), ca.mmax(ca.fabs(self.v)))
-        standing = self._rest(shares, errors, mean_push, offset)
+        standing = self._rest(shares, bounds, mean_push, offset)
         return [state, self.volts, self.surroundings, support], [after, seen], [standing]
 
-    def _rest(self, shares: Expression, errors: Expression, mean_push: Expression, offset: Expression) -> Expression:
+    def _rest(self, shares: Expression, bounds: Expression, mean_push: Expression, offset: Expression) -> Expression:
         """Return least shares (w,) with the machine at rest at the joints of a state."""
         split = self.standing()
-        carried = ca.mtimes(shares, split[:3] + self.surroundings[PAYLOAD] * split[3:])
-        return (carried - _unsure(errors, shares, split) - offset) / mean_push
+        carried = ca.mtimes(shares, self.heft * split[:3] + self.surroundings[PAYLOAD] * split[3:])
+        return (carried - self._unsure(bounds, shares, split) - offset) / mean_push
+
+    def _unsure(self, bounds: Expression, shares: Expression, split: Expression) -> Expression:
+        """Return by how much the loads `split` (6,) of other masses within `bounds` (4,) push each spring less, N."""
+        links, kilogram = ca.mtimes(shares, split[:3]), ca.mtimes(shares, split[3:])
+        less, more = self.heft - bounds[0], self.heft - bounds[1]
+        lighter, heavier = self.surroundings[PAYLOAD] - bounds[2], self.surroundings[PAYLOAD] - bounds[3]
+        return ca.fmax(less * links, more * links) + ca.fmax(lighter * kilogram, heavier * kilogram)
 
     def _joints(self) -> Expression:
         return sum(
@@ -217,17 +238,16 @@ class _Trace:
         forces = inverse_dynamics(self.state, ca.vertcat(ca.SX(6, 1), rates), -self.specific_force)[6:]
         return ca.substitute(forces, self.rock, ca.SX.zeros(3))
 
-    def shown(self) -> Expression:
-        """Return the numbers of the drives that follow from the accelerations of joints and base."""
+    def shown(self) -> tuple[Expression, Expression]:
+        """Return results of the accelerations of joints and base.
+
+        These are the numbers of the drives that follow from them, and the loads (6,) on the ground of the links of the
+        model and of a kilogram of payload.
+        """
         motion = ca.vertcat(self.shake[:3], ca.SX(3, 1), self.a)
-        needed = inverse_dynamics(self.state, motion, -self.shake[3:]) - self._joints()
-        return self.drives.of_motion(self, needed[6:])
-
-
-def _unsure(errors: Expression, shares: Expression, split: Expression) -> Expression:
-    """Return the reduction of each spring's force, N, by the errors of links and payload, of loads `split` (6,)."""
-    links, kilogram = ca.mtimes(shares, split[:3]), ca.mtimes(shares, split[3:])
-    return errors[0] * ca.fabs(links) + ca.fmax(errors[1] * kilogram, -errors[2] * kilogram)
+        forces = inverse_dynamics(self.state, motion, -self.shake[3:])
+        needed = self.heft * forces - self._joints()
+        return self.drives.of_motion(self, needed[6:]), self._split(-ca.mtimes(self.motions.T, forces[:6]))
 
 
 def _least(values: Expression) -> Expression:
@@ -268,20 +288,21 @@ class StopModel:
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
         trace = _Trace(self.machine, self.drives)
-        base = ca.vec(mass_matrix(trace.state)[:6, :6])
+        base = trace.heft * ca.vec(mass_matrix(trace.state)[:6, :6])
+        shown, loads = trace.shown()
         before, after, rest = trace.stride()
         state, _, surroundings, support = before
         inputs = [trace.q, trace.v, trace.a, surroundings, trace.rock, trace.shake]
 
         def outputs(*expressions: Expression) -> list[Expression]:
             return [
-                ca.densify(ca.substitute(expression, trace.payload, surroundings[PAYLOAD]))
+                ca.densify(ca.substitute(expression, trace.payload, surroundings[PAYLOAD] / surroundings[HEFT]))
                 for expression in expressions
             ]
 
         functions = {
             'stride': ca.Function('stride', before, outputs(*after)),
-            'start': ca.Function('start', inputs, outputs(trace.shown(), base, self.drives.levers(trace))),
+            'start': ca.Function('start', inputs, outputs(shown, base, self.drives.levers(trace), loads)),
             'standing': ca.Function('standing', [state, surroundings, support], outputs(*rest)),
         }
         if isinstance(self.drives, EffortDrives):

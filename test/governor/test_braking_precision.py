@@ -15,11 +15,11 @@ STOPS = 6
 """Stops of each recorded decision."""
 
 
-def least_in_doubles(stops, asked, row, delay):
-    """Follow a stop for one of the delays, step by step in double precision; return its least share."""
+def least_in_doubles(stops, asked, row, h):
+    """Follow a variant of a stop, step by step in double precision; return its least share."""
     _, at, starts, _, support, sent, times, levers = stops.situation
     m, leads = len(levers.order), asked.leads[row]
-    x, inputs, waits = starts[delay].copy(), stops.surroundings.copied(), sent.waits[delay]
+    x, inputs, waits = starts[h].copy(), stops.surroundings.copied(), sent.waits[h]
     rows = waits + times.lasting + round(leads * times.hold) + times.horizon
     volts, kept, led = np.empty((rows, m)), np.zeros(m), np.zeros(m)
     kept[levers.order], led[levers.order] = asked.volts[row], asked.toward[row]
@@ -30,7 +30,7 @@ def least_in_doubles(stops, asked, row, delay):
         if passed_rows == calm:
             inputs.step[:] *= 2.0
         volt = volts[min(passed_rows, rows - 1)]
-        stops.model.kernels.stride(x, volt, inputs.vector, support, after, seen)
+        stops.model.kernels.stride(x, volt, inputs.vector[h], support[h], after, seen)
         passed = passed_rows + max(passed_rows - calm, 0)
         fast = passed if seen[1] >= lanes.SWIFT else fast
         rests = seen[1] < lanes.STILL and passed >= fast + times.rocking
@@ -51,8 +51,8 @@ def shares(governor):
         asked.toward[:], asked.leads[:] = random.uniform(-8.0, 8.0, (STOPS, 3)), random.random(STOPS) < 0.5
         predict_stops(asked, predicted, 0, STOPS, stops.situation)
         single.extend(predicted.least)
-        delays = range(len(stops.sent.waits))
-        exact.extend(min(least_in_doubles(stops, asked, row, delay) for delay in delays) for row in range(STOPS))
+        variants = range(len(stops.sent.waits))
+        exact.extend(min(least_in_doubles(stops, asked, row, h) for h in variants) for row in range(STOPS))
     return np.array(single), np.array(exact)
 
 

@@ -13,11 +13,14 @@ from dyn_nodes.governor.campaign.campaign import random_cases
 from dyn_nodes.governor.campaign.cases import ACCELERATION, Case, box_of
 from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.governor.settings import JERK, GovernorSettings
+from dyn_nodes.governor.stop_model import STEP_TIME
 from dyn_nodes.model import load_machine
 
 RUNS = 15
 LIGHT = [Path(__file__).with_name(f'mobile_arm.{kind}') for kind in ('urdf', 'yaml')]
 """A mobile manipulator of 54.5 kg for up to 7 kg at an arm of 1 m."""
+MARGIN = 0.686
+"""Least share of its wheels at rest with 5 kg, of all machines of the box: `Rig.start_margin` on soft wheels."""
 
 
 @pytest.fixture(scope='module')
@@ -133,3 +136,15 @@ def test_a_jerk_belongs_to_efforts_and_is_within_its_bounds(words, text, capsys)
 
     assert main(['governor', 'test', 'log_loader', *words]) == 2
     assert text in capsys.readouterr().err
+
+
+@pytest.mark.parametrize('factor', [1.0, 10.0, 100.0])
+def test_the_margin_at_rest_does_not_depend_on_the_stiffness_of_the_wheels(factor):
+    """A light base on hard wheels rocks within a step of the prediction, whose margin must not diverge."""
+    machine = replace(load_machine(*LIGHT), actuators=())
+    hard = tuple(replace(wheel, stiffness=factor * wheel.stiffness) for wheel in machine.wheels)
+    rig = Rig(replace(machine, wheels=hard), GovernorSettings(rate=JERK))
+    case = Case(((1.0, (0.0,) * len(rig.effects.names)),), 5.0, 5.0, duration=1.0)
+    margin, norm = rig.start_margin(case), rig.partner(True).stops.rocking[0]
+    assert margin == pytest.approx(MARGIN, abs=0.01)
+    assert (norm > 2.0 / STEP_TIME) == (factor > 1.0), 'explicit steps diverge'

@@ -114,8 +114,7 @@ def test_the_estimated_payload_stays_within_its_error(doubtful):
     doubtful.restart(3000.0, nominal=2000.0)
     doubtful.go(5.0)
     assert 2390.0 < doubtful.stops.payload <= 2400.0
-    assert doubtful.stops.support.errors[1] == pytest.approx(doubtful.stops.payload - 1600.0, abs=0.2)
-    assert doubtful.stops.support.errors[2] == pytest.approx(2400.0 - doubtful.stops.payload, abs=0.2)
+    assert doubtful.stops.support.bounds[0, 2:] == pytest.approx((1600.0, 2400.0), abs=0.2)
 
 
 def test_without_ground_contact_the_payload_is_not_estimated(doubtful, monkeypatch):
@@ -188,17 +187,17 @@ def test_errors_of_links_and_payload_are_distinguished(machine):
     assert bench.stops.heft == pytest.approx(0.92, abs=0.003)
     assert bench.stops.payload == pytest.approx(2300.0, abs=5.0)
     bench.stops.see()
-    less, more = bench.stops.support.errors[1:]
-    ends = bench.stops.model_payload - less, bench.stops.model_payload + more
-    assert ends == pytest.approx((1600.0, 2400.0), abs=0.1)  # margins keep the specified errors
+    # margins keep the specified errors
+    assert bench.stops.support.bounds[0] == pytest.approx((0.9, 1.1, 1600.0, 2400.0), abs=0.1)
 
 
 def foreseen_states(stops, seconds):
     """Return the states of a stop at neutral, step by step, without delayed outputs."""
     x, states = stops.states.vectors[0].copy(), []
+    ground = stops.surroundings.vector[0], stops.support.vector[0]
     for _ in range(round(seconds / PERIOD)):
         after = np.empty_like(x)
-        stops.model.kernels.stride(x, np.zeros(3), stops.surroundings.vector, stops.support.vector, after, np.empty(2))
+        stops.model.kernels.stride(x, np.zeros(3), *ground, after, np.empty(2))
         x = after
         states.append(x)
     return np.array(states)

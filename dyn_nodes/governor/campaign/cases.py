@@ -19,6 +19,7 @@ import numpy as np
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.control import Segment, VoltageProfile
+from dyn_nodes.governor.campaign.attacks import ATTACKS
 from dyn_nodes.governor.campaign.json_lines import finite
 from dyn_nodes.governor.campaign.troubles import TroubleBox, Troubles
 from dyn_nodes.governor.drives import EffortDrives
@@ -35,6 +36,8 @@ ACCELERATION = 3.0
 RAMP = 0.02
 """Time from neutral to a lever's position and back, s."""
 SEGMENTS = 8
+PERIOD, MOST_SEGMENTS = 0.01, 50
+"""Shortest segment of a neighbour, s, and the greatest number of them."""
 SHORTEST, LONGEST = 0.3, 5.0
 """Duration of a segment, s."""
 KINDS = ('steps', 'switching', 'reach')
@@ -107,6 +110,7 @@ class Case:
         start: positions of the levers' joints towards which the initial posture is moved, as far from the first posture
             as the governor certifies at rest, rad or m; empty: the run starts in the first posture.
         troubles: additional deviations.
+        attack: of `ATTACKS`, whose parameters are the first segment; empty: the segments are the levers.
     """
 
     segments: tuple[tuple[float, tuple[float, ...]], ...]
@@ -123,6 +127,7 @@ class Case:
     imu: bool = True
     start: tuple[float, ...] = ()
     troubles: Troubles = field(default_factory=Troubles)
+    attack: str = ''
 
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON."""
@@ -133,7 +138,8 @@ class Case:
         """Return the case of `as_dict`.
 
         Raises:
-            ValueError: a number that is not finite, negative or beyond `MOST`; a segment of no duration.
+            ValueError: a number that is not finite, negative or beyond `MOST`; a segment of no duration; an unknown
+                attack.
             KeyError, TypeError: another form.
         """
         segments = tuple((finite(duration), tuple(map(finite, volts))) for duration, volts in data['segments'])
@@ -143,7 +149,9 @@ class Case:
         case = cls(**{**data, 'segments': segments, 'start': start, 'troubles': troubles, 'center': (ahead, left)})
         if not (isinstance(case.stops, bool) and isinstance(case.imu, bool)):
             raise ValueError('stops or imu that is not true or false')
-        for name in data.keys() - {'segments', 'stops', 'imu', 'start', 'troubles', 'center'}:
+        if case.attack and case.attack not in ATTACKS:
+            raise ValueError(f'attack {case.attack!r}: expected one of {", ".join(ATTACKS)}')
+        for name in data.keys() - {'segments', 'stops', 'imu', 'start', 'troubles', 'center', 'attack'}:
             if abs(finite(data[name])) > MOST.get(name, np.inf):
                 raise ValueError(f'{name} beyond {MOST[name]:g}')
         if max(abs(ahead), abs(left)) > MOST['center']:
@@ -234,6 +242,20 @@ def random_case(box: Box, rng: np.random.Generator) -> Case:
     troubles = box.troubles.drawn(rng.uniform(-1.0, 1.0, 3), drop, seed, box.duration)
     start = _start(box, rng.random(len(box.reach)))
     return replace(case, troubles=troubles, start=start, center=_center(box, rng.random()))
+
+
+def attack_cases(box: Box, count: int, seed: int) -> list[Case]:
+    """Return random cases whose levers react to the machine, the kinds of `ATTACKS` in turn."""
+    cases = []
+    for number in range(count):
+        rng = np.random.default_rng((seed, number, 1))
+        signs = rng.choice([-1.0, 1.0], len(box.limits)) * rng.choice([1.0, 1.0, 0.5], len(box.limits))
+        first = round(float(rng.uniform(0.2, 3.0)), 3), tuple((np.array(box.limits) * signs).tolist())
+        case = random_case(box, rng)
+        troubles = replace(case.troubles, seed=int(rng.integers(2**32)))
+        name = tuple(ATTACKS)[number % len(ATTACKS)]
+        cases.append(replace(case, segments=(first,), attack=name, troubles=troubles))
+    return cases
 
 
 def _center(box: Box, share: float) -> tuple[float, float]:
@@ -363,3 +385,63 @@ def decoded(box: Box, vector: Array) -> Case:
     start = _start(box, 0.5 * (np.array(others[3 : 3 + len(box.reach)]) + 1.0))
     center = _center(box, 0.5 * (others[-1] + 1.0))
     return replace(case, troubles=troubles, start=start, center=center)
+
+
+# -- neighbours of a case --------------------------------------------------------------------------------------------
+
+
+def neighbour(box: Box, case: Case, rng: np.random.Generator) -> Case:
+    """Return a case that differs from another one in some segments, and in every third draw in the machine as well.
+
+    Both are in the box. Start, centre of mass and troubles stay.
+    """
+    segments = [(span, np.array(volts)) for span, volts in case.segments]
+    for _ in range(1 + rng.poisson(1.0)):
+        _change_segments(box, segments, rng)
+    segments = [(span, volts) for span, volts in segments[:MOST_SEGMENTS] if span >= PERIOD] or segments[:1]
+    changes: dict[str, Any] = _other_machine(box, case, rng) if rng.random() < 1.0 / 3.0 else {}
+    return replace(
+        case,
+        segments=tuple((round(float(span), 4), tuple(np.round(volts, 4).tolist())) for span, volts in segments),
+        **changes,
+    )
+
+
+def _change_segments(box: Box, segments: list[tuple[float, Array]], rng: np.random.Generator) -> None:
+    """Stretch, shift, replace, insert or remove a segment, in place."""
+    limits, index = np.array(box.limits), int(rng.integers(len(segments)))
+    span, volts = segments[index]
+    kind = rng.random()
+    if kind < 0.4:
+        segments[index] = float(np.clip(span * np.exp(rng.normal(0.0, 0.3)), PERIOD, box.duration)), volts
+    elif kind < 0.5 and index:
+        shift = rng.uniform(-0.5, 0.5) * min(span, segments[index - 1][0])
+        segments[index - 1] = segments[index - 1][0] + shift, segments[index - 1][1]
+        segments[index] = span - shift, volts
+    elif kind < 0.8:
+        chosen = rng.random(len(limits)) < max(0.4, 1.0 / len(limits))
+        extreme = rng.choice([-1.0, 1.0, 1.0, -1.0, 0.0], len(limits))
+        factors = extreme if rng.random() < 0.7 else rng.uniform(-1.0, 1.0, len(limits))
+        segments[index] = span, np.where(chosen, limits * factors, volts)
+    elif kind < 0.9 or len(segments) == 1:
+        part = span * rng.uniform(0.2, 0.8)
+        segments[index : index + 1] = [(part, volts), (span - part, limits * rng.choice([-1.0, 1.0], len(limits)))]
+    else:
+        del segments[index]
+
+
+def _other_machine(box: Box, case: Case, rng: np.random.Generator) -> dict[str, Any]:
+    """Return changed fields of a case: links, payload, ground or delays."""
+    kind = int(rng.integers(4))
+    if kind == 0:
+        return {'mass': round(1.0 + box.mass_error * float(rng.integers(-1, 2)), 4)}
+    if kind == 1:
+        known = float(np.clip(case.known_payload + rng.normal(0.0, 0.1) * box.payload, 0.0, box.payload))
+        error = box.payload_error * float(rng.choice([-1.0, 1.0, rng.uniform(-1.0, 1.0)]))
+        return {'known_payload': round(known, 3), 'payload': round(min(known * (1.0 + error), box.payload_limit), 3)}
+    if kind == 2:
+        slope = np.array([case.roll, case.pitch]) + rng.normal(0.0, 0.3, 2) * box.slope
+        slope *= min(1.0, box.slope / max(float(np.hypot(*slope)), 1e-12))
+        return {'roll': 0.0 if box.planar else round(float(slope[0]), 5), 'pitch': round(float(slope[1]), 5)}
+    delay, share = box.delay * float(rng.choice([1.0, rng.random()])), float(rng.choice([0.0, 1.0, rng.random()]))
+    return {'state_delay': round(delay * share, 4), 'command_delay': round(delay * (1.0 - share), 4)}

@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.governor.campaign.attacks import ATTACKS, Attack
 from dyn_nodes.governor.campaign.cases import SETTLING, Case, lever_profile
 from dyn_nodes.governor.campaign.lever_effects import Efforts, Valves, lever_effects
 from dyn_nodes.governor.campaign.run_outcome import RESTLESS, RunOutcome
@@ -261,7 +262,7 @@ class Trial:
         partner: monitor and governor; None: the levers move the machine.
 
     Attributes:
-        levers: (t, m) V, or rad/s2 and m/s2, one row per period.
+        levers: (t, m) V, or rad/s2 and m/s2, one row per period; an attack overwrites its rows.
         waiting: queued outputs (m,) to the machine, the oldest first.
         watch: observer of wheels and base.
         faulty: sensors with a fault; None if all are sound.
@@ -288,6 +289,7 @@ class Trial:
         self._reached = plant.u[self._inputs]
         self.waiting: deque[Array] = deque([self._reached] * round(case.command_delay / PERIOD))
         self._applied: list[Array] = []
+        self._attack = self._new_attack(case)
         self.watch = Wheels(*self.loads_and_attitude(plant))
         if partner is not None:
             partner.restart(case.known_payload)
@@ -295,9 +297,12 @@ class Trial:
     def run(self) -> RunOutcome:
         """Run to the end."""
         plant, diverged = self.plant, False
-        for levers in self.levers:
+        for k in range(len(self.levers)):
             try:
-                self.step(levers)
+                if self._attack is not None and plant.time > SETTLING - 0.5 * PERIOD:
+                    passed = self._applied[-1] if self._applied else np.zeros(self.levers.shape[1])
+                    self.levers[k] = self._attack(*self.loads_and_attitude(plant), passed)
+                self.step(self.levers[k])
             except PlantDivergedError:
                 diverged = True
                 break
@@ -317,6 +322,13 @@ class Trial:
             unrest=self._part(lambda volts: travel(np.diff(volts, axis=0))),
             off=round(watch.off, 6),
         )
+
+    def _new_attack(self, case: Case) -> Attack | None:
+        """Return the attacker of a case, None if its levers are a sequence."""
+        if not case.attack:
+            return None
+        time, levers = case.segments[0]
+        return ATTACKS[case.attack](np.array(levers), time, self.effects.limits, case.troubles.seed)
 
     def _part(self, measure: Callable[[Array], float]) -> float:
         """Return a measure of the outputs (t, m) over the same measure of the levers; 1 if the latter is 0."""

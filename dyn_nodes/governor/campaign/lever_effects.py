@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.governor.campaign.cases import ACCELERATION
 from dyn_nodes.governor.drives import EffortDrives
 from dyn_nodes.governor.effort_predictor import EffortPredictor
 from dyn_nodes.governor.predictor import StopPredictor
@@ -38,6 +39,7 @@ class Valves:
         names: of the levers.
         joints: that they move.
         inputs: of the plant.
+        limits: (m,) greatest levers.
         needs_state: their effect depends on the state of the machine.
     """
 
@@ -49,6 +51,7 @@ class Valves:
         self.names = tuple(actuator.name for actuator in machine.actuators)
         self.joints = [actuator.joint for actuator in machine.actuators]
         self.inputs = [f'{name}/voltage' for name in self.names]
+        self.limits = np.array([actuator.command_limit for actuator in machine.actuators])
 
     def stops(self, monitor: StabilityMonitor, settings: GovernorSettings) -> StopPredictor:
         """Return the stop predictor for a monitor."""
@@ -88,6 +91,7 @@ class Efforts:
         self.names = self._drives.joints
         self.joints = list(self.names)
         self.inputs = [f'{name}/effort' for name in self.names]
+        self.limits = np.full(len(self.names), ACCELERATION)
 
     def stops(self, monitor: StabilityMonitor, settings: GovernorSettings) -> EffortPredictor:
         """Return the stop predictor for a monitor."""
@@ -113,12 +117,12 @@ class Efforts:
         """Return efforts (m,) within the limits; on level ground if there is no IMU."""
         assert sample is not None
         up = UP if sample.imu is None else turned_back(sample.imu[0], UP)
-        present, efforts = surroundings(np.zeros(SURROUNDINGS)), np.empty(len(self.names))
-        present.specific_force[:], present.payload[:] = self.machine.gravity * up, payload
+        present, efforts = surroundings(np.zeros((1, SURROUNDINGS))), np.empty(len(self.names))
+        present.specific_force[:], present.payload[:], present.heft[:] = self.machine.gravity * up, payload, 1.0
         q, v = np.asarray(sample.q), np.asarray(sample.v)
         rates = np.zeros(len(q))
         rates[self._drives.indices] = accelerations
-        self._kernels.efforts(q, v, rates, present.vector, efforts)
+        self._kernels.efforts(q, v, rates, present.vector[0], efforts)
         return np.clip(efforts, -self._drives.greatest, self._drives.greatest)
 
 

@@ -54,6 +54,8 @@ def task_text(machine: str, record: Record, levers: tuple[str, ...], task: Path)
 def _troubles(case: Case) -> Iterator[str]:
     """Yield a comment for each property of a run that the launch file cannot repeat."""
     troubles = case.troubles
+    if case.attack:
+        yield f'# its levers reacted to the machine (attack {case.attack}); this task has only the parameters.'
     if any(case.center):
         yield f'# the centre of mass of the links lies {case.center[0]:g} m ahead and {case.center[1]:g} m to the left.'
     if case.start:

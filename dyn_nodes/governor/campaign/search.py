@@ -1,13 +1,14 @@
-"""A search for the worst lever sequence and machine of a box for a governor, by the cross-entropy method."""
+"""Searches for the worst lever sequence and machine of a box: by the cross-entropy method, and by hill climbs."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from dyn_nodes.governor.campaign.campaign import Campaign, Record
-from dyn_nodes.governor.campaign.cases import Box, decoded, dimension
+from dyn_nodes.governor.campaign.cases import Box, Case, decoded, dimension, neighbour
 
 LEAST_SPREAD, FIRST_SPREAD = 0.1, 0.7
 """Standard deviations of every number of a case; the numbers range from -1 to 1."""
@@ -58,3 +59,24 @@ def search(campaign: Campaign, box: Box, evaluations: int, settings: SearchSetti
         if waited >= settings.stall_limit:
             mean, spread, worst, waited = np.zeros(len(mean)), np.full(len(mean), FIRST_SPREAD), np.inf, 0
     return records
+
+
+def climb(campaign: Campaign, box: Box, starts: Sequence[Case], steps: int, seed: int) -> list[Record]:
+    """Return all runs of hill climbs from some cases, in their order: the starts first, then one step of each.
+
+    A step runs a neighbour of the worst case of its climb so far, and continues from it if it is worse. Starts that are
+    rejected are replaced by their neighbours until one is not. The climbs proceed together, so that all processes work.
+    """
+    rngs = [np.random.default_rng((seed, number)) for number in range(len(starts))]
+    records = campaign.run(starts)
+    here = list(records)
+    for _ in range(steps):
+        tried = campaign.run([neighbour(box, record.case, rng) for record, rng in zip(here, rngs)])
+        records += tried
+        here = [new if _is_worse(new, old) else old for new, old in zip(tried, here)]
+    return records
+
+
+def _is_worse(new: Record, old: Record) -> bool:
+    """Return whether a run is at least as bad as another one, and its start is not rejected."""
+    return not new.outcome.refused and (old.outcome.refused or new.outcome.score <= old.outcome.score)
