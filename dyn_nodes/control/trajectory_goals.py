@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.errors import UserError
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 
 STOP_TIME = 0.5
@@ -68,7 +69,7 @@ class JointTolerance(NamedTuple):
     velocity: float = 0.0
 
 
-class GoalError(ValueError):
+class GoalError(UserError, ValueError):
     """A goal that cannot be accepted, with its result code."""
 
     def __init__(self, code: GoalCode, text: str) -> None:

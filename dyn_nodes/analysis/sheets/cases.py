@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.analysis.sheets.expressions import ExpressionError, evaluate
+from dyn_nodes.analysis.sheets.expressions import FormulaError, evaluate
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.common.errors import UserError
 
@@ -122,7 +122,7 @@ def amount(value: Any, values: Mapping[str, Any], cases: Cases) -> Any:
     if isinstance(value, str):
         try:
             return evaluate(value, {**cases.numbers, **values})
-        except ExpressionError as error:
+        except FormulaError as error:
             raise SheetError(str(error)) from None
     labels, result = cases.label(str(value['by'])), np.zeros(cases.size)
     for label in set(labels.tolist()):
