@@ -64,8 +64,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         '--outriggers',
         choices=OUTRIGGERS,
+        metavar='STATE',
         default='',
-        help='state of the outriggers; left, right: on this side only (the initial posture)',
+        help=f'outriggers: {", ".join(OUTRIGGERS)}; left, right: on this side only (the initial posture)',
     )
     parser.add_argument(
         '--telescope',

@@ -47,8 +47,8 @@ def restore(governor, recorded, k):
     stops.monitor.q, stops.monitor.v = recorded['q'][k].copy(), recorded['v'][k].copy()
     states, surroundings, support = stops.states, stops.surroundings, stops.support
     sent, levers = stops.sent, stops.levers
-    known, (links, less, more) = recorded['known'][k], recorded['box'][k]
-    surroundings.vector[:] = np.concatenate([known[:HEFT], [1.0], known[HEFT:], [-np.inf, 0.0]])
+    ground, (links, less, more) = recorded['known'][k], recorded['box'][k]
+    surroundings.vector[:] = np.concatenate([ground[:HEFT], [1.0], ground[HEFT:], [-np.inf, 0.0]])
     sent.queue[:] = recorded['past'][k]
     elements = [actuator_element(actuator) for actuator in stops.machine.actuators]
     levers.arms[:] = [float(actuator.lever(stops.monitor.q[joint])) for actuator, joint in zip(elements, levers.joints)]
@@ -60,7 +60,7 @@ def restore(governor, recorded, k):
     support.left[:], support.back[:] = rows[:, 1:].T
     support.stiffness[:], support.damping[:], support.squeeze[:] = stiffness, damping, recorded['squeeze'][k]
     support.shares[:] = -stiffness[:, None] * (rows @ flexibility)
-    payload = known[PAYLOAD]
+    payload = ground[PAYLOAD]
     support.bounds[:] = 1.0 - links, 1.0 + links, payload - less, payload + more
     support.mean_push[:], support.offset[:] = recorded['press'][k], 0.0
     stops.degree = 0.5

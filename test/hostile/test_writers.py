@@ -19,6 +19,7 @@ from attacks import ATTACKS, CONTROL
 from lxml import etree
 
 from dyn_nodes.analysis import certificate_output, excitation, fit_lines, report
+from dyn_nodes.analysis.sheets import machine_files
 from dyn_nodes.analysis.standards.standard import Certificate, Effect, Input, ResultTable
 from dyn_nodes.analysis.urdf_edit import with_elements
 from dyn_nodes.commands import attach, graph, init_yaml
@@ -59,7 +60,7 @@ each = pytest.mark.parametrize('name', HOSTILE.values(), ids=HOSTILE)
 each_text = pytest.mark.parametrize('name', [*HOSTILE.values(), *CONTROL.values()], ids=[*HOSTILE, *CONTROL])
 WRITERS = {
     'analysis/certificate_output.py', 'analysis/fit_lines.py', 'analysis/report.py', 'analysis/urdf_edit.py',
-    'commands/attach.py', 'commands/graph.py',
+    'analysis/shape_inertia.py', 'analysis/sheets/machine_files.py', 'commands/attach.py', 'commands/graph.py',
     'roslite/runtime/dds.py', 'studies/page.py', 'analysis/sweeps/replay.py', 'viewer/gauges.py', 'viewer/panel.py',
     'viewer/player.py', 'viewer/replay.py',
 }  # fmt: skip
@@ -180,6 +181,7 @@ def test_tables_of_the_report(name):
 @each
 def test_page_of_a_certificate(name):
     def made(text):
+        text = f'x{text}'  # cells of columns of words start with a letter
         table = ResultTable(text, text, (text, text), ((text, text),))
         effect = Effect((text,), text, text, text, 0.0, float('nan'))
         inputs = (Input(text, text, text),)
@@ -197,6 +199,13 @@ def test_the_script_of_the_page_is_constant():
 
 
 # -- XML ---
+
+
+@each_text
+def test_urdf_of_a_data_sheet(name):
+    text = machine_files._urdf(Simple(links=()), name, name, name)
+    root = ElementTree.fromstring(text.encode())
+    assert (root.tag, list(root.attrib), list(root)) == ('robot', ['name'], [])
 
 
 @each_text

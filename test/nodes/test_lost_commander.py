@@ -104,7 +104,7 @@ def test_a_rejected_command_is_no_sign_of_a_commander(robot: Any) -> None:
     left.command()
     for _ in range(6):
         left.go_on(0.05)
-        left.command(math.nan)
+        left.command(math.inf)
     assert left.pacer.uncommanded
     assert np.isfinite(left.node.plant.positions).all()
 

@@ -901,7 +901,10 @@ def test_efforts_wait_for_no_neutral_but_for_the_machine(make_governor):
 @pytest.mark.parametrize(
     ('message_of', 'reason'),
     [
-        (lambda: efforts([0.0, np.nan, 0.0]), "effort of 'boom_joint': expected a finite number"),
+        (
+            lambda: efforts([0.0, np.nan, 0.0]),
+            "'boom_joint': expected a finite position, velocity or effort, found nan",
+        ),
         (lambda: efforts([0.0, 0.0, 9e5]), "effort of 'stick_joint': expected at most 500000, found 900000"),
         (lambda: efforts([0.0, 0.0], names=ARM[:2]), 'no effort for stick_joint'),
         (lambda: JointState(name=ARM, position=[0.0] * 3), 'expected efforts, found positions or velocities'),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from dyn_nodes.analysis.sheets.cylinders import cylinder_lines
 from dyn_nodes.analysis.sheets.fit import FittedSheet
 from dyn_nodes.analysis.sheets.kinds import KINDS
 from dyn_nodes.analysis.sheets.sheet import cell_cases
+from dyn_nodes.common.printing import printable, xml_remark, yaml_word
 
 SAG = 2e-4
 """Deflection of the struts by the weight of the machine, m."""
@@ -270,11 +272,12 @@ def _less(
 
 
 def _urdf(machine: _Machine, name: str, title: str, sheet: str) -> str:
+    source = f'{xml_remark(title)}. Written from {xml_remark(sheet)}'
     lines = [
         '<?xml version="1.0"?>',
-        f'<!-- {title}. Written from {sheet}: masses, centres of mass and lengths are fitted to published loads;',
+        f'<!-- {source}: masses, centres of mass and lengths are fitted to published loads;',
         '  inertias (of boxes), shapes and limits of joints are assumed. Origin on the ground. -->',
-        f'<robot name="{name}">',
+        f'<robot name={quoteattr(printable(name))}>',
     ]
     for link in machine.links:
         a, b, c = (edge**2 * link.mass / 12.0 for edge in link.size)
@@ -329,11 +332,11 @@ def _yaml(machine: _Machine, name: str, title: str, fitted: FittedSheet) -> str:
     link, position = machine.payload
     greatest = _greatest_load(fitted)
     lines = [
-        f'# {title}.',
-        f'# Written from {fitted.sheet.path.name}: the supports are fitted to published loads.',
+        f'# {printable(title)}.',
+        f'# Written from {printable(fitted.sheet.path.name)}: the supports are fitted to published loads.',
         '# Keys: docs/reference/machine_yaml.md.',
         '',
-        f'name: {name}',
+        f'name: {yaml_word(name)}',
         'base: {link: base_link, attachment: free}',
         'initial:',
         '  joint_positions:',

@@ -436,9 +436,12 @@ def _other_machine(box: Box, case: Case, rng: np.random.Generator) -> dict[str, 
     if kind == 0:
         return {'mass': round(1.0 + box.mass_error * float(rng.integers(-1, 2)), 4)}
     if kind == 1:
-        known = float(np.clip(case.known_payload + rng.normal(0.0, 0.1) * box.payload, 0.0, box.payload))
+        nominal = float(np.clip(case.known_payload + rng.normal(0.0, 0.1) * box.payload, 0.0, box.payload))
         error = box.payload_error * float(rng.choice([-1.0, 1.0, rng.uniform(-1.0, 1.0)]))
-        return {'known_payload': round(known, 3), 'payload': round(min(known * (1.0 + error), box.payload_limit), 3)}
+        return {
+            'known_payload': round(nominal, 3),
+            'payload': round(min(nominal * (1.0 + error), box.payload_limit), 3),
+        }
     if kind == 2:
         slope = np.array([case.roll, case.pitch]) + rng.normal(0.0, 0.3, 2) * box.slope
         slope *= min(1.0, box.slope / max(float(np.hypot(*slope)), 1e-12))
