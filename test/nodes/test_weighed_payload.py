@@ -168,6 +168,7 @@ def test_the_governor_certifies_stops_for_the_bounds_that_were_weighed(governor)
     heaviest = push(4.2, 4200.0, 4200.0)[0]
     # the stop of heavy links is predicted with 4,000 kg, and not with 4,200 kg
     assert heaviest - 1e-3 * mean < weighed < heaviest + 2e-2 * mean
-    assert rated == pytest.approx(push(6.3, 6120.0, 6120.0)[0], abs=1e-2 * mean)  # the suspension sags beside it
+    heaviest = push(6.3, 6120.0, 6120.0)[0]
+    assert heaviest - 1e-2 * mean < rated < heaviest + 3e-2 * mean  # the suspension sags beside it
     assert rated < weighed - 0.09 * mean
     assert {subscription.topic_name.lstrip('/') for subscription in governor.subscriptions}.isdisjoint({'payload'})
