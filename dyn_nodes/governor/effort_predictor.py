@@ -113,11 +113,10 @@ class EffortPredictor(StopPredictor):
 
     def _extremes(self) -> Extremes:
         """Return the masses with which the machine moves in all variants; loads include all errors."""
-        count, error, payload = len(self.sent.waits), self.settings.mass_error, self.model_payload
-        least, most = self._excesses()
-        bounds = 1.0 - error, 1.0 + error, self.monitor.payload + least, self.monitor.payload + most
-        center = self.settings.center_error
-        return Extremes(np.ones(count), np.full(count, payload), np.tile(bounds, (count, 1)), center)
+        extremes, (least, most) = self.extremes, self._excesses()
+        extremes.payload[:] = self.model_payload
+        extremes.bounds[:, 2], extremes.bounds[:, 3] = self.monitor.payload + least, self.monitor.payload + most
+        return extremes
 
     def _go_ahead(self) -> None:
         """Convert queued efforts into accelerations relative to the present neutral."""

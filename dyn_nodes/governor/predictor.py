@@ -74,6 +74,7 @@ class StopPredictor:
         contacts: names of the springs that support the machine: of wheels, of rollers.
         ground: present ground of the machine.
         degree: stability degree at rest in the present posture; NaN before `see`.
+        extremes: masses of the variants.
         states, surroundings, support, sent, times, levers: initial data of predictions, see `records.Situation`.
         expected: answers of the last decision, see `law`.
         springs: of the supports.
@@ -124,6 +125,10 @@ class StopPredictor:
         horizon = max(settings.horizon, greatest + CALM)  # a stop ends with all valves at neutral
         longest = LONGEST_LASTING + settings.lateness + settings.hold + most + greatest + CALM
         longest = max(settings.longest, horizon, longest)  # no stop is cut off while valves are open
+        error = settings.mass_error
+        hefts = np.resize([1.0 - error, 1.0 + error] if self.machines == 2 else [1.0], len(waits))
+        bounds = np.tile([1.0 - error, 1.0 + error, 0.0, 0.0], (len(waits), 1))
+        self.extremes = Extremes(hefts, np.zeros(len(waits)), bounds, settings.center_error)
         times = settings.hold, horizon, longest, CALM, longest, STEP_TIME
         layout, supports = self.model.layout, len(self.contacts)
         self.initial_state = np.zeros(layout.size)
@@ -266,12 +271,10 @@ class StopPredictor:
 
         Loads include all links within their error.
         """
-        error, (least, most) = self.settings.mass_error, self._excesses()
-        light, heavy = max(self.payload + least, 0.0), self.payload + most
-        both = [(1.0 - error, heavy), (1.0 + error, light)]
-        variants = np.array(len(self.sent.waits) // len(both) * both)
-        bounds = np.array([(1.0 - error, 1.0 + error, payload, payload) for _, payload in variants])
-        return Extremes(variants[:, 0].copy(), variants[:, 1].copy(), bounds, self.settings.center_error)
+        extremes, (least, most) = self.extremes, self._excesses()
+        extremes.payload[::2], extremes.payload[1::2] = self.payload + most, max(self.payload + least, 0.0)
+        extremes.bounds[:, 2] = extremes.bounds[:, 3] = extremes.payload
+        return extremes
 
     def _excesses(self) -> tuple[float, float]:
         """Return the least and greatest difference of the true payload from the monitor's, kg."""

@@ -10,7 +10,7 @@ from dyn_nodes.analysis.load_rest import rest_limits
 from dyn_nodes.analysis.standards.cases import Case, CaseStandard, Outcome, Rating
 from dyn_nodes.analysis.standards.posed import Posed
 from dyn_nodes.analysis.standards.postures import Arm, steered, steering_joints
-from dyn_nodes.analysis.standards.standard import CertifyError, CertifySettings, Quantity, ResultTable
+from dyn_nodes.analysis.standards.standard import CertifySettings, Quantity, ResultTable
 from dyn_nodes.model.machine import Machine
 
 TIPPING = 'Tipping load at maximum reach'
@@ -44,11 +44,7 @@ class Iso14397Part1(CaseStandard):
     def cases(self, machine: Machine, values: Mapping[str, float], settings: CertifySettings) -> Sequence[Case]:
         """Return the tipping loads of all states of the steering; see `CaseStandard.cases`."""
         arm = Arm(machine, self.kind)
-        if arm.statics.swing is not None:
-            raise CertifyError(
-                f'{machine.name}: {self.kind}: expected a loader, with an arm that only lifts, found the slew joint '
-                f'{arm.statics.swing.name!r}'
-            )
+        arm.reject_slewing('a loader, with an arm that only lifts')
         reach = arm.posture(arm.farthest({0, *arm.moved(prismatic=True)}))
         cases = []
         for state, joints in steered(machine).items():

@@ -11,7 +11,7 @@ import numpy as np
 from dyn_nodes.analysis.standards.cases import Case, CaseStandard, Rating
 from dyn_nodes.analysis.standards.posed import Limit, Posed
 from dyn_nodes.analysis.standards.postures import Arm, steered
-from dyn_nodes.analysis.standards.standard import CertifyError, CertifySettings, Quantity
+from dyn_nodes.analysis.standards.standard import CertifySettings, Quantity
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 
@@ -127,11 +127,7 @@ class TiltTable(CaseStandard):
             machine: the machine.
             arm: its arm.
         """
-        if arm.statics.swing is not None:
-            raise CertifyError(
-                f'{machine.name}: {self.kind}: expected a truck without slewing arm, found the slew joint '
-                f'{arm.statics.swing.name!r}'
-            )
+        arm.reject_slewing('a truck without slewing arm')
 
     def postures(self, machine: Machine, arm: Arm, test: TiltTest, chosen: Array) -> tuple[Mapping[str, float], ...]:
         """Return the postures of a test: all states of the steering.

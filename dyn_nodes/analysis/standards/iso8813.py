@@ -9,7 +9,7 @@ import numpy as np
 from dyn_nodes.analysis.standards.cases import Case, CaseStandard, Rating
 from dyn_nodes.analysis.standards.posed import Posed
 from dyn_nodes.analysis.standards.postures import Arm, highest_at, outrigger_postures, steered
-from dyn_nodes.analysis.standards.standard import CertifyError, CertifySettings, Quantity
+from dyn_nodes.analysis.standards.standard import CertifySettings, Quantity
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions, link_poses
@@ -40,11 +40,7 @@ class Iso8813(CaseStandard):
     def cases(self, machine: Machine, values: Mapping[str, float], settings: CertifySettings) -> Sequence[Case]:
         """Return tipping loads over the overhang, with free and locked axle, with and without outriggers."""
         arm = Arm(machine, self.kind)
-        if arm.statics.swing is not None:
-            raise CertifyError(
-                f'{machine.name}: {self.kind}: expected a boom that does not slew, found the slew joint '
-                f'{arm.statics.swing.name!r}'
-            )
+        arm.reject_slewing('a boom that does not slew')
         passive = gives_way(machine)
         axles = {'oscillating axle': (), 'axle locked': passive} if passive else {'rigid axles': ()}
         rating, cases = Rating(values['share'], most=arm.statics.payload.limit), []

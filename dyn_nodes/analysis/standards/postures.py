@@ -21,8 +21,6 @@ GRID = 4_000
 ROUNDS = 24
 """Number of refinements of this search; each shrinks the range of every joint by `SHRINK`."""
 SHRINK = 0.5
-
-
 KEPT = 2
 """Number of slew angles with the least tipping loads that are computed exactly, with passive joints below."""
 FIRST = 1e3
@@ -50,11 +48,19 @@ class Arm:
             self.statics = LoadStatics(machine)
         except LoadChartError as error:
             raise CertifyError(f'{kind}: {error}') from None
+        self._kind = kind
         rest, (lower, upper) = initial_positions(machine), self.statics.arm_limits
         self.rest = np.clip([rest[joint.name] for joint in self.statics.arm], lower, upper)
         self.swing = 0.0 if self.statics.swing is None else rest[self.statics.swing.name]
         self._turns = self._parallel_turns(machine) if level else ()
         self._level_axes: dict[tuple[tuple[str, float], ...], Array] = {}
+
+    def reject_slewing(self, expected: str) -> None:
+        """Raise CertifyError if a joint slews the arm; `expected` is the machine for which the standard is meant."""
+        swing = self.statics.swing
+        if swing is not None:
+            name = self.statics.machine.name
+            raise CertifyError(f'{name}: {self._kind}: expected {expected}, found the slew joint {swing.name!r}')
 
     def _parallel_turns(self, machine: Machine) -> tuple[tuple[int, float], ...]:
         """Return index and direction of the turning joints, the last one levels; empty without two parallel ones."""

@@ -16,7 +16,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 
 PERIOD = 0.01
-"""Period of the levers, s."""
+"""Period of the levers and of the commands to the machine, s."""
 MORE = 1.0
 """How much more than was passed is commanded by `follow`, V or rad/s2."""
 REST = 0.5

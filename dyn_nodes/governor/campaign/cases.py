@@ -19,7 +19,7 @@ import numpy as np
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.control import Segment, VoltageProfile
-from dyn_nodes.governor.campaign.attacks import ATTACKS
+from dyn_nodes.governor.campaign.attacks import ATTACKS, PERIOD
 from dyn_nodes.governor.campaign.json_lines import finite
 from dyn_nodes.governor.campaign.troubles import TroubleBox, Troubles
 from dyn_nodes.governor.drives import EffortDrives
@@ -36,8 +36,8 @@ ACCELERATION = 3.0
 RAMP = 0.02
 """Time from neutral to a lever's position and back, s."""
 SEGMENTS = 8
-PERIOD, MOST_SEGMENTS = 0.01, 50
-"""Shortest segment of a neighbour, s, and the greatest number of them."""
+MOST_SEGMENTS = 50
+"""Greatest number of segments of a neighbour; the shortest lasts a period."""
 SHORTEST, LONGEST = 0.3, 5.0
 """Duration of a segment, s."""
 KINDS = ('steps', 'switching', 'reach')

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.governor.campaign.attacks import ATTACKS, Attack
+from dyn_nodes.governor.campaign.attacks import ATTACKS, PERIOD, Attack
 from dyn_nodes.governor.campaign.cases import SETTLING, Case, lever_profile
 from dyn_nodes.governor.campaign.lever_effects import Efforts, Valves, lever_effects
 from dyn_nodes.governor.campaign.run_outcome import RESTLESS, RunOutcome
@@ -35,8 +35,8 @@ from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
 
 Offset = tuple[float, float]
-PERIOD, STEP = 0.01, 5e-4
-"""Periods of the commands and of the integrator, s."""
+STEP = 5e-4
+"""Step of the integrator, s."""
 NOTICED = 0.5
 """Delay after which a dropped or grabbed load is reported to the governor, s."""
 STARTS = 16
