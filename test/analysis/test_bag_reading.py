@@ -216,8 +216,9 @@ def test_machines_in_separate_namespaces_are_distinguished(tmp_path, recovered_r
 
 def write_start(bag: BagOfRun, run, profile) -> None:
     """Write the first instants of a run."""
+    names = ('system', 'parameters', 'state', 'output', 'position', 'overturned', 'end_time')
     short = SimpleNamespace(
-        **{name: getattr(run, name) for name in ('system', 'parameters', 'state', 'output', 'overturned', 'end_time')},
+        **{name: getattr(run, name) for name in names},
         times=run.times[:3],
         all_outputs=run.all_outputs[:3],
     )
