@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, add_jobs, add_machine_and_config, add_out
 from dyn_nodes.commands.option_types import SEED, between
-from dyn_nodes.governor.settings import JERK, GovernorSettings
+from dyn_nodes.governor.settings import CRITERIA, JERK, GovernorSettings
 
 if TYPE_CHECKING:
     from dyn_nodes.governor.campaign.cases import Box
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MARGINS = {
     'reserve': 'least load of a wheel on a stop, over its mean',
+    'tipping-reserve': 'least moment about an edge on a stop, over its mean',
     'rise': 'additional reserve if an output grows',
     'least': 'least load of a wheel on the way to a more stable posture',
     'slack': 'alternative limit, if lower: load at rest minus this',
@@ -93,10 +94,21 @@ def add_efforts(parser: argparse.ArgumentParser) -> None:
 
 
 def add_margins(parser: argparse.ArgumentParser) -> None:
-    """Add the margins of the governor; defaults are those in `GovernorSettings`."""
+    """Add criterion and margins of the governor; defaults are those in `GovernorSettings`."""
+    parser.add_argument(
+        '--criterion',
+        choices=CRITERIA,
+        default=DEFAULTS.criterion,
+        help=f'no wheel lifts, or no edge and not above the rated load ({DEFAULTS.criterion})',
+    )
     for name, text in MARGINS.items():
-        text = f'{text} ({getattr(DEFAULTS, name):g})'
+        text = f'{text} ({getattr(DEFAULTS, _field(name)):g})'
         parser.add_argument(f'--{name}', metavar='SHARE', type=between(0.0, 0.9), help=text)
+
+
+def _field(option: str) -> str:
+    """Return the field of the settings for an option."""
+    return option.replace('-', '_')
 
 
 def check(args: argparse.Namespace) -> None:
@@ -148,7 +160,10 @@ def _doubts(args: argparse.Namespace) -> dict[str, float]:
 
 def settings(args: argparse.Namespace) -> GovernorSettings:
     """Return the settings of the governor with the specified errors and delay."""
-    changes: dict[str, Any] = {name: value for name in MARGINS if (value := getattr(args, name)) is not None}
+    changes: dict[str, Any] = {
+        field: value for field in map(_field, MARGINS) if (value := getattr(args, field)) is not None
+    }
+    changes['criterion'] = args.criterion
     changes |= {} if getattr(args, 'unaware', False) else _doubts(args)
     changes['bring_down'] = getattr(args, 'bring_down', False)
     if getattr(args, 'efforts', False):

@@ -98,7 +98,8 @@ def run(args: argparse.Namespace) -> int:
         'refused_starts': {'runs': len(rejected), 'share': min((outcome.share for outcome in rejected), default=1.0)},
         'longest': max(outcome.longest for outcome in outcomes),
         'box': asdict(box),
-        'reserve': governor_box.settings(args).reserve,
+        'criterion': args.criterion,
+        'reserve': governor_box.settings(args).law.reserve,
         'worst': {**outcomes[worst].as_dict(), 'case': records[worst].case.as_dict()},
     }
     if args.json:

@@ -37,7 +37,7 @@ class Runs(NamedTuple):
 
     Attributes:
         least, instant: (r, w) least share of each spring, and its time, s; inf if a runner never started.
-        standing: (r, w) shares at rest in the end.
+        standing: (r, 2 w) shares at rest in the end, first without and then with the rated payload (`Support`).
         off: (r,) last time at which a wheel was off the ground, s; inf if one is off in the end.
         outcome: (r,) `AT_REST`; or `BELOW` if this or another runner of its stop came below the share `enough`: the
             other variants then need not be followed.
@@ -336,7 +336,7 @@ def take(k: int, first: int, x: Single, after: Single, notes: Lanes, step: float
 
 @part
 def write_standing(situation: Situation, h: int, state: Array, rest: Array) -> None:
-    """Write the least shares of all springs (w,) of variant `h` with the machine at rest at the joints of a state."""
+    """Write the least shares of variant `h` at rest at the joints of a state, as in `Runs.standing`."""
     surroundings, support = situation.surroundings[h], situation.support[h]
     if call_code(situation.code.standing, state, surroundings, support, rest) != 0:
         raise ValueError('standing: an argument of another length')

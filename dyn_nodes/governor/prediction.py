@@ -39,7 +39,7 @@ def predict_stops(requests: Requests, results: Results, first: int, last: int, s
     runs = Runs(
         np.empty((runners, supports)),
         np.empty((runners, supports)),
-        np.empty((runners, supports)),
+        np.empty((runners, 2 * supports)),
         np.empty(runners),
         np.empty(runners, np.int64),
     )
@@ -71,27 +71,32 @@ def predict_fields(*fields: Any) -> None:
 
 @part
 def summed(runs: Runs, runner: int) -> tuple[Stop, float]:
-    """Return the stop of a runner, the worst of all springs, and the last time at which a wheel was off the ground, s.
+    """Return the stop of a runner, the worst of all shares, and the last time at which a wheel was off the ground, s.
 
-    If a number is not finite, the worst possible stop is returned.
+    The shares with the rated payload at rest in the end count as well. If a number is not finite, the worst possible
+    stop is returned.
     """
-    least, worst = runs.least[runner], 0
-    for i in range(least.shape[0]):
-        if not (
-            np.isfinite(least[i]) and np.isfinite(runs.instant[runner, i]) and np.isfinite(runs.standing[runner, i])
-        ):
+    least, standing, worst = runs.least[runner], runs.standing[runner], 0
+    count, limited = least.shape[0], 0
+    for i in range(count):
+        is_valid = np.isfinite(least[i]) and np.isfinite(runs.instant[runner, i]) and np.isfinite(standing[i])
+        if not is_valid or np.isnan(standing[count + i]):
             return Stop(-np.inf, 0, 0.0, -np.inf), np.inf
-    for i in range(least.shape[0]):
+    for i in range(count):
         if least[i] < least[worst]:
             worst = i
-    return Stop(least[worst], worst, runs.instant[runner, worst], runs.standing[runner].min()), runs.off[runner]
+        if standing[count + i] < standing[count + limited]:
+            limited = i
+    if standing[count + limited] < least[worst]:
+        return Stop(standing[count + limited], limited, 0.0, standing.min()), runs.off[runner]
+    return Stop(least[worst], worst, runs.instant[runner, worst], standing.min()), runs.off[runner]
 
 
 @kernel
 def eases_of(command: Array, situation: Situation, eases: Flags) -> None:
     """Write to `eases` (l,) whether a small motion in the direction of each command (l,) improves static stability."""
     levers, layout = situation.levers, situation.layout
-    state, rest = situation.states[0].copy(), np.empty(layout.instants - layout.least)
+    state, rest = situation.states[0].copy(), np.empty(2 * (layout.instants - layout.least))
     now = least_standing(situation, state, rest)
     for j in range(command.shape[0]):
         actuator = levers.order[j]
@@ -104,7 +109,7 @@ def eases_of(command: Array, situation: Situation, eases: Flags) -> None:
 
 @part
 def least_standing(situation: Situation, state: Array, rest: Array) -> float:
-    """Return the least share at rest in all variants at the joints of a state; `rest` (w,) is overwritten."""
+    """Return the least share at rest in all variants at the joints of a state; `rest` (2 w,) is overwritten."""
     least = np.inf
     for h in range(situation.states.shape[0]):
         write_standing(situation, h, state, rest)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.arrays import Array, Indices
 from dyn_nodes.governor.bringing_down import best, ways_of
 from dyn_nodes.governor.drives import Drives, OilDrives
 from dyn_nodes.governor.law import decide_fields, questions
@@ -24,6 +24,7 @@ from dyn_nodes.governor.prediction import eases_of, predict_fields, predict_stop
 from dyn_nodes.governor.present import FASTEST, carry_fields, take_over_fields
 from dyn_nodes.governor.records import (
     SURROUNDINGS,
+    Criterion,
     Extremes,
     Levers,
     Measured,
@@ -47,8 +48,10 @@ from dyn_nodes.governor.stop_model import STEP_TIME, StopModel
 from dyn_nodes.governor.stops import Decision, Stop
 from dyn_nodes.governor.tip_over_governor import LONGEST_LASTING
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
+from dyn_nodes.stability.polygon import name_edges
 
 CALM = 0.1
 """Time from the neutral of all valves until steps are twice as long, s; only if the base does not rock fast."""
@@ -71,7 +74,8 @@ class StopPredictor:
         settings: errors, delay, rate and horizon.
 
     Attributes:
-        contacts: names of the springs that support the machine: of wheels, of rollers.
+        contacts: names of the springs that support the machine, of wheels or rollers, or of the edges of its support
+            polygon, by criterion.
         ground: present ground of the machine.
         degree: stability degree at rest in the present posture; NaN before `see`.
         extremes: masses of the variants.
@@ -101,7 +105,7 @@ class StopPredictor:
         self.drives = self._drives_of(machine)
         self.model = StopModel(machine, self.drives)
         self.ground = StandingGround(machine, monitor.model)
-        self.contacts = tuple(support.name for support in machine.supports)
+        self._corners, self.contacts = self._shares()
         self.payload_bounds: tuple[float, float] | None = None
         self._law = self.settings.law
         self._limits = self.drives.limits[np.array(order, dtype=np.intp)]
@@ -113,6 +117,17 @@ class StopPredictor:
         self.expected = results(questions(len(order), self.settings.halvings))
         self._one, self._its_result = requests(1, len(order)), results(1)
         self.reset()
+
+    def _shares(self) -> tuple[Indices, tuple[str, ...]]:
+        """Return the corners of the support polygon, none if each spring has its share, and the names of the shares."""
+        if self.settings.criterion == 'lift_off':
+            return np.zeros(0, np.int64), tuple(support.name for support in self.machine.supports)
+        first = initial_positions(self.machine)
+        positions = np.array([first[joint.name] for joint in self.machine.movable_joints])
+        if fault := self.ground.fault(positions):
+            raise ValueError(f'machine {self.machine.name!r}: {fault}')
+        names = name_edges(self.ground.feet(self.ground.attachments(positions)))
+        return self.ground.corners.astype(np.int64), names
 
     def _set_up(self, order: Sequence[int]) -> None:
         """Create the initial data of predictions, before the first update."""
@@ -234,6 +249,7 @@ class StopPredictor:
             *measured,
             *self.springs,
             *self._extremes(),
+            *self._criterion(),
             *self.drives.chambers,
             *self.surroundings,
             *self.support,
@@ -276,6 +292,12 @@ class StopPredictor:
         extremes.bounds[:, 2] = extremes.bounds[:, 3] = extremes.payload
         return extremes
 
+    def _criterion(self) -> Criterion:
+        """Return what a stop has to keep."""
+        if self.settings.criterion == 'lift_off':
+            return Criterion(self._corners, -1.0, 0.0)
+        return Criterion(self._corners, self.payload / self.settings.rated_share, self._law.reserve)
+
     def _excesses(self) -> tuple[float, float]:
         """Return the least and greatest difference of the true payload from the monitor's, kg."""
         nominal = self.monitor.payload
@@ -314,10 +336,12 @@ class StopPredictor:
 
     @property
     def has_lifted(self) -> bool:
-        """Whether the measured load of a contact is zero."""
+        """Whether the measured load of a contact is zero, or of all contacts off an edge of the support polygon."""
         footing = self.monitor.footing
         if footing is None:
             return False
+        if len(self._corners):
+            return bool((self.support.edges[0] @ footing.normal).min() <= 0.0)
         return bool(np.add.reduceat(footing.normal, self.monitor.ground.contacts.starts).min() <= 0.0)
 
     def way_down(self, command: Array, before: Array) -> tuple[Array, Stop] | None:
@@ -349,9 +373,10 @@ class StopPredictor:
         """
         present, support, load = self.surroundings.copied(), self.support.copied(), self.monitor.load
         assert load is not None
-        present.least_push[:], present.heft[:], present.payload[:] = 0.0, 1.0, self.model_payload
+        present.least_push[:], present.least_counted[:] = 0.0, -np.inf
+        present.heft[:], present.payload[:] = 1.0, self.model_payload
         support.bounds[:] = 1.0, 1.0, self.model_payload, self.model_payload
-        support.offset[:] = 0.0
+        support.offset[:], support.edges[:], support.rated[:] = 0.0, np.eye(len(self.machine.supports)), -1.0
         height = load.attachments @ self.ground.plane[:3] - self.ground.plane[3]
         support.squeeze[:] = self.springs.free_length - height
         vectors = self.states.vectors.reshape(-1, self.machines, self.states.vectors.shape[1])

@@ -11,7 +11,9 @@ from dyn_nodes.governor._kernels import kernel, part
 from dyn_nodes.governor.records import (
     Array,
     Chambers,
+    Criterion,
     Extremes,
+    Indices,
     Measured,
     Situation,
     Springs,
@@ -186,6 +188,7 @@ def take_over(
     measured: Measured,
     springs: Springs,
     extremes: Extremes,
+    criterion: Criterion,
     step: float,
     chambers: Chambers,
     drawn: float,
@@ -203,6 +206,7 @@ def take_over(
         measured: now.
         springs: of the machine.
         extremes: masses of the machine in each variant.
+        criterion: what a stop has to keep.
         step: of the prediction, s.
         chambers: of the actuators.
         drawn: fraction by which pressures are corrected towards the measured motion.
@@ -223,13 +227,22 @@ def take_over(
         for i in range(3):
             turn[0, 1 + r] += measured.turning[i] * axes[r, i]
     turn[0, 0] = 0.0
-    surroundings.step[0, 0], surroundings.least_push[0, 0] = step, -np.inf
+    lift = 0.0 if len(criterion.corners) else -np.inf
+    surroundings.step[0, 0], surroundings.least_push[0, 0], surroundings.least_counted[0, 0] = step, lift, lift
     stiffness = stiffness_of(support)
     flexibility, w = np.linalg.inv(stiffness), springs.stiffness.shape[0]
+    pushed = np.empty((w, 3))
     for i in range(w):
         for c in range(3):
             share = flexibility[0, c] + support.left[0, i] * flexibility[1, c] + support.back[0, i] * flexibility[2, c]
-            support.shares[0, i, c] = -springs.stiffness[i] * share
+            pushed[i, c] = -springs.stiffness[i] * share
+    write_edges(criterion.corners, support.left[0], support.back[0], support.edges[0])
+    for e in range(w):
+        for c in range(3):
+            support.shares[0, e, c] = 0.0
+            for i in range(w):
+                support.shares[0, e, c] += support.edges[0, e, i] * pushed[i, c]
+    support.rated[0, 0], support.allowance[0, 0] = criterion.rated, criterion.allowance
     shown, inertia, loads = np.empty(count - m), np.empty(36), np.empty(6)
     greatest, least = 0.0, np.inf
     for h in range(rows):
@@ -253,7 +266,7 @@ def take_over(
         if status != 0:
             raise ValueError('start: an argument of another length')
         links = inertia[21] - extremes.payload[h]
-        write_loads(h, measured, springs, extremes, links, loads, support)
+        write_loads(h, measured, springs, extremes, links, loads, pushed, support)
         norm, slowest = rocks(inertia.reshape((6, 6)), axes, origin, stiffness)
         greatest, least = max(greatest, norm), min(least, slowest)
         for j in range(m):
@@ -293,6 +306,29 @@ def write_ground(
         support.damping[0, i], support.squeeze[0, i] = springs.damping[i], springs.free_length[i] - height
 
 
+@kernel
+def write_edges(corners: Indices, left: Array, back: Array, edges: Array) -> None:
+    """Write the weights (w, w) of the pushes in each share, from positions (w,) in axes of the ground, m.
+
+    With corners (k,) of the support polygon, counter-clockwise, these are the distances of the springs from the edges
+    over their sum; rows beyond the number of edges repeat the first one. Without corners they are the identity.
+    """
+    w, k = left.shape[0], corners.shape[0]
+    edges[:] = 0.0
+    for e in range(w):
+        if k == 0:
+            edges[e, e] = 1.0
+            continue
+        start, end = corners[e if e < k else 0], corners[(e + 1) % k if e < k else 1]
+        along, aside, total = back[start] - back[end], left[end] - left[start], 0.0
+        for i in range(w):
+            away = along * (left[i] - left[start]) - aside * (back[start] - back[i])
+            edges[e, i] = max(away, 0.0)
+            total += edges[e, i]
+        for i in range(w):
+            edges[e, i] /= total
+
+
 @part
 def stiffness_of(support: Support) -> Array:
     """Return the stiffness (3, 3) of all springs of the first variant against height and two angles of the base."""
@@ -307,7 +343,14 @@ def stiffness_of(support: Support) -> Array:
 
 @part
 def write_loads(
-    h: int, measured: Measured, springs: Springs, extremes: Extremes, links: float, loads: Array, support: Support
+    h: int,
+    measured: Measured,
+    springs: Springs,
+    extremes: Extremes,
+    links: float,
+    loads: Array,
+    pushed: Array,
+    support: Support,
 ) -> None:
     """Write the compression of the springs of a variant, their mean push, and the reductions by the wrong centre.
 
@@ -321,6 +364,7 @@ def write_loads(
         extremes: masses of the machine in each variant.
         links: mass of all links of the variant, kg.
         loads: (6,) loads on the ground of the links of the model and of a kilogram of payload.
+        pushed: (w, 3) effect of a vertical load, and of moments about heading and left, on the push of each spring.
         support: written.
     """
     specific_force, w = measured.specific_force, springs.stiffness.shape[0]
@@ -328,10 +372,10 @@ def write_loads(
     heavier, more = extremes.heft[h] - 1.0, extremes.payload[h] - measured.payload
     support.mean_push[h, 0] = (links / extremes.heft[h] + measured.payload) * weight / w
     for i in range(w):
-        pushed = 0.0
+        push = 0.0
         for c in range(3):
-            pushed += support.shares[h, i, c] * (heavier * loads[c] + more * loads[3 + c])
-        support.squeeze[h, i] += pushed / springs.stiffness[i]
+            push += pushed[i, c] * (heavier * loads[c] + more * loads[3 + c])
+        support.squeeze[h, i] += push / springs.stiffness[i]
         slant = np.hypot(support.shares[h, i, 1], support.shares[h, i, 2])
         support.offset[h, i] = extremes.center * links * weight * slant
 
@@ -340,9 +384,9 @@ def write_loads(
 def take_over_fields(
     code: int, step: float, drawn: float, spools: Array, drives: Array, turn: Array, arms: Array, *fields: Any
 ) -> tuple[float, float]:
-    """Call `take_over` with the fields of measurements, springs, extremes, chambers, surroundings and support."""
+    """Call `take_over` with the fields of its records, from the measurements on."""
     measured, springs, extremes = Measured(*fields[:9]), Springs(*fields[9:12]), Extremes(*fields[12:16])
-    chambers, surroundings, support = Chambers(*fields[16:20]), Surroundings(*fields[20:29]), Support(*fields[29:])
-    return take_over(
-        code, measured, springs, extremes, step, chambers, drawn, spools, drives, turn, surroundings, support, arms
-    )
+    criterion, chambers = Criterion(*fields[16:19]), Chambers(*fields[19:23])
+    surroundings, support = Surroundings(*fields[23:33]), Support(*fields[33:])
+    state = spools, drives, turn, surroundings, support, arms
+    return take_over(code, measured, springs, extremes, criterion, step, chambers, drawn, *state)

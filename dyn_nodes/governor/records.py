@@ -12,6 +12,7 @@ joints, m of actuators, w of supports (springs that support the machine), l of l
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,7 +20,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array, Flags, Indices
 from dyn_nodes.governor._kernels import part
 
-PAYLOAD, HEFT, AXES, ORIGIN, STEP, LEAST_PUSH, IMPLICIT, SURROUNDINGS = 3, 4, 5, 14, 17, 18, 19, 20
+PAYLOAD, HEFT, AXES, ORIGIN, STEP, LEAST_PUSH, LEAST_COUNTED, IMPLICIT, SURROUNDINGS = 3, 4, 5, 14, 17, 18, 19, 20, 21
 """Indices of parts of the vector of `Surroundings`, and its length; the specific force is at 0."""
 
 
@@ -31,7 +32,7 @@ class StateLayout(NamedTuple):
         drives: states of the drives.
         turn: speeds of the base: upwards, about heading and about left.
         lean: integral of `turn`.
-        least, instants: least ratio of push to mean push of each spring so far, and its time, s.
+        least, instants: least share of each spring or edge so far (`Support.edges`), and its time, s.
         time: s.
         size: length of the state.
     """
@@ -57,6 +58,9 @@ class SupportLayout(NamedTuple):
     bounds: int
     mean_push: int
     offset: int
+    edges: int
+    rated: int
+    allowance: int
     size: int
 
 
@@ -80,7 +84,7 @@ class Surroundings(NamedTuple):
     """Ground and gravity in axes of the base link, and masses of the machine, for each variant.
 
     Attributes:
-        vector: (h, 20).
+        vector: (h, 21).
         specific_force: (h, 3) m/s2, at rest.
         payload: (h, 1) kg.
         heft: (h, 1) mass of all links over their mass in the model.
@@ -89,6 +93,7 @@ class Surroundings(NamedTuple):
         step: (h, 1) of the prediction, s.
         least_push: (h, 1) least push of a spring, N: 0 for wheels that can leave the ground, -inf for springs that can
             pull.
+        least_counted: (h, 1) least push of a spring that counts for a share, N: 0 or -inf.
         implicit: (h, 1) 1 if steps of the base on its springs are implicit, 0 if they are explicit.
     """
 
@@ -100,6 +105,7 @@ class Surroundings(NamedTuple):
     origin: Array
     step: Array
     least_push: Array
+    least_counted: Array
     implicit: Array
 
     def copied(self) -> Surroundings:
@@ -110,14 +116,20 @@ class Surroundings(NamedTuple):
 class Support(NamedTuple):
     """Springs that support the machine, for each variant.
 
+    A share is the push of the ground on a spring over the mean push. With the criterion of tipping it belongs to an
+    edge of the support polygon: the moment of all pushes about the edge, over that of equal pushes with this mean.
+
     Attributes:
-        vector: (h, 9 w + 5).
+        vector: (h, w (w + 9) + 7).
         left, back: (h, w) positions in axes of the ground, m: to the left, and backwards.
         stiffness, damping, squeeze: (h, w) N/m, N s/m, and compression at the start, m.
-        shares: (h, w, 3) how the springs share a vertical load, N, and moments about heading and left, N m.
+        shares: (h, w, 3) effect of a vertical load, N, and of moments about heading and left, N m, on each share, N.
         bounds: (h, 4) for which loads are computed: least and greatest `heft`; least and greatest payload, kg.
         mean_push: (h, 1) mean force of the ground on a spring, N.
-        offset: (h, w) reduction of each spring's force by the error of the centre of mass, N.
+        offset: (h, w) reduction of each share by the error of the centre of mass, N.
+        edges: (h, w, w) weights of the pushes in each share; the identity if each spring has its share.
+        rated: (h, 1) payload over its rated part, with which the machine may not tip at rest, kg; negative: no limit.
+        allowance: (h, 1) share that is added to that of this payload, so that both limits have one reserve.
     """
 
     vector: Array
@@ -130,6 +142,9 @@ class Support(NamedTuple):
     bounds: Array
     mean_push: Array
     offset: Array
+    edges: Array
+    rated: Array
+    allowance: Array
 
     def copied(self) -> Support:
         """Return a copy with another vector."""
@@ -214,8 +229,8 @@ class Situation(NamedTuple):
         code: of the machine.
         layout: of a state.
         states: (h, s) `States.vectors`.
-        surroundings: (h, 20) `Surroundings.vector`.
-        support: (h, 9 w + 5) `Support.vector`.
+        surroundings: (h, 21) `Surroundings.vector`.
+        support: (h, w (w + 9) + 7) `Support.vector`.
         sent: queued outputs.
         times: durations.
         levers: of the machine.
@@ -248,11 +263,11 @@ class Requests(NamedTuple):
 
 
 class Results(NamedTuple):
-    """Predicted stops, k of them. A share is the push of the ground on a spring over the mean push.
+    """Predicted stops, k of them.
 
     Attributes:
-        least: (k,) least share of all springs.
-        contact: (k,) index of that spring.
+        least: (k,) least share of all springs or edges (`Support`).
+        contact: (k,) index of that spring or edge.
         ahead: (k,) its time, s.
         standing: (k,) least share at rest in the end.
         followed: (k,) whether the stop was predicted to its end.
@@ -308,6 +323,21 @@ class Extremes(NamedTuple):
     center: float
 
 
+class Criterion(NamedTuple):
+    """What a stop has to keep (`Support`).
+
+    Attributes:
+        corners: (k,) springs at the corners of the support polygon, counter-clockwise, if its edges have shares; empty
+            if each spring has its share.
+        rated: `Support.rated`.
+        allowance: `Support.allowance`.
+    """
+
+    corners: Indices
+    rated: float
+    allowance: float
+
+
 class Measured(NamedTuple):
     """Measured state of the machine at an instant, in axes of the base link.
 
@@ -343,11 +373,11 @@ def state_layout(joints: int, drives: int, supports: int) -> StateLayout:
 def support_layout(supports: int) -> SupportLayout:
     """Return the layout of the vector of `Support`."""
     w = supports
-    return SupportLayout(*np.cumsum([w, w, w, w, w, 3 * w, 4, 1, w]).tolist())
+    return SupportLayout(*np.cumsum([w, w, w, w, w, 3 * w, 4, 1, w, w * w, 1, 1]).tolist())
 
 
 def surroundings(vector: Array) -> Surroundings:
-    """Return the parts of vectors (h, 20)."""
+    """Return the parts of vectors (h, 21)."""
     return Surroundings(
         vector,
         vector[:, :PAYLOAD],
@@ -356,14 +386,16 @@ def surroundings(vector: Array) -> Surroundings:
         vector[:, AXES:ORIGIN].reshape(-1, 3, 3),
         vector[:, ORIGIN:STEP],
         vector[:, STEP:LEAST_PUSH],
-        vector[:, LEAST_PUSH:IMPLICIT],
+        vector[:, LEAST_PUSH:LEAST_COUNTED],
+        vector[:, LEAST_COUNTED:IMPLICIT],
         vector[:, IMPLICIT:],
     )
 
 
 def support(vector: Array) -> Support:
-    """Return the parts of vectors (h, 9 w + 5)."""
-    at = support_layout((vector.shape[1] - 5) // 9)
+    """Return the parts of vectors (h, w (w + 9) + 7)."""
+    w = (math.isqrt(4 * vector.shape[1] + 53) - 9) // 2
+    at = support_layout(w)
     return Support(
         vector,
         vector[:, : at.back],
@@ -374,7 +406,10 @@ def support(vector: Array) -> Support:
         vector[:, at.shares : at.bounds].reshape(len(vector), -1, 3),
         vector[:, at.bounds : at.mean_push],
         vector[:, at.mean_push : at.offset],
-        vector[:, at.offset :],
+        vector[:, at.offset : at.edges],
+        vector[:, at.edges : at.rated].reshape(len(vector), w, w),
+        vector[:, at.rated : at.allowance],
+        vector[:, at.allowance :],
     )
 
 

@@ -9,6 +9,9 @@ JERK = 5.0
 """Setting of the output rate for efforts: greatest rate of change of accelerations, rad/s3 or m/s3. With three times as
 much, an arm that is released and held in turns rocks the log-loader over longer delays, and lifts a wheel."""
 
+CRITERIA = ('lift_off', 'tipping')
+"""Criteria of a stop (`GovernorSettings`)."""
+
 
 class LawSettings(NamedTuple):
     """Settings of `GovernorSettings` that the law uses; they are described there."""
@@ -26,7 +29,13 @@ class GovernorSettings:
     """Reserves of the governor, and the errors that it assumes.
 
     Attributes:
-        reserve: least share of its mean load that every wheel keeps on the way to rest.
+        criterion: of a stop: `lift_off`, every wheel keeps a share of its mean load; or `tipping`, the ground keeps a
+            moment about every edge of the support polygon, as a share of the moment of equally loaded wheels, and the
+            machine may at most carry its rated load at the end. Wheels may lift then, as long as others hold it.
+        rated_share: rated load over tipping load.
+        reserve: `lift_off`: least share of its mean load that every wheel keeps on the way to rest.
+        tipping_reserve: `tipping`: least share of its moment that every edge keeps. `rise`, `least` and `slack` are in
+            the same ratio to it as they are to `reserve`.
         rise: added to the reserve if an output grows, so that one that just passed is not braked at once.
         least: share that every wheel keeps under a command to a more stable posture.
         slack: margin below the share at rest that such a command may use, if that bound is lower than `least`.
@@ -47,7 +56,10 @@ class GovernorSettings:
             there by itself, provided that this brings the wheel down sooner than a stop.
     """
 
+    criterion: str = 'lift_off'
+    rated_share: float = 0.75
     reserve: float = 0.16
+    tipping_reserve: float = 0.05
     rise: float = 0.04
     least: float = 0.08
     slack: float = 0.06
@@ -66,8 +78,10 @@ class GovernorSettings:
 
     @property
     def law(self) -> LawSettings:
-        """Settings of the law."""
-        return LawSettings(self.reserve, self.rise, self.least, self.slack, self.rate, self.halvings)
+        """Settings of the law for the criterion."""
+        ratio = 1.0 if self.criterion == 'lift_off' else self.tipping_reserve / self.reserve
+        margins = (ratio * margin for margin in (self.reserve, self.rise, self.least, self.slack))
+        return LawSettings(*margins, self.rate, self.halvings)
 
 
 @dataclass(frozen=True)

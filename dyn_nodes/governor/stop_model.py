@@ -22,6 +22,7 @@ from dyn_nodes.governor.records import (
     AXES,
     HEFT,
     IMPLICIT,
+    LEAST_COUNTED,
     LEAST_PUSH,
     PAYLOAD,
     STEP,
@@ -136,7 +137,7 @@ class _Trace:
 
         Inputs are state, outputs of the levers, surroundings and support (`records`). Outputs of `stride` are the state
         after a step, with the least shares up to its start, and (2,) the least present share and the speed of the
-        fastest joint.
+        fastest joint. For the outputs of `standing` see `_rest`.
         """
         rates, oil, split = self.moved()
         n, w = self.q.shape[0], len(self.machine.supports)
@@ -145,7 +146,9 @@ class _Trace:
         low, when, support = ca.SX.sym('low', w), ca.SX.sym('when', w), ca.SX.sym('support', at.size)
         aside, back, stiffness, damping, squeeze = (support[k * w : (k + 1) * w] for k in range(5))
         shares = ca.reshape(support[at.shares : at.bounds], 3, w).T
-        bounds, mean_push, offset = support[at.bounds : at.mean_push], support[at.mean_push], support[at.offset :]
+        bounds, mean_push = support[at.bounds : at.mean_push], support[at.mean_push]
+        offset = support[at.offset : at.edges]
+        edges = ca.reshape(support[at.edges : at.rated], w, w).T
         rows = ca.horzcat(ca.SX.ones(w), aside, back)
         push = stiffness * (squeeze - ca.mtimes(rows, lean)) - damping * ca.mtimes(rows, self.rock)
         # the base turns, and with it gravity in its axes
@@ -159,7 +162,8 @@ class _Trace:
         symbols = ca.vertcat(self.push, ca.vec(self.soft))
         results = ca.substitute(results, symbols, ca.vertcat(ca.mtimes(rows.T, pushed), ca.vec(soft)))
         rates, oil, split = results[: 3 + n], results[3 + n : -6], results[-6:]
-        margin = (push - self._unsure(bounds, shares, split) - offset) / mean_push
+        counted = ca.mtimes(edges, ca.fmax(push, self.surroundings[LEAST_COUNTED]))
+        margin = (counted - self._unsure(bounds, shares, split) - offset) / mean_push
         kept = margin >= low
         step = self.surroundings[STEP]
         v, turn = self.v + step * rates[3:], self.rock + step * rates[:3]
@@ -175,14 +179,27 @@ class _Trace:
         )
         state = ca.vertcat(self.q, self.v, self.oil, self.rock, lean, low, when, time)
         seen = ca.vertcat(_least(margin), ca.mmax(ca.fabs(self.v)))
-        standing = self._rest(shares, bounds, mean_push, offset)
+        standing = self._rest(shares, bounds, mean_push, offset, support[at.rated], support[at.allowance])
         return [state, self.volts, self.surroundings, support], [after, seen], [standing]
 
-    def _rest(self, shares: Expression, bounds: Expression, mean_push: Expression, offset: Expression) -> Expression:
-        """Return least shares (w,) with the machine at rest at the joints of a state."""
+    def _rest(
+        self,
+        shares: Expression,
+        bounds: Expression,
+        mean_push: Expression,
+        offset: Expression,
+        rated: Expression,
+        allowance: Expression,
+    ) -> Expression:
+        """Return least shares (w,) at rest at the joints of a state, then those with the rated payload.
+
+        The latter belong to the links of the model, and include the allowance; inf without a rated payload.
+        """
         split = self.standing()
         carried = ca.mtimes(shares, self.heft * split[:3] + self.surroundings[PAYLOAD] * split[3:])
-        return (carried - self._unsure(bounds, shares, split) - offset) / mean_push
+        left = ca.mtimes(shares, split[:3] + rated * split[3:]) / mean_push + allowance
+        limited = ca.if_else(rated >= 0.0, left, ca.inf)
+        return ca.vertcat((carried - self._unsure(bounds, shares, split) - offset) / mean_push, limited)
 
     def _unsure(self, bounds: Expression, shares: Expression, split: Expression) -> Expression:
         """Return by how much the loads `split` (6,) of other masses within `bounds` (4,) push each spring less, N."""

@@ -109,7 +109,7 @@ class TipOverGovernor:
             output.copy(),
             min(held.values(), default=1.0),
             tuple(held),
-            stop.least >= self.settings.reserve,
+            stop.least >= self.settings.law.reserve,
             degree,
             stop.least,
             self.stops.contacts[stop.contact],

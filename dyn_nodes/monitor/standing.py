@@ -51,11 +51,18 @@ class StandingGround:
 
     def fault(self, q: Array) -> str:
         """Return why the ground points of the wheels form no support polygon at positions (n,); '' if they do."""
-        attachments = self._attachments(q)
+        attachments = self.attachments(q)
         self._learn_polygon(attachments)
         return self._springs.fault(attachments, self.plane[:3])
 
-    def _attachments(self, q: Array) -> Array:
+    @property
+    def corners(self) -> Array:
+        """Indices (k,) of the springs at the corners of the support polygon, counter-clockwise."""
+        assert self._springs.polygon is not None
+        return self._springs.polygon
+
+    def attachments(self, q: Array) -> Array:
+        """Return the attachments (s, 3) of the springs at positions (n,), in axes of the base link, m."""
         still = self._still
         return self.model.evaluate(q, still, still, STILL, STILL, STILL, 0.0).attachments
 
@@ -88,7 +95,7 @@ class StandingGround:
     def present_degree(self, q: Array, payload: float) -> float:
         """Return the stability degree at rest on the present plane, at positions (n,) and with a payload, kg."""
         if self._springs.polygon is None:
-            self._learn_polygon(self._attachments(q))
+            self._learn_polygon(self.attachments(q))
         model, order = self.model, self._springs.polygon
         specific_force = self.up * self.machine.gravity
         return float(present_kernel(model.code, model.size, q, specific_force, float(payload), self.plane, order))

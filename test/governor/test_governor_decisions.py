@@ -48,7 +48,7 @@ def restore(governor, recorded, k):
     states, surroundings, support = stops.states, stops.surroundings, stops.support
     sent, levers = stops.sent, stops.levers
     ground, (links, less, more) = recorded['known'][k], recorded['box'][k]
-    surroundings.vector[:] = np.concatenate([ground[:HEFT], [1.0], ground[HEFT:], [-np.inf, 0.0]])
+    surroundings.vector[:] = np.concatenate([ground[:HEFT], [1.0], ground[HEFT:], [-np.inf, -np.inf, 0.0]])
     sent.queue[:] = recorded['past'][k]
     elements = [actuator_element(actuator) for actuator in stops.machine.actuators]
     levers.arms[:] = [float(actuator.lever(stops.monitor.q[joint])) for actuator, joint in zip(elements, levers.joints)]
@@ -63,6 +63,7 @@ def restore(governor, recorded, k):
     payload = ground[PAYLOAD]
     support.bounds[:] = 1.0 - links, 1.0 + links, payload - less, payload + more
     support.mean_push[:], support.offset[:] = recorded['press'][k], 0.0
+    support.edges[:], support.rated[:] = np.eye(len(stops.contacts)), -1.0
     stops.degree = 0.5
     governor.output, governor.held_since = recorded['before'][k].copy(), recorded['since'][k].copy()
 

@@ -91,7 +91,7 @@ class Rig:
         plant = self.plant(case.mass, case.center)
         load(plant, case, case.payload)
         reset_at(plant, dict(zip(self.effects.joints, case.start)))
-        return Trial(plant, case, self.effects, self.partner(case.imu) if governed else None)
+        return Trial(plant, case, self.effects, self.partner(case.imu) if governed else None, self.settings.criterion)
 
     def run(self, case: Case, governed: bool = True) -> RunOutcome:
         """Run a case to the end of its levers or until the machine overturns."""
@@ -122,7 +122,7 @@ class Rig:
         """Return whether a case starts without a certified stop: with valves at neutral the share is below `least`."""
         if self._margin is None or self._margin[0] != case:
             self._margin = case, self.start_margin(case)  # a case is run with the governor and without it
-        return not self._margin[1] >= self.settings.least
+        return not self._margin[1] >= self.settings.law.least
 
     def start_margin(self, case: Case) -> float:
         """Return the least share of a wheel's load of all machines of the box, valves at neutral from the start.
@@ -260,6 +260,7 @@ class Trial:
         case: levers, delays, nominal data of the governor.
         effects: of the levers.
         partner: monitor and governor; None: the levers move the machine.
+        criterion: of the observer, as in `GovernorSettings`.
 
     Attributes:
         levers: (t, m) V, or rad/s2 and m/s2, one row per period; an attack overwrites its rows.
@@ -270,9 +271,11 @@ class Trial:
         loads_and_attitude: of plants of this machine, a function.
     """
 
-    def __init__(self, plant: Plant, case: Case, effects: Valves | Efforts, partner: Partner | None) -> None:
+    def __init__(
+        self, plant: Plant, case: Case, effects: Valves | Efforts, partner: Partner | None, criterion: str
+    ) -> None:
         self.plant, self.case, self.effects, self.partner = plant, case, effects, partner
-        names, self.loads_and_attitude = effects.names, LoadsAndAttitude(plant)
+        names, self.loads_and_attitude = effects.names, LoadsAndAttitude(plant, criterion)
         self._inputs = np.array([plant.system.index('input', name) for name in effects.inputs])
         self.profile = lever_profile(case, names)
         times = PERIOD * np.arange(round(self.profile.duration / PERIOD))

@@ -13,6 +13,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.governor.present import write_edges
+from dyn_nodes.model.posture import initial_positions
+from dyn_nodes.monitor.in_space import in_space
+from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.simulation.plant import Plant
 
 Attitude = tuple[float, float]
@@ -26,20 +30,46 @@ class LoadsAndAttitude:
 
     Args:
         plant: of that machine.
+        criterion: as in `GovernorSettings`. With `tipping` a load belongs to an edge of the support polygon: the loads
+            of the contacts, each weighted by its distance from the edge over the sum of the distances.
+
+    Raises:
+        ValueError: with `tipping`, a contact with several springs, whose loads the plant does not have separately.
     """
 
-    def __init__(self, plant: Plant) -> None:
+    def __init__(self, plant: Plant, criterion: str = 'lift_off') -> None:
         index = plant.system.index
+        self._edges = None if criterion == 'lift_off' else _edges_of(plant)
         self._loads = np.array(
             [index('output', f'{contact.name}/normal_force') for contact in plant.machine.ground_contacts]
         )
         self._attitude = index('output', 'roll'), index('output', 'pitch')
 
     def __call__(self, plant: Plant) -> tuple[Array, Attitude]:
-        """Return the loads of the contacts, N, and roll and pitch of the base, rad."""
+        """Return the loads of the contacts or edges, N, and roll and pitch of the base, rad."""
         outputs = plant.outputs()
         roll, pitch = self._attitude
-        return outputs[self._loads], (float(outputs[roll]), float(outputs[pitch]))
+        loads = outputs[self._loads]
+        if self._edges is not None:
+            loads = self._edges @ loads
+        return loads, (float(outputs[roll]), float(outputs[pitch]))
+
+
+def _edges_of(plant: Plant) -> Array:
+    """Return the weights (k, c) of the contacts in the loads of the edges; the support polygon of the first posture."""
+    machine = in_space(plant.machine)
+    names = [support.contact for support in machine.supports]
+    if len(set(names)) < len(names):
+        name = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f'{machine.name}: criterion tipping: expected contacts with one spring each, found {name!r}')
+    ground, first = StandingGround(machine), initial_positions(machine)
+    positions = np.array([first[joint.name] for joint in machine.movable_joints])
+    if fault := ground.fault(positions):
+        raise ValueError(f'{machine.name}: {fault}')
+    points, edges = ground.attachments(positions), np.empty((len(names), len(names)))
+    write_edges(ground.corners.astype(np.int64), points[:, 1].copy(), -points[:, 0], edges)
+    order = [names.index(contact.name) for contact in plant.machine.ground_contacts]
+    return edges[: len(ground.corners), order]
 
 
 def travel(volts: Sequence[Array] | Array) -> float:
@@ -62,16 +92,16 @@ class Wheels:
     """Observer of wheels and base.
 
     Args:
-        loads: of the contacts at rest, N.
+        loads: of the contacts or edges at rest, N (`LoadsAndAttitude`).
         attitude: of the base now.
 
     Attributes:
         rest: the loads at rest.
-        since: first instant at which a wheel counts as lifted, s.
+        since: first instant at which a wheel, or all wheels off an edge, count as lifted, s.
         tilt: greatest rotation, rad.
         share: least load over the mean at the start.
         initial_share: least load at the start, over the same mean.
-        off: time for which a wheel was without load, s.
+        off: time for which a wheel or edge was without load, s.
     """
 
     def __init__(self, loads: Array, attitude: Attitude) -> None:

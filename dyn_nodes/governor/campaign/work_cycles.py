@@ -99,7 +99,7 @@ class WorkCycles:
         self._inputs = [plant.system.index('input', f'{actuator.name}/voltage') for actuator in actuators]
         self._limits = np.array([actuator.command_limit for actuator in actuators])
         self._swing = np.array([_swings(rig, actuator.joint) for actuator in actuators])
-        self._loads_and_attitude = LoadsAndAttitude(plant)
+        self._loads_and_attitude = LoadsAndAttitude(plant, rig.settings.criterion)
 
     def compare(self, cycle: Cycle) -> Compared:
         """Drive a cycle without governor and with it."""
