@@ -17,6 +17,7 @@ QUANTITIES = (
     'levers passed, %',
     'changes of levers passed, %',
     'a wheel without load, s in all',
+    'greatest overload, % of the rated load',
     'rejected starts',
 )
 
@@ -32,7 +33,7 @@ def _column(summary: dict[str, Any]) -> list[str]:
     """Return the texts of `QUANTITIES`; '' for a missing one."""
     counts = [str(summary[key]) for key in ('runs', 'overturned', 'lifted', 'lost')]
     counts[1] += f' ({summary["diverged"]} diverged)' if summary['diverged'] else ''
-    unrest, off = summary.get('unrest'), summary.get('off')
+    unrest, off, overload = (summary.get(key) for key in ('unrest', 'off', 'overload'))
     return [
         *counts,
         f'{summary["share"]:.3f}',
@@ -40,6 +41,7 @@ def _column(summary: dict[str, Any]) -> list[str]:
         f'{100.0 * summary["let_through"]:.0f}',
         '' if unrest is None else f'{100.0 * unrest:.0f}',
         f'{off:.1f}' if off else '',
+        '' if overload is None else f'{100.0 * overload:.1f}',
         _rejected(summary),
     ]
 

@@ -24,7 +24,6 @@ from dyn_nodes.governor.prediction import eases_of, predict_fields, predict_stop
 from dyn_nodes.governor.present import FASTEST, carry_fields, take_over_fields
 from dyn_nodes.governor.records import (
     SURROUNDINGS,
-    Criterion,
     Extremes,
     Levers,
     Measured,
@@ -49,8 +48,10 @@ from dyn_nodes.governor.stops import Decision, Stop
 from dyn_nodes.governor.tip_over_governor import LONGEST_LASTING
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions
+from dyn_nodes.monitor.ground_observer import ground_axes
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
+from dyn_nodes.stability.load_moment import LoadMomentIndicator
 from dyn_nodes.stability.polygon import name_edges
 
 CALM = 0.1
@@ -60,6 +61,10 @@ FOLLOWED = 2.0
 oscillates on its oil the base rocks slower than alone."""
 DRAWN = 0.1
 """Fraction by which the forces of the pressures are corrected in the time of a step."""
+RATED_AGAIN = 0.03
+"""Displacement of a joint after which the rated load is computed again, rad or m."""
+HEAVIEST = 1e9
+"""Tipping load of a machine that no load tips, kg."""
 LONGEST = 1.0
 """Longest time for which spools and pressures are integrated, s: by then they have reached their final values."""
 
@@ -106,6 +111,7 @@ class StopPredictor:
         self.model = StopModel(machine, self.drives)
         self.ground = StandingGround(machine, monitor.model)
         self._corners, self.contacts = self._shares()
+        self._indicator = LoadMomentIndicator(machine, self.settings.rated_share) if len(self._corners) else None
         self.payload_bounds: tuple[float, float] | None = None
         self._law = self.settings.law
         self._limits = self.drives.limits[np.array(order, dtype=np.intp)]
@@ -154,6 +160,7 @@ class StopPredictor:
         self.surroundings = surroundings(np.zeros((len(waits), SURROUNDINGS)))
         self.surroundings.heft[:] = 1.0
         self.support = support(np.zeros((len(waits), support_layout(supports).size)))
+        self.support.rated[:] = -1.0
         self.sent = Sent(np.zeros((waits[-1], len(joints))), waits)
         self.times = Times(*(round(time / STEP_TIME) for time in times))
         self.levers = Levers(np.array(order), joints, np.zeros(len(joints)), settings.rate * STEP_TIME)
@@ -182,6 +189,7 @@ class StopPredictor:
         self._seen, self.degree, self._elapsed, self._unseen = False, np.nan, 0.0, 0.0
         self.rocking = np.nan, np.nan
         self.times = self.times._replace(lasting=1)
+        self._rated_at, self._over_rated = np.full(len(self.machine.movable_joints), np.nan), 1.0
         self._excess, self.heft = 0.0, 1.0  # additional payload, not in the monitor, kg
         self.spools, self._latest = np.zeros((len(self.sent.waits), self._count)), np.zeros(self._count)
         self.sent.queue[:] = 0.0
@@ -249,12 +257,14 @@ class StopPredictor:
             *measured,
             *self.springs,
             *self._extremes(),
-            *self._criterion(),
+            self._corners,
+            self._law.reserve,
             *self.drives.chambers,
             *self.surroundings,
             *self.support,
         )
         self.states.positions[:], self.states.velocities[:] = monitor.q, monitor.v
+        self._rate()
         self.motion.compare(self.states, monitor.q, monitor.v, self._unseen)
         self._follow_rocking(*self.rocking)
         self._seen, self._unseen = True, 0.0
@@ -292,11 +302,29 @@ class StopPredictor:
         extremes.bounds[:, 2] = extremes.bounds[:, 3] = extremes.payload
         return extremes
 
-    def _criterion(self) -> Criterion:
-        """Return what a stop has to keep."""
-        if self.settings.criterion == 'lift_off':
-            return Criterion(self._corners, -1.0, 0.0)
-        return Criterion(self._corners, self.payload / self.settings.rated_share, self._law.reserve)
+    def _rate(self) -> None:
+        """Rate the payload for stops: in the present posture the limit at rest is the rated load of the load chart.
+
+        Unlike loads at rest on the present ground, the chart includes how the machine leans on its tyres until it tips.
+        Their ratio is computed again when a joint has moved.
+        """
+        if self._indicator is None:
+            return
+        q, state = self.states.positions[0], self.states.vectors[0]
+        if not np.abs(q - self._rated_at).max() <= RATED_AGAIN:
+            self._rated_at = q.copy()
+            names = (joint.name for joint in self.machine.movable_joints)
+            gravity = -self.machine.gravity * (ground_axes(self.ground.plane).T @ self.ground.up)
+            rated = self._indicator.evaluate(dict(zip(names, q.tolist())), 0.0, gravity).rated
+            loads = np.empty((2, 2 * len(self.machine.supports)))
+            for payload in range(2):
+                self.support.rated[0] = payload
+                self.model.kernels.standing(state, self.surroundings.vector[0], self.support.vector[0], loads[payload])
+            links, kilogram = loads[:, len(self.machine.supports) :]
+            links, kilogram = links - self._law.reserve, kilogram - links
+            tipping = np.where(kilogram < 0.0, links, np.inf) / np.maximum(-kilogram, 1e-12)
+            self._over_rated = float(np.clip(tipping.min(), 0.0, HEAVIEST) / max(rated, 1e-3))
+        self.support.rated[:] = self.payload * self._over_rated
 
     def _excesses(self) -> tuple[float, float]:
         """Return the least and greatest difference of the true payload from the monitor's, kg."""

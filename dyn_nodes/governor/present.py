@@ -242,7 +242,7 @@ def take_over(
             support.shares[0, e, c] = 0.0
             for i in range(w):
                 support.shares[0, e, c] += support.edges[0, e, i] * pushed[i, c]
-    support.rated[0, 0], support.allowance[0, 0] = criterion.rated, criterion.allowance
+    support.allowance[0, 0] = criterion.allowance
     shown, inertia, loads = np.empty(count - m), np.empty(36), np.empty(6)
     greatest, least = 0.0, np.inf
     for h in range(rows):
@@ -386,7 +386,7 @@ def take_over_fields(
 ) -> tuple[float, float]:
     """Call `take_over` with the fields of its records, from the measurements on."""
     measured, springs, extremes = Measured(*fields[:9]), Springs(*fields[9:12]), Extremes(*fields[12:16])
-    criterion, chambers = Criterion(*fields[16:19]), Chambers(*fields[19:23])
-    surroundings, support = Surroundings(*fields[23:33]), Support(*fields[33:])
+    criterion, chambers = Criterion(*fields[16:18]), Chambers(*fields[18:22])
+    surroundings, support = Surroundings(*fields[22:32]), Support(*fields[32:])
     state = spools, drives, turn, surroundings, support, arms
     return take_over(code, measured, springs, extremes, criterion, step, chambers, drawn, *state)

@@ -128,7 +128,8 @@ class Support(NamedTuple):
         mean_push: (h, 1) mean force of the ground on a spring, N.
         offset: (h, w) reduction of each share by the error of the centre of mass, N.
         edges: (h, w, w) weights of the pushes in each share; the identity if each spring has its share.
-        rated: (h, 1) payload over its rated part, with which the machine may not tip at rest, kg; negative: no limit.
+        rated: (h, 1) payload times tipping load over rated load, with which the machine may not tip at rest, kg;
+            negative: no limit.
         allowance: (h, 1) share that is added to that of this payload, so that both limits have one reserve.
     """
 
@@ -329,12 +330,10 @@ class Criterion(NamedTuple):
     Attributes:
         corners: (k,) springs at the corners of the support polygon, counter-clockwise, if its edges have shares; empty
             if each spring has its share.
-        rated: `Support.rated`.
         allowance: `Support.allowance`.
     """
 
     corners: Indices
-    rated: float
     allowance: float
 
 

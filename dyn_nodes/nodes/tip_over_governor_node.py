@@ -353,7 +353,7 @@ class TipOverGovernorNode(OverridableNode):
             'stability degree at rest': f'{verdict.degree:.3f}',
             'certified': str(verdict.certified).lower(),
             'margin kept': f'{verdict.margin:.3f}',
-            'least loaded wheel': verdict.contact,
+            'edge nearest to tipping' if self._has_edges else 'least loaded wheel': verdict.contact,
             'seconds ahead': f'{verdict.ahead:.2f}',
             'payload it moves with': f'{self.stops.payload:.1f} kg',
             'links it moves with': f'{100.0 * self.stops.heft:.1f} % of the nominal mass',
@@ -386,6 +386,11 @@ class TipOverGovernorNode(OverridableNode):
         return health
 
     @property
+    def _has_edges(self) -> bool:
+        """Whether the criterion concerns the edges of the support polygon."""
+        return bool(self.values['criterion'] == 'tipping')
+
+    @property
     def _neutral(self) -> str:
         """Return a text for the present neutral output."""
         return self.channel.neutral_of(self.stops)
@@ -396,10 +401,13 @@ class TipOverGovernorNode(OverridableNode):
             health.worse(ERROR, f'no stability degree, {self._neutral}: {fault}')
         elif self.verdict.brought:
             names = ', '.join(self.verdict.brought)
-            health.worse(ERROR, f'a wheel has lifted: moving {names} by itself to bring it down')
+            what = f'it tips over the {self.verdict.contact} edge' if self._has_edges else 'a wheel has lifted'
+            health.worse(ERROR, f'{what}: moving {names} by itself to bring it down')
         elif self.verdict.held:
             share = f'{100.0 * self.verdict.scale:.0f} %'
             why = f'{self.verdict.contact} would come near to lifting'
+            if self._has_edges:
+                why = f'above the rated load, or near tipping over the {self.verdict.contact} edge'
             health.worse(WARN, f'holding back {", ".join(self.verdict.held)} ({share}): {why}')
 
 

@@ -250,6 +250,7 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
     rejected = [record.outcome for record in records if record.outcome.refused]
     off = [outcome.off for outcome in outcomes if outcome.off is not None]
     changes = [outcome.unrest for outcome in outcomes if outcome.unrest is not None]
+    overloads = [outcome.overload for outcome in outcomes if outcome.overload is not None]
     return {
         'runs': len(outcomes),
         'overturned': sum(outcome.overturned for outcome in outcomes),
@@ -261,6 +262,7 @@ def summary(records: Sequence[Record]) -> dict[str, Any]:
         'let_through': float(np.mean([outcome.let_through for outcome in outcomes])) if outcomes else 1.0,
         'unrest': float(np.mean(changes)) if changes else None,
         'off': math.fsum(off) if off else None,
+        'overload': max(overloads, default=None),
         'refused_starts': {
             'runs': len(rejected),
             'overturned': sum(outcome.overturned for outcome in rejected),

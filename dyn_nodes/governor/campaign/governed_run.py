@@ -33,6 +33,7 @@ from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.simulation.assembly import DAMPING_SCALE, STIFFNESS_SCALE
 from dyn_nodes.simulation.period import PlantDivergedError
 from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.stability.load_moment import LoadMomentIndicator
 
 Offset = tuple[float, float]
 STEP = 5e-4
@@ -41,6 +42,10 @@ NOTICED = 0.5
 """Delay after which a dropped or grabbed load is reported to the governor, s."""
 STARTS = 16
 """Number of postures between the first one and the start of a case."""
+MOST_UTILISATION = 10.0
+"""Greatest recorded utilisation: without a rated load it is infinite."""
+RATED_EVERY = 10
+"""Number of periods between two computations of the utilisation."""
 CHANGES = 5.0
 """Rate of the changes of a variable delay, 1/s."""
 
@@ -61,6 +66,7 @@ class Rig:
         self.machine, self.settings = machine, settings or GovernorSettings()
         self._tests_motion = not self.settings.bring_down if tests_motion is None else tests_motion
         self.effects = lever_effects(machine)
+        self.rating = Rating(machine, self.settings.rated_share) if self.settings.criterion == 'tipping' else None
         self._plants: dict[tuple[float, Offset], Plant] = {}
         self._partners: dict[bool, Partner] = {}
         self._margin: tuple[Case, float] | None = None
@@ -91,7 +97,7 @@ class Rig:
         plant = self.plant(case.mass, case.center)
         load(plant, case, case.payload)
         reset_at(plant, dict(zip(self.effects.joints, case.start)))
-        return Trial(plant, case, self.effects, self.partner(case.imu) if governed else None, self.settings.criterion)
+        return Trial(plant, case, self.effects, self.partner(case.imu) if governed else None, self.rating)
 
     def run(self, case: Case, governed: bool = True) -> RunOutcome:
         """Run a case to the end of its levers or until the machine overturns."""
@@ -198,6 +204,24 @@ def unlike(machine: Machine, mass: float, center: Offset) -> Machine:
     return off_center(heavier(machine, mass), center)
 
 
+class Rating:
+    """Utilisation of the rated load of a machine.
+
+    Args:
+        machine: nominal.
+        share: rated share of the tipping load.
+    """
+
+    def __init__(self, machine: Machine, share: float) -> None:
+        self._indicator = LoadMomentIndicator(in_space(machine), share)
+        self._names = [joint.name for joint in machine.movable_joints]
+
+    def utilisation(self, plant: Plant, payload: float) -> float:
+        """Return the utilisation of the rated load at rest in the posture of a plant, on its slope."""
+        positions = dict(zip(self._names, plant.positions.tolist()))
+        return self._indicator.evaluate(positions, payload, plant.p[:3]).utilisation
+
+
 class Partner:
     """Monitor and governor, connected as in tip_over_governor_node.
 
@@ -260,7 +284,7 @@ class Trial:
         case: levers, delays, nominal data of the governor.
         effects: of the levers.
         partner: monitor and governor; None: the levers move the machine.
-        criterion: of the observer, as in `GovernorSettings`.
+        rating: of the nominal machine with the criterion `tipping`; None: `lift_off`.
 
     Attributes:
         levers: (t, m) V, or rad/s2 and m/s2, one row per period; an attack overwrites its rows.
@@ -272,10 +296,11 @@ class Trial:
     """
 
     def __init__(
-        self, plant: Plant, case: Case, effects: Valves | Efforts, partner: Partner | None, criterion: str
+        self, plant: Plant, case: Case, effects: Valves | Efforts, partner: Partner | None, rating: Rating | None
     ) -> None:
         self.plant, self.case, self.effects, self.partner = plant, case, effects, partner
-        names, self.loads_and_attitude = effects.names, LoadsAndAttitude(plant, criterion)
+        names, self.loads_and_attitude = effects.names, LoadsAndAttitude(plant, 'tipping' if rating else 'lift_off')
+        self._rating = rating
         self._inputs = np.array([plant.system.index('input', name) for name in effects.inputs])
         self.profile = lever_profile(case, names)
         times = PERIOD * np.arange(round(self.profile.duration / PERIOD))
@@ -294,6 +319,9 @@ class Trial:
         self._applied: list[Array] = []
         self._attack = self._new_attack(case)
         self.watch = Wheels(*self.loads_and_attitude(plant))
+        self._reported, self._steps = case.known_payload, 0
+        self._most = self._overload = np.nan
+        self._rate()
         if partner is not None:
             partner.restart(case.known_payload)
 
@@ -324,7 +352,17 @@ class Trial:
             begin=watch.initial_share,
             unrest=self._part(lambda volts: travel(np.diff(volts, axis=0))),
             off=round(watch.off, 6),
+            overload=None if self._rating is None else round(self._overload, 6),
         )
+
+    def _rate(self) -> None:
+        """Update the greatest overload."""
+        if self._rating is None:
+            return
+        utilisation = min(self._rating.utilisation(self.plant, self._reported), MOST_UTILISATION)
+        if not self._most >= 1.0:
+            self._most, self._overload = max(utilisation, 1.0), 0.0
+        self._overload = max(self._overload, utilisation - self._most)
 
     def _new_attack(self, case: Case) -> Attack | None:
         """Return the attacker of a case, None if its levers are a sequence."""
@@ -354,6 +392,9 @@ class Trial:
             self._applied.append(self.effects.lever_part(output, levers, sample, self.case.known_payload))
         self.give(self.plant, output)
         self.watch.see(self.plant.time, *self.loads_and_attitude(self.plant))
+        self._steps += 1
+        if self._steps % RATED_EVERY == 0:
+            self._rate()
 
     def _load_changes(self) -> list[tuple[float, bool, float]]:
         """Return the changes of the load: time, s, whether it is the report to the governor, and the load then, kg."""
@@ -370,7 +411,9 @@ class Trial:
         """Change the payload of the plant, kg, or report it to the governor."""
         if not is_reported:
             load(self.plant, self.case, mass)
-        elif self.partner is not None:
+            return
+        self._reported, self._most = mass, np.nan
+        if self.partner is not None:
             self.partner.monitor.payload = mass
 
     def give(self, plant: Plant, output: Array) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 from dyn_nodes.common.errors import UserError
 from dyn_nodes.governor.campaign.troubles import TroubleBox
+from dyn_nodes.governor.settings import CRITERIA
 
-SAME = ('machine', 'levers', 'box', 'reserve')
+SAME = ('machine', 'levers', 'box', 'criterion', 'reserve')
 """Keys that must be equal in reports that are added up."""
 KINDS = ('random', 'search', 'without governor')
 COUNTS = ('runs', 'overturned', 'lifted', 'lost', 'diverged')
@@ -42,6 +43,7 @@ def sum_up(reports: Sequence[tuple[str, dict[str, Any]]]) -> dict[str, dict[str,
 
 def _check(reports: Sequence[tuple[str, dict[str, Any]]]) -> None:
     seen: list[tuple[str, tuple[Any, ...], int, int]] = []
+    reports = [(name, {'criterion': CRITERIA[0], **report}) for name, report in reports]  # older ones have none
     for name, report in reports:
         for key in SAME:
             if _whole(report[key]) != _whole(reports[0][1][key]):
@@ -74,6 +76,8 @@ def _add(sums: dict[str, Any], piece: dict[str, Any]) -> None:
     for key in COUNTS:
         sums[key] += int(piece[key])
     sums['share'] = min(sums['share'], float(piece['share']))
+    if (overload := piece.get('overload')) is not None:
+        sums['overload'] = max(sums.get('overload') or 0.0, float(overload))
     sums['tilt'] = max(sums['tilt'], float(piece['tilt']))
     sums['let_through'] += int(piece['runs']) * float(piece['let_through'])
     for key in sums['refused_starts']:

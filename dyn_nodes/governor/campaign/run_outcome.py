@@ -28,6 +28,10 @@ class RunOutcome:
         begin: least load of a wheel at the start of the run, over the same mean; None: not recorded.
         unrest: sum of the changes of the valves' outputs over the sum of the levers' changes; None: not recorded.
         off: time for which a wheel was without load, s; None: not recorded.
+        overload: greatest utilisation of the rated load at rest above 1, or above that of the start if this is greater,
+            with the payload of the governor; None: not recorded.
+
+    With the criterion `tipping` a wheel stands for all wheels off an edge of the support polygon.
     """
 
     overturned: bool
@@ -42,6 +46,7 @@ class RunOutcome:
     begin: float | None = None
     unrest: float | None = None
     off: float | None = None
+    overload: float | None = None
 
     @property
     def score(self) -> float:
@@ -75,7 +80,7 @@ class RunOutcome:
             raise ValueError('overturned, lifted, diverged or refused that is not true or false')
         for value in (outcome.time, outcome.tilt, outcome.share, outcome.let_through):
             finite(value)
-        for optional in (outcome.lift_time, outcome.begin, outcome.unrest, outcome.off):
+        for optional in (outcome.lift_time, outcome.begin, outcome.unrest, outcome.off, outcome.overload):
             if optional is not None:
                 finite(optional)
         return outcome

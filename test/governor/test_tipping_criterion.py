@@ -1,0 +1,126 @@
+"""The criterion `tipping` of the governor: moments about the edges of the support polygon, and the rated load."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from dyn_nodes.governor.campaign.attacks import ATTACKS
+from dyn_nodes.governor.campaign.campaign import random_cases
+from dyn_nodes.governor.campaign.cases import Case, attack_cases, box_of
+from dyn_nodes.governor.campaign.governed_run import Rig
+from dyn_nodes.governor.present import write_edges
+from dyn_nodes.governor.settings import GovernorSettings
+from dyn_nodes.stability.load_moment import LoadMomentIndicator
+
+LEVEL = np.array([0.0, 0.0, -9.81])
+WEIGHED = 0.02
+"""Error of a weighed payload."""
+SWINGS = np.linspace(-np.pi, np.pi, 24, endpoint=False)
+ARMS = ((0.96, -1.83), (0.8, -1.6), (0.6, -1.4), (0.4, -1.0), (0.3, -0.8), (0.1, -0.3))
+"""Boom and stick, from the nearest to the farthest reach, rad."""
+
+
+@pytest.fixture(scope='module')
+def rig(machine):
+    return Rig(machine, GovernorSettings(criterion='tipping', payload_error=WEIGHED))
+
+
+@pytest.fixture(scope='module')
+def box(machine):
+    return box_of(machine, payload_error=WEIGHED, any_start=True)
+
+
+def still(rig, payload: float, start: tuple[float, ...]) -> Case:
+    """Return a case that starts at rest and has no levers."""
+    return Case(((1.0, (0.0,) * len(rig.effects.names)),), payload, payload, start=start)
+
+
+def greatest_load(rig, start: tuple[float, ...], rated: float) -> float:
+    """Return the greatest payload over the rated one whose stop at rest is certified, to 0.3 %."""
+    low, high = 0.2, 1.2
+    while high - low > 0.003:
+        middle = 0.5 * (low + high)
+        margin = rig.start_margin(still(rig, middle * rated, start))
+        low, high = (middle, high) if margin >= rig.settings.law.reserve else (low, middle)
+    return low
+
+
+def assert_chart_is_met(rig, swings, arms) -> None:
+    """Compare the greatest certified payload with the rated load of the chart."""
+    indicator = LoadMomentIndicator(rig.machine)
+    for swing in swings:
+        for boom, stick in arms:
+            start = (boom, stick, float(swing))
+            rated = indicator.evaluate(dict(zip(rig.effects.joints, start)), 0.0, LEVEL).rated
+            if 1.2 * rated > rig.machine.payload.limit:
+                continue
+            assert 0.95 <= greatest_load(rig, start, rated) <= 1.02, (swing, boom)
+
+
+def test_a_weighed_load_is_certified_up_to_the_chart_over_edges_and_diagonals(rig):
+    assert_chart_is_met(rig, (0.0, 0.55, np.pi / 2, 2.4), ((0.6, -1.4), (0.1, -0.3)))
+
+
+@pytest.mark.slow
+def test_a_weighed_load_is_certified_up_to_the_chart_everywhere(rig):
+    assert_chart_is_met(rig, SWINGS, ARMS)
+
+
+def test_weights_of_pushes_give_moments_about_the_edges():
+    """On any polygon; the moment of a force inside is that of the pushes that carry it."""
+    rng = np.random.default_rng(1)
+    for count in range(3, 9):
+        angles = np.sort(rng.uniform(0.0, 2.0 * np.pi, count))
+        ahead, left = 3.0 * np.cos(angles), 2.0 * np.sin(angles)
+        order, edges = np.arange(count), np.empty((count, count))
+        write_edges(order, left, -ahead, edges)
+        push = rng.uniform(0.0, 1e4, count)
+        for edge in range(count):
+            start, end = order[edge], order[(edge + 1) % count]
+            along = np.array([ahead[end] - ahead[start], left[end] - left[start]])
+            inward = np.array([-along[1], along[0]]) / np.hypot(*along)
+            away = (np.stack([ahead, left], axis=1) - [ahead[start], left[start]]) @ inward
+            assert edges[edge] @ push == pytest.approx(away @ push / away.sum())
+
+
+def test_a_wheel_in_the_air_is_allowed_if_no_edge_loses_its_moment(rig):
+    """At 45 degrees the rated load lifts a wheel at rest; the criterion lift_off rejects it."""
+    start, indicator = (0.6, -1.4, 0.55), LoadMomentIndicator(rig.machine)
+    rated = indicator.evaluate(dict(zip(rig.effects.joints, start)), 0.0, LEVEL).rated
+    case = still(rig, 0.97 * rated, start)
+    loads = rig.trial(case, governed=False).plant
+    names = [f'{contact.name}/normal_force' for contact in loads.machine.ground_contacts]
+    least = min(loads.outputs()[loads.system.index('output', name)] for name in names)
+    assert least <= 0.02 * loads.machine.total_mass * 9.81 / 4
+    assert rig.start_margin(case) >= rig.settings.law.reserve
+    strict = Rig(rig.machine, replace(rig.settings, criterion='lift_off'))
+    assert strict.start_margin(case) < strict.settings.law.least
+
+
+def test_no_run_tips_or_exceeds_the_rated_load(rig, box):
+    cases = random_cases(box, 4, seed=11) + attack_cases(box, len(ATTACKS), seed=11)
+    outcomes = [rig.run(case) for case in cases]
+    free = [rig.run(case, governed=False) for case in cases]
+    assert any(outcome.overturned for outcome in free)
+    assert not any(outcome.refused for outcome in outcomes)
+    assert not any(outcome.lifted or outcome.diverged for outcome in outcomes)
+    assert max(outcome.overload for outcome in outcomes) <= 0.01
+
+
+def test_above_the_rated_load_only_commands_to_a_shorter_reach_pass(rig):
+    """A load that was lowered into the grapple above the chart: levers that extend the arm do nothing."""
+    start, indicator = (0.6, -1.4, 0.55), LoadMomentIndicator(rig.machine)
+    rated = indicator.evaluate(dict(zip(rig.effects.joints, start)), 0.0, LEVEL).rated
+    moved = {}
+    for sign in (1.0, -1.0):
+        case = replace(still(rig, 1.03 * rated, start), segments=((4.0, (0.0, 8.0 * sign, 0.0)),), duration=4.0)
+        trial = rig.trial(case)
+        outcome = trial.run()
+        assert not outcome.lifted
+        assert outcome.overload <= 0.01
+        moved[sign] = trial.plant.positions[trial.plant.joints.index('stick_joint')] - start[1]
+    assert min(abs(way) for way in moved.values()) < 0.02
+    assert max(abs(way) for way in moved.values()) > 0.1
