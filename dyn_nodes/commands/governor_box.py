@@ -132,6 +132,8 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
         slope = 0.0 if args.nominal else math.radians(args.slope)
         more: dict[str, Any] = {'duration': args.duration, 'stops': not args.no_stops, 'imu': not args.no_imu}
         more['any_start'] = args.any_start
+        if args.criterion == 'tipping' and machine.base.attachment == 'planar':
+            raise ValueError(f'--criterion tipping: expected a machine in space, found {machine.name!r} in its plane')
         return machine, box_of(machine, efforts, slope=slope, troubles=_troubles(args), **_doubts(args), **more)
     except ValueError as error:
         text = str(error).replace("parameter 'config'", '--config').replace("parameter 'machine': ", '')

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dyn_nodes.commands import CommandError, add_command, add_machine_and_config, governor_box, tables
+from dyn_nodes.commands.option_types import between
 
 if TYPE_CHECKING:
     from dyn_nodes.governor.campaign.work_cycles import Compared
@@ -28,6 +29,12 @@ def add_verb(verbs: Any) -> None:
     )
     add_machine_and_config(verb)
     verb.add_argument('--cycles', metavar='YAML', type=Path, help='file of cycles (cycles of the log-loader)')
+    verb.add_argument(
+        '--chart',
+        metavar='%',
+        type=between(1.0, 100.0),
+        help='carry this part of the least rated load among the postures of a cycle, not its payload',
+    )
     governor_box.add_doubts(verb, 500.0)
     governor_box.add_margins(verb)
     verb.add_argument('--json', action='store_true', help='print JSON')
@@ -45,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _compared(args: argparse.Namespace) -> list[Compared]:
     from dyn_nodes.governor.campaign.cases import box_of
-    from dyn_nodes.governor.campaign.cycles_file import load_cycles
+    from dyn_nodes.governor.campaign.cycles_file import by_chart, load_cycles
     from dyn_nodes.governor.campaign.governed_run import Rig
     from dyn_nodes.governor.campaign.work_cycles import DEFAULT, WorkCycles
     from dyn_nodes.model.equilibrium import NoEquilibriumError
@@ -57,7 +64,10 @@ def _compared(args: argparse.Namespace) -> list[Compared]:
     except ValueError as error:
         raise CommandError(str(error).replace("parameter 'machine': ", '')) from None
     cycles = load_cycles(args.cycles or DEFAULT, machine)
-    work = WorkCycles(Rig(machine, governor_box.settings(args)))
+    settings = governor_box.settings(args)
+    if args.chart is not None:
+        cycles = tuple(by_chart(cycle, machine, 0.01 * args.chart, settings.rated_share) for cycle in cycles)
+    work = WorkCycles(Rig(machine, settings))
     result = []
     for cycle in cycles:
         try:

@@ -67,6 +67,10 @@ class Stops(Protocol):
         """
         ...
 
+    def stop(self, volts: Array) -> Stop:
+        """Return the stop after outputs (m,), V."""
+        ...
+
     def pass_by(self, step: float) -> None:
         """Advance by a time step, s, with the outputs issued last."""
         ...

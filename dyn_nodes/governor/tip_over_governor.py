@@ -42,6 +42,7 @@ class Verdict:
         contact: that wheel.
         ahead: time of that instant, s from now.
         brought: names of the functions that the governor moves by itself.
+        is_override: the output follows the command without a certificate.
     """
 
     volts: Array
@@ -53,6 +54,7 @@ class Verdict:
     contact: str = ''
     ahead: float = np.nan
     brought: tuple[str, ...] = ()
+    is_override: bool = False
 
 
 class TipOverGovernor:
@@ -114,6 +116,25 @@ class TipOverGovernor:
             stop.least,
             self.stops.contacts[stop.contact],
             stop.ahead,
+        )
+
+    def override(self, command: Array, step: float) -> Verdict:
+        """Follow a command (m,), V, at the rate of the outputs without a certificate; arguments as in `govern`."""
+        self.stops.pass_by(max(step, 0.0))
+        self.stops.see()
+        output, degree = self._led_to(command, step), self.stops.degree
+        if not math.isfinite(degree):
+            return Verdict(output.copy(), certified=False, degree=degree, is_override=True)
+        stop = self.stops.stop(output)
+        contact = self.stops.contacts[stop.contact]
+        return Verdict(
+            output.copy(),
+            certified=False,
+            degree=degree,
+            margin=stop.least,
+            contact=contact,
+            ahead=stop.ahead,
+            is_override=True,
         )
 
     def _brought_down(self, target: Array, stop: Stop, step: float, command: Array) -> Verdict:

@@ -8,6 +8,7 @@ With `output:=joint_command` it governs efforts of joints, from `joint_command_i
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from dataclasses import fields
@@ -30,17 +31,19 @@ from dyn_nodes.nodes.exchange import (
     states_qos,
 )
 from dyn_nodes.nodes.governed_commands import CHANNELS, EffortCommands, reject_closed_loops
+from dyn_nodes.nodes.held_override import HeldOverride
 from dyn_nodes.nodes.instants import InstantQueue, Step
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.neighbours import MEASUREMENTS
 from dyn_nodes.nodes.overridable import OverridableNode
-from dyn_nodes.nodes.parameters import declare, node_parameters
+from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
 from dyn_nodes.nodes.stamps import NANO
 from dyn_nodes.nodes.weighed_payload import WeighedPayload
 
 DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
+Bool = message('std_msgs/msg/Bool')
 Float64 = message('std_msgs/msg/Float64')
 
 PARAMETERS = node_parameters('tip_over_governor_node')
@@ -106,6 +109,7 @@ class TipOverGovernorNode(OverridableNode):
             self.sensing.checks.add(self.stops.motion)
         self.governor = TipOverGovernor(self.channel.names, self.stops, settings)
         self.limits = self.channel.limits
+        self.override = self._new_override()
         self.rejections = commands.Rejections()
         self.verdict = Verdict(np.zeros(len(self.limits)))
         self.received = self.sent = 0
@@ -142,6 +146,23 @@ class TipOverGovernorNode(OverridableNode):
         incoming = command_qos(self.lockstep)
         incoming.depth = data_qos(False).depth
         self.create_subscription(kind, f'{topic}_in', self._on_command, incoming)
+        if self.override.longest:
+            self.create_subscription(Bool, 'governor/override', self._on_override, QoSProfile(depth=1))
+
+    def _new_override(self) -> HeldOverride:
+        """Return the override of the parameters. Raises ParameterError."""
+        longest = self.values['override_time']
+        if longest and (self.lockstep or self.channel.follows_measurements):
+            found = 'lockstep' if self.lockstep else f'output {self.values["output"]!r}'
+            raise ParameterError(f"parameter 'override_time': expected asynchronous valve_commands, found {found}")
+        return HeldOverride(longest)
+
+    def _on_override(self, msg: Any) -> None:
+        now, count = time.monotonic(), self.override.count
+        self.override.press(bool(msg.data), now)
+        if self.override.count > count:
+            part = f'{100.0 * self.values["override_speed"]:.0f} % of the levers'
+            self.get_logger().warn(f'override {self.override.count}: {part} for {self.override.longest:g} s at most')
 
     def _warm_up(self, _: np.ndarray) -> None:
         """Run the processing of a command once to load its machine code."""
@@ -211,7 +232,7 @@ class TipOverGovernorNode(OverridableNode):
             return
         try:
             self._bound_payload()
-            self.verdict = self.governor.govern(np.clip(volts, -self.limits, self.limits), step)
+            self.verdict = self._decided(np.clip(volts, -self.limits, self.limits), step)
         except Exception:  # after any error the outputs go to neutral
             self._publish(self.governor.neutral(step), stamp)
             raise
@@ -219,6 +240,13 @@ class TipOverGovernorNode(OverridableNode):
         self.scale_out.publish(Float64(data=self.verdict.scale))
         if self.lockstep:
             self.update_diagnostics()
+
+    def _decided(self, volts: np.ndarray, step: float) -> Verdict:
+        """Return the decision on levers (m,), V."""
+        if not self.override.left(time.monotonic()):
+            return self.governor.govern(volts, step)
+        most = self.values['override_speed'] * self.limits
+        return self.governor.override(np.clip(volts, -most, most), step)
 
     def _step_to(self, now: float) -> float:
         """Return the time since the last outputs, s, at a decision at `now` by `_time`.
@@ -359,6 +387,7 @@ class TipOverGovernorNode(OverridableNode):
             'links it moves with': f'{100.0 * self.stops.heft:.1f} % of the nominal mass',
             'held back': ', '.join(verdict.held),
             'moved by itself': ', '.join(verdict.brought),
+            'overrides': str(self.override.count),
             **self.rejections.values(),
         }
         health = Health(text='passing commands', values=values)
@@ -399,6 +428,10 @@ class TipOverGovernorNode(OverridableNode):
         if self.verdict.held and not np.isfinite(self.verdict.degree):
             fault = self.stops.ground.fault(self.sensing.monitor.q) or 'no contact force on the ground'
             health.worse(ERROR, f'no stability degree, {self._neutral}: {fault}')
+        elif self.verdict.is_override:
+            left = math.ceil(self.override.left(time.monotonic()))
+            speed = f'{100.0 * self.values["override_speed"]:.0f} % of the levers'
+            health.worse(WARN, f'override: {speed} without a limit of the load, {left} s left')
         elif self.verdict.brought:
             names = ', '.join(self.verdict.brought)
             what = f'it tips over the {self.verdict.contact} edge' if self._has_edges else 'a wheel has lifted'

@@ -283,10 +283,14 @@ class ViewerInputs:
     def _governor(self, msg: Any) -> None:
         values = {pair.key: pair.value for pair in msg.values}
         held = tuple(name for name in values.get('held back', '').split(', ') if name)
-        is_holding = msg.message.startswith('holding back')
+        is_holding, is_override = (msg.message.startswith(text) for text in ('holding back', 'override: '))
         scale = _number(values.get('scale', ''))
         self.snapshot.governor = GovernorState(
-            msg.message, not is_holding and _level(msg) >= WARN, held if is_holding else (), scale
+            msg.message,
+            not (is_holding or is_override) and _level(msg) >= WARN,
+            held if is_holding else (),
+            scale,
+            is_override,
         )
 
     def _command(self, msg: Any) -> None:

@@ -164,7 +164,8 @@ def governor_line(governor: GovernorState | None) -> str:
     if governor is None:
         return ''
     kind = 'held' if governor.held else 'fault' if governor.is_fault else 'passing'
-    colour = BAND_TEXT[DANGER] if kind == 'fault' else BAND_TEXT[CAUTION] if kind == 'held' else css(GREY)
+    kind = 'override' if governor.is_override else kind
+    colour = BAND_TEXT[DANGER] if kind in ('fault', 'override') else BAND_TEXT[CAUTION] if kind == 'held' else css(GREY)
     text = governor.message.replace('_', ' ')
     if governor.held:
         text = text.partition(':')[0]  # the banner has the reason

@@ -11,6 +11,7 @@ of these that applies is the state:
 - `in the air`: no support carries load
 - `tipping`: a margin with motion is zero, or the loaded supports lie on one line; `recovering` while the tilt decreases
 - `lifted`: a support that has carried load carries none
+- `override`: a held key passes levers without the governor
 - `held`: the governor holds a lever
 - `danger`, `caution`, `ok`: the worst band of margins, friction use and load moment
 """
@@ -38,12 +39,13 @@ from dyn_nodes.measures import (
 from dyn_nodes.viewer.geometry import rotation_of
 from dyn_nodes.viewer.snapshot import Margin, Situation, Snapshot
 
-OVERTURNED, AIRBORNE, TIPPING, RECOVERING, LIFTED, HELD = (
+OVERTURNED, AIRBORNE, TIPPING, RECOVERING, LIFTED, OVERRIDE, HELD = (
     'overturned',
     'in the air',
     'tipping',
     'recovering',
     'lifted',
+    'override',
     'held',
 )
 WORDS = {OK: 'STABLE'}
@@ -204,6 +206,8 @@ def _standing(snapshot: Snapshot) -> Situation:
     causes = [*_margin_causes(snapshot), *_friction_causes(snapshot), *_load_causes(snapshot)]
     band = max((cause.band for cause in causes), key=BANDS.index, default=OK)
     governor = snapshot.governor
+    if governor is not None and governor.is_override:
+        return Situation(OVERRIDE, DANGER, 'OVERRIDE', governor.message.partition(': ')[2])
     if governor is not None and governor.held:
         names = ', '.join(governor.held)
         return Situation(HELD, max(band, CAUTION, key=BANDS.index), f'HELD: {names}', governor.reason)

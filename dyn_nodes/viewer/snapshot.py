@@ -74,12 +74,14 @@ class GovernorState:
         is_fault: whether it passes no commands because something is missing.
         held: names of the levers that it holds back.
         scale: least passed fraction of a held lever.
+        is_override: whether a held key passes levers without it.
     """
 
     message: str
     is_fault: bool = False
     held: tuple[str, ...] = ()
     scale: float = 1.0
+    is_override: bool = False
 
     @property
     def reason(self) -> str:

@@ -10,10 +10,11 @@ import pytest
 from dyn_nodes.cli import build_parser
 from dyn_nodes.commands import CommandError, governor
 from dyn_nodes.governor.campaign import work_cycles
-from dyn_nodes.governor.campaign.cycles_file import Cycle, Phase, load_cycles
+from dyn_nodes.governor.campaign.cycles_file import Cycle, Phase, by_chart, load_cycles
 from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.governor.campaign.work_cycles import DEFAULT, Compared, Driven, WorkCycles
 from dyn_nodes.model.problems import MachineError
+from dyn_nodes.stability.load_moment import LoadMomentIndicator
 
 START = {'swing_joint': 0.0, 'boom_joint': 0.873, 'stick_joint': -1.71}
 
@@ -30,6 +31,18 @@ def test_the_cycles_of_the_package_are_read(machine):
     assert (fetch.payload, fetch.phases[1].payload, fetch.phases[0].payload) == (0.0, 1000.0, None)
     assert fetch.start == pytest.approx(START, abs=1e-3)
     assert fetch.phases[2].move == pytest.approx({'swing_joint': np.pi / 2}, abs=1e-3)
+
+
+def test_a_cycle_by_the_chart_carries_a_part_of_its_least_rated_load(machine):
+    """Fetched far out and drawn in: the load is rated where it is taken."""
+    fetch = next(cycle for cycle in load_cycles(DEFAULT, machine) if cycle.name == 'fetch_a_log')
+    carried = by_chart(fetch, machine, 0.8, 0.75)
+    indicator, level = LoadMomentIndicator(machine), np.array([0.0, 0.0, -9.81])
+    taken = fetch.start | fetch.phases[0].move
+    aside = fetch.start | fetch.phases[2].move
+    rated = [indicator.evaluate(posture, 0.0, level).rated for posture in (taken, aside)]
+    assert carried.phases[1].payload == pytest.approx(0.8 * min(rated))
+    assert (carried.payload, carried.phases[0].payload, carried.phases[3].payload) == (0.0, None, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +95,7 @@ def test_a_payload_taken_on_the_way_is_set_in_machine_and_governor(work, monkeyp
     assert work.plant.p[work.plant.system.index('parameter', 'payload_mass')] == 700.0
     assert work.rig.partner(True).monitor.payload == 700.0
     assert work.plant.start == {}
+    assert work.plant.time >= pytest.approx(work_cycles.SETTLING + work_cycles.TAKING)
 
 
 def test_a_phase_that_is_not_reached_ends_the_cycle(work, monkeypatch):

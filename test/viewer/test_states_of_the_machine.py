@@ -17,6 +17,7 @@ from dyn_nodes.viewer.situation import (
     AIRBORNE,
     HELD,
     LIFTED,
+    OVERRIDE,
     OVERTURNED,
     RECOVERING,
     TIPPING,
@@ -215,5 +216,10 @@ def test_load_and_governor_have_their_words_and_stages():
     situation = SituationTracker().update(corners((1, 1, 1, 1), governor=held))
     assert situation.words == 'HELD: boom'
     assert situation.figures == '12 % of the lever passes: rear left would come near to lifting'
+    override = GovernorState('override: 25 % of the levers without a limit of the load, 7 s left', is_override=True)
+    assert 'data-governor="override"' in governor_line(override)
+    situation = SituationTracker().update(corners((1, 1, 1, 1), governor=override))
+    assert (situation.state, situation.band, situation.words) == (OVERRIDE, DANGER, 'OVERRIDE')
+    assert situation.figures == '25 % of the levers without a limit of the load, 7 s left'
     fault = GovernorState('no valve_commands_in for 0.5 s: valves at neutral', True)
     assert 'data-governor="fault"' in governor_line(fault)

@@ -10,9 +10,11 @@ cycles:
       draw_in: {payload: 1000.0, move: {boom_joint: 0.873}}
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
+
+import numpy as np
 
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.named_file import load_named
@@ -20,6 +22,7 @@ from dyn_nodes.model.problems import did_you_mean
 from dyn_nodes.model.schema import build, collection, keys_of, named, number
 from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import Entry
+from dyn_nodes.stability.load_moment import LoadMomentIndicator
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,27 @@ def load_cycles(path: Path, machine: Machine) -> tuple[Cycle, ...]:
         MachineError: with file, line, key, expected and found, for every fault.
     """
     return load_named(path, keys_of(_Cycles), 'cycles', 'a cycle at least', _Reader(machine).cycle)
+
+
+def by_chart(cycle: Cycle, machine: Machine, part: float, share: float) -> Cycle:
+    """Return a cycle that carries a part of the rated load instead of its payloads.
+
+    Args:
+        cycle: of the machine.
+        machine: on springs, with a payload.
+        part: of the least rated load at the start and the targets of the phases while the cycle carries a load.
+        share: rated load over tipping load.
+    """
+    positions, payload = dict(cycle.start), cycle.payload
+    loaded = [dict(positions)] if payload else []
+    for phase in cycle.phases:
+        payload = payload if phase.payload is None else phase.payload
+        loaded += [dict(positions), positions | phase.move] if payload else []
+        positions |= phase.move
+    indicator, level = LoadMomentIndicator(machine, share), np.array([0.0, 0.0, -machine.gravity])
+    load = part * min((indicator.evaluate(posture, 0.0, level).rated for posture in loaded), default=0.0)
+    phases = tuple(replace(phase, payload=load) if phase.payload else phase for phase in cycle.phases)
+    return replace(cycle, payload=load if cycle.payload else 0.0, phases=phases)
 
 
 class _Reader:

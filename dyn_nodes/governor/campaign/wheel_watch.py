@@ -31,18 +31,15 @@ class LoadsAndAttitude:
     Args:
         plant: of that machine.
         criterion: as in `GovernorSettings`. With `tipping` a load belongs to an edge of the support polygon: the loads
-            of the contacts, each weighted by its distance from the edge over the sum of the distances.
-
-    Raises:
-        ValueError: with `tipping`, a contact with several springs, whose loads the plant does not have separately.
+            of the springs, each weighted by its distance from the edge over the sum of the distances.
     """
 
     def __init__(self, plant: Plant, criterion: str = 'lift_off') -> None:
         index = plant.system.index
         self._edges = None if criterion == 'lift_off' else _edges_of(plant)
-        self._loads = np.array(
-            [index('output', f'{contact.name}/normal_force') for contact in plant.machine.ground_contacts]
-        )
+        machine = plant.machine
+        parts = machine.ground_contacts if self._edges is None else machine.supports
+        self._loads = np.array([index('output', f'{part.name}/normal_force') for part in parts])
         self._attitude = index('output', 'roll'), index('output', 'pitch')
 
     def __call__(self, plant: Plant) -> tuple[Array, Attitude]:
@@ -56,20 +53,16 @@ class LoadsAndAttitude:
 
 
 def _edges_of(plant: Plant) -> Array:
-    """Return the weights (k, c) of the contacts in the loads of the edges; the support polygon of the first posture."""
+    """Return the weights (k, s) of the springs in the loads of the edges; the support polygon of the first posture."""
     machine = in_space(plant.machine)
-    names = [support.contact for support in machine.supports]
-    if len(set(names)) < len(names):
-        name = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f'{machine.name}: criterion tipping: expected contacts with one spring each, found {name!r}')
     ground, first = StandingGround(machine), initial_positions(machine)
     positions = np.array([first[joint.name] for joint in machine.movable_joints])
     if fault := ground.fault(positions):
         raise ValueError(f'{machine.name}: {fault}')
-    points, edges = ground.attachments(positions), np.empty((len(names), len(names)))
+    points = ground.attachments(positions)
+    edges = np.empty((len(points), len(points)))
     write_edges(ground.corners.astype(np.int64), points[:, 1].copy(), -points[:, 0], edges)
-    order = [names.index(contact.name) for contact in plant.machine.ground_contacts]
-    return edges[: len(ground.corners), order]
+    return edges[: len(ground.corners)]
 
 
 def travel(volts: Sequence[Array] | Array) -> float:

@@ -31,6 +31,8 @@ SETTLING = 0.5
 """Time at rest before the first phase, s."""
 LONGEST = 30.0
 """Longest duration of a phase, s; a longer one counts as not reached."""
+TAKING = 1.0
+"""Time in which a load comes off the ground, or is put down, s."""
 LEVER_RATE = 15.0
 """Rate at which the operator moves a lever, V/s."""
 AHEAD, COASTING = 0.3, (0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2)
@@ -144,6 +146,7 @@ class _Drive:
         plant = self.plant
         plant.p[:] = plant.system.parameters({'payload_mass': cycle.payload, 'joint_stop_scale': 1.0})
         reset_at(plant, dict(cycle.start))
+        self._payload, self._carried, self._change = cycle.payload, cycle.payload, 0.0
         self.partner = owner.rig.partner(True) if governed else None
         if self.partner is not None:
             self.partner.restart(cycle.payload)
@@ -156,10 +159,17 @@ class _Drive:
         )
 
     def load(self, payload: float) -> None:
-        """Change the payload, kg, also of the governor."""
-        self.plant.set_parameter('payload_mass', payload)
+        """Take or release a payload, kg, within the time `TAKING`."""
+        self._payload, self._change = payload, abs(payload - self._carried) * PERIOD / TAKING
+
+    def _follow_load(self) -> None:
+        """Change the payload by a period, also that of the governor."""
+        if self._carried == self._payload:
+            return
+        self._carried += float(np.clip(self._payload - self._carried, -self._change, self._change))
+        self.plant.set_parameter('payload_mass', self._carried)
         if self.partner is not None:
-            self.partner.monitor.payload = payload
+            self.partner.monitor.payload = self._carried
 
     @property
     def _missing(self) -> Array:
@@ -168,8 +178,10 @@ class _Drive:
 
     @property
     def arrived(self) -> bool:
-        """Whether all joints are at their targets, at rest."""
-        return bool((np.abs(self._missing) < THERE).all() and np.abs(self.plant.velocities).max() < SLOW)
+        """Whether all joints are at their targets, at rest, with the whole load."""
+        return self._carried == self._payload and bool(
+            (np.abs(self._missing) < THERE).all() and np.abs(self.plant.velocities).max() < SLOW
+        )
 
     def wanted(self) -> Array:
         """Return the operator's target positions of the levers, V."""
@@ -188,6 +200,7 @@ class _Drive:
             self.partner.measure(Sample(plant.time, positions, velocities, tuple(read_imu(plant))))
             volts = self.partner.command(volts)
         plant.u[owner._inputs] = volts
+        self._follow_load()
         plant.advance()
         self.wheels.see(plant.time, *owner._loads_and_attitude(plant))
 
