@@ -206,7 +206,7 @@ def take_over(
         measured: now.
         springs: of the machine.
         extremes: masses of the machine in each variant.
-        criterion: what a stop has to keep.
+        criterion: requirements of a stop.
         step: of the prediction, s.
         chambers: of the actuators.
         drawn: fraction by which pressures are corrected towards the measured motion.

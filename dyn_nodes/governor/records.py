@@ -117,7 +117,7 @@ class Support(NamedTuple):
     """Springs that support the machine, for each variant.
 
     A share is the push of the ground on a spring over the mean push. With the criterion of tipping it belongs to an
-    edge of the support polygon: the moment of all pushes about the edge, over that of equal pushes with this mean.
+    edge of the support polygon: the moment of all pushes about the edge, over the moment of equal pushes.
 
     Attributes:
         vector: (h, w (w + 9) + 7).
@@ -130,7 +130,7 @@ class Support(NamedTuple):
         edges: (h, w, w) weights of the pushes in each share; the identity if each spring has its share.
         rated: (h, 1) payload times tipping load over rated load, with which the machine may not tip at rest, kg;
             negative: no limit.
-        allowance: (h, 1) share that is added to that of this payload, so that both limits have one reserve.
+        allowance: (h, 1) share added to the share with this payload, so that both limits have one reserve.
     """
 
     vector: Array
@@ -325,7 +325,7 @@ class Extremes(NamedTuple):
 
 
 class Criterion(NamedTuple):
-    """What a stop has to keep (`Support`).
+    """Requirements of a stop (`Support`).
 
     Attributes:
         corners: (k,) springs at the corners of the support polygon, counter-clockwise, if its edges have shares; empty

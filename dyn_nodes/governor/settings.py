@@ -80,8 +80,8 @@ class GovernorSettings:
     def law(self) -> LawSettings:
         """Settings of the law for the criterion."""
         ratio = 1.0 if self.criterion == 'lift_off' else self.tipping_reserve / self.reserve
-        margins = (ratio * margin for margin in (self.reserve, self.rise, self.least, self.slack))
-        return LawSettings(*margins, self.rate, self.halvings)
+        reserve, rise = ratio * self.reserve, ratio * self.rise
+        return LawSettings(reserve, rise, ratio * self.least, ratio * self.slack, self.rate, self.halvings)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ zero moment point to the nearest edge of the support polygon over the polygon's 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
@@ -56,7 +57,7 @@ class StandingGround:
         return self._springs.fault(attachments, self.plane[:3])
 
     @property
-    def corners(self) -> Array:
+    def corners(self) -> NDArray[np.intp]:
         """Indices (k,) of the springs at the corners of the support polygon, counter-clockwise."""
         assert self._springs.polygon is not None
         return self._springs.polygon

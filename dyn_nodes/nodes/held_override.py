@@ -1,7 +1,7 @@
 """A key that overrides a governor while it is held, for a limited time.
 
 override = HeldOverride(10.0)
-override.press(True, now)  # repeated while the key is held
+override.update(True, now)  # repeated while the key is held
 override.left(now)         # remaining time, s; 0 while it is not active
 """
 
@@ -29,7 +29,7 @@ class HeldOverride:
         self._since: float | None = None
         self._pressed_at = -float('inf')
 
-    def press(self, is_pressed: bool, now: float) -> None:
+    def update(self, is_pressed: bool, now: float) -> None:
         """Process a message of the key at a time, s."""
         if not is_pressed or now - self._pressed_at > HELD:
             self._since = None

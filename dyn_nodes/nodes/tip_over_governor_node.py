@@ -159,7 +159,7 @@ class TipOverGovernorNode(OverridableNode):
 
     def _on_override(self, msg: Any) -> None:
         now, count = time.monotonic(), self.override.count
-        self.override.press(bool(msg.data), now)
+        self.override.update(bool(msg.data), now)
         if self.override.count > count:
             part = f'{100.0 * self.values["override_speed"]:.0f} % of the levers'
             self.get_logger().warn(f'override {self.override.count}: {part} for {self.override.longest:g} s at most')

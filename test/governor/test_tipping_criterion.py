@@ -70,7 +70,7 @@ def test_a_weighed_load_is_certified_up_to_the_chart_everywhere(rig):
 
 
 def test_weights_of_pushes_give_moments_about_the_edges():
-    """On any polygon; the moment of a force inside is that of the pushes that carry it."""
+    """On any polygon; the moment of a force inside equals the moment of its pushes."""
     rng = np.random.default_rng(1)
     for count in range(3, 9):
         angles = np.sort(rng.uniform(0.0, 2.0 * np.pi, count))

@@ -20,7 +20,7 @@ def hold_key(override, start, seconds, period=0.1):
     """Press the key every `period` s; return the remaining times after each press."""
     left = []
     for k in range(round(seconds / period)):
-        override.press(True, start + k * period)
+        override.update(True, start + k * period)
         left.append(override.left(start + k * period))
     return left
 
@@ -31,7 +31,7 @@ def test_an_override_lasts_as_long_as_the_key_but_no_longer_than_its_limit():
     left = hold_key(override, 10.0, 5.0)
     assert left[:20] == pytest.approx(np.linspace(2.0, 0.1, 20))
     assert left[20:] == [0.0] * 30
-    override.press(False, 15.0)
+    override.update(False, 15.0)
     assert override.left(15.0) == 0.0
     assert hold_key(override, 15.2, 0.1) == [2.0]
     assert override.count == 2
@@ -39,10 +39,10 @@ def test_an_override_lasts_as_long_as_the_key_but_no_longer_than_its_limit():
 
 def test_a_key_without_messages_is_released():
     override = HeldOverride(9.0)
-    override.press(True, 1.0)
+    override.update(True, 1.0)
     assert override.left(1.0 + 0.9 * HELD) > 8.0
     assert override.left(1.0 + 1.1 * HELD) == 0.0
-    override.press(True, 2.0)
+    override.update(True, 2.0)
     assert override.left(2.0) == 9.0
 
 

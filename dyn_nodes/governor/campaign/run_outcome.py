@@ -28,7 +28,7 @@ class RunOutcome:
         begin: least load of a wheel at the start of the run, over the same mean; None: not recorded.
         unrest: sum of the changes of the valves' outputs over the sum of the levers' changes; None: not recorded.
         off: time for which a wheel was without load, s; None: not recorded.
-        overload: greatest utilisation of the rated load at rest above 1, or above that of the start if this is greater,
+        overload: greatest utilisation of the rated load at rest above 1, or above its value at the start,
             with the payload of the governor; None: not recorded.
 
     With the criterion `tipping` a wheel stands for all wheels off an edge of the support polygon.

@@ -163,7 +163,7 @@ class _Drive:
         self._payload, self._change = payload, abs(payload - self._carried) * PERIOD / TAKING
 
     def _follow_load(self) -> None:
-        """Change the payload by a period, also that of the governor."""
+        """Change the payload by a period, in plant and governor."""
         if self._carried == self._payload:
             return
         self._carried += float(np.clip(self._payload - self._carried, -self._change, self._change))
