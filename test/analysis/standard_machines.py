@@ -94,6 +94,13 @@ class Sketch:
 
     def poses(self, joints):
         """Return rotation and origin of every body at positions of the joints, base axes."""
+        computed = self.__dict__.setdefault('computed', {})
+        key = id(self.bodies), tuple(sorted(joints.items()))
+        if key not in computed:
+            computed[key] = self._poses(joints)
+        return computed[key]
+
+    def _poses(self, joints):
         at = {self.bodies[0].name: (np.eye(3), np.zeros(3))}
         for body in self.bodies[1:]:
             rotation, origin = at[body.parent]
