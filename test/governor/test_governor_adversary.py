@@ -353,11 +353,13 @@ def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
     )
 
 
-def test_rejected_starts_that_lift_a_wheel_have_a_fortieth_of_its_load_and_turn_by_a_fifth_of_a_degree(rig, box):
+@pytest.mark.parametrize('every', [4, pytest.param(1, marks=pytest.mark.slow)])
+def test_rejected_starts_that_lift_a_wheel_have_a_fortieth_of_its_load_and_turn_by_a_fifth_of_a_degree(rig, box, every):
     """All of them in 100,000 random runs; two of them have a wheel off the ground before the levers start."""
     cases = read_cases(REJECTED, box)
+    assert len(cases) == 22
+    cases = cases[::every]
     outcomes = [rig.run(case) for case in cases]
-    assert len(outcomes) == 22
     assert all(outcome.refused and not outcome.overturned for outcome in outcomes)
     assert max(outcome.begin for outcome in outcomes) < 0.027
     assert np.degrees(max(outcome.tilt for outcome in outcomes)) < 0.2

@@ -23,13 +23,13 @@ def rig(planar):
 
 
 def test_no_wheel_lifts_with_the_governor_and_many_do_without(planar, rig):
-    cases = random_cases(box_of(planar, mass_error=0.0, slope=SLOPE), 25, seed=1)
+    cases = random_cases(box_of(planar, mass_error=0.0, slope=SLOPE), 12, seed=1)
     governed = [run for run in (rig.run(case) for case in cases) if not run.refused]
     free = [rig.run(case, governed=False) for case in cases]
-    assert len(governed) >= 20
+    assert len(governed) >= 10
     assert not any(run.lifted or run.lost for run in governed)
     assert np.mean([run.let_through for run in governed]) > 0.4
-    assert sum(run.lifted for run in free) > 8
+    assert sum(run.lifted for run in free) > 4
 
 
 def test_ground_slopes_along_the_plane_only_and_nothing_is_off_the_plane(planar):
