@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from node_testing import Outbox, joint_state
+from node_testing import JOINTS, Outbox, joint_state, statuses, values_of
 
 from dyn_nodes.control.trajectory_goals import GoalCode, GoalStatus, JointTolerance
-from dyn_nodes.middleware import RUNTIME, message
+from dyn_nodes.middleware import RUNTIME, Parameter, message
 from dyn_nodes.nodes import follow_joint_trajectory
+from dyn_nodes.nodes.cartesian_controller_node import CartesianControllerNode
 from dyn_nodes.nodes.controller_node import ControllerNode
 from dyn_nodes.nodes.machines import machine_of
 from dyn_nodes.nodes.stamps import stamp_of
@@ -22,6 +23,7 @@ from dyn_nodes.simulation.plant import Plant
 
 JointTrajectory = message('trajectory_msgs/msg/JointTrajectory')
 Point = message('trajectory_msgs/msg/JointTrajectoryPoint')
+PoseStamped, TwistStamped = message('geometry_msgs/msg/PoseStamped'), message('geometry_msgs/msg/TwistStamped')
 Duration = message('builtin_interfaces/msg/Duration')
 ARM = ('boom_joint', 'stick_joint', 'swing_joint')
 """Joints in the order of the actuators of the machine."""
@@ -220,6 +222,141 @@ def test_the_arm_of_a_vehicle_has_goals(make_node: Callable[..., Any]) -> None:
     for k in range(1, 60):
         states(0.005 * k, end if k > 30 else still)
     assert goal.status is GoalStatus.SUCCEEDED, goal.text
+
+
+# -- the controller of a hand ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def make_hand(make_node: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a log-loader whose joints and hand follow the cartesian controller."""
+
+    def build(**parameters: Any) -> Loader:
+        node = make_node(CartesianControllerNode, **{'constraints.goal_time': 5.0, **TOLERANCES, **parameters})
+        node.state_out, node.reference_out, node.error_out = Outbox(), Outbox(), Outbox()
+        loader = Loader(node)
+        loader.run(0.3)
+        return loader
+
+    return build
+
+
+def hand_pose(node: Any, change: Any) -> Any:
+    """Return a pose of the hand at a distance (3,) from its reference, m."""
+    target = PoseStamped()
+    aim = node.follower.reference.pose.position + np.array(change)
+    target.pose.position.x, target.pose.position.y, target.pose.position.z = aim.tolist()
+    return target
+
+
+def test_goals_of_a_hand_controller_succeed_on_the_oil(make_hand: Any) -> None:
+    loader = make_hand()
+    home = loader.positions.copy()
+    for change in ((-0.2, 0.1, 0.15), (0.1, -0.1, -0.1), (0.0, 0.0, 0.0)):
+        end = home + np.array(change)
+        goal = loader.node.goals.send(trajectory((3.0, end, np.zeros(3), np.zeros(3))))
+        loader.run(1.5)
+        middle = goal.feedback.desired[0]
+        loader.run(8.0, goal)
+        assert (goal.status, goal.code) == (GoalStatus.SUCCEEDED, GoalCode.SUCCESSFUL), goal.text
+        order = [goal.joints.index(name) for name in ARM]
+        assert np.abs(loader.positions - end).max() < GOAL
+        assert goal.feedback.desired[0][order] == pytest.approx(end)
+        assert np.abs(middle[order] - end).max() > 0.04, 'half way after half of the time'
+    assert [text.data for text in loader.node.state_out.messages] == ['holding', *3 * ['tracking', 'holding']]
+
+
+def test_the_hand_controller_cancels_rejects_and_aborts_goals(make_hand: Any) -> None:
+    loader = make_hand(**{f'constraints.{joint}.max_deceleration_on_cancel': 0.5 for joint in ARM})
+    node = loader.node
+    goal = node.goals.send(move(loader, (-0.3, 0.3, 0.0)))
+    loader.run(1.0)
+    before = node.follower.sample(node.time)
+    assert node.goals.cancel(goal)
+    assert (goal.status, goal.text) == (GoalStatus.CANCELED, 'canceled')
+    after = node.follower.sample(node.time)
+    assert after.position == pytest.approx(before.position)
+    assert after.velocity == pytest.approx(before.velocity)
+    loader.run(4.0)
+    rest = before.position + np.abs(before.velocity).max() * before.velocity
+    assert loader.positions == pytest.approx(rest[[node.hand.joints.index(name) for name in ARM]], abs=GOAL)
+    bad = node.goals.send(trajectory((1.0, (0.0, 0.0)), names=ARM[:2]))
+    assert (bad.status, bad.code) == (GoalStatus.REJECTED, GoalCode.INVALID_JOINTS)
+    goal = node.goals.send(move(loader, (-0.3, 0.3, 0.0)), [JointTolerance('boom_joint', 0.001)])
+    loader.run(2.0, goal)
+    assert goal.code is GoalCode.PATH_TOLERANCE_VIOLATED
+    loader.run(3.0)
+    assert np.abs(loader.plant.velocities).max() < 0.01
+    goal = node.goals.send(move(loader, (0.1, 0.0, 0.0)))
+    node.receive('joint_states', joint_state(0.0, names=JOINTS))
+    assert goal.text == 'preempted by a reset of time'
+    node.update_diagnostics()
+    node.diagnostics.update(node.now() + 2.0, 0.0)
+    values = values_of(statuses(node.diagnostics.publisher.last)['hand'])
+    assert (values['goals canceled'], values['goals aborted'], values['goals rejected']) == ('1', '2', '1')
+
+
+def test_targets_of_the_hand_and_goals_of_its_joints_preempt_each_other_without_a_jump(make_hand: Any) -> None:
+    loader = make_hand(**{f'constraints.{joint}.trajectory': 0.0 for joint in ARM})
+    node = loader.node
+    goal = node.goals.send(move(loader, (-0.3, 0.2, 0.0), 3.0))
+    loader.run(1.5)
+    # the hand brakes from its velocity, and then moves along its line
+    node.receive('hand_pose', hand_pose(node, (0.0, 0.3, 0.0)))
+    assert (goal.status, goal.text) == (GoalStatus.ABORTED, 'preempted by a target on hand_pose')
+    speeds = []
+    for _ in range(300):
+        before = node.follower.sample(node.time).position
+        loader.step()
+        speeds.append((node.follower.sample(node.time).position - before) / PERIOD)
+    jumps = np.abs(np.diff(speeds, axis=0)).max()
+    assert jumps < 0.02, 'greatest change of a joint speed within a period, rad/s'
+    assert np.abs(speeds).max() > 0.05
+    # a goal starts from the joints as measured, in the middle of the line
+    end = loader.positions + np.array([0.0, 0.0, 0.1])
+    goal = node.goals.send(trajectory((2.0, end, np.zeros(3), np.zeros(3))))
+    loader.run(7.0, goal)
+    assert goal.status is GoalStatus.SUCCEEDED, goal.text
+    assert np.abs(loader.positions - end).max() < GOAL
+    goal = node.goals.send(move(loader, (0.1, 0.0, 0.0)))
+    twist = TwistStamped()
+    twist.twist.linear.z = 0.1
+    node.receive('hand_twist', twist)
+    assert goal.text == 'preempted by a target on hand_twist'
+
+
+def test_a_goal_through_loops_that_do_not_close_is_rejected(make_node: Callable[..., Any]) -> None:
+    """The joints of an excavator's bucket depend on its cylinder."""
+    node = make_node(CartesianControllerNode, machine='log_loader_linkage', output='joint_command')
+    names, still = node.hand.names, node.hand.home
+    node.receive('joint_states', joint_state(0.0, still, np.zeros(len(names)), np.zeros(len(names)), names))
+    joints, start = node.hand.joints, still[node.hand.indices]
+    limits = [node.machine.joint(name) for name in joints]
+    accepted = node.goals.send(trajectory((2.0, start + 0.001), names=joints))
+    assert accepted.is_active, accepted.text
+    # the whole stroke of a cylinder takes its joints beyond their range
+    for k, joint in enumerate(limits):
+        end = start.copy()
+        end[k] = joint.upper
+        goal = node.goals.send(trajectory((60.0, end), names=joints))
+        if goal.status is GoalStatus.REJECTED:
+            break
+    assert 'points[0]: the closed loops of the machine cannot follow' in goal.text
+    assert accepted.is_active
+
+
+def test_a_vehicle_whose_base_moves_with_the_hand_has_no_goals(make_node: Callable[..., Any]) -> None:
+    parameters = {'target_frame': 'world', 'output': 'effort', 'link': 'hand'}
+    node = make_node(CartesianControllerNode, machine='platform_4x4x4_arm', **parameters)
+    assert node.goals is None
+
+
+def test_a_renamed_node_has_the_parameters_of_goals(context: Any) -> None:
+    overrides = [Parameter('machine', value='log_loader'), Parameter('constraints.boom_joint.goal', value=0.5)]
+    options = {'context': context, 'parameter_overrides': overrides, 'cli_args': ['--ros-args', '-r', '__node:=arm']}
+    node = ControllerNode(**options)
+    assert node.get_name() == 'arm'
+    assert node.goals.tolerances.goal.max() == 0.5
 
 
 # -- the action ------------------------------------------------------------------------------------------------------
