@@ -388,7 +388,7 @@ class CartesianControllerNode(CommandingNode):
         trajectory = trajectory_of(msg, self.hand.joints, self.machine, self.time, start, rules)
         point = self.follower.reference.open_point(trajectory)
         if point is not None:
-            text = f'points[{point}]: the closed loops of the machine cannot follow'
+            text = f'points[{point}]: expected a posture that the closed loops can take'
             raise commands.RejectedError('bad trajectory', f'joint_trajectory: {text}')
         return trajectory, last_point_of(msg, trajectory)
 

@@ -30,8 +30,6 @@ ARM = ('boom_joint', 'stick_joint', 'swing_joint')
 PERIOD = 0.01
 GOAL = 0.02
 """Tolerance of a joint at its goal, rad."""
-GAINS = {'load_filter': 10.0, 'gains.swing_joint.i': 0.0}
-"""With the default filter the swing, which carries no load, but the inertia of the arm, rings with 0.1 rad."""
 TOLERANCES = {
     f'constraints.{joint}.{name}': value for joint in ARM for name, value in (('goal', GOAL), ('trajectory', 0.15))
 }
@@ -88,7 +86,7 @@ class Loader:
 @pytest.fixture
 def make(make_node: Callable[..., Any]) -> Callable[..., Loader]:
     def build(**parameters: Any) -> Loader:
-        node = make_node(ControllerNode, **{'constraints.goal_time': 5.0, **GAINS, **TOLERANCES, **parameters})
+        node = make_node(ControllerNode, **{'constraints.goal_time': 5.0, **TOLERANCES, **parameters})
         node.phase_out = Outbox()
         loader = Loader(node)
         loader.run(0.3)
@@ -116,6 +114,21 @@ def test_twenty_goals_in_a_row_succeed_on_the_oil(make: Any) -> None:
     assert loader.node.goals.values() == {'goals succeeded': '20'}
 
 
+def test_the_swing_does_not_overshoot_after_a_goal(make: Any, make_hand: Any) -> None:
+    """With gains and parameters as they are by default; it had swung by 0.15 to 0.35 rad, more and more."""
+    for loader in (make(), make_hand()):
+        for side in (0.2, -0.2, 0.1):
+            end = loader.positions + np.array([-0.5, 0.5, 1.0]) * side
+            loader.node.goals.send(trajectory((3.0, end, np.zeros(3), np.zeros(3))))
+            loader.run(3.0)
+            errors = []
+            for _ in range(400):
+                loader.step()
+                errors.append(np.abs(loader.positions - end))
+            assert np.max(errors) < 0.015, 'overshoot, rad'
+            assert np.max(errors[200:]) < 0.008
+
+
 def test_a_violated_path_tolerance_aborts_the_goal_and_stops_the_joints(make: Any) -> None:
     loader = make()
     goal = loader.node.goals.send(move(loader, (-0.3, 0.3, 0.0)), [JointTolerance('boom_joint', 0.001)])
@@ -137,8 +150,8 @@ def test_a_goal_that_is_not_reached_in_time_is_aborted(make: Any) -> None:
 
 def test_cancel_brings_the_joints_to_rest_without_a_jump_of_the_reference(make: Any) -> None:
     loader = make(**{f'constraints.{joint}.max_deceleration_on_cancel': 0.5 for joint in ARM})
-    end = loader.positions + np.array([-0.3, 0.3, 0.0])
-    goal = loader.node.goals.send(move(loader, (-0.3, 0.3, 0.0)))
+    end = loader.positions + np.array([-0.2, 0.2, 0.0])  # farther out, the stop lifts the rear wheels
+    goal = loader.node.goals.send(move(loader, (-0.2, 0.2, 0.0)))
     loader.run(1.0)
     before = loader.node.goals._reference()
     assert loader.node.goals.cancel(goal)
@@ -325,30 +338,25 @@ def test_targets_of_the_hand_and_goals_of_its_joints_preempt_each_other_without_
     assert goal.text == 'preempted by a target on hand_twist'
 
 
-def test_a_goal_through_loops_that_do_not_close_is_rejected(make_node: Callable[..., Any]) -> None:
-    """The joints of an excavator's bucket depend on its cylinder."""
+def test_a_goal_that_loops_cannot_follow_is_rejected(make_node: Callable[..., Any]) -> None:
+    """At the full stroke of a cylinder a joint that it moves would be beyond its range."""
     node = make_node(CartesianControllerNode, machine='log_loader_linkage', output='joint_command')
-    names, still = node.hand.names, node.hand.home
-    node.receive('joint_states', joint_state(0.0, still, np.zeros(len(names)), np.zeros(len(names)), names))
-    joints, start = node.hand.joints, still[node.hand.indices]
-    limits = [node.machine.joint(name) for name in joints]
-    accepted = node.goals.send(trajectory((2.0, start + 0.001), names=joints))
-    assert accepted.is_active, accepted.text
-    # the whole stroke of a cylinder takes its joints beyond their range
-    for k, joint in enumerate(limits):
-        end = start.copy()
-        end[k] = joint.upper
-        goal = node.goals.send(trajectory((60.0, end), names=joints))
-        if goal.status is GoalStatus.REJECTED:
-            break
-    assert 'points[0]: the closed loops of the machine cannot follow' in goal.text
-    assert accepted.is_active
+    names, home = node.hand.names, node.hand.home
+    node.receive('joint_states', joint_state(0.0, home, np.zeros(len(names)), np.zeros(len(names)), names))
+    joints, start = node.hand.joints, home[node.hand.indices]
+    goal = node.goals.send(trajectory((2.0, start + 0.001), names=joints))
+    assert goal.is_active, goal.text
+    for rod in ('boom_rod_joint', 'stick_rod_joint'):
+        end = np.where([name == rod for name in joints], node.machine.joint(rod).upper, start)
+        bad = node.goals.send(trajectory((5.0, start), (20.0, end), names=joints))
+        assert (bad.status, bad.code) == (GoalStatus.REJECTED, GoalCode.INVALID_GOAL)
+        assert bad.text == 'joint_trajectory: points[1]: expected a posture that the closed loops can take'
+    assert goal.is_active
 
 
 def test_a_vehicle_whose_base_moves_with_the_hand_has_no_goals(make_node: Callable[..., Any]) -> None:
-    parameters = {'target_frame': 'world', 'output': 'effort', 'link': 'hand'}
-    node = make_node(CartesianControllerNode, machine='platform_4x4x4_arm', **parameters)
-    assert node.goals is None
+    parameters = {'machine': 'rm_1', 'link': 'hand', 'output': 'effort', 'target_frame': 'world'}
+    assert make_node(CartesianControllerNode, **parameters).goals is None
 
 
 def test_a_renamed_node_has_the_parameters_of_goals(context: Any) -> None:
