@@ -15,7 +15,6 @@ from dyn_nodes.control.valve_inverse import spool_for_speed
 from dyn_nodes.control.valve_loads import SteadyLoads, speed_gain
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import hydraulic
-from dyn_nodes.model.hydraulic import HydraulicRecord
 from dyn_nodes.model.machine import Actuator
 
 LONGEST_STEP = 0.1
@@ -171,7 +170,7 @@ class TrajectoryTracker:
         loads = self._wanted_loads(measured, forces, speeds, demand, rise, step)
         step = min(step, LONGEST_STEP)
         volts = np.zeros(len(self.actuators))
-        for k in np.flatnonzero(~locked):
+        for k in np.flatnonzero(~locked).tolist():
             volts[k] = self._channel(k, demand[k], error[k], loads[k], measured[k], step)
         return volts
 

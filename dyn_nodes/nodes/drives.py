@@ -36,7 +36,7 @@ def drive_inertia(machine: Machine, joints: Sequence[str]) -> Callable[[Array], 
     none = np.zeros((len(joints), len(joints)))
     if fixed.needs_constraints:
         try:
-            drives: LoopDrives | TreeInertia = drive_dynamics(fixed, joints)
+            drives: DriveDynamics | TreeInertia = drive_dynamics(fixed, joints)
         except ValueError:
             return lambda positions: none
     else:

@@ -10,7 +10,7 @@ and the joints follow by Newton steps. The scale is less than 1 if
 - no motion of the joints within their limits keeps the hand on its path: it stops there;
 - the machine lags behind (`allowed`).
 
-It decreases at once and increases over `ramp`. A trajectory of the joints is followed at its times instead, without a scale.
+It decreases at once and increases over `ramp`. A trajectory of the joints is followed at its times, without a scale.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class HandValves:
         gain = np.array([speed_gain(actuator.valve, step) for actuator in self.actuators])
         push = offset + model.inertia @ (gain * (demand - v))
         volts = np.zeros(len(self.actuators))
-        for k in np.flatnonzero(~locked):
+        for k in np.flatnonzero(~locked).tolist():
             load = model.effort(ahead[k].velocity, ahead[k].acceleration)[k] + push[k]
             volts[k] = self._voltage(k, float(demand[k]), float(error[k]), float(load), float(q[k]), step)
         return volts
