@@ -237,6 +237,24 @@ def test_the_arm_of_a_vehicle_has_goals(make_node: Callable[..., Any]) -> None:
     assert goal.status is GoalStatus.SUCCEEDED, goal.text
 
 
+def test_a_planner_may_know_a_continuous_joint_within_a_turn(make_node: Callable[..., Any]) -> None:
+    """MoveIt plans from angles between -pi and pi, and its first point is the present state."""
+    node = make_node(VehicleControllerNode, machine='agv_mecanum_arm', output='velocity')
+    names = tuple(joint.name for joint in node.machine.movable_joints)
+    arm = node.arm.joint_names
+    turned = np.array([10.0 if name == 'arm_turn' else 0.1 for name in names])
+    node.receive('joint_states', joint_state(0.0, turned, np.zeros(len(names)), np.zeros(len(names)), names))
+    rest, start = np.zeros(len(arm)), np.array([10.0 - 4.0 * np.pi if name == 'arm_turn' else 0.1 for name in arm])
+    goal = node.goals.send(trajectory((0.0, start, rest, rest), (2.0, start + 0.5, rest, rest), names=arm))
+    assert goal.is_active, goal.text
+    assert node.arm.sample(0.0).position == pytest.approx([turned[names.index(name)] for name in arm])
+    assert node.arm.sample(2.0).position == pytest.approx([turned[names.index(name)] + 0.5 for name in arm])
+    far = np.where(np.array(arm) == 'arm_turn', start + 1.0, start)
+    assert 'expected the position of the joint at time 0, 10, found 11' in node.goals.send(
+        trajectory((0.0, far, rest, rest), (2.0, far, rest, rest), names=arm)
+    ).text  # fmt: skip
+
+
 # -- the controller of a hand ----------------------------------------------------------------------------------------
 
 
