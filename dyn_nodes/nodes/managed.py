@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dyn_nodes.middleware.lifecycle import LifecycleMixin, TransitionResult, Unmanaged
+from dyn_nodes.middleware.lifecycle import LifecycleMixin, TransitionResult, lifecycle_state, start_lifecycle
 from dyn_nodes.nodes.diagnostics import one_line
 
 
@@ -25,35 +25,19 @@ class Managed(LifecycleMixin):  # type: ignore[misc]
 
     def manage(self) -> None:
         """Offer the services of the life cycle at the end of the construction; with `autostart` activate the node."""
-        if LifecycleMixin is Unmanaged:
+        log = self.get_logger()
+        if not start_lifecycle(self, lambda error: log.warn(f'change_state: {one_line(error)}')):
             return
-        LifecycleMixin.__init__(self)
-        service = self._service_change_state
-        service.callback = self._unless_impossible(service.callback)
         self.is_active = False
         if self.values['autostart']:
             self.trigger_configure()
             if not self.runs_inactive:
                 self.trigger_activate()
 
-    def _unless_impossible(self, change: Any) -> Any:
-        """Return a callback that rejects a transition that the present state does not have; rclpy raises an error."""
-
-        def answer(request: Any, response: Any) -> Any:
-            try:
-                return change(request, response)
-            except RuntimeError as error:  # RCLError
-                self.get_logger().warn(f'change_state: {one_line(error)}')
-                response.success = False
-                return response
-
-        return answer
-
     @property
     def lifecycle_state(self) -> str:
-        """Return the name of the primary state; '' without a life cycle."""
-        machine = getattr(self, '_state_machine', None)
-        return '' if machine is None else str(machine.current_state[1])
+        """Return the name of the state; '' without a life cycle."""
+        return lifecycle_state(self)
 
     def obstacle(self, is_active: bool) -> str:
         """Change what activation changes; return why this is not possible, or ''.

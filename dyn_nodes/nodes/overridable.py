@@ -15,6 +15,7 @@ from dyn_nodes.middleware import (
     ReliabilityPolicy,
     SetParametersResult,
 )
+from dyn_nodes.middleware.lifecycle import end_lifecycle
 from dyn_nodes.nodes.exchange import EXCHANGE_TOPICS
 from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.neighbours import TOPIC, Neighbours, count_made, require_alone
@@ -97,9 +98,7 @@ class OverridableNode(GuardedNode):
 
     def destroy_node(self) -> None:
         """Destroy the node, and its life cycle."""
-        machine = getattr(self, '_state_machine', None)
-        if machine is not None:
-            machine.destroy_when_not_in_use()
+        end_lifecycle(self)
         super().destroy_node()
 
     def _while_active(self, callback: Any) -> Any:
