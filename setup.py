@@ -43,6 +43,7 @@ setup(
         (f'share/{PACKAGE}/config/tasks', glob('config/tasks/*.yaml')),
         (f'share/{PACKAGE}/config/sweeps', glob('config/sweeps/*.yaml')),
         (f'share/{PACKAGE}/config/omni', glob('config/omni/*.yaml')),
+        (f'share/{PACKAGE}/config/moveit/agv_mecanum_arm', glob('config/moveit/agv_mecanum_arm/*.*')),
         (f'share/{PACKAGE}/config/objects', glob('config/objects/*.yaml')),
         (f'share/{PACKAGE}/config/teams', glob('config/teams/*.yaml')),
         (f'share/{PACKAGE}/config/sheets', glob('config/sheets/*.yaml')),

@@ -27,6 +27,7 @@ ADAPTERS = {
     'roslite/runtime/executor.py': 'cyclonedds',
     'middleware/hand_over.py': 'rclpy',
     'middleware/lean_executor.py': 'rclpy',
+    'middleware/lifecycle.py': 'rclpy',
     'nodes/can_bus.py': 'can',
 }
 PUBLIC_OF_NUMBA = {'numba', 'numba.types', 'numba.extending'}

@@ -111,6 +111,37 @@ class TreeDrives:
         return np.asarray(np.linalg.inv(np.linalg.inv(M)[np.ix_(self._indices, self._indices)]))
 
 
+class TreeInertia:
+    """Inertia of a tree at some of its joints; the others stay at their initial positions.
+
+    Args:
+        machine: without constraints, on a fixed base.
+        joint_names: n of its joints, in the order of all arrays.
+    """
+
+    def __init__(self, machine: Machine, joint_names: Sequence[str]) -> None:
+        self.model = RigidBodyModel(machine)
+        names = self.model.velocity_names
+        self._indices = np.array([names.index(name) for name in joint_names], dtype=np.intp)
+        self._block = np.ix_(self._indices, self._indices)
+        initial = machine.initial.joint_positions
+        self._q, self._parameters = np.array([initial.get(name, 0.0) for name in names]), self.model.parameters()
+
+    @property
+    def payload(self) -> float:
+        """Mass in the implement, kg."""
+        return float(self._parameters[3])
+
+    @payload.setter
+    def payload(self, mass: float) -> None:
+        self._parameters[3] = mass
+
+    def apparent_inertia(self, positions: Array) -> Array:
+        """Return the inertia (n, n) at positions (n,) of the joints."""
+        self._q[self._indices] = positions
+        return self.model.mass_matrix(self._q, self._parameters)[self._block]
+
+
 class LoopDrives:
     """A machine with constraints whose drives determine its motion: passive joints follow from the driven ones.
 

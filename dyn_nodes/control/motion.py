@@ -78,11 +78,11 @@ class ValveMotion:
     def _hold(self, time: float, positions: Array) -> None:
         self.tracker.set_trajectory(resting(self.joint_names, positions), time, positions)
 
-    def voltages(self, time: float, positions: Array, efforts: Array | None) -> Array:
+    def voltages(self, time: float, positions: Array, velocities: Array, efforts: Array | None) -> Array:
         """Return one voltage per actuator, V."""
         if self.profile is not None and self.plays_task:
             return self._task_voltages(self.profile, time)
-        return self.tracker.voltages(time, positions, efforts)
+        return self.tracker.voltages(time, positions, efforts, velocities)
 
     def _task_voltages(self, profile: VoltageProfile | SupervisedTask, time: float) -> Array:
         if not isinstance(profile, SupervisedTask):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.control.valve_inverse import spool_for_speed
+from dyn_nodes.control.valve_loads import SteadyLoads, speed_gain
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import hydraulic
-from dyn_nodes.model.hydraulic import HydraulicRecord
 from dyn_nodes.model.machine import Actuator
 
 LONGEST_STEP = 0.1
@@ -62,24 +62,30 @@ class TrajectoryTracker:
     """Computes valve voltages from a joint trajectory and measured joint states.
 
     The wanted speed of a joint (reference one spool time constant ahead, plus feedback of the position error) goes
-    through the inverse of the valve's steady flow, with the measured effort, if any, as load. An open-centre valve
-    moves no load until its gallery pressure exceeds the load pressure: without efforts, tracking of a heavy load relies
-    on feedback and is several times less accurate. Without a trajectory every valve is neutral.
+    through the inverse of the valve's steady flow, with the measured effort, if any, as load (`valve_loads`). An
+    open-centre valve moves no load until its gallery pressure exceeds the load pressure: without efforts, tracking of a
+    heavy load relies on feedback and is several times less accurate. Without a trajectory every valve is neutral.
 
     Args:
         actuators: n hydraulic ones.
         gains: for all joints, or one for each actuator.
+        inertia: returns the inertia (n, n) of the joints at positions (n,), with the greatest payload; None: efforts
+            are loads as measured, and a joint whose load is mostly inertia rings.
 
     Attributes:
         gains: one for each actuator; may be changed at any time by `set_gains`.
     """
 
     def __init__(
-        self, actuators: Sequence[Actuator], gains: TrackerGains | Sequence[TrackerGains] | None = None
+        self,
+        actuators: Sequence[Actuator],
+        gains: TrackerGains | Sequence[TrackerGains] | None = None,
+        inertia: Callable[[Array], Array] | None = None,
     ) -> None:
         self.actuators = tuple(hydraulic(actuator) for actuator in actuators)
         self._elements = [actuator_element(actuator) for actuator in self.actuators]
         self.joint_names = tuple(actuator.joint for actuator in self.actuators)
+        self._inertia, self._loads = inertia, SteadyLoads()
         self.set_gains(gains or TrackerGains())
         self.trajectory: ReferenceCurve | None = None
         self._start = 0.0
@@ -91,11 +97,11 @@ class TrajectoryTracker:
         self.gains = (gains,) * count if isinstance(gains, TrackerGains) else tuple(gains)
         if len(self.gains) != count:
             raise ValueError(f'gains: expected {count}, found {len(self.gains)}')
-        self._load_filters = np.array([each.load_filter for each in self.gains])
+        self._filters = np.array([each.load_filter for each in self.gains])
 
     def _reset(self, time: float) -> None:
         self._integral = np.zeros(len(self.actuators))
-        self._effort: Array | None = None
+        self._loads.restart()
         self._last = time
 
     def set_trajectory(
@@ -128,67 +134,77 @@ class TrajectoryTracker:
         """Return whether the trajectory's last point has passed (True without one)."""
         return self.trajectory is None or time - self._start >= self.trajectory.duration
 
-    def voltages(self, time: float, positions: ArrayLike, efforts: ArrayLike | None = None) -> Array:
+    def voltages(
+        self, time: float, positions: ArrayLike, efforts: ArrayLike | None = None, velocities: ArrayLike | None = None
+    ) -> Array:
         """Return one voltage per actuator, V.
 
         Args:
             time: now, s, not before the last call.
             positions: (n,) measured joint positions, in the order of `joint_names`, rad.
             efforts: (n,) measured joint efforts, N m; None: the valves are inverted without load.
+            velocities: (n,) measured joint speeds, rad/s; None: as without `inertia`.
 
         Raises:
             ValueError: wrong size, or not finite.
         """
         measured = self._checked('positions', positions)
-        loads = None if efforts is None else self._checked('efforts', efforts)
+        forces = None if efforts is None else self._checked('efforts', efforts)
+        speeds = None if velocities is None else self._checked('velocities', velocities)
         if self.trajectory is None:
             self._last = time
             return np.zeros(len(self.actuators))
         step, self._last = max(time - self._last, 0.0), time
-        self._filter(loads, step)
+        elapsed = time - self._start
+        error = self.trajectory.sample(elapsed).position - measured
+        lags = [actuator.valve.time_constant for actuator in self.actuators]
+        ahead = [self.trajectory.sample(elapsed + lag)[1:] for lag in lags]
+        speed, rise = (np.array([each[rate][k] for k, each in enumerate(ahead)]) for rate in (0, 1))
+        band = np.where(speed == 0.0, [gains.dead_band for gains in self.gains], 0.0)
+        error -= np.clip(error, -band, band)  # no step at the edge of the band
+        locked = (speed == 0.0) & (error == 0.0)
+        self._integral[locked] = 0.0
+        demand = self._integral + [
+            gains.feedforward * v + gains.position * e for gains, v, e in zip(self.gains, speed, error)
+        ]
+        loads = self._wanted_loads(measured, forces, speeds, demand, rise, step)
         step = min(step, LONGEST_STEP)
-        now = self.trajectory.sample(time - self._start)
-        error = now.position - measured
-        volts = np.empty(len(self.actuators))
-        for index, actuator in enumerate(self.actuators):
-            ahead = self.trajectory.sample(time - self._start + actuator.valve.time_constant).velocity[index]
-            volts[index] = self._channel(index, actuator, ahead, float(error[index]), float(measured[index]), step)
+        volts = np.zeros(len(self.actuators))
+        for k in np.flatnonzero(~locked).tolist():
+            volts[k] = self._channel(k, demand[k], error[k], loads[k], measured[k], step)
         return volts
 
-    def _channel(
-        self, index: int, actuator: HydraulicRecord, feedforward: float, error: float, position: float, step: float
-    ) -> float:
-        gains, valve = self.gains[index], actuator.valve
-        if feedforward == 0.0:
-            error -= min(max(error, -gains.dead_band), gains.dead_band)  # no step at the edge of the band
-            if error == 0.0:
-                self._integral[index] = 0.0
-                return 0.0
-        demand = gains.feedforward * feedforward + gains.position * error + self._integral[index]
-        volts = self._spool(index, actuator, demand, position) / valve.gain
+    def _wanted_loads(
+        self, positions: Array, efforts: Array | None, speeds: Array | None, demand: Array, rise: Array, step: float
+    ) -> Array:
+        """Return the loads (n,) for which the valves are inverted, N m, at wanted speeds and accelerations (n,)."""
+        if speeds is None or self._inertia is None:
+            speeds, inertia = np.zeros(len(positions)), np.zeros((len(positions), len(positions)))
+        else:
+            inertia = self._inertia(positions)
+        gain = np.array([speed_gain(actuator.valve, step) for actuator in self.actuators])
+        loads = inertia @ (rise + gain * (demand - speeds))
+        if efforts is not None:
+            loads += self._loads.update(efforts, speeds, inertia, step, self._filters)
+        return np.asarray(loads)
+
+    def _channel(self, index: int, demand: float, error: float, load: float, position: float, step: float) -> float:
+        valve = self.actuators[index].valve
+        volts = self._spool(index, demand, load, position) / valve.gain
         # sign of the demand, not of the volts: a negative lever reverses the latter
         saturated = abs(volts) >= valve.voltage_limit and demand * error > 0.0
         if not saturated:
-            self._integral[index] += gains.integral * error * step
+            self._integral[index] += self.gains[index].integral * error * step
         return float(np.clip(volts, -valve.voltage_limit, valve.voltage_limit))
 
-    def _spool(self, index: int, actuator: HydraulicRecord, joint_speed: float, position: float) -> float:
-        arm = float(self._elements[index].lever(position))
-        load = self._load(index) / arm if abs(arm) > _LEAST_LEVER else 0.0
+    def _spool(self, index: int, joint_speed: float, load: float, position: float) -> float:
+        arm, actuator = float(self._elements[index].lever(position)), self.actuators[index]
+        push = load / arm if abs(arm) > _LEAST_LEVER else 0.0
         least = self.gains[index].least_speed
         if abs(joint_speed) >= least:
-            return spool_for_speed(actuator, arm * joint_speed, load)
-        edge = spool_for_speed(actuator, arm * np.copysign(least, joint_speed), load)
+            return spool_for_speed(actuator, arm * joint_speed, push)
+        edge = spool_for_speed(actuator, arm * np.copysign(least, joint_speed), push)
         return edge * abs(joint_speed) / least
-
-    def _load(self, index: int) -> float:
-        return 0.0 if self._effort is None else float(self._effort[index])
-
-    def _filter(self, efforts: Array | None, step: float) -> None:
-        if efforts is None or self._effort is None:
-            self._effort = efforts
-        else:
-            self._effort = self._effort + (efforts - self._effort) * step / (step + self._load_filters)
 
     def _checked(self, name: str, values: ArrayLike) -> Array:
         array = np.array(values, dtype=np.float64)

@@ -32,6 +32,7 @@ from dyn_nodes.nodes.follower import FollowerNode
 from dyn_nodes.nodes.instants import InstantQueue, Match
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload, machine_of
+from dyn_nodes.nodes.managed import Managed
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
@@ -50,7 +51,7 @@ MOST_AT_ONCE = 0.1
 """Longest gap between joint states that is integrated over, s; after a longer one the actuators start again."""
 
 
-class ActuatorNode(FollowerNode):
+class ActuatorNode(FollowerNode, Managed):
     """Answers joint states with joint efforts.
 
     Attributes:
@@ -77,6 +78,7 @@ class ActuatorNode(FollowerNode):
     neutral: ClassVar[str]
     """Effect of a neutral command, for messages."""
     health: ActuatorHealth
+    is_managed = True
 
     def __init__(self, **options: Any) -> None:
         super().__init__(self.node_name, **options)
@@ -107,6 +109,7 @@ class ActuatorNode(FollowerNode):
         self._start_watch()
         self.get_logger().info(f'{self.machine.name}: {", ".join(self.valve_names)}; {values["mode"]}')
         announce_partner(self)
+        self.manage()
 
     # -- set-up ------------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from dyn_nodes.nodes.can_topics import MeasurementTopics, SimulatedMeasurements
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health, one_line
 from dyn_nodes.nodes.exchange import valve_order
 from dyn_nodes.nodes.listeners import other_publishers
+from dyn_nodes.nodes.managed import Managed
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
@@ -61,7 +62,7 @@ def mapping_of(name: str) -> CanMapping:
         raise ParameterError(f"parameter 'mapping': {error}") from None
 
 
-class CanBridgeNode(OverridableNode):
+class CanBridgeNode(OverridableNode, Managed):
     """Publishes measurements of a bus and sends valve commands to it.
 
     Attributes:
@@ -74,6 +75,8 @@ class CanBridgeNode(OverridableNode):
         bounds: of the sent commands.
         bus: the interface.
     """
+
+    is_managed = runs_inactive = True  # an inactive bridge is in shadow
 
     def __init__(self, **options: Any) -> None:
         super().__init__('can_bridge_node', **options)
@@ -109,6 +112,8 @@ class CanBridgeNode(OverridableNode):
         self.bus.start()
         self.create_timer(values['poll_period'], self.run_cycle, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{machine.name}: {values["role"]} on {values["interface"]} {values["channel"]}')
+        if self.is_bridge:
+            self.manage()
 
     def _create_topics(self) -> None:
         qos = QoSProfile(depth=10)
@@ -294,15 +299,31 @@ class CanBridgeNode(OverridableNode):
         self._graph_seen = now
         return self._several()
 
-    def _on_arm(self, request: Any, response: Any) -> Any:
+    def _arm(self, is_wanted: bool) -> None:
+        if is_wanted and not self.is_active:
+            raise ArmingError(f'expected a configured node, found {self.lifecycle_state}')
         now = time.monotonic()
         fault = self.fault() or self.competing.fault(now) or self._several()
-        return self._change(response, lambda: self.arming.arm(request.data, fault, self._is_neutral(), now))
+        self.arming.arm(is_wanted, fault, self._is_neutral(), now)
+
+    def _on_arm(self, request: Any, response: Any) -> Any:
+        return self._answer(response, lambda: self._arm(request.data))
 
     def _on_activate(self, request: Any, response: Any) -> Any:
-        return self._change(response, lambda: self.arming.activate(request.data, self._is_neutral()))
+        return self._answer(response, lambda: self.arming.activate(request.data, self._is_neutral()))
 
-    def _change(self, response: Any, change: Any) -> Any:
+    def obstacle(self, is_active: bool) -> str:
+        """Arm or disarm the bridge, unless it is so; return why it cannot be armed, or ''."""
+        if (self.arming.state != 'shadow') == is_active:
+            return ''
+        try:
+            self._arm(is_active)
+        except ArmingError as error:
+            return one_line(error)
+        self._publish_state()
+        return ''
+
+    def _answer(self, response: Any, change: Any) -> Any:
         try:
             change()
             response.success, response.message = True, self.arming.state
@@ -315,6 +336,10 @@ class CanBridgeNode(OverridableNode):
     def _publish_state(self) -> None:
         reason = f': {one_line(self.arming.reason)}' if self.arming.reason else ''
         self.state_out.publish(String(data=f'{self.arming.state}{reason}'))
+        if self.arming.state == 'shadow' and self.lifecycle_state == 'active':
+            self.trigger_deactivate()
+        elif self.arming.state != 'shadow' and self.lifecycle_state == 'inactive':
+            self.trigger_activate()
 
     # -- health ------------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from dyn_nodes.control.hand import (
     inverse_kinematics,
 )
 from dyn_nodes.control.hand.reference import SLOWED, STILL, STOPPED, twist_rows
+from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.middleware import DurabilityPolicy, QoSProfile, SetParametersResult, message
 from dyn_nodes.model.actuators import oil_actuators
 from dyn_nodes.nodes import commands
@@ -52,6 +53,8 @@ from dyn_nodes.nodes.machines import checked_payload, machine_of
 from dyn_nodes.nodes.parameters import ParameterError, declare, group, node_parameters, problem_of_choices
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.running import run_node
+from dyn_nodes.nodes.trajectory_goals import TrajectoryGoals
+from dyn_nodes.nodes.trajectory_messages import last_point_of, trajectory_of
 
 JointState = message('sensor_msgs/msg/JointState')
 Float64, String = message('std_msgs/msg/Float64'), message('std_msgs/msg/String')
@@ -91,6 +94,7 @@ class CartesianControllerNode(CommandingNode):
         self._published_state = ''
         self._open = False  # loops did not close at the last joint states: the target is dropped
         self._create_topics()
+        self.goals = self._make_goals()
         self.health = FollowerHealth(self, ('no command is due', 'neutral commands'))
         self.diagnostics = DiagnosticsPublisher(
             self, {'joint_states': self.health.joint_states, 'hand': self._hand_health}
@@ -150,6 +154,14 @@ class CartesianControllerNode(CommandingNode):
             output.carry(machine.payload.mass)
         return output
 
+    def _make_goals(self) -> TrajectoryGoals | None:
+        """Return the goals of the hand's joints; None if the base moves with the hand."""
+        if isinstance(self.follower, WholeBodyFollower):
+            return None
+        return TrajectoryGoals(
+            self, self.hand.joints, self._plan, self._follow, self._reference_now, self._reject_command
+        )
+
     def _create_topics(self) -> None:
         states, command, data = states_qos(self.values), command_qos(self.lockstep), data_qos(not self.paced)
         self.commands_out = self.create_publisher(self.output.kind, self.output.topic, command)
@@ -183,10 +195,12 @@ class CartesianControllerNode(CommandingNode):
     def _restart(self, before: int | None, further: Any) -> None:
         if before is not None:
             self.get_logger().info('time went back: the joints are held')
-        self._hold()
+        self._hold('a reset of time')
 
-    def _hold(self) -> None:
+    def _hold(self, reason: str) -> None:
+        """Hold the joints where they are; the reason ends a goal."""
         assert self._state is not None
+        self._preempt(reason)
         self._open = False
         self.follower.restart(self.time, self._state[0], self._base or STILL)
         self.output.restart(self.time, self._state[0])
@@ -196,7 +210,7 @@ class CartesianControllerNode(CommandingNode):
         """Hold the joints after a timeout; a target is not resumed, as the machine may be anywhere."""
         if self.follower.reference.moving:
             self.get_logger().warn('joint_states are received again: the target is dropped, the joints are held')
-        self._hold()
+        self._hold('a timeout of joint_states')
 
     def _check_base(self) -> None:
         """Hold the joints if the pose of the base in the world has timed out."""
@@ -205,7 +219,7 @@ class CartesianControllerNode(CommandingNode):
         if time.monotonic() - self.base_received_at > self.health.timeout:
             self._base, self._lost_base = None, True
             self.get_logger().error(f'no odom for {self.health.timeout:g} s: the joints are held')
-            self._hold()
+            self._hold('a timeout of odom')
 
     def _repeat(self) -> None:
         """Publish the last command again, except volts: each period uses exactly one message."""
@@ -217,10 +231,11 @@ class CartesianControllerNode(CommandingNode):
         due, efforts = further
         if due:
             if self._open:
-                self._hold()
+                self._hold('loops that did not close')
             self._check_timeout()
             self._check_base()
             self.follower.advance(self.time, self._state[0], self._base or STILL)
+            self._check_goal()
         if due or (self.lockstep and self.output.every_exchange):
             self._command(efforts)
         if due:
@@ -306,6 +321,7 @@ class CartesianControllerNode(CommandingNode):
         except ValueError as error:
             self._reject(self.rejections, commands.RejectedError('bad trajectory', f'{topic}: {error}'))
             return
+        self._preempt(f'a target on {topic}')
         self._twist_at = None
         self.targets += 1
         self.get_logger().info(f'{topic}: {path.duration:.2f} s')
@@ -331,6 +347,7 @@ class CartesianControllerNode(CommandingNode):
         except commands.RejectedError as error:
             self._reject(self.rejections, error)
             return
+        self._preempt('a target on hand_twist')
         self.targets += 1
         self._twist_at = self.time
         kept = twist_rows(self.follower.reference.task, twist)
@@ -352,7 +369,54 @@ class CartesianControllerNode(CommandingNode):
             return
         first, self._base, self.base_received_at, self._lost_base = self._base is None, base, time.monotonic(), False
         if first and self._state is not None:
-            self._hold()
+            self._hold('a new pose of the base')
+
+    # -- goals of joint trajectories ---------------------------------------------------------------------------------
+
+    def _joint_state(self) -> tuple[Any, Any]:
+        """Return measured positions and velocities (n,) of the hand's joints."""
+        assert self._state is not None
+        return self._state[0][self.hand.indices], self._state[1][self.hand.indices]
+
+    def _plan(self, msg: Any) -> tuple[JointTrajectory, float]:
+        """Return the curve of a trajectory message and the time of its last point, s. Raises RejectedError."""
+        self._demand_ready('joint_trajectory')
+        assert self.goals is not None
+        assert isinstance(self.follower, HandFollower)
+        here = self._joint_state()
+        start, rules = self.goals.start(*here), self.goals.rules(here[0])
+        trajectory = trajectory_of(msg, self.hand.joints, self.machine, self.time, start, rules)
+        point = self.follower.reference.open_point(trajectory)
+        if point is not None:
+            text = f'points[{point}]: expected a posture that the closed loops can take'
+            raise commands.RejectedError('bad trajectory', f'joint_trajectory: {text}')
+        return trajectory, last_point_of(msg, trajectory)
+
+    def _follow(self, trajectory: JointTrajectory) -> None:
+        assert self.goals is not None
+        assert isinstance(self.follower, HandFollower)
+        self._twist_at = None
+        self.follower.follow_joints(trajectory, self.time, *self.goals.start(*self._joint_state()))
+
+    def _reference_now(self) -> JointReference:
+        assert isinstance(self.follower, HandFollower)
+        return self.follower.sample(self.time)
+
+    def _reject_command(self, error: commands.RejectedError) -> None:
+        self._reject(self.rejections, error)
+
+    def _check_goal(self) -> None:
+        """Check the goal in progress; a gap in the joint states has ended its motion."""
+        if self.goals is None or self.goals.active is None:
+            return
+        assert isinstance(self.follower, HandFollower)
+        if not self.follower.reference.follows_joints:
+            self.goals.preempt('a gap in joint_states')
+        self.goals.update(*self._joint_state())
+
+    def _preempt(self, reason: str) -> None:
+        if self.goals is not None:
+            self.goals.preempt(reason)
 
     # -- health ------------------------------------------------------------------------------------------------------
 
@@ -382,6 +446,7 @@ class CartesianControllerNode(CommandingNode):
             'remaining': f'{reference.remaining:.2f} s',
             'targets': str(self.targets),
             'timeouts': str(self.timeouts),
+            **({} if self.goals is None else self.goals.values()),
             'sent': str(self.sent),
             **self.rejections.values(),
         }

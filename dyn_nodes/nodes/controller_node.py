@@ -41,7 +41,7 @@ from dyn_nodes.model.machine import Actuator
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import floats, stamp_volts, volts_message
 from dyn_nodes.nodes.diagnostics import WARN, DiagnosticsPublisher, Health
-from dyn_nodes.nodes.drives import drive_dynamics
+from dyn_nodes.nodes.drives import drive_dynamics, drive_inertia
 from dyn_nodes.nodes.exchange import (
     Every,
     announce_partner,
@@ -146,7 +146,7 @@ class ControllerNode(CommandingNode):
         values = self.values
         for actuator in actuators:
             values.update(declare(self, gain_parameters(actuator.joint)))
-        tracker = TrajectoryTracker(actuators)
+        tracker = TrajectoryTracker(actuators, inertia=drive_inertia(self.machine, [each.joint for each in actuators]))
         tracker.set_gains(self._gains(tracker.joint_names, values))
         names = [actuator.name for actuator in actuators]
         self._out = volts_message(names)
@@ -292,10 +292,8 @@ class ControllerNode(CommandingNode):
         now = self.time
         self.goals.update(*self._state)
         if self.valves:
-            positions, velocities = self._state
-            measured = (velocities, efforts) if self.motors else (efforts,)
             try:
-                self._publish_voltages(self.motion.voltages(now, positions, *measured))
+                self._publish_voltages(self.motion.voltages(now, *self._state, efforts))
             except OpenLoopError as error:
                 self._publish_neutral()
                 self._reject(self.state_rejections, commands.RejectedError('open loop', f'joint_states: {error}'))

@@ -15,6 +15,7 @@ from dyn_nodes.middleware import (
     ReliabilityPolicy,
     SetParametersResult,
 )
+from dyn_nodes.middleware.lifecycle import end_lifecycle
 from dyn_nodes.nodes.exchange import EXCHANGE_TOPICS
 from dyn_nodes.nodes.guarded import GuardedNode
 from dyn_nodes.nodes.neighbours import TOPIC, Neighbours, count_made, require_alone
@@ -31,6 +32,8 @@ class OverridableNode(GuardedNode):
         paced: real time: the other topics may be overridden freely.
         is_sole: whether only one node of its name may be in a domain, as two would both answer.
         watches_ages: whether the ages of joint states matter, which need a declared clock.
+        is_managed: whether the node has a life cycle (`managed`).
+        is_active: whether messages and timers are served.
         measurements: topics that need a single publisher each; with a slash at the end, a prefix of their names.
         neighbours: detection of other machines; None for a node without measurements.
     """
@@ -38,6 +41,7 @@ class OverridableNode(GuardedNode):
     lockstep = False
     paced = False
     is_sole = watches_ages = False
+    is_managed, is_active = False, True
     measurements: tuple[str, ...] = (TOPIC,)
     neighbours: Neighbours | None = None
     received = 0
@@ -85,7 +89,29 @@ class OverridableNode(GuardedNode):
             self.neighbours = self.neighbours or Neighbours(self)
             self.neighbours.topics.append(topic)
             callback = self._unless_mixed(topic, callback)
+        callback = self._while_active(callback)
         return self._create(super().create_subscription, (msg_type, topic, callback), qos_profile, options)
+
+    def create_timer(self, timer_period_sec: float, callback: Any, *args: Any, **options: Any) -> Any:
+        """Create a timer, which a managed node ignores unless it is active."""
+        return super().create_timer(timer_period_sec, callback and self._while_active(callback), *args, **options)
+
+    def destroy_node(self) -> None:
+        """Destroy the node, and its life cycle."""
+        end_lifecycle(self)
+        super().destroy_node()
+
+    def _while_active(self, callback: Any) -> Any:
+        """Return a callback that does nothing while a managed node is not active."""
+        if not self.is_managed:
+            return callback
+
+        @functools.wraps(callback)
+        def served(*arguments: Any) -> None:
+            if self.is_active:
+                callback(*arguments)
+
+        return served
 
     def _unless_mixed(self, topic: str, callback: Any) -> Any:
         """Return a callback that ignores measurements of a real machine while they have two publishers."""

@@ -27,6 +27,7 @@ from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Healt
 from dyn_nodes.nodes.exchange import WATCH_PERIOD, Every
 from dyn_nodes.nodes.load_moment_report import LoadMomentReport
 from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.managed import Managed
 from dyn_nodes.nodes.neighbours import MEASUREMENTS
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, group, mapped_parameters, node_parameters
@@ -52,7 +53,7 @@ def level_parameters(measure: str, levels: Levels) -> tuple[Declared, ...]:
     return tuple(replace(item, default=getattr(levels, item.name.rpartition('.')[2])) for item in declared)
 
 
-class StabilityMonitorNode(OverridableNode):
+class StabilityMonitorNode(OverridableNode, Managed):
     """Publishes ground reactions, margins and allowances of a machine.
 
     Attributes:
@@ -64,7 +65,7 @@ class StabilityMonitorNode(OverridableNode):
         fault: why no margins are published, or ''.
     """
 
-    watches_ages = True
+    watches_ages = is_managed = True
     measurements = MEASUREMENTS
 
     def __init__(self, **options: Any) -> None:
@@ -106,6 +107,7 @@ class StabilityMonitorNode(OverridableNode):
         self.diagnostics = DiagnosticsPublisher(self, sources)
         self.create_timer(WATCH_PERIOD, self.check_timeouts, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(measures)}; imu {values["imu"]}')
+        self.manage()
 
     def _declare_levels(self, measures: tuple[str, ...]) -> dict[str, Levels]:
         """Return the alarm levels by measure: of the machine, or of the parameters."""

@@ -34,6 +34,7 @@ from dyn_nodes.nodes.governed_commands import CHANNELS, EffortCommands, reject_c
 from dyn_nodes.nodes.held_override import HeldOverride
 from dyn_nodes.nodes.instants import InstantQueue, Step
 from dyn_nodes.nodes.machines import machine_of
+from dyn_nodes.nodes.managed import Managed
 from dyn_nodes.nodes.neighbours import MEASUREMENTS
 from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
@@ -55,7 +56,7 @@ BEHIND = 0.2
 """Greatest lag of late joint states behind the wall clock, s; beyond it they have another clock."""
 
 
-class TipOverGovernorNode(OverridableNode):
+class TipOverGovernorNode(OverridableNode, Managed):
     """Answers every `valve_commands_in` with one `valve_commands`, or every `joint_command_in` with a `joint_command`.
 
     In lockstep a command waits for the joint states of its instant. Asynchronous commands (`command_source`) are
@@ -79,7 +80,7 @@ class TipOverGovernorNode(OverridableNode):
         instants: lockstep: assigns commands to joint states.
     """
 
-    is_sole = watches_ages = True
+    is_sole = watches_ages = is_managed = True
     measurements = MEASUREMENTS
 
     def __init__(self, **options: Any) -> None:
@@ -134,6 +135,12 @@ class TipOverGovernorNode(OverridableNode):
         self.diagnostics = DiagnosticsPublisher(self, sources)
         self.create_timer(CHECK_PERIOD, self.check_timeouts, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(self.governor.names)}; {values["mode"]}')
+        self.manage()
+
+    def obstacle(self, is_active: bool) -> str:
+        """Return why the node cannot be deactivated: its outputs are not neutral; or ''."""
+        moving = not is_active and not self.channel.are_neutral(self.verdict.volts)
+        return 'expected levers at neutral, found outputs that move the machine' if moving else ''
 
     def _create_topics(self) -> None:
         qos = command_qos(self.lockstep)

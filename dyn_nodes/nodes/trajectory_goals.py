@@ -62,7 +62,7 @@ class TrajectoryGoals:
         self._node, self.joints = node, tuple(joints)
         self._plan, self._move, self._reference, self._reject = plan, move, reference, reject
         for joint in self.joints:
-            declared = mapped_parameters(node.get_name(), 'joints', joint)
+            declared = mapped_parameters('controller_node', 'joints', joint)  # the group is the same in every node
             constraints = tuple(parameter for parameter in declared if parameter.name.startswith('constraints.'))
             node.values.update(declare(node, constraints))
         self.active: TrajectoryGoal | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,7 +62,8 @@ def trajectory_of(
 ) -> JointTrajectory:
     """Return the trajectory of a trajectory_msgs/JointTrajectory, its times counted from now.
 
-    A stamp of 0 means now. Points in the past are left out, as in joint_trajectory_controller.
+    A stamp of 0 means now. Points in the past are left out, as in joint_trajectory_controller. A trajectory with a
+    point at time 0 is moved by whole turns of continuous joints to where these are: planners know angles within a turn.
 
     Args:
         message: the message.
@@ -94,6 +96,7 @@ def trajectory_of(
         return trajectory
     order = [list(joints).index(name) for name in trajectory.joint_names]
     here, rates = (values[order] for values in start)
+    trajectory = _turned(trajectory, machine, here)
     _check_beginning(trajectory, machine, here)
     curve = trajectory.starting_from(here, rates)
     _check_curve(curve, machine)
@@ -138,6 +141,15 @@ def _check_limits(trajectory: JointTrajectory, machine: Machine) -> None:
                 f'{TOPIC}: points[{k}].positions of {name!r}: expected {joint.lower:g} to {joint.upper:g}, '
                 f'found {positions[k]:g}',
             )
+
+
+def _turned(trajectory: JointTrajectory, machine: Machine, here: Array) -> JointTrajectory:
+    """Return a trajectory that starts within half a turn of continuous joints at (n,), if it has a point at time 0."""
+    if trajectory.times[0] > 0.0:
+        return trajectory
+    endless = np.array([machine.joint(name).type == 'continuous' for name in trajectory.joint_names])
+    turns = np.where(endless, np.round((here - trajectory.positions[0]) / (2.0 * np.pi)), 0.0)
+    return replace(trajectory, positions=trajectory.positions + 2.0 * np.pi * turns)
 
 
 def _check_beginning(trajectory: JointTrajectory, machine: Machine, here: Array) -> None:

@@ -118,7 +118,7 @@ def swings(plant, machine, trajectory, efforts):
     worst = 0.0
     while plant.time < trajectory.duration + 3.0:
         measured = [plant.output(f'{name}/drive_effort') for name in motion.joint_names] if efforts else None
-        volts = motion.voltages(plant.time, plant.positions[indices], measured)
+        volts = motion.voltages(plant.time, plant.positions[indices], plant.velocities[indices], measured)
         plant.set_inputs({f'{name}/voltage': value for name, value in zip(names, volts)})
         plant.advance()
         if plant.time > trajectory.duration + 0.3:

@@ -55,13 +55,15 @@ def test_the_integral_is_held_while_the_valve_is_saturated_by_the_error():
 def test_measured_efforts_are_filtered_with_the_time_constant_of_their_joint():
     """After one step as long as the time constant, half of a jump has passed the filter."""
     gains = [TrackerGains(load_filter=0.3), TrackerGains(load_filter=0.1)]
-    tracker = TrajectoryTracker([BOOM, STICK], gains)
-    names = ['boom_joint', 'stick_joint']
+    names, start = ['boom_joint', 'stick_joint'], [0.5, -1.5]
     goal = JointTrajectory.from_points(names, [TrajectoryPoint(5.0, [0.9, -1.0], [0.0] * 2, [0.0] * 2)])
-    tracker.set_trajectory(goal, 0.0, [0.5, -1.5])
-    tracker.voltages(0.0, [0.5, -1.5], [0.0, 0.0])
-    tracker.voltages(0.3, [0.5, -1.5], [1.0e5, 1.0e5])
-    assert tracker._effort == pytest.approx([0.5e5, 0.75e5])
+    filtered, direct = TrajectoryTracker([BOOM, STICK], gains), TrajectoryTracker([BOOM, STICK], gains)
+    for tracker in (filtered, direct):
+        tracker.set_trajectory(goal, 0.0, start)
+    filtered.voltages(0.0, start, [0.0, 0.0])
+    volts = filtered.voltages(0.3, start, [1.0e5, 1.0e5])
+    assert volts == pytest.approx(direct.voltages(0.3, start, [0.5e5, 0.75e5]))  # the first efforts act at once
+    assert abs(volts - TrajectoryTracker([BOOM, STICK], gains).voltages(0.3, start)).min() > 0.1
 
 
 def test_without_efforts_the_valves_are_inverted_for_no_load():

@@ -10,6 +10,7 @@ import pytest
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.control.hand.valves import HandValves, ValveLoopGains
 from dyn_nodes.control.valve_inverse import spool_for_speed
+from dyn_nodes.control.valve_loads import speed_gain
 from dyn_nodes.elements.actuators import actuator_element
 from dyn_nodes.model import load_machine
 
@@ -42,9 +43,12 @@ def made(actuators):
     return make
 
 
-def volts_for(actuators, speed, load, position=POSTURE):
-    """Return the volts for joint speeds against loads."""
+def volts_for(actuators, speed, load, position=POSTURE, rates=None):
+    """Return the volts for joint speeds against loads, and the loads that accelerate the joints from other rates."""
     result = []
+    if rates is not None:
+        gains = np.array([speed_gain(actuators[joint].valve, DT) for joint in JOINTS])
+        load = load + INERTIA * gains * (speed - rates)
     for k, joint in enumerate(JOINTS):
         arm = float(actuator_element(actuators[joint]).lever(position[k]))
         result.append(spool_for_speed(actuators[joint], arm * speed[k], load[k] / arm) / actuators[joint].valve.gain)
@@ -66,7 +70,7 @@ def test_position_errors_and_their_integral_add_to_the_speed(made, actuators):
     valves, total = made(speed), np.zeros(3)
     for k in range(1, 4):
         result = valves.voltages(k * DT, POSTURE - error, speed)
-        expected = volts_for(actuators, speed + error + total, LOAD, POSTURE - error)
+        expected = volts_for(actuators, speed + error + total, LOAD, POSTURE - error, speed)
         np.testing.assert_allclose(result, expected, rtol=1e-12)
         total = total + 0.2 * error * DT
 
@@ -93,14 +97,26 @@ def test_efforts_that_differ_from_the_model_are_a_load_when_they_last_and_damped
     slow = change * DT / (DT + 0.5)
     stiffness = np.array([actuator_element(actuators[joint]).locked_stiffness(q) for joint, q in zip(JOINTS, POSTURE)])
     damped = 2.0 * 0.8 / np.sqrt(stiffness.astype(float) * INERTIA) * (change - slow)
-    np.testing.assert_allclose(result, volts_for(actuators, speed - damped, LOAD + lasting + slow), rtol=1e-9)
+    expected = volts_for(actuators, speed - damped, LOAD + lasting + slow, rates=speed)
+    np.testing.assert_allclose(result, expected, rtol=1e-9)
     valves.restart(0.5)
     np.testing.assert_allclose(valves.voltages(0.5 + DT, POSTURE, speed, LOAD + lasting), first, rtol=1e-12)
 
 
+def test_the_force_that_accelerates_a_joint_is_no_load(made, actuators):
+    """Efforts of a motion that accelerates evenly: the low pass of efforts and of rates cancel."""
+    rise, still = np.array([0.05, -0.04, 0.2]), np.full(3, 0.1)
+    valves = made(still, damping_ratio=0.0, position=0.0)
+    for k in range(1, 40):
+        rates = still + rise * (k - 40) * DT
+        result = valves.voltages(k * DT, POSTURE, rates, LOAD + INERTIA * rise * (k > 1))
+    expected = volts_for(actuators, still, LOAD, rates=rates)
+    np.testing.assert_allclose(result, expected, rtol=1e-9)
+
+
 def test_below_the_least_speed_the_spool_is_proportional_to_the_speed(made, actuators):
     least = np.full(3, 5e-3)
-    result = made(0.4 * least).voltages(DT, POSTURE, AT_REST)
+    result = made(0.4 * least).voltages(DT, POSTURE, 0.4 * least)
     np.testing.assert_allclose(result, 0.4 * volts_for(actuators, least, LOAD), rtol=1e-9)
 
 

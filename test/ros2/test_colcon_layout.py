@@ -213,12 +213,12 @@ def test_package_xml_names_the_imports_of_the_code() -> None:
 
 
 def test_package_xml_names_the_packages_of_the_launch_files() -> None:
-    """Except the packages of ros2_control, which only its launch files need and which exist since Jazzy."""
+    """Except the packages of ros2_control and MoveIt, which only their launch files need, on Jazzy or newer."""
     package = pytest.importorskip('catkin_pkg.package')
     named = {depend.name for depend in package.parse_package(str(ROOT / 'package.xml')).exec_depends}
     started: set[str] = set()
     for path in (ROOT / 'launch').glob('*.launch.xml'):
-        if not path.name.endswith('_ros2_control.launch.xml'):
+        if not path.name.endswith(('_ros2_control.launch.xml', '_moveit.launch.xml')):
             started |= set(re.findall(r'<node pkg="(\w+)"', path.read_text()))
     assert 'rviz2' in named
     assert started - {'dyn_nodes'} <= named

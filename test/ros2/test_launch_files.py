@@ -36,7 +36,11 @@ def parameters(child: Any) -> dict[str, Any]:
 @pytest.mark.parametrize('path', FILES, ids=NAMES)
 @pytest.mark.parametrize('release', [HUMBLE, JAZZY])
 def test_the_front_end_of_ros_takes_the_file(path: Path, release: str) -> None:
-    assert problems(path, release) == []
+    found = problems(path, release)
+    if release == HUMBLE and path.name.endswith('_moveit.launch.xml'):
+        assert all('file-content' in problem for problem in found), 'which Humble does not have'
+        return
+    assert found == []
 
 
 @pytest.mark.parametrize('path', FILES, ids=NAMES)

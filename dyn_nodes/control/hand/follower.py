@@ -13,7 +13,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.control.hand.kinematics import HandPose
 from dyn_nodes.control.hand.path import HandLimits, HandPath
 from dyn_nodes.control.hand.reference import STILL, HandReference, JointTarget
-from dyn_nodes.control.trajectory import JointReference
+from dyn_nodes.control.trajectory import JointReference, JointTrajectory
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import oil_actuators
 from dyn_nodes.model.machine import Actuator
@@ -78,6 +78,22 @@ class HandFollower:
         """Follow a path made from the pose at its start; see `HandReference.follow`."""
         return self.reference.follow(path)
 
+    def follow_joints(
+        self, trajectory: JointTrajectory, time: float, positions: ArrayLike, velocities: ArrayLike
+    ) -> None:
+        """Follow a trajectory of the joints from now on, at its times; see `HandReference.follow_joints`.
+
+        Args:
+            trajectory: of the hand's joints, in any order.
+            time: now, s.
+            positions: (n,) of the hand's joints, start of the curve.
+            velocities: (n,) there, rad/s or m/s.
+        """
+        curve = trajectory.for_joints(self.reference.hand.joints).starting_from(positions, velocities)
+        start = self.reference.follow_joints(curve, self._base)
+        self._knots = deque([_Knot(time, start, self.reference.pose)])
+        self._extend(time, 1.0)
+
     def drive(self, twist: ArrayLike, limits: HandLimits) -> None:
         """Move the hand with a velocity; see `HandReference.drive`."""
         self.reference.drive(twist, limits)
@@ -101,11 +117,15 @@ class HandFollower:
         self.lag = float(np.linalg.norm(self.reference.task.scaled(motion)))
         allowed = float(np.clip(2.0 * (1.0 - self.lag / self.tolerance), 0.0, 1.0))
         self.reference.posture = self._with_others(posture)
+        self._extend(time, allowed)
+        while len(self._knots) > 2 and self._knots[1].time < time:
+            self._knots.popleft()
+
+    def _extend(self, time: float, allowed: float) -> None:
+        """Extend the reference up to `lead` after a time, s."""
         while self._knots[-1].time < time + self.lead - 1e-9:
             target = self.reference.step(self.period, allowed, self._base)
             self._knots.append(_Knot(self._knots[-1].time + self.period, target, self.reference.pose))
-        while len(self._knots) > 2 and self._knots[1].time < time:
-            self._knots.popleft()
 
     def _with_others(self, posture: ArrayLike) -> Array:
         """Return the reference's posture, with measured positions of all joints that are not the hand's."""

@@ -10,7 +10,7 @@ and the joints follow by Newton steps. The scale is less than 1 if
 - no motion of the joints within their limits keeps the hand on its path: it stops there;
 - the machine lags behind (`allowed`).
 
-It decreases at once and increases over `ramp`.
+It decreases at once and increases over `ramp`. A trajectory of the joints is followed at its times, without a scale.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from dyn_nodes.control.hand.kinematics import ROWS, HandError, HandKinematics, H
 from dyn_nodes.control.hand.path import HandLimits, HandPath
 from dyn_nodes.control.hand.resolved_motion import pseudo_inverse
 from dyn_nodes.control.number_checks import require_not_negative
+from dyn_nodes.control.trajectory import JointTrajectory
 
 HOLDING, TRACKING, SLOWED, STOPPED = 'holding', 'tracking', 'slowed', 'stopped'
 STEPS = 4
@@ -142,6 +143,7 @@ class HandReference:
         self._twist_limits = HandLimits()
         self._path: HandPath | None = None
         self._next: HandPath | None = None
+        self._curve: JointTrajectory | None = None
         self._time, self.scale, self._last_dt = 0.0, 0.0, 0.0
         self.state, self.reason = HOLDING, ''
         self._pose = self.hand.pose(q).within(base)
@@ -154,13 +156,21 @@ class HandReference:
 
     @property
     def moving(self) -> bool:
-        """Whether a path is not at its end, or a velocity is followed."""
+        """Whether a path or a trajectory is not at its end, or a velocity is followed."""
+        if self._curve is not None and self._time < self._curve.duration:
+            return True
         return self._path is not None or self._next is not None or bool(self._twist.any() or self._wanted.any())
 
     @property
     def remaining(self) -> float:
-        """Time to the end of the path at full scale, s; 0 without one."""
-        return 0.0 if self._path is None else self._path.duration - self._time
+        """Time to the end of the path at full scale, or of the trajectory, s; 0 without one."""
+        motion = self._path or self._curve
+        return 0.0 if motion is None else max(motion.duration - self._time, 0.0)
+
+    @property
+    def follows_joints(self) -> bool:
+        """Whether the joints follow a trajectory or are held at its end."""
+        return self._curve is not None
 
     def follow(self, path: Callable[[HandPose], HandPath]) -> HandPath:
         """Follow a path from the present pose on, as soon as the hand is at rest.
@@ -176,6 +186,31 @@ class HandReference:
         self._next = made
         return made
 
+    def open_point(self, trajectory: JointTrajectory) -> int | None:
+        """Return the first point of a trajectory at which loops do not close or a dependent joint is out of range."""
+        hand, posture = self.hand, self.posture
+        points = trajectory.for_joints(hand.joints).positions if hand.dependent else ()
+        for k, wanted in enumerate(points):
+            posture = hand.with_joints(posture, wanted)
+            if np.abs(posture[hand.indices] - wanted).max() > ROUND_OFF or hand.exceeded(posture):
+                return k
+        return None
+
+    def follow_joints(self, trajectory: JointTrajectory, base: HandPose = STILL) -> JointTarget:
+        """Follow a trajectory of the joints at its times from now on; a target of the hand is dropped.
+
+        Args:
+            trajectory: of the hand's joints, with a point at time 0.
+            base: pose of the base link in the axes of the targets.
+
+        Returns:
+            The target now.
+        """
+        self._path = self._next = None
+        self._twist, self._wanted = np.zeros(6), np.zeros(6)
+        self._curve, self._time = trajectory.for_joints(self.hand.joints), 0.0
+        return self._along_curve(self._curve, 0.0, base)
+
     def drive(self, twist: ArrayLike, limits: HandLimits) -> None:
         """Move the hand with a velocity (6,), in the axes of the targets, until another command; a path is aborted."""
         self._next = None
@@ -187,7 +222,11 @@ class HandReference:
         self.drive(np.zeros(6), self._twist_limits)
 
     def _give_up(self) -> None:
-        """Leave a path with the present velocity of the hand."""
+        """Leave a path or a trajectory with the present velocity of the hand."""
+        if self._curve is not None:
+            velocity = self.hand.pose_and_jacobian(self.posture)[1] @ self._rates
+            turned = np.concatenate([self._base.rotation @ velocity[:3], self._base.rotation @ velocity[3:]])
+            self._twist, self._curve = twist_rows(self.task, turned), None
         if self._path is not None:
             self._twist, self._path = self._path.at(self._time).velocity * self.scale, None
 
@@ -200,6 +239,8 @@ class HandReference:
             base: pose of the base link in the axes of the targets.
         """
         self._take_next()
+        if self._curve is not None:
+            return self._along_curve(self._curve, dt, base)
         self._change_twist(dt)
         rise = dt / self.limits.ramp if self.limits.ramp > 0.0 else 1.0
         before = 1.0 if self.state == HOLDING else self.scale  # a motion starts at rest by its timing
@@ -211,6 +252,17 @@ class HandReference:
         motion = self._motion(dt, scale, base) if moving and reached is not None else None
         self._advance(dt, scale)
         return self._take(dt, scale, reached, reason, moving, motion)
+
+    def _along_curve(self, curve: JointTrajectory, dt: float, base: HandPose) -> JointTarget:
+        """Advance along a trajectory of the joints."""
+        self._time, self._base = self._time + dt, base
+        wanted = curve.sample(self._time)
+        self.posture = self.hand.with_joints(self.posture, wanted.position)
+        pose, jacobian = self.hand.pose_and_jacobian(self.posture)
+        self._pose, self.condition = pose.within(base), condition_number(self.task.scaled(jacobian))
+        self._rates, self._accelerations = wanted.velocity, wanted.acceleration
+        self.scale, self.state, self.reason = (1.0, TRACKING, '') if self.moving else (0.0, HOLDING, '')
+        return JointTarget(*wanted)
 
     def _take_next(self) -> None:
         """Start the waiting path once the hand is at rest; abort the present one to come to rest."""

@@ -1,9 +1,9 @@
 """Valve voltages that lead joints along the references of a hand: speeds by the valve law, loads from the model.
 
 The spool of an open-centre valve follows from speed and load. The load is the effort of the model on the reference, a
-spool's time constant ahead, plus the filtered difference of the measured effort. The oil between valve and joint is a
-spring with little damping: the fast part of this difference is taken as its ringing and damped by the speed (dynamic
-pressure feedback).
+spool's time constant ahead, with a feedback of the speed, plus the filtered difference of the measured effort from the
+model of the measured motion (`valve_loads`). The oil between valve and joint is a spring with little damping: the
+difference from the model of the reference is taken as its ringing and damped by the speed (dynamic pressure feedback).
 """
 
 from __future__ import annotations
@@ -19,12 +19,16 @@ from dyn_nodes.control.hand.effort_control import ArmDynamics
 from dyn_nodes.control.hand.follower import HandFollower
 from dyn_nodes.control.number_checks import require_not_negative, require_positive
 from dyn_nodes.control.valve_inverse import spool_for_speed
+from dyn_nodes.control.valve_loads import SteadyLoads, speed_gain
 from dyn_nodes.elements import actuator_element
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Actuator
+from dyn_nodes.multibody.influence import TransferredModel
 
 LEAST_LEVER = 1e-3
 """Lever, m/rad, below which the load is not divided by the lever (near a dead centre)."""
+RESTING = 1e-9
+"""Reference speed below which a joint is at rest, rad/s or m/s."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +88,14 @@ class HandValves:
             raise ValueError(f'expected an actuator on every joint of the hand, found none on {", ".join(missing)}')
         self.actuators = tuple(hydraulic(by_joint[name]) for name in joints)
         self._elements = [actuator_element(actuator) for actuator in self.actuators]
+        self._loads = SteadyLoads()
         self.restart(0.0)
 
     def restart(self, time: float) -> None:
         """Discard measurements before a time, s."""
         self._last = time
         self._integral = np.zeros(len(self.actuators))
-        self._residual: Array | None = None
+        self._loads.restart()
 
     def voltages(self, time: float, posture: ArrayLike, rates: ArrayLike, efforts: ArrayLike | None = None) -> Array:
         """Return one voltage per joint of the hand, V. The follower must have been advanced to this time.
@@ -106,48 +111,47 @@ class HandValves:
         q, v = np.asarray(posture, dtype=np.float64)[hand.indices], np.asarray(rates, dtype=np.float64)
         model = self.arm.model(posture)
         now = self.follower.sample(time)
-        ringing = self._compare(model.effort(v, now.acceleration), efforts, step)
-        volts = np.empty(len(self.actuators))
-        for k, actuator in enumerate(self.actuators):
-            ahead = self.follower.sample(time + actuator.valve.time_constant)
-            load = float(model.effort(ahead.velocity, ahead.acceleration)[k] + self._offset[k])
-            error = float(now.position[k] - q[k])
-            damped = self._damping(k, float(q[k]), float(model.inertia[k, k])) * float(ringing[k])
-            volts[k] = self._voltage(k, float(ahead.velocity[k]), error, load, damped, float(q[k]), step)
+        offset, ringing = self._compare(model, v, now.acceleration, efforts, step)
+        ahead = [self.follower.sample(time + actuator.valve.time_constant) for actuator in self.actuators]
+        rows = range(len(ahead))
+        speed = np.array([ahead[k].velocity[k] for k in rows])
+        error = np.asarray(now.position - q, dtype=np.float64)
+        resting = np.abs(speed) < RESTING
+        error[resting] -= np.clip(error[resting], -self.gains.dead_band, self.gains.dead_band)
+        damped = ringing * [self._damping(k, float(q[k]), float(model.inertia[k, k])) for k in rows]
+        locked = resting & (error == 0.0) & (np.abs(damped) < self.gains.least_speed)
+        self._integral[locked] = 0.0
+        demand = speed + self.gains.position * error + self._integral - damped
+        gain = np.array([speed_gain(actuator.valve, step) for actuator in self.actuators])
+        push = offset + model.inertia @ (gain * (demand - v))
+        volts = np.zeros(len(self.actuators))
+        for k in np.flatnonzero(~locked).tolist():
+            load = model.effort(ahead[k].velocity, ahead[k].acceleration)[k] + push[k]
+            volts[k] = self._voltage(k, float(demand[k]), float(error[k]), float(load), float(q[k]), step)
         return volts
 
-    def _compare(self, expected: Array, efforts: ArrayLike | None, step: float) -> Array:
-        """Filter the difference of measured from expected efforts; return its fast part (n,)."""
+    def _compare(
+        self, model: TransferredModel, rates: Array, acceleration: Array, efforts: ArrayLike | None, step: float
+    ) -> tuple[Array, Array]:
+        """Return the steady difference of measured efforts from the model (n,), and the fast one from the reference."""
         if efforts is None:
-            self._offset = np.zeros(len(expected))
-            return np.zeros(len(expected))
-        rest = np.asarray(efforts, dtype=np.float64) - expected
-        if self._residual is None:
-            self._residual = rest
-        self._residual = self._residual + (rest - self._residual) * step / (step + self.gains.load_filter)
-        self._offset = self._residual
-        return np.asarray(rest - self._residual)
+            return np.zeros(len(rates)), np.zeros(len(rates))
+        measured = np.asarray(efforts, dtype=np.float64)
+        rest = measured - model.effort(rates, np.zeros(len(rates)))
+        offset = self._loads.update(rest, rates, model.inertia, step, np.full(len(rates), self.gains.load_filter))
+        return offset, np.asarray(measured - model.effort(rates, acceleration) - offset)
 
     def _damping(self, k: int, position: float, inertia: float) -> float:
         """Return the speed per effort that damps the oil spring, rad/s per N m."""
         stiffness = float(self._elements[k].locked_stiffness(position))
         return 2.0 * self.gains.damping_ratio / float(np.sqrt(stiffness * inertia))
 
-    def _voltage(
-        self, k: int, feedforward: float, error: float, load: float, damped: float, position: float, step: float
-    ) -> float:
-        gains, actuator = self.gains, self.actuators[k]
-        valve = actuator.valve
-        if abs(feedforward) < 1e-9:
-            error -= min(max(error, -gains.dead_band), gains.dead_band)
-            if error == 0.0 and abs(damped) < gains.least_speed:
-                self._integral[k] = 0.0
-                return 0.0
-        demand = feedforward + gains.position * error + self._integral[k] - damped
+    def _voltage(self, k: int, demand: float, error: float, load: float, position: float, step: float) -> float:
+        valve = self.actuators[k].valve
         volts = self._spool(k, demand, load, position) / valve.gain
         # sign of the demand, not of the volts: a negative lever reverses the latter
         if not (abs(volts) >= valve.voltage_limit and demand * error > 0.0):
-            self._integral[k] += gains.integral * error * step
+            self._integral[k] += self.gains.integral * error * step
         return float(np.clip(volts, -valve.voltage_limit, valve.voltage_limit))
 
     def _spool(self, k: int, speed: float, load: float, position: float) -> float:

@@ -52,7 +52,7 @@ NODE_NAMES = frozenset(NAMES_OF_NODE.split())
 #: Methods that are overridden on purpose and call those of rclpy.
 MEANT = {
     'GuardedNode': {'add_on_set_parameters_callback', 'create_service', 'create_subscription', 'create_timer'},
-    'OverridableNode': {'create_publisher', 'create_subscription'},
+    'OverridableNode': {'create_publisher', 'create_subscription', 'create_timer'},
 }
 
 
