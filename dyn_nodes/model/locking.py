@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from lxml import etree
@@ -15,10 +16,13 @@ from lxml import etree
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.config import Config
 from dyn_nodes.model.constraint import ConstraintRecord, JointClass
-from dyn_nodes.model.posture import joint_transform
+from dyn_nodes.model.posture import carrying_links, initial_positions, joint_transform
 from dyn_nodes.model.problems import Report, did_you_mean
 from dyn_nodes.model.schema import frozen_array
 from dyn_nodes.model.urdf import Urdf
+
+if TYPE_CHECKING:
+    from dyn_nodes.model.machine import Machine
 
 
 @dataclass(frozen=True)
@@ -171,6 +175,24 @@ def lock_joints(urdf: Urdf, positions: dict[str, float]) -> Urdf:
 def _locked(joint: Joint, position: float) -> Joint:
     origin = frozen_array(joint_transform(joint, position), (4, 4))
     return Joint(joint.name, 'fixed', joint.parent, joint.child, origin, joint.axis)
+
+
+def parked_joints(machine: Machine) -> tuple[str, ...]:
+    """Return the driven joints between base and supports of a machine, such as wheels, steering and sprockets."""
+    idle, carrying = machine.idle_joints, carrying_links(machine)
+    sprockets = {getattr(contact, 'sprocket', '') for contact in machine.contacts}
+    driven = (joint for joint in machine.movable_joints if joint.name not in idle)
+    return tuple(joint.name for joint in driven if joint.child in carrying and joint.name not in sprockets)
+
+
+def parked(machine: Machine) -> Machine:
+    """Return a machine whose `parked_joints` brakes hold at their initial positions; their actuators are removed."""
+    names, first = parked_joints(machine), initial_positions(machine)
+    if not names:
+        return machine
+    joints = (_locked(joint, first[joint.name]) if joint.name in names else joint for joint in machine.joints)
+    actuators = (actuator for actuator in machine.actuators if actuator.joint not in names)
+    return replace(machine, joints=tuple(joints), actuators=tuple(actuators))
 
 
 def lock_in_text(text: str, urdf: Urdf, locked: tuple[str, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import hypot, isfinite
 from typing import Any
 
@@ -22,6 +22,7 @@ from dyn_nodes.nodes.exchange import is_simulated
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload
 from dyn_nodes.nodes.parameters import ParameterError
+from dyn_nodes.nodes.parked_joints import ParkedJoints
 from dyn_nodes.nodes.plausible import Bounds
 from dyn_nodes.nodes.stamps import NANO, nanoseconds_of_stamp
 
@@ -79,6 +80,7 @@ class Sensing:
         qos: of joint states.
         lockstep: whether the node has the time of the joint states.
         payload_specified: whether the topic `payload` has the payload.
+        parked: names of joints that brakes hold; not joints of the machine.
 
     Attributes:
         monitor: receives all measurements.
@@ -111,11 +113,13 @@ class Sensing:
         qos: QoSProfile,
         lockstep: bool = False,
         payload_specified: bool = True,
+        parked: Sequence[str] = (),
     ) -> None:
         self.node, self.machine, self.values, self.on_state, self.lockstep = node, machine, values, on_state, lockstep
         self.monitor = self._make_monitor(measures)
         self.checks = self.monitor.checks
         self.reader = JointStateReader(self.monitor.model.joints, Bounds.of(self.machine, self.monitor.model.joints))
+        self.parked = ParkedJoints(parked)
         self.rejections = Rejections()
         self.stamp: int | None = None
         self.received = self.imu_received = self.restarts = 0
@@ -189,6 +193,7 @@ class Sensing:
         except RejectedError as error:
             self.reject(error)
             return
+        self.parked.update(msg)
         self.arrived = time.monotonic()
         if stamp < self._newest:  # time went back: earlier IMU messages are void
             self._imu_newest = -np.inf

@@ -19,6 +19,7 @@ import numpy as np
 from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.governor.tip_over_governor import TipOverGovernor, Verdict
 from dyn_nodes.middleware import Clock, ClockType, DurabilityPolicy, QoSProfile, message
+from dyn_nodes.model.locking import parked, parked_joints
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health, status_message
@@ -86,8 +87,9 @@ class TipOverGovernorNode(OverridableNode, Managed):
     def __init__(self, **options: Any) -> None:
         super().__init__('tip_over_governor_node', **options)
         self.values = values = declare(self, PARAMETERS)
-        self.machine = in_space(machine_of(values['machine'], values['config']))
-        reject_closed_loops(self.machine)
+        machine = in_space(machine_of(values['machine'], values['config']))
+        reject_closed_loops(machine)
+        self.machine, held = parked(machine), parked_joints(machine)
         self.paced, self.lockstep = values['mode'] == 'realtime', awaits_commands(values)
         states = states_qos(values)
         self.channel = CHANNELS[values['output']](self.machine, values['joints'])
@@ -97,7 +99,7 @@ class TipOverGovernorNode(OverridableNode, Managed):
         self._command_due = Every('command_period', self._period, values['exchange_period'], not self.paced)
         payload_specified = values['payload_source'] == 'given'
         self.sensing = Sensing(
-            self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep, payload_specified
+            self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep, payload_specified, held
         )
         monitor = self.sensing.monitor
         error, timeout = values['payload_error'], values['payload_timeout']
@@ -332,7 +334,7 @@ class TipOverGovernorNode(OverridableNode, Managed):
         """Return whether the measurements suffice. A lockstep run starts at rest, before the filters have settled."""
         sensing = self.sensing
         measured = sensing.monitor.footing is not None if self.lockstep else sensing.trustworthy
-        return measured and sensing.checks.are_sound and not sensing.lost_imu
+        return measured and sensing.checks.are_sound and not (sensing.lost_imu or sensing.parked.moving)
 
     def _publish(self, volts: np.ndarray, stamp: int | None = None) -> None:
         out = self.channel.message(volts, self.stops, stamp)
@@ -395,6 +397,7 @@ class TipOverGovernorNode(OverridableNode, Managed):
             'held back': ', '.join(verdict.held),
             'moved by itself': ', '.join(verdict.brought),
             'overrides': str(self.override.count),
+            'assumed parked': ', '.join(self.sensing.parked.unseen),
             **self.rejections.values(),
         }
         health = Health(text='passing commands', values=values)
@@ -407,6 +410,8 @@ class TipOverGovernorNode(OverridableNode, Managed):
             health.worse(ERROR, f'{old}: {neutral}')
         elif self.received and not self._may_move():
             why = 'the IMU is lost' if self.sensing.lost_imu else 'the state of the machine is unknown'
+            if moving := self.sensing.parked.moving:
+                why = f'the machine drives ({", ".join(moving)}), and stops are certified for a parked machine'
             why = '; '.join(f'{name}: {text}' for name, text in self.sensing.checks.faults().items()) or why
             health.worse(ERROR, f'{why}: {neutral}')
         elif self.timed_out:
