@@ -29,6 +29,8 @@ SATURATION = 2.5
 """Standard deviations at which the excess of a cell of unknown limit stops to count in the second fit."""
 STEP = 1e-5
 """Step of the numerical Jacobian, in spreads of the quantities."""
+MOST_EVALUATIONS = 100
+"""Greatest number of steps of a fit; the choice of the least posture of an arm makes some loads unsmooth."""
 UNKNOWN_EXCESS = 0.02
 """Relative excess of the stability load above which another limit is assumed in a cell of unknown limit."""
 
@@ -78,14 +80,14 @@ class FittedSheet:
     def effective_number(self) -> float:
         """Number of quantities that the loads determine: the trace of the resolution matrix."""
         spreads = np.array([self.sheet.quantities[name].spread for name in self.names])
-        return float(np.sum(1.0 - np.diag(self.covariance) / spreads**2))
+        return float(np.sum(np.clip(1.0 - np.diag(self.covariance) / spreads**2, 0.0, 1.0)))
 
     def cells(self) -> list[CellFit]:
         """Return the fit of each chart."""
         return cells_of(self.sheet, self.values)
 
 
-class _Charts:
+class Charts:
     """Charts of a sheet; charts of the same measure and columns are computed together."""
 
     def __init__(self, sheet: Sheet) -> None:
@@ -128,7 +130,7 @@ def _repeated(cases: Cases, names: tuple[str, ...], vectors: Array) -> Cases:
 
 def cells_of(sheet: Sheet, values: Mapping[str, float]) -> list[CellFit]:
     """Return the errors of each chart of a sheet with values of its quantities."""
-    return _Charts(sheet).cells(values)
+    return Charts(sheet).cells(values)
 
 
 def loads_of(sheet: Sheet, chart: Chart, values: Mapping[str, float], cases: Cases) -> tuple[Array, Loads]:
@@ -169,7 +171,7 @@ def fit_sheet(sheet: Sheet) -> FittedSheet:
     greatest = np.array([quantity.greatest for quantity in free])
     fixed = {quantity.name: quantity.start for quantity in sheet.quantities.values()}
     exact = {name: value for name, value in fixed.items() if name not in names}
-    charts = _Charts(sheet)
+    charts = Charts(sheet)
 
     def values(vector: Array) -> dict[str, float]:
         return {**fixed, **dict(zip(names, vector.tolist(), strict=True))}
@@ -190,7 +192,9 @@ def fit_sheet(sheet: Sheet) -> FittedSheet:
     inside = np.clip(start, least + 1e-9 * spread, greatest - 1e-9 * spread)
     unknown = any((chart.limits == 'unknown').any() for chart in sheet.charts.values())
     for saturation in (ENVELOPE, SATURATION) if unknown else (SATURATION,):
-        result = least_squares(at, inside, jacobian, (least, greatest), x_scale=spread, args=(saturation,))
+        result = least_squares(
+            at, inside, jacobian, (least, greatest), x_scale=spread, args=(saturation,), max_nfev=MOST_EVALUATIONS
+        )
         inside = result.x
     covariance = np.linalg.inv(result.jac.T @ result.jac)
     return FittedSheet(sheet, values(result.x), names, covariance)

@@ -41,8 +41,8 @@ class Residuals:
 
 def residuals_of(name: str, cells: Sequence[CellFit]) -> Residuals:
     """Return the residuals of cells together."""
-    errors = np.concatenate([cell.errors[cell.targets] for cell in cells])
-    rounding = np.concatenate([cell.rounding[cell.targets] for cell in cells])
+    errors = np.concatenate([np.zeros(0), *(cell.errors[cell.targets] for cell in cells)])
+    rounding = np.concatenate([np.zeros(0), *(cell.rounding[cell.targets] for cell in cells)])
     bounds = sum(int(np.count_nonzero(~cell.targets)) for cell in cells)
     broken = sum(int(np.count_nonzero(~cell.met)) for cell in cells)
     if not len(errors):
