@@ -171,11 +171,11 @@ def tipping_axes(
     basis = _null_space(fixed) if len(fixed) else np.eye(len(q))
     rows = np.vstack([rates[_corners(running, points, carrying)], _stops(running, q)])
     motions = _rays(rows @ basis) @ basis.T
-    own = bodies.mass.copy()
+    masses = bodies.mass.copy()
     for j, parent in enumerate(running.gear.joints['parent'].tolist()):
         if parent >= 0:
-            own[parent] -= bodies.mass[j]
-    axes = (_axis(running, bodies, points, own, motion) for motion in motions)
+            masses[parent] -= bodies.mass[j]
+    axes = (_axis(running, bodies, points, masses, motion) for motion in motions)
     ordered = sorted(axes, key=lambda axis: axis.angle)
     merged = _merged(ordered)
     motions = np.array([axis.motion for axis in merged]).reshape(-1, len(q))
