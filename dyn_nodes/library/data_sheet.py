@@ -54,15 +54,16 @@ class DataSheet:
         cells = self.fitted.cells()
         return [residuals_of(cell.chart.name, [cell]) for cell in cells] + [residuals_of(self.content.machine, cells)]
 
-    def validate(self, seed: int = 5) -> Residuals:
-        """Return the residuals of each half of the points, predicted by a fit to the other half.
+    def validate(self, parts: int = 2, seed: int = 5) -> Residuals:
+        """Return the residuals of each part of the points, predicted by a fit to the other parts.
 
         Args:
-            seed: of the random halves.
+            parts: number of random parts of equal size.
+            seed: of the random parts.
         """
         from dyn_nodes.analysis.sheets.residuals import validate
 
-        return validate(self.content, seed)
+        return validate(self.content, parts, seed)
 
     def next_measurements(self, count: int = 3) -> list[Measurement]:
         """Return the quantities whose measurement reduces the uncertainty of the loads most.

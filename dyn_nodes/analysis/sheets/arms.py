@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dyn_nodes.analysis.sheets.cases import Cases, SheetError, amount, option_of
+from dyn_nodes.analysis.sheets.cases import Cases, SheetError, amount, column, option_of
 from dyn_nodes.common.arrays import Array
 
 POSTURES = 61
@@ -62,9 +62,9 @@ def folding_arm(arm: Mapping[str, Any], values: Mapping[str, Any], cases: Cases)
     it and the bucket swings out over the gap: its centre of mass, part of the last segment, moves outward by `swing`
     times the gap. Of three segments, the joint between the first two is free in its limits.
     """
-    foot = [np.broadcast_to(amount(value, values, cases), (cases.size,)) for value in arm['foot']]
+    foot = [column(value, values, cases) for value in arm['foot']]
     segments = [_segment(name, options, values, cases) for name, options in arm['segments'].items()]
-    hang = amount(arm.get('hang', 0.0), values, cases)
+    hang = column(arm.get('hang', 0.0), values, cases)
     height = cases.number('height')
     radius = _radius(arm, values, cases, foot, height)
     line = (radius - foot[0])[:, None], (height + hang - foot[1])[:, None]
@@ -76,8 +76,8 @@ def folding_arm(arm: Mapping[str, Any], values: Mapping[str, Any], cases: Cases)
     if 'bucket' in arm:
         reach = np.sum([segment.length for segment in segments], axis=0)[:, None]
         gap = np.maximum(np.hypot(*line) - reach, 0.0)
-        swung = amount(arm['bucket']['mass'], values, cases) * amount(arm['bucket']['swing'], values, cases)
-        moment = moment + swung * gap * np.cos(angles[-1])
+        swung = column(arm['bucket']['mass'], values, cases) * column(arm['bucket']['swing'], values, cases)
+        moment = moment + swung[:, None] * gap * np.cos(angles[-1])
     mass = np.sum([segment.mass for segment in segments], axis=0)
     return ArmPostures(mass[:, None], moment, penalty, radius, np.zeros(cases.size), np.stack(angles, axis=-1))
 
@@ -125,7 +125,8 @@ def _angles(
         raise SheetError(f'arm.segments: expected two or three, found {len(segments)}')
     names = list(arm['segments'])
     limits = {
-        name: [amount(limit, values, cases) for limit in pair] for name, pair in arm.get('joint_limits', {}).items()
+        name: [column(limit, values, cases)[:, None] for limit in pair]
+        for name, pair in arm.get('joint_limits', {}).items()
     }
     if names[1] not in limits:
         raise SheetError(f'arm.joint_limits: expected limits of {names[1]!r}')
@@ -156,10 +157,9 @@ def _two_bars(first: Array, second: Array, line: tuple[Array, Array]) -> tuple[A
 
 def telescope(arm: Mapping[str, Any], values: Mapping[str, Any], cases: Cases) -> ArmPostures:
     """Return the postures of a telescopic boom: its length and the radius of the load determine its angle."""
-    foot = np.broadcast_to(amount(arm['foot'][0], values, cases), (cases.size,))
+    foot = column(arm['foot'][0], values, cases)
     length, radius = cases.number('boom_length'), cases.number('radius')
-    mass = np.broadcast_to(amount(arm['mass'], values, cases), (cases.size,))
-    along = amount(arm['com'], values, cases)
+    mass, along = column(arm['mass'], values, cases), column(arm['com'], values, cases)
     cosine = np.clip((radius - foot - amount(arm.get('head', 0.0), values, cases)) / length, -1.0, 1.0)
     moment = mass * (foot + along * cosine)
     shape = (cases.size, 1)

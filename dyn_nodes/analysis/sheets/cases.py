@@ -132,6 +132,11 @@ def amount(value: Any, values: Mapping[str, Any], cases: Cases) -> Any:
     return result
 
 
+def column(value: Any, values: Mapping[str, Any], cases: Cases) -> Array:
+    """Return a number of the sheet for each of n cells (n,); arguments and errors as for `amount`."""
+    return np.broadcast_to(amount(value, values, cases), (cases.size,))
+
+
 def option_of(options: Mapping[Any, Any], label: str) -> Any:
     """Return the option of a label: its key, else the longest key that starts it before `_`, else `default`.
 
@@ -153,7 +158,7 @@ def with_derived(model: Mapping[str, Any], values: Mapping[str, Any], cases: Cas
     """Return the cells with the numbers of the section `derived`; each may use the numbers before it."""
     for name, value in model.get('derived', {}).items():
         try:
-            number = np.broadcast_to(amount(value, values, cases), (cases.size,))
+            number = column(value, values, cases)
         except SheetError as error:
             raise SheetError(f'model.derived.{name}: {error}') from None
         cases = Cases({**cases.numbers, name: number}, cases.labels, cases.size)

@@ -27,6 +27,10 @@ ENVELOPE = 0.0
 computed loads become the upper envelope of the printed ones."""
 SATURATION = 2.5
 """Standard deviations at which the excess of a cell of unknown limit stops to count in the second fit."""
+STEP = 1e-5
+"""Step of the numerical Jacobian, in spreads of the quantities."""
+MOST_EVALUATIONS = 100
+"""Greatest number of steps of a fit; the choice of the least posture of an arm makes some loads unsmooth."""
 UNKNOWN_EXCESS = 0.02
 """Relative excess of the stability load above which another limit is assumed in a cell of unknown limit."""
 
@@ -76,14 +80,14 @@ class FittedSheet:
     def effective_number(self) -> float:
         """Number of quantities that the loads determine: the trace of the resolution matrix."""
         spreads = np.array([self.sheet.quantities[name].spread for name in self.names])
-        return float(np.sum(1.0 - np.diag(self.covariance) / spreads**2))
+        return float(np.sum(np.clip(1.0 - np.diag(self.covariance) / spreads**2, 0.0, 1.0)))
 
     def cells(self) -> list[CellFit]:
         """Return the fit of each chart."""
         return cells_of(self.sheet, self.values)
 
 
-class _Charts:
+class Charts:
     """Charts of a sheet; charts of the same measure and columns are computed together."""
 
     def __init__(self, sheet: Sheet) -> None:
@@ -94,20 +98,39 @@ class _Charts:
             groups.setdefault((chart.measure, tuple(sorted(chart.rating.items())), *columns), []).append(chart)
         self.groups = [(charts, joined([chart.cases for chart in charts])) for charts in groups.values()]
 
-    def cells(self, values: Mapping[str, float]) -> list[CellFit]:
-        """Return the fit of each chart, in the order of the sheet."""
+    def cells(
+        self, values: Mapping[str, float], names: tuple[str, ...] = (), vectors: Array | None = None
+    ) -> list[CellFit]:
+        """Return the fit of each chart, in the order of the sheet.
+
+        Args:
+            values: quantities by name.
+            names: of p quantities that vary.
+            vectors: (m, p) their values; the loads and errors of the result are then (m, n).
+        """
         result = {}
         for charts, cases in self.groups:
-            loads, _ = loads_of(self.sheet, charts[0], values, cases)
+            varied = cases if vectors is None else _repeated(cases, names, vectors)
+            loads, _ = loads_of(self.sheet, charts[0], values, varied)
+            if vectors is not None:
+                loads = loads.reshape(len(vectors), cases.size)
             ends = np.cumsum([chart.cases.size for chart in charts])
-            for chart, part in zip(charts, np.split(loads, ends[:-1]), strict=True):
+            for chart, part in zip(charts, np.split(loads, ends[:-1], axis=-1), strict=True):
                 result[chart.name] = _cell_fit(chart, part)
         return [result[name] for name in self.sheet.charts]
 
 
+def _repeated(cases: Cases, names: tuple[str, ...], vectors: Array) -> Cases:
+    """Return the n cells once for each of m vectors (m, p) of the p named quantities, as columns of m n numbers."""
+    numbers = {name: np.tile(column, len(vectors)) for name, column in cases.numbers.items()}
+    labels = {name: np.tile(column, len(vectors)) for name, column in cases.labels.items()}
+    quantities = {name: np.repeat(column, cases.size) for name, column in zip(names, vectors.T, strict=True)}
+    return Cases({**numbers, **quantities}, labels, cases.size * len(vectors))
+
+
 def cells_of(sheet: Sheet, values: Mapping[str, float]) -> list[CellFit]:
     """Return the errors of each chart of a sheet with values of its quantities."""
-    return _Charts(sheet).cells(values)
+    return Charts(sheet).cells(values)
 
 
 def loads_of(sheet: Sheet, chart: Chart, values: Mapping[str, float], cases: Cases) -> tuple[Array, Loads]:
@@ -147,22 +170,31 @@ def fit_sheet(sheet: Sheet) -> FittedSheet:
     least = np.array([quantity.least for quantity in free])
     greatest = np.array([quantity.greatest for quantity in free])
     fixed = {quantity.name: quantity.start for quantity in sheet.quantities.values()}
-    charts = _Charts(sheet)
+    exact = {name: value for name, value in fixed.items() if name not in names}
+    charts = Charts(sheet)
 
     def values(vector: Array) -> dict[str, float]:
         return {**fixed, **dict(zip(names, vector.tolist(), strict=True))}
 
-    def residuals(vector: Array, saturation: float) -> Array:
-        parts = [_residuals(cell, saturation) for cell in charts.cells(values(vector))]
-        return np.concatenate([*parts, (vector - start) / spread])
+    def residuals(vectors: Array, saturation: float) -> Array:
+        parts = [_residuals(cell, saturation) for cell in charts.cells(exact, names, vectors)]
+        return np.concatenate([*parts, (vectors - start) / spread], axis=1)
+
+    def at(vector: Array, saturation: float) -> Array:
+        return residuals(vector[None], saturation)[0]
+
+    def jacobian(vector: Array, saturation: float) -> Array:
+        nominal, *varied = residuals(np.vstack((vector, vector + np.diag(STEP * spread))), saturation)
+        return (np.array(varied) - nominal).T / (STEP * spread)
 
     if not free:
         return FittedSheet(sheet, fixed, (), np.zeros((0, 0)))
     inside = np.clip(start, least + 1e-9 * spread, greatest - 1e-9 * spread)
     unknown = any((chart.limits == 'unknown').any() for chart in sheet.charts.values())
     for saturation in (ENVELOPE, SATURATION) if unknown else (SATURATION,):
-        options = {'x_scale': spread, 'diff_step': 1e-6, 'args': (saturation,)}
-        result = least_squares(residuals, inside, bounds=(least, greatest), **options)
+        result = least_squares(
+            at, inside, jacobian, (least, greatest), x_scale=spread, args=(saturation,), max_nfev=MOST_EVALUATIONS
+        )
         inside = result.x
     covariance = np.linalg.inv(result.jac.T @ result.jac)
     return FittedSheet(sheet, values(result.x), names, covariance)

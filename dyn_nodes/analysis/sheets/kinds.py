@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dyn_nodes.analysis.sheets.arms import ArmPostures, folding_arm, telescope
-from dyn_nodes.analysis.sheets.cases import Cases, SheetError, amount, option_of
+from dyn_nodes.analysis.sheets.cases import Cases, SheetError, amount, column, option_of
 from dyn_nodes.analysis.sheets.statics import Statics, tipping_loads
 from dyn_nodes.common.arrays import Array
 
@@ -81,29 +81,23 @@ def _least(
         mass = mass + kilograms
         part = kilograms * amount(body['com'][0], values, cases)
         fixed, turning = (fixed, turning + part) if body.get('slews', False) else (fixed + part, turning)
-    points = [[_single(amount(value, values, cases)) for value in point] for point in undercarriage['supports']]
-    contacts = np.array([[x, side * y] for x, y in points for side in (-1.0, 1.0)])
+    corners = np.array([[column(value, values, cases) for value in point] for point in undercarriage['supports']])
+    corners = corners.transpose(2, 0, 1)
     arm_mass, arm_moment = postures.mass[mask], postures.moment[mask]
-    shape = arm_moment.shape
-    total = np.broadcast_to(mass[:, None] + arm_mass, shape).ravel()
-    plane = (turning[:, None] + arm_moment).ravel()
-    base = np.broadcast_to(fixed[:, None], shape).ravel()
-    radius = np.broadcast_to(postures.radius[mask][:, None], shape).ravel()
-    loads = []
-    for heading in headings:
-        axis = np.array([np.cos(heading), np.sin(heading)])
-        moment = plane[:, None] * axis
-        moment[:, 0] += base
-        loads.append(tipping_loads(Statics(total, moment, radius[:, None] * axis), contacts))
-    least = np.asarray(np.min(loads, axis=0).reshape(shape))
-    return least, total.reshape(shape)[:, 0], moment[:, 0].reshape(shape)[:, 0]
-
-
-def _single(value: Any) -> float:
-    """Return a coordinate of a support, which must not depend on the cell."""
-    if np.ptp(value) > 0.0:
-        raise SheetError('supports: expected the same position in all cells of an undercarriage')
-    return float(np.ravel(value)[0])
+    total, plane = mass[:, None] + arm_mass, turning[:, None] + arm_moment
+    axes = np.stack((np.cos(headings), np.sin(headings)), axis=1)
+    moments = plane[..., None, None] * axes  # (n, k, headings, 2)
+    moments[..., 0] += fixed[:, None, None]
+    points = np.broadcast_to(postures.radius[mask][:, None, None, None] * axes, moments.shape)
+    masses = np.broadcast_to(total[..., None], moments.shape[:-1])
+    least = np.zeros(plane.shape)
+    positions, which = np.unique(corners, axis=0, return_inverse=True)
+    for index, position in enumerate(positions):
+        cells = which.ravel() == index
+        contacts = np.concatenate((position, position * (1.0, -1.0)))
+        statics = Statics(masses[cells].ravel(), moments[cells].reshape(-1, 2), points[cells].reshape(-1, 2))
+        least[cells] = tipping_loads(statics, contacts).reshape(-1, *moments.shape[1:-1]).min(axis=-1)
+    return least, total[:, 0], moments[:, 0, -1, 0]
 
 
 def _extreme(postures: ArmPostures, tipping: Array, cases: Cases, mass: Array, moment: Array) -> Loads:

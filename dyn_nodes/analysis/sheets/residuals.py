@@ -1,4 +1,4 @@
-"""Residuals of a fitted data sheet, validation on half of its cells, and quantities to measure next."""
+"""Residuals of a fitted data sheet, validation on parts of its cells, and quantities to measure next."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Residuals:
 
 def residuals_of(name: str, cells: Sequence[CellFit]) -> Residuals:
     """Return the residuals of cells together."""
-    errors = np.concatenate([cell.errors[cell.targets] for cell in cells])
-    rounding = np.concatenate([cell.rounding[cell.targets] for cell in cells])
+    errors = np.concatenate([np.zeros(0), *(cell.errors[cell.targets] for cell in cells)])
+    rounding = np.concatenate([np.zeros(0), *(cell.rounding[cell.targets] for cell in cells)])
     bounds = sum(int(np.count_nonzero(~cell.targets)) for cell in cells)
     broken = sum(int(np.count_nonzero(~cell.met)) for cell in cells)
     if not len(errors):
@@ -55,23 +55,28 @@ def _rms(values: Array) -> float:
     return float(np.sqrt(np.mean(values**2)))
 
 
-def halves(sheet: Sheet, seed: int = 5) -> tuple[Sheet, Sheet]:
-    """Return two sheets with half of the points of each chart at random; charts of masses are in both.
+def folds(sheet: Sheet, count: int, seed: int = 5) -> list[tuple[Sheet, Sheet]]:
+    """Return for each of `count` random parts of the points the sheet without the part, and the part.
 
-    All cells of a point of a chart, such as the directions and undercarriages, are in the same half.
+    All cells of a point of a chart, such as the directions and undercarriages, are in the same part. Charts of masses
+    are in all sheets without a part, and in none of the parts.
     """
     points = sorted({_point(chart, index) for chart in sheet.charts.values() for index in range(len(chart.rows))})
     order = np.random.default_rng(seed).permutation(len(points))
-    first = {points[index] for index in order[: len(points) // 2]}
-    parts: tuple[dict[str, Chart], dict[str, Chart]] = ({}, {})
-    for name, chart in sheet.charts.items():
-        inside = np.array([_point(chart, index) in first for index in range(len(chart.rows))])
-        for part, mask in zip(parts, (inside, ~inside), strict=True):
-            if chart.measure == 'operating_mass':
-                mask = np.ones_like(mask)
-            if mask.any():
-                part[name] = chart.part(mask)
-    return sheet.with_charts(parts[0]), sheet.with_charts(parts[1])
+    result = []
+    for indices in np.array_split(order, count):
+        held_out = {points[index] for index in indices}
+        rest: dict[str, Chart] = {}
+        part: dict[str, Chart] = {}
+        for name, chart in sheet.charts.items():
+            inside = np.array([_point(chart, index) in held_out for index in range(len(chart.rows))])
+            inside &= chart.measure != 'operating_mass'
+            for charts, mask in ((part, inside), (rest, ~inside)):
+                if mask.any():
+                    charts[name] = chart.part(mask)
+        if part:
+            result.append((sheet.with_charts(rest), sheet.with_charts(part)))
+    return result
 
 
 def _point(chart: Chart, index: int) -> tuple[str, ...]:
@@ -79,13 +84,9 @@ def _point(chart: Chart, index: int) -> tuple[str, ...]:
     return chart.name, *(str(value) for column, value in row.items() if quantity_and_unit(column)[0] not in NOT_A_POINT)
 
 
-def validate(sheet: Sheet, seed: int = 5) -> Residuals:
-    """Return the residuals of the cells of each half, predicted by a fit to the other half."""
-    cells: list[CellFit] = []
-    first, second = halves(sheet, seed)
-    for fitted, held_out in ((first, second), (second, first)):
-        values = fit_sheet(fitted).values
-        cells += [cell for cell in cells_of(held_out, values) if cell.chart.measure != 'operating_mass']
+def validate(sheet: Sheet, count: int = 2, seed: int = 5) -> Residuals:
+    """Return the residuals of the cells of each of `count` parts, predicted by a fit to the other parts."""
+    cells = [cell for rest, part in folds(sheet, count, seed) for cell in cells_of(part, fit_sheet(rest).values)]
     return residuals_of(sheet.machine, cells)
 
 

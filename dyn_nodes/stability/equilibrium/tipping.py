@@ -9,6 +9,7 @@ it comes to rest, the path is followed from there, until the machine overturns: 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -103,16 +104,28 @@ class Tipping:
         first_lift_off: load at which the first support that carried at the start lifts; inf: none.
         load: tipping load, at the first loss of equilibrium; inf: none up to the greatest load tried.
         fall: load at which the machine overturns; inf: none.
-        axis: of the motion at the first loss of equilibrium; None: no loss.
-        fall_axis: of the fall; None: no fall.
+        running: gear of the machine.
+        ramp: growth of the load.
+        positions: (3, n) of the gear at the first lift-off, the first loss of equilibrium and the fall.
     """
 
     stages: tuple[Stage, ...]
     first_lift_off: float
     load: float
     fall: float
-    axis: AxisInSpace | None
-    fall_axis: AxisInSpace | None
+    running: RunningGear
+    ramp: Ramp
+    positions: Array
+
+    @cached_property
+    def axis(self) -> AxisInSpace | None:
+        """Axis of the motion at the first loss of equilibrium; None: no loss."""
+        return _axis_at(self.running, self.ramp, self.load, self.positions[1])
+
+    @cached_property
+    def fall_axis(self) -> AxisInSpace | None:
+        """Axis of the fall; None: no fall."""
+        return _axis_at(self.running, self.ramp, self.fall, self.positions[2])
 
 
 class NotStandingError(UserError, ValueError):
@@ -249,13 +262,13 @@ def _tipping(running: RunningGear, ramp: Ramp, start: float, most: float, unit: 
     for kind, number, load in events[:count]:
         names = running.supports if kind in (LIFTED, TOUCHED, FLATTENED) else running.joints
         stages.append(Stage(NAMES[int(kind)], '' if number < 0 else names[int(number)], float(load)))
-    axis = _axis_at(running, ramp, loss, positions[1]) if np.isfinite(loss) else None
-    fall_axis = _axis_at(running, ramp, fall, positions[2]) if np.isfinite(fall) else None
-    return Tipping(tuple(stages), lift_off, loss, fall, axis, fall_axis)
+    return Tipping(tuple(stages), lift_off, loss, fall, running, ramp, positions)
 
 
 def _axis_at(running: RunningGear, ramp: Ramp, share: float, q: Array) -> AxisInSpace | None:
-    """Return the axis with the least holding moment at an equilibrium; None without a tipping motion."""
+    """Return the axis with the least holding moment at an equilibrium; None without one or a tipping motion."""
+    if not np.isfinite(share):
+        return None
     payload, gravity = loaded(ramp, share)
     at = new_balance(running.gear)
     balance_kernel(running.gear, q, payload, gravity, np.zeros(running.gear.rows), at)
