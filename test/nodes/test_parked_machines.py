@@ -48,8 +48,10 @@ def test_a_machine_without_driven_wheels_stays_as_it_is():
 def test_no_wheel_of_a_parked_vehicle_lifts_under_its_arm(criterion):
     machine = parked(vehicle('agv_mecanum_arm'))
     rig = Rig(machine, GovernorSettings(rate=5.0, criterion=criterion))
-    outcomes = [rig.run(case) for case in random_cases(box_of(machine, efforts=True, any_start=True), 3, seed=1)]
-    assert not any(outcome.refused or outcome.lifted or outcome.diverged for outcome in outcomes)
+    cases = random_cases(box_of(machine, efforts=True, any_start=True), 3, seed=1)
+    outcomes = [rig.run(case) for case in cases if not rig.rejects(rig.placed(case))]
+    assert len(outcomes) == 3
+    assert not any(outcome.lifted or outcome.diverged for outcome in outcomes)
     assert min(outcome.let_through for outcome in outcomes) > 0.2
 
 
@@ -77,23 +79,23 @@ def test_while_the_machine_drives_the_arm_is_held_and_the_status_names_the_wheel
     names = [*WHEELS, *ARM]
     positions = [0.0] * len(WHEELS) + [start.get(name, 0.0) for name in ARM]
 
-    def stand(seconds, speed):
+    def send(seconds, speed):
         for _ in range(round(seconds / 0.01)):
-            stand.time += 0.01
+            send.time += 0.01
             speeds = [speed] * len(WHEELS) + [0.0] * len(ARM)
-            node.receive('joint_states', joint_state(stand.time, positions, speeds, [0.0] * len(names), names))
+            node.receive('joint_states', joint_state(send.time, positions, speeds, [0.0] * len(names), names))
             node.decided_at = node.sensing.stamp / NANO - 0.02
             node.receive('joint_command_in', JointState(name=list(ARM), effort=[0.0] * len(ARM)))
 
-    stand.time = 0.0
-    stand(0.4, 0.0)
+    send.time = 0.0
+    send(0.4, 0.0)
     assert node.governor.names == ARM
     assert node._may_move()
     assert node._published_health().values['assumed parked'] == ''
-    stand(0.05, 1.0)
+    send(0.05, 1.0)
     assert not node._may_move()
     assert node._published_health().text.startswith(
         f'the machine drives ({", ".join(WHEELS)}), and stops are certified'
     )
-    stand(0.2, 0.0)
+    send(0.2, 0.0)
     assert node._may_move()
