@@ -162,7 +162,7 @@ class _Trace:
         symbols = ca.vertcat(self.push, ca.vec(self.soft))
         results = ca.substitute(results, symbols, ca.vertcat(ca.mtimes(rows.T, pushed), ca.vec(soft)))
         rates, oil, split = results[: 3 + n], results[3 + n : -6], results[-6:]
-        counted = ca.mtimes(edges, ca.fmax(push, self.surroundings[LEAST_COUNTED]))
+        counted = _counted(edges, push, self.surroundings[LEAST_COUNTED])
         margin = (counted - self._unsure(bounds, shares, split) - offset) / mean_push
         kept = margin >= low
         step = self.surroundings[STEP]
@@ -265,6 +265,20 @@ class _Trace:
         forces = inverse_dynamics(self.state, motion, -self.shake[3:])
         needed = self.heft * forces - self._joints()
         return self.drives.of_motion(self, needed[6:]), self._split(-ca.mtimes(self.motions.T, forces[:6]))
+
+
+def _counted(edges: Expression, push: Expression, least: Expression) -> Expression:
+    """Return the weighted pushes (w,) of the shares, without pushes below `least`, 0 or -inf.
+
+    With 0 a share in which no spring pushes is the one of its nearest spring to the ground, below 0: a share of 0 for
+    all of them would not show whether a motion raises the machine further.
+    """
+    w, sums = push.shape[0], ca.mtimes(edges, ca.fmax(push, least))
+    nearest = []
+    for e in range(w):
+        pulls = [ca.if_else(edges[e, i] > 0.0, edges[e, i] * push[i], -ca.inf) for i in range(w)]
+        nearest.append(-_least(-ca.vertcat(*pulls)))
+    return sums + ca.if_else(least >= 0.0, ca.fmin(ca.vertcat(*nearest), 0.0), 0.0)
 
 
 def _least(values: Expression) -> Expression:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dyn_nodes.governor.campaign.attacks import ATTACKS
-from dyn_nodes.governor.campaign.campaign import random_cases
+from dyn_nodes.governor.campaign.campaign import random_cases, read_cases
 from dyn_nodes.governor.campaign.cases import Case, attack_cases, box_of
 from dyn_nodes.governor.campaign.governed_run import Rig
+from dyn_nodes.governor.campaign.troubles import Troubles
 from dyn_nodes.governor.present import write_edges
 from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.stability.load_moment import LoadMomentIndicator
 
+RECORDED = Path(__file__).with_name('governor_edges.jsonl')
 LEVEL = np.array([0.0, 0.0, -9.81])
 WEIGHED = 0.02
 """Error of a weighed payload."""
@@ -108,6 +111,16 @@ def test_no_run_tips_or_exceeds_the_rated_load(rig, box):
     assert not any(outcome.refused for outcome in outcomes)
     assert not any(outcome.lifted or outcome.diverged for outcome in outcomes)
     assert max(outcome.overload for outcome in outcomes) <= 0.01
+
+
+def test_a_predicted_tip_over_has_a_negative_share_which_a_command_to_safety_may_not_lower(machine, box):
+    """An attacker tipped the machine when all shares of edges without load were 0: then any such command passed."""
+    case = read_cases(RECORDED, box)[0]
+    tipping = Rig(machine, GovernorSettings(criterion='tipping'))
+    for troubles in (case.troubles, Troubles(seed=case.troubles.seed)):
+        outcome = tipping.run(replace(case, troubles=troubles))
+        assert outcome.share > 0.1
+        assert outcome.let_through > 0.5
 
 
 def test_above_the_rated_load_only_commands_to_a_shorter_reach_pass(rig):
