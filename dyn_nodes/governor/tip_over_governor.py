@@ -122,20 +122,12 @@ class TipOverGovernor:
         """Follow a command (m,), V, at the rate of the outputs without a certificate; arguments as in `govern`."""
         self.stops.pass_by(max(step, 0.0))
         self.stops.see()
-        output, degree = self._led_to(command, step), self.stops.degree
-        if not math.isfinite(degree):
-            return Verdict(output.copy(), certified=False, degree=degree, is_override=True)
-        stop = self.stops.stop(output)
-        contact = self.stops.contacts[stop.contact]
-        return Verdict(
-            output.copy(),
-            certified=False,
-            degree=degree,
-            margin=stop.least,
-            contact=contact,
-            ahead=stop.ahead,
-            is_override=True,
-        )
+        verdict = Verdict(self._led_to(command, step).copy(), certified=False, is_override=True)
+        verdict.degree = self.stops.degree
+        if math.isfinite(verdict.degree):
+            stop = self.stops.stop(verdict.volts)
+            verdict.margin, verdict.contact, verdict.ahead = stop.least, self.stops.contacts[stop.contact], stop.ahead
+        return verdict
 
     def _brought_down(self, target: Array, stop: Stop, step: float, command: Array) -> Verdict:
         """Lead the outputs to a target (m,), V, independently of the commands of the levers."""

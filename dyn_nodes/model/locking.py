@@ -186,9 +186,12 @@ def parked_joints(machine: Machine) -> tuple[str, ...]:
 
 
 def parked(machine: Machine) -> Machine:
-    """Return a machine whose `parked_joints` brakes hold at their initial positions; their actuators are removed."""
+    """Return a machine whose `parked_joints` brakes hold at their initial positions; their actuators are removed.
+
+    A machine of which no driven joint would be left stays as it is.
+    """
     names, first = parked_joints(machine), initial_positions(machine)
-    if not names:
+    if not names or all(joint.name in names for joint in machine.actuated_joints):
         return machine
     joints = (_locked(joint, first[joint.name]) if joint.name in names else joint for joint in machine.joints)
     actuators = (actuator for actuator in machine.actuators if actuator.joint not in names)

@@ -19,7 +19,7 @@ import numpy as np
 from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.governor.tip_over_governor import TipOverGovernor, Verdict
 from dyn_nodes.middleware import Clock, ClockType, DurabilityPolicy, QoSProfile, message
-from dyn_nodes.model.locking import parked, parked_joints
+from dyn_nodes.model.locking import parked
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health, status_message
@@ -89,7 +89,8 @@ class TipOverGovernorNode(OverridableNode, Managed):
         self.values = values = declare(self, PARAMETERS)
         machine = in_space(machine_of(values['machine'], values['config']))
         reject_closed_loops(machine)
-        self.machine, held = parked(machine), parked_joints(machine)
+        self.machine = parked(machine)
+        held = [joint.name for joint in machine.movable_joints if not self.machine.joint(joint.name).movable]
         self.paced, self.lockstep = values['mode'] == 'realtime', awaits_commands(values)
         states = states_qos(values)
         self.channel = CHANNELS[values['output']](self.machine, values['joints'])

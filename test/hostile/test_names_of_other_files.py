@@ -65,7 +65,7 @@ def test_names_of_a_task_equal_its_phases(attack):
     assert profile.phase(0.5) == attack
 
 
-def test_names_of_a_task_reach_no_generated_code_because_its_controller_generates_none(tmp_path, monkeypatch):
+def test_names_of_a_task_reach_no_generated_code_of_its_controller(tmp_path, monkeypatch):
     monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'cache'))  # the shared cache changes during this test
     path = dump('task.yaml', task(ATTACKS['python']))
     context = Context()
@@ -74,7 +74,10 @@ def test_names_of_a_task_reach_no_generated_code_because_its_controller_generate
     node = ControllerNode(context=context, parameter_overrides=[Parameter(k, value=v) for k, v in values.items()])
     node.destroy_node()
     context.try_shutdown()
-    assert not list(cache_directory().rglob('module.py'))
+    generated = [path.read_text() for path in cache_directory().rglob('module.py')]
+    assert generated, 'the inertia of the joints'
+    assert 'MARK' in ATTACKS['python']
+    assert not any('MARK' in text for text in generated)
 
 
 @each_text
