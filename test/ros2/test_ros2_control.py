@@ -108,7 +108,8 @@ class Side:
         end = time.monotonic() + scaled_timeout(timeout)
         while not condition():
             assert time.monotonic() < end, f'{text}; health: {self.health}'
-            self.executor.spin_once(timeout_sec=0.05)
+            # the commands of the others must not wait: without them a node soon holds its joints by brakes
+            self.executor.spin_once(timeout_sec=0.002 if self.beside else 0.05)
             for other in self.beside:
                 for _ in range(20):  # all that has arrived: its time must not lag
                     other.executor.spin_once(timeout_sec=0.0)
