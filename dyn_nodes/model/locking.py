@@ -188,7 +188,7 @@ def parked_joints(machine: Machine) -> tuple[str, ...]:
 def parked(machine: Machine) -> Machine:
     """Return a machine whose `parked_joints` brakes hold at their initial positions; their actuators are removed.
 
-    A machine of which no driven joint would be left stays as it is.
+    A machine without other driven joints stays as it is.
     """
     names, first = parked_joints(machine), initial_positions(machine)
     if not names or all(joint.name in names for joint in machine.actuated_joints):
