@@ -476,14 +476,14 @@ _LOADING = threading.RLock()
 
 
 def _load(root: Path, directory: Path, name: str) -> CompiledModule | None:
-    """Return a module that is loaded in this process, or is sound and sealed in the cache."""
+    """Return a module that is loaded in this process and not removed since, or is sound and sealed in the cache."""
     with _LOADING:
         return _loaded(root, directory, name)
 
 
 def _loaded(root: Path, directory: Path, name: str) -> CompiledModule | None:
     loaded = sys.modules.get(_module_name(directory))
-    if loaded is not None and loaded.__file__ == str(directory / 'module.py'):
+    if loaded is not None and loaded.__file__ == str(directory / 'module.py') and directory.is_dir():
         mark_used(directory)
         return CompiledModule(directory, loaded, loaded.__dict__['_meta'])
     files = verified_files(root, directory)

@@ -107,4 +107,7 @@ def kernel_of(machine: Loaded, name: str) -> Kernel:
     """Return a kernel of a machine; errors as for `Machine.kernel`."""
     checked_name(machine.name, 'kernel', name, tuple(ARGUMENTS))
     model = _model(machine.data)
+    if not (model.kernels.directory / f'{name}.npz').is_file():  # removed from the cache since, as the least used
+        _model.cache_clear()
+        model = _model(machine.data)
     return Kernel(model.kernels, name, model.parameters(gravity=machine.gravity_vector()))

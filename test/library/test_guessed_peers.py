@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 
 import numpy as np
 import pytest
 
 import dyn_nodes as dn
+from dyn_nodes.library import kernel
 
 pytestmark = pytest.mark.timeout(600)
 
@@ -179,3 +182,11 @@ def test_values_of_a_log_by_name(m):
 
 def test_c_code_of_the_dynamics(arm):
     assert 'forward_dynamics' in arm.kernel('forward_dynamics').c_source()
+
+
+def test_a_kernel_whose_files_were_removed_from_the_cache_is_made_again(arm, tmp_path, monkeypatch):
+    monkeypatch.setenv('DYN_NODES_CACHE', str(tmp_path / 'cache'))
+    monkeypatch.setattr(kernel, '_model', lru_cache(kernel._model.__wrapped__))
+    before = arm.kernel('energy').c_source()
+    shutil.rmtree(tmp_path / 'cache')
+    assert arm.kernel('energy').c_source() == before

@@ -296,7 +296,7 @@ class Trial:
     """
 
     def __init__(
-        self, plant: Plant, case: Case, effects: Valves | Efforts, partner: Partner | None, rating: Rating | None
+        self, plant: Plant, case: Case, effects: Valves | Efforts, partner: Partner | None, rating: Rating | None = None
     ) -> None:
         self.plant, self.case, self.effects, self.partner = plant, case, effects, partner
         names, self.loads_and_attitude = effects.names, LoadsAndAttitude(plant, 'tipping' if rating else 'lift_off')
