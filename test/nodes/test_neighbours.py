@@ -35,6 +35,22 @@ def other() -> Iterator[Context]:
     made.try_shutdown()
 
 
+@pytest.fixture(autouse=True, scope='module')
+def _quiet_domain() -> None:
+    """Wait until publishers of earlier tests have left the domain: processes that were killed stay for their lease."""
+    context = Context()
+    init(args=['watcher'], context=context)
+    watcher = Node('watcher', context=context)
+    end = time.monotonic() + scaled_timeout(30.0)
+    quiet = time.monotonic() + max(REAL_DISCOVERY, 0.5)
+    while time.monotonic() < min(end, quiet):
+        if neighbours.sources_of(watcher, '/joint_states'):
+            quiet = time.monotonic() + max(REAL_DISCOVERY, 0.5)
+        time.sleep(0.02)
+    watcher.destroy_node()
+    context.try_shutdown()
+
+
 @pytest.fixture(autouse=True)
 def _short_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(neighbours, 'LEASE', 0.4)
