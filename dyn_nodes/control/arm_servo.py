@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.control.drive_dynamics import CarriedPayload
 from dyn_nodes.control.servo import free_push
 from dyn_nodes.control.trajectory import JointReference
 from dyn_nodes.model.machine import Machine
@@ -21,7 +22,7 @@ LEAST_SEEN = 1e-3
 """Relative sensitivity of the efforts to a direction of tilt below which this direction is left level."""
 
 
-class ArmServo:
+class ArmServo(CarriedPayload):
     """Efforts that move joints along a reference with a chosen bandwidth and damping ratio.
 
     effort = inverse dynamics on the moving vehicle + L (wn^2 (q_ref - q) + 2 zeta wn (qd_ref - qd)), with the apparent
@@ -57,15 +58,6 @@ class ArmServo:
         self._q = self.model.neutral()
         self._v, self._a = np.zeros(self.model.nv), np.zeros(self.model.nv)
         self.tilt = np.zeros(2)
-
-    @property
-    def payload(self) -> float:
-        """Mass in the implement that the efforts hold, kg."""
-        return float(self._parameters[3])
-
-    @payload.setter
-    def payload(self, mass: float) -> None:
-        self._parameters[3] = mass
 
     def restart(self, positions: Array, efforts: Array | None) -> None:
         """Estimate the attitude of the base at which measured efforts hold the joints at rest.

@@ -56,7 +56,22 @@ class DriveDynamics(Protocol):
         """Return the apparent inertia (n, n) at the drives."""
 
 
-class TreeDrives:
+class CarriedPayload:
+    """The payload among the parameters (4,) of a rigid-body model."""
+
+    _parameters: Array
+
+    @property
+    def payload(self) -> float:
+        """Mass in the implement, kg."""
+        return float(self._parameters[3])
+
+    @payload.setter
+    def payload(self, mass: float) -> None:
+        self._parameters[3] = mass
+
+
+class TreeDrives(CarriedPayload):
     """A tree with a drive on every joint; its base is taken as level and at rest, and as free under feedback.
 
     Args:
@@ -82,15 +97,6 @@ class TreeDrives:
         self._parameters, self._q = self.model.parameters(), self.model.neutral()
         self._v, self._a = np.zeros(self.model.nv), np.zeros(self.model.nv)
 
-    @property
-    def payload(self) -> float:
-        """Mass in the implement, kg."""
-        return float(self._parameters[3])
-
-    @payload.setter
-    def payload(self, mass: float) -> None:
-        self._parameters[3] = mass
-
     def restart(self) -> None:
         """Do nothing: the joints determine the posture of a tree."""
 
@@ -111,7 +117,7 @@ class TreeDrives:
         return np.asarray(np.linalg.inv(np.linalg.inv(M)[np.ix_(self._indices, self._indices)]))
 
 
-class TreeInertia:
+class TreeInertia(CarriedPayload):
     """Inertia of a tree at some of its joints; the others stay at their initial positions.
 
     Args:
@@ -126,15 +132,6 @@ class TreeInertia:
         self._block = np.ix_(self._indices, self._indices)
         initial = machine.initial.joint_positions
         self._q, self._parameters = np.array([initial.get(name, 0.0) for name in names]), self.model.parameters()
-
-    @property
-    def payload(self) -> float:
-        """Mass in the implement, kg."""
-        return float(self._parameters[3])
-
-    @payload.setter
-    def payload(self, mass: float) -> None:
-        self._parameters[3] = mass
 
     def apparent_inertia(self, positions: Array) -> Array:
         """Return the inertia (n, n) at positions (n,) of the joints."""

@@ -47,7 +47,6 @@ from dyn_nodes.governor.stop_model import STEP_TIME, StopModel
 from dyn_nodes.governor.stops import Decision, Stop
 from dyn_nodes.governor.tip_over_governor import LONGEST_LASTING
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.ground_observer import ground_axes
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
@@ -128,12 +127,8 @@ class StopPredictor:
         """Return the corners of the support polygon, none if each spring has its share, and the names of the shares."""
         if self.settings.criterion == 'lift_off':
             return np.zeros(0, np.int64), tuple(support.name for support in self.machine.supports)
-        first = initial_positions(self.machine)
-        positions = np.array([first[joint.name] for joint in self.machine.movable_joints])
-        if fault := self.ground.fault(positions):
-            raise ValueError(f'machine {self.machine.name!r}: {fault}')
-        names = name_edges(self.ground.feet(self.ground.attachments(positions)))
-        return self.ground.corners.astype(np.int64), names
+        attachments = self.ground.first_attachments()
+        return self.ground.corners, name_edges(self.ground.feet(attachments))
 
     def _set_up(self, order: Sequence[int]) -> None:
         """Create the initial data of predictions, before the first update."""
@@ -151,7 +146,7 @@ class StopPredictor:
         bounds = np.tile([1.0 - error, 1.0 + error, 0.0, 0.0], (len(waits), 1))
         self.extremes = Extremes(hefts, np.zeros(len(waits)), bounds, settings.center_error)
         times = settings.hold, horizon, longest, CALM, longest, STEP_TIME
-        layout, supports = self.model.layout, len(self.contacts)
+        layout, supports = self.model.layout, len(self.machine.supports)
         self.initial_state = np.zeros(layout.size)
         self.initial_state[layout.least : layout.instants] = np.inf
         indices = {joint.name: index for index, joint in enumerate(self.machine.movable_joints)}
@@ -401,10 +396,9 @@ class StopPredictor:
         """
         present, support, load = self.surroundings.copied(), self.support.copied(), self.monitor.load
         assert load is not None
-        present.least_push[:], present.least_counted[:] = 0.0, -np.inf
-        present.heft[:], present.payload[:] = 1.0, self.model_payload
+        present.least_push[:], present.heft[:], present.payload[:] = 0.0, 1.0, self.model_payload
         support.bounds[:] = 1.0, 1.0, self.model_payload, self.model_payload
-        support.offset[:], support.edges[:], support.rated[:] = 0.0, np.eye(len(self.machine.supports)), -1.0
+        support.offset[:], support.rated[:] = 0.0, -1.0
         height = load.attachments @ self.ground.plane[:3] - self.ground.plane[3]
         support.squeeze[:] = self.springs.free_length - height
         vectors = self.states.vectors.reshape(-1, self.machines, self.states.vectors.shape[1])

@@ -178,11 +178,9 @@ def _locked(joint: Joint, position: float) -> Joint:
 
 
 def parked_joints(machine: Machine) -> tuple[str, ...]:
-    """Return the driven joints between base and supports of a machine, such as wheels, steering and sprockets."""
-    idle, carrying = machine.idle_joints, carrying_links(machine)
-    sprockets = {getattr(contact, 'sprocket', '') for contact in machine.contacts}
-    driven = (joint for joint in machine.movable_joints if joint.name not in idle)
-    return tuple(joint.name for joint in driven if joint.child in carrying and joint.name not in sprockets)
+    """Return the driven joints between base and supports of a machine, such as wheels and steering."""
+    carrying = carrying_links(machine)
+    return tuple(joint.name for joint in machine.actuated_joints if joint.child in carrying)
 
 
 def parked(machine: Machine) -> Machine:

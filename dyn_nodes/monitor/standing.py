@@ -8,10 +8,10 @@ zero moment point to the nearest edge of the support polygon over the polygon's 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dyn_nodes.common.arrays import Array
+from dyn_nodes.common.arrays import Array, Indices
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.ground_kernels import corners_kernel, present_kernel
 from dyn_nodes.monitor.ground_observer import GroundObserver, ground_axes
 from dyn_nodes.monitor.hanging import HangingJoints
@@ -52,18 +52,29 @@ class StandingGround:
 
     def fault(self, q: Array) -> str:
         """Return why the ground points of the wheels form no support polygon at positions (n,); '' if they do."""
-        attachments = self.attachments(q)
+        attachments = self._attachments(q)
         self._learn_polygon(attachments)
         return self._springs.fault(attachments, self.plane[:3])
 
     @property
-    def corners(self) -> NDArray[np.intp]:
+    def corners(self) -> Indices:
         """Indices (k,) of the springs at the corners of the support polygon, counter-clockwise."""
         assert self._springs.polygon is not None
-        return self._springs.polygon
+        return self._springs.polygon.astype(np.int64)
 
-    def attachments(self, q: Array) -> Array:
-        """Return the attachments (s, 3) of the springs at positions (n,), in axes of the base link, m."""
+    def first_attachments(self) -> Array:
+        """Return the attachments (s, 3) of the springs in the initial posture, in axes of the base link, m.
+
+        Raises:
+            ValueError: they form no support polygon.
+        """
+        first = initial_positions(self.machine)
+        positions = np.array([first[joint.name] for joint in self.machine.movable_joints])
+        if fault := self.fault(positions):
+            raise ValueError(f'machine {self.machine.name!r}: {fault}')
+        return self._attachments(positions)
+
+    def _attachments(self, q: Array) -> Array:
         still = self._still
         return self.model.evaluate(q, still, still, STILL, STILL, STILL, 0.0).attachments
 
@@ -96,7 +107,7 @@ class StandingGround:
     def present_degree(self, q: Array, payload: float) -> float:
         """Return the stability degree at rest on the present plane, at positions (n,) and with a payload, kg."""
         if self._springs.polygon is None:
-            self._learn_polygon(self.attachments(q))
+            self._learn_polygon(self._attachments(q))
         model, order = self.model, self._springs.polygon
         specific_force = self.up * self.machine.gravity
         return float(present_kernel(model.code, model.size, q, specific_force, float(payload), self.plane, order))

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from dyn_nodes.governor import records
 from dyn_nodes.governor.campaign.attacks import ATTACKS
 from dyn_nodes.governor.campaign.campaign import random_cases, read_cases
 from dyn_nodes.governor.campaign.cases import Case, attack_cases, box_of
@@ -121,6 +122,39 @@ def test_a_predicted_tip_over_has_a_negative_share_which_a_command_to_safety_may
         outcome = tipping.run(replace(case, troubles=troubles))
         assert outcome.share > 0.1
         assert outcome.let_through > 0.5
+
+
+@pytest.fixture(scope='module')
+def six_wheels(machine):
+    """A rig of the log-loader with two more wheels, between the others: six springs, four edges."""
+    first = {wheel.name: wheel for wheel in machine.wheels}
+    middle = []
+    for side in ('left', 'right'):
+        ends = first[f'front_{side}'], first[f'rear_{side}']
+        between = 0.5 * (ends[0].position + ends[1].position)
+        middle.append(replace(ends[0], name=f'middle_{side}', position=between))
+    more = replace(machine, name='six_wheels', wheels=(*machine.wheels, *middle))
+    return Rig(more, GovernorSettings(criterion='tipping', bring_down=True))
+
+
+def test_a_machine_with_more_wheels_than_edges_is_certified(six_wheels):
+    stops = six_wheels.partner(True).stops
+    assert len(stops.machine.supports) == 6
+    assert set(stops.contacts) == {'front', 'left', 'rear', 'right'}
+    case = still(six_wheels, 1000.0, (0.96, -1.83, 0.0))
+    assert six_wheels.start_margin(case) > six_wheels.settings.law.reserve
+    assert not six_wheels.run(replace(case, segments=((1.0, (8.0, 0.0, 0.0)),), duration=2.0)).lifted
+
+
+def test_a_machine_that_tips_over_an_edge_is_brought_down_by_the_shares_of_edges(six_wheels):
+    partner = six_wheels.partner(True)
+    case = still(six_wheels, 3000.0, (0.96, -1.83, 0.0))
+    six_wheels.start_margin(case)
+    stops = partner.stops
+    situation = stops._as_modelled
+    assert (records.support(situation.support).edges == stops.support.edges).all()
+    stop = stops.stop(np.array([0.0, 0.0, 0.0]))
+    assert stop.contact < len(stops.contacts)
 
 
 def test_above_the_rated_load_only_commands_to_a_shorter_reach_pass(rig):

@@ -14,7 +14,6 @@ import numpy as np
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.governor.present import write_edges
-from dyn_nodes.model.posture import initial_positions
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.simulation.plant import Plant
@@ -54,14 +53,10 @@ class LoadsAndAttitude:
 
 def _edges_of(plant: Plant) -> Array:
     """Return the weights (k, s) of the springs in the loads of the edges; the support polygon of the first posture."""
-    machine = in_space(plant.machine)
-    ground, first = StandingGround(machine), initial_positions(machine)
-    positions = np.array([first[joint.name] for joint in machine.movable_joints])
-    if fault := ground.fault(positions):
-        raise ValueError(f'{machine.name}: {fault}')
-    points = ground.attachments(positions)
+    ground = StandingGround(in_space(plant.machine))
+    points = ground.first_attachments()
     edges = np.empty((len(points), len(points)))
-    write_edges(ground.corners.astype(np.int64), points[:, 1].copy(), -points[:, 0], edges)
+    write_edges(ground.corners, points[:, 1].copy(), -points[:, 0], edges)
     return edges[: len(ground.corners)]
 
 
