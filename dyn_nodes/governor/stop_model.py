@@ -18,6 +18,7 @@ from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.compile.module import lane_module
 from dyn_nodes.elements.forces.joint_elements import joint_elements
 from dyn_nodes.governor.drives import Drives, EffortDrives, OilDrives
+from dyn_nodes.governor.linkages import Linkages
 from dyn_nodes.governor.records import (
     AXES,
     HEFT,
@@ -61,6 +62,7 @@ class _Trace:
         tree = build_tree(machine)
         n = tree.nv - 6
         self.q, self.v, self.a = (ca.SX.sym(name, n) for name in ('q', 'v', 'a'))
+        self.linkages = Linkages(machine, drives.joints, self.q, self.v) if machine.constraints else None
         self.surroundings, self.rock, self.push = (
             ca.SX.sym('surroundings', SURROUNDINGS),
             ca.SX.sym('rock', 3),
@@ -88,7 +90,7 @@ class _Trace:
             **{name: self.volts[k] for k, name in enumerate(commands)},
         }
 
-    def moved(self) -> tuple[Expression, Expression, Expression]:
+    def moved(self) -> tuple[Expression, ...]:
         """Return accelerations (3 + n,) of base and joints in a step, rates of the oil, and loads on the ground (6,).
 
         Links of `heft` times their mass with a payload m move under forces as the links of the model with m / heft move
@@ -115,11 +117,28 @@ class _Trace:
         effort = effort + BETWEEN * ca.mtimes(pushed, alone) - step * stiff * self.v
         push = self.push / self.heft
         force = ca.vertcat(push, effort + self.drives.beyond(self)[6:] / self.heft) - ca.mtimes(basis.T, bias)
-        order = list(reversed(range(size - 3)))
-        rates = solve_symmetric(implicit[order, order], force[order])[order]
+        rates = self._solved(implicit, force)
         oil = lasting * flow + BETWEEN * step * ca.mtimes(swept, rates[3:])
         push = self.push - ca.mtimes(self.soft, rates[:3])
-        return rates, oil, self._loads(ca.mtimes(basis, rates), push)
+        return self._closed(rates, oil, self._loads(ca.mtimes(basis, rates), push))
+
+    def _solved(self, implicit: Expression, force: Expression) -> Expression:
+        """Return the accelerations (3 + n,) of base and joints under forces (3 + n,), with closed linkages."""
+        if self.linkages is None:
+            return _solve(implicit, force)
+        join = ca.diagcat(ca.SX.eye(3), self.linkages.complement)
+        alone = ca.vertcat(ca.SX(3, 1), self.linkages.particular)
+        reduced = ca.mtimes([join.T, implicit, join])
+        rates = _solve(reduced, ca.mtimes(join.T, force - ca.mtimes(implicit, alone)))
+        return ca.densify(alone + ca.mtimes(join, rates))
+
+    def _closed(self, *results: Expression) -> tuple[Expression, ...]:
+        """Return results at joint velocities and accelerations that follow from the independent ones."""
+        if self.linkages is None:
+            return results
+        v, a = self.linkages.closed(self.v), self.linkages.closed(self.a) + self.linkages.particular
+        a = ca.substitute(a, self.v, v)
+        return tuple(ca.substitute(list(results), [self.v, self.a], [v, a]))
 
     def _loads(self, motion: Expression, push: Expression) -> Expression:
         """Return the loads (6,) on the ground of links and of a kilogram of payload at accelerations (6 + n,).
@@ -164,11 +183,14 @@ class _Trace:
         rates, oil, split = results[: 3 + n], results[3 + n : -6], results[-6:]
         counted = _counted(edges, push, self.surroundings[LEAST_COUNTED])
         margin = (counted - self._unsure(bounds, shares, split) - offset) / mean_push
+        step, (q, v) = self.surroundings[STEP], (self.q, self.v)
+        if self.linkages is not None:
+            q, v = q - self.linkages.gap, self.linkages.closed(v)
+            margin = ca.if_else(self.linkages.soundness > 0.0, margin, -ca.inf)
         kept = margin >= low
-        step = self.surroundings[STEP]
-        v, turn = self.v + step * rates[3:], self.rock + step * rates[:3]
+        v, turn = v + step * rates[3:], self.rock + step * rates[:3]
         after = ca.vertcat(
-            self.q + step * v,
+            q + step * v,
             v,
             self.drives.bounded(self.oil + step * oil),
             turn,
@@ -222,7 +244,8 @@ class _Trace:
     def standing(self) -> Expression:
         """Return the loads (6,) on the ground of links and of a kilogram of payload at rest, passive joints hanging."""
         load = -ca.mtimes(self.motions.T, self._at_rest()[:6])
-        return ca.substitute(self._split(load), self.q, self._hanging())
+        loads = ca.substitute(self._split(load), self.q, self._hanging())
+        return loads if self.linkages is None else ca.substitute(loads, self.q, self.q - self.linkages.gap)
 
     def _at_rest(self) -> Expression:
         """Return the gravity forces (6 + n,) on base and joints at rest."""
@@ -234,6 +257,8 @@ class _Trace:
         """Return the positions (n,) of the joints with passive ones at rest, by Newton steps."""
         names = [joint.name for joint in self.machine.movable_joints]
         indices = [names.index(name) for name in hanging_joints(self.machine)]
+        if self.linkages is not None:
+            indices = [index for index in indices if index in self.linkages.independent]
         if not indices:
             return self.q
         hung, q = entries(self.q, indices), ca.SX(self.q)
@@ -255,7 +280,15 @@ class _Trace:
         forces = inverse_dynamics(self.state, ca.vertcat(ca.SX(6, 1), rates), -self.specific_force)[6:]
         return ca.substitute(forces, self.rock, ca.SX.zeros(3))
 
-    def shown(self) -> tuple[Expression, Expression]:
+    def inertia(self, indices: list[int]) -> Expression:
+        """Return the inertia (m, m) of independent joints, the base at rest."""
+        matrix = mass_matrix(self.state)[6:, 6:]
+        if self.linkages is None:
+            return matrix[indices, indices]
+        join = self.linkages.complement[:, [self.linkages.independent.index(index) for index in indices]]
+        return ca.mtimes([join.T, matrix, join])
+
+    def shown(self) -> tuple[Expression, ...]:
         """Return results of the accelerations of joints and base.
 
         These are the numbers of the drives that follow from them, and the loads (6,) on the ground of the links of the
@@ -263,8 +296,10 @@ class _Trace:
         """
         motion = ca.vertcat(self.shake[:3], ca.SX(3, 1), self.a)
         forces = inverse_dynamics(self.state, motion, -self.shake[3:])
-        needed = self.heft * forces - self._joints()
-        return self.drives.of_motion(self, needed[6:]), self._split(-ca.mtimes(self.motions.T, forces[:6]))
+        needed = (self.heft * forces - self._joints())[6:]
+        needed = needed if self.linkages is None else self.linkages.summed(needed)
+        loads = self._split(-ca.mtimes(self.motions.T, forces[:6]))
+        return self._closed(self.drives.of_motion(self, needed), loads)
 
 
 def _counted(edges: Expression, push: Expression, least: Expression) -> Expression:
@@ -279,6 +314,12 @@ def _counted(edges: Expression, push: Expression, least: Expression) -> Expressi
         pulls = [ca.if_else(edges[e, i] > 0.0, edges[e, i] * push[i], -ca.inf) for i in range(w)]
         nearest.append(-_least(-ca.vertcat(*pulls)))
     return sums + ca.if_else(least >= 0.0, ca.fmin(ca.vertcat(*nearest), 0.0), 0.0)
+
+
+def _solve(matrix: Expression, right: Expression) -> Expression:
+    """Solve for base and joints, the last joint first: its inertia meets the fewest others."""
+    order = list(reversed(range(matrix.shape[0])))
+    return solve_symmetric(matrix[order, order], right[order])[order]
 
 
 def _least(values: Expression) -> Expression:
@@ -339,7 +380,6 @@ class StopModel:
         if isinstance(self.drives, EffortDrives):
             moved = outputs(self.drives.moving(trace, trace.a))
             functions['efforts'] = ca.Function('efforts', [trace.q, trace.v, trace.a, surroundings], moved)
-            indices = [6 + index for index in self.drives.indices.tolist()]
-            inertia = outputs(ca.vec(mass_matrix(trace.state)[indices, indices]))
+            inertia = outputs(ca.vec(trace.inertia(self.drives.indices.tolist())))
             functions['inertia'] = ca.Function('inertia', [trace.q, surroundings], inertia)
         return functions, {}

@@ -53,6 +53,11 @@ class ContactRecord:
         """The springs of the contact."""
         raise NotImplementedError
 
+    @property
+    def drives(self) -> tuple[str, ...]:
+        """Names of the joints that move the machine over the ground at this contact."""
+        return ()
+
     def relations(self, extent: float) -> Iterator[Relation]:
         """Yield the relations of the contact's numbers to each other and to the size of the machine, m."""
         yield from ()

@@ -178,9 +178,10 @@ def _locked(joint: Joint, position: float) -> Joint:
 
 
 def parked_joints(machine: Machine) -> tuple[str, ...]:
-    """Return the driven joints between base and supports of a machine, such as wheels and steering."""
-    carrying = carrying_links(machine)
-    return tuple(joint.name for joint in machine.actuated_joints if joint.child in carrying)
+    """Return the driven joints that move a machine over the ground: wheels, steering, sprockets of tracks."""
+    carrying, drives = carrying_links(machine), {name for contact in machine.contacts for name in contact.drives}
+    driven = machine.actuated_joints
+    return tuple(joint.name for joint in driven if joint.child in carrying or joint.name in drives)
 
 
 def parked(machine: Machine) -> Machine:
@@ -193,7 +194,9 @@ def parked(machine: Machine) -> Machine:
         return machine
     joints = (_locked(joint, first[joint.name]) if joint.name in names else joint for joint in machine.joints)
     actuators = (actuator for actuator in machine.actuators if actuator.joint not in names)
-    return replace(machine, joints=tuple(joints), actuators=tuple(actuators))
+    movable = {name: value for name, value in machine.initial.joint_positions.items() if name not in names}
+    initial = replace(machine.initial, joint_positions=movable)
+    return replace(machine, joints=tuple(joints), actuators=tuple(actuators), initial=initial)
 
 
 def lock_in_text(text: str, urdf: Urdf, locked: tuple[str, ...]) -> str:

@@ -328,8 +328,11 @@ def solve_inertia(inertia: Inertia, force: Force) -> Motion:
     return Motion(w, v)
 
 
-def solve_symmetric(A: Expression, b: Expression) -> Expression:
-    """Solve A x = b for a symmetric positive definite matrix by L D L^T, unrolled. A (n, n), b (n, m)."""
+def solve_symmetric(A: Expression, b: Expression, pivots: list[Expression] | None = None) -> Expression:
+    """Solve A x = b for a symmetric positive definite matrix by L D L^T, unrolled. A (n, n), b (n, m).
+
+    The pivots D are appended to a list.
+    """
     n = A.shape[0]
     L = [[ca.SX(0)] * n for _ in range(n)]
     LD = [[ca.SX(0)] * n for _ in range(n)]
@@ -337,6 +340,8 @@ def solve_symmetric(A: Expression, b: Expression) -> Expression:
     for j in range(n):
         d = A[j, j] - sum((L[j][k] * LD[j][k] for k in range(j)), ca.SX(0))
         inverse.append(1 / d)
+        if pivots is not None:
+            pivots.append(d)
         for i in range(j + 1, n):
             LD[i][j] = A[i, j] - sum((L[j][k] * LD[i][k] for k in range(j)), ca.SX(0))
             L[i][j] = LD[i][j] * inverse[j]

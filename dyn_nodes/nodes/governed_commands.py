@@ -26,16 +26,6 @@ Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 JointState = message('sensor_msgs/msg/JointState')
 
 
-def reject_closed_loops(machine: Machine) -> None:
-    """Raise ParameterError for a machine with constraints: the prediction moves each joint by its drive alone."""
-    if machine.constraints:
-        names = ', '.join(constraint.name for constraint in machine.constraints)
-        raise ParameterError(
-            f'machine {machine.name!r}: the governor predicts joints that their actuators move alone, expected no '
-            f'constraints, found {names}'
-        )
-
-
 def reject_motors(machine: Machine, order: Sequence[int]) -> None:
     """Raise ParameterError if actuators, by their indices in the machine, are not hydraulic."""
     actuators = [machine.actuators[k] for k in order]
@@ -52,8 +42,9 @@ class ValveCommands:
     """Volts on `valve_commands`.
 
     Args:
-        machine: with the valves.
+        machine: with the governed valves.
         joints: order of the volts, names of actuators or of their joints; empty: all.
+        whole: the machine with its parked joints, whose valves (travel motors) have volts in the messages, too.
 
     Attributes:
         topic: of the outputs; the inputs have the suffix `_in`.
@@ -62,6 +53,7 @@ class ValveCommands:
         follows_measurements: whether neutral outputs depend on measurements.
         names: of the levers.
         limits: (m,) of the commands.
+        driving: names of the other valves, k of them, which drive the machine.
 
     Raises:
         ParameterError: the machine has no such valves.
@@ -70,23 +62,32 @@ class ValveCommands:
     topic, kind, rate = 'valve_commands', Float64MultiArray, 'rate'
     follows_measurements = False
 
-    def __init__(self, machine: Machine, joints: Sequence[str]) -> None:
-        self._order = valve_order(machine, joints)
+    def __init__(self, machine: Machine, joints: Sequence[str], whole: Machine) -> None:
+        valves = [whole.actuators[k] for k in valve_order(whole, joints)]
+        governed = [actuator.name for actuator in machine.actuators]
+        self._order = [governed.index(valve.name) for valve in valves if valve.name in governed]
         reject_motors(machine, self._order)
-        valves = [machine.actuators[k] for k in self._order]
-        self.names, self.limits = (
-            tuple(valve.name for valve in valves),
-            np.array([valve.command_limit for valve in valves]),
-        )
-        self._out = volts_message(self.names)
+        self._all, self._bounds = [valve.name for valve in valves], np.array([valve.command_limit for valve in valves])
+        self._governed = np.array([name in governed for name in self._all])
+        self.names, self.limits = tuple(governed[k] for k in self._order), self._bounds[self._governed]
+        self.driving = tuple(name for name in self._all if name not in governed)
+        self._out = volts_message(self._all)
 
     def stops(self, machine: Machine, monitor: StabilityMonitor, settings: Any) -> StopPredictor:
-        """Return the predictor of stops."""
-        return StopPredictor(machine, self._order, monitor, settings)
+        """Return the predictor of stops. Raises ParameterError for linkages that the valves do not move."""
+        try:
+            return StopPredictor(machine, self._order, monitor, settings)
+        except ValueError as error:
+            raise ParameterError(str(error)) from None
 
     def read(self, msg: Any) -> Array:
-        """Return the commands (m,) of a message. Raises RejectedError."""
-        return commands.voltages(msg, self.names, self.limits, f'{self.topic}_in')
+        """Return the commands (m + k,) of a message. Raises RejectedError."""
+        return commands.voltages(msg, self._all, self._bounds, f'{self.topic}_in')
+
+    def split(self, wanted: Array) -> tuple[Array, Array]:
+        """Return the governed commands (m,) within their limits, and those that drive the machine (k,)."""
+        within = np.clip(wanted, -self._bounds, self._bounds)
+        return within[self._governed], within[~self._governed]
 
     def stamp_of(self, msg: Any) -> int | None:
         """Return the instant that a message answers, ns; None if it has none. Raises RejectedError."""
@@ -100,9 +101,11 @@ class ValveCommands:
         """Return a text for the present neutral output."""
         return 'valves at neutral'
 
-    def message(self, output: Array, stops: Any, stamp: int | None) -> Any:
+    def message(self, output: Array, driving: Array, stops: Any, stamp: int | None) -> Any:
         """Return the message of an output (m,) that answers an instant, ns; None: no message is due."""
-        self._out.data = output.tolist()
+        volts = np.empty(len(self._all))
+        volts[self._governed], volts[~self._governed] = output, driving
+        self._out.data = volts.tolist()
         stamp_volts(self._out, stamp)
         return self._out
 
@@ -114,9 +117,9 @@ class EffortCommands:
     """
 
     topic, kind, rate = 'joint_command', JointState, 'jerk'
-    follows_measurements = True
+    follows_measurements, driving = True, ()
 
-    def __init__(self, machine: Machine, joints: Sequence[str]) -> None:
+    def __init__(self, machine: Machine, joints: Sequence[str], whole: Machine) -> None:
         try:
             drives = EffortDrives(machine)
         except ValueError as error:
@@ -145,6 +148,10 @@ class EffortCommands:
             raise commands.RejectedError('no efforts', f'{topic}: expected efforts, found positions or velocities')
         return command.effort
 
+    def split(self, wanted: Array) -> tuple[Array, Array]:
+        """Return the commands (m,) within their limits; none of them drives the machine."""
+        return np.clip(wanted, -self.limits, self.limits), np.zeros(0)
+
     def stamp_of(self, msg: Any) -> int | None:
         """Return the instant that a message answers, ns; None if it has none."""
         return nanoseconds_of_stamp(msg.header.stamp) or None
@@ -157,7 +164,7 @@ class EffortCommands:
         """Return a text for the present neutral output."""
         return 'no efforts, the drives hold the joints' if np.isnan(stops.output_efforts).any() else 'joints are braked'
 
-    def message(self, output: Array, stops: Any, stamp: int | None) -> Any:
+    def message(self, output: Array, driving: Array, stops: Any, stamp: int | None) -> Any:
         """Return the message of an output (m,); None before the first measurement and after the end of efforts."""
         if np.isnan(stops.output_efforts).any():
             return None

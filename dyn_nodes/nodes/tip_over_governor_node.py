@@ -31,7 +31,7 @@ from dyn_nodes.nodes.exchange import (
     data_qos,
     states_qos,
 )
-from dyn_nodes.nodes.governed_commands import CHANNELS, EffortCommands, reject_closed_loops
+from dyn_nodes.nodes.governed_commands import CHANNELS, EffortCommands
 from dyn_nodes.nodes.held_override import HeldOverride
 from dyn_nodes.nodes.instants import InstantQueue, Step
 from dyn_nodes.nodes.machines import machine_of
@@ -88,12 +88,11 @@ class TipOverGovernorNode(OverridableNode, Managed):
         super().__init__('tip_over_governor_node', **options)
         self.values = values = declare(self, PARAMETERS)
         machine = in_space(machine_of(values['machine'], values['config']))
-        reject_closed_loops(machine)
         self.machine = parked(machine)
         held = [joint.name for joint in machine.movable_joints if not self.machine.joint(joint.name).movable]
         self.paced, self.lockstep = values['mode'] == 'realtime', awaits_commands(values)
         states = states_qos(values)
-        self.channel = CHANNELS[values['output']](self.machine, values['joints'])
+        self.channel = CHANNELS[values['output']](self.machine, values['joints'], machine)
         # the dynamics waits for efforts at every exchange
         every = self.lockstep and isinstance(self.channel, EffortCommands)
         self._period = values['exchange_period'] if every else values['command_period']
@@ -118,6 +117,7 @@ class TipOverGovernorNode(OverridableNode, Managed):
         self.verdict = Verdict(np.zeros(len(self.limits)))
         self.received = self.sent = 0
         self.waits = not self.lockstep and values['neutral_first']
+        self._driving_waits, self._driving = self.waits, np.zeros(len(self.channel.driving))
         self.received_at = -np.inf
         self.decided_at: float | None = None
         self._led = 0.0
@@ -142,7 +142,8 @@ class TipOverGovernorNode(OverridableNode, Managed):
 
     def obstacle(self, is_active: bool) -> str:
         """Return why the node cannot be deactivated: its outputs are not neutral; or ''."""
-        moving = not is_active and not self.channel.are_neutral(self.verdict.volts)
+        neutral = self.channel.are_neutral(self.verdict.volts) and not self._driving.any()
+        moving = not is_active and not neutral
         return 'expected levers at neutral, found outputs that move the machine' if moving else ''
 
     def _create_topics(self) -> None:
@@ -230,23 +231,24 @@ class TipOverGovernorNode(OverridableNode, Managed):
             self._wanted = volts
             self._answer(volts, self._time())
 
-    def _answer(self, volts: np.ndarray, now: float, stamp: int | None = None) -> None:
-        stays = self._stays(volts)
+    def _answer(self, wanted: np.ndarray, now: float, stamp: int | None = None) -> None:
+        volts, driving = self.channel.split(wanted)
+        stays, driving = self._stays(volts), self._let_drive(driving)
         if self.is_overdue():
             self._lead_to_neutral()
             return
         step = self._step_to(now)
         if stays:
             self.stops.see()
-            self._publish(self.governor.neutral(step), stamp)
+            self._publish(self.governor.neutral(step), stamp, driving)
             return
         try:
             self._bound_payload()
-            self.verdict = self._decided(np.clip(volts, -self.limits, self.limits), step)
+            self.verdict = self._decided(volts, step)
         except Exception:  # after any error the outputs go to neutral
             self._publish(self.governor.neutral(step), stamp)
             raise
-        self._publish(self.verdict.volts, stamp)
+        self._publish(self.verdict.volts, stamp, driving)
         self.scale_out.publish(Float64(data=self.verdict.scale))
         if self.lockstep:
             self.update_diagnostics()
@@ -310,6 +312,18 @@ class TipOverGovernorNode(OverridableNode, Managed):
             self._wait()
         return self.waits or unknown or self.timed_out
 
+    def _let_drive(self, driving: np.ndarray) -> np.ndarray:
+        """Return the volts (k,) of the valves that drive the machine: those of the levers, or neutral.
+
+        They are not governed: stops are certified for a parked machine, and while it drives its arm is held.
+        """
+        passes = self.lockstep or (self._is_measured and not self.timed_out)
+        if passes and self.channel.are_neutral(driving):
+            self._driving_waits = False
+        elif not passes:
+            self._driving_waits = self.values['neutral_first']
+        return np.zeros(len(driving)) if self._driving_waits or not passes else driving
+
     def _wait(self) -> None:
         """Keep the outputs at neutral until the levers have been neutral."""
         self.waits = self.values['neutral_first']
@@ -333,12 +347,18 @@ class TipOverGovernorNode(OverridableNode, Managed):
 
     def _may_move(self) -> bool:
         """Return whether the measurements suffice. A lockstep run starts at rest, before the filters have settled."""
+        return self._is_measured and not self.sensing.parked.moving
+
+    @property
+    def _is_measured(self) -> bool:
+        """Whether the state of the machine is known."""
         sensing = self.sensing
         measured = sensing.monitor.footing is not None if self.lockstep else sensing.trustworthy
-        return measured and sensing.checks.are_sound and not (sensing.lost_imu or sensing.parked.moving)
+        return bool(measured and sensing.checks.are_sound and not sensing.lost_imu)
 
-    def _publish(self, volts: np.ndarray, stamp: int | None = None) -> None:
-        out = self.channel.message(volts, self.stops, stamp)
+    def _publish(self, volts: np.ndarray, stamp: int | None = None, driving: np.ndarray | None = None) -> None:
+        self._driving = np.zeros(len(self.channel.driving)) if driving is None else driving
+        out = self.channel.message(volts, self._driving, self.stops, stamp)
         if out is None:
             return
         self.commands_out.publish(out)
@@ -358,8 +378,9 @@ class TipOverGovernorNode(OverridableNode, Managed):
             blind = self.sensing.stale or self.is_overdue()
             if self.timed_out or self.sensing.stale:
                 self._wait()
+                self._driving_waits = self.values['neutral_first']
             if blind or (self.timed_out and not self.channel.follows_measurements):
-                moving = self.channel.follows_measurements or bool(self.governor.output.any())
+                moving = self.channel.follows_measurements or self.governor.output.any() or self._driving.any()
                 if moving or self._sent_at is None or time.monotonic() - self._sent_at >= WATCH_PERIOD:
                     self._lead_to_neutral()
         self.update_diagnostics()

@@ -28,10 +28,10 @@ class Bench:
     def __init__(self, machine, settings=EXACT):
         self.plant = Plant(machine, 'hydraulic', PERIOD, 5e-4, ())
         self.monitor = StabilityMonitor(machine, ('zmp',))
-        self.stops = StopPredictor(machine, range(3), self.monitor, settings)
+        self.stops = StopPredictor(machine, range(len(machine.actuators)), self.monitor, settings)
         index = self.plant.system.index
         self.inputs = [index('input', f'{actuator.name}/voltage') for actuator in machine.actuators]
-        self.loads = [index('output', f'{contact.name}/normal_force') for contact in machine.ground_contacts]
+        self.loads = [index('output', f'{contact.name}/normal_force') for contact in machine.supports]
 
     def restart(self, payload, slope=(0.0, 0.0)):
         self.plant.p[:] = self.plant.system.parameters({'payload_mass': payload, 'joint_stop_scale': 1.0}, slope)
@@ -39,7 +39,7 @@ class Bench:
         self.monitor.clear()
         self.monitor.payload = payload
         self.stops.reset()
-        self.volts = np.zeros(3)
+        self.volts = np.zeros(len(self.inputs))
         self.mean = self.plant.outputs()[self.loads].mean()
 
     @property
@@ -69,7 +69,7 @@ class Bench:
         """Brake the plant; return its least share and its final share."""
         shares = [self.share]
         for _ in range(round(seconds / PERIOD)):
-            self.give(np.zeros(3))
+            self.give(np.zeros(len(self.inputs)))
             shares.append(self.share)
         return min(shares), shares[-1]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from node_testing import joint_state
+from node_testing import Outbox, joint_state
 
 from dyn_nodes.common.share import find_resource
 from dyn_nodes.governor.campaign.campaign import random_cases
@@ -19,6 +19,7 @@ from dyn_nodes.nodes.stamps import NANO
 from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
 from dyn_nodes.stability.load_moment import LoadMomentIndicator
 
+Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 JointState = message('sensor_msgs/msg/JointState')
 WHEELS = ('front_left_drive', 'front_right_drive', 'rear_left_drive', 'rear_right_drive')
 ARM = ('arm_turn', 'arm_shoulder', 'arm_elbow', 'arm_wrist')
@@ -99,3 +100,71 @@ def test_while_the_machine_drives_the_arm_is_held_and_the_status_names_the_wheel
     )
     send(0.2, 0.0)
     assert node._may_move()
+
+
+@pytest.fixture
+def excavator(context):
+    values = {'machine': 'excavator', 'settling': 0.1, 'motion_check': False, 'criterion': 'tipping'}
+    values |= {'state_timeout': 9.0, 'command_timeout': 9.0, 'stamp_clock': 'other'}
+    overrides = [Parameter(name, value=value) for name, value in values.items()]
+    node = TipOverGovernorNode(context=context, parameter_overrides=overrides)
+    node.sensing.overdue = lambda *_: False  # joint states are sent at once
+    node.commands_out = Outbox()
+    return node
+
+
+class Excavator:
+    """Joint states and levers of an excavator that does not move, apart from its sprockets."""
+
+    def __init__(self, node):
+        self.node, self.time = node, 0.0
+        whole = vehicle('excavator').initial.joint_positions
+        self.names, self.positions = list(whole), list(whole.values())
+
+    def send(self, volts, seconds=0.6, sprockets=0.0):
+        """Return the last output, volts by name."""
+        for _ in range(round(seconds / 0.01)):
+            self.time += 0.01
+            speeds = [sprockets if 'sprocket' in name else 0.0 for name in self.names]
+            nothing = [0.0] * len(self.names)
+            self.node.receive('joint_states', joint_state(self.time, self.positions, speeds, nothing, self.names))
+            self.node.decided_at = (self.node.sensing.stamp or 0) / NANO - 0.02
+            self.node.receive('valve_commands_in', Float64MultiArray(data=volts))
+        last = self.node.commands_out.last
+        return dict(zip(last.layout.dim[0].label.split(','), last.data, strict=True))
+
+
+NEUTRAL = [0.0] * 6
+"""Volts of boom, arm, bucket, swing, left and right travel."""
+
+
+def test_an_excavator_is_governed_with_its_linkages_and_its_travel_motors_pass_through(excavator):
+    machine = Excavator(excavator)
+    machine.send(NEUTRAL)
+    volts = machine.send([3.0, -3.0, 0.0, 2.0, 4.0, -4.0])
+    assert list(volts) == ['boom', 'arm', 'bucket', 'swing', 'left_travel', 'right_travel']
+    assert list(volts.values()) == pytest.approx([3.0, -3.0, 0.0, 2.0, 4.0, -4.0])
+    assert excavator.governor.names == ('boom', 'arm', 'bucket', 'swing')
+
+
+def test_an_excavator_that_drives_goes_on_with_its_arm_held(excavator):
+    machine = Excavator(excavator)
+    machine.send(NEUTRAL)
+    machine.send([3.0, 0.0, 0.0, 0.0, 4.0, 4.0])
+    volts = machine.send([3.0, 0.0, 0.0, 0.0, 4.0, 4.0], sprockets=1.0)
+    assert list(volts.values()) == pytest.approx([0.0, 0.0, 0.0, 0.0, 4.0, 4.0])
+    assert 'the machine drives (left_sprocket_joint, right_sprocket_joint)' in excavator._published_health().text
+
+
+def test_travel_levers_that_are_held_deflected_do_not_start_the_machine(excavator):
+    machine = Excavator(excavator)
+    assert not any(machine.send([0.0, 0.0, 0.0, 0.0, 4.0, 4.0]).values())
+    machine.send(NEUTRAL, 0.05)
+    assert machine.send([0.0, 0.0, 0.0, 0.0, 4.0, 4.0], 0.05)['left_travel'] == 4.0
+    # commands are lost while it drives: at neutral at once, and until the levers have been there
+    excavator.received_at -= 100.0
+    excavator.check_timeouts()
+    assert not any(excavator.commands_out.last.data)
+    assert not any(machine.send([0.0, 0.0, 0.0, 0.0, 4.0, 4.0], 0.1).values())
+    machine.send(NEUTRAL, 0.05)
+    assert machine.send([0.0, 0.0, 0.0, 0.0, 4.0, 4.0], 0.05)['left_travel'] == 4.0

@@ -85,12 +85,6 @@ def level(node):
     return status.level[0] if isinstance(status.level, bytes) else int(status.level), status.message
 
 
-@pytest.mark.parametrize('machine', ['excavator', 'log_loader_linkage'])
-def test_a_machine_whose_actuators_move_closed_loops_is_rejected_in_one_line(make_governor, machine):
-    with pytest.raises(ParameterError, match=r'expected no constraints, found boom_pin, '):
-        make_governor(machine=machine)
-
-
 def test_commands_pass_where_there_is_room(make_governor):
     node = make_governor(payload=0.0)
     keep_still(node, CLOSE)

@@ -175,9 +175,6 @@ def box_of(machine: Machine, efforts: bool = False, **changes: Any) -> Box:
         ValueError: a machine that the governor does not support, such as one with joints that yield under it.
     """
     names, joints, limits = _efforts(machine) if efforts else _valves(machine)
-    if machine.constraints:
-        loops = ', '.join(constraint.name for constraint in machine.constraints)
-        raise ValueError(f'machine {machine.name!r}: expected joints that their actuators move alone, found {loops}')
     check_rigid(machine, 'tip-over governor')
     spatial = in_space(machine)
     corners = sum(spring.corner for spring in spatial.supports)
@@ -186,7 +183,8 @@ def box_of(machine: Machine, efforts: bool = False, **changes: Any) -> Box:
     if machine.payload is None:
         raise ValueError(f'machine {machine.name!r}: expected a payload mount, found none')
     planar, payload = machine.base.attachment == 'planar', machine.payload
-    return Box(names, limits, payload.mass, payload.limit, reach(machine, joints), planar=planar, **changes)
+    greatest = payload.mass or payload.limit
+    return Box(names, limits, greatest, payload.limit, reach(machine, joints), planar=planar, **changes)
 
 
 def _valves(machine: Machine) -> tuple[tuple[str, ...], list[str], tuple[float, ...]]:

@@ -27,6 +27,7 @@ from dyn_nodes.governor.tip_over_governor import TipOverGovernor
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions
+from dyn_nodes.model.problems import MachineError
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.monitor.measured_samples import Sample, Sensors, sample_of
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
@@ -153,11 +154,13 @@ def reset_at(plant: Plant, joints: dict[str, float]) -> None:
     """Start at rest with the positions of joints by name, once.
 
     Raises:
-        NoEquilibriumError: the machine cannot rest there.
+        NoEquilibriumError: the machine cannot rest there, or its linkages do not close within the limits of its joints.
     """
     plant.start = joints
     try:
         plant.reset()
+    except MachineError as error:
+        raise NoEquilibriumError(str(error)) from None
     finally:
         plant.start = {}
 

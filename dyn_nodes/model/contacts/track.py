@@ -85,6 +85,11 @@ class Track(ContactRecord):
             for k, offset in enumerate(self.offsets)
         )
 
+    @property
+    def drives(self) -> tuple[str, ...]:
+        """The sprocket."""
+        return (self.sprocket,)
+
     def relations(self, extent: float) -> Iterator[Relation]:
         """Yield the relations of the lengths to the size of the machine, m."""
         where = f'contacts.{self.name}'

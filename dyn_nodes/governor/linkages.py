@@ -1,0 +1,96 @@
+"""Linkages of a machine that comes to rest: all joints from the independent ones, the driven joints among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import casadi as ca
+import numpy as np
+
+from dyn_nodes.constraints import AssemblyError, ConstraintBlocks, MethodError, assemble
+from dyn_nodes.constraints.independent import choose_independent
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import initial_positions
+from dyn_nodes.multibody import build_tree
+from dyn_nodes.multibody.spatial import Expression, solve_symmetric
+
+WEAKEST = 0.05
+"""Least effect of a dependent joint on its loops for a valid prediction, as a share of the initial one."""
+
+
+class Linkages:
+    """The loops of a machine, solved for the joints that they move.
+
+    The rows J v = 0 give the dependent velocities v_D = -(J_D^T J_D)^-1 J_D^T J_I v_I. Unlike an elimination with fixed
+    pivots, this is valid in all positions but dead centres, where columns of J_D depend on each other.
+
+    Args:
+        machine: its constraints are holonomic and hold its links relative to each other.
+        driven: names of the driven joints, which move independently.
+        q, v: (n,) symbols of the positions and velocities of its movable joints.
+
+    Attributes:
+        independent: indices of the independent joints among the movable ones: the driven ones, and those in no loop.
+        complement: (n, r) velocities of all joints per independent velocity.
+        particular: (n,) accelerations of all joints without independent accelerations.
+        gap: (n,) displacements that open the loops, to first order: zero for independent joints.
+        soundness: below zero near a dead centre, where the loops do not determine the other joints.
+
+    Raises:
+        ValueError: a constraint is not holonomic, the loops do not close, or the driven joints do not move
+            independently.
+    """
+
+    def __init__(self, machine: Machine, driven: Sequence[str], q: Expression, v: Expression) -> None:
+        fixed = replace(machine, base=replace(machine.base, attachment='fixed'), loads=(), wheels=(), contacts=())
+        tree = build_tree(fixed)
+        blocks = ConstraintBlocks(tree, [entry.on(tree) for entry in machine.constraints])
+        names = [joint.name for joint in machine.movable_joints]
+        if not blocks.holonomic.all():
+            rolling = ', '.join(name for name, holds in zip(blocks.row_names, blocks.holonomic) if not holds)
+            raise ValueError(f'machine {machine.name!r}: expected constraints of positions, found {rolling}')
+        first = initial_positions(machine)
+        try:
+            start = assemble(blocks, np.array([first[name] for name in tree.position_names]), held=driven)
+            at = blocks.at(start)
+            partition = choose_independent(at.J, at.M, [tree.velocity_index(name) for name in driven])
+        except (AssemblyError, MethodError) as error:
+            raise ValueError(f'machine {machine.name!r}: linkages: {error}') from None
+        moved = [tree.velocity_names[k] for k in partition.dependent]
+        if held := sorted(set(driven) & set(moved)):
+            raise ValueError(
+                f'machine {machine.name!r}: expected drives that move independently of each other, '
+                f'found that linkages move {", ".join(held)}'
+            )
+        jacobian = ca.sparsify(blocks.rows.jacobian)
+        dependent = jacobian[:, list(partition.dependent)]
+        others = ca.horzcat(-jacobian[:, list(partition.independent)], blocks.rows.gamma, blocks.rows.residual)
+        pivots: list[Expression] = []
+        solved = solve_symmetric(ca.mtimes(dependent.T, dependent), ca.mtimes(dependent.T, others), pivots)
+        whole = ca.SX(len(names), others.shape[1])
+        whole[list(partition.dependent), :] = solved
+        count = len(partition.independent)
+        whole[list(partition.independent), :count] = ca.SX.eye(count)
+        sound = ca.SX(ca.inf)
+        effect = ca.Function('pivots', [blocks.q], [ca.vertcat(*pivots)])(start)
+        for pivot, size in zip(pivots, np.array(effect).ravel().tolist()):
+            sound = ca.fmin(sound, pivot / (WEAKEST**2 * size) - 1.0)
+        order = [tree.velocity_names.index(name) for name in names]
+        whole = ca.sparsify(whole[order, :])
+        self.independent = tuple(order.index(k) for k in partition.independent)
+        columns = whole[:, :count], ca.densify(whole[:, count]), ca.densify(whole[:, count + 1]), sound
+        symbols = ca.vertcat(*(q[names.index(name)] for name in tree.position_names))
+        rates = ca.vertcat(*(v[names.index(name)] for name in tree.velocity_names))
+        results = ca.substitute(list(columns), [blocks.q, blocks.v], [symbols, rates])
+        self.complement, self.particular, self.gap, self.soundness = results
+
+    def closed(self, rates: Expression) -> Expression:
+        """Return the rates (n,) of all joints that follow from the independent ones of `rates` (n,)."""
+        return ca.densify(ca.mtimes(self.complement, rates[list(self.independent)]))
+
+    def summed(self, efforts: Expression) -> Expression:
+        """Return efforts (n,) of the independent joints equal to efforts (n,) of all, and 0 elsewhere."""
+        result = ca.SX(efforts.shape[0], 1)
+        result[list(self.independent)] = ca.mtimes(self.complement.T, efforts)
+        return ca.densify(result)
