@@ -313,7 +313,7 @@ class TipOverGovernorNode(OverridableNode, Managed):
         return self.waits or unknown or self.timed_out
 
     def _let_drive(self, driving: np.ndarray) -> np.ndarray:
-        """Return the volts (k,) of the valves that drive the machine: those of the levers, or neutral.
+        """Return the volts (k,) of the valves that drive the machine, as the levers command, or neutral.
 
         They are not governed: stops are certified for a parked machine, and while it drives its arm is held.
         """
