@@ -18,6 +18,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.control import Segment, VoltageProfile
 from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.problems import MachineError
 from dyn_nodes.monitor.measured_samples import SensorModel
 from dyn_nodes.monitor.payload_model import PayloadModel
 from dyn_nodes.monitor.payload_settings import PayloadSettings, capacities
@@ -108,6 +109,7 @@ class CaseRig:
     def start(self, case: PayloadCase) -> Array:
         """Return the initial state. Raise NoEquilibriumError if the machine has no equilibrium."""
         joints = dict(zip(self.model.joints, case.joints))
+        joints = {name: joints[name] for name in self.model.independent}
         return initial_state(self.system, self.parameters(case, case.payload), joints)
 
     def parameters(self, case: PayloadCase, payload: float) -> Array:
@@ -136,8 +138,8 @@ def random_case(rig: CaseRig, rng: np.random.Generator, steps: bool = False) -> 
         case = _drawn(rig, rng, steps)
         try:
             rig.start(case)
-        except NoEquilibriumError:
-            continue
+        except (NoEquilibriumError, MachineError):
+            continue  # linkages that do not close, too
         return case
     raise NoEquilibriumError(f'{rig.machine.name}: no equilibrium in any of {TRIES} random postures')
 

@@ -16,9 +16,9 @@ from dyn_nodes.compile import build_module
 from dyn_nodes.compile.elimination import eliminated_jacobian as jacobian
 from dyn_nodes.compile.lanes import lane_count
 from dyn_nodes.compile.module import lane_module
+from dyn_nodes.constraints.linkages import Linkages
 from dyn_nodes.elements.forces.joint_elements import joint_elements
 from dyn_nodes.governor.drives import Drives, EffortDrives, OilDrives
-from dyn_nodes.governor.linkages import Linkages
 from dyn_nodes.governor.records import (
     AXES,
     HEFT,

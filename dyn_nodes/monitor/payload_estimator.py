@@ -56,8 +56,10 @@ class PayloadEstimator:
         self._first = machine**2
         self._forgetting = np.full(len(machine), self.settings.forgetting)
         self._forgetting[self._first_dry :] = self.settings.friction_forgetting
-        joints = [model.machine.joint(name) for name in model.rows]
+        joints = [model.machine.joint(name) for name in model.joints]
         self._lower, self._upper = (np.array([getattr(joint, end) for joint in joints]) for end in ('lower', 'upper'))
+        moved = [model.moved_by({name}) for name in model.rows]
+        self._moved = np.array([[name in names for name in model.joints] for names in moved])
         self.clear()
 
     def clear(self) -> None:
@@ -134,7 +136,7 @@ class PayloadEstimator:
             q, v, omega, specific_force, pressures, min(max(self.x[0], 0.0), HEAVIEST * self.limit)
         )
         indices = self.model.indices
-        terms = terms._replace(room=np.minimum(terms.room, self._joint_room(q[indices])))
+        terms = terms._replace(room=np.minimum(terms.room, self._joint_room(q)))
         step = np.inf if self.time is None else time - self.time
         self.time = time
         block = self._block
@@ -150,8 +152,9 @@ class PayloadEstimator:
         return True
 
     def _joint_room(self, q: Array) -> Array:
-        """Return the remaining travel to the limits of the rows' joints, rad or m."""
-        return np.minimum(q - self._lower, self._upper - q)
+        """Return the remaining travel (r,) to the limits of the joints that each row moves, rad or m."""
+        room = np.minimum(q - self._lower, self._upper - q)
+        return np.asarray(np.where(self._moved, room, np.inf).min(axis=1))
 
     def _renew_error(self, terms: MomentumTerms, deviations: tuple[float, float]) -> None:
         """Move the error of momentum at the newest end to the older one, and initialise a new one."""

@@ -8,11 +8,14 @@ equations of the joints need neither attitude nor accelerations:
     d/dt dL/dq' = dL/dq + e,
 
 with e the efforts of the actuators, from their line pressures, less viscous friction. Every term is linear in masses,
-first moments of mass, friction coefficients and pressures.
+first moments of mass, friction coefficients and pressures. Linkages with v = N v_I have, for p = dL/dq',
+
+    d/dt (N^T p) = N^T (dL/dq + e) + (dN/dt)^T p.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import casadi as ca
@@ -21,6 +24,7 @@ import numpy as np
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.common.errors import UserError
 from dyn_nodes.compile import build_module
+from dyn_nodes.constraints.linkages import Linkages
 from dyn_nodes.elements import actuator_elements
 from dyn_nodes.elements.hydraulic import OIL_SCALE, HydraulicActuator
 from dyn_nodes.model.fingerprint import machine_fingerprint
@@ -65,7 +69,7 @@ class PayloadModel:
     """Compiled momentum of a machine's payload joints.
 
     Args:
-        machine: with a payload mount and hydraulic actuators between it and a base that is not fixed to loops.
+        machine: with a payload mount and hydraulic actuators that move it, directly or by linkages.
 
     Attributes:
         joints: names of all movable joints, the order of positions and speeds.
@@ -77,15 +81,17 @@ class PayloadModel:
         columns: names of all columns, of bodies and of efforts.
 
     Raises:
-        UnobservableError: no mount, constraints, or no hydraulic actuator that carries the payload; the message names
-            the fault.
+        UnobservableError: no mount, linkages that actuators do not determine, or no hydraulic actuator that carries the
+            payload; the message names the fault.
     """
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self._tree = build_tree(machine)
-        self._rows = self._carrying()
         self.joints = tuple(joint.name for joint in machine.movable_joints)
+        self._q, self._v = (ca.SX.sym(name, len(self.joints)) for name in ('q', 'v'))
+        self._linkages = self._new_linkages()
+        self._rows = self._carrying()
         self.rows = tuple(element.joint for element in self._rows)
         self.indices = np.array([self.joints.index(name) for name in self.rows], dtype=np.intp)
         self.actuators = tuple(element.name for element in self._rows)
@@ -104,13 +110,36 @@ class PayloadModel:
         self._ends = np.cumsum([int(np.prod(shape)) for shape in self._shapes])
         self._kernel = build_module(f'{machine.name}: payload', [machine_fingerprint(machine)], self._functions)
 
+    def _new_linkages(self) -> Linkages | None:
+        if not self.machine.constraints:
+            return None
+        driven = [joint.name for joint in self.machine.actuated_joints]
+        try:
+            return Linkages(self.machine, driven, self._q, self._v)
+        except ValueError as error:
+            raise UnobservableError(str(error)) from None
+
+    @property
+    def independent(self) -> tuple[str, ...]:
+        """Names of the joints that linkages do not move."""
+        linkages = self._linkages
+        return self.joints if linkages is None else tuple(self.joints[index] for index in linkages.independent)
+
+    def moved_by(self, joints: Collection[str]) -> set[str]:
+        """Return the names of the joints that move with independent joints, by linkages or themselves."""
+        if self._linkages is None:
+            return set(joints)
+        columns = [k for k, index in enumerate(self._linkages.independent) if self.joints[index] in joints]
+        moves = np.array(ca.DM(self._linkages.complement[:, columns].sparsity(), 1.0).full()).any(axis=1)
+        return {name for name, moved in zip(self.joints, moves) if moved}
+
     def _carrying(self) -> tuple[HydraulicActuator[Any], ...]:
         """Return the hydraulic actuators of the joints between base and payload."""
         machine, frame = self.machine, self._tree.payload
         if machine.payload is None or frame is None or frame.body < 0:
             raise UnobservableError(f'{machine.name}: expected a payload on a link that moves, found none')
-        if machine.constraints or machine.loads:
-            names = ', '.join([*(c.name for c in machine.constraints), *(load.name for load in machine.loads)])
+        if machine.loads:
+            names = ', '.join(load.name for load in machine.loads)
             raise UnobservableError(f'{machine.name}: expected joints moved by their actuators alone, found {names}')
         if machine.base.attachment == 'planar':
             raise UnobservableError(f'{machine.name}: expected a free or a fixed base, found a planar one')
@@ -121,7 +150,7 @@ class PayloadModel:
         carrying = tuple(
             element
             for element in actuator_elements(machine)
-            if isinstance(element, HydraulicActuator) and element.joint in chain
+            if isinstance(element, HydraulicActuator) and self.moved_by({element.joint}) & chain
         )
         if not carrying:
             names = ', '.join(f'{element.name} ({element.kind})' for element in machine.actuators) or 'none'
@@ -132,7 +161,7 @@ class PayloadModel:
 
     def _moved_bodies(self) -> tuple[int, ...]:
         """Return the indices of bodies with mass that a row moves."""
-        tree, rows = self._tree, set(self.rows)
+        tree, rows = self._tree, self.moved_by(self.rows)
         moved: set[int] = set()
         for index, body in enumerate(tree.bodies):
             if body.name in rows or body.parent in moved:
@@ -142,10 +171,8 @@ class PayloadModel:
     # -- traced ------------------------------------------------------------------------------------------------------
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
-        tree, n = self._tree, len(self.joints)
-        q, v, omega, specific_force = (
-            ca.SX.sym(name, size) for name, size in (('q', n), ('v', n), ('omega', 3), ('specific_force', 3))
-        )
+        tree = self._tree
+        q, v, omega, specific_force = self._q, self._v, ca.SX.sym('omega', 3), ca.SX.sym('specific_force', 3)
         pressures, mass = ca.SX.sym('pressures', len(self.lines)), ca.SX.sym('mass', 1)
         parts = ca.SX.sym('parts', len(self.body_columns))
         free = tree.bodies[0].kind == 'free'
@@ -154,7 +181,7 @@ class PayloadModel:
         state = TreeState(tree, ca.vertcat(still, q), ca.vertcat(base, v))
         lagrangian = self._lagrangian(state, specific_force, parts)
         rows = [int(index) for index in self.indices]
-        momentum, push = (ca.gradient(lagrangian, x)[rows] for x in (v, q))
+        momentum, push = self._reduced(*(ca.gradient(lagrangian, x) for x in (v, q)))
         linear = (ca.densify(ca.jacobian(value, parts)) for value in (momentum, push))
         zeros = ca.SX.zeros(len(self.body_columns))
         bare = [ca.substitute(value, parts, zeros) for value in (momentum, push)]
@@ -175,6 +202,19 @@ class PayloadModel:
         )
         flat = ca.densify(ca.vertcat(*(ca.vec(ca.densify(value).T) for value in values)))
         return {'terms': ca.Function('terms', [q, v, omega, specific_force, pressures, mass], [flat])}, {}
+
+    def _reduced(self, momentum: Expression, push: Expression) -> tuple[Expression, Expression]:
+        """Return momentum and forces (r,) of the rows, from the ones of all joints (n,), with closed linkages."""
+        rows = [int(index) for index in self.indices]
+        if self._linkages is None:
+            return momentum[rows], push[rows]
+        join = self._linkages.complement[:, [self._linkages.independent.index(row) for row in rows]].T
+        fixed = ca.SX.sym('momentum', momentum.shape[0])
+        turned = ca.mtimes(ca.jacobian(ca.mtimes(join, fixed), self._q), self._v)
+        turned = ca.substitute(turned, fixed, momentum)
+        results = [ca.mtimes(join, momentum), ca.mtimes(join, push) + turned]
+        closed: tuple[Expression, Expression] = ca.substitute(results, [self._v], [self._linkages.closed(self._v)])
+        return closed[0], closed[1]
 
     def _lagrangian(self, state: TreeState, specific_force: Expression, parts: Expression) -> Expression:
         tree: Tree = state.tree

@@ -11,10 +11,10 @@ import pytest
 from test_braking import EXACT, OUT, SWINGING, Bench
 
 from dyn_nodes.common.share import find_resource
+from dyn_nodes.constraints.linkages import Linkages
 from dyn_nodes.governor.campaign.campaign import random_cases
 from dyn_nodes.governor.campaign.cases import Case, attack_cases, box_of
 from dyn_nodes.governor.campaign.governed_run import Rig
-from dyn_nodes.governor.linkages import Linkages
 from dyn_nodes.governor.prediction import eases_of
 from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.governor.stop_model import StopModel

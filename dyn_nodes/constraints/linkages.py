@@ -1,4 +1,4 @@
-"""Linkages of a machine that comes to rest: all joints from the independent ones, the driven joints among them."""
+"""Linkages of a machine: all joints from the independent ones, the driven joints among them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from dataclasses import replace
 import casadi as ca
 import numpy as np
 
-from dyn_nodes.constraints import AssemblyError, ConstraintBlocks, MethodError, assemble
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.constraints.assembly import assemble
+from dyn_nodes.constraints.blocks import ConstraintBlocks
+from dyn_nodes.constraints.errors import AssemblyError, MethodError
 from dyn_nodes.constraints.independent import choose_independent
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import initial_positions
@@ -17,6 +20,11 @@ from dyn_nodes.multibody.spatial import Expression, solve_symmetric
 
 WEAKEST = 0.05
 """Least effect of a dependent joint on its loops for a valid prediction, as a share of the initial one."""
+
+
+NEAR, POSITIONS, ZERO = 0.3, 6, 1e-12
+"""Entries of the Jacobian below a part `ZERO` of the greatest count as zero if this holds in random positions; their
+greatest distance from the initial one, rad or m, and their number."""
 
 
 class Linkages:
@@ -63,7 +71,7 @@ class Linkages:
                 f'machine {machine.name!r}: expected drives that move independently of each other, '
                 f'found that linkages move {", ".join(held)}'
             )
-        jacobian = ca.sparsify(blocks.rows.jacobian)
+        jacobian = _sparse(blocks, start)
         dependent = jacobian[:, list(partition.dependent)]
         others = ca.horzcat(-jacobian[:, list(partition.independent)], blocks.rows.gamma, blocks.rows.residual)
         pivots: list[Expression] = []
@@ -94,3 +102,14 @@ class Linkages:
         result = ca.SX(efforts.shape[0], 1)
         result[list(self.independent)] = ca.mtimes(self.complement.T, efforts)
         return ca.densify(result)
+
+
+def _sparse(blocks: ConstraintBlocks, start: Array) -> Expression:
+    """Return the Jacobian (m, n) without entries that are zero in any position, so that each loop is solved alone."""
+    rng = np.random.default_rng(0)
+    sizes = [np.abs(blocks.at(start + rng.uniform(-NEAR, NEAR, len(start))).J) for _ in range(POSITIONS)]
+    rows, columns = np.nonzero(np.max(sizes, axis=0) > ZERO * np.max(sizes))
+    result = ca.SX(*blocks.rows.jacobian.shape)
+    for i, j in zip(rows.tolist(), columns.tolist()):
+        result[i, j] = blocks.rows.jacobian[i, j]
+    return result
