@@ -156,10 +156,17 @@ def first_zero(value, most):
     low, high = 0.0, most
     if value(high) > 0.0:
         return np.inf
-    for _ in range(50):
+    for _ in range(36):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if value(middle) > 0.0 else (low, middle)
     return high
+
+
+def first_zero_of_lines(values, most):
+    """Return the first zero of the least of some linear functions, from their values at 0 and `most`; inf: none."""
+    start, end = values(0.0), values(most)
+    falling = end <= 0.0
+    return max((most * start / (start - end))[falling].min(), 0.0) if falling.any() else np.inf
 
 
 def edge_distances(sketch, joints, gravity, payload, names):
@@ -173,12 +180,17 @@ def edge_distances(sketch, joints, gravity, payload, names):
     return ((at - feet) * inward).sum(axis=1)
 
 
-def reserve(sketch, joints, gravity, payload):
-    """Return a number that is positive if the machine is stable: least wheel load, or distance from an edge."""
+def edge_moments(sketch, joints, gravity, payload, names):
+    """Return the moments about the edges, kg m: the distances times the mass; they are linear in the payload."""
+    mass = sketch.masses(joints)[0].sum() + payload
+    return mass * edge_distances(sketch, joints, gravity, payload, names)
+
+
+def reserves(sketch, joints, gravity, payload):
+    """Return numbers that are positive if the machine is stable: loads of the wheels, or moments about the edges."""
     if sketch.free:
-        return wheel_loads(sketch, joints, gravity, payload).min()
-    names = ('rear_left', 'rear_right', 'front_right', 'front_left')
-    return edge_distances(sketch, joints, gravity, payload, names).min()
+        return wheel_loads(sketch, joints, gravity, payload)
+    return edge_moments(sketch, joints, gravity, payload, TYRES)
 
 
 def hand_gravity(slope, heading):
@@ -187,12 +199,14 @@ def hand_gravity(slope, heading):
 
 def hand_payload(sketch, joints, slope=0.0, heading=0.0):
     """Return the tipping load, kg."""
-    return first_zero(lambda load: reserve(sketch, joints, hand_gravity(slope, heading), load), 1e5)
+    return first_zero_of_lines(lambda load: reserves(sketch, joints, hand_gravity(slope, heading), load), 1e5)
 
 
 def hand_slope(sketch, joints, headings, payload):
     """Return the slope at which the machine tips on the worst heading, rad."""
-    return min(first_zero(lambda a, h=h: reserve(sketch, joints, hand_gravity(a, h), payload), 1.2) for h in headings)
+    return min(
+        first_zero(lambda a, h=h: reserves(sketch, joints, hand_gravity(a, h), payload).min(), 1.2) for h in headings
+    )
 
 
 def loader(mass=9000.0, wheelbase=3.2, track=1.8, **options):
@@ -338,7 +352,7 @@ def side_boom(mass=15000.0, wheelbase=3.0, track=2.0, **options):
 
 def polygon_payload(sketch, joints, names):
     """Return the tipping load about the edges between supports, in counter-clockwise order, kg."""
-    return first_zero(lambda load: edge_distances(sketch, joints, hand_gravity(0.0, 0.0), load, names).min(), 1e6)
+    return first_zero_of_lines(lambda load: edge_moments(sketch, joints, hand_gravity(0.0, 0.0), load, names), 1e6)
 
 
 def moment_ratio(sketch, joints, names, load, forces):
