@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ WAITING = (
 COMPUTING = (
     'examples',
     'governor',
+    'analysis',
+    'linear',
     'monitor',
     'studies',
     'constraints',
@@ -50,6 +53,7 @@ TESTS = Path(__file__).parent
 NICENESS = 5
 
 
+@cache
 def package_of(path: str | Path) -> str:
     """Return the package of a test file, its directory in `test`; '' for `test` itself or elsewhere."""
     whole = TESTS.parent / path

@@ -343,8 +343,8 @@ def test_a_boom_that_leaves_its_upper_stop_falls_no_farther_than_predicted(rig, 
 
 
 def test_a_sample_of_the_adversary_lifts_no_wheel(rig, box):
-    """The first 24 runs of seed 1; the slow test has 500."""
-    outcomes = [rig.run(case) for case in random_cases(box, 24, seed=1)]
+    """The first 12 runs of seed 1; the slow test has 500."""
+    outcomes = [rig.run(case) for case in random_cases(box, 12, seed=1)]
     assert sum(outcome.overturned for outcome in outcomes) == sum(outcome.lifted for outcome in outcomes) == 0
     assert not any(outcome.diverged for outcome in outcomes)
     assert 0.3 < np.mean([outcome.let_through for outcome in outcomes]) < 0.6
