@@ -30,8 +30,8 @@ def law_twice(x, p, y):
     law_at(x, p, y, z)  # noqa: F821
 
 
-def build(name='guard_test', make=functions, drivers=(law_twice,)):
-    return build_module(name, ['a'], make, drivers=drivers, batch=('law',))
+def build(name='guard_test', drivers=(law_twice,), batch=()):
+    return build_module(name, ['a'], functions, drivers=drivers, batch=batch)
 
 
 SIZES = (3, 1, 4, 2)
@@ -77,7 +77,7 @@ def test_drivers_reject_a_wrong_length_too(cache_root):
 
 
 def test_batch_rejects_other_columns_and_fewer_rows(cache_root):
-    module = build()
+    module = build(batch=('law',))
     for argument in range(4):
         sizes = [(5, size + (k == argument)) for k, size in enumerate(SIZES)]
         with pytest.raises(LengthError, match=f'argument {argument}: expected an array of {SIZES[argument]} columns'):
