@@ -92,6 +92,7 @@ class ViewerNode(GuardedNode):
         self._discovered_at = self._questioned_at = self._commanded_at = -1e9
         self._graph_changed = time.monotonic()
         self._state_publishers = 0
+        self._offers_override = False
         if self.machine is not None:
             self._on_description(self.machine.urdf)
             if self.machine.payload is not None:
@@ -145,6 +146,7 @@ class ViewerNode(GuardedNode):
             self.driving, self.levers = chosen, chosen.levers
             chosen.set_up(self.cockpit.controls)
         self.cockpit.controls.offer_driving(chosen is not None or self.levers.armed)
+        self._offers_override = isinstance(self.driving, ValveDriving) and self.driving.offers_override
 
     def _on_description(self, text: str) -> None:
         if text == self._description_shown:
@@ -238,8 +240,18 @@ class ViewerNode(GuardedNode):
         if values is not None:
             self._commanded_at = now
             self.driving.publish(values)
+        self._override()
         note = '' if self.levers.armed else self.levers.reason
         self.driving.show(self.cockpit.controls, self.inputs.snapshot, note)
+
+    def _override(self) -> None:
+        """Override a governor while the page that drives holds its key."""
+        if isinstance(self.driving, ValveDriving):
+            can = self._offers_override and self.levers.armed
+            if not can:
+                self.cockpit.gate.end_presses()
+            self.driving.override(can and self.cockpit.gate.is_holding(self.levers.owner))
+            self.cockpit.controls.show_override(self._offers_override, can)
 
     def _is_lost(self, now: float) -> bool:
         return self.connection.has_data and self.connection.state(now, 1).kind == LOST
@@ -377,6 +389,7 @@ class ViewerNode(GuardedNode):
         """Release the levers and publish the last command."""
         now = time.monotonic()
         self.levers.disarm(reason, now)
+        self._override()
         values = self.levers.command(now, [])
         if values is not None and self.driving is not None:
             self.driving.publish(values)

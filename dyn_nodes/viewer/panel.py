@@ -19,11 +19,13 @@ from dyn_nodes.viewer.gauges import (
     friction_gauges,
     gauges,
     governor_line,
+    hold_key,
     lines,
     load_bar,
     spoken,
 )
 from dyn_nodes.viewer.geometry import roll_pitch
+from dyn_nodes.viewer.page_script import HOLD_KEY
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.pose_sliders import UNITS
 from dyn_nodes.viewer.snapshot import GovernorState, Load, Margin, Situation, Snapshot
@@ -33,6 +35,7 @@ INSTRUMENTS_WIDTH, CONTROLS_WIDTH = 320, 340
 PUSH_HZ = 15.0
 OFF_HINT = 'Off: nothing is sent.'
 ON_HINT = 'On while this page is open and visible.'
+OVERRIDE_LABEL = f'Hold: override the governor ({HOLD_KEY.upper()})'
 NEUTRAL_HINT = 'Dead-man switch: nothing is sent to the valves while it is off.'
 
 
@@ -145,6 +148,7 @@ class Controls:
         self._drive = gui.add_folder('Drive', order=0.0, visible=False)  # shown by `offer_driving` and the sliders
         with self._drive:
             self.armed = gui.add_checkbox('Levers on', False, hint=NEUTRAL_HINT, order=0.0)
+            self._override = gui.add_html('', order=0.4, visible=False)  # shown by `show_override`
             self._note = gui.add_html('', order=0.6)
         self.armed.on_update(self._event('drive', lambda event: bool(event.target.value)))
         self._add_simulation()
@@ -253,6 +257,12 @@ class Controls:
         skip.on_update(self._event('skip', lambda event: bool(event.target.value)))
         self._skip = skip
         self._rest += [skip, self._dead]
+
+    def show_override(self, is_offered: bool, can: bool) -> None:
+        """Show the held key that overrides a governor if it is offered; it can act while the page drives."""
+        if self._override.visible != is_offered:
+            self._override.visible = is_offered
+        _set_html(self._override, hold_key(OVERRIDE_LABEL, can) if is_offered else '')
 
     def show_skipping(self, skips: bool) -> None:
         """Show on the switch whether the dead range is skipped."""
