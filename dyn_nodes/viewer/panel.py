@@ -28,6 +28,7 @@ from dyn_nodes.viewer.geometry import roll_pitch
 from dyn_nodes.viewer.page_script import HOLD_KEY
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.pose_sliders import UNITS
+from dyn_nodes.viewer.scene import DRAWINGS
 from dyn_nodes.viewer.snapshot import GovernorState, Load, Margin, Situation, Snapshot
 
 SPEEDS = {'0.1×': 0.1, '0.5×': 0.5, '1×': 1.0, '2×': 2.0}
@@ -45,7 +46,7 @@ class Action:
 
     Attributes:
         name: 'drive', 'lever', 'push', 'neutral', 'skip', 'run', 'speed', 'payload', 'slope', 'camera', 'shadows',
-            'clear_trace'.
+            'drawing', 'clear_trace'.
         value: value of the action.
         client: number of the page, None: unknown.
     """
@@ -405,6 +406,10 @@ class Controls:
             camera = gui.add_button_group('Camera', tuple(PRESETS), order=0.0)
             self.shadows = gui.add_checkbox('Shadows', True, hint='Turn off if the picture is slow.', order=0.5)
             clear = gui.add_button('Clear the trace', icon='eraser', color='gray', order=1.0)
+            with gui.add_folder('Drawings', order=2.0, expand_by_default=False):
+                self.drawings = {name: gui.add_checkbox(name, True) for name in DRAWINGS}
+        for name, box in self.drawings.items():
+            box.on_update(self._event('drawing', lambda event, name=name: (name, bool(event.target.value))))
         camera.on_click(self._event('camera', lambda event: event.target.value))
         self.shadows.on_update(self._event('shadows', lambda event: bool(event.target.value)))
         clear.on_click(self._event('clear_trace'))
