@@ -206,11 +206,11 @@ class Gate:
         self.rejected += not sound
         return sound
 
-    def _beat(self, connection: Any, visible: bool, press: Any) -> None:
+    def _beat(self, connection: Any, visible: bool, number: Any) -> None:
         if connection in self._beats:
             now = time.monotonic()
             self._beats[connection] = now if visible else -math.inf
-            self._keys.setdefault(connection, HeldKey()).update(press if visible and type(press) is int else 0, now)
+            self._keys.setdefault(connection, HeldKey()).update(number if visible and type(number) is int else 0, now)
 
 
 class _Replaced:

@@ -127,19 +127,19 @@ class HeldKey:
     """
 
     def __init__(self) -> None:
-        self._press = self._ended = 0
+        self._number = self._ended = 0
         self._received_at = -math.inf
 
-    def update(self, press: int, now: float) -> None:
+    def update(self, number: int, now: float) -> None:
         """Process a message at a time, s."""
-        if press != self._press or now - self._received_at > PUSH_TIME:
+        if number != self._number or now - self._received_at > PUSH_TIME:
             self.end()
-        self._press, self._received_at = press, now
+        self._number, self._received_at = number, now
 
     def end(self) -> None:
         """End the present press."""
-        self._ended = max(self._ended, self._press)
+        self._ended = max(self._ended, self._number)
 
     def is_held(self, now: float) -> bool:
         """Return whether the key is held at a time, s."""
-        return self._press > self._ended and now - self._received_at <= PUSH_TIME
+        return self._number > self._ended and now - self._received_at <= PUSH_TIME

@@ -302,7 +302,7 @@ class Scene(Drawing):
             name, margin = next(iter(measure.items()))
             edge = margin.critical_name.replace('_', ' ')
             text = f'{measure_of(name).label} {measure_of(name).display(margin.edges[index])}'
-            self._label('critical', f'{edge}: {text}' if edge else text, start - 1.3 * beyond)
+            self._label('critical', f'{edge}: {text}' if edge else text, start - 1.9 * beyond)
         self._show_load_line(snapshot, start, along, colour)
 
     def _show_load_line(self, snapshot: Snapshot, start: Array, along: Array, colour: Rgb) -> None:

@@ -68,16 +68,16 @@ class Bench:
         self.until(lambda: self.viewer.levers.armed)
         self.until(lambda: self.browser.evaluate(f"document.querySelector('{KEY}:not([disabled])') !== null"))
 
-    def hold(self, press, release) -> None:
+    def hold(self, start, end) -> None:
         """Press until an override is received: a browser that draws in software may stall, which ends a press."""
         for _ in range(5):
-            press()
-            end = time.monotonic() + scaled_timeout(10.0)
-            while not self.is_held and time.monotonic() < end:
+            start()
+            deadline = time.monotonic() + scaled_timeout(10.0)
+            while not self.is_held and time.monotonic() < deadline:
                 self.turn()
             if self.is_held:
                 return
-            release()
+            end()
         raise AssertionError('no override was received')
 
     def stays_released(self) -> bool:
@@ -208,8 +208,8 @@ def test_only_the_page_that_drives_overrides(bench):
             page.send(pressed(1))
         bench.turn(0.2)
         assert bench.received == []
-        for press in (True, 'yes', -2, 1.5):
-            first.send(pressed(press))
+        for value in (True, 'yes', -2, 1.5):
+            first.send(pressed(value))
             bench.turn(0.1)
         assert bench.received == []
 
