@@ -67,17 +67,18 @@ class ViewerReach:
         return Reach(band.centre, band.angles, band.reach, band.is_closed, limit.distance(snapshot.joints))
 
     def _limit_for(self, load: Load | None) -> ReachLimit | None:
-        """Return the computation for a load moment; None without a known one, or if the machine has no such reach."""
-        if self._machine is None or load is None or not load.payload > 0.0 or not 0.0 < load.share < 1.0:
-            return None
-        if math.isnan(load.tipping):
+        """Return the computation for a load moment; None without a known one, or if the machine has no such reach.
+
+        It is made with the first load moment, before the page drives, and takes about 1 s.
+        """
+        if self._machine is None or load is None or math.isnan(load.tipping) or not 0.0 < load.share < 1.0:
             return None
         if self._limit is None or self._limit.indicator.share != load.share:
             try:
                 self._limit = ReachLimit(self._machine, load.share)
             except GearError:
                 self._machine = None
-        return self._limit if self._machine is not None else None
+        return self._limit if self._machine is not None and load.payload > 0.0 else None
 
     def _gravity_on(self, snapshot: Snapshot) -> Array:
         """Return gravity (3,) in axes of the ground, x along the heading of the base, m/s2."""
