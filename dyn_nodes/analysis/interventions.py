@@ -2,7 +2,7 @@
 
 The governor answers `valve_commands_in` by `valve_commands` and `governor/scale`, whether its answer moves the machine
 or not (shadow mode), and repeats answers if commands are rare. An answer with a scale below 1 limits a function;
-answers less than `PAUSE` apart belong to one intervention.
+answers less than `PAUSE` apart belong to one intervention. The status of the governor names an override by a held key.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from dyn_nodes.analysis.bag_reading import BagData, BagReadingError, Table, read_bag
+from dyn_nodes.analysis.bag_reading import BagData, BagReadingError, Status, Table, read_bag
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.middleware.bag_reader import WALL_CLOCK, BagReader
 from dyn_nodes.middleware.bags import BagError
 
-SCALE, LEVERS = '/governor/scale', 'can/levers'
+SCALE, LEVERS, STATE = '/governor/scale', 'can/levers', 'governor/state'
 PAUSE = 0.5
 """Least time between two interventions, s."""
 LONGEST_ANSWER = 0.2
@@ -28,6 +28,8 @@ LATE = 0.01
 """Greatest delay between a command and its answer in a bag, s."""
 PASSED = 0.02
 """Greatest relative deviation of a passed command."""
+OVERRIDE = 'override: '
+"""Start of the text of the governor's status while a held key overrides it."""
 DIAGNOSTICS_PERIOD = 1.0
 """Period of the diagnostics of a node, s."""
 
@@ -54,6 +56,25 @@ class Intervention:
 
 
 @dataclass(frozen=True)
+class Override:
+    """One override of the governor by a held key.
+
+    Attributes:
+        start, end: s since the start of the bag.
+        margin: least share of a wheel's load, or moment about an edge, in the stops that were predicted meanwhile; NaN
+            without a status.
+        wheel: wheel or edge of this margin.
+        least: least value of each stability measure in the bag, by its topic.
+    """
+
+    start: float
+    end: float
+    margin: float
+    wheel: str
+    least: dict[str, float]
+
+
+@dataclass(frozen=True)
 class FunctionShare:
     """One function over the whole bag.
 
@@ -74,6 +95,7 @@ class Interventions:
 
     Attributes:
         entries: interventions in order.
+        overrides: overrides in order.
         functions: shares by name.
         answers: number of commands with an answer.
         neutral: number of commands without an answer, because the state of the machine was uncertain: valves at
@@ -84,6 +106,7 @@ class Interventions:
     """
 
     entries: tuple[Intervention, ...]
+    overrides: tuple[Override, ...]
     functions: dict[str, FunctionShare]
     answers: int
     neutral: int
@@ -156,6 +179,7 @@ def find_interventions(data: BagData) -> Interventions:
     margins, neutral = _margins(data), _unanswered(commands.time, scales.time)
     return Interventions(
         tuple(answers.intervention(part, margins) for part in answers.parts()),
+        tuple(_overrides(data, float(scales.time[-1]))),
         {name: answers.share(k) for k, name in enumerate(names)},
         len(commands.time) - neutral,
         neutral,
@@ -246,14 +270,44 @@ def _unanswered(commands: Array, answers: Array) -> int:
 
 def _margins(data: BagData) -> list[tuple[float, float, str]]:
     """Return time, margin and its wheel of each status of a governor that limits a function."""
-    margins = []
-    for entries in data.statuses.values():
-        for time, status in entries:
-            if status.name.endswith('tip_over_governor_node: governor') and status.values.get('held back'):
-                margin = _number(status.values.get('margin kept', ''))
-                if math.isfinite(margin):
-                    margins.append((time, margin, status.values.get('least loaded wheel', '')))
-    return margins
+    margins = [(time, *_margin(status)) for time, status in _states(data) if status.values.get('held back')]
+    return [entry for entry in margins if math.isfinite(entry[1])]
+
+
+def _states(data: BagData) -> list[tuple[float, Status]]:
+    """Return the statuses of the governor with their times, in order of time."""
+    states = [
+        entry
+        for entries in data.statuses.values()
+        for entry in entries
+        if entry[1].name.endswith('tip_over_governor_node: governor') and entry[0] is not None
+    ]
+    return sorted(states, key=lambda entry: entry[0])
+
+
+def _margin(status: Status) -> tuple[float, str]:
+    """Return the margin of a status, NaN if unknown, and its wheel or edge."""
+    values = status.values
+    wheel = values.get('least loaded wheel') or values.get('edge nearest to tipping', '')
+    return _number(values.get('margin kept', '')), wheel
+
+
+def _overrides(data: BagData, last: float) -> list[Override]:
+    """Return the overrides of a bag whose last answer has a time, s."""
+    overrides, part = list[Override](), list[tuple[float, Status]]()
+    states = _states(data)
+    changes = [(time, status) for time, status in data.statuses.get(STATE, []) if time is not None]
+    for time, status in [*(changes or states), (last, Status('', 0, '', {}))]:
+        if status.message.startswith(OVERRIDE):
+            part.append((time, status))
+        elif part:
+            start, end = part[0][0], max(time, part[-1][0])
+            margins = [_margin(each) for at, each in states if start <= at <= end and each.message.startswith(OVERRIDE)]
+            margin, wheel = min((entry for entry in margins if math.isfinite(entry[0])), default=(math.nan, ''))
+            least = {topic: value for topic, (value, _) in _least(data, start, end).items()}
+            overrides.append(Override(start, end, margin, wheel, least))
+            part = []
+    return overrides
 
 
 def _number(text: str) -> float:
@@ -263,13 +317,14 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _least(data: BagData) -> dict[str, tuple[float, float]]:
-    """Return the least value and its time of each measure of a monitor, by topic."""
+def _least(data: BagData, start: float = -math.inf, end: float = math.inf) -> dict[str, tuple[float, float]]:
+    """Return the least value and its time of each measure of a monitor between two times, s, by topic."""
     result = {}
     for topic, table in data.tables.items():
         values = table.columns.get('data')
         if topic.rpartition('/')[0] not in ('stability', 'monitor/stability') or values is None:
             continue
+        values = np.where((start <= table.time) & (table.time <= end), values, np.nan)
         if np.isfinite(values).any():
             index = int(np.nanargmin(values))
             result[topic] = float(values[index]), float(table.time[index])

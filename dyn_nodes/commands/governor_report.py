@@ -15,7 +15,7 @@ from dyn_nodes.commands.option_types import count
 from dyn_nodes.common.printing import printable
 
 if TYPE_CHECKING:
-    from dyn_nodes.analysis.interventions import Intervention, Interventions
+    from dyn_nodes.analysis.interventions import Intervention, Interventions, Override
 
 BEFORE = 5.0
 """Time played before an intervention, s."""
@@ -30,8 +30,8 @@ def add_verb(verbs: Any) -> None:
         'List the interventions of the governor in a bag.',
         example,
         'Print the interventions of the governor, active or in shadow mode: number, time, share of each function,\n'
-        'least margins, and the worst interventions with commands that play them. The bag needs\n'
-        'valve_commands_in or can/levers, valve_commands and governor/scale; /diagnostics contains the margins.',
+        'least margins, all overrides by a held key, and the worst interventions with commands that play them.\n'
+        'The bag needs valve_commands_in or can/levers, valve_commands and governor/scale; /diagnostics has margins.',
     )
     verb.add_argument('bag', metavar='BAG', type=Path, help='a bag directory, MCAP or sqlite3')
     verb.add_argument('--worst', metavar='N', type=count(0, 100_000), default=10, help='interventions to list (10)')
@@ -76,6 +76,7 @@ def _as_json(interventions: Interventions, worst: list[Intervention], bag: Path)
         'interventions': len(interventions.entries),
         'held_s': interventions.held,
         'commands_s': interventions.seconds,
+        'overrides': [asdict(one) for one in interventions.overrides],
         'answers': interventions.answers,
         'neutral': interventions.neutral,
         'functions': interventions.functions,
@@ -106,12 +107,21 @@ def _print(interventions: Interventions, worst: list[Intervention], bag: Path) -
     )
     for topic, (value, time) in interventions.least.items():
         console.print(f'least {printable(topic)}: {value:.4g} at {when(interventions, time)}', markup=False)
+    if interventions.overrides:
+        total = sum(one.end - one.start for one in interventions.overrides)
+        console.print(f'overrides by a held key: {len(interventions.overrides)}, {total:.1f} s')
+    for override in interventions.overrides:
+        least = ''.join(f', least {printable(topic)} {value:.4g}' for topic, value in override.least.items())
+        line = f'{when(interventions, override.start)}: {override.end - override.start:.2f} s, {_margin(override)}'
+        console.print(f'  {line}{least}', markup=False, soft_wrap=True)
     for one in worst:
-        margin = (
-            f'margin {one.margin:.3f} ({printable(one.wheel)})' if math.isfinite(one.margin) else 'margin not logged'
-        )
         held = ', '.join(map(printable, one.functions)) or 'none by more than 2 %'
-        line = f'{when(interventions, one.start)}: {one.end - one.start:.2f} s, {margin}'
+        line = f'{when(interventions, one.start)}: {one.end - one.start:.2f} s, {_margin(one)}'
         passed = f'{100.0 * one.scale:.0f} % passed'
         console.print(f'{line}, {passed}, held back: {held}', markup=False, soft_wrap=True)
         console.print(f'  {printable(play_command(bag, one))}', markup=False, soft_wrap=True)
+
+
+def _margin(one: Intervention | Override) -> str:
+    """Return the text of the margin of the predicted stops."""
+    return f'margin {one.margin:.3f} ({printable(one.wheel)})' if math.isfinite(one.margin) else 'margin not logged'

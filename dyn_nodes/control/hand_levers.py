@@ -60,11 +60,12 @@ class Joystick:
         held: the dead-man button is held and messages arrive.
         fault: fault of the last message, or ''.
         stuck: the button is down and does not count, as it has not been released.
+        overrides: the button of the override was pressed while the dead-man button was held, and both are held.
     """
 
     def __init__(self, names: Sequence[str], pattern: LeverPattern) -> None:
         self.names, self.pattern = tuple(names), pattern
-        self.held = self.stuck = False
+        self.held = self.stuck = self.overrides = self._may_override = False
         self.fault = ''
         self._was_up = False
         self._values = dict.fromkeys(self.names, 0.0)
@@ -90,6 +91,9 @@ class Joystick:
         if not self.held:
             self._blocked = set(self.pattern.levers)
         self.held = True
+        is_pressed = self.pattern.override_button is not None and bool(buttons[self.pattern.override_button])
+        self._may_override = self._may_override or not is_pressed
+        self.overrides = is_pressed and self._may_override
         for name, lever in self.pattern.levers.items():
             effect = 0.0
             if lever.axis is not None:
@@ -99,8 +103,9 @@ class Joystick:
             self._values[name] = 0.0 if name in self._blocked else lever.sign * lever.volts * effect
 
     def _fault_of(self, axes: Sequence[float], buttons: Sequence[int]) -> str:
-        if self.pattern.dead_man_button >= len(buttons):
-            return f'joy: no button {self.pattern.dead_man_button}: it has {len(buttons)}'
+        for button in (self.pattern.dead_man_button, self.pattern.override_button):
+            if button is not None and button >= len(buttons):
+                return f'joy: no button {button}: it has {len(buttons)}'
         for name, lever in self.pattern.levers.items():
             if lever.axis is not None and lever.axis >= len(axes):
                 return f'joy: no axis {lever.axis} for {name}: it has {len(axes)}'
@@ -111,7 +116,7 @@ class Joystick:
     def _release(self, now: float) -> None:
         if self.held:
             self._released = now
-        self.held = False
+        self.held = self.overrides = self._may_override = False
         self._values = dict.fromkeys(self.names, 0.0)
 
     def _lose(self, now: float) -> None:

@@ -11,7 +11,7 @@ from dyn_nodes.model.problems import MachineError, Report, did_you_mean
 from dyn_nodes.model.schema_reader import SchemaReader
 from dyn_nodes.model.yaml_source import Entry
 
-TOP_KEYS = ('dead_man_button', 'dead_band', 'expo', 'timeout', 'levers')
+TOP_KEYS = ('dead_man_button', 'override_button', 'dead_band', 'expo', 'timeout', 'levers')
 LEVER_KEYS = ('axis', 'invert', 'volts', 'keys', 'positive', 'negative')
 RESERVED_KEYS = ' q0123456789'
 """Keys of the keyboard teleop itself: neutral, quit, throw."""
@@ -47,11 +47,13 @@ class LeverPattern:
 
     Attributes:
         dead_man_button: number of the button that must be held.
+        override_button: number of the button that, held too, overrides a governor; None: no button.
         dead_band: part of the travel.  expo: 0 to 1.  timeout: s.
         levers: by actuator, in the order of the file.
     """
 
     dead_man_button: int
+    override_button: int | None
     dead_band: float
     expo: float
     timeout: float
@@ -93,6 +95,10 @@ class _Reader:
     def pattern(self, root: Entry) -> LeverPattern | None:
         self._check_keys(root, TOP_KEYS)
         button = self._whole(root, 'dead_man_button')
+        override = self._whole(root, 'override_button') if 'override_button' in root.mapping else None
+        if override is not None and override == button:
+            entry = root.mapping['override_button']
+            self.report.add(entry.line, entry.path, 'another button than dead_man_button', entry.describe())
         dead_band = self._number(root, 'dead_band', 0.0, 0.9)
         expo = self._number(root, 'expo', 0.0, 1.0)
         timeout = self._number(root, 'timeout', 0.05, 10.0)
@@ -104,7 +110,8 @@ class _Reader:
         levers = {name: self._lever(name, entry) for name, entry in listed.mapping.items()}
         if self.report.failed or button is None:
             return None
-        return LeverPattern(button, dead_band, expo, timeout, {n: lever for n, lever in levers.items() if lever})
+        named = {name: lever for name, lever in levers.items() if lever}
+        return LeverPattern(button, override, dead_band, expo, timeout, named)
 
     def _lever(self, name: str, entry: Entry) -> Lever | None:
         if name not in self.actuators:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
-from dyn_nodes.model.machine import Joint, Machine
+from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import link_poses
 from dyn_nodes.monitor.load_model import GroundLoad
 from dyn_nodes.monitor.standing import STILL, StandingGround
@@ -92,19 +92,7 @@ class Allowances:
             if self.machine.joint(wanted).type not in ('revolute', 'continuous'):
                 raise ValueError(f'swing joint {wanted!r}: expected a joint that turns')
             return self._names.index(wanted)
-        chain = {joint.child: joint for joint in self.machine.joints}
-        link = self.machine.payload.link if self.machine.payload else None
-        swing = None
-        while link in chain:
-            joint = chain[link]
-            if joint.type in ('revolute', 'continuous') and self._is_upright(joint):
-                swing = self._names.index(joint.name)
-            link = joint.parent
-        return swing
-
-    def _is_upright(self, joint: Joint) -> bool:
-        pose = link_poses(self.machine.links, self.machine.joints, {})[joint.child]
-        return abs(float(pose[2, :3] @ joint.axis)) > UPRIGHT
+        return next((self._names.index(name) for name in upright_joints(self.machine)), None)
 
     def _swing_center(self) -> Array:
         """Return the point of the base from which reach is measured: on the swing joint, or the origin."""
@@ -304,6 +292,18 @@ class Allowances:
         squares = np.where(square < 0.0, have / np.maximum(-square, 1e-300), np.inf)
         most = min(float(np.sqrt(squares.min())), self.machine.movable_joints[self.swing].velocity_limit)
         return most - now
+
+
+def upright_joints(machine: Machine) -> list[str]:
+    """Return the joints between base and payload that turn about the base's z axis, the one at the base first."""
+    chain, poses = {joint.child: joint for joint in machine.joints}, link_poses(machine.links, machine.joints, {})
+    link, names = machine.payload.link if machine.payload else None, list[str]()
+    while link in chain:
+        joint = chain[link]
+        if joint.type in ('revolute', 'continuous') and abs(float(poses[link][2, :3] @ joint.axis)) > UPRIGHT:
+            names.insert(0, joint.name)
+        link = joint.parent
+    return names
 
 
 def crossing(function: Callable[[float], float], good: float, at_good: float, bad: float, at_bad: float) -> float:

@@ -130,8 +130,8 @@ class PayloadModel:
         if self._linkages is None:
             return set(joints)
         columns = [k for k, index in enumerate(self._linkages.independent) if self.joints[index] in joints]
-        moves = np.array(ca.DM(self._linkages.complement[:, columns].sparsity(), 1.0).full()).any(axis=1)
-        return {name for name, moved in zip(self.joints, moves) if moved}
+        moving, _ = self._linkages.complement[:, columns].sparsity().get_triplet()
+        return {self.joints[index] for index in moving}
 
     def _carrying(self) -> tuple[HydraulicActuator[Any], ...]:
         """Return the hydraulic actuators of the joints between base and payload."""
@@ -213,7 +213,7 @@ class PayloadModel:
         turned = ca.mtimes(ca.jacobian(ca.mtimes(join, fixed), self._q), self._v)
         turned = ca.substitute(turned, fixed, momentum)
         results = [ca.mtimes(join, momentum), ca.mtimes(join, push) + turned]
-        closed: tuple[Expression, Expression] = ca.substitute(results, [self._v], [self._linkages.closed(self._v)])
+        closed = ca.substitute(results, [self._v], [self._linkages.closed(self._v)])
         return closed[0], closed[1]
 
     def _lagrangian(self, state: TreeState, specific_force: Expression, parts: Expression) -> Expression:

@@ -94,6 +94,7 @@ class LoadMomentReport:
             'utilisation': f'{100.0 * moment.utilisation:.1f}',
             'payload': f'{self._payload:.1f}',
             'rated load': f'{moment.rated:.1f}',
+            'rated share': '' if self._indicator is None else f'{self._indicator.share:g}',
             'remaining payload': f'{moment.rated - self._payload:.1f}',
             'tipping load': f'{moment.tipping:.1f}',
             'edge': moment.edge,

@@ -88,6 +88,15 @@ class ValveDriving:
         """Return whether volts go to a governor."""
         return self._outlet.is_governed
 
+    @property
+    def offers_override(self) -> bool:
+        """Return whether a held key overrides the governor of the volts."""
+        return self._outlet.offers_override
+
+    def override(self, is_held: bool) -> None:
+        """Publish the held key of the governor."""
+        self._outlet.override(is_held)
+
     def set_up(self, controls: Controls) -> None:
         """Show a lever for each valve."""
         controls.set_valves(self.levers.names, self.levers.limits)

@@ -77,6 +77,7 @@ class TeleopNode(OverridableNode):
         volts = self.joystick.command(now)
         if volts is not None:
             self.outlet.publish(volts)
+        self.outlet.override(self.joystick.overrides)
         if self.joystick.held != self._was_held:
             self._was_held = self.joystick.held
             self.get_logger().info('driving' if self._was_held else 'neutral')

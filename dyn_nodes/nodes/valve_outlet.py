@@ -9,8 +9,14 @@ from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.nodes.arrays import volts_message
 from dyn_nodes.nodes.listeners import is_listened_to
 
+Bool = message('std_msgs/msg/Bool')
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
-VALVES, BEFORE_VALVES, OF_GOVERNOR = 'valve_commands', 'valve_commands_in', 'governor/scale'
+VALVES, BEFORE_VALVES, OF_GOVERNOR, OVERRIDE = (
+    'valve_commands',
+    'valve_commands_in',
+    'governor/scale',
+    'governor/override',
+)
 
 
 class ValveOutlet:
@@ -34,6 +40,8 @@ class ValveOutlet:
         self._is_free = self._valves.rpartition('/')[2] == VALVES
         beside = self._valves.removesuffix(VALVES)
         self._before, self._scale = f'{beside}{BEFORE_VALVES}', f'{beside}{OF_GOVERNOR}'
+        self._override, self._was_held = f'{beside}{OVERRIDE}', False
+        self._override_out: Any = None
         self._topic = self._before if self._is_free and governed else self._valves
 
     @property
@@ -74,3 +82,18 @@ class ValveOutlet:
         self.open()
         self._message.data = list(volts)
         self._out.publish(self._message)
+
+    @property
+    def offers_override(self) -> bool:
+        """Return whether the volts go to a governor that a held key overrides."""
+        return self.is_governed and is_listened_to(self._node, self._override)
+
+    def override(self, is_held: bool) -> None:
+        """Publish whether the key that overrides the governor is held: repeatedly while it is, and once its release."""
+        is_held = is_held and self.is_governed
+        if not (is_held or self._was_held):
+            return
+        self._was_held = is_held
+        if self._override_out is None:
+            self._override_out = self._node.create_publisher(Bool, self._override, QoSProfile(depth=1))
+        self._override_out.publish(Bool(data=is_held))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,10 @@ SKIPPED_CHAMBERS = ('supply_pressure',)
 ODOM_TIMEOUT = 1.0
 PRESSURE_AGE = 0.5
 """Wall-clock timeout of a pressure, s."""
+DATA_AGE, MISSED = 1.0, 3.0
+"""Time of the machine, s, and number of usual intervals after which a value without messages is out of date."""
+LONGEST_INTERVAL = 60.0
+"""Greatest usual interval between two messages of a topic, s."""
 WARN = 1
 
 WEIGHED = ('payload/interval', 'monitor/payload/interval')
@@ -77,6 +82,7 @@ class ViewerInputs:
         self._on_description = on_description
         self._odom_received_at = -1e9
         self._pressure_at: dict[str, float] = {}
+        self._kept: dict[str, tuple[float, float, Callable[[], object]]] = {}
         self._subscribed: set[str] = set()
         self._faults: dict[str, str] = {}
         self._levels: dict[str, Levels] = {}
@@ -158,6 +164,7 @@ class ViewerInputs:
         stamp = seconds_of_stamp(msg.header.stamp)
         if self.connection.message(stamp, time.monotonic()):
             self.reset, self.snapshot.overturned = True, False
+            self._kept = {key: (stamp, interval, forget) for key, (_, interval, forget) in self._kept.items()}
         self.snapshot.time = stamp
         for name, position in zip(msg.name, msg.position):
             if np.isfinite(position):
@@ -201,31 +208,61 @@ class ViewerInputs:
 
     # -- stability, hydraulics ---------------------------------------------------------------------------------------
 
+    def _keep(self, key: str, forget: Callable[[], object]) -> None:
+        """Note that a value was received; `forget` removes it from the snapshot."""
+        now = self.snapshot.time
+        interval = now - self._kept[key][0] if key in self._kept else 0.0
+        self._kept[key] = now, interval if 0.0 <= interval <= LONGEST_INTERVAL else 0.0, forget
+
+    def forget_late(self) -> None:
+        """Remove values whose messages have stopped while joint states continue: they are out of date."""
+        for key, (at, interval, forget) in list(self._kept.items()):
+            if self.snapshot.time - at > max(DATA_AGE, MISSED * interval):
+                del self._kept[key]
+                forget()
+
+    def _forget(self, name: str) -> None:
+        setattr(self.snapshot, name, None)
+
     def _wheel(self, name: str) -> Callable[[Any], None]:
+        forget = partial(self.snapshot.forces.pop, name, None)
+
         def take(msg: Any) -> None:
             force = msg.wrench.force
             self.snapshot.forces[name] = (float(force.x), float(force.y), float(force.z))
+            self._keep(f'force/{name}', forget)
 
         return take
 
     def _friction_use(self, name: str) -> Callable[[Any], None]:
+        forget = partial(self.snapshot.friction_use.pop, name, None)
+
         def take(msg: Any) -> None:
             self.snapshot.friction_use[name] = float(msg.data)
+            self._keep(f'friction_use/{name}', forget)
 
         return take
 
     def _margin(self, name: str) -> Callable[[Any], None]:
         margin = self.snapshot.margins.setdefault(name, Margin(levels=self._levels.get(name)))
 
+        def forget() -> None:
+            margin.value = float('nan')
+
         def take(msg: Any) -> None:
             margin.value = float(msg.data)
+            self._keep(f'margin/{name}', forget)
 
         return take
 
     def _edges(self, name: str) -> Callable[[Any], None]:
         margin = self.snapshot.margins.setdefault(name, Margin(levels=self._levels.get(name)))
 
+        def forget() -> None:
+            margin.edges = margin.names = ()
+
         def take(msg: Any) -> None:
+            self._keep(f'edges/{name}', forget)
             margin.edges = tuple(float(value) for value in msg.data)
             label = msg.layout.dim[0].label if msg.layout.dim else ''
             margin.names = tuple(label.split(',')) if label else ()
@@ -249,12 +286,15 @@ class ViewerInputs:
 
     def _polygon(self, msg: Any) -> None:
         self.snapshot.polygon = np.array([(p.x, p.y, p.z) for p in msg.polygon.points], dtype=np.float64)
+        self._keep('polygon', partial(self._forget, 'polygon'))
 
     def _center_of_mass(self, msg: Any) -> None:
         self.snapshot.center_of_mass = (msg.point.x, msg.point.y, msg.point.z)
+        self._keep('center_of_mass', partial(self._forget, 'center_of_mass'))
 
     def _zmp(self, msg: Any) -> None:
         self.snapshot.zmp = (msg.point.x, msg.point.y, msg.point.z)
+        self._keep('zmp', partial(self._forget, 'zmp'))
 
     def _payload(self, msg: Any) -> None:
         if np.isfinite(msg.data):
@@ -263,20 +303,27 @@ class ViewerInputs:
     def _payload_interval(self, msg: Any) -> None:
         if len(msg.data) >= 2 and np.isfinite(msg.data[:2]).all():
             self.snapshot.weighed = float(msg.data[0]), float(msg.data[1])
+            self._keep('weighed', partial(self._forget, 'weighed'))
 
     def _load_moment(self, topic: str) -> Callable[[Any], None]:
         def take(msg: Any) -> None:
             if topic != LOAD_MOMENT[0] and self._load_topic == LOAD_MOMENT[0]:
                 return
             self._load_topic, values = topic, {pair.key: pair.value for pair in msg.values}
-            percent, rated, mass = (_number(values.get(key, '')) for key in ('utilisation', 'rated load', 'payload'))
-            self.snapshot.load = Load(percent / 100.0, rated, mass, values.get('edge', '').replace('_', ' '))
+            numbers = ('utilisation', 'rated load', 'payload', 'tipping load', 'rated share')
+            percent, rated, mass, tipping, share = (_number(values.get(key, '')) for key in numbers)
+            edge = values.get('edge', '').replace('_', ' ')
+            self.snapshot.load = Load(percent / 100.0, rated, mass, edge, tipping, share)
+            self._keep('load', partial(self._forget, 'load'))
 
         return take
 
     def _allowance(self, name: str) -> Callable[[Any], None]:
+        forget = partial(self.snapshot.allowance.pop, name, None)
+
         def take(msg: Any) -> None:
             self.snapshot.allowance[name] = float(msg.data)
+            self._keep(f'allowance/{name}', forget)
 
         return take
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,7 @@ from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.pose_driving import PoseDriving
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.viewer_inputs import ViewerInputs
+from dyn_nodes.nodes.viewer_reach import ViewerReach
 from dyn_nodes.nodes.viewer_team import ViewerTeam
 from dyn_nodes.viewer.cockpit import Cockpit
 from dyn_nodes.viewer.connection import LOST, Connection
@@ -40,6 +42,7 @@ from dyn_nodes.viewer.held_sliders import HeldSliders
 from dyn_nodes.viewer.levers import Levers
 from dyn_nodes.viewer.panel import Action
 from dyn_nodes.viewer.robot import Robot, RobotError, load_robot
+from dyn_nodes.viewer.snapshot import Snapshot
 
 Float64 = message('std_msgs/msg/Float64')
 
@@ -84,6 +87,7 @@ class ViewerNode(GuardedNode):
         self._description_shown = ''
         self.connection = Connection(self.values['dynamics_node'], self.values['silence'])
         self.inputs = ViewerInputs(self, self.machine, self._on_description, self.connection)
+        self.reach = ViewerReach(self.machine)
         self.neighbours = Neighbours(self)
         self.neighbours.topics.append('joint_states')
         self.team = ViewerTeam(self, self.inputs, self.cockpit, self._shape_of)
@@ -92,6 +96,7 @@ class ViewerNode(GuardedNode):
         self._discovered_at = self._questioned_at = self._commanded_at = -1e9
         self._graph_changed = time.monotonic()
         self._state_publishers = 0
+        self._offers_override = False
         if self.machine is not None:
             self._on_description(self.machine.urdf)
             if self.machine.payload is not None:
@@ -145,6 +150,7 @@ class ViewerNode(GuardedNode):
             self.driving, self.levers = chosen, chosen.levers
             chosen.set_up(self.cockpit.controls)
         self.cockpit.controls.offer_driving(chosen is not None or self.levers.armed)
+        self._offers_override = isinstance(self.driving, ValveDriving) and self.driving.offers_override
 
     def _on_description(self, text: str) -> None:
         if text == self._description_shown:
@@ -185,6 +191,7 @@ class ViewerNode(GuardedNode):
         now = time.monotonic()
         self._check_graph(now)
         self.inputs.forget_old(now)
+        self.inputs.forget_late()
         self.connection.mixed = self.neighbours.problem if self.neighbours.is_mixed else ''
         for action in self.cockpit.actions():
             self.act(action, now)
@@ -193,12 +200,13 @@ class ViewerNode(GuardedNode):
             self.inputs.reset = False
             self.cockpit.scene.clear_trace()
         snapshot = self.inputs.snapshot
+        state = self.connection.state(now, self._state_publishers)
         with self.cockpit.at_once():
             if self.inputs.robot is not None and (self.connection.has_data or self.machine is None):
                 snapshot.slope = self._slope()
-                self.cockpit.update(snapshot)
+                snapshot.reach = self.reach.update(snapshot)
+                self.cockpit.update(without_forces(snapshot) if state.kind == LOST else snapshot)
                 self.team.frame()
-            state = self.connection.state(now, self._state_publishers)
             self.cockpit.show_state(state.kind, state.text, state.details)
 
     def _slope(self) -> tuple[float, float]:
@@ -238,8 +246,18 @@ class ViewerNode(GuardedNode):
         if values is not None:
             self._commanded_at = now
             self.driving.publish(values)
+        self._override()
         note = '' if self.levers.armed else self.levers.reason
         self.driving.show(self.cockpit.controls, self.inputs.snapshot, note)
+
+    def _override(self) -> None:
+        """Override a governor while the page that drives holds its key."""
+        if isinstance(self.driving, ValveDriving):
+            can = self._offers_override and self.levers.armed
+            if not can:
+                self.cockpit.gate.end_presses()
+            self.driving.override(can and self.cockpit.gate.is_holding(self.levers.owner))
+            self.cockpit.controls.show_override(self._offers_override, can)
 
     def _is_lost(self, now: float) -> bool:
         return self.connection.has_data and self.connection.state(now, 1).kind == LOST
@@ -377,6 +395,7 @@ class ViewerNode(GuardedNode):
         """Release the levers and publish the last command."""
         now = time.monotonic()
         self.levers.disarm(reason, now)
+        self._override()
         values = self.levers.command(now, [])
         if values is not None and self.driving is not None:
             self.driving.publish(values)
@@ -388,6 +407,11 @@ class ViewerNode(GuardedNode):
         if self._has_page:
             self.cockpit.stop()
         super().destroy_node()
+
+
+def without_forces(snapshot: Snapshot) -> Snapshot:
+    """Return an instant whose machine is shown without forces, supports and reach, which are out of date."""
+    return replace(snapshot, forces={}, polygon=None, center_of_mass=None, zmp=None, reach=None)
 
 
 def main(args: list[str] | None = None) -> int:

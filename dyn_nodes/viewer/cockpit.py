@@ -80,7 +80,7 @@ class Cockpit:
         self.cameras.join(client)
 
     def actions(self) -> Iterator[Action]:
-        """Yield the actions of users, except those on camera, shadows and trace, which are performed here."""
+        """Yield the actions of users, except those on camera, shadows, drawings and trace, which are performed here."""
         for action in self.controls.actions():
             if action.name == 'camera':
                 client = self.server.get_clients().get(action.client or 0)
@@ -88,6 +88,8 @@ class Cockpit:
                     self.cameras.choose(client, action.value)
             elif action.name == 'shadows':
                 self.scene.set_shadows(action.value)
+            elif action.name == 'drawing':
+                self.scene.set_drawing(*action.value)
             elif action.name == 'clear_trace':
                 self.scene.clear_trace()
             else:

@@ -84,7 +84,9 @@ class Drawing:
                 for key in [key for key in self._sent if key == name or key.startswith(f'{name}/')]:
                     del self._sent[key]
 
-    def _segments(self, name: str, points: Array, colour: Rgb, thickness: float) -> None:
+    def _segments(
+        self, name: str, points: Array, colour: Rgb, thickness: float, step: float = 5 * POSITION_STEP
+    ) -> None:
         if name not in self.handles or self._sent.get(f'{name}/colour') != colour:
             self._sent[name], self._sent[f'{name}/colour'] = np.array(points), colour
             self.messages += 1
@@ -92,8 +94,33 @@ class Drawing:
                 f'{GROUND}/{name}', points, colour, thickness=thickness * self.unit, thickness_units='world'
             )
             self._add(name, handle)
-        elif self._moved(name, points, 5 * POSITION_STEP):
+        elif self._moved(name, points, step):
             self.handles[name].points = points.astype(np.float32)
+
+    def _band(self, name: str, inner: Array, outer: Array, is_closed: bool, colour: Rgb) -> None:
+        """Draw the area between two lines (n, 3), transparent."""
+        corners, count = np.vstack([inner, outer]), len(inner)
+        if name in self.handles and self._sent[name].shape == corners.shape:
+            if self._moved(name, corners, 0.03 * self.unit):
+                self.handles[name].vertices = corners.astype(np.float32)
+            return
+        self._sent[name] = corners
+        self.messages += 1
+        first = np.arange(count if is_closed else count - 1)
+        second = (first + 1) % count
+        faces = np.vstack(
+            [np.stack([first, second, second + count], 1), np.stack([first, second + count, first + count], 1)]
+        )
+        handle = self.scene.add_mesh_simple(
+            f'{GROUND}/{name}',
+            corners,
+            faces.astype(np.uint32),
+            color=colour,
+            opacity=0.35,
+            side='double',
+            cast_shadow=False,
+        )
+        self._add(name, handle)
 
     def _fill(self, corners: Array, colour: Rgb) -> None:
         """Draw the area within the corners, transparent."""

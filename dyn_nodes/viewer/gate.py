@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any
 
 from dyn_nodes.viewer.access import Access
+from dyn_nodes.viewer.levers import HeldKey, Owner
 from dyn_nodes.viewer.page_script import BEAT, with_script
 from dyn_nodes.viewer.viser_internals import check_message, connections_of, serving_module
 
@@ -66,6 +67,7 @@ class Gate:
         self._entitled: weakref.WeakSet[Any] = weakref.WeakSet()
         self._beats: dict[Any, float] = {}
         """Time of the last beat by connection, for connections with the token only."""
+        self._keys: weakref.WeakKeyDictionary[Any, HeldKey] = weakref.WeakKeyDictionary()
         self._attached = False
         with _STARTING, self._in_front(), contextlib.redirect_stdout(io.StringIO()):  # viser prints a table
             self.server = viser.ViserServer(host=host, port=port, verbose=False)
@@ -82,6 +84,16 @@ class Gate:
             for number, connection in tuple(self._connections.items())
             if now - self._beats.get(connection, -math.inf) <= timeout
         ]
+
+    def is_holding(self, page: Owner | None) -> bool:
+        """Return whether the page of a number has the token and holds its key."""
+        connection = self._connections.get(page) if isinstance(page, int) else None
+        return connection in self._keys and self._keys[connection].is_held(time.monotonic())
+
+    def end_presses(self) -> None:
+        """End the presses of the keys of all pages: only new ones count."""
+        for key in tuple(self._keys.values()):
+            key.end()
 
     # -- requests ------------------------------------------------------------------------------------------------------
 
@@ -179,7 +191,7 @@ class Gate:
             content = msgspec.msgpack.decode(raw)
             kind = content['type']
             if kind == BEAT:
-                self._beat(connection, content.get('visible') is True)
+                self._beat(connection, content.get('visible') is True, content.get('press'))
                 return False
             if kind == CAMERA:
                 sound = _is_camera(content)
@@ -194,9 +206,11 @@ class Gate:
         self.rejected += not sound
         return sound
 
-    def _beat(self, connection: Any, visible: bool) -> None:
+    def _beat(self, connection: Any, visible: bool, number: Any) -> None:
         if connection in self._beats:
-            self._beats[connection] = time.monotonic() if visible else -math.inf
+            now = time.monotonic()
+            self._beats[connection] = now if visible else -math.inf
+            self._keys.setdefault(connection, HeldKey()).update(number if visible and type(number) is int else 0, now)
 
 
 class _Replaced:

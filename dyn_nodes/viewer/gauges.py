@@ -116,6 +116,17 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     )
 
 
+def hold_key(label: str, can: bool) -> str:
+    """Return a key that acts while it is held, by the script of the page; disabled if it cannot act."""
+    colour = 'color:#c02519;cursor:pointer' if can else f'color:{css(GREY)}'
+    return (
+        f'<div style="margin:0 10px 8px"><button data-hold-key {"" if can else "disabled"} '
+        'style="width:100%;height:32px;border:1px solid currentColor;border-radius:4px;background:transparent;'
+        f'font:600 14px sans-serif;touch-action:none;user-select:none;{colour}">'
+        f'<span>{html.escape(label)}</span></button></div>'
+    )
+
+
 def load_bar(load: Load | None, allowance: Mapping[str, float]) -> str:
     """Return the utilisation of the rated load as a bar with its stages; '' if it is not published.
 

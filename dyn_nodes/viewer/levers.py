@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 Owner = int | str
 
 PUSH_TIME = 0.3
-"""Time without a message after which a push button counts as released, s."""
+"""Time without a message after which a push button or a held key counts as released, s."""
 FAREWELL = 0.5
 """Time for which neutral is commanded after the end of driving, s."""
 
@@ -117,3 +117,29 @@ class Levers:
             return [0.0] * len(self.names)
         self._disarmed_at = None
         return None
+
+
+class HeldKey:
+    """A key of a page that acts while it is held.
+
+    The page numbers its presses from 1 and repeats the number while the key is held; 0: it is released. A press ends
+    without messages for `PUSH_TIME`; then only a new press counts.
+    """
+
+    def __init__(self) -> None:
+        self._number = self._ended = 0
+        self._received_at = -math.inf
+
+    def update(self, number: int, now: float) -> None:
+        """Process a message at a time, s."""
+        if number != self._number or now - self._received_at > PUSH_TIME:
+            self.end()
+        self._number, self._received_at = number, now
+
+    def end(self) -> None:
+        """End the present press."""
+        self._ended = max(self._ended, self._number)
+
+    def is_held(self, now: float) -> bool:
+        """Return whether the key is held at a time, s."""
+        return self._number > self._ended and now - self._received_at <= PUSH_TIME

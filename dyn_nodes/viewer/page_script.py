@@ -17,6 +17,10 @@ also creates a plot before its width is known, with the legend in a narrow colum
 If the graphics process of a browser ends, as may happen on a busy computer, the page gets an empty context in which
 viser draws only part of the machine. The script then reloads the page, or shows a note if there is no new context.
 
+The key in `[data-hold-key]` acts while it is held, by a pointer on it or as a key of the keyboard. Each beat has the
+number of the present press. A press ends with its release, and if the page loses the focus or is hidden, or the key is
+disabled.
+
 On a narrow page the instruments on the left start folded to leave room for the machine; the banner shows the worst
 gauge. Once unfolded they stay unfolded.
 """
@@ -30,6 +34,10 @@ SHARED = 50
 """Period in which viser's page sends one action, ms."""
 TAP = 500
 """Time after the tap of a second finger in which a click of the browser is a duplicate, ms."""
+HOLD_KEY = 'o'
+"""Key of the keyboard that is the same as the held key on the page."""
+HOLD_PERIOD = 0.1
+"""Period of beats while the key is held, s."""
 STALE = 3.0
 """Time without a beat of the server after which a page counts as old, s."""
 LOOKING = 'This page is view-only. To drive, open the address with its token, as printed in the terminal.'
@@ -48,6 +56,7 @@ SCRIPT = (
     """<style>
 [data-old] [data-connection] { visibility: hidden }
 .uplot-container .uplot { width: 100% }
+[data-hold-key][data-held] { background: #d52b1e !important; color: #fff !important }
 </style>
 <script>
 (() => {
@@ -77,9 +86,53 @@ SCRIPT = (
     }
     return post.call(this, message, ...rest);
   };
+  let press = 0, presses = 0, holder = null;
   const beat = (visible) => {
-    if (link !== null) post.call(link, { type: 'send', message: { type: '%BEAT%', visible } });
+    if (link !== null) post.call(link, { type: 'send', message: { type: '%BEAT%', visible, press } });
   };
+  const holdKey = () => document.querySelector('[data-hold-key]:not([disabled])');
+  const hold = (by) => {
+    if (holder !== null || holdKey() === null) return;
+    holder = by;
+    press = ++presses;
+    holdKey().dataset.held = 'true';
+    beat(document.visibilityState === 'visible');
+  };
+  const release = () => {
+    if (holder === null) return;
+    holder = null;
+    press = 0;
+    document.querySelector('[data-held]')?.removeAttribute('data-held');
+    beat(document.visibilityState === 'visible');
+  };
+  setInterval(() => {
+    if (holder === null) return;
+    if (holdKey() === null) release();
+    else beat(document.visibilityState === 'visible');
+  }, %HOLD_PERIOD%);
+  addEventListener('pointerdown', (event) => {
+    const key = event.target.closest?.('[data-hold-key]');
+    if (!key || event.button !== 0) return;
+    key.setPointerCapture(event.pointerId);  // the release outside of the key is received
+    hold(event.pointerId);
+  }, true);
+  for (const kind of ['pointerup', 'pointercancel', 'lostpointercapture']) {
+    addEventListener(kind, (event) => { if (event.pointerId === holder) release(); }, true);
+  }
+  addEventListener('contextmenu', (event) => {  // of a finger that rests on the key
+    if (event.target.closest?.('[data-hold-key]')) event.preventDefault();
+  }, true);
+  addEventListener('keydown', (event) => {
+    const typed = event.target.closest?.('input:not([type=checkbox]), textarea');
+    const plain = !event.repeat && !event.ctrlKey && !event.altKey && !event.metaKey;
+    if (plain && !typed && event.key.toLowerCase() === '%HOLD_KEY%') hold('key');
+  }, true);
+  addEventListener('keyup', (event) => {
+    if (holder === 'key' && event.key.toLowerCase() === '%HOLD_KEY%') release();
+  }, true);
+  addEventListener('blur', release);
+  addEventListener('pagehide', release);
+  document.addEventListener('visibilitychange', release);
   const pressed = new Map();
   let tapped = null, tappedAt = -Infinity;
   const switchOf = (event) => event.target.closest?.('button, input[type=checkbox]') ?? null;
@@ -179,6 +232,8 @@ SCRIPT = (
     .replace('%NOTE%', NOTE)
     .replace('%LOOKING%', LOOKING)
     .replace('%NARROW%', str(NARROW))
+    .replace('%HOLD_KEY%', HOLD_KEY)
+    .replace('%HOLD_PERIOD%', str(round(1000 * HOLD_PERIOD)))
     .replace('%TAP%', str(TAP))
     .replace('%SHARED%', str(SHARED))
     .replace('%STALE%', str(round(1000 * STALE)))

@@ -19,13 +19,16 @@ from dyn_nodes.viewer.gauges import (
     friction_gauges,
     gauges,
     governor_line,
+    hold_key,
     lines,
     load_bar,
     spoken,
 )
 from dyn_nodes.viewer.geometry import roll_pitch
+from dyn_nodes.viewer.page_script import HOLD_KEY
 from dyn_nodes.viewer.plots import Plot
 from dyn_nodes.viewer.pose_sliders import UNITS
+from dyn_nodes.viewer.scene import DRAWINGS
 from dyn_nodes.viewer.snapshot import GovernorState, Load, Margin, Situation, Snapshot
 
 SPEEDS = {'0.1×': 0.1, '0.5×': 0.5, '1×': 1.0, '2×': 2.0}
@@ -33,6 +36,7 @@ INSTRUMENTS_WIDTH, CONTROLS_WIDTH = 320, 340
 PUSH_HZ = 15.0
 OFF_HINT = 'Off: nothing is sent.'
 ON_HINT = 'On while this page is open and visible.'
+OVERRIDE_LABEL = f'Hold: override the governor ({HOLD_KEY.upper()})'
 NEUTRAL_HINT = 'Dead-man switch: nothing is sent to the valves while it is off.'
 
 
@@ -42,7 +46,7 @@ class Action:
 
     Attributes:
         name: 'drive', 'lever', 'push', 'neutral', 'skip', 'run', 'speed', 'payload', 'slope', 'camera', 'shadows',
-            'clear_trace'.
+            'drawing', 'clear_trace'.
         value: value of the action.
         client: number of the page, None: unknown.
     """
@@ -145,6 +149,7 @@ class Controls:
         self._drive = gui.add_folder('Drive', order=0.0, visible=False)  # shown by `offer_driving` and the sliders
         with self._drive:
             self.armed = gui.add_checkbox('Levers on', False, hint=NEUTRAL_HINT, order=0.0)
+            self._override = gui.add_html('', order=0.4, visible=False)  # shown by `show_override`
             self._note = gui.add_html('', order=0.6)
         self.armed.on_update(self._event('drive', lambda event: bool(event.target.value)))
         self._add_simulation()
@@ -253,6 +258,12 @@ class Controls:
         skip.on_update(self._event('skip', lambda event: bool(event.target.value)))
         self._skip = skip
         self._rest += [skip, self._dead]
+
+    def show_override(self, is_offered: bool, can: bool) -> None:
+        """Show the held key that overrides a governor if it is offered; it can act while the page drives."""
+        if self._override.visible != is_offered:
+            self._override.visible = is_offered
+        _set_html(self._override, hold_key(OVERRIDE_LABEL, can) if is_offered else '')
 
     def show_skipping(self, skips: bool) -> None:
         """Show on the switch whether the dead range is skipped."""
@@ -395,6 +406,10 @@ class Controls:
             camera = gui.add_button_group('Camera', tuple(PRESETS), order=0.0)
             self.shadows = gui.add_checkbox('Shadows', True, hint='Turn off if the picture is slow.', order=0.5)
             clear = gui.add_button('Clear the trace', icon='eraser', color='gray', order=1.0)
+            with gui.add_folder('Drawings', order=2.0, expand_by_default=False):
+                self.drawings = {name: gui.add_checkbox(name, True) for name in DRAWINGS}
+        for name, box in self.drawings.items():
+            box.on_update(self._event('drawing', lambda event, name=name: (name, bool(event.target.value))))
         camera.on_click(self._event('camera', lambda event: event.target.value))
         self.shadows.on_update(self._event('shadows', lambda event: bool(event.target.value)))
         clear.on_click(self._event('clear_trace'))

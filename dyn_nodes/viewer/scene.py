@@ -14,7 +14,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.measures import BANDS, DANGER, measure_of
 from dyn_nodes.viewer.colours import AMBER, BAND, BLUE, GREEN, GREY, RED, WHITE, Rgb
 from dyn_nodes.viewer.drawing import ANGLE_STEP, GROUND, POSITION_STEP, Drawing, add_shape
-from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, wxyz
+from dyn_nodes.viewer.geometry import ground_rotation, rotation_of, wxyz, yaw_of
 from dyn_nodes.viewer.robot import Robot
 from dyn_nodes.viewer.snapshot import Margin, Snapshot
 
@@ -24,6 +24,10 @@ FORCE_STEP = 0.004
 """Minimum change of a force that is sent, over the mean force."""
 ARROWS_BESIDE, LABELS_BESIDE = 0.7, 1.05
 """Distances of an arrow and of the end of its label from its wheel, for a machine with a reach of 8 m, m."""
+DRAWINGS = ('Tipping axis', 'Reach', 'Load to axis', 'Wheel loads', 'Support area', 'Centre of mass', 'Trace')
+"""Drawings that a user can switch off."""
+REACH_STEP = 0.03
+"""Minimum change of the reach that is sent, for a machine with a reach of 8 m, m."""
 SKY_TOP, SKY_BOTTOM = (154, 186, 212), (236, 241, 244)
 
 
@@ -76,6 +80,7 @@ class Scene(Drawing):
         self._load: list[Any] = []
         self._newton_to_metre = 0.0
         self.margin_points: Array = np.zeros((0, 3))
+        self.hidden: set[str] = set()
         self._set_up()
 
     # -- set-up ------------------------------------------------------------------------------------------------------
@@ -138,6 +143,8 @@ class Scene(Drawing):
             self._show_machine(snapshot)
             self._show_forces(snapshot)
             self._show_polygon(snapshot)
+            self._show_axis(snapshot)
+            self._show_reach(snapshot)
             self._show_points(snapshot)
             self._show_load(snapshot)
 
@@ -169,6 +176,10 @@ class Scene(Drawing):
         """Clear the trace of the implement."""
         self.trace = []
         self._drop('trace')
+
+    def set_drawing(self, name: str, is_shown: bool) -> None:
+        """Show or hide a drawing, one of `DRAWINGS`, from the next instant on."""
+        self.hidden = self.hidden - {name} if is_shown else self.hidden | {name}
 
     def set_shadows(self, cast: bool) -> None:
         """Turn shadows on or off; they are slow without a graphics processor."""
@@ -208,15 +219,19 @@ class Scene(Drawing):
         if self.trace and np.linalg.norm(point - self.trace[-1]) < 0.02 * self.unit:
             return
         self.trace = [*self.trace[-TRACE_POINTS:], point]
-        if len(self.trace) > 1:
+        if 'Trace' in self.hidden:
+            self._drop('trace')
+        elif len(self.trace) > 1:
             points = np.array(self.trace)
             self._segments('trace', np.stack([points[:-1], points[1:]], axis=1), BLUE, 0.025)
 
     def _show_forces(self, snapshot: Snapshot) -> None:
         wheels = [name for name in snapshot.forces if name in snapshot.contacts]
-        if not wheels:
+        labels = {f'label/load/{name}' for name in wheels}
+        self._drop(*(key for key in self.handles if key.startswith('label/load/') and key not in labels))
+        if not wheels or 'Wheel loads' in self.hidden:
             self.margin_points = np.zeros((0, 3))
-            self._drop('reactions')
+            self._drop('reactions', *labels)
             return
         loads = np.array([snapshot.forces[name][2] for name in wheels])
         feet = np.array([snapshot.contacts[name] for name in wheels])
@@ -257,31 +272,90 @@ class Scene(Drawing):
 
     def _show_polygon(self, snapshot: Snapshot) -> None:
         corners = snapshot.polygon
-        if corners is None or len(corners) < 3:
-            self._drop('polygon', 'critical', 'fill')
+        if corners is None or len(corners) < 3 or 'Support area' in self.hidden:
+            self._drop('polygon', 'fill')
             return
         corners = corners + self._up(0.03)
         edges = np.stack([corners, np.roll(corners, -1, axis=0)], axis=1)
-        measure = edge_measure(snapshot.margins, len(corners))
         self._segments('polygon', edges, WHITE, 0.06)
-        self._fill(corners - self._up(0.02), colour_of(measure))
+        self._fill(corners - self._up(0.02), colour_of(edge_measure(snapshot.margins, len(corners))))
+
+    def _show_axis(self, snapshot: Snapshot) -> None:
+        """Draw the axis over which the machine would tip next with its margin, and the way from the load to it."""
+        corners = snapshot.polygon
+        if corners is None or len(corners) < 3:
+            self._drop('critical', 'label/critical', 'load_line', 'label/load_line')
+            return
+        measure = edge_measure(snapshot.margins, len(corners))
         critical = critical_edge(measure)
         if critical is None:
-            self._drop('critical')
+            self._drop('critical', 'label/critical', 'load_line', 'label/load_line')
             return
         index, colour = critical
-        start, end = edges[index] + self._up(0.01)
-        beyond = 0.8 * self.unit * (end - start) / max(float(np.linalg.norm(end - start)), 1e-9)
-        self._segments('critical', np.array([[start - beyond, end + beyond]]), colour, 0.13)
+        start, end = corners[index] + self._up(0.04), corners[(index + 1) % len(corners)] + self._up(0.04)
+        along = (end - start) / max(float(np.linalg.norm(end - start)), 1e-9)
+        if 'Tipping axis' in self.hidden:
+            self._drop('critical', 'label/critical')
+        else:
+            beyond = 0.8 * self.unit * along
+            self._segments('critical', np.array([[start - beyond, end + beyond]]), colour, 0.13)
+            name, margin = next(iter(measure.items()))
+            edge = margin.critical_name.replace('_', ' ')
+            text = f'{measure_of(name).label} {measure_of(name).display(margin.edges[index])}'
+            self._label('critical', f'{edge}: {text}' if edge else text, start - 1.9 * beyond)
+        self._show_load_line(snapshot, start, along, colour)
+
+    def _show_load_line(self, snapshot: Snapshot, start: Array, along: Array, colour: Rgb) -> None:
+        """Draw the line from the load down to the ground, and from there to an axis through a point along a vector."""
+        if not snapshot.payload or self.implement is None or self.robot is None or 'Load to axis' in self.hidden:
+            self._drop('load_line', 'label/load_line')
+            return
+        link_position, turn = self.link_pose(self.implement[0])
+        load = link_position + turn.apply(self.implement[1])
+        down = ground_rotation(*snapshot.slope).inv().apply((0.0, 0.0, -1.0))
+        below = load + down * max(load[2] - start[2], 0.0) / max(-down[2], 0.05)
+        foot = start + along * float((below - start) @ along)
+        self._segments('load_line', np.array([[load, below], [below, foot]]), colour, 0.05)
+        outwards = np.cross(along, (0.0, 0.0, 1.0))  # corners are in counter-clockwise order
+        lever = float((below - foot) @ outwards)
+        text = f'{abs(lever):.1f} m {"beyond" if lever > 0.0 else "within"} the axis'
+        self._label('load_line', text, 0.5 * (below + foot) + self._up(0.1))
+
+    def _show_reach(self, snapshot: Snapshot) -> None:
+        """Draw the reach that is left as a band on the ground: green outwards, red where the load is too far out."""
+        reach = snapshot.reach
+        if reach is None or 'Reach' in self.hidden:
+            self._drop('reach/left', 'reach/over', 'reach/limit')
+            return
+        yaw = yaw_of(snapshot.base_quaternion)
+        cosine, sine = np.cos(yaw), np.sin(yaw)
+        centre = np.asarray(snapshot.base_position)[:2] + np.array(
+            (cosine * reach.centre[0] - sine * reach.centre[1], sine * reach.centre[0] + cosine * reach.centre[1])
+        )
+        angles = reach.angles + yaw
+        ways = np.column_stack([np.cos(angles), np.sin(angles)])
+
+        def ring(radius: Array, height: float) -> Array:
+            points = centre + radius[:, None] * ways
+            return np.column_stack([points, np.full(len(points), height * self.unit)])
+
+        here = np.full(len(angles), reach.present)
+        self._band('reach/left', ring(here, 0.012), ring(np.maximum(reach.limits, here), 0.012), reach.is_closed, GREEN)
+        self._band('reach/over', ring(np.minimum(reach.limits, here), 0.014), ring(here, 0.014), reach.is_closed, RED)
+        limit = ring(reach.limits, 0.02)
+        ends = np.roll(limit, -1, axis=0)
+        segments = np.stack([limit, ends], axis=1)[: None if reach.is_closed else -1]
+        self._segments('reach/limit', segments, GREY, 0.04, REACH_STEP * self.unit)
 
     def _show_points(self, snapshot: Snapshot) -> None:
         centre = snapshot.center_of_mass
-        if centre is None:
+        is_hidden = 'Centre of mass' in self.hidden
+        if centre is None or is_hidden:
             self._drop('center_of_mass', 'gravity')
         else:
             self._ball('center_of_mass', np.asarray(centre), BLUE, 0.13)
             self._show_gravity(np.asarray(centre), snapshot.slope)
-        if snapshot.zmp is None:
+        if snapshot.zmp is None or is_hidden:
             self._drop('zmp')
         else:
             self._disc('zmp', np.asarray(snapshot.zmp) + self._up(0.05), colour_of(snapshot.margins))

@@ -57,12 +57,35 @@ class Load:
         rated: rated load, kg.
         payload: kg.
         edge: over which a greater load tips the machine; '' if unknown.
+        tipping: tipping load, kg.
+        share: rated share of the tipping load.
     """
 
     utilisation: float
     rated: float = float('nan')
     payload: float = float('nan')
     edge: str = ''
+    tipping: float = float('nan')
+    share: float = float('nan')
+
+
+@dataclass(frozen=True, eq=False)
+class Reach:
+    """Reach of the present payload around the axis of the swing.
+
+    Attributes:
+        centre: (2,) point of the axis in axes of the base, m.
+        angles: (n,) directions from the x axis of the base, rad.
+        limits: (n,) greatest distance of the payload from the axis, m.
+        is_closed: whether the directions are a full turn.
+        present: present distance, m.
+    """
+
+    centre: Array
+    angles: Array
+    limits: Array
+    is_closed: bool
+    present: float
 
 
 @dataclass(frozen=True)
@@ -129,6 +152,7 @@ class Snapshot:
         payload: kg.
         weighed: lower and upper end of the 95 % interval of an estimated payload, kg.
         load: load moment; None: not published.
+        reach: of the payload; None: unknown.
         allowance: remaining allowances by name: payload, kg; reach, m; swing_speed, rad/s.
         governor: state of a governor; None: there is none.
         overturned: the machine has overturned.
@@ -151,6 +175,7 @@ class Snapshot:
     payload: float | None = None
     weighed: tuple[float, float] | None = None
     load: Load | None = None
+    reach: Reach | None = None
     allowance: dict[str, float] = field(default_factory=dict)
     governor: GovernorState | None = None
     overturned: bool = False

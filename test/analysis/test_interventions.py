@@ -137,3 +137,51 @@ def test_a_bag_without_a_governor_is_reported_in_one_line(tmp_path):
         command(tmp_path / 'levers')
     with pytest.raises(CommandError, match='--worst'):
         command(tmp_path / 'levers', '--worst', -1)
+
+
+def state(number, text, margin):
+    pair = TYPES['diagnostic_msgs/msg/KeyValue']
+    values = {'overrides': str(number), 'margin kept': f'{margin:.3f}', 'edge nearest to tipping': 'front'}
+    pairs = [pair(*item) for item in values.items()]
+    return {
+        'level': 1, 'name': 'tip_over_governor_node: governor', 'message': text, 'hardware_id': '', 'values': pairs
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize('topic', ['/governor/state', '/diagnostics'])
+def test_overrides_are_listed_with_their_time_and_least_margins(tmp_path, capsys, topic):
+    write(tmp_path / 'bag')
+    with BagOfRun(tmp_path / 'overridden', stamped_log=True) as bag:
+        changes = {
+            4.0: ('override: 25 %, 3 s left', 0.2),
+            5.0: ('override: 25 %, 2 s left', -0.05),
+            6.0: ('passing', 0.3),
+        }
+        changes |= {17.0: ('override: 25 %, 3 s left', 0.1)}
+        for k in range(round(SECONDS / STEP)):
+            time = k * STEP
+            bag.write('/valve_commands_in', 'std_msgs/msg/Float64MultiArray', time, **volts([-2.0, 4.0]))
+            bag.write('/joint_states', 'sensor_msgs/msg/JointState', time, **joints(time))
+            bag.write('/valve_commands', 'std_msgs/msg/Float64MultiArray', time, **volts([-2.0, 4.0]))
+            bag.write('/governor/scale', 'std_msgs/msg/Float64', time, data=1.0)
+            bag.write('/stability/zmp', 'std_msgs/msg/Float64', time, data=0.4 - 0.02 * time)
+            if round(time, 3) in changes:
+                one = state(1 + (time > 10.0), *changes[round(time, 3)])
+                if topic == '/diagnostics':
+                    one = {'header': header(time, ''), 'status': [TYPES['diagnostic_msgs/msg/DiagnosticStatus'](**one)]}
+                bag.write(
+                    topic, f'diagnostic_msgs/msg/Diagnostic{"Array" if "status" in one else "Status"}', time, **one
+                )
+    assert command(tmp_path / 'bag', '--json') == 0
+    assert json.loads(capsys.readouterr().out)['overrides'] == []
+    assert command(tmp_path / 'overridden', '--json') == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer['interventions'] == 0
+    first, second = answer['overrides']
+    assert (first['start'], first['end'], first['margin'], first['wheel']) == (4.0, 6.0, -0.05, 'front')
+    assert (second['start'], second['end'], second['margin']) == (17.0, pytest.approx(19.95), 0.1)
+    assert first['least'] == {'stability/zmp': pytest.approx(0.4 - 0.02 * 6.0)}
+    assert command(tmp_path / 'overridden') == 0
+    text = capsys.readouterr().out
+    assert 'overrides by a held key: 2, ' in text
+    assert '4.00 s: 2.00 s, margin -0.050 (front), least stability/zmp 0.28' in text

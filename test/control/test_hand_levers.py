@@ -365,3 +365,45 @@ def test_the_pattern_of_the_excavator_has_a_lever_for_each_of_its_valves():
     assert set(pattern.levers) == set(actuators)
     assert all(lever.keys for lever in pattern.levers.values())
     assert Keyboard(actuators, dict(pattern.levers)).type_key('r', 0.0)
+
+
+def test_the_override_needs_its_button_pressed_while_the_dead_man_button_is_held(joystick, pattern):
+    assert pattern.override_button == 4
+
+    def send(dead_man, override, now=0.0):
+        joystick.message(REST, [0, 0, 0, 0, int(override), int(dead_man)], now)
+        return joystick.overrides
+
+    assert not send(False, False)
+    assert not send(False, True), 'not without the dead-man button'
+    assert not send(True, True), 'a button that was down before'
+    assert not send(True, False)
+    assert send(True, True)
+    assert not send(False, True)
+    assert not send(True, True)
+    send(True, False)
+    assert send(True, True)
+    joystick.command(1.1 * pattern.timeout)
+    assert not joystick.overrides
+
+
+def with_override(path, line):
+    """Read the lever file with another line for the button of the override."""
+    path.write_text((ROOT / 'config' / 'teleop.yaml').read_text().replace('override_button: 4', line))
+    return load_lever_pattern(path, NAMES)
+
+
+def test_a_gamepad_without_the_button_of_the_override_is_a_fault(tmp_path):
+    joystick = Joystick(NAMES, with_override(tmp_path / 'levers.yaml', 'override_button: 9'))
+    joystick.message(REST, buttons(False), 0.0)
+    assert joystick.fault == 'joy: no button 9: it has 6'
+
+
+def test_a_pattern_without_an_override_ignores_all_other_buttons(tmp_path):
+    joystick = Joystick(NAMES, with_override(tmp_path / 'levers.yaml', ''))
+    pressed(joystick)
+    joystick.message(REST, [1, 1, 1, 1, 1, 1], 0.1)
+    assert joystick.held
+    assert not joystick.overrides
+    with pytest.raises(LeverPatternError, match='override_button: expected another button than dead_man_button'):
+        with_override(tmp_path / 'same.yaml', 'override_button: 5')

@@ -55,6 +55,29 @@ def test_a_gamepad_drives_valves_and_its_timeout_leads_to_neutral(start_node, te
     assert 'Traceback' not in errors
 
 
+def test_a_second_held_button_overrides_the_governor(start_node, tester):
+    keys = tester.listen('std_msgs/msg/Bool', 'governor/override')
+    tester.listen('std_msgs/msg/Float64MultiArray', 'valve_commands_in')
+    gamepad = tester.speak('sensor_msgs/msg/Joy', 'joy', 10)
+    process = start_node('teleop_node', machine='log_loader')
+    tester.until(lambda: gamepad.get_subscription_count() > 0)
+
+    def send(dead_man, override):
+        gamepad.publish(Joy(axes=list(REST), buttons=[0, 0, 0, 0, int(override), int(dead_man)]))
+
+        tester.for_seconds(0.05)
+
+    def is_overridden():
+        for buttons in ((False, False), (True, False), (True, True), (True, True)):
+            send(*buttons)
+        return any(key.data for key in keys)
+
+    tester.until(is_overridden)
+    send(False, True)
+    tester.until(lambda: not keys[-1].data)
+    process.stop()
+
+
 def test_a_governor_between_levers_and_valves_is_not_passed_by_also_when_it_has_gone(start_node, tester):
     commands = tester.listen('std_msgs/msg/Float64MultiArray', 'valve_commands')
     gamepad = tester.speak('sensor_msgs/msg/Joy', 'joy', 10)

@@ -87,3 +87,27 @@ def test_volts_for_a_machine_in_a_namespace_go_to_its_governor(make, tester):
     take_levers(make('governor_of_b', '/crane_b'))
     tester.until(lambda: node.count_subscribers('/crane_b/valve_commands_in'))
     assert outlet.topic == '/crane_b/valve_commands_in'
+
+
+@pytest.mark.parametrize('namespace', ['', '/crane'])
+def test_a_held_key_goes_to_a_governor_that_permits_it_and_its_release_once(make, tester, namespace):
+    keys = tester.listen('std_msgs/msg/Bool', f'{namespace}/governor/override')
+    governor, node = make('governor', namespace), make('teleop', namespace)
+    outlet = ValveOutlet(node, ['boom'])
+    outlet.override(True)
+    assert not outlet.offers_override
+    assert not node.count_publishers('governor/override'), 'no governor, no key'
+    take_levers(governor)
+    governor.create_subscription(message('std_msgs/msg/Bool'), 'governor/override', print, 1)
+    tester.until(lambda: outlet.offers_override)
+
+    def is_received():
+        outlet.override(True)
+        return keys
+
+    tester.until(is_received)
+    for _ in range(3):
+        outlet.override(False)
+    tester.until(lambda: not keys[-1].data)
+    tester.for_seconds(0.3)
+    assert [key.data for key in keys].count(False) == 1

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -80,8 +81,11 @@ class Page:
         from PIL import Image
 
         self.turn(0.3)
-        data = self.browser.screenshot(SCREENSHOTS / f'{name}.png' if name else None)
-        image = np.asarray(Image.open(io.BytesIO(data)).convert('RGB'), dtype=np.int16)
+        with ThreadPoolExecutor(1) as pool:  # a slow screenshot must not stop the viewer
+            taken = pool.submit(self.browser.screenshot, SCREENSHOTS / f'{name}.png' if name else None)
+            while not taken.done():
+                self.turn(0.1)
+        image = np.asarray(Image.open(io.BytesIO(taken.result())).convert('RGB'), dtype=np.int16)
         height, width, _ = image.shape
         return image[height // 5 :, width // 4 : 3 * width // 4]
 
