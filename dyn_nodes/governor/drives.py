@@ -196,7 +196,7 @@ class EffortDrives:
         braking: (n,) ratio of acceleration to speed at neutral, 1/s.
 
     Raises:
-        ValueError: a driven joint has no effort limit, or carries wheels; no joint is driven.
+        ValueError: a driven joint has no effort limit, or carries wheels; no joint is driven; there are linkages.
     """
 
     shown = 1
@@ -214,6 +214,11 @@ class EffortDrives:
         if rolling:
             unsuitable = ', '.join(rolling)
             raise ValueError(f'machine {machine.name!r}: expected efforts of arm joints only, found {unsuitable}')
+        if machine.constraints:
+            unsuitable = ', '.join(constraint.name for constraint in machine.constraints)
+            raise ValueError(
+                f'machine {machine.name!r}: expected efforts of joints without linkages, found {unsuitable}'
+            )
         self.joints = tuple(joint.name for joint in driven)
         self.greatest = np.array([joint.effort_limit for joint in driven])
         names = [joint.name for joint in machine.movable_joints]

@@ -61,7 +61,7 @@ oscillates on its oil the base rocks slower than alone."""
 DRAWN = 0.1
 """Fraction by which the forces of the pressures are corrected in the time of a step."""
 RATED_AGAIN = 0.03
-"""Displacement of a joint after which the rated load is computed again, rad or m."""
+"""Displacement of a joint, or change of the slope, after which the rated load is computed again, rad or m."""
 HEAVIEST = 1e9
 """Tipping load of a machine that no load tips, kg."""
 LONGEST = 1.0
@@ -184,7 +184,7 @@ class StopPredictor:
         self._seen, self.degree, self._elapsed, self._unseen = False, np.nan, 0.0, 0.0
         self.rocking = np.nan, np.nan
         self.times = self.times._replace(lasting=1)
-        self._rated_at, self._over_rated = np.full(len(self.machine.movable_joints), np.nan), 1.0
+        self._rated_at, self._over_rated = np.full(len(self.machine.movable_joints) + 3, np.nan), 1.0
         self._excess, self.heft = 0.0, 1.0  # additional payload, not in the monitor, kg
         self.spools, self._latest = np.zeros((len(self.sent.waits), self._count)), np.zeros(self._count)
         self.sent.queue[:] = 0.0
@@ -301,16 +301,17 @@ class StopPredictor:
         """Rate the payload for stops: in the present posture the limit at rest is the rated load of the load chart.
 
         Unlike loads at rest on the present ground, the chart includes how the machine leans on its tyres until it tips.
-        Their ratio is computed again when a joint has moved.
+        Their ratio is computed again when a joint has moved or the slope has changed.
         """
         if self._indicator is None:
             return
         q, state = self.states.positions[0], self.states.vectors[0]
-        if not np.abs(q - self._rated_at).max() <= RATED_AGAIN:
-            self._rated_at = q.copy()
+        slope = ground_axes(self.ground.plane).T @ self.ground.up
+        at = np.concatenate((q, slope))
+        if not np.abs(at - self._rated_at).max() <= RATED_AGAIN:
+            self._rated_at = at
             names = (joint.name for joint in self.machine.movable_joints)
-            gravity = -self.machine.gravity * (ground_axes(self.ground.plane).T @ self.ground.up)
-            rated = self._indicator.evaluate(dict(zip(names, q.tolist())), 0.0, gravity).rated
+            rated = self._indicator.evaluate(dict(zip(names, q.tolist())), 0.0, -self.machine.gravity * slope).rated
             loads = np.empty((2, 2 * len(self.machine.supports)))
             for payload in range(2):
                 self.support.rated[0] = payload

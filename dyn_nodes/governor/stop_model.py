@@ -280,14 +280,6 @@ class _Trace:
         forces = inverse_dynamics(self.state, ca.vertcat(ca.SX(6, 1), rates), -self.specific_force)[6:]
         return ca.substitute(forces, self.rock, ca.SX.zeros(3))
 
-    def inertia(self, indices: list[int]) -> Expression:
-        """Return the inertia (m, m) of independent joints, the base at rest."""
-        matrix = mass_matrix(self.state)[6:, 6:]
-        if self.linkages is None:
-            return matrix[indices, indices]
-        join = self.linkages.complement[:, [self.linkages.independent.index(index) for index in indices]]
-        return ca.mtimes([join.T, matrix, join])
-
     def shown(self) -> tuple[Expression, ...]:
         """Return results of the accelerations of joints and base.
 
@@ -380,6 +372,7 @@ class StopModel:
         if isinstance(self.drives, EffortDrives):
             moved = outputs(self.drives.moving(trace, trace.a))
             functions['efforts'] = ca.Function('efforts', [trace.q, trace.v, trace.a, surroundings], moved)
-            inertia = outputs(ca.vec(trace.inertia(self.drives.indices.tolist())))
+            indices = [6 + index for index in self.drives.indices.tolist()]
+            inertia = outputs(ca.vec(mass_matrix(trace.state)[indices, indices]))
             functions['inertia'] = ca.Function('inertia', [trace.q, surroundings], inertia)
         return functions, {}

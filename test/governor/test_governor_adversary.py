@@ -1101,6 +1101,7 @@ def test_a_test_without_a_certified_start_fails(capsys, monkeypatch):
         (['log_loader', '--cases', 'nowhere.jsonl'], '--cases: nowhere.jsonl: No such file'),
         (['arm_a6'], "arm_a6.*'motor_1': expected a hydraulic one, found a dc_motor"),
         (['agv_mecanum_arm'], 'agv_mecanum_arm.*expected actuators that levers move, found none'),
+        (['excavator', '--efforts'], 'excavator.*expected efforts of joints without linkages, found boom_pin'),
         (['no_such_machine'], r'no_such_machine\.urdf was not found'),
     ],
 )

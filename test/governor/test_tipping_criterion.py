@@ -16,6 +16,7 @@ from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.governor.campaign.troubles import Troubles
 from dyn_nodes.governor.present import write_edges
 from dyn_nodes.governor.settings import GovernorSettings
+from dyn_nodes.monitor.measured_samples import sample_of
 from dyn_nodes.stability.load_moment import LoadMomentIndicator
 
 RECORDED = Path(__file__).with_name('governor_edges.jsonl')
@@ -112,6 +113,22 @@ def test_no_run_tips_or_exceeds_the_rated_load(rig, box):
     assert not any(outcome.refused for outcome in outcomes)
     assert not any(outcome.lifted or outcome.diverged for outcome in outcomes)
     assert max(outcome.overload for outcome in outcomes) <= 0.01
+
+
+def test_the_rated_load_is_computed_again_on_another_slope(rig):
+    """In the same posture: the limit of the payload is the one of a governor that starts on that slope."""
+    partner, rated = rig.partner(True), []
+    for slope, starts in ((0.0, True), (0.08, False), (0.08, True)):
+        plant = rig.trial(replace(still(rig, 1000.0, (0.3, -0.8, 0.0)), pitch=slope), governed=False).plant
+        if starts:
+            partner.restart(1000.0)
+        partner.monitor.clear()
+        partner.monitor.payload = 1000.0
+        partner.measure(sample_of(plant, True))
+        partner.stops.see()
+        rated.append(float(partner.stops.support.rated[0, 0]))
+    assert rated[1] == rated[2]
+    assert abs(rated[0] - rated[1]) > 1.0
 
 
 def test_a_predicted_tip_over_has_a_negative_share_which_a_command_to_safety_may_not_lower(machine, box):

@@ -357,7 +357,7 @@ def test_more_than_the_mount_carries_is_an_error_and_is_published_as_its_limit(m
     assert payload_status(node).message.startswith('overloaded: 7')
 
 
-@pytest.mark.parametrize('name', ['log_loader_linkage', 'platform_4x4x4'])
+@pytest.mark.parametrize('name', ['agv_mecanum_arm', 'platform_4x4x4'])
 def test_a_machine_that_cannot_be_weighed_is_rejected_with_the_reason(make_monitor, name):
     with pytest.raises(ParameterError, match=r"parameter 'payload_source': estimated: .*expected"):
         make_monitor(machine=name)

@@ -84,7 +84,7 @@ def test_a_step_that_is_noticed_late_or_never_misses_its_bound():
     ('arguments', 'expected'),
     [
         (['--cases', '0'], '--cases: expected 1 to 1000000, found 0'),
-        (['--machine', 'excavator'], 'expected joints moved by their actuators alone, found boom_pin'),
+        (['--machine', 'agv_mecanum_arm'], 'expected hydraulic actuators that carry the payload, found none'),
         (['--machine', 'no_such_machine'], 'no_such_machine'),
     ],
 )
