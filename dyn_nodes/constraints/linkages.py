@@ -20,8 +20,6 @@ from dyn_nodes.multibody.spatial import Expression, solve_symmetric
 
 WEAKEST = 0.05
 """Least effect of a dependent joint on its loops for a valid prediction, as a share of the initial one."""
-
-
 NEAR, POSITIONS, ZERO = 0.3, 6, 1e-12
 """Entries of the Jacobian below a part `ZERO` of the greatest count as zero if this holds in random positions; their
 greatest distance from the initial one, rad or m, and their number."""
@@ -46,15 +44,15 @@ class Linkages:
         soundness: below zero near a dead centre, where the loops do not determine the other joints.
 
     Raises:
-        ValueError: a constraint is not holonomic, the loops do not close, or the driven joints do not move
-            independently.
+        ValueError: a constraint is not holonomic, holds a link to the world or to a load, or moves a joint over the
+            time; a row holds a joint; the loops do not close, or the driven joints do not move independently.
     """
 
     def __init__(self, machine: Machine, driven: Sequence[str], q: Expression, v: Expression) -> None:
+        _check(machine)
         fixed = replace(machine, base=replace(machine.base, attachment='fixed'), loads=(), wheels=(), contacts=())
         tree = build_tree(fixed)
         blocks = ConstraintBlocks(tree, [entry.on(tree) for entry in machine.constraints])
-        names = [joint.name for joint in machine.movable_joints]
         if not blocks.holonomic.all():
             rolling = ', '.join(name for name, holds in zip(blocks.row_names, blocks.holonomic) if not holds)
             raise ValueError(f'machine {machine.name!r}: expected constraints of positions, found {rolling}')
@@ -65,7 +63,7 @@ class Linkages:
             partition = choose_independent(at.J, at.M, [tree.velocity_index(name) for name in driven])
         except (AssemblyError, MethodError) as error:
             raise ValueError(f'machine {machine.name!r}: linkages: {error}') from None
-        moved = [tree.velocity_names[k] for k in partition.dependent]
+        moved = [tree.velocity_names[k] for k in partition.dependent]  # in the order of the movable joints
         if held := sorted(set(driven) & set(moved)):
             raise ValueError(
                 f'machine {machine.name!r}: expected drives that move independently of each other, '
@@ -76,21 +74,17 @@ class Linkages:
         others = ca.horzcat(-jacobian[:, list(partition.independent)], blocks.rows.gamma, blocks.rows.residual)
         pivots: list[Expression] = []
         solved = solve_symmetric(ca.mtimes(dependent.T, dependent), ca.mtimes(dependent.T, others), pivots)
-        whole = ca.SX(len(names), others.shape[1])
+        self.independent, count = partition.independent, len(partition.independent)
+        whole = ca.SX(tree.nv, others.shape[1])
         whole[list(partition.dependent), :] = solved
-        count = len(partition.independent)
         whole[list(partition.independent), :count] = ca.SX.eye(count)
+        whole = ca.sparsify(whole)
         sound = ca.SX(ca.inf)
         effect = ca.Function('pivots', [blocks.q], [ca.vertcat(*pivots)])(start)
         for pivot, size in zip(pivots, np.array(effect).ravel().tolist()):
             sound = ca.fmin(sound, pivot / (WEAKEST**2 * size) - 1.0)
-        order = [tree.velocity_names.index(name) for name in names]
-        whole = ca.sparsify(whole[order, :])
-        self.independent = tuple(order.index(k) for k in partition.independent)
         columns = whole[:, :count], ca.densify(whole[:, count]), ca.densify(whole[:, count + 1]), sound
-        symbols = ca.vertcat(*(q[names.index(name)] for name in tree.position_names))
-        rates = ca.vertcat(*(v[names.index(name)] for name in tree.velocity_names))
-        results = ca.substitute(list(columns), [blocks.q, blocks.v], [symbols, rates])
+        results = ca.substitute(list(columns), [blocks.q, blocks.v], [q, v])
         self.complement, self.particular, self.gap, self.soundness = results
 
     def closed(self, rates: Expression) -> Expression:
@@ -102,6 +96,20 @@ class Linkages:
         result = ca.SX(efforts.shape[0], 1)
         result[list(self.independent)] = ca.mtimes(self.complement.T, efforts)
         return ca.densify(result)
+
+
+def _check(machine: Machine) -> None:
+    """Raise ValueError, with names, for constraints that do more than hold links relative to each other."""
+    links = {link.name for link in machine.links}
+    unsuitable = [
+        entry.name for entry in machine.constraints if entry.moved_joint or {end.link for end in entry.ends} - links
+    ]
+    unsuitable += [entry.joint for entry in machine.joint_classes if entry.held]
+    if unsuitable:
+        raise ValueError(
+            f'machine {machine.name!r}: expected constraints between links of the machine, without prescribed motion '
+            f'and held joints, found {", ".join(unsuitable)}'
+        )
 
 
 def _sparse(blocks: ConstraintBlocks, start: Array) -> Expression:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import initial_positions, link_poses
+from dyn_nodes.model.posture import initial_positions, link_poses, moved_links
 from dyn_nodes.monitor.allowance import upright_joints
 from dyn_nodes.stability.equilibrium.gear import GearError
 from dyn_nodes.stability.load_moment import LoadMomentIndicator
@@ -80,13 +80,9 @@ class ReachLimit:
 
     def __init__(self, machine: Machine, share: float = 0.75) -> None:
         self.machine, self.indicator = machine, LoadMomentIndicator(machine, share)
-        chain, parents = list[str](), {joint.child: joint for joint in machine.joints}
         link = machine.payload.link if machine.payload is not None else ''
-        while link in parents:
-            chain.append(parents[link].name)
-            link = parents[link].parent
         driven = {joint.name for joint in machine.actuated_joints}
-        moving = [joint.name for joint in machine.movable_joints if joint.name in chain]
+        moving = [joint.name for joint in machine.movable_joints if link in moved_links(machine, joint)]
         swings = upright_joints(machine)
         if machine.constraints or not swings or not set(moving) <= driven or len(moving) < 2:
             raise GearError(f'{machine.name}: expected an arm of driven joints without loops behind a swing')

@@ -66,6 +66,9 @@ class ValveCommands:
         valves = [whole.actuators[k] for k in valve_order(whole, joints)]
         governed = [actuator.name for actuator in machine.actuators]
         self._order = [governed.index(valve.name) for valve in valves if valve.name in governed]
+        if not self._order:
+            listed = ', '.join(valve.name for valve in valves)
+            raise ParameterError(f"parameter 'joints': expected a valve of the arm, found only {listed}")
         reject_motors(machine, self._order)
         self._all, self._bounds = [valve.name for valve in valves], np.array([valve.command_limit for valve in valves])
         self._governed = np.array([name in governed for name in self._all])

@@ -11,6 +11,7 @@ import pytest
 from test_braking import EXACT, OUT, SWINGING, Bench
 
 from dyn_nodes.common.share import find_resource
+from dyn_nodes.constraints.kinds.prescribed import PrescribedConstraint
 from dyn_nodes.constraints.linkages import Linkages
 from dyn_nodes.governor.campaign.campaign import random_cases
 from dyn_nodes.governor.campaign.cases import Case, attack_cases, box_of
@@ -19,6 +20,7 @@ from dyn_nodes.governor.prediction import eases_of
 from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.governor.stop_model import StopModel
 from dyn_nodes.model import load_machine
+from dyn_nodes.model.constraint import WORLD, JointClass, Profile
 from dyn_nodes.model.linkage import piston_position
 from dyn_nodes.model.locking import parked, parked_joints
 from dyn_nodes.simulation.start import assembled
@@ -90,7 +92,7 @@ def test_a_run_has_the_same_course_with_linkages_as_bodies_and_as_levers(linked_
     ],
 )
 def test_a_stop_of_a_machine_with_linkages_is_foreseen(name, levers, payload, seconds):
-    """The least share is that of the simulated machine to 0.1."""
+    """The least share agrees with the one of the simulated machine to 0.1."""
     bench = bench_of(name)
     bench.restart(payload)
     bench.drive(np.zeros(len(levers)), 0.5)
@@ -179,6 +181,24 @@ def test_drives_that_a_loop_connects_are_rejected(linked_loader):
     expected = 'expected drives that move independently of each other, found that linkages move boom_rod_joint'
     with pytest.raises(ValueError, match=expected):
         traced(machine, ('boom_rod_joint', 'boom_joint'))
+
+
+def test_constraints_to_the_world_over_the_time_and_held_joints_are_rejected_by_name():
+    """A link that is pinned to the world holds the base, which the prediction does not know."""
+    machine = vehicle('log_loader_linkage')
+    first, *others = machine.constraints
+    pinned = replace(first, second=replace(first.second, link=WORLD))
+    moved = PrescribedConstraint(
+        name='driven_pin', joint='boom_joint', profile=Profile('sine', amplitude=0.1, frequency=1.0)
+    )
+    held = JointClass('rocker_joint', 'locked')
+    for changes, found in (
+        ({'constraints': (pinned, *others)}, 'boom_pin'),
+        ({'constraints': (*machine.constraints, moved)}, 'driven_pin'),
+        ({'joint_classes': (held,)}, 'rocker_joint'),
+    ):
+        with pytest.raises(ValueError, match=f'expected constraints between links of the machine.*found {found}$'):
+            traced(replace(machine, **changes), RODS)
 
 
 def test_the_lever_that_pulls_the_load_in_eases_through_its_linkage(linked_loader):

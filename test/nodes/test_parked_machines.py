@@ -14,6 +14,7 @@ from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.middleware import Parameter, message
 from dyn_nodes.model import load_machine
 from dyn_nodes.model.locking import parked, parked_joints
+from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.parked_joints import MOVES, ParkedJoints
 from dyn_nodes.nodes.stamps import NANO
 from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
@@ -168,3 +169,10 @@ def test_travel_levers_that_are_held_deflected_do_not_start_the_machine(excavato
     assert not any(machine.send([0.0, 0.0, 0.0, 0.0, 4.0, 4.0], 0.1).values())
     machine.send(NEUTRAL, 0.05)
     assert machine.send([0.0, 0.0, 0.0, 0.0, 4.0, 4.0], 0.05)['left_travel'] == 4.0
+
+
+def test_travel_motors_alone_are_no_levers_of_a_governor(context):
+    values = {'machine': 'excavator', 'joints': ['left_travel', 'right_travel']}
+    overrides = [Parameter(name, value=value) for name, value in values.items()]
+    with pytest.raises(ParameterError, match="'joints': expected a valve of the arm, found only left_travel, right"):
+        TipOverGovernorNode(context=context, parameter_overrides=overrides)
