@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         files = machine_files(args.urdf, args.config or args.yaml)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    report, facts = checked(load_machine_report(*files))
+    report, facts = _checked_soon(load_machine_report(*files))
     if args.json:
         tables.print_json(_as_json(report, facts))
     elif facts is None:
@@ -125,6 +126,16 @@ def checked(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
     static = (facts or {}).get('static') or {}
     loads = {name: wheel['load'] for name, wheel in static.get('wheels', {}).items()}
     return sound._replace(warnings=(*sound.warnings, *_magnitudes(report.machine, loads))), facts
+
+
+def _checked_soon(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
+    """Return `checked`, without compiling if Python code is sooner at an end; closed loops take it minutes."""
+    if report.machine is not None and not report.machine.constraints:
+        from dyn_nodes.common.loops import NotInPythonError, in_python
+
+        with suppress(NotInPythonError), in_python():
+            return checked(report)
+    return checked(report)
 
 
 def _magnitudes(machine: Machine, loads: Mapping[str, float]) -> tuple[Problem, ...]:
