@@ -1,4 +1,4 @@
-"""`dyn-nodes cache`: shows location and size of machine code and logs, and clears them."""
+"""`dyn-nodes cache`: shows location and size of machine code and logs, clears them, and compiles for machines."""
 
 from __future__ import annotations
 
@@ -24,12 +24,16 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = add_command(
         subparsers,
         'cache',
-        'Show location and size of machine code and logs, or clear them.',
-        'dyn-nodes cache\ndyn-nodes cache --clear\ndyn-nodes cache --clear logs',
+        'Show location and size of machine code and logs, clear them, or compile for machines.',
+        'dyn-nodes cache\ndyn-nodes cache build log_loader\ndyn-nodes cache --clear\ndyn-nodes cache --clear logs',
         'Show location and size of machine code and logs. Machine code is in dyn_nodes below $XDG_CACHE_HOME or '
         '~/.cache; $DYN_NODES_CACHE sets another directory. Logs of launches are in ~/.dyn_nodes/log; $ROS_LOG_DIR '
-        'sets another directory.',
+        'sets another directory. `build` compiles what runs, margins, nodes and governor of machines need, with one '
+        'process per core, so that their first start does not wait; it starts and ends their launch files.',
     )
+    parser.add_argument('action', nargs='?', choices=('build',), help='compile for machines')
+    parser.add_argument('machines', nargs='*', metavar='MACHINE', help='names of this package, or paths of URDFs')
+    parser.add_argument('--config', default='', metavar='YAML', help='machine YAML of the machines')
     parser.add_argument(
         '--clear',
         nargs='*',
@@ -43,12 +47,18 @@ def run(args: argparse.Namespace) -> int:
     """Print or clear the directories.
 
     Raises:
-        CommandError: a file cannot be removed.
+        CommandError: a file cannot be removed, or no machine has been named.
     """
+    if (args.action is None) == bool(args.machines):
+        raise CommandError('expected `cache build MACHINE ...`, found no machine', 2)
     directories = cache_directories()
     for kind in () if args.clear is None else args.clear or ('code',):
         if kind in directories:
             _clear(kind, directories[kind])
+    if args.action:
+        from dyn_nodes.commands.cache_build import build
+
+        return build(args.machines, args.config)
     for kind, directory in directories.items():
         files, size = usage(directory)
         print(f'{kind:<5} {size / 1e6:9.1f} MB in {files} files  {directory}')
