@@ -21,8 +21,9 @@ LIBRARY = """
 import contextlib, sys, dyn_nodes
 machine = dyn_nodes.load(*sys.argv[1:])
 machine.simulate(0.02)
-with contextlib.suppress(ValueError):  # it stands on fewer than three supports
+with contextlib.suppress(ValueError):  # fewer than three supports, or no payload
     machine.margins()
+    machine.tipping()
 """
 LONGEST = 1800.0
 """Time after which a command counts as failed, s."""
@@ -74,7 +75,7 @@ def _steps(name: str, config: str, machine: Machine) -> Iterator[Step]:
     governed = _governor_options(machine)
     option = ('--config', config) if config else ()
     if governed is not None:
-        options = '--runs', '1', '--duration', '0.5', '--only-governed', *governed, *option
+        options = '--runs', '1', '--duration', '1', '--only-governed', *governed, *option
         yield Step(f'{name}, governor', ('-m', 'dyn_nodes', 'governor', 'test', name, *options))
     own = (share_directory() / 'launch' / f'{name}.launch.xml').is_file()
     launched = (name,) if own else ('machine', f'machine:={Path(name).resolve() if Path(name).is_file() else name}')
