@@ -88,7 +88,7 @@ def run_lanes(requests: Requests, chosen: Indices, situation: Situation, runs: R
     ends = np.empty((runners, starts.shape[1]))
     runs.least[:], runs.instant[:], runs.standing[:], runs.off[:] = np.inf, np.inf, np.inf, np.inf
     runs.outcome[:] = NOT_YET
-    following, side = 0, 0
+    following, side = np.int64(0), np.int64(0)  # with literals Numba compiles `start` and `advance` twice
     while True:
         for k in range(lanes):
             while notes.runner[k] < 0 and following < runners:

@@ -169,7 +169,7 @@ def attempt(
     eases_of(command, situation, eases)
     if stop.least >= needed_of(follow, before, eases, law):
         return stop
-    left, lefts = np.empty(m, np.int64), 0
+    left, lefts = np.empty(m, np.int64), np.int64(0)  # with a literal Numba compiles `share_out` twice
     for j in range(m):
         if abs(follow[j] - brake[j]) > 1e-9:
             left[lefts] = j

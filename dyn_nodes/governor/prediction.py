@@ -66,7 +66,8 @@ def predict_stops(requests: Requests, results: Results, first: int, last: int, s
 @kernel
 def predict_fields(*fields: Any) -> None:
     """Predict the first request, from the fields of requests, results and situation."""
-    predict_stops(Requests(*fields[:4]), Results(*fields[4:10]), 0, 1, situation_of(fields[10:]))
+    first, last = np.int64(0), np.int64(1)  # with literals Numba compiles `predict_stops` again
+    predict_stops(Requests(*fields[:4]), Results(*fields[4:10]), first, last, situation_of(fields[10:]))
 
 
 @part

@@ -289,7 +289,7 @@ def inradius(feet, normal):
     """
     n = feet.shape[0]
     lines = np.empty((n, 3))
-    ux, uy, uz = edge_inward(feet, 0, normal)
+    ux, uy, uz = edge_inward(feet, np.int64(0), normal)  # with a literal Numba compiles it twice
     vx = normal[1] * uz - normal[2] * uy
     vy = normal[2] * ux - normal[0] * uz
     vz = normal[0] * uy - normal[1] * ux
