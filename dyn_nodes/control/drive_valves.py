@@ -47,7 +47,7 @@ class DriveValves:
         gains: see there.
 
     Attributes:
-        places: (d,) indices of these valves among the machine's actuators, in the order of the driven wheels.
+        indices: (d,) indices of these valves among the machine's actuators, in the order of the driven wheels.
         dead_volts: (d,) voltage up to which their ports stay closed, V.
         gains: may be replaced at any time.
         saturated: names of the wheels whose valve was at its limit in the last call.

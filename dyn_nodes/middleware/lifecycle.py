@@ -52,6 +52,14 @@ def start_lifecycle(node: Any, on_impossible: Callable[[str], None]) -> bool:
     return True
 
 
+def lifecycle_services() -> tuple[Any, Any] | None:
+    """Return the service classes ChangeState and GetState of `lifecycle_msgs`; None without life cycles."""
+    if LifecycleMixin is Unmanaged:
+        return None
+    module = importlib.import_module('lifecycle_msgs.srv')
+    return module.ChangeState, module.GetState
+
+
 def lifecycle_state(node: Any) -> str:
     """Return the name of the state of a node; '' without a life cycle."""
     machine = getattr(node, '_state_machine', None)

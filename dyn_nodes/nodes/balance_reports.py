@@ -13,6 +13,7 @@ from dyn_nodes.middleware.prepared import PreparedMessage
 from dyn_nodes.model.rotations import quaternion_of_matrix
 from dyn_nodes.nodes.arrays import labelled_array
 from dyn_nodes.nodes.demand import Demand
+from dyn_nodes.nodes.group_values import GroupPublisher
 from dyn_nodes.nodes.markers import marker_array
 from dyn_nodes.nodes.prepared import PreparedPublisher
 from dyn_nodes.nodes.stamps import packed_stamp, stamp_at
@@ -28,6 +29,8 @@ Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 MarkerArray = message('visualization_msgs/msg/MarkerArray')
 
 NO_MOMENT = [0.0, 0.0, 0.0]
+MARGIN = 'margin'
+"""Name of the least margin among the named values of a measure; the others are edges."""
 
 
 class BalanceReports:
@@ -77,12 +80,14 @@ class BalanceReports:
         self.com, self.zmp = (
             point_publisher(create(PointStamped, f'stability/{topic}'), frame) for topic in ('center_of_mass', 'zmp')
         )
+        self.values = GroupPublisher(node, f'{start}stability/values', qos)
         self.markers = create(MarkerArray, 'markers')
         self._demands = {
             'margins': Demand(lambda: self.margins.values()),
             'edges': Demand(lambda: self.edges.values()),
             'reactions': Demand(lambda: self.reactions.values()),
             'shape': Demand(lambda: (self.polygon, self.com, self.zmp)),
+            'values': Demand(lambda: (self.values,)),
             'markers': Demand(lambda: (self.markers,)),
         }
         if self.uses:
@@ -109,6 +114,8 @@ class BalanceReports:
         if 'edges' in wanted:
             for name, margin in balance.margins.items():
                 self.edges[name].publish(balance.names(name), margin.edges.tolist())
+        if 'values' in wanted:
+            self.values.publish({name: _named(balance, name) for name in balance.margins}, now)
         if 'uses' in wanted:
             for name, use in zip(balance.wheels, balance.friction_use.tolist()):
                 self.uses[name].publish(stamp, (use,))
@@ -123,6 +130,7 @@ class BalanceReports:
         """Publish NaN for every margin and friction use: the last values are out of date."""
         for publisher in (*self.margins.values(), *self.uses.values()):
             publisher.publish(b'', (math.nan,))
+        self.values.publish(dict.fromkeys(self.levels, ((MARGIN,), (math.nan,))))
 
     def _publish_reactions(self, balance: Balance, stamp: bytes) -> None:
         moments = [NO_MOMENT] * len(balance.wheels) if balance.moments is None else balance.moments.tolist()
@@ -135,6 +143,12 @@ class BalanceReports:
         x, y = balance.zmp.tolist()
         if math.isfinite(x) and math.isfinite(y):
             self.zmp.publish(stamp, (x, y, 0.0))
+
+
+def _named(balance: Balance, measure: str) -> tuple[list[str], list[float]]:
+    """Return names and values of the margin of a measure and of its edges."""
+    margin = balance.margins[measure]
+    return [MARGIN, *balance.names(measure)], [margin.value, *margin.edges.tolist()]
 
 
 class LabelledPublisher:

@@ -30,6 +30,7 @@ from dyn_nodes.nodes.can_bus import CanBus, Received
 from dyn_nodes.nodes.can_topics import MeasurementTopics, SimulatedMeasurements
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Health, one_line
 from dyn_nodes.nodes.exchange import valve_order
+from dyn_nodes.nodes.group_values import command_publisher
 from dyn_nodes.nodes.listeners import other_publishers
 from dyn_nodes.nodes.managed import Managed
 from dyn_nodes.nodes.overridable import OverridableNode
@@ -119,7 +120,7 @@ class CanBridgeNode(OverridableNode, Managed):
         qos = QoSProfile(depth=10)
         if not self.is_bridge:
             self.simulated = SimulatedMeasurements(self, self.mapping.measurements, self.values['command_timeout'])
-            self.commands_out = self.create_publisher(Float64MultiArray, 'valve_commands', qos)
+            self.commands_out = command_publisher(self, Float64MultiArray, 'valve_commands', qos)
             self.create_subscription(Float64MultiArray, 'levers', self._on_levers, qos)
             return
         self.topics = MeasurementTopics(self, self.mapping, self.receiver)

@@ -46,6 +46,7 @@ from dyn_nodes.nodes.exchange import (
     states_qos,
 )
 from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
+from dyn_nodes.nodes.group_values import command_publisher
 from dyn_nodes.nodes.hand_messages import check_frame, fill_pose, path_of, pose_of, twist_of, within_limits
 from dyn_nodes.nodes.hand_outputs import Output, output_of, whole_body_of
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
@@ -164,7 +165,7 @@ class CartesianControllerNode(CommandingNode):
 
     def _create_topics(self) -> None:
         states, command, data = states_qos(self.values), command_qos(self.lockstep), data_qos(not self.paced)
-        self.commands_out = self.create_publisher(self.output.kind, self.output.topic, command)
+        self.commands_out = command_publisher(self, self.output.kind, self.output.topic, command)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.state_out = self.create_publisher(String, 'hand_state', latched)
         self.reference_out = self.create_publisher(PoseStamped, 'hand_reference', data)

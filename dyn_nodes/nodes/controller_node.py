@@ -52,6 +52,7 @@ from dyn_nodes.nodes.exchange import (
     valve_order,
 )
 from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
+from dyn_nodes.nodes.group_values import command_publisher
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import checked_payload, machine_of
 from dyn_nodes.nodes.parameters import Declared, ParameterError, declare, mapped_parameters, node_parameters
@@ -225,7 +226,7 @@ class ControllerNode(CommandingNode):
     def _create_topics(self) -> None:
         states, command = states_qos(self.values), command_qos(self.lockstep)
         kind, topic = (Float64MultiArray, 'valve_commands') if self.valves else (JointState, 'joint_command')
-        self.commands_out = self.create_publisher(kind, topic, command)
+        self.commands_out = command_publisher(self, kind, topic, command)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.phase_out = self.create_publisher(String, 'task_phase', latched)
         self.create_subscription(JointState, 'joint_states', self._on_joint_states, states)

@@ -15,6 +15,7 @@ from dyn_nodes.model.actuators import electric_motors
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.exchange import Every, command_qos
+from dyn_nodes.nodes.group_values import command_publisher
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 
@@ -51,7 +52,7 @@ class DriveMotorOutput:
         self._lockstep = node.lockstep
         self._due = Every('command_period', values['command_period'], values['exchange_period'], not node.paced)
         self._out = volts_message([motor.name for motor in self.law.motors])
-        self.publisher = node.create_publisher(Float64MultiArray, 'valve_commands', command_qos(node.lockstep))
+        self.publisher = command_publisher(node, Float64MultiArray, 'valve_commands', command_qos(node.lockstep))
 
     def is_due(self, stamp: int) -> bool:
         """Return whether a command is due at an instant, ns."""

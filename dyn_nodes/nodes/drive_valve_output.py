@@ -13,6 +13,7 @@ from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.nodes import commands
 from dyn_nodes.nodes.arrays import stamp_volts, volts_message
 from dyn_nodes.nodes.exchange import Every, command_qos
+from dyn_nodes.nodes.group_values import command_publisher
 
 Float64MultiArray = message('std_msgs/msg/Float64MultiArray')
 TOPIC = 'valve_commands_in'
@@ -56,7 +57,7 @@ class DriveValveOutput:
         self._waits = np.ones(len(self.valves.indices), dtype=bool)
         self._time: float | None = None
         self._volts = np.zeros(len(self.names))
-        self.publisher = node.create_publisher(Float64MultiArray, 'valve_commands', command_qos(node.lockstep))
+        self.publisher = command_publisher(node, Float64MultiArray, 'valve_commands', command_qos(node.lockstep))
         node.create_subscription(Float64MultiArray, TOPIC, self._on_levers, QoSProfile(depth=10))
 
     def _on_levers(self, msg: Any) -> None:

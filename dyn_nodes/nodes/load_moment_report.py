@@ -11,6 +11,7 @@ from dyn_nodes.measures import BAND_OF_STAGE, DANGER, stage_of
 from dyn_nodes.middleware import message
 from dyn_nodes.model import Machine
 from dyn_nodes.nodes.diagnostics import Health, status_message
+from dyn_nodes.nodes.group_values import GroupPublisher
 from dyn_nodes.nodes.stability_health import LEVEL_OF_BAND
 from dyn_nodes.stability.equilibrium.gear import GearError
 from dyn_nodes.stability.load_moment import LoadMoment, LoadMomentIndicator
@@ -23,7 +24,7 @@ STATUS = 'load_moment'
 
 
 class LoadMomentReport:
-    """Publishes `load_moment/utilisation` (%), `load_moment/rated_load` (kg) and `load_moment/state`.
+    """Publishes `load_moment/utilisation` (%), `/rated_load` (kg), `/values` (both with a stamp) and `/state`.
 
     Machines without payload or without supports on springs have no load-moment indicator and no such topics.
 
@@ -50,6 +51,7 @@ class LoadMomentReport:
         self._utilisation = node.create_publisher(Float64, f'{start}/utilisation', qos)
         self._rated = node.create_publisher(Float64, f'{start}/rated_load', qos)
         self._state = node.create_publisher(DiagnosticStatus, f'{start}/state', qos)
+        self._values = GroupPublisher(node, f'{start}/values', qos)
 
     def sources(self) -> dict[str, Callable[[], Health]]:
         """Return the status for /diagnostics by name; empty without a load-moment indicator."""
@@ -77,6 +79,7 @@ class LoadMomentReport:
     def _send(self, utilisation: float, rated: float) -> None:
         self._utilisation.publish(Float64(data=utilisation))
         self._rated.publish(Float64(data=rated))
+        self._values.publish({STATUS: (('utilisation', 'rated_load'), (utilisation, rated))})
         self._state.publish(status_message(self.node, STATUS, self.health()))
 
     def health(self) -> Health:

@@ -122,7 +122,8 @@ class Pacer:
         self.schedule = WallSchedule(node.values['speed'], self._tolerance())
         self.factor = RealTimeFactor()
         waits = node.values['wait_for'], node.values['wait_timeout']
-        self.readiness = Readiness(node, *waits, node.object_topics, required=self.waits and not self.paced)
+        required = self.waits and not self.paced
+        self.readiness = Readiness(node, *waits, node.object_topics, required, node.values['bring_up'])
         self._since = time.monotonic()
         self._command_at: float | None = None
         self._asked_again = -np.inf

@@ -29,6 +29,7 @@ from dyn_nodes.nodes.diagnostics import ERROR, WARN, DiagnosticsPublisher, Healt
 from dyn_nodes.nodes.drives import drive_dynamics
 from dyn_nodes.nodes.exchange import Every, announce_partner, command_qos, data_qos, is_lockstep, set_stamp, states_qos
 from dyn_nodes.nodes.follower import CommandingNode, FollowerHealth
+from dyn_nodes.nodes.group_values import command_publisher
 from dyn_nodes.nodes.hand_messages import check_frame, fill_pose, pose_of
 from dyn_nodes.nodes.joint_state_reader import JointStateReader
 from dyn_nodes.nodes.machines import machine_of
@@ -128,7 +129,7 @@ class PlatformControllerNode(CommandingNode):
     def _create_topics(self) -> None:
         states, command, data = states_qos(self.values), command_qos(self.lockstep), data_qos(not self.paced)
         kind, topic = (Float64MultiArray, 'valve_commands') if self.motors else (JointState, 'joint_command')
-        self.commands_out = self.create_publisher(kind, topic, command)
+        self.commands_out = command_publisher(self, kind, topic, command)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.state_out = self.create_publisher(String, 'platform_state', latched)
         self.reference_out = self.create_publisher(PoseStamped, 'platform_reference', data)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dyn_nodes.middleware.launching import finished_nodes
+from dyn_nodes.nodes.bring_up import BringUp
 from dyn_nodes.nodes.running import RunFailed
 
 IGNORED = ('/rosout', '/parameter_events', '/diagnostics')
@@ -26,14 +27,22 @@ class Readiness:
         timeout: wall time within which an absent node or publisher must appear, s; restarted by each one that does.
         topics: fully qualified, that need a publisher.
         required: raise RunFailed after `timeout`; otherwise time starts with the present nodes and a warning.
+        managed: names of managed nodes that are configured and activated once all are connected.
     """
 
     def __init__(
-        self, node: Any, names: Sequence[str], timeout: float, topics: Sequence[str] = (), required: bool = False
+        self,
+        node: Any,
+        names: Sequence[str],
+        timeout: float,
+        topics: Sequence[str] = (),
+        required: bool = False,
+        managed: Sequence[str] = (),
     ) -> None:
         self.node, self.timeout, self.required = node, timeout, required
         self.names = [name for name in names if name]
         self.topics = tuple(topics)
+        self.bring_up = BringUp(node, managed)
         self.began = time.monotonic()
         self.missing = ''
         self._logged_at = self.began
@@ -43,7 +52,7 @@ class Readiness:
     @property
     def awaits(self) -> bool:
         """Return whether there is a node or topic to wait for."""
-        return bool(self.names or self.topics)
+        return bool(self.names or self.topics or self.bring_up.names)
 
     def check(self) -> bool:
         """Return whether time may start.
@@ -98,9 +107,8 @@ class Readiness:
             return f'{", ".join(unsubscribed)} has not subscribed to joint_states yet'
         if self.node.joint_states.get_subscription_count() < len(self.names):  # a recorder is one of them
             return 'joint_states is not yet connected to all of its subscriptions'
-        if RECORDER in self.names:
-            return self._unrecorded()
-        return ''
+        missing = self.bring_up.missing()
+        return missing or (self._unrecorded() if RECORDER in self.names else '')
 
     def _note_progress(self, absent: tuple[str, ...]) -> None:
         """Restart the timeout if a node or publisher has appeared, or none is absent."""

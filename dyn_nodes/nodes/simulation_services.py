@@ -1,7 +1,8 @@
 """Services of simulation_interfaces for the dynamics node: pause, reset, step and state of the base.
 
-Available if the package is installed, and on the embedded runtime, which includes the definitions. Not supported:
-spawning, worlds, setting the state of an entity. The acceleration of an entity is zero.
+Available if the package is installed, and on the embedded runtime, which includes the definitions. The action
+SimulateSteps needs rclpy and the package. Not supported: spawning, worlds, setting the state of an entity. The
+acceleration of an entity is zero.
 """
 
 from __future__ import annotations
@@ -9,9 +10,11 @@ from __future__ import annotations
 import importlib.util
 import re
 import time
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from dyn_nodes.middleware import RUNTIME, Clock, ClockType, Future, service
+from dyn_nodes.middleware.actions import NoActionsError, action
 from dyn_nodes.model import Machine
 from dyn_nodes.model.rotations import matrix_of_quaternion
 from dyn_nodes.nodes.pacing import PacedNode, Pacer
@@ -23,7 +26,7 @@ ALREADY, INCORRECT_TRANSITION = 101, 103
 STOPPED, PLAYING, PAUSED, QUITTING, NO_WORLD, LOADING = range(6)
 TIME_AND_STATE = 3
 ROBOT = 1
-ENTITY_STATE, RESET, GET_STATE, SET_STATE, PAUSE, STEP_ONE, STEP_MANY = 10, 20, 24, 25, 26, 31, 32
+ENTITY_STATE, RESET, GET_STATE, SET_STATE, PAUSE, STEP_ONE, STEP_MANY, STEP_ACTION = 10, 20, 24, 25, 26, 31, 32, 33
 POLL_PERIOD = 0.001
 AT_ONCE = 200
 """Number of steps of a monolithic machine after which other callbacks run."""
@@ -83,6 +86,7 @@ class SimulationServices:
         ):
             topic = re.sub(r'(?<!^)([A-Z])', r'_\1', name).lower()
             node.create_service(service(f'{PACKAGE}/srv/{name}'), f'~/{topic}', answer)
+        self.server = self._action_server()
 
     @property
     def _is_lockstep(self) -> bool:
@@ -101,7 +105,8 @@ class SimulationServices:
 
     def _features(self, request: Any, response: Any) -> Any:
         features = [ENTITY_STATE, RESET, GET_STATE, SET_STATE, PAUSE, STEP_ONE]
-        response.features.features = features if self._is_lockstep else [*features, STEP_MANY]
+        features += [] if self._is_lockstep else [STEP_MANY]
+        response.features.features = features if self.server is None else [*features, STEP_ACTION]
         response.features.custom_info = 'a step is one exchange_period; reset puts time and state back together'
         return response
 
@@ -141,23 +146,61 @@ class SimulationServices:
     # -- steps -------------------------------------------------------------------------------------------------------
 
     async def _step(self, request: Any, response: Any) -> Any:
-        rejection = self._why_not_step(request.steps)
+        return _answer(response, *await self._take_steps(request.steps, lambda count: True))
+
+    async def _take_steps(self, steps: int, goes_on: Callable[[int], bool]) -> tuple[int, str]:
+        """Take steps; return result and message.
+
+        Args:
+            steps: their number.
+            goes_on: called after each step with the number of completed ones; false ends the steps.
+        """
+        rejection = self._why_not_step(steps)
         if rejection is not None:
-            return _answer(response, *rejection)
+            return rejection
         self._is_stepping = True
         try:
-            for count in range(request.steps):
+            for count in range(steps):
                 if not self._is_lockstep and not self.node.pacer.has_command():
                     await self._let_others_answer(count)
                 before = self.node.plant.time
                 self.node.pacer.single_step()
                 if self.node.plant.time <= before:
-                    return _answer(response, FAILED, f'after {count} steps: no command for this instant yet')
-                if not self._is_lockstep and count + 1 < request.steps:
+                    return FAILED, f'after {count} steps: no command for this instant yet'
+                if not goes_on(count + 1):
+                    return FAILED, f'canceled after {count + 1} steps'
+                if not self._is_lockstep and count + 1 < steps:
                     await self._let_others_answer(count)
         finally:
             self._is_stepping = False
-        return _answer(response, OK)
+        return OK, ''
+
+    def _action_server(self) -> Any:
+        """Return the server of the action `~/simulate_steps`; None, with a line in the log, without such actions."""
+        try:
+            module, kind = action(f'{PACKAGE}/action/SimulateSteps')
+        except NoActionsError as error:
+            self.node.get_logger().info(f'no action ~/simulate_steps: {error}')
+            return None
+
+        async def execute(handle: Any) -> Any:
+            steps = handle.request.steps
+
+            def report(count: int) -> bool:
+                handle.publish_feedback(kind.Feedback(completed_steps=count, remaining_steps=steps - count))
+                return not handle.is_cancel_requested
+
+            answer = _answer(kind.Result(), *await self._take_steps(steps, report))
+            if answer.result.result == OK:
+                handle.succeed()
+            else:
+                handle.canceled() if handle.is_cancel_requested else handle.abort()
+            return answer
+
+        accept = module.CancelResponse.ACCEPT
+        return module.ActionServer(
+            self.node, kind, '~/simulate_steps', execute_callback=execute, cancel_callback=lambda handle: accept
+        )
 
     def _why_not_step(self, steps: int) -> tuple[int, str] | None:
         if self._is_stepping:

@@ -32,6 +32,7 @@ from dyn_nodes.nodes.exchange import (
     states_qos,
 )
 from dyn_nodes.nodes.governed_commands import CHANNELS, EffortCommands
+from dyn_nodes.nodes.group_values import command_publisher
 from dyn_nodes.nodes.held_override import HeldOverride
 from dyn_nodes.nodes.instants import InstantQueue, Step
 from dyn_nodes.nodes.machines import machine_of
@@ -149,7 +150,7 @@ class TipOverGovernorNode(OverridableNode, Managed):
     def _create_topics(self) -> None:
         qos = command_qos(self.lockstep)
         topic, kind = self.channel.topic, self.channel.kind
-        self.commands_out = self.create_publisher(kind, topic, qos)
+        self.commands_out = command_publisher(self, kind, topic, qos)
         self.scale_out = self.create_publisher(Float64, 'governor/scale', data_qos(not self.paced))
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.state_out = self.create_publisher(DiagnosticStatus, 'governor/state', latched)

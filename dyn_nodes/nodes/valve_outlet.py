@@ -7,6 +7,7 @@ from typing import Any
 
 from dyn_nodes.middleware import QoSProfile, message
 from dyn_nodes.nodes.arrays import volts_message
+from dyn_nodes.nodes.group_values import command_publisher, destroy_command_publisher
 from dyn_nodes.nodes.listeners import is_listened_to
 
 Bool = message('std_msgs/msg/Bool')
@@ -50,7 +51,7 @@ class ValveOutlet:
         if self._is_free and self._topic != self._before and is_listened_to(self._node, self._before):
             self._topic = self._before
             if self._out is not None:
-                self._node.destroy_publisher(self._out)
+                destroy_command_publisher(self._node, self._out)
                 self._out = None
             self._node.get_logger().info(f'{BEFORE_VALVES}: commands go to a governor')
         return self._topic
@@ -72,7 +73,7 @@ class ValveOutlet:
         topic = self.topic
         if self._out is None:
             name = VALVES if topic == self._valves else topic
-            self._out = self._node.create_publisher(Float64MultiArray, name, QoSProfile(depth=10))
+            self._out = command_publisher(self._node, Float64MultiArray, name, QoSProfile(depth=10))
 
     def publish(self, volts: Sequence[float]) -> None:
         """Publish volts, unless the outlet is blocked."""

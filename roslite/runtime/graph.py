@@ -309,15 +309,15 @@ class GraphNode:
 
     def count_services(self, service_name: str) -> int:
         """Return the number of servers of a service."""
-        return self._count_service(service_name, 'rq', 'Request')
+        return self._count_service(service_name, 'rr', 'Reply')
 
     def count_clients(self, service_name: str) -> int:
         """Return the number of clients of a service."""
-        return self._count_service(service_name, 'rr', 'Reply')
+        return self._count_service(service_name, 'rq', 'Request')
 
     def _count_service(self, name: str, prefix: str, suffix: str) -> int:
         full = self.resolve_topic_name(name, only_expand=True)
-        return sum(item.topic == f'{prefix}{full}{suffix}' for item in self._context.graph.subscriptions())
+        return sum(item.topic == f'{prefix}{full}{suffix}' for item in self._context.graph.publishers())
 
     def wait_for_node(self, fully_qualified_node_name: str, timeout: float) -> bool:
         """Block until a node is discovered; return False after `timeout` seconds."""

@@ -2,6 +2,10 @@
 
 A request is `uint64 guid, int64 number`, followed by the request message. The server returns both before the response,
 and the client takes responses with its guid. USER_DATA identifies the reader and writer that belong together.
+
+rmw_fastrtps sends both beside the message instead, where the Python package of Cyclone DDS does not reach them. Its
+clients regard a service as unavailable if the numbers of its request readers and reply writers differ, so that each
+service has a second request reader, in a partition without writers.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from typing import Any, NamedTuple
 
 from cyclonedds.core import DDSException, ReadCondition
 from cyclonedds.pub import DataWriter
-from cyclonedds.qos import Policy
+from cyclonedds.qos import Policy, Qos
 from cyclonedds.sub import DataReader
 
 from . import dds
@@ -32,6 +36,8 @@ _HEADER = struct.Struct('<Qq')
 _MATCH_TIMEOUT = 1.0
 #: Maximum number of waiting responses of a service, for clients that never read.
 _MOST_WAITING = 200
+#: Partition of the second request reader of a service.
+_NOBODY = '_not_for_rmw_fastrtps'
 #: Period of checks of waiting responses, s.
 MATCH_PERIOD = 0.002
 
@@ -72,9 +78,14 @@ class _Endpoint:
         self.decode_errors = 0
         self._logger = logger
         self._context = context
+        self._entities: list[Any] = []
+        if is_server:  # announced before the other reader: no instant with one of each
+            hidden = Qos(Policy.Partition([_NOBODY]), base=policies(read, False))
+            self._entities.append(DataReader(context.participant, read_topic, hidden))
         self._writer = DataWriter(context.participant, written_topic, policies(written, True))
         self._reader = DataReader(context.participant, read_topic, policies(read, False))
         self._condition = ReadCondition(self._reader, ANY_STATE)
+        self._entities += [self._condition, self._reader, self._writer]
         self.reader_gid = dds.gid(self._reader)
         self.writer_gid = dds.gid(self._writer)
         self._written, self._read = written, read
@@ -98,7 +109,7 @@ class _Endpoint:
         if self._destroyed:
             return None
         sample = take_one(self._reader)
-        if sample is None:
+        if sample is None or not self._accepts(sample.sample_info.publication_handle):
             return None
         try:
             content = codec(self._read).decode(sample.cdr, _HEADER.size)
@@ -111,11 +122,15 @@ class _Endpoint:
             return None
         return guid, number, content, sample.sample_info
 
+    def _accepts(self, publication: int) -> bool:
+        """Return whether samples of a writer have the header."""
+        return True
+
     def destroy(self) -> None:
-        """Destroy reader and writer."""
+        """Destroy readers and writers."""
         if not self._destroyed:
             self._destroyed = True
-            for entity in (self._condition, self._reader, self._writer):
+            for entity in self._entities:
                 dds.delete_entity(entity)
 
 
@@ -152,6 +167,7 @@ class Service(_Endpoint):
         super().__init__(context, srv_type, name, qos, logger, is_server=True)
         self.callback = callback
         self.dropped = 0
+        self._clients: set[int] = set()
         self._reachable: set[int] = set()
         self._waiting: deque[_Waiting] = deque()
 
@@ -200,6 +216,17 @@ class Service(_Endpoint):
         self._context.waiting_services.discard(self)
         super().destroy()
 
+    def _accepts(self, publication: int) -> bool:
+        """Return whether requests have the header; a request of another rmw would be decoded with a wrong offset."""
+        if publication in self._clients:
+            return True
+        client = dds.matched_publication(self._reader, publication)
+        if client is None or _user_data_value(client, 'clientid') is not None:
+            self._clients.add(publication)
+            return True
+        self._drop('its client has another DDS implementation; start it with RMW_IMPLEMENTATION=rmw_cyclonedds_cpp')
+        return False
+
     def _answer(self, guid: int, number: int, response: Any, info: Any) -> None:
         if not isinstance(response, self.srv_type.Response):
             raise TypeError(
@@ -227,7 +254,7 @@ class Service(_Endpoint):
     def _drop(self, why: str) -> None:
         self.dropped += 1
         if self.dropped == 1:
-            self._logger.warn(f"a response of service '{self.srv_name}' is dropped: {why}")
+            self._logger.warn(f"a request of service '{self.srv_name}' has no response: {why}")
 
     def _can_receive(self, publication: int) -> bool:
         """Return whether the client's reader is discovered, which may be later than its writer."""
@@ -255,7 +282,7 @@ class Client(_Endpoint):
         servers = {
             _user_data_value(dds.matched_subscription(self._writer, handle), 'serviceid')
             for handle in _subscriptions(self._writer)
-        }
+        } - {None}  # of another rmw, which does not understand the requests
         return any(
             _user_data_value(dds.matched_publication(self._reader, handle), 'serviceid') in servers
             for handle in _publications(self._reader)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,9 +13,13 @@ import pytest
 from can_testing import Wires, bridge_on, run
 from node_testing import EFFORTS, JOINTS, POSTURE, Tester, joint_state
 
-from dyn_nodes.middleware import message, service
+from dyn_nodes.middleware import Future, message, service
 from dyn_nodes.middleware.lifecycle import LifecycleMixin, Unmanaged
+from dyn_nodes.nodes import bring_up
+from dyn_nodes.nodes.bring_up import BringUp
+from dyn_nodes.nodes.dynamics_node import DynamicsNode
 from dyn_nodes.nodes.hydraulic_actuator_node import HydraulicActuatorNode
+from dyn_nodes.nodes.running import RunFailed
 from dyn_nodes.nodes.stability_monitor_node import StabilityMonitorNode
 from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
 
@@ -128,3 +134,96 @@ def test_a_bridge_is_armed_by_its_activation_and_inactive_in_shadow(
         tester.executor.remove_node(node)
         node.destroy_node()
         wires.bus.shutdown()
+
+
+class Managing:
+    """A node with clients of the life cycle of other nodes, in `states`; `lost` requests have no answer."""
+
+    def __init__(self, *names: str) -> None:
+        self.states = dict.fromkeys(names, 'unconfigured')
+        self.calls: list[str] = []
+        self.lost: list[str] = []
+        self.stubborn = ''
+        self.absent = set()
+
+    def create_client(self, kind: Any, service_name: str) -> Any:
+        name, verb = service_name.split('/')
+        return SimpleNamespace(
+            service_is_ready=lambda: name not in self.absent,
+            call_async=lambda request: self.answer(name, verb, request),
+            remove_pending_request=lambda future: None,
+        )
+
+    def destroy_client(self, client: Any) -> None:
+        self.calls.append('destroyed')
+
+    def answer(self, name: str, verb: str, request: Any) -> Any:
+        result = Future()
+        answer = SimpleNamespace(current_state=SimpleNamespace(label=self.states[name]), success=True)
+        if verb == 'change_state':
+            transition = {number: text for text, number in TRANSITIONS.items()}[request.transition.id]
+            self.calls.append(f'{transition} {name}')
+            before, after = {'configure': ('unconfigured', 'inactive'), 'activate': ('inactive', 'active')}[transition]
+            answer.success = self.states[name] == before and name != self.stubborn
+            if answer.success:
+                self.states[name] = after
+        if self.lost and self.lost[0] == f'{verb} {name}':
+            self.lost.pop(0)
+        else:
+            result.set_result(answer)
+        return result
+
+
+@pytest.fixture
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = SimpleNamespace(Request=lambda: SimpleNamespace(transition=SimpleNamespace(id=0)))
+    monkeypatch.setattr(bring_up, 'lifecycle_services', lambda: (kind, kind))
+
+
+@pytest.mark.usefixtures('stand_in')
+def test_nodes_are_configured_and_then_activated_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Managing('oil', 'governor')
+    node.absent.add('governor')
+    bringing = BringUp(node, ['oil', '', 'governor'])
+    assert bringing.missing() == 'governor does not offer its life cycle yet'
+    assert node.calls == ['configure oil']
+    node.absent.clear()
+    node.lost = ['change_state governor']
+    assert bringing.missing() == 'governor has not answered configure yet'
+    now = time.monotonic() + 10.0
+    monkeypatch.setattr(bring_up.time, 'monotonic', lambda: now)
+    assert bringing.missing() == 'governor has not answered configure yet'
+    node.states['oil'] = 'active'  # by a person meanwhile
+    assert bringing.missing() == ''
+    assert node.calls[:4] == ['configure oil', 'configure governor', 'activate oil', 'activate governor']
+
+    assert set(node.calls[4:]) == {'destroyed'}
+    assert set(node.states.values()) == {'active'}
+    assert bringing.missing() == ''
+
+
+@pytest.mark.usefixtures('stand_in')
+def test_a_transition_that_fails_ends_the_run_by_its_name() -> None:
+    node = Managing('oil')
+    node.stubborn = 'oil'
+    with pytest.raises(RunFailed, match=r'^oil: transition configure failed; the node is unconfigured$'):
+        BringUp(node, ['oil']).missing()
+
+
+@pytest.mark.skipif(LifecycleMixin is not Unmanaged, reason='rclpy with lifecycle_msgs')
+def test_without_life_cycles_there_is_nothing_to_bring_up() -> None:
+    assert BringUp(Managing('oil'), ['oil']).missing() == ''
+
+
+@has_lifecycle
+def test_dynamics_brings_the_actuator_node_up_before_time_starts(make_node: Callable[..., Any], tester: Tester) -> None:
+    oil = make_node(HydraulicActuatorNode, mode='realtime', partner='external', autostart=False)
+    names = [oil.get_name()]
+    dynamics = make_node(DynamicsNode, mode='realtime', wait_for=names, bring_up=names)
+    for node in (oil, dynamics):
+        tester.executor.add_node(node)
+    assert (oil.lifecycle_state, dynamics.pacer.started) == ('unconfigured', False)
+    tester.until(lambda: dynamics.pacer.started)
+    assert oil.lifecycle_state == 'active'
+    for node in (oil, dynamics):
+        tester.executor.remove_node(node)

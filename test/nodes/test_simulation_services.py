@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from node_testing import NodeProcess, Tester
 
-from dyn_nodes.middleware import Context, service
+from dyn_nodes.middleware import RUNTIME, Context, service
+from dyn_nodes.nodes import simulation_services
+from dyn_nodes.nodes.dynamics_node import DynamicsNode
 from dyn_nodes.nodes.simulation_services import are_available
 
 pytestmark = pytest.mark.skipif(not are_available(), reason='this ROS 2 has no simulation_interfaces')
@@ -151,3 +154,79 @@ def test_the_definitions_are_available_without_ros(context: Context) -> None:
     request = service('simulation_interfaces/srv/StepSimulation').Request()
     assert request.steps == 1
     assert service('simulation_interfaces/srv/ResetSimulation').Request.SCOPE_ALL == 255
+
+
+# -- the action ------------------------------------------------------------------------------------------------------
+
+
+class Handle:
+    """A goal handle of rclpy's action server; a cancel is requested after a number of steps."""
+
+    def __init__(self, steps: int, cancel_after: int | None = None) -> None:
+        self.request, self.cancel_after = SimpleNamespace(steps=steps), cancel_after
+        self.feedback: list[tuple[int, int]] = []
+        self.ends: list[str] = []
+
+    @property
+    def is_cancel_requested(self) -> bool:
+        return self.cancel_after is not None and len(self.feedback) >= self.cancel_after
+
+    def publish_feedback(self, text: Any) -> None:
+        self.feedback.append((text.completed_steps, text.remaining_steps))
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ('succeed', 'abort', 'canceled'):
+            raise AttributeError(name)
+        return lambda: self.ends.append(name)
+
+
+def end_of(running: Any) -> Any:
+    """Return the value of a coroutine that does not wait."""
+    with pytest.raises(StopIteration) as end:
+        running.send(None)
+    return end.value.value.result
+
+
+def test_the_action_takes_steps_with_feedback_and_can_be_canceled(
+    make_node: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With stand-ins for rclpy.action and SimulateSteps, whose package has no wheel."""
+    kind = SimpleNamespace(
+        Result=lambda: SimpleNamespace(result=SimpleNamespace(result=0, error_message='')), Feedback=SimpleNamespace
+    )
+    module = SimpleNamespace(
+        ActionServer=lambda node, kind, name, **callbacks: SimpleNamespace(name=name, **callbacks),
+        CancelResponse=SimpleNamespace(ACCEPT='accept'),
+    )
+    monkeypatch.setattr(simulation_services, 'action', lambda name: (module, kind))
+    node = make_node(DynamicsNode, mode='realtime', actuation='monolithic', partner='external', exchange_period=PERIOD)
+    server = node.simulation.server
+    assert server.name == '~/simulate_steps'
+    features = service('simulation_interfaces/srv/GetSimulatorFeatures').Response()
+    assert 33 in node.simulation._features(None, features).features.features
+    node.pacer.start_clock()
+    handle = Handle(3)
+    result = end_of(server.execute_callback(handle))
+    assert (result.result, result.error_message, handle.ends) == (
+        FAILED, 'pause first: steps are taken only while paused', ['abort'],
+    )  # fmt: skip
+    node.pacer.pause(True)
+    start = node.plant.time
+    handle = Handle(5)
+    result = end_of(server.execute_callback(handle))
+    assert (result.result, result.error_message, handle.ends) == (OK, '', ['succeed'])
+    assert handle.feedback == [(1, 4), (2, 3), (3, 2), (4, 1), (5, 0)]
+    assert node.plant.time == pytest.approx(start + 5 * PERIOD, abs=1e-9)
+    handle = Handle(100, cancel_after=2)
+    assert server.cancel_callback(handle) == 'accept'
+    result = end_of(server.execute_callback(handle))
+    assert (result.result, result.error_message, handle.ends) == (FAILED, 'canceled after 2 steps', ['canceled'])
+    assert node.plant.time == pytest.approx(start + 7 * PERIOD, abs=1e-9)
+    assert node.simulation.state == PAUSED
+
+
+@pytest.mark.skipif(RUNTIME != 'embedded', reason='actions exist on rclpy')
+def test_the_embedded_runtime_has_no_action(make_node: Callable[..., Any], capfd: pytest.CaptureFixture) -> None:
+    node = make_node(DynamicsNode, actuation='monolithic')
+    assert node.simulation.server is None
+    assert capfd.readouterr().err.count('no action ~/simulate_steps: the embedded runtime has no actions') == 1

@@ -216,3 +216,30 @@ def test_the_layout_of_rviz_shows_the_wheels_of_its_machine(machine: str) -> Non
     assert wrenches == {f'ground_reactions/{wheel.name}' for wheel in loaded.wheels} | joints
     kinds = {entry['Class'].rpartition('/')[2] for entry in shown}
     assert kinds >= {'RobotModel', 'TF', 'MarkerArray', 'Wrench', 'Polygon'}
+
+
+@pytest.mark.parametrize(
+    ('file', 'arguments', 'managed'),
+    [
+        ('log_loader', {}, ['hydraulic_actuator_node']),
+        (
+            'log_loader',
+            {'governor': 'true', 'monitor': 'true'},
+            ['hydraulic_actuator_node', 'tip_over_governor_node', 'stability_monitor_node'],
+        ),
+        ('log_loader', {'monolithic': 'true', 'governor': 'true'}, ['tip_over_governor_node']),
+        ('log_loader', {'monolithic': 'true'}, []),
+        ('arm_a6', {'motors': 'true'}, ['electric_actuator_node']),
+        ('arm_a6', {'motors': 'true', 'governor': 'true'}, ['electric_actuator_node', 'tip_over_governor_node']),
+        ('agv_omni_motors', {}, ['electric_actuator_node']),
+        ('vehicle', {'machine': 'agv_omni', 'motors': 'true'}, ['electric_actuator_node']),
+    ],
+)
+def test_dynamics_brings_up_the_managed_nodes_of_the_file(
+    file: str, arguments: dict[str, str], managed: list[str]
+) -> None:
+    """All that do not start by themselves, and no others: actuators first."""
+    started = children(ROOT / 'launch' / f'{file}.launch.xml', compose='false', **arguments)
+    found = {name: parameters(child) for name, child in started.items()}
+    assert [name for name in found['dynamics_node']['bring_up'] if name] == managed
+    assert {name for name, values in found.items() if values.get('autostart') is False} == set(managed)

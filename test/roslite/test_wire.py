@@ -220,6 +220,23 @@ def test_a_service_uses_the_header_and_ids_of_rmw_cyclonedds(node, spinner, obse
     assert digest == f'typehash={type_hash("std_srvs/srv/SetBool_Request")}'
 
 
+def test_requests_of_other_implementations_are_not_executed(node, spinner, observer, capfd):
+    """A client without an id, as in rmw_fastrtps, for which a second reader of requests hides the service."""
+    requests = []
+    node.create_service(service('std_srvs/srv/SetBool'), 'switch', lambda request, response: requests.append(request))
+    qos = Qos(RELIABLE, Policy.History.KeepAll, XCDR1)
+    request = DataWriter(observer, Topic(observer, 'rq/switchRequest', SetBoolRequest), qos)
+    spinner.until(request.get_matched_subscriptions)
+    assert (len(request.get_matched_subscriptions()), node.count_services('switch')) == (1, 1)
+    eventually(lambda: sum(item.topic == 'rq/switchRequest' for item in node.context.graph.subscriptions()) == 2)
+    for _ in range(2):
+        request.write(SetBoolRequest(1, 2, True))
+    spinner.for_seconds(0.3)
+    errors = capfd.readouterr().err
+    assert (requests, errors.count("a request of service '/switch' has no response")) == ([], 1)
+    assert 'RMW_IMPLEMENTATION=rmw_cyclonedds_cpp' in errors
+
+
 def test_a_client_uses_the_header_and_discovers_a_server_by_its_id(node, spinner, observer):
     SetBool = service('std_srvs/srv/SetBool')
     client = node.create_client(SetBool, 'switch')
