@@ -126,10 +126,11 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
     from dyn_nodes.governor.campaign.cases import box_of
     from dyn_nodes.model.locking import parked
     from dyn_nodes.nodes.machines import machine_of
+    from dyn_nodes.stability.equilibrium.standing import on_standing_wheels
 
     try:
         machine, efforts = machine_of(args.machine, args.config), getattr(args, 'efforts', False)
-        machine = parked(replace(machine, actuators=()) if efforts else machine)
+        machine = on_standing_wheels(parked(replace(machine, actuators=()) if efforts else machine))
         slope = 0.0 if args.nominal else math.radians(args.slope)
         more: dict[str, Any] = {'duration': args.duration, 'stops': not args.no_stops, 'imu': not args.no_imu}
         more['any_start'] = args.any_start

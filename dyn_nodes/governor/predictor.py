@@ -50,6 +50,7 @@ from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.ground_observer import ground_axes
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor
 from dyn_nodes.monitor.standing import StandingGround
+from dyn_nodes.stability.equilibrium.standing import check_pivots
 from dyn_nodes.stability.load_moment import LoadMomentIndicator
 from dyn_nodes.stability.polygon import name_edges
 
@@ -72,7 +73,7 @@ class StopPredictor:
     """The `Stops` of a tip-over governor.
 
     Args:
-        machine: on wheels, its joints moved by hydraulic actuators alone.
+        machine: on wheels, its joints moved by hydraulic actuators alone. On pivots an IMU has to measure its base.
         order: actuators in the order of the commands, as indices of `machine.actuators`.
         monitor: of the machine.
         settings: errors, delay, rate and horizon.
@@ -81,7 +82,8 @@ class StopPredictor:
         contacts: names of the springs that support the machine, of wheels or rollers, or of the edges of its support
             polygon, by criterion.
         ground: present ground of the machine.
-        degree: stability degree at rest in the present posture; NaN before `see`.
+        degree: stability degree at rest in the present posture; on pivots the least share of a wheel at rest; NaN
+            before `see`.
         extremes: masses of the variants.
         states, surroundings, support, sent, times, levers: initial data of predictions, see `records.Situation`.
         expected: answers of the last decision, see `law`.
@@ -106,6 +108,7 @@ class StopPredictor:
         settings: GovernorSettings | None = None,
     ) -> None:
         self.machine, self.monitor, self.settings = machine, monitor, settings or GovernorSettings()
+        check_pivots(machine, 'tip-over governor')
         self.drives = self._drives_of(machine)
         self.model = StopModel(machine, self.drives)
         self.ground = StandingGround(machine, monitor.model)
@@ -128,6 +131,8 @@ class StopPredictor:
         if self.settings.criterion == 'lift_off':
             return np.zeros(0, np.int64), tuple(support.name for support in self.machine.supports)
         attachments = self.ground.first_attachments()
+        if len(self.model.pivots):
+            return np.arange(len(attachments)), tuple(support.name for support in self.machine.supports)
         return self.ground.corners, name_edges(self.ground.feet(attachments))
 
     def _set_up(self, order: Sequence[int]) -> None:
@@ -154,7 +159,8 @@ class StopPredictor:
         self.states = states(np.tile(self.initial_state, (len(waits), 1)), layout)
         self.surroundings = surroundings(np.zeros((len(waits), SURROUNDINGS)))
         self.surroundings.heft[:] = 1.0
-        self.support = support(np.zeros((len(waits), support_layout(supports).size)))
+        pivots = len(self.model.pivots)
+        self.support = support(np.zeros((len(waits), support_layout(supports, pivots).size)), pivots)
         self.support.rated[:] = -1.0
         self.sent = Sent(np.zeros((waits[-1], len(joints))), waits)
         self.times = Times(*(round(time / STEP_TIME) for time in times))
@@ -227,7 +233,11 @@ class StopPredictor:
             self.degree = np.nan
             return
         self.ground.set_ground(footing.plane, monitor.up)
-        self.degree = self.ground.present_degree(monitor.q, monitor.payload)
+        on_pivots = len(self.model.pivots) > 0
+        if on_pivots:
+            self.degree = 0.0 if footing.pressed and monitor.has_imu else np.nan
+        else:
+            self.degree = self.ground.present_degree(monitor.q, monitor.payload)
         if not np.isfinite(self.degree):
             return
         measured = Measured(
@@ -243,6 +253,7 @@ class StopPredictor:
         )
         self.rocking = take_over_fields(
             self.model.code.start,
+            self.model.code.pivots,
             STEP_TIME,
             self._drawn(),
             self.spools,
@@ -259,6 +270,9 @@ class StopPredictor:
             *self.support,
         )
         self.states.positions[:], self.states.velocities[:] = monitor.q, monitor.v
+        self.support.pivot_start[:] = monitor.q[self.model.pivots]
+        if on_pivots:
+            self.degree = float(self._at_rest(0)[: len(self.machine.supports)].min())
         self._rate()
         self.motion.compare(self.states, monitor.q, monitor.v, self._unseen)
         self._follow_rocking(*self.rocking)
@@ -267,6 +281,13 @@ class StopPredictor:
     def _drawn(self) -> float:
         """Return the filter gain of the forces for the time since the last update; 1 at first."""
         return -math.expm1(math.log1p(-DRAWN) * self._unseen / STEP_TIME) if self._seen else 1.0
+
+    def _at_rest(self, variant: int) -> Array:
+        """Return the shares (2 w,) of a variant at rest in the present posture, then those with the rated payload."""
+        shares = np.empty(2 * len(self.machine.supports))
+        vectors = self.states.vectors, self.surroundings.vector, self.support.vector
+        self.model.kernels.standing(*(each[variant] for each in vectors), shares)
+        return shares
 
     def _follow_rocking(self, norm: float, least: float) -> None:
         """Set when steps of a stop are doubled and how long it is followed, from frequencies of the base, rad/s."""
@@ -305,18 +326,18 @@ class StopPredictor:
         """
         if self._indicator is None:
             return
-        q, state = self.states.positions[0], self.states.vectors[0]
+        q = self.states.positions[0]
         slope = ground_axes(self.ground.plane).T @ self.ground.up
         at = np.concatenate((q, slope))
         if not np.abs(at - self._rated_at).max() <= RATED_AGAIN:
             self._rated_at = at
             names = (joint.name for joint in self.machine.movable_joints)
             rated = self._indicator.evaluate(dict(zip(names, q.tolist())), 0.0, -self.machine.gravity * slope).rated
-            loads = np.empty((2, 2 * len(self.machine.supports)))
+            loads = []
             for payload in range(2):
                 self.support.rated[0] = payload
-                self.model.kernels.standing(state, self.surroundings.vector[0], self.support.vector[0], loads[payload])
-            links, kilogram = loads[:, len(self.machine.supports) :]
+                loads.append(self._at_rest(0)[len(self.machine.supports) :])
+            links, kilogram = loads
             links, kilogram = links - self._law.reserve, kilogram - links
             tipping = np.where(kilogram < 0.0, links, np.inf) / np.maximum(-kilogram, 1e-12)
             self._over_rated = float(np.clip(tipping.min(), 0.0, HEAVIEST) / max(rated, 1e-3))

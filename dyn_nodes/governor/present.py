@@ -26,6 +26,8 @@ from dyn_nodes.governor.records import (
 FASTEST = 50.0
 """Greatest norm of the base's rocking frequencies for which steps of the base are explicit, and for which steps are
 doubled when the valves have closed, rad/s."""
+LEAST_WEIGHT = 1e-3
+"""Weight of a wheel without load for the horizontal forces on the wheels, as a share of the mean weight."""
 
 
 @kernel
@@ -185,6 +187,7 @@ def rocks(inertia: Array, axes: Array, origin: Array, stiffness: Array) -> tuple
 @kernel
 def take_over(
     code: int,
+    pivots_code: int,
     measured: Measured,
     springs: Springs,
     extremes: Extremes,
@@ -203,6 +206,7 @@ def take_over(
 
     Args:
         code: address of the kernel `start` of the machine.
+        pivots_code: address of its kernel `pivots` (`MachineCode`).
         measured: now.
         springs: of the machine.
         extremes: masses of the machine in each variant.
@@ -229,21 +233,28 @@ def take_over(
     turn[0, 0] = 0.0
     lift = 0.0 if len(criterion.corners) else -np.inf
     surroundings.step[0, 0], surroundings.least_push[0, 0], surroundings.least_counted[0, 0] = step, lift, lift
+    if pivots_code:
+        write_pivots(pivots_code, measured, surroundings.vector[0], support)
     stiffness = stiffness_of(support)
-    flexibility, w = np.linalg.inv(stiffness), springs.stiffness.shape[0]
-    pushed = np.empty((w, 3))
+    flexibility, w, r = np.linalg.inv(stiffness), springs.stiffness.shape[0], stiffness.shape[0]
+    alone = stiffness if r == 3 else np.linalg.inv(flexibility[:3, :3].copy())
+    pushed = np.empty((w, r))
     for i in range(w):
-        for c in range(3):
+        for c in range(r):
             share = flexibility[0, c] + support.left[0, i] * flexibility[1, c] + support.back[0, i] * flexibility[2, c]
+            for k in range(3, r):
+                share += support.pivot_rows[0, i, k - 3] * flexibility[k, c]
             pushed[i, c] = -springs.stiffness[i] * share
-    write_edges(criterion.corners, support.left[0], support.back[0], support.edges[0])
+    write_edges(
+        criterion.corners if r == 3 else criterion.corners[:0], support.left[0], support.back[0], support.edges[0]
+    )
     for e in range(w):
-        for c in range(3):
+        for c in range(r):
             support.shares[0, e, c] = 0.0
             for i in range(w):
                 support.shares[0, e, c] += support.edges[0, e, i] * pushed[i, c]
     support.allowance[0, 0] = criterion.allowance
-    shown, inertia, loads = np.empty(count - m), np.empty(36), np.empty(6)
+    shown, inertia, loads = np.empty(count - m), np.empty(36), np.empty(2 * r)
     greatest, least = 0.0, np.inf
     for h in range(rows):
         surroundings.vector[h], support.vector[h], turn[h] = surroundings.vector[0], support.vector[0], turn[0]
@@ -256,6 +267,7 @@ def take_over(
             measured.v,
             measured.a,
             surroundings.vector[h],
+            support.vector[h],
             turn[0],
             measured.shaking,
             shown,
@@ -267,7 +279,7 @@ def take_over(
             raise ValueError('start: an argument of another length')
         links = inertia[21] - extremes.payload[h]
         write_loads(h, measured, springs, extremes, links, loads, pushed, support)
-        norm, slowest = rocks(inertia.reshape((6, 6)), axes, origin, stiffness)
+        norm, slowest = rocks(inertia.reshape((6, 6)), axes, origin, alone)
         greatest, least = max(greatest, norm), min(least, slowest)
         for j in range(m):
             if count == 2 * m:
@@ -283,7 +295,7 @@ def take_over(
                     chambers.greatest[j],
                     drawn,
                 )
-    surroundings.implicit[:] = 1.0 if greatest > FASTEST else 0.0
+    surroundings.implicit[:] = 1.0 if greatest > FASTEST or r > 3 else 0.0
     return greatest, least
 
 
@@ -304,6 +316,47 @@ def write_ground(
             along, aside = along + away * axes[0, r], aside + away * axes[1, r]
         support.left[0, i], support.back[0, i], support.stiffness[0, i] = aside, -along, springs.stiffness[i]
         support.damping[0, i], support.squeeze[0, i] = springs.damping[i], springs.free_length[i] - height
+
+
+@part
+def write_pivots(code: int, measured: Measured, surroundings: Array, support: Support) -> None:
+    """Write rows, sway and slants of the pivots of the first variant, and their present angles.
+
+    The base is displaced such that the displacements of the contacts, weighted by their present loads, are least: the
+    wheels carry horizontal forces in proportion to their loads.
+
+    Args:
+        code: address of the kernel `pivots` of the machine.
+        measured: now.
+        surroundings: (21,) of the first variant.
+        support: on the present ground; written.
+    """
+    rows, sway, slants = support.pivot_rows[0], support.sway[0], support.slants[0]
+    w, g = rows.shape
+    flat, contacts, turned = np.empty(w * g), np.empty(2 * w * g), np.empty(2 * g * g)
+    if call_code(code, measured.q, surroundings, flat, contacts, turned) != 0:
+        raise ValueError('pivots: an argument of another length')
+    least = 0.0
+    for i in range(w):
+        least += LEAST_WEIGHT / w * support.stiffness[0, i] * abs(support.squeeze[0, i])
+    held, right, row = np.zeros((3, 3)), np.zeros((3, g)), np.zeros(3)
+    for i in range(w):
+        weight = max(support.stiffness[0, i] * support.squeeze[0, i], 0.0) + least
+        for axis in range(2):
+            row[axis], row[1 - axis] = 1.0, 0.0
+            row[2] = -support.back[0, i] if axis == 1 else -support.left[0, i]
+            for r in range(3):
+                for c in range(3):
+                    held[r, c] += weight * row[r] * row[c]
+                for k in range(g):
+                    right[r, k] -= weight * row[r] * contacts[(2 * i + axis) * g + k]
+    sway[:] = np.linalg.solve(held, right)
+    for k in range(g):
+        for i in range(w):
+            rows[i, k] = flat[i * g + k]
+        for body in range(g):
+            for axis in range(2):
+                slants[body, axis, k] = turned[(2 * body + axis) * g + k]
 
 
 @kernel
@@ -331,12 +384,15 @@ def write_edges(corners: Indices, left: Array, back: Array, edges: Array) -> Non
 
 @part
 def stiffness_of(support: Support) -> Array:
-    """Return the stiffness (3, 3) of all springs of the first variant against height and two angles of the base."""
-    stiffness, row = np.zeros((3, 3)), np.ones(3)
+    """Return the stiffness (r, r) of all springs of the first variant against height and angles of base and pivots."""
+    size = 3 + support.pivot_start.shape[1]
+    stiffness, row = np.zeros((size, size)), np.ones(size)
     for i in range(support.left.shape[1]):
         row[1], row[2] = support.left[0, i], support.back[0, i]
-        for r in range(3):
-            for c in range(3):
+        for r in range(3, size):
+            row[r] = support.pivot_rows[0, i, r - 3]
+        for r in range(size):
+            for c in range(size):
                 stiffness[r, c] += support.stiffness[0, i] * row[r] * row[c]
     return stiffness
 
@@ -363,30 +419,50 @@ def write_loads(
         springs: of the machine.
         extremes: masses of the machine in each variant.
         links: mass of all links of the variant, kg.
-        loads: (6,) loads on the ground of the links of the model and of a kilogram of payload.
-        pushed: (w, 3) effect of a vertical load, and of moments about heading and left, on the push of each spring.
+        loads: (2 r,) loads on the ground of the links of the model and of a kilogram of payload.
+        pushed: (w, r) effect of a vertical load, and of moments about heading and left and on pivots, on the push of
+            each spring.
         support: written.
     """
-    specific_force, w = measured.specific_force, springs.stiffness.shape[0]
+    specific_force, (w, r) = measured.specific_force, pushed.shape
     weight = np.sqrt(specific_force[0] ** 2 + specific_force[1] ** 2 + specific_force[2] ** 2)
     heavier, more = extremes.heft[h] - 1.0, extremes.payload[h] - measured.payload
     support.mean_push[h, 0] = (links / extremes.heft[h] + measured.payload) * weight / w
     for i in range(w):
         push = 0.0
-        for c in range(3):
-            push += pushed[i, c] * (heavier * loads[c] + more * loads[3 + c])
+        for c in range(r):
+            push += pushed[i, c] * (heavier * loads[c] + more * loads[r + c])
         support.squeeze[h, i] += push / springs.stiffness[i]
         slant = np.hypot(support.shares[h, i, 1], support.shares[h, i, 2])
+        for body in range(r - 3):
+            slant = max(slant, np.hypot(tilt_of(support, h, i, body, 0), tilt_of(support, h, i, body, 1)))
         support.offset[h, i] = extremes.center * links * weight * slant
+
+
+@part
+def tilt_of(support: Support, h: int, share: int, body: int, axis: int) -> float:
+    """Return the effect of a moment of 1 N m, about heading or left, on the links beyond a pivot on a share, N."""
+    effect = support.shares[h, share, 1 + axis]
+    for k in range(support.slants.shape[1]):
+        effect += support.shares[h, share, 3 + k] * support.slants[h, body, axis, k]
+    return effect
 
 
 @kernel
 def take_over_fields(
-    code: int, step: float, drawn: float, spools: Array, drives: Array, turn: Array, arms: Array, *fields: Any
+    code: int,
+    pivots_code: int,
+    step: float,
+    drawn: float,
+    spools: Array,
+    drives: Array,
+    turn: Array,
+    arms: Array,
+    *fields: Any,
 ) -> tuple[float, float]:
     """Call `take_over` with the fields of its records, from the measurements on."""
     measured, springs, extremes = Measured(*fields[:9]), Springs(*fields[9:12]), Extremes(*fields[12:16])
     criterion, chambers = Criterion(*fields[16:18]), Chambers(*fields[18:22])
     surroundings, support = Surroundings(*fields[22:32]), Support(*fields[32:])
     state = spools, drives, turn, surroundings, support, arms
-    return take_over(code, measured, springs, extremes, criterion, step, chambers, drawn, *state)
+    return take_over(code, pivots_code, measured, springs, extremes, criterion, step, chambers, drawn, *state)

@@ -61,6 +61,10 @@ class SupportLayout(NamedTuple):
     edges: int
     rated: int
     allowance: int
+    pivot_rows: int
+    pivot_start: int
+    sway: int
+    slants: int
     size: int
 
 
@@ -70,7 +74,7 @@ class MachineCode(NamedTuple):
     Attributes:
         lanes: (k,) number of states that each vector kernel processes, fewest first.
         strides: (k,) addresses of `stride` for each of these numbers, in single precision.
-        stride, standing, start: addresses of the kernels for one state.
+        stride, standing, start, pivots: addresses of the kernels for one state; `pivots` is 0 without pivots.
     """
 
     lanes: Indices
@@ -78,6 +82,7 @@ class MachineCode(NamedTuple):
     stride: int
     standing: int
     start: int
+    pivots: int
 
 
 class Surroundings(NamedTuple):
@@ -120,10 +125,11 @@ class Support(NamedTuple):
     edge of the support polygon: the moment of all pushes about the edge, over the moment of equal pushes.
 
     Attributes:
-        vector: (h, w (w + 9) + 7).
+        vector: (h, w (w + 9 + 2 g) + 7 + g (4 + 2 g)).
         left, back: (h, w) positions in axes of the ground, m: to the left, and backwards.
         stiffness, damping, squeeze: (h, w) N/m, N s/m, and compression at the start, m.
-        shares: (h, w, 3) effect of a vertical load, N, and of moments about heading and left, N m, on each share, N.
+        shares: (h, w, r) effect of a vertical load, N, of moments about heading and left, and of moments on the pivots,
+            N m, on each share, N.
         bounds: (h, 4) for which loads are computed: least and greatest `heft`; least and greatest payload, kg.
         mean_push: (h, 1) mean force of the ground on a spring, N.
         offset: (h, w) reduction of each share by the error of the centre of mass, N.
@@ -131,6 +137,12 @@ class Support(NamedTuple):
         rated: (h, 1) payload times tipping load over rated load, with which the machine may not tip at rest, kg;
             negative: no limit.
         allowance: (h, 1) share added to the share with this payload, so that both limits have one reserve.
+        pivot_rows: (h, w, g) rise of each spring by the turn of a pivot, m.
+        pivot_start: (h, g) angles of the pivots at the start, rad.
+        sway: (h, 3, g) displacement of the base ahead and to the left, m, and its turn about the normal, by the turn of
+            a pivot: the wheels stay where they are.
+        slants: (h, g, 2, g) parts of unit moments about heading and left on the links beyond a pivot (first index) that
+            act on each pivot.
     """
 
     vector: Array
@@ -146,10 +158,14 @@ class Support(NamedTuple):
     edges: Array
     rated: Array
     allowance: Array
+    pivot_rows: Array
+    pivot_start: Array
+    sway: Array
+    slants: Array
 
     def copied(self) -> Support:
         """Return a copy with another vector."""
-        return support(self.vector.copy())
+        return support(self.vector.copy(), self.pivot_start.shape[1])
 
 
 class States(NamedTuple):
@@ -231,7 +247,7 @@ class Situation(NamedTuple):
         layout: of a state.
         states: (h, s) `States.vectors`.
         surroundings: (h, 21) `Surroundings.vector`.
-        support: (h, w (w + 9) + 7) `Support.vector`.
+        support: `Support.vector`.
         sent: queued outputs.
         times: durations.
         levers: of the machine.
@@ -329,7 +345,8 @@ class Criterion(NamedTuple):
 
     Attributes:
         corners: (k,) springs at the corners of the support polygon, counter-clockwise, if its edges have shares; empty
-            if each spring has its share.
+            with `lift_off`. On pivots each spring has its share in any case: without one of them the machine tips, or
+            an axle turns to its stop.
         allowance: `Support.allowance`.
     """
 
@@ -369,10 +386,11 @@ def state_layout(joints: int, drives: int, supports: int) -> StateLayout:
     return StateLayout(*np.cumsum([joints, joints, drives, 3, 3, supports, supports, 1]).tolist())
 
 
-def support_layout(supports: int) -> SupportLayout:
+def support_layout(supports: int, pivots: int = 0) -> SupportLayout:
     """Return the layout of the vector of `Support`."""
-    w = supports
-    return SupportLayout(*np.cumsum([w, w, w, w, w, 3 * w, 4, 1, w, w * w, 1, 1]).tolist())
+    w, g = supports, pivots
+    sizes = [w, w, w, w, w, (3 + g) * w, 4, 1, w, w * w, 1, 1, w * g, g, 3 * g, 2 * g * g]
+    return SupportLayout(*np.cumsum(sizes).tolist())
 
 
 def surroundings(vector: Array) -> Surroundings:
@@ -391,10 +409,12 @@ def surroundings(vector: Array) -> Surroundings:
     )
 
 
-def support(vector: Array) -> Support:
-    """Return the parts of vectors (h, w (w + 9) + 7)."""
-    w = (math.isqrt(4 * vector.shape[1] + 53) - 9) // 2
-    at = support_layout(w)
+def support(vector: Array, pivots: int = 0) -> Support:
+    """Return the parts of vectors of a machine with this number of pivots."""
+    g, h = pivots, len(vector)
+    b = 9 + 2 * g
+    w = (math.isqrt(b * b + 4 * (vector.shape[1] - 7 - g * (4 + 2 * g))) - b) // 2
+    at = support_layout(w, g)
     return Support(
         vector,
         vector[:, : at.back],
@@ -402,13 +422,17 @@ def support(vector: Array) -> Support:
         vector[:, at.stiffness : at.damping],
         vector[:, at.damping : at.squeeze],
         vector[:, at.squeeze : at.shares],
-        vector[:, at.shares : at.bounds].reshape(len(vector), -1, 3),
+        vector[:, at.shares : at.bounds].reshape(h, w, 3 + g),
         vector[:, at.bounds : at.mean_push],
         vector[:, at.mean_push : at.offset],
         vector[:, at.offset : at.edges],
-        vector[:, at.edges : at.rated].reshape(len(vector), w, w),
+        vector[:, at.edges : at.rated].reshape(h, w, w),
         vector[:, at.rated : at.allowance],
-        vector[:, at.allowance :],
+        vector[:, at.allowance : at.pivot_rows],
+        vector[:, at.pivot_rows : at.pivot_start].reshape(h, w, g),
+        vector[:, at.pivot_start : at.sway],
+        vector[:, at.sway : at.slants].reshape(h, 3, g),
+        vector[:, at.slants :].reshape(h, g, 2, g),
     )
 
 
@@ -449,7 +473,7 @@ def results(count: int) -> Results:
 
 
 def fields_of(situation: Situation) -> tuple[Any, ...]:
-    """Return the fields (28,) of a situation in the order of `situation_of`."""
+    """Return the fields (29,) of a situation in the order of `situation_of`."""
     code, layout, states, surroundings, support, sent, times, levers = situation
     return *code, *layout, states, surroundings, support, *sent, *times, *levers
 
@@ -458,12 +482,12 @@ def fields_of(situation: Situation) -> tuple[Any, ...]:
 def situation_of(fields: Any) -> Situation:
     """Return the situation with these fields."""
     return Situation(
-        MachineCode(*fields[:5]),
-        StateLayout(*fields[5:13]),
-        fields[13],
+        MachineCode(*fields[:6]),
+        StateLayout(*fields[6:14]),
         fields[14],
         fields[15],
-        Sent(*fields[16:18]),
-        Times(*fields[18:24]),
-        Levers(*fields[24:28]),
+        fields[16],
+        Sent(*fields[17:19]),
+        Times(*fields[19:25]),
+        Levers(*fields[25:29]),
     )

@@ -3,6 +3,10 @@
 The model is built from the same text as the simulated plant, except for the ground: friction holds the base, which has
 three coordinates left, its height and two small angles, and springs may pull. A push below zero is a wheel that lifts.
 Loads are split into a part of the links and a part per kilogram of payload, in which they are linear.
+
+The springs of a pivoted axle also push on its joint. Where the axle turns about its pivot, its wheels stay where they
+are on the ground and the base is displaced by `sway`: so the friction of the wheels, shared in proportion to their
+loads, acts on the pivot.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ from dyn_nodes.governor.records import (
     IMPLICIT,
     LEAST_COUNTED,
     LEAST_PUSH,
+    ORIGIN,
     PAYLOAD,
     STEP,
     SURROUNDINGS,
@@ -39,6 +44,7 @@ from dyn_nodes.model.posture import hanging_joints
 from dyn_nodes.multibody import TreeState, build_tree, inverse_dynamics
 from dyn_nodes.multibody.dynamics import mass_matrix
 from dyn_nodes.multibody.spatial import Expression, entries, solve_symmetric
+from dyn_nodes.stability.equilibrium.standing import gives_way
 
 BETWEEN = 0.55
 """Implicitness of a step for oil and joints that push each other, and for a base that rocks
@@ -63,18 +69,26 @@ class _Trace:
         n = tree.nv - 6
         self.q, self.v, self.a = (ca.SX.sym(name, n) for name in ('q', 'v', 'a'))
         self.linkages = Linkages(machine, drives.joints, self.q, self.v) if machine.constraints else None
+        joints = [joint.name for joint in machine.movable_joints]
+        self.pivots = [joints.index(name) for name in gives_way(machine)]
+        self.moved_rows = [0, 1, 2, *(3 + index for index in self.pivots)]
+        count = len(self.moved_rows)
         self.surroundings, self.rock, self.push = (
             ca.SX.sym('surroundings', SURROUNDINGS),
             ca.SX.sym('rock', 3),
-            ca.SX.sym('push', 3),
+            ca.SX.sym('push', count),
         )
-        self.shake, self.soft = ca.SX.sym('shake', 6), ca.SX.sym('soft', 3, 3)
+        self.support = ca.SX.sym('support', support_layout(len(machine.supports), len(self.pivots)).size)
+        self.shake, self.soft = ca.SX.sym('shake', 6), ca.SX.sym('soft', count, count)
         self.specific_force, self.payload = self.surroundings[:PAYLOAD], ca.SX.sym('payload')
         self.heft = self.surroundings[HEFT]
         self.ahead, self.left, normal, foot = (self.surroundings[k : k + 3] for k in range(AXES, STEP, 3))
         zero = ca.SX(3, 1)
         axes = (ca.vertcat(zero, normal), *(ca.vertcat(axis, ca.cross(foot, axis)) for axis in (self.ahead, self.left)))
         self.motions = ca.horzcat(*axes)
+        self.basis = ca.diagcat(self.motions, ca.SX.eye(n))
+        if self.pivots:
+            self.basis[:6, self.moved_rows[3:]] = self._sway(foot, normal)
         still = ca.vertcat(zero, ca.SX([0, 0, 0, 1]))
         position, rate = ca.vertcat(still, self.q), ca.vertcat(ca.mtimes(self.motions, self.rock), self.v)
         self.state = TreeState(tree, position, rate, self.payload)
@@ -91,18 +105,17 @@ class _Trace:
         }
 
     def moved(self) -> tuple[Expression, ...]:
-        """Return accelerations (3 + n,) of base and joints in a step, rates of the oil, and loads on the ground (6,).
+        """Return accelerations (3 + n,) of base and joints in a step, rates of the oil, and loads (2 r,) on the ground.
 
         Links of `heft` times their mass with a payload m move under forces as the links of the model with m / heft move
         under forces over heft; the loads belong to the links of the model and to a kilogram.
 
         Accelerations and rates are means over the step. Linearly implicit: joint limits, dampers and other forces of a
         single joint at the end of the step, oil and, if the base rocks fast, its springs between the ends (`BETWEEN`),
-        the decay of each oil state alone at the end. `soft` (3, 3) is the decrease of the push of the springs by the
+        the decay of each oil state alone at the end. `soft` (r, r) is the decrease of the push of the springs by the
         accelerations.
         """
-        size, step = self.state.tree.nv, self.surroundings[STEP]
-        basis = ca.diagcat(self.motions, ca.SX.eye(size - 6))
+        size, step, basis = self.state.tree.nv, self.surroundings[STEP], self.basis
         bias = inverse_dynamics(self.state, ca.SX(size, 1), -self.specific_force)
         effort = (self.drives.within(self) + self._joints())[6:] / self.heft
         flow = self.drives.rates(self)
@@ -112,15 +125,67 @@ class _Trace:
         stiff, damped = (ca.fmax(-ca.diag(jacobian(effort, variable)), 0.0) for variable in (self.q, self.v))
         locked = -((BETWEEN * step) ** 2) * ca.diag(ca.mtimes(pushed, swept))
         matrix = ca.mtimes([basis.T, mass_matrix(self.state), basis])
-        implicit = matrix + ca.diagcat(self.soft / self.heft, ca.diag(step * (damped + step * stiff) + locked))
+        implicit = matrix + ca.diagcat(ca.SX(3, 3), ca.diag(step * (damped + step * stiff) + locked))
+        implicit[self.moved_rows, self.moved_rows] += self.soft / self.heft
         alone = self.drives.bounded(self.oil + step * lasting * flow) - self.oil
         effort = effort + BETWEEN * ca.mtimes(pushed, alone) - step * stiff * self.v
         push = self.push / self.heft
-        force = ca.vertcat(push, effort + self.drives.beyond(self)[6:] / self.heft) - ca.mtimes(basis.T, bias)
+        force = ca.vertcat(ca.SX(3, 1), effort + self.drives.beyond(self)[6:] / self.heft)
+        force[self.moved_rows] += push
+        force -= ca.mtimes(basis.T, bias)
         rates = self._solved(implicit, force)
         oil = lasting * flow + BETWEEN * step * ca.mtimes(swept, rates[3:])
-        push = self.push - ca.mtimes(self.soft, rates[:3])
+        push = self.push - ca.mtimes(self.soft, rates[self.moved_rows])
         return self._closed(rates, oil, self._loads(ca.mtimes(basis, rates), push))
+
+    def _sway(self, foot: Expression, normal: Expression) -> Expression:
+        """Return the motions (6, g) of the base by turns of the pivots, from `Support.sway`."""
+        at, zero = support_layout(len(self.machine.supports), len(self.pivots)), ca.SX(3, 1)
+        held = ca.horzcat(
+            ca.vertcat(zero, self.ahead), ca.vertcat(zero, self.left), ca.vertcat(normal, ca.cross(foot, normal))
+        )
+        return ca.mtimes(held, ca.reshape(self.support[at.sway : at.slants], len(self.pivots), 3).T)
+
+    def on_pivots(self) -> list[Expression]:
+        """Return `Support.pivot_rows`, the displacement of each contact ahead and to the left, and `Support.slants`.
+
+        These are (w g,), (2 w g,) and (2 g g,), by unit turns of the pivots on a base at rest.
+        """
+        tree, q, normal = self.state.tree, self.q[self.pivots], self.surroundings[AXES + 6 : ORIGIN]
+        rows, contacts, slants = [], [], []
+        for support in self.machine.supports:
+            frame = tree.frame(support.link)
+            pose = self.state.poses[frame.body]
+            point = pose.point(ca.SX(frame.p + frame.R @ support.position))
+            down = ca.mtimes(pose.R.T, (ca.dot(normal, self.surroundings[ORIGIN:STEP] - point)) * normal)
+            local = ca.mtimes(pose.R.T, point - pose.p) + down
+            fixed = ca.SX.sym('fixed', 3)
+            moved = ca.substitute(ca.jacobian(pose.point(fixed), q), fixed, local)
+            rows.append(ca.mtimes(normal.T, moved))
+            contacts += [ca.mtimes(axis.T, moved) for axis in (self.ahead, self.left)]
+        axes = [self._axis_of(index) for index in self.pivots]
+        for body in self.pivots:
+            above = self._above(body)
+            slants += [
+                ca.horzcat(*(ca.dot(axis, turn) if index in above else 0.0 for index, axis in zip(self.pivots, axes)))
+                for turn in (self.ahead, self.left)
+            ]
+        return [ca.vec(ca.vertcat(*part).T) for part in (rows, contacts, slants)]
+
+    def _axis_of(self, index: int) -> Expression:
+        """Return the axis (3,) of a joint, in axes of the base."""
+        joint = self.machine.movable_joints[index]
+        body = self.state.tree.body(joint.name)
+        return ca.mtimes(self.state.poses[body].R, ca.SX(self.state.tree.bodies[body].axis))
+
+    def _above(self, index: int) -> list[int]:
+        """Return the indices of the joints between the base and the link of a joint, this joint included."""
+        joints, names = {joint.child: joint for joint in self.machine.joints}, self.machine.movable_joints
+        link, above = names[index].child, []
+        while link in joints:
+            above += [k for k, joint in enumerate(names) if joint.child == link]
+            link = joints[link].parent
+        return above
 
     def _solved(self, implicit: Expression, force: Expression) -> Expression:
         """Return the accelerations (3 + n,) of base and joints under forces (3 + n,), with closed linkages."""
@@ -141,13 +206,13 @@ class _Trace:
         return tuple(ca.substitute(list(results), [self.v, self.a], [v, a]))
 
     def _loads(self, motion: Expression, push: Expression) -> Expression:
-        """Return the loads (6,) on the ground of links and of a kilogram of payload at accelerations (6 + n,).
+        """Return the loads (2 r,) on the ground of links and of a kilogram of payload at accelerations (6 + n,).
 
-        At the accelerations of `moved` the sum equals the push (3,) of the springs, so that only the payload's part is
+        At the accelerations of `moved` the sum equals the push (r,) of the springs, so that only the payload's part is
         computed.
         """
         some = ca.SX.sym('motion', motion.shape[0])
-        load = -ca.mtimes(self.motions.T, inverse_dynamics(self.state, some, -self.specific_force)[:6])
+        load = -self._on_supports(inverse_dynamics(self.state, some, -self.specific_force))
         kilogram = ca.substitute(ca.jacobian(load, self.payload), some, motion)
         return ca.vertcat(-push / self.heft - self.payload * kilogram, kilogram)
 
@@ -161,26 +226,29 @@ class _Trace:
         rates, oil, split = self.moved()
         n, w = self.q.shape[0], len(self.machine.supports)
         lean, time = ca.SX.sym('lean', 3), ca.SX.sym('time')
-        at = support_layout(w)
-        low, when, support = ca.SX.sym('low', w), ca.SX.sym('when', w), ca.SX.sym('support', at.size)
+        g, r = len(self.pivots), len(self.moved_rows)
+        at = support_layout(w, g)
+        low, when, support = ca.SX.sym('low', w), ca.SX.sym('when', w), self.support
         aside, back, stiffness, damping, squeeze = (support[k * w : (k + 1) * w] for k in range(5))
-        shares = ca.reshape(support[at.shares : at.bounds], 3, w).T
+        shares = ca.reshape(support[at.shares : at.bounds], r, w).T
         bounds, mean_push = support[at.bounds : at.mean_push], support[at.mean_push]
         offset = support[at.offset : at.edges]
         edges = ca.reshape(support[at.edges : at.rated], w, w).T
-        rows = ca.horzcat(ca.SX.ones(w), aside, back)
-        push = stiffness * (squeeze - ca.mtimes(rows, lean)) - damping * ca.mtimes(rows, self.rock)
+        rows = ca.horzcat(ca.SX.ones(w), aside, back, ca.reshape(support[at.pivot_rows : at.pivot_start], g, w).T)
+        turned = ca.vertcat(lean, self.q[self.pivots] - support[at.pivot_start : at.sway])
+        turning = ca.vertcat(self.rock, self.v[self.pivots])
+        push = stiffness * (squeeze - ca.mtimes(rows, turned)) - damping * ca.mtimes(rows, turning)
         # the base turns, and with it gravity in its axes
         axis = lean[1] * self.ahead + lean[2] * self.left
         here = ca.vertcat(self.specific_force - ca.cross(axis, self.specific_force), self.surroundings[PAYLOAD:])
         later, is_implicit = BETWEEN * self.surroundings[STEP], self.surroundings[IMPLICIT]
         carries = is_implicit * (push >= self.surroundings[LEAST_PUSH])
-        pushed = ca.fmax(push - carries * later * stiffness * ca.mtimes(rows, self.rock), self.surroundings[LEAST_PUSH])
+        pushed = ca.fmax(push - carries * later * stiffness * ca.mtimes(rows, turning), self.surroundings[LEAST_PUSH])
         soft = ca.mtimes([rows.T, ca.diag(carries * later * (later * stiffness + damping)), rows])
         results = ca.substitute(ca.vertcat(rates, oil, split), self.surroundings, here)
         symbols = ca.vertcat(self.push, ca.vec(self.soft))
         results = ca.substitute(results, symbols, ca.vertcat(ca.mtimes(rows.T, pushed), ca.vec(soft)))
-        rates, oil, split = results[: 3 + n], results[3 + n : -6], results[-6:]
+        rates, oil, split = results[: 3 + n], results[3 + n : -2 * r], results[-2 * r :]
         counted = _counted(edges, push, self.surroundings[LEAST_COUNTED])
         margin = (counted - self._unsure(bounds, shares, split) - offset) / mean_push
         step, (q, v) = self.surroundings[STEP], (self.q, self.v)
@@ -189,8 +257,11 @@ class _Trace:
             margin = ca.if_else(self.linkages.soundness > 0.0, margin, -ca.inf)
         kept = margin >= low
         v, turn = v + step * rates[3:], self.rock + step * rates[:3]
+        q = q + step * v
+        for index in self.pivots:  # implicit on the springs, like the base
+            q[index] -= (step - later) * step * rates[3 + index]
         after = ca.vertcat(
-            q + step * v,
+            q,
             v,
             self.drives.bounded(self.oil + step * oil),
             turn,
@@ -217,15 +288,16 @@ class _Trace:
 
         The latter belong to the links of the model, and include the allowance; inf without a rated payload.
         """
-        split = self.standing()
-        carried = ca.mtimes(shares, self.heft * split[:3] + self.surroundings[PAYLOAD] * split[3:])
-        left = ca.mtimes(shares, split[:3] + rated * split[3:]) / mean_push + allowance
+        split, r = self.standing(), len(self.moved_rows)
+        carried = ca.mtimes(shares, self.heft * split[:r] + self.surroundings[PAYLOAD] * split[r:])
+        left = ca.mtimes(shares, split[:r] + rated * split[r:]) / mean_push + allowance
         limited = ca.if_else(rated >= 0.0, left, ca.inf)
         return ca.vertcat((carried - self._unsure(bounds, shares, split) - offset) / mean_push, limited)
 
     def _unsure(self, bounds: Expression, shares: Expression, split: Expression) -> Expression:
-        """Return by how much the loads `split` (6,) of other masses within `bounds` (4,) push each spring less, N."""
-        links, kilogram = ca.mtimes(shares, split[:3]), ca.mtimes(shares, split[3:])
+        """Return by how much loads `split` (2 r,) of other masses within `bounds` (4,) push each spring less, N."""
+        r = len(self.moved_rows)
+        links, kilogram = ca.mtimes(shares, split[:r]), ca.mtimes(shares, split[r:])
         less, more = self.heft - bounds[0], self.heft - bounds[1]
         lighter, heavier = self.surroundings[PAYLOAD] - bounds[2], self.surroundings[PAYLOAD] - bounds[3]
         return ca.fmax(less * links, more * links) + ca.fmax(lighter * kilogram, heavier * kilogram)
@@ -236,14 +308,18 @@ class _Trace:
             ca.SX(self.state.tree.nv, 1),
         )
 
+    def _on_supports(self, forces: Expression) -> Expression:
+        """Return the parts (r,) of forces (6 + n,) on base and joints that the springs balance."""
+        return ca.mtimes(self.basis[:, self.moved_rows].T, forces)
+
     def _split(self, wrench: Expression) -> Expression:
         """Return the parts of a wrench from the links and from a kilogram of payload."""
         share = ca.jacobian(wrench, self.payload)
         return ca.vertcat(wrench - self.payload * share, share)
 
     def standing(self) -> Expression:
-        """Return the loads (6,) on the ground of links and of a kilogram of payload at rest, passive joints hanging."""
-        load = -ca.mtimes(self.motions.T, self._at_rest()[:6])
+        """Return the loads (2 r,) on the ground of links and a kilogram of payload at rest, passive joints hanging."""
+        load = -self._on_supports(self._at_rest())
         loads = ca.substitute(self._split(load), self.q, self._hanging())
         return loads if self.linkages is None else ca.substitute(loads, self.q, self.q - self.linkages.gap)
 
@@ -283,14 +359,14 @@ class _Trace:
     def shown(self) -> tuple[Expression, ...]:
         """Return results of the accelerations of joints and base.
 
-        These are the numbers of the drives that follow from them, and the loads (6,) on the ground of the links of the
+        These are the numbers of the drives that follow from them, and the loads (2 r,) of the links of the
         model and of a kilogram of payload.
         """
         motion = ca.vertcat(self.shake[:3], ca.SX(3, 1), self.a)
         forces = inverse_dynamics(self.state, motion, -self.shake[3:])
         needed = (self.heft * forces - self._joints())[6:]
         needed = needed if self.linkages is None else self.linkages.summed(needed)
-        loads = self._split(-ca.mtimes(self.motions.T, forces[:6]))
+        loads = self._split(-self._on_supports(forces))
         return self._closed(self.drives.of_motion(self, needed), loads)
 
 
@@ -331,6 +407,7 @@ class StopModel:
 
     Attributes:
         layout: of the state of a stop.
+        pivots: (g,) indices of the joints between base and supports that give way.
         kernels: compiled functions; for efforts also `efforts` and `inertia`.
         code: addresses of the machine code that predictions call. Vector kernels have 4, 8 and so on up to the lanes of
             this computer. A kernel with fewer lanes finishes sooner and is used if few are needed. All give the same
@@ -340,14 +417,18 @@ class StopModel:
     def __init__(self, machine: Machine, drives: Drives | None = None) -> None:
         self.machine, self.drives = machine, drives or OilDrives(machine, STEP_TIME)
         self.layout = layout_of(machine, self.drives)
+        names = [joint.name for joint in machine.movable_joints]
+        self.pivots = np.array([names.index(name) for name in gives_way(machine)], dtype=np.intp)
         key = [machine_fingerprint(machine), type(self.drives).__name__]
         self.kernels = build_module(f'{machine.name}: stops', key, self._functions)
         widths = [2**k for k in range(2, lane_count().bit_length() + 1)]
         self._wide = [lane_module(self.kernels, ('stride',), lanes, single=True) for lanes in widths]
+        addresses = [self.kernels.code(name) for name in ('stride', 'standing', 'start')]
+        addresses.append(self.kernels.code('pivots') if len(self.pivots) else 0)
         self.code = MachineCode(
             np.array(widths),
             np.array([module.code('stride') for module in self._wide]),
-            *(self.kernels.code(name) for name in ('stride', 'standing', 'start')),
+            *addresses,
         )
 
     def _functions(self) -> tuple[dict[str, ca.Function], dict[str, Any]]:
@@ -356,7 +437,7 @@ class StopModel:
         shown, loads = trace.shown()
         before, after, rest = trace.stride()
         state, _, surroundings, support = before
-        inputs = [trace.q, trace.v, trace.a, surroundings, trace.rock, trace.shake]
+        inputs = [trace.q, trace.v, trace.a, surroundings, support, trace.rock, trace.shake]
 
         def outputs(*expressions: Expression) -> list[Expression]:
             return [
@@ -369,6 +450,8 @@ class StopModel:
             'start': ca.Function('start', inputs, outputs(shown, base, self.drives.levers(trace), loads)),
             'standing': ca.Function('standing', [state, surroundings, support], outputs(*rest)),
         }
+        if trace.pivots:
+            functions['pivots'] = ca.Function('pivots', [trace.q, surroundings], outputs(*trace.on_pivots()))
         if isinstance(self.drives, EffortDrives):
             moved = outputs(self.drives.moving(trace, trace.a))
             functions['efforts'] = ca.Function('efforts', [trace.q, trace.v, trace.a, surroundings], moved)

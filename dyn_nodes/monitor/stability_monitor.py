@@ -29,7 +29,7 @@ from dyn_nodes.monitor.signal_checks import ImuChecks, JointChecks, SignalChecks
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.stability import PolygonError, Support, margins
 from dyn_nodes.stability.balance import Balance
-from dyn_nodes.stability.equilibrium.standing import check_rigid, moving_joints, standing_supports
+from dyn_nodes.stability.equilibrium.standing import check_rigid, gives_way, moving_joints, standing_supports
 from dyn_nodes.stability.grip import check_points, grip_of
 
 UP = np.array([0.0, 0.0, 1.0])
@@ -63,7 +63,8 @@ class StabilityMonitor:
 
     Args:
         machine: with a free base on three wheels or more.
-        measures: names of stability measures.
+        measures: names of stability measures; without one the machine may have joints that give way between base and
+            supports.
         noise: of the sensors.
         mount: of the IMU.
         observer: settings of the combination of load and gyroscope.
@@ -83,8 +84,8 @@ class StabilityMonitor:
             specific force at its origin, m/s2, in its axes, of the last joint states.
 
     Raises:
-        ValueError: fewer than three corners of the support polygon, a base that is not free, or joints without a drive
-            between base and supports.
+        ValueError: fewer than three corners of the support polygon, a base that is not free, or measures and joints
+            without a drive between base and supports.
         KeyError: an unknown measure.
     """
 
@@ -102,7 +103,8 @@ class StabilityMonitor:
     ) -> None:
         if (corners := sum(spring.corner for spring in machine.supports)) < 3:
             raise ValueError(f'{machine.name}: expected three wheels or more, or two tracks, found {corners} corners')
-        check_rigid(machine, 'stability monitor')
+        if measures:
+            check_rigid(machine, 'stability monitor')
         for name in measures:
             check_points(machine, measure(name))
         self.machine, self.measures = machine, measures
@@ -112,7 +114,7 @@ class StabilityMonitor:
         axles = axles_of(machine)
         self._rolling = np.array([axles[spring.contact] is not None for spring in machine.supports])
         self.rocking = RockingModel(machine, self.model)
-        legs = moving_joints(machine)
+        legs = [name for name in moving_joints(machine) if name not in gives_way(machine)]
         self._legs = np.array([self.model.joints.index(name) for name in legs], dtype=np.intp)
         self._legs_at: Array | None = None
         self.noise, self.mount = noise or SensorNoise(), mount or ImuMount()

@@ -44,6 +44,7 @@ from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
 from dyn_nodes.nodes.stamps import NANO
 from dyn_nodes.nodes.weighed_payload import WeighedPayload
+from dyn_nodes.stability.equilibrium.standing import gives_way, on_standing_wheels
 
 DiagnosticStatus = message('diagnostic_msgs/msg/DiagnosticStatus')
 Bool = message('std_msgs/msg/Bool')
@@ -89,7 +90,10 @@ class TipOverGovernorNode(OverridableNode, Managed):
         super().__init__('tip_over_governor_node', **options)
         self.values = values = declare(self, PARAMETERS)
         machine = in_space(machine_of(values['machine'], values['config']))
-        self.machine = parked(machine)
+        self.machine = on_standing_wheels(parked(machine))
+        standing = {support.name for support in self.machine.supports}
+        raised = [support.name for support in machine.supports if support.name not in standing]
+        measures = () if gives_way(self.machine) else ('zmp',)
         held = [joint.name for joint in machine.movable_joints if not self.machine.joint(joint.name).movable]
         self.paced, self.lockstep = values['mode'] == 'realtime', awaits_commands(values)
         states = states_qos(values)
@@ -100,7 +104,7 @@ class TipOverGovernorNode(OverridableNode, Managed):
         self._command_due = Every('command_period', self._period, values['exchange_period'], not self.paced)
         payload_specified = values['payload_source'] == 'given'
         self.sensing = Sensing(
-            self, self.machine, values, ('zmp',), self._on_state, states, self.lockstep, payload_specified, held
+            self, self.machine, values, measures, self._on_state, states, self.lockstep, payload_specified, held
         )
         monitor = self.sensing.monitor
         error, timeout = values['payload_error'], values['payload_timeout']
@@ -139,6 +143,8 @@ class TipOverGovernorNode(OverridableNode, Managed):
         self.diagnostics = DiagnosticsPublisher(self, sources)
         self.create_timer(CHECK_PERIOD, self.check_timeouts, clock=Clock(clock_type=ClockType.STEADY_TIME))
         self.get_logger().info(f'{self.machine.name}: {", ".join(self.governor.names)}; {values["mode"]}')
+        if raised:
+            self.get_logger().info(f'raised, assumed not to support: {", ".join(raised)}')
         self.manage()
 
     def obstacle(self, is_active: bool) -> str:
@@ -462,6 +468,8 @@ class TipOverGovernorNode(OverridableNode, Managed):
     def _report_held(self, health: Health) -> None:
         if self.verdict.held and not np.isfinite(self.verdict.degree):
             fault = self.stops.ground.fault(self.sensing.monitor.q) or 'no contact force on the ground'
+            if gives_way(self.machine) and not self.sensing.monitor.has_imu:
+                fault = 'expected an IMU on a base on pivots, found none'
             health.worse(ERROR, f'no stability degree, {self._neutral}: {fault}')
         elif self.verdict.is_override:
             left = math.ceil(self.override.left(time.monotonic()))

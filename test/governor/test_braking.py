@@ -27,7 +27,7 @@ class Bench:
 
     def __init__(self, machine, settings=EXACT):
         self.plant = Plant(machine, 'hydraulic', PERIOD, 5e-4, ())
-        self.monitor = StabilityMonitor(machine, ('zmp',))
+        self.monitor = StabilityMonitor(machine, ())
         self.stops = StopPredictor(machine, range(len(machine.actuators)), self.monitor, settings)
         index = self.plant.system.index
         self.inputs = [index('input', f'{actuator.name}/voltage') for actuator in machine.actuators]

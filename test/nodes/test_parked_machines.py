@@ -176,3 +176,21 @@ def test_travel_motors_alone_are_no_levers_of_a_governor(context):
     overrides = [Parameter(name, value=value) for name, value in values.items()]
     with pytest.raises(ParameterError, match="'joints': expected a valve of the arm, found only left_travel, right"):
         TipOverGovernorNode(context=context, parameter_overrides=overrides)
+
+
+def test_a_machine_on_pivots_stays_at_neutral_without_an_imu(context):
+    values = {'machine': 'telehandler', 'output': 'joint_command', 'settling': 0.1, 'motion_check': False}
+    values |= {'state_timeout': 9.0, 'command_timeout': 9.0, 'stamp_clock': 'other', 'neutral_first': False}
+    overrides = [Parameter(name, value=value) for name, value in (values | {'delay': 0.03}).items()]
+    node = TipOverGovernorNode(context=context, parameter_overrides=overrides)
+    node.sensing.overdue = lambda *_: False  # joint states are sent at once
+    start, nothing = node.machine.initial.joint_positions, [0.0] * 4
+    names = [joint.name for joint in node.machine.movable_joints]
+    assert names == ['rear_axle_joint', 'luff_joint', 'extend_joint', 'fork_joint']
+    for k in range(1, 40):
+        positions = [start.get(name, 0.0) for name in names]
+        node.receive('joint_states', joint_state(0.01 * k, positions, nothing, nothing, names))
+        node.decided_at = node.sensing.stamp / NANO - 0.02
+        node.receive('joint_command_in', JointState(name=names[1:], effort=[1e3] * 3))
+    assert not node.verdict.certified
+    assert node._published_health().text.endswith('expected an IMU on a base on pivots, found none')

@@ -23,11 +23,12 @@ from dyn_nodes.governor.campaign.attacks import ATTACKS, PERIOD
 from dyn_nodes.governor.campaign.json_lines import finite
 from dyn_nodes.governor.campaign.troubles import TroubleBox, Troubles
 from dyn_nodes.governor.drives import EffortDrives
+from dyn_nodes.governor.effort_predictor import check_delay
 from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor.in_space import in_space
-from dyn_nodes.stability.equilibrium.standing import check_rigid
+from dyn_nodes.stability.equilibrium.standing import check_pivots, gives_way
 
 SETTLING = 0.5
 """Time with levers at neutral before the sequence, s: the filters of the monitor settle."""
@@ -175,7 +176,11 @@ def box_of(machine: Machine, efforts: bool = False, **changes: Any) -> Box:
         ValueError: a machine that the governor does not support, such as one with joints that yield under it.
     """
     names, joints, limits = _efforts(machine) if efforts else _valves(machine)
-    check_rigid(machine, 'tip-over governor')
+    check_pivots(machine, 'tip-over governor')
+    if efforts:
+        check_delay(machine, changes.get('delay', Box.delay))
+    if gives_way(machine) and not changes.get('imu', True):
+        raise ValueError(f'machine {machine.name!r}: expected an IMU on a base on pivots, found none')
     spatial = in_space(machine)
     corners = sum(spring.corner for spring in spatial.supports)
     if spatial.base.attachment != 'free' or corners < 3:

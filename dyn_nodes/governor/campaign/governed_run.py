@@ -235,7 +235,7 @@ class Partner:
 
     def __init__(self, effects: Valves | Efforts, settings: GovernorSettings, tests_motion: bool) -> None:
         self.effects = effects
-        self.monitor = StabilityMonitor(in_space(effects.machine), ('zmp',))
+        self.monitor = StabilityMonitor(in_space(effects.machine), ())
         self.stops = effects.stops(self.monitor, settings)
         if tests_motion:
             self.monitor.checks.add(self.stops.motion)

@@ -17,6 +17,7 @@ from dyn_nodes.governor.present import write_edges
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.monitor.standing import StandingGround
 from dyn_nodes.simulation.plant import Plant
+from dyn_nodes.stability.equilibrium.standing import gives_way
 
 Attitude = tuple[float, float]
 """Roll and pitch of a base, rad."""
@@ -52,7 +53,12 @@ class LoadsAndAttitude:
 
 
 def _edges_of(plant: Plant) -> Array:
-    """Return the weights (k, s) of the springs in the loads of the edges; the support polygon of the first posture."""
+    """Return the weights (k, s) of the springs in the loads of the edges; the support polygon of the first posture.
+
+    On pivots each spring counts alone.
+    """
+    if gives_way(plant.machine):
+        return np.eye(len(plant.machine.supports))
     ground = StandingGround(in_space(plant.machine))
     points = ground.first_attachments()
     edges = np.empty((len(points), len(points)))
