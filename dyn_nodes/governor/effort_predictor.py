@@ -20,12 +20,12 @@ import numpy as np
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.governor.drives import CORRECTED, FULL, SLIGHT, EffortDrives
+from dyn_nodes.governor.neutral_loop import check_delay
 from dyn_nodes.governor.predictor import StopPredictor
 from dyn_nodes.governor.records import Extremes, copied
 from dyn_nodes.governor.stop_model import STEP_TIME
 from dyn_nodes.governor.stops import Decision
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.stability.equilibrium.standing import gives_way
 
 LEARNING_TIME, WEIGHING_TIME = 2.0, 1.0
 """Time constants with which disturbances are estimated, and the masses of links and payload from them, s."""
@@ -36,20 +36,8 @@ OF_WEIGHT, OF_LIMIT = 0.5, 0.05
 ALONE, RESTS = 0.5, 0.02
 """Time without an update after which efforts end, s, if by the model the joints rest, slower than this, rad/s or m/s: a
 weight that only a model carries falls ever faster."""
-LONGEST_ON_PIVOTS = 0.03
-"""Longest delay with which machines on pivots are governed by efforts, s: with 0.1 s wheels of a telehandler lift."""
 NEAR, RINGS = 0.02, 0.2
 """Distance to a joint limit, rad or m, and the time for which a shock there affects the joints, s."""
-
-
-def check_delay(machine: Machine, delay: float) -> None:
-    """Raise ValueError if a machine on pivots is governed by efforts behind a longer delay, s, than was tested.
-
-    The base of a light machine rocks fast, and efforts behind a long delay amplify it.
-    """
-    if delay > LONGEST_ON_PIVOTS and gives_way(machine):
-        expected = f'a delay of {LONGEST_ON_PIVOTS:g} s at most for efforts of a machine on pivots'
-        raise ValueError(f'machine {machine.name!r}: expected {expected}, found {delay:g} s')
 
 
 class EffortPredictor(StopPredictor):

@@ -23,7 +23,7 @@ from dyn_nodes.governor.campaign.attacks import ATTACKS, PERIOD
 from dyn_nodes.governor.campaign.json_lines import finite
 from dyn_nodes.governor.campaign.troubles import TroubleBox, Troubles
 from dyn_nodes.governor.drives import EffortDrives
-from dyn_nodes.governor.effort_predictor import check_delay
+from dyn_nodes.governor.neutral_loop import check_delay
 from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.model.actuators import hydraulic
 from dyn_nodes.model.machine import Machine

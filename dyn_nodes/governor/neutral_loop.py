@@ -1,0 +1,104 @@
+"""Stability of neutral efforts: they brake by speeds that were measured a delay ago, on a base that rocks.
+
+While the base rocks, joints move as on a base that gives way: an effort accelerates them more than on a base at rest,
+for which the efforts are computed. If the load is heavy for the base, the loop with the delay is unstable, and neutral
+efforts shake the machine until a wheel lifts.
+"""
+
+from __future__ import annotations
+
+import math
+
+import casadi as ca
+import numpy as np
+from scipy.linalg import expm
+
+from dyn_nodes.common.arrays import Array
+from dyn_nodes.governor.drives import BRAKING_TIME, EffortDrives
+from dyn_nodes.governor.stop_model import STEP_TIME
+from dyn_nodes.model.machine import Machine
+from dyn_nodes.model.posture import initial_positions, link_poses
+from dyn_nodes.monitor.in_space import in_space
+from dyn_nodes.multibody import TreeState, build_tree
+from dyn_nodes.multibody.dynamics import mass_matrix
+from dyn_nodes.stability.equilibrium.standing import gives_way
+
+LONGEST_ON_PIVOTS = 0.03
+"""Longest delay with which machines on pivots are governed by efforts, s: with 0.1 s wheels of a telehandler lift."""
+GROWTH = 0.1
+"""Growth of an oscillation that still counts as none, 1/s."""
+ROCKING = [0, 1, 5]
+"""Indices of the base's angular velocity about x and y, and of its velocity along z."""
+
+
+def check_delay(machine: Machine, delay: float) -> None:
+    """Raise ValueError if neutral efforts behind a delay, s, are unstable with the rated payload in the first posture.
+
+    Machines on pivots were tested with short delays only; a longer one is an error.
+    """
+    longest = min(delay, LONGEST_ON_PIVOTS) if gives_way(machine) else delay
+    step = STEP_TIME if machine.payload is not None else math.inf
+    while longest > step and growth(machine, longest) > GROWTH:
+        longest = (math.ceil(longest / step - 1e-6) - 1) * step
+    if delay > longest:
+        expected = f'a delay of {longest:.2g} s at most, with which efforts bring its arm to rest'
+        raise ValueError(f'machine {machine.name!r}: expected {expected}, found {delay:g} s')
+
+
+def growth(machine: Machine, delay: float) -> float:
+    """Return the growth of the fastest growing motion under neutral efforts, 1/s; negative if all motions decay.
+
+    In the first posture with the rated payload. Driven joints and the base's height, roll and pitch move; the weight is
+    carried, and joints and ground have no friction.
+
+    Args:
+        machine: with a payload mount, its driven joints moved by efforts.
+        delay: between the measurement of speeds and the efforts, s; rounded up to steps of the prediction.
+    """
+    return growth_of(*_matrices(in_space(machine)), delay)
+
+
+def growth_of(inertia: Array, stiffness: Array, damping: Array, delay: float) -> float:
+    """Return the growth of `growth`, 1/s, from matrices.
+
+    Args:
+        inertia: (3 + m, 3 + m) of the base's three motions and of driven joints.
+        stiffness: (3, 3) of the base on its springs.
+        damping: (3, 3) of the base on its springs.
+        delay: s.
+    """
+    joints, size = len(inertia) - 3, 3 + len(inertia)
+    rates = np.zeros((size + joints, size + joints))  # of base positions, all speeds and efforts
+    inverse = np.linalg.inv(inertia)
+    rates[:3, 3:6] = np.eye(3)
+    rates[3:size, :3], rates[3:size, 3:6] = -inverse[:, :3] @ stiffness, -inverse[:, :3] @ damping
+    rates[3:size, size:] = inverse[:, 3:]
+    step = expm(rates * STEP_TIME)
+    steps = math.ceil(delay / STEP_TIME - 1e-6)
+    whole = np.zeros((size + joints * max(steps, 1),) * 2)  # after the state the efforts on their way, the latest first
+    whole[:size, :size], whole[:size, -joints:] = step[:size, :size], step[:size, size:]
+    braking = np.zeros((joints, size))
+    braking[:, 6:] = -inertia[3:, 3:] / BRAKING_TIME
+    if steps == 0:
+        whole = step[:size, :size] + step[:size, size:] @ braking
+    else:
+        whole[size : size + joints, :size] = braking
+        whole[size + joints :, size:-joints] = np.eye(joints * (steps - 1))
+    return float(np.log(np.abs(np.linalg.eigvals(whole)).max()) / STEP_TIME)
+
+
+def _matrices(machine: Machine) -> tuple[Array, Array, Array]:
+    """Return the inertia (3 + m, 3 + m) of base and driven joints, and the stiffness and damping (3, 3) of the base."""
+    tree, positions = build_tree(machine), initial_positions(machine)
+    names = [joint.name for joint in machine.movable_joints]
+    place = ca.vertcat(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, *(positions[name] for name in names))
+    assert machine.payload is not None
+    payload = machine.payload.limit if math.isfinite(machine.payload.limit) else machine.payload.mass
+    state = TreeState(tree, ca.SX(place), ca.SX(tree.nv, 1), ca.SX(payload))
+    moving = [*ROCKING, *(6 + names.index(name) for name in EffortDrives(machine).joints)]
+    inertia = np.array(ca.evalf(mass_matrix(state)))[np.ix_(moving, moving)]
+    poses = link_poses(machine.links, machine.joints, positions)
+    points = [poses[spring.link][:3, :3] @ spring.position + poses[spring.link][:3, 3] for spring in machine.supports]
+    rows = np.array([(point[1], -point[0], 1.0) for point in points])
+    springs = np.array([(spring.stiffness, spring.damping) for spring in machine.supports])
+    return inertia, rows.T @ (springs[:, :1] * rows), rows.T @ (springs[:, 1:] * rows)
