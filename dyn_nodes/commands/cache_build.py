@@ -77,11 +77,16 @@ def _steps(name: str, config: str, machine: Machine) -> Iterator[Step]:
     if governed is not None:
         options = '--runs', '1', '--duration', '1', '--only-governed', *governed, *option
         yield Step(f'{name}, governor', ('-m', 'dyn_nodes', 'governor', 'test', name, *options))
-    own = (share_directory() / 'launch' / f'{name}.launch.xml').is_file()
-    launched = (name,) if own else ('machine', f'machine:={Path(name).resolve() if Path(name).is_file() else name}')
-    files = (f'config:={Path(config).resolve() if Path(config).is_file() else config}',) if config else ()
+    is_packaged = (share_directory() / 'launch' / f'{name}.launch.xml').is_file()
+    launched = (name,) if is_packaged else ('machine', f'machine:={_absolute(name)}')
+    files = (f'config:={_absolute(config)}',) if config else ()
     yield Step(f'{name}, nodes', ('-m', 'dyn_nodes', 'launch', *launched, *files, 'mode:=lockstep', 'duration:=0.02'))
     yield Step(f'{name}, runs and margins', ('-c', LIBRARY, name, *option[1:]))
+
+
+def _absolute(name: str) -> str:
+    """Return the absolute path of a file, or the name of a machine of the package."""
+    return str(Path(name).resolve()) if Path(name).is_file() else name
 
 
 def _governor_options(machine: Machine) -> tuple[str, ...] | None:

@@ -91,10 +91,10 @@ def _matrices(machine: Machine) -> tuple[Array, Array, Array]:
     """Return the inertia (3 + m, 3 + m) of base and driven joints, and the stiffness and damping (3, 3) of the base."""
     tree, positions = build_tree(machine), initial_positions(machine)
     names = [joint.name for joint in machine.movable_joints]
-    place = ca.vertcat(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, *(positions[name] for name in names))
+    position = ca.vertcat(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, *(positions[name] for name in names))
     assert machine.payload is not None
     payload = machine.payload.limit if math.isfinite(machine.payload.limit) else machine.payload.mass
-    state = TreeState(tree, ca.SX(place), ca.SX(tree.nv, 1), ca.SX(payload))
+    state = TreeState(tree, ca.SX(position), ca.SX(tree.nv, 1), ca.SX(payload))
     moving = [*ROCKING, *(6 + names.index(name) for name in EffortDrives(machine).joints)]
     inertia = np.array(ca.evalf(mass_matrix(state)))[np.ix_(moving, moving)]
     poses = link_poses(machine.links, machine.joints, positions)

@@ -33,7 +33,7 @@ class Stub:
     def __init__(self, mode: str, waits: bool = True, monolithic: bool = False) -> None:
         self.values = {
             'mode': mode, 'command_timeout': 0.2, 'exchange_period': PERIOD, 'speed': 1.0, 'wait_for': [''],
-            'wait_timeout': 1.0,
+            'bring_up': [''], 'wait_timeout': 1.0,
         }  # fmt: skip
         self.waits, self.monolithic, self.paced = waits, monolithic, mode == 'realtime'
         self.plant = SimpleNamespace(time=0.0)
