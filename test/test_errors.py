@@ -21,6 +21,7 @@ OTHERS = {
     'NotNeeded': 'leaves the loop of a node',
     'GuardError': 'machine code of the program touched what it must not touch',
     'LengthError': 'the program called compiled code with wrong arrays',
+    'NotInPythonError': 'Python code cannot do what machine code does, which is compiled then',
     'DecodeError': 'the bytes of a message, which the runtime drops and counts',
 }
 """Public exceptions that no user causes, with their purpose."""

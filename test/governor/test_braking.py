@@ -149,9 +149,8 @@ def shown_now(bench):
     shown, inertia = np.empty(6), np.empty(36)
     shaking = np.concatenate([monitor.alpha, monitor.specific_force])
     joints, vector, turn = (monitor.q, monitor.v, monitor.a), stops.surroundings.vector[0], stops.states.turn[0]
-    stops.model.kernels.start(
-        *joints, vector, np.ascontiguousarray(turn), shaking, shown, inertia, np.empty(3), np.empty(6)
-    )
+    here = vector, stops.support.vector[0], np.ascontiguousarray(turn), shaking
+    stops.model.kernels.start(*joints, *here, shown, inertia, np.empty(3), np.empty(6))
     return shown, inertia
 
 
