@@ -90,7 +90,10 @@ def _absolute(name: str) -> str:
 
 
 def _governor_options(machine: Machine) -> tuple[str, ...] | None:
-    """Return the options of `governor test`, by valves or by efforts; None for a machine that cannot be governed."""
+    """Return the options of `governor test`, by valves or by efforts; None for a machine that cannot be governed.
+
+    With the criterion `tipping` a start on tracks is certified.
+    """
     from dyn_nodes.governor.campaign.cases import box_of
     from dyn_nodes.model.locking import parked
 
@@ -99,7 +102,7 @@ def _governor_options(machine: Machine) -> tuple[str, ...] | None:
             box_of(parked(replace(machine, actuators=()) if options else machine), bool(options))
         except ValueError:
             continue
-        return options
+        return options if machine.base.attachment == 'planar' else (*options, '--criterion', 'tipping')
     return None
 
 
