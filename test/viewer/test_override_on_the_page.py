@@ -61,11 +61,16 @@ class Bench:
         return bool(self.received) and self.received[-1]
 
     def arm(self) -> None:
-        """Switch the levers on, by the switch of the page."""
-        if not self.viewer.levers.armed:
-            self.until(lambda: self.viewer.cockpit.drivers)
+        """Switch the levers on, by the switch of the page; a click on one that still shows `on` switches it off."""
+        self.until(lambda: self.viewer.cockpit.drivers)
+        for _ in range(5):
+            if self.viewer.levers.armed:
+                break
             self.browser.click(*centre(self.browser.box_of('Levers on', 'input')))
-        self.until(lambda: self.viewer.levers.armed)
+            deadline = time.monotonic() + scaled_timeout(10.0)
+            while not self.viewer.levers.armed and time.monotonic() < deadline:
+                self.turn()
+        assert self.viewer.levers.armed, 'the levers are not switched on'
         self.until(lambda: self.browser.evaluate(f"document.querySelector('{KEY}:not([disabled])') !== null"))
 
     def hold(self, start, end) -> None:
