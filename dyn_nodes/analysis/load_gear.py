@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import carrying_links, link_poses
+from dyn_nodes.model.posture import attachment_points, carrying_links, link_poses
 from dyn_nodes.stability import support_order
 from dyn_nodes.stability.equilibrium.axes import (
     TippingAxes,
@@ -66,9 +66,7 @@ class LoadGear:
         self.carrying = carrying_supports(rest.compression)
         poses = link_poses(machine.links, machine.joints, positions)
         supports = [support for support, carries in zip(machine.supports, self.carrying) if carries]
-        points = np.array(
-            [poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in supports]
-        )
+        points = np.array(attachment_points(supports, poses))
         sag = machine.total_mass * machine.gravity / sum(support.stiffness for support in supports)
         self.ground = float(np.mean([point[2] - support.free_length for point, support in zip(points, supports)])) + sag
         points[:, 2] = self.ground

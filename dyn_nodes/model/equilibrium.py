@@ -12,6 +12,7 @@ from dyn_nodes.common.errors import UserError
 from dyn_nodes.model.contact import Support
 from dyn_nodes.model.machine import Array, Machine
 from dyn_nodes.model.posture import (
+    attachment_points,
     center_of_mass,
     link_poses,
     rotation_about,
@@ -85,9 +86,7 @@ def standing_guesses(
     for roll, pitch, joints in _inclinations(machine, positions, yielding):
         upwards = (rotation_about(Y, pitch) @ rotation_about(X, roll))[2]
         poses = link_poses(machine.links, machine.joints, {**positions, **joints})
-        attachments = [
-            poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in machine.supports
-        ]
+        attachments = attachment_points(machine.supports, poses)
         touching = np.array([support.free_length for support in machine.supports]) - np.array(attachments) @ upwards
         yield Posture(_height_under(load, stiffness, touching), roll, pitch, joints)
 
@@ -130,9 +129,7 @@ def stance_at(machine: Machine, positions: Mapping[str, float], height: float, r
     """Return the stance of a machine on a plane in a posture; arguments as for `stands`."""
     poses = link_poses(machine.links, machine.joints, positions)
     rotation, lift = rotation_about(Y, pitch) @ rotation_about(X, roll), np.array([0.0, 0.0, height])
-    attachments = [
-        poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in machine.supports
-    ]
+    attachments = attachment_points(machine.supports, poses)
     points = np.array(attachments) @ rotation.T + lift
     stiffness, free_length = np.array([(support.stiffness, support.free_length) for support in machine.supports]).T
     center = rotation @ center_of_mass(machine.links, poses, machine.payload)[1] + lift
@@ -148,9 +145,7 @@ def carrying(
     """Return the supports that carry load on a plane; arguments as for `stands`."""
     upwards = (rotation_about(Y, pitch) @ rotation_about(X, roll))[2]
     poses = link_poses(machine.links, machine.joints, positions)
-    attachments = [
-        poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in machine.supports
-    ]
+    attachments = attachment_points(machine.supports, poses)
     return [
         support
         for support, attachment in zip(machine.supports, attachments)

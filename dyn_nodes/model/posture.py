@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from dyn_nodes.common.printing import near
+from dyn_nodes.model.contact import Support
 from dyn_nodes.model.machine import Array, Joint, Link, Machine, Payload
 
 LEAST_RISE = 0.05
@@ -152,10 +153,15 @@ def yielding_joints(machine: Machine, positions: Mapping[str, float]) -> list[st
     for joint in idle:
         moved = moved_links(machine, joint)
         supports = [support for support in machine.supports if support.link in moved]
-        points = [poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in supports]
+        points = attachment_points(supports, poses)
         if joint.name in sprung or (_raises(joint, poses, points) if points else joint.friction == 0.0):
             yielding.append(joint.name)
     return yielding
+
+
+def attachment_points(supports: Sequence[Support], poses: Mapping[str, Array]) -> list[Array]:
+    """Return the points (3,) at which springs are attached to their links, in the frame of the poses, m."""
+    return [poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3] for support in supports]
 
 
 def moved_links(machine: Machine, joint: Joint) -> set[str]:

@@ -18,7 +18,7 @@ from dyn_nodes.common.errors import UserError
 from dyn_nodes.model.bodies import Joint
 from dyn_nodes.model.constraint import WORLD, End, LoopRecord
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import initial_positions, link_poses, moved_links
+from dyn_nodes.model.posture import attachment_points, initial_positions, link_poses, moved_links
 from dyn_nodes.stability.equilibrium.balance import ANGULAR, DISTANCE, LINEAR
 
 STOP = 1e4
@@ -222,11 +222,7 @@ def neutral(machine: Machine, joint: Joint, poses: Mapping[str, Array]) -> str:
     axis, origin = poses[joint.child][:3, :3] @ joint.axis, poses[joint.child][:3, 3]
     if any(end.link in moved for entry in machine.constraints for end in entry.ends):
         return ''
-    points = [
-        poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3]
-        for support in machine.supports
-        if support.link in moved
-    ]
+    points = attachment_points([support for support in machine.supports if support.link in moved], poses)
     if points and max(float(np.linalg.norm(np.cross(axis, point - origin))) for point in points) < ON_AXIS:
         return 'turns its wheels about their axle'
     if float(np.hypot(axis[0], axis[1])) < SWIVEL:

@@ -10,7 +10,13 @@ from numpy.typing import NDArray
 
 from dyn_nodes.model.equilibrium import LEAST_GRAVITY, Stance, gravity_in_ground, stance_at
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import carrying_links, initial_positions, link_poses, moved_links
+from dyn_nodes.model.posture import (
+    attachment_points,
+    carrying_links,
+    initial_positions,
+    link_poses,
+    moved_links,
+)
 from dyn_nodes.stability.equilibrium.gear import GearError, RunningGear, neutral, running_gear
 from dyn_nodes.stability.equilibrium.tipping import settle
 
@@ -133,23 +139,22 @@ def check_pivots(machine: Machine, wanted: str) -> None:
     for name in loose:
         joint, kind = machine.joint(name), machine.idle_joints[name]
         if kind == 'flexible' or joint.type == 'prismatic' or joint.friction:
-            found = 'dry friction' if kind != 'flexible' and joint.friction else f'the class {kind}, {joint.type}'
+            found = 'dry friction' if joint.friction and kind != 'flexible' else f'the class {kind}, {joint.type}'
             raise GearError(f'{expected} {name!r} with {found}')
     if machine.constraints:
         raise GearError(f'{expected} {", ".join(repr(entry.name) for entry in machine.constraints)} beside {loose}')
     poses = link_poses(machine.links, machine.joints, initial_positions(machine))
     rows = []
-    for support, stands in zip(machine.supports, standing_supports(machine)):
-        point = poses[support.link][:3, :3] @ support.position + poses[support.link][:3, 3]
+    standing = [support for support, stands in zip(machine.supports, standing_supports(machine)) if stands]
+    for support, point in zip(standing, attachment_points(standing, poses)):
         row = [1.0, point[1], -point[0]]
         for joint in (machine.joint(name) for name in loose):
             pose = poses[joint.child]
             turned = np.cross(pose[:3, :3] @ joint.axis, point - pose[:3, 3])[2]
-            row.append(turned if support.link in {joint.child, *moved_links(machine, joint)} else 0.0)
-        if stands:
-            rows.append(row)
-    values = np.linalg.svd(np.array(rows), compute_uv=False)
-    if len(rows) < len(rows[0]) or values[-1] < LEAST_STANCE * values[0]:
+            row.append(turned if support.link in moved_links(machine, joint) else 0.0)
+        rows.append(row)
+    values = np.linalg.svd(np.array(rows), compute_uv=False) if len(rows) >= 3 + len(loose) else np.zeros(1)
+    if values[-1] <= LEAST_STANCE * values[0]:
         names = ', '.join(repr(name) for name in loose)
         raise GearError(f'{machine.name}: {wanted}: expected a base held by its supports, found it free on {names}')
 
