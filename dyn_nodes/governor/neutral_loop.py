@@ -17,7 +17,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.governor.drives import BRAKING_TIME, EffortDrives
 from dyn_nodes.governor.stop_model import STEP_TIME
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import initial_positions, link_poses
+from dyn_nodes.model.posture import attachment_points, initial_positions, link_poses
 from dyn_nodes.monitor.in_space import in_space
 from dyn_nodes.multibody import TreeState, build_tree
 from dyn_nodes.multibody.dynamics import mass_matrix
@@ -36,10 +36,9 @@ def check_delay(machine: Machine, delay: float) -> None:
 
     Machines on pivots were tested with short delays only; a longer one is an error.
     """
-    longest = min(delay, LONGEST_ON_PIVOTS) if gives_way(machine) else delay
-    step = STEP_TIME if machine.payload is not None else math.inf
-    while longest > step and growth(machine, longest) > GROWTH:
-        longest = (math.ceil(longest / step - 1e-6) - 1) * step
+    longest, matrices = min(delay, LONGEST_ON_PIVOTS) if gives_way(machine) else delay, _matrices(in_space(machine))
+    while longest > 0.0 and growth_of(*matrices, longest) > GROWTH:
+        longest = (math.ceil(longest / STEP_TIME - 1e-6) - 1) * STEP_TIME
     if delay > longest:
         expected = f'a delay of {longest:.2g} s at most, with which efforts bring its arm to rest'
         raise ValueError(f'machine {machine.name!r}: expected {expected}, found {delay:g} s')
@@ -52,7 +51,7 @@ def growth(machine: Machine, delay: float) -> float:
     carried, and joints and ground have no friction.
 
     Args:
-        machine: with a payload mount, its driven joints moved by efforts.
+        machine: on springs, its driven joints moved by efforts; without a payload mount it has no load.
         delay: between the measurement of speeds and the efforts, s; rounded up to steps of the prediction.
     """
     return growth_of(*_matrices(in_space(machine)), delay)
@@ -92,13 +91,12 @@ def _matrices(machine: Machine) -> tuple[Array, Array, Array]:
     tree, positions = build_tree(machine), initial_positions(machine)
     names = [joint.name for joint in machine.movable_joints]
     position = ca.vertcat(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, *(positions[name] for name in names))
-    assert machine.payload is not None
-    payload = machine.payload.limit if math.isfinite(machine.payload.limit) else machine.payload.mass
+    mount = machine.payload
+    payload = 0.0 if mount is None else mount.limit if math.isfinite(mount.limit) else mount.mass
     state = TreeState(tree, ca.SX(position), ca.SX(tree.nv, 1), ca.SX(payload))
     moving = [*ROCKING, *(6 + names.index(name) for name in EffortDrives(machine).joints)]
     inertia = np.array(ca.evalf(mass_matrix(state)))[np.ix_(moving, moving)]
     poses = link_poses(machine.links, machine.joints, positions)
-    points = [poses[spring.link][:3, :3] @ spring.position + poses[spring.link][:3, 3] for spring in machine.supports]
-    rows = np.array([(point[1], -point[0], 1.0) for point in points])
+    rows = np.array([(point[1], -point[0], 1.0) for point in attachment_points(machine.supports, poses)])
     springs = np.array([(spring.stiffness, spring.damping) for spring in machine.supports])
     return inertia, rows.T @ (springs[:, :1] * rows), rows.T @ (springs[:, 1:] * rows)

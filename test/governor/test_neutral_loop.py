@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pivoted_machines import effort_machine
 
-from dyn_nodes.governor import effort_predictor
+from dyn_nodes.governor import effort_predictor, neutral_loop
 from dyn_nodes.governor.campaign.cases import Case, box_of
 from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.governor.drives import BRAKING_TIME
@@ -54,6 +54,18 @@ def test_a_heavy_load_on_a_light_machine_is_rejected_behind_a_long_delay_by_name
         box_of(machine, efforts=True)
     assert box_of(machine, efforts=True, delay=0.06).delay == 0.06
     assert growth(machine, 0.06) < GROWTH < growth(machine, 0.07)
+
+
+def test_a_loop_that_is_unstable_behind_the_shortest_delay_is_rejected(monkeypatch):
+    monkeypatch.setattr(neutral_loop, 'growth_of', lambda *arguments: 1.0)
+    with pytest.raises(ValueError, match=r'expected a delay of 0 s at most, .*, found 0\.01 s'):
+        check_delay(locked_telehandler(), 0.01)
+
+
+def test_a_machine_without_a_payload_mount_is_checked_without_load():
+    bare = replace(locked_telehandler(), payload=None)
+    assert growth(bare, 0.1) < growth(locked_telehandler(), 0.1)
+    check_delay(bare, 0.1)
 
 
 @pytest.mark.parametrize('name', ['log_loader', 'log_loader_planar', 'agv_mecanum_arm', 'platform_4x4x4_arm'])

@@ -177,8 +177,6 @@ def box_of(machine: Machine, efforts: bool = False, **changes: Any) -> Box:
     """
     names, joints, limits = _efforts(machine) if efforts else _valves(machine)
     check_pivots(machine, 'tip-over governor')
-    if efforts:
-        check_delay(machine, changes.get('delay', Box.delay))
     if gives_way(machine) and not changes.get('imu', True):
         raise ValueError(f'machine {machine.name!r}: expected an IMU on a base on pivots, found none')
     spatial = in_space(machine)
@@ -187,6 +185,8 @@ def box_of(machine: Machine, efforts: bool = False, **changes: Any) -> Box:
         raise ValueError(f'machine {machine.name!r}: expected a free base on three wheels or more, found {corners}')
     if machine.payload is None:
         raise ValueError(f'machine {machine.name!r}: expected a payload mount, found none')
+    if efforts:
+        check_delay(machine, changes.get('delay', Box.delay))
     planar, payload = machine.base.attachment == 'planar', machine.payload
     greatest = payload.mass or payload.limit
     return Box(names, limits, greatest, payload.limit, reach(machine, joints), planar=planar, **changes)
