@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -94,12 +93,12 @@ def _governor_options(machine: Machine) -> tuple[str, ...] | None:
 
     With the criterion `tipping` a start on tracks is certified.
     """
+    from dyn_nodes.commands.governor_box import as_governed
     from dyn_nodes.governor.campaign.cases import box_of
-    from dyn_nodes.model.locking import parked
 
     for options in ((), ('--efforts',)):
         try:
-            box_of(parked(replace(machine, actuators=()) if options else machine), bool(options))
+            box_of(as_governed(machine, bool(options)), bool(options))
         except ValueError:
             continue
         return options if machine.base.attachment == 'planar' else (*options, '--criterion', 'tipping')

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         files = machine_files(args.urdf, args.config or args.yaml)
     except ValueError as error:
         raise CommandError(str(error)) from None
-    report, facts = _checked_soon(load_machine_report(*files))
+    report, facts = _checked_at_once(load_machine_report(*files))
     if args.json:
         tables.print_json(_as_json(report, facts))
     elif facts is None:
@@ -128,8 +128,8 @@ def checked(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
     return sound._replace(warnings=(*sound.warnings, *_magnitudes(report.machine, loads))), facts
 
 
-def _checked_soon(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
-    """Return `checked`, without compiling if Python code is sooner at an end; closed loops take it minutes."""
+def _checked_at_once(report: LoadReport) -> tuple[LoadReport, dict[str, Any] | None]:
+    """Return `checked`; kernels without machine code run as Python code, except with loops, which take minutes."""
     if report.machine is not None and not report.machine.constraints:
         from dyn_nodes.common.loops import NotInPythonError, in_python
 

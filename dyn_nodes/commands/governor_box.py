@@ -117,6 +117,14 @@ def check(args: argparse.Namespace) -> None:
         raise CommandError('--jerk: expected --efforts with it, found none', 2)
 
 
+def as_governed(machine: Machine, efforts: bool) -> Machine:
+    """Return a machine as it is governed: parked, on the wheels that carry it, and without actuators by efforts."""
+    from dyn_nodes.model.locking import parked
+    from dyn_nodes.stability.equilibrium.standing import on_standing_wheels
+
+    return on_standing_wheels(parked(replace(machine, actuators=()) if efforts else machine))
+
+
 def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
     """Return the machine and the box around it.
 
@@ -124,13 +132,11 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
         CommandError: the machine does not exist or the governor does not support it.
     """
     from dyn_nodes.governor.campaign.cases import box_of
-    from dyn_nodes.model.locking import parked
     from dyn_nodes.nodes.machines import machine_of
-    from dyn_nodes.stability.equilibrium.standing import on_standing_wheels
 
     try:
         machine, efforts = machine_of(args.machine, args.config), getattr(args, 'efforts', False)
-        machine = on_standing_wheels(parked(replace(machine, actuators=()) if efforts else machine))
+        machine = as_governed(machine, efforts)
         slope = 0.0 if args.nominal else math.radians(args.slope)
         more: dict[str, Any] = {'duration': args.duration, 'stops': not args.no_stops, 'imu': not args.no_imu}
         more['any_start'] = args.any_start

@@ -60,6 +60,12 @@ def layout_of(machine: Machine, drives: Drives) -> StateLayout:
     return state_layout(len(machine.movable_joints), len(drives.states), len(machine.supports))
 
 
+def pivots_of(machine: Machine) -> list[int]:
+    """Return the indices of the joints between base and supports that give way, among the movable ones."""
+    names = [joint.name for joint in machine.movable_joints]
+    return [names.index(name) for name in gives_way(machine)]
+
+
 class _Trace:
     """The expressions of a machine whose base rocks about two axes in the ground, and moves up and down."""
 
@@ -69,8 +75,7 @@ class _Trace:
         n = tree.nv - 6
         self.q, self.v, self.a = (ca.SX.sym(name, n) for name in ('q', 'v', 'a'))
         self.linkages = Linkages(machine, drives.joints, self.q, self.v) if machine.constraints else None
-        joints = [joint.name for joint in machine.movable_joints]
-        self.pivots = [joints.index(name) for name in gives_way(machine)]
+        self.pivots = pivots_of(machine)
         self.moved_rows = [0, 1, 2, *(3 + index for index in self.pivots)]
         count = len(self.moved_rows)
         self.surroundings, self.rock, self.push = (
@@ -163,29 +168,15 @@ class _Trace:
             moved = ca.substitute(ca.jacobian(pose.point(fixed), q), fixed, local)
             rows.append(ca.mtimes(normal.T, moved))
             contacts += [ca.mtimes(axis.T, moved) for axis in (self.ahead, self.left)]
-        axes = [self._axis_of(index) for index in self.pivots]
-        for body in self.pivots:
-            above = self._above(body)
+        bodies = [tree.body(self.machine.movable_joints[index].name) for index in self.pivots]
+        axes = [ca.mtimes(self.state.poses[body].R, ca.SX(tree.bodies[body].axis)) for body in bodies]
+        for body in bodies:
+            above = self.state.supports(body)
             slants += [
-                ca.horzcat(*(ca.dot(axis, turn) if index in above else 0.0 for index, axis in zip(self.pivots, axes)))
+                ca.horzcat(*(ca.dot(axis, turn) if other in above else 0.0 for other, axis in zip(bodies, axes)))
                 for turn in (self.ahead, self.left)
             ]
         return [ca.vec(ca.vertcat(*part).T) for part in (rows, contacts, slants)]
-
-    def _axis_of(self, index: int) -> Expression:
-        """Return the axis (3,) of a joint, in axes of the base."""
-        joint = self.machine.movable_joints[index]
-        body = self.state.tree.body(joint.name)
-        return ca.mtimes(self.state.poses[body].R, ca.SX(self.state.tree.bodies[body].axis))
-
-    def _above(self, index: int) -> list[int]:
-        """Return the indices of the joints between the base and the link of a joint, this joint included."""
-        joints, names = {joint.child: joint for joint in self.machine.joints}, self.machine.movable_joints
-        link, above = names[index].child, []
-        while link in joints:
-            above += [k for k, joint in enumerate(names) if joint.child == link]
-            link = joints[link].parent
-        return above
 
     def _solved(self, implicit: Expression, force: Expression) -> Expression:
         """Return the accelerations (3 + n,) of base and joints under forces (3 + n,), with closed linkages."""
@@ -417,8 +408,7 @@ class StopModel:
     def __init__(self, machine: Machine, drives: Drives | None = None) -> None:
         self.machine, self.drives = machine, drives or OilDrives(machine, STEP_TIME)
         self.layout = layout_of(machine, self.drives)
-        names = [joint.name for joint in machine.movable_joints]
-        self.pivots = np.array([names.index(name) for name in gives_way(machine)], dtype=np.intp)
+        self.pivots = np.array(pivots_of(machine), dtype=np.intp)
         key = [machine_fingerprint(machine), type(self.drives).__name__]
         self.kernels = build_module(f'{machine.name}: stops', key, self._functions)
         widths = [2**k for k in range(2, lane_count().bit_length() + 1)]
