@@ -37,7 +37,7 @@ _MATCH_TIMEOUT = 1.0
 #: Maximum number of waiting responses of a service, for clients that never read.
 _MOST_WAITING = 200
 #: Partition of the second request reader of a service.
-_NOBODY = '_not_for_rmw_fastrtps'
+_UNUSED = '_not_for_rmw_fastrtps'
 #: Period of checks of waiting responses, s.
 MATCH_PERIOD = 0.002
 
@@ -80,7 +80,7 @@ class _Endpoint:
         self._context = context
         self._entities: list[Any] = []
         if is_server:  # announced before the other reader: no instant with one of each
-            hidden = Qos(Policy.Partition([_NOBODY]), base=policies(read, False))
+            hidden = Qos(Policy.Partition([_UNUSED]), base=policies(read, False))
             self._entities.append(DataReader(context.participant, read_topic, hidden))
         self._writer = DataWriter(context.participant, written_topic, policies(written, True))
         self._reader = DataReader(context.participant, read_topic, policies(read, False))

@@ -58,7 +58,7 @@ def bench_of(limit):
     ],
 )
 def test_wheel_loads_at_rest_equal_those_of_the_plant(name, start, payload, slope):
-    """All wheels, those of the pivoted axle included, on slopes ahead, aside and diagonal, to 1e-3 of the mean load."""
+    """All wheels, also on the pivoted axle, on slopes ahead, aside and diagonal, to 1e-3 of the mean load."""
     rig = rig_of(name)
     roll, pitch = np.radians(slope)
     levers = (0.0,) * len(rig.effects.names)

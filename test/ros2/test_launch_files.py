@@ -240,6 +240,6 @@ def test_dynamics_brings_up_the_managed_nodes_of_the_file(
 ) -> None:
     """All that do not start by themselves, and no others: actuators first."""
     started = children(ROOT / 'launch' / f'{file}.launch.xml', compose='false', **arguments)
-    found = {name: parameters(child) for name, child in started.items()}
-    assert [name for name in found['dynamics_node']['bring_up'] if name] == managed
-    assert {name for name, values in found.items() if values.get('autostart') is False} == set(managed)
+    values_of = {name: parameters(child) for name, child in started.items()}
+    assert [name for name in values_of['dynamics_node']['bring_up'] if name] == managed
+    assert {name for name, values in values_of.items() if values.get('autostart') is False} == set(managed)
