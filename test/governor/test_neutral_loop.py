@@ -68,6 +68,16 @@ def test_a_machine_without_a_payload_mount_is_checked_without_load():
     check_delay(bare, 0.1)
 
 
+def test_a_hanging_load_is_part_of_the_loop():
+    """1 of 6 runs of the adversary behind 100 ms lifted a wheel, none of 15 behind 30 ms."""
+    machine = effort_machine('log_loader_grapple')
+    with pytest.raises(
+        ValueError, match=r"'log_loader_grapple': expected a delay of 0\.\d+ s at most, .*, found 0\.1 s"
+    ):
+        check_delay(machine, 0.1)
+    check_delay(machine, 0.03)
+
+
 @pytest.mark.parametrize('name', ['log_loader', 'log_loader_planar', 'agv_mecanum_arm', 'platform_4x4x4_arm'])
 def test_machines_with_campaigns_behind_100_ms_are_accepted(name):
     check_delay(effort_machine(name), 0.1)
