@@ -209,9 +209,9 @@ docs-images: $(VENV)/.installed-dev
 	$(BIN)/dyn-nodes bag film build/demo/latest/bag -o docs/images/log_loader.gif --from 4 --to 18 --speed 1.5 --size 720x420
 	CANVAS_SCALE=1 $(BIN)/python -m pytest test/viewer/test_cockpit_in_browser.py -q
 	cp build/screenshots/cockpit.png docs/images/cockpit.png
-	CANVAS_SCALE=1 $(BIN)/python -m pytest test/viewer/test_motion_player.py -k browser -q
+	$(BIN)/python -m pytest test/viewer/test_motion_player.py -k browser -q
 	cp build/screenshots/rolling_disk.png docs/images/rolling_disk.png
-	CANVAS_SCALE=1 $(BIN)/python -m pytest test/viewer/test_vehicle_in_browser.py -q
+	$(BIN)/python -m pytest test/viewer/test_vehicle_in_browser.py -q
 	cp build/screenshots/vehicle.png docs/images/vehicle.png
 	$(BIN)/dyn-nodes omni simulate six_wheels path_3 --limit wheel_2=0.01 --limit wheel_6=0.025 --step 0.1 \
 	  --plot docs/images/omni_six_wheels.png
