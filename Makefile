@@ -207,7 +207,7 @@ docs: $(VENV)/.installed
 docs-images: $(VENV)/.installed-dev
 	$(BIN)/dyn-nodes demo --fast --out build/demo
 	$(BIN)/dyn-nodes bag film build/demo/latest/bag -o docs/images/log_loader.gif --from 4 --to 18 --speed 1.5 --size 720x420
-	$(BIN)/python -m pytest test/viewer/test_cockpit_in_browser.py -q
+	CANVAS_SCALE=1 $(BIN)/python -m pytest test/viewer/test_cockpit_in_browser.py -q
 	cp build/screenshots/cockpit.png docs/images/cockpit.png
 	$(BIN)/python -m pytest test/viewer/test_motion_player.py -k browser -q
 	cp build/screenshots/rolling_disk.png docs/images/rolling_disk.png

@@ -214,7 +214,7 @@ def test_such_a_stop_continues_the_run(by_efforts):
     assert early.stops == late.stops
     assert early.share != late.share
     outcome = by_efforts.run(case)
-    assert released_levers(by_efforts, case, every=0.5) == released_levers(by_efforts, case, every=0.5)
+    assert released_levers(by_efforts, case, every=0.5, kept=0.2) == late
     assert by_efforts.run(case) == outcome
 
 

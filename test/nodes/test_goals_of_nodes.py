@@ -99,6 +99,7 @@ def move(loader: Loader, change: Any, time: float = 2.0) -> Any:
     return trajectory((time, loader.positions + np.array(change), np.zeros(3), np.zeros(3)))
 
 
+@pytest.mark.simulated
 def test_twenty_goals_in_a_row_succeed_on_the_oil(make: Any) -> None:
     loader, random = make(), np.random.default_rng(45)
     home = loader.positions.copy()
@@ -114,6 +115,7 @@ def test_twenty_goals_in_a_row_succeed_on_the_oil(make: Any) -> None:
     assert loader.node.goals.values() == {'goals succeeded': '20'}
 
 
+@pytest.mark.simulated
 def test_the_swing_does_not_overshoot_after_a_goal(make: Any, make_hand: Any) -> None:
     """With gains and parameters as they are by default; it had swung by 0.15 to 0.35 rad, more and more."""
     for loader in (make(), make_hand()):
@@ -217,6 +219,7 @@ def test_a_stream_of_trajectories_that_end_in_motion_moves_evenly_and_stops_afte
     assert loader.positions[1] - start[1] == pytest.approx(0.2 * 1.1 + 0.02, abs=0.05)
 
 
+@pytest.mark.simulated
 def test_the_arm_of_a_vehicle_has_goals(make_node: Callable[..., Any]) -> None:
     node = make_node(VehicleControllerNode, machine='agv_mecanum_arm', output='velocity')
     names = tuple(joint.name for joint in node.machine.movable_joints)
@@ -280,6 +283,7 @@ def hand_pose(node: Any, change: Any) -> Any:
     return target
 
 
+@pytest.mark.simulated
 def test_goals_of_a_hand_controller_succeed_on_the_oil(make_hand: Any) -> None:
     loader = make_hand()
     home = loader.positions.copy()
@@ -327,6 +331,7 @@ def test_the_hand_controller_cancels_rejects_and_aborts_goals(make_hand: Any) ->
     assert (values['goals canceled'], values['goals aborted'], values['goals rejected']) == ('1', '2', '1')
 
 
+@pytest.mark.simulated
 def test_targets_of_the_hand_and_goals_of_its_joints_preempt_each_other_without_a_jump(make_hand: Any) -> None:
     loader = make_hand(**{f'constraints.{joint}.trajectory': 0.0 for joint in ARM})
     node = loader.node

@@ -12,6 +12,8 @@ from dyn_nodes.commands.rviz_layout import machine_layout
 from dyn_nodes.middleware import Context, Parameter, init, type_name
 from dyn_nodes.nodes.machines import machine_of
 
+pytestmark = pytest.mark.simulated
+
 DOMAIN = next_domain()
 CONFIG = Path(__file__).resolve().parents[2] / 'config'
 TYPES = {

@@ -17,6 +17,8 @@ from dyn_nodes.model.equilibrium import NoEquilibriumError
 from dyn_nodes.multibody.base_motion import base_coordinates
 from dyn_nodes.nodes.dynamics_node import DynamicsNode
 
+pytestmark = pytest.mark.simulated
+
 SAME = 1e-9
 """Of positions at the start from different entry points, m or rad."""
 SWEEP = """name: starts

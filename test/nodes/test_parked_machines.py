@@ -46,6 +46,7 @@ def test_a_machine_without_driven_wheels_stays_as_it_is():
     assert parked(machine) is machine
 
 
+@pytest.mark.simulated
 @pytest.mark.parametrize('criterion', ['lift_off', 'tipping'])
 def test_no_wheel_of_a_parked_vehicle_lifts_under_its_arm(criterion):
     machine = parked(vehicle('agv_mecanum_arm'))
@@ -178,6 +179,7 @@ def test_travel_motors_alone_are_no_levers_of_a_governor(context):
         TipOverGovernorNode(context=context, parameter_overrides=overrides)
 
 
+@pytest.mark.simulated
 def test_a_machine_on_pivots_stays_at_neutral_without_an_imu(context):
     values = {'machine': 'telehandler', 'output': 'joint_command', 'settling': 0.1, 'motion_check': False}
     values |= {'state_timeout': 9.0, 'command_timeout': 9.0, 'stamp_clock': 'other', 'neutral_first': False}

@@ -147,6 +147,7 @@ def test_an_instant_that_comes_again_gets_the_same_efforts(make: Any) -> None:
     assert len(node.links[1].commands.messages) == 2
 
 
+@pytest.mark.simulated
 def test_a_hand_that_slips_off_stops_the_carrying_and_the_other_takes_the_load(make: Any) -> None:
     node = make(**{**LINE, 'path.length': 2.0})
     robots = Robots(node, holding=8.3)
@@ -249,6 +250,7 @@ def test_robots_away_from_their_start_get_no_commands(make: Any) -> None:
     assert not any(link.commands.messages for link in node.links)
 
 
+@pytest.mark.simulated
 def test_a_hand_too_far_from_its_reference_makes_the_team_brake(make: Any) -> None:
     node = make(tolerance=0.005, **LINE)
     robots = Robots(node)
@@ -265,6 +267,7 @@ def test_a_hand_too_far_from_its_reference_makes_the_team_brake(make: Any) -> No
     assert robots.middle()[1] < 0.4
 
 
+@pytest.mark.simulated
 def test_the_object_goes_to_a_goal_from_rest_alone(make: Any) -> None:
     node = make()
     robots = Robots(node)
@@ -288,6 +291,7 @@ def test_the_object_goes_to_a_goal_from_rest_alone(make: Any) -> None:
     assert 'expected another pose than the one at the start' in node.rejections.last
 
 
+@pytest.mark.simulated
 def test_it_stops_on_request(make: Any) -> None:
     node = make(**{**LINE, 'path.length': 2.0})
     robots = Robots(node)
@@ -299,6 +303,7 @@ def test_it_stops_on_request(make: Any) -> None:
     assert robots.speed() < 0.02
 
 
+@pytest.mark.simulated
 def test_the_squeeze_can_be_set_at_rest(make: Any) -> None:
     node = make(**LINE)
     robots = Robots(node)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chromium import Chromium
+from chromium import Chromium, coarse
 from domains import next_domain
 from timeouts import scaled_timeout
 
@@ -112,7 +112,7 @@ def driven_page(program: str, size: tuple[int, int], page_timeout: float = 5.0) 
         with Chromium(program, *size) as browser:
             opened = Page(browser, domain, page_timeout)
             try:
-                browser.open(opened.cockpit.address)
+                browser.open(coarse(opened.cockpit.address))
                 opened.until(lambda: 'real time' in opened.state(), 240.0)  # the first start compiles
                 if size[0] >= UNFOLDED:
                     opened.until(lambda: browser.evaluate("document.querySelectorAll('[data-margin]').length") >= 6)

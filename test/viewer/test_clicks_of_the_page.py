@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from chromium import Chromium, find_chromium
+from chromium import Chromium, coarse, find_chromium
 from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
@@ -33,7 +33,7 @@ class Panel:
         self.controls.offer_skipping()
         self.controls.offer_simulation(True)
         self.show()
-        browser.open(cockpit.address)
+        browser.open(coarse(cockpit.address))
 
     def show(self, details: str = '', band: str = OK, note: str = '', armed: bool = False, low: float = -0.6, **values):
         """Show a text in every element that appears and disappears."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chromium import find_chromium
+from chromium import coarse, find_chromium
 from driven_page import centre, driven_page
 from timeouts import scaled_timeout
 
@@ -264,14 +264,14 @@ def test_the_levers_are_disarmed_when_the_driving_page_closes(page):
 
 
 def test_a_page_without_the_token_is_shown_as_read_only(page):
-    page.browser.open(page.cockpit.address.partition('?')[0])
+    page.browser.open(coarse(page.cockpit.address.partition('?')[0]))
     page.until(lambda: 'real time' in page.state())
     assert 'view-only' in page.browser.evaluate("document.querySelector('[data-looking]').textContent")
     page.browser.click(*centre(page.browser.box_of('Levers on', 'input')))
     page.turn(1.0)
     assert not page.viewer.levers.armed
     assert page.cockpit.drivers == []
-    page.browser.open(page.cockpit.address)
+    page.browser.open(coarse(page.cockpit.address))
     page.until(lambda: 'real time' in page.state())
     page.until(lambda: page.cockpit.drivers)
     assert page.browser.evaluate("document.querySelector('[data-looking]')") is None

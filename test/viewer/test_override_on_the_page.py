@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 
 import pytest
-from chromium import Chromium, find_chromium
+from chromium import Chromium, coarse, find_chromium
+from domains import next_domain
 from driven_page import centre
 from timeouts import scaled_timeout
 
 pytest.importorskip('viser', reason='the viewer needs viser')
 from websocket_page import BEAT_MESSAGE, Page
 
-from dyn_nodes.middleware import Node, Parameter, SingleThreadedExecutor, message
+from dyn_nodes.middleware import Context, Node, Parameter, SingleThreadedExecutor, init, message
 from dyn_nodes.nodes.viewer_node import ViewerNode
 from dyn_nodes.viewer.levers import PUSH_TIME, HeldKey
 
@@ -104,15 +105,34 @@ def bench(context):
     made.close()
 
 
+@pytest.fixture(scope='module')
+def opened():
+    """A bench with a browser on its page, for all tests: loading the page takes most of the time of a test."""
+    with pytest.MonkeyPatch.context() as patch, Chromium(find_chromium(), 1000, 600) as browser:
+        patch.setenv('ROS_DOMAIN_ID', str(next_domain()))
+        context = Context()
+        init(args=['viewer'], context=context)
+        made = Bench(context)
+        made.browser = browser
+        yield made
+        made.close()
+        context.try_shutdown()
+
+
 @pytest.fixture
-def page(bench):
-    with Chromium(find_chromium(), 1000, 600) as browser:
-        bench.browser = browser
-        browser.open(bench.viewer.cockpit.address)
-        bench.until(lambda: bench.viewer._offers_override and bench.viewer.cockpit.drivers)
+def page(opened):
+    """The page with armed levers and a released key."""
+    browser = opened.browser
+    if not browser.evaluate(f"document.querySelector('{KEY}') !== null"):  # not loaded yet, or left
+        browser.open(coarse(opened.viewer.cockpit.address))
+        opened.until(lambda: opened.viewer._offers_override and opened.viewer.cockpit.drivers)
         browser.style('.mantine-Notification-root, canvas { display: none }')
-        bench.arm()
-        yield bench
+    key_event(browser, 'keyUp')
+    opened.until(lambda: not opened.is_held)
+    opened.received.clear()
+    browser.errors.clear()
+    opened.arm()
+    return opened
 
 
 def key_event(browser, kind, key='o'):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from chromium import Chromium, find_chromium
+from chromium import Chromium, coarse, find_chromium
 from small_bags import LIFT_OFF, SECONDS, write_bag
 from timeouts import scaled_timeout
 
@@ -38,7 +38,7 @@ class Watched:
     def __init__(self, page: ReplayPage, browser: Chromium):
         self.page, self.browser = page, browser
         page.cockpit.set_shadows(False)
-        browser.open(page.cockpit.address)
+        browser.open(coarse(page.cockpit.address))
 
     def until(self, condition, seconds: float = 40.0):
         deadline = time.monotonic() + scaled_timeout(seconds)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from domains import next_domain
 
 from dyn_nodes.measures import BANDS, CAUTION, DANGER, OK, Levels
 from dyn_nodes.nodes.bag_snapshots import Replay, read_replay
@@ -38,13 +40,14 @@ RUNS = {
 def bags(tmp_path_factory) -> dict[str, Path]:
     """Return bags of the log-loader: tipping with recovery, overturning, and under the governor."""
     folder, paths = tmp_path_factory.mktemp('states'), {}
+    environment = {**os.environ, 'ROS_DOMAIN_ID': str(next_domain())}
     for name, arguments in RUNS.items():
         paths[name] = folder / name
         words = [f'{key}:={value}' for key, value in arguments.items()]
         command = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', 'log_loader', 'mode:=lockstep', 'compose:=true']
         command += ['record:=true', f'bag:={paths[name]}', *words]
-        result = subprocess.run(command, capture_output=True, text=True, timeout=900.0, check=False)
-        assert paths[name].exists(), result.stdout[-2000:]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=900.0, check=False, env=environment)
+        assert result.returncode == 0, result.stdout[-2000:]
     return paths
 
 
