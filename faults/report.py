@@ -21,8 +21,8 @@ has imported them; all other launches start theirs. Criteria: no traceback, no h
 accepted without a message. `python -m faults --help` lists the options with the number of cases of each step.
 
 Lines that start with `rclpy:` were run on rclpy and Fast DDS (`make install-ros`, then
-`DYN_NODES_MIDDLEWARE=rclpy .venv-jazzy-3.11/bin/python -m faults`), all others on the embedded middleware. Readers of files
-do not depend on the middleware.
+`DYN_NODES_MIDDLEWARE=rclpy .venv-jazzy-3.11/bin/python -m faults`), all others on the embedded middleware. Readers of
+files do not depend on the middleware.
 
 Written by {commands}: {cases} cases in {minutes:.0f} minutes, {faults} faults;
 {cores} cores, load {load:.1f}.
