@@ -140,6 +140,8 @@ def live(specs: list[ChildSpec], shared: list[str], signals: list[int], watch: E
                 except NotNeeded as reason:
                     get_logger(NAME).info(f'{spec.executable} is not needed: {reason}')
         watch.starting, are_made = False, True  # from here on signals only end the loop
+        if signals:
+            return 0
         keep_memory()
         return run_all(nodes, signals)
     except ValueError as error:

@@ -7,8 +7,12 @@ import signal
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import pytest
+
+from dyn_nodes.nodes import composition_node
+from dyn_nodes.nodes.ending import EndWatch
 
 START = """
     import ctypes, sys, time
@@ -116,6 +120,25 @@ def test_an_interrupt_that_compiled_code_drops_ends_the_creation_of_composed_nod
     assert process.stdout.readline() == 'ready\n'
     process.send_signal(signal.SIGINT)
     assert (*process.communicate(timeout=30), process.returncode) == ('ended 2\n', '', 0)
+
+
+def test_composed_nodes_end_at_once_if_a_signal_came_while_they_were_created(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before objects are collected, which takes seconds on a busy computer: launchers wait for 5 s."""
+    signals: list[int] = []
+    ends: list[str] = []
+
+    def make_node(spec: str, shared: list[str]) -> SimpleNamespace:
+        signals.append(signal.SIGINT)  # whose exception machine code has dropped
+        return SimpleNamespace(destroy_node=lambda: ends.append(spec))
+
+    def not_reached(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(composition_node, 'make_node', make_node)
+    monkeypatch.setattr(composition_node, 'keep_memory', not_reached)
+    monkeypatch.setattr(composition_node, 'run_all', not_reached)
+    assert composition_node.live(['last'], [], signals, EndWatch('stub')) == 0
+    assert ends == ['last']
 
 
 def test_an_interrupt_that_machine_code_turns_into_another_error_ends_a_node_quietly(program):
