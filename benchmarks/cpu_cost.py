@@ -227,7 +227,7 @@ def row(runtime: str, compose: bool, exchange: float, cost: Cost, bar: float | N
     verdict = '' if bar is None else f'{bar:g}: {"pass" if passed else "fail"}'
     name = f'{runtime} {distribution()}'.strip() if runtime == 'rclpy' else runtime
     kind = 'one process' if compose else 'a process each'
-    value = f'{median:.2f} ({min(totals):.2f} to {max(totals):.2f})'
+    value = f'{median:.3f} ({min(totals):.3f} to {max(totals):.3f})'
     return f'| {name} | {kind} | {1e3 * exchange:g} | {value} | {verdict} | {cost.start:.1f} | {words} |', passed
 
 
