@@ -8,6 +8,9 @@ the first seconds are the column of the start. Prints one line for each installe
 in separate ones, and for each exchange period: the median of the windows with the least and the greatest value, and the
 bar. Exit status 1 if a run fails or a median is above its bar.
 
+A core that shares its caches with other work needs more processor time for the same: the last column is the processor
+time of a fixed calculation at the instants, by which lines of different loads are compared.
+
 With `--action` the controller has an action server although `control_msgs` is not installed: a type of `test_msgs`
 takes the place of FollowJointTrajectory. No goal is sent.
 """
@@ -26,6 +29,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,10 +56,12 @@ class Cost:
 
     Attributes:
         start: of all processes until the first instant.
+        reference: of the fixed calculation, median of the instants.
         windows: per simulated second of each window, of each process by the name of its executable.
     """
 
     start: float
+    reference: float
     windows: list[dict[str, float]]
 
     @property
@@ -68,6 +74,14 @@ def processor_time(pid: int) -> float:
     """Return user and system time of a process, s."""
     fields = Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()
     return TICK * (int(fields[11]) + int(fields[12]))
+
+
+def reference_time() -> float:
+    """Return the processor time of a fixed calculation in Python, s."""
+    start, table = time.thread_time(), {}
+    for number in range(100_000):
+        table[number % 1000] = 0.5 * number
+    return time.thread_time() - start
 
 
 def watch(pids: list[int], settle: float, seconds: float, windows: int) -> None:
@@ -86,7 +100,8 @@ def watch(pids: list[int], settle: float, seconds: float, windows: int) -> None:
             marks.pop(0)
             if (count := node.count_publishers('/clock')) > 1:
                 raise RunError(f'expected one publisher of /clock, found {count}')
-            print(json.dumps([now, [processor_time(pid) for pid in pids]]), flush=True)
+            times = [processor_time(pid) for pid in pids]
+            print(json.dumps([now, times, reference_time()]), flush=True)
 
     with init():
         node = Node('cpu_cost')
@@ -140,7 +155,7 @@ def run(arguments: argparse.Namespace, runtime: str, compose: bool, exchange: fl
         {name: (end - begin) / (late[0] - early[0]) for name, begin, end in zip(names, early[1], late[1])}
         for early, late in itertools.pairwise(instants)
     ]
-    return Cost(sum(instants[0][1]), windows)
+    return Cost(sum(instants[0][1]), statistics.median(instant[2] for instant in instants), windows)
 
 
 def start(spec: ChildSpec, variables: dict[str, str], log: int) -> subprocess.Popen[bytes]:
@@ -201,8 +216,8 @@ def main() -> int:
         watch([int(pid) for pid in pids], settle, seconds, int(windows))
         return 0
     arguments = parser().parse_args()
-    print('| runtime | nodes | exchange, ms | CPU s per simulated s | bar | start, CPU s | of these |')
-    print('|---|---|---|---|---|---|---|', flush=True)
+    print('| runtime | nodes | exchange, ms | CPU s per simulated s | bar | start, CPU s | of these | reference, ms |')
+    print('|---|---|---|---|---|---|---|---|', flush=True)
     is_good = True
     for runtime in arguments.runtimes:
         for compose in [word == 'true' for word in arguments.compose]:
@@ -228,7 +243,8 @@ def row(runtime: str, compose: bool, exchange: float, cost: Cost, bar: float | N
     name = f'{runtime} {distribution()}'.strip() if runtime == 'rclpy' else runtime
     kind = 'one process' if compose else 'a process each'
     value = f'{median:.3f} ({min(totals):.3f} to {max(totals):.3f})'
-    return f'| {name} | {kind} | {1e3 * exchange:g} | {value} | {verdict} | {cost.start:.1f} | {words} |', passed
+    rest = f'{verdict} | {cost.start:.1f} | {words} | {1e3 * cost.reference:.1f} |'
+    return f'| {name} | {kind} | {1e3 * exchange:g} | {value} | {rest}', passed
 
 
 if __name__ == '__main__':
