@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 DEMO_FLAGS := $(if $(filter 1 yes true,$(FAST)),--fast) $(if $(filter 0 no false,$(RECOVERY)),--no-recovery)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow nightly test-ros test-oldest test-newest test-python lock bench zoo mechanisms faults soak mutants release-check lint style format docs docs-images docs-site clean
+.PHONY: help demo test test-slow nightly install-ros test-ros test-oldest test-newest test-python lock bench zoo mechanisms faults soak mutants release-check lint style format docs docs-images docs-site clean
 
 help:
 	@echo 'make demo        a log-loader reaches out, tips and recovers; then a bag, plots and a report in runs/'
@@ -25,7 +25,7 @@ help:
 	@echo '                   TESTS=test/model a part       ARGS="-k demo" for pytest'
 	@echo 'make test-slow   the long ones too'
 	@echo 'make nightly     all of them, in an order drawn by a seed; their results in docs/verification/nightly.md (hours)'
-	@echo 'make test-ros    node, system and middleware tests on real rclpy, ROS_DISTRO=jazzy or kilted'
+	@echo 'make test-ros    node, system and middleware tests on real rclpy: ROS_DISTRO=jazzy or kilted, PYTHON=...'
 	@echo 'make test-oldest node tests with the oldest versions that setup.py promises'
 	@echo 'make test-newest a part of the tests with the newest versions that setup.py allows, not locked'
 	@echo 'make test-python a part of the tests with PYTHON=..., in an environment of that version'
@@ -74,13 +74,14 @@ $(VENV)/.installed-dev: $(SETUP_FILES) lock/dev.txt | $(BIN)/pip
 	$(call install,$(VENV),dev,--no-compile)
 	@touch $(VENV)/.installed $@
 
-# Wheels of rclpy exist for Linux on x86-64. ROS_DISTRO=kilted chooses another release, ROS_PYTHON=... another Python.
+# Wheels of rclpy exist for Linux on x86-64 and CPython 3.10 to 3.14. ROS_DISTRO=kilted chooses another release, PYTHON=...
+# another Python, each with an environment of its own.
 ROS_DISTRO ?= jazzy
-ROS_PYTHON ?= $(firstword $(shell command -v python3.11) $(PYTHON))
-ROS_VENV := .venv-$(ROS_DISTRO)
+ROS_VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+ROS_VENV := .venv-$(ROS_DISTRO)-$(ROS_VERSION)
 
 $(ROS_VENV)/bin/pip:
-	$(ROS_PYTHON) -m venv $(ROS_VENV)
+	$(PYTHON) -m venv $(ROS_VENV)
 
 $(ROS_VENV)/.installed: $(SETUP_FILES) lock/$(ROS_DISTRO).txt | $(ROS_VENV)/bin/pip
 	$(call install,$(ROS_VENV),$(ROS_DISTRO),--no-compile)
@@ -99,8 +100,8 @@ $(OLD_VENV)/.installed: $(SETUP_FILES) lock/oldest.txt | $(OLD_VENV)/bin/pip
 $(NEW_VENV)/bin/pip:
 	$(PYTHON) -m venv $(NEW_VENV)
 
-# Versions that a lock has stay as they are until ARGS=--upgrade. Locks hold for every supported Python and platform, but
-# for the one of ROS, whose wheels exist for one.
+# Versions that a lock has stay as they are until ARGS=--upgrade. Locks hold for every supported Python and platform; the
+# wheels of ROS exist for Linux on x86-64.
 COMPILE = $(BIN)/uv pip compile --quiet --generate-hashes --no-header --no-annotate $(ARGS)
 EVERYWHERE := --universal --python-version 3.10
 lock: | $(BIN)/pip
@@ -109,8 +110,8 @@ lock: | $(BIN)/pip
 	$(COMPILE) setup.py $(EVERYWHERE) --extra dev --constraints lock/full.txt --output-file lock/dev.txt
 	$(COMPILE) setup.py $(EVERYWHERE) --extra test --constraints test/oldest.txt --output-file lock/oldest.txt
 	for release in jazzy kilted; do \
-	  $(COMPILE) setup.py --python-version 3.11 --python-platform x86_64-manylinux_2_28 --extra $$release --extra test \
-	    --constraints lock/dev.txt --output-file lock/$$release.txt || exit 1; \
+	  $(COMPILE) setup.py $(EVERYWHERE) --extra test-$$release --constraints lock/dev.txt \
+	    --output-file lock/$$release.txt || exit 1; \
 	done
 	printf 'pip>=25\nsetuptools>=70.1\n' | $(COMPILE) - $(EVERYWHERE) --constraints lock/dev.txt --output-file lock/build.txt
 
@@ -141,7 +142,9 @@ nightly: $(VENV)/.installed-dev
 # the wheels have no launch, launch_ros, ros2cli or rosbag2: tests that need them are skipped
 ROS_TESTS ?= test/nodes test/system test/middleware test/ros2
 
-test-ros: $(ROS_VENV)/.installed
+install-ros: $(ROS_VENV)/.installed
+
+test-ros: install-ros
 	$(ROS_VENV)/bin/python $(PYTEST) $(QUICK) $(ROS_TESTS) $(ARGS)
 
 OLD_TESTS ?= test/nodes

@@ -148,6 +148,9 @@ setup(
         'ros': ['dyn_nodes[jazzy]'],
         'jazzy': ['ros-jazzy-rclpy[fastrtps]', 'ros-jazzy-common-interfaces'],
         'kilted': ['ros-kilted-rclpy[fastrtps]', 'ros-kilted-common-interfaces'],
+        # `make test-ros`: test_msgs has types of actions
+        'test-jazzy': ['dyn_nodes[jazzy,test]', 'ros-jazzy-test-msgs'],
+        'test-kilted': ['dyn_nodes[kilted,test]', 'ros-kilted-test-msgs'],
         # mutation tests: `make mutants`
         'mutants': ['cosmic-ray>=8.3,<9', 'coverage>=7', 'pytest>=7', 'pytest-timeout', 'hypothesis>=6', 'mcap'],
     },

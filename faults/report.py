@@ -20,9 +20,9 @@ token, and starts a second machine in the domain of another. The nodes of *wrong
 has imported them; all other launches start theirs. Criteria: no traceback, no hang, no unsafe state, no mistake
 accepted without a message. `python -m faults --help` lists the options with the number of cases of each step.
 
-Lines that start with `rclpy:` were run on rclpy and Fast DDS (`make .venv-jazzy/.installed`, then
-`DYN_NODES_MIDDLEWARE=rclpy .venv-jazzy/bin/python -m faults`), all others on the embedded middleware. Readers of files
-do not depend on the middleware.
+Lines that start with `rclpy:` were run on rclpy and Fast DDS (`make install-ros`, then
+`DYN_NODES_MIDDLEWARE=rclpy .venv-jazzy-3.11/bin/python -m faults`), all others on the embedded middleware. Readers of
+files do not depend on the middleware.
 
 Written by {commands}: {cases} cases in {minutes:.0f} minutes, {faults} faults;
 {cores} cores, load {load:.1f}.

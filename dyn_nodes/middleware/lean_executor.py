@@ -17,7 +17,7 @@ import inspect
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from rclpy.executors import ExternalShutdownException
 from rclpy.executors import SingleThreadedExecutor as _Base
 from rclpy.signals import uninstall_signal_handlers
 
+from dyn_nodes.common.arrays import Indices
 from dyn_nodes.middleware.hand_over import LocalTopics, take, takes_info
 
 Item = tuple[str, Any, Any]
@@ -69,6 +70,13 @@ def takes_timer_info(callback: Callable[..., Any]) -> bool:
     return any(parameter.annotation == kind for parameter in parameters)
 
 
+def _counts(waitable: Any) -> Indices:
+    """Return the numbers of entities (6,) of a waitable, by the kinds of `COUNTED`, and its events."""
+    numbers = waitable.get_num_entities()
+    kinds = ('subscriptions', 'guard_conditions', 'timers', 'clients', 'services', 'events')
+    return np.array([getattr(numbers, f'num_{kind}') for kind in kinds])
+
+
 class _Entities:
     """All entities of an executor's nodes, and their wait sets.
 
@@ -76,7 +84,9 @@ class _Entities:
     wait.
 
     Attributes:
-        others: there are waitables other than QoS events; rclpy's own executor has to wait for these.
+        items: timers, subscriptions, guard conditions, clients and services.
+        events: QoS events.
+        waitables: servers and clients of actions, each with its node.
         timers_with_info: ids of the timers whose callback takes a `TimerInfo`; rclpy's own code calls these.
     """
 
@@ -86,20 +96,26 @@ class _Entities:
         self.items: list[Item] = []
         self.events: list[Any] = []
         self.event_nodes: dict[int, Any] = {}
+        waitables: list[tuple[Any, Any]] = []
         for node in executor.get_nodes():
             for kind in ('timer', 'subscription', 'guard', 'client', 'service'):
                 self.items += [(kind, entity, node) for entity in getattr(node, f'{kind}s')]
-            self.events += node.waitables
-            self.event_nodes.update((id(event), node) for event in node.waitables)
+            for waitable in node.waitables:
+                if type(waitable).__name__ == 'EventHandler':
+                    self.events.append(waitable)
+                    self.event_nodes[id(waitable)] = node
+                else:
+                    waitables.append((waitable, node))
         self.timers_with_info = {
             id(entity) for kind, entity, _ in self.items if kind == 'timer' and takes_timer_info(entity.callback)
         }
-        self.others = any(type(event).__name__ != 'EventHandler' for event in self.events)
+        self.waitables = [(waitable, node) for waitable, node in waitables if self._hold(waitable)]
         self._context = executor.context.handle
         guards = [executor._guard, executor._sigint_gc]
         kinds = [kind for kind, _, _ in self.items] + ['guard'] * len(guards)
-        self._waiting = self._wait_set([kinds.count(kind) for kind in COUNTED], 0)
-        self._polled = self._wait_set([0] * len(COUNTED), len(self.events))
+        plain = np.array([*(kinds.count(kind) for kind in COUNTED), 0])
+        self._waiting = self._wait_set(sum((_counts(waitable) for waitable, _ in self.waitables), plain))
+        self._polled = self._wait_set([0] * len(COUNTED) + [len(self.events)])
         self._kinds = [kind for kind in COUNTED if kind in kinds]
         adding = {kind: getattr(self._waiting, f'add_{_NAMES.get(kind, kind)}') for kind in COUNTED}
         entities = [entity for _, entity, _ in self.items] + guards
@@ -109,8 +125,9 @@ class _Entities:
         self.events = [event for event in self.events if self._hold(event)]
         self._indices = {(kind, entity.handle.pointer): index for index, (kind, entity, _) in enumerate(self.items)}
 
-    def _wait_set(self, counts: list[int], events: int) -> Any:
-        return rclpy.executors._rclpy.WaitSet(*counts, events, self._context)
+    def _wait_set(self, counts: Iterable[int]) -> Any:
+        """Return a wait set for numbers of entities of each kind of `COUNTED` and of events."""
+        return rclpy.executors._rclpy.WaitSet(*map(int, counts), self._context)
 
     def _hold(self, handle: Any) -> bool:
         """Keep an entity from being destroyed; return False if it has been."""
@@ -160,10 +177,15 @@ class _Entities:
             for add, handle, entity in self._rows:
                 if is_free is None or entity.callback_group is None or is_free(entity):
                     add(handle)
+            added = [item for item in self.waitables if is_free is None or is_free(item[0])]
+            for waitable, _ in added:
+                waitable.add_to_wait_set(wait_set)
             with self._context:
                 wait_set.wait(nanoseconds)
                 ready = [(kind, pointer) for kind in self._kinds for pointer in self._ready(kind)]
-        return [self.items[index] for index in sorted(self._indices[key] for key in ready if key in self._indices)]
+                others = [('waitable', waitable, node) for waitable, node in added if waitable.is_ready(wait_set)]
+        indices = sorted(self._indices[key] for key in ready if key in self._indices)
+        return [*(self.items[index] for index in indices), *others]
 
     def _ready(self, kind: str) -> Any:
         return self._waiting.get_ready_entities(_NAMES.get(kind, kind))
@@ -221,6 +243,7 @@ class LeanExecutor(_Base):
         self._version = self._gathered_version = 0  # other threads make and destroy entities, too
         self._ready: deque[tuple[str, Any, Any]] = deque()
         self._events_at = self._waited_at = 0.0
+        self._is_local_next = self._are_tasks_due = False
         super().__init__(context=context)
         self._local = LocalTopics.of(self._context)
 
@@ -271,13 +294,11 @@ class LeanExecutor(_Base):
         end = np.inf if limit is None or limit < 0.0 else time.monotonic() + limit
         is_first = True
         while not self._is_shutdown and not wait_condition():
-            if self._gathered().others:
-                super()._spin_once_impl(timeout_sec, wait_condition)
-                return
+            self._gathered()
             now = time.monotonic()
             if now - self._events_at >= EVENTS_PERIOD:
                 self._poll_events(now)
-            if self._run_ready() or self._run_local(now) or self._run_tasks():
+            if self._run_due_tasks() or self._run_ready() or self._run_local(now) or self._run_tasks():
                 return
             if now >= end and not is_first:
                 return
@@ -298,6 +319,7 @@ class LeanExecutor(_Base):
         """Wait for entities, and append the ready ones to the queue. Raises ExternalShutdownException."""
         self._ready.extend(self._gathered().wait(int(1e9 * seconds), self.can_execute if self._tasks else None))
         self._waited_at = time.monotonic()
+        self._are_tasks_due = True
         if not self._is_shutdown and not self._context.ok():
             raise ExternalShutdownException
 
@@ -308,13 +330,15 @@ class LeanExecutor(_Base):
             self._run_task(event, entities.event_nodes[id(event)], self._take_waitable)
 
     def _run_local(self, now: float) -> bool:
-        """Call back with the next message from a node of this process; the others come first at intervals."""
+        """Call back with the next message from a node of this process; the others come first at intervals, once."""
         if not self._local.waiting:
             return False
-        if now - self._waited_at > LONGEST_TURN:
+        if now - self._waited_at > LONGEST_TURN and not self._is_local_next:
+            self._is_local_next = True  # also if callbacks of timers take longer than their periods
             self._wait(0.0)
             if self._run_ready():
                 return True
+        self._is_local_next = False
         return self._local.run_next(self)
 
     def _run_ready(self) -> bool:
@@ -359,6 +383,11 @@ class LeanExecutor(_Base):
         if hasattr(entity, '_executor_triggered'):  # a guard condition: rclpy takes only those that it has marked
             entity._executor_triggered = True
         self._finish(self._make_handler(entity, node, take))
+
+    def _run_due_tasks(self) -> bool:
+        """Continue unfinished tasks once after each wait, before callbacks that may never leave them a turn."""
+        is_due, self._are_tasks_due = self._are_tasks_due, False
+        return is_due and self._run_tasks()
 
     def _run_tasks(self) -> bool:
         """Continue unfinished tasks; return whether one has finished."""

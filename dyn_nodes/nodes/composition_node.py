@@ -24,6 +24,7 @@ from typing import Any
 
 from dyn_nodes.common.compiling import CompilationNotice
 from dyn_nodes.common.errors import UserError
+from dyn_nodes.common.leaving import leave
 from dyn_nodes.middleware import RCLInvalidROSArgsError, SignalHandlerOptions, SingleThreadedExecutor, get_logger, init
 from dyn_nodes.middleware.launching import ChildSpec, LaunchError, interpret, parse_launch_arguments
 from dyn_nodes.nodes.ending import EndWatch, stop_signals
@@ -140,6 +141,8 @@ def live(specs: list[ChildSpec], shared: list[str], signals: list[int], watch: E
                 except NotNeeded as reason:
                     get_logger(NAME).info(f'{spec.executable} is not needed: {reason}')
         watch.starting, are_made = False, True  # from here on signals only end the loop
+        if signals:
+            return 0
         keep_memory()
         return run_all(nodes, signals)
     except ValueError as error:
@@ -173,7 +176,10 @@ def main(args: list[str] | None = None) -> int:
     watch, quiet = EndWatch(NAME), SignalHandlerOptions.NO
     context = functools.partial(init, args=words[:1], signal_handler_options=quiet, intra_process=True)
     with watch, stop_signals(args, watch) as signals, context():
-        return live(specs, shared, signals, watch)
+        status = live(specs, shared, signals, watch)
+    if args is None and signals:
+        leave(status)  # the interpreter would destroy all objects of compilations first
+    return status
 
 
 if __name__ == '__main__':

@@ -101,9 +101,13 @@ class OneInterrupt:
 
     Args:
         watch: of the program.
+
+    Attributes:
+        came: SIGINT has arrived.
     """
 
     def __init__(self, watch: EndWatch) -> None:
+        self.came = False
         self._came = self._is_over = False
         self._watch = watch
         self._saved: dict[int, Any] = {}
@@ -116,6 +120,8 @@ class OneInterrupt:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._watch.starting:
             leave(0)
+        if number == signal.SIGINT:
+            self.came = True
         if number == signal.SIGINT and not self._came:
             self._came = True
             raise KeyboardInterrupt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -142,8 +143,8 @@ class _Replay:
             if not connection.topic.startswith(start) or not (topic in self._takers or topic.startswith(COPIED)):
                 continue
             taker = self._takers.get(topic)
-            kind = message(connection.msgtype) if taker is None else taker.msg_type
-            if type_name(kind) == connection.msgtype:
+            kind = self._copied_type(path, connection) if taker is None else taker.msg_type
+            if kind is not None and type_name(kind) == connection.msgtype:
                 out = self.topics.create_publisher(kind, topic, QoSProfile(depth=10))
                 takers[connection.id] = connection, kind, out, None if taker is None else taker.callback
         topics = {connection.topic.removeprefix(start) for connection, *_ in takers.values()}
@@ -164,6 +165,15 @@ class _Replay:
             if callback is not None:
                 self._give(path, connection, kind, bytes(raw), callback)
         return self._result(path)
+
+    @staticmethod
+    def _copied_type(path: Path, connection: Any) -> Any:
+        """Return the class of a topic that is only copied; None, and the reason on stderr, without its package."""
+        try:
+            return message(connection.msgtype)
+        except ValueError as error:
+            print(f'{path}: {printable(connection.topic)} is not copied: {printable(str(error))}', file=sys.stderr)
+            return None
 
     def _give(self, path: Path, connection: Any, kind: Any, raw: bytes, callback: Callable[[Any], None]) -> None:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dyn_nodes.middleware import RUNTIME, Clock, ClockType, QoSProfile, ReliabilityPolicy, message
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
-from dyn_nodes.nodes.exchange import undeclared_clock
+from dyn_nodes.nodes.exchange import CLOCK, is_simulated, undeclared_clock
 from dyn_nodes.nodes.guarded import node_of
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.running import RunFailed
@@ -111,7 +111,7 @@ class Neighbours:
     Attributes:
         topics: checked for a second publisher.
         problem: text of the present problem, or ''.
-        clock: warning of an undeclared /clock, or ''.
+        clock: warning of an undeclared /clock or of a second publisher of it, or ''.
     """
 
     def __init__(self, node: Any, is_source: bool = False) -> None:
@@ -148,8 +148,7 @@ class Neighbours:
     def check(self) -> None:
         """Check the graph. Raises RunFailed if this node must end."""
         now = time.monotonic()
-        if self.node.watches_ages:
-            self.clock = undeclared_clock(self.node, self.node.values)
+        self._check_clock()
         self._others = {name: entry for name, entry in self._others.items() if now - entry[1] < LEASE}
         problems = self._problems()
         is_new = not self._since
@@ -159,6 +158,16 @@ class Neighbours:
             self.node.get_logger().error(self.problem, throttle_duration_sec=5.0)
         if self._ends(now):
             raise RunFailed(self.problem)
+
+    def _check_clock(self) -> None:
+        """Find an undeclared /clock, and a second publisher of it: time would jump between the two."""
+        values, before, self.clock = self.node.values, self.clock, ''
+        if self.node.watches_ages:
+            self.clock = undeclared_clock(self.node, values)
+        if self.is_source or is_simulated(self.node, values):
+            self.clock = self._second_source(CLOCK)
+            if self.clock and self.clock != before:
+                self.node.get_logger().warn(self.clock)
 
     def _problems(self) -> dict[str, str]:
         """Return the problems by topic; only the one of `MACHINE` if there is another machine."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from dyn_nodes.common.compiling import CompilationNotice
 from dyn_nodes.common.garbage import seldom_collections
-from dyn_nodes.common.leaving import accept_signals
+from dyn_nodes.common.leaving import accept_signals, leave
 from dyn_nodes.common.printing import printable
 from dyn_nodes.middleware import (
     ExternalShutdownException,
@@ -80,9 +80,23 @@ def run_node(
     """
     faulthandler.enable()  # prints the Python line of a crash in machine code
     faulthandler.register(signal.SIGQUIT, all_threads=True)  # `kill -QUIT` prints the lines of a node that hangs
-    words = sys.argv if args is None else args
     watch = EndWatch(name)
     interrupt, watch.starting = OneInterrupt(watch), True
+    status = _run_node(name, make, args, loop, watch, interrupt)
+    if args is None and interrupt.came:
+        leave(status)  # the interpreter would destroy all objects of compilations first
+    return status
+
+
+def _run_node(
+    name: str,
+    make: Callable[[], Any],
+    args: list[str] | None,
+    loop: Callable[[Any], None],
+    watch: EndWatch,
+    interrupt: OneInterrupt,
+) -> int:
+    words = sys.argv if args is None else args
     with watch, interrupt, recorded_life(name, words) as note_end:
         accept_signals()
         try:

@@ -22,10 +22,12 @@ from dyn_nodes.analysis.measured_run import full_scale, measure  # noqa: E402
 from dyn_nodes.can.sender import Sender  # noqa: E402
 from dyn_nodes.cli import main  # noqa: E402
 from dyn_nodes.control.voltage_profile import Segment, VoltageProfile  # noqa: E402
+from dyn_nodes.middleware import message  # noqa: E402
 from dyn_nodes.middleware.bag_reader import BagReader  # noqa: E402
 from dyn_nodes.middleware.bags import bag_summary  # noqa: E402
 from dyn_nodes.monitor.measured_samples import SensorModel  # noqa: E402
 from dyn_nodes.monitor.stability_monitor import StabilityMonitor  # noqa: E402
+from dyn_nodes.nodes.bag_topics import BagTopics  # noqa: E402
 from dyn_nodes.nodes.monitor_replay import replay_bag  # noqa: E402
 
 PAYLOAD = 2000.0
@@ -187,3 +189,28 @@ def test_a_damaged_bag_is_reported_in_one_line(bag, tmp_path, capsys):
     status = main(['monitor', 'replay', str(copy), '--machine', 'log_loader', '--out', str(tmp_path / 'out')])
     assert status == 1
     assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_a_topic_whose_type_is_not_installed_is_named_and_left_out(bag, tmp_path, monkeypatch, capsys):
+    topics = BagTopics(tmp_path / 'other')
+    values = topics.create_publisher(message('std_msgs/msg/Float64'), 'valve_commands/values', 10)
+    with BagReader(bag) as reader:
+        outs = {
+            connection.id: topics.create_publisher(message(connection.msgtype), connection.topic, 10)
+            for connection in reader.connections
+        }
+        for connection, topics.time, raw in reader.messages(reader.connections):
+            outs[connection.id].publish(bytes(raw))
+    values.publish(message('std_msgs/msg/Float64')(data=1.0))
+    topics.close()
+
+    def find(name):
+        raise ValueError(f'unknown type {name!r}: is the package installed and sourced?')
+
+    monkeypatch.setattr('dyn_nodes.nodes.monitor_replay.message', find)
+    replay_bag(tmp_path / 'other', tmp_path / 'new', {'machine': 'log_loader', 'payload': PAYLOAD})
+    assert "/valve_commands/values is not copied: unknown type 'std_msgs/msg/Float64'" in capsys.readouterr().err
+    with BagReader(tmp_path / 'new') as reader:
+        names = {connection.topic for connection in reader.connections}
+    assert '/joint_states' in names
+    assert '/valve_commands/values' not in names

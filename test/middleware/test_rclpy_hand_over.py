@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import importlib
 import os
 import threading
 import time
@@ -235,6 +236,24 @@ def test_timers_and_services_get_their_turn_while_nodes_keep_each_other_busy(ins
     turn_until(lambda: len(ticks) >= 5 and answer.done(), inside)
 
 
+def test_messages_and_tasks_get_their_turn_while_a_timer_is_always_ready(inside):
+    giver, taker = inside.nodes
+    received, called = [], []
+    task = inside.executor.create_task(lambda: 5)
+    publisher = giver.create_publisher(Float64, 'topic', 10)
+    taker.create_subscription(Float64, 'topic', received.append, 10)
+
+    def work() -> None:
+        publisher.publish(Float64(data=1.0))
+        time.sleep(2.0 * lean_executor.LONGEST_TURN)
+        called.append(True)
+
+    giver.create_timer(0.1 * lean_executor.LONGEST_TURN, work)
+    turn_until(lambda: len(called) >= 20, inside)
+    assert len(received) >= 8
+    assert task.done()
+
+
 def test_a_message_published_by_another_thread_wakes_the_executor(inside):
     giver, taker = inside.nodes
     received = []
@@ -298,6 +317,74 @@ def test_the_executor_awaits_coroutines_runs_tasks_and_passes_exceptions_on(proc
         turn_for(LONGEST, process)
     giver.destroy_timer(timer)
     turn_for(0.05, process)
+
+
+def test_the_executor_serves_actions_and_still_hands_messages_over(processes, monkeypatch):
+    """A goal with feedback, result, cancellation and rejection; rclpy's own executor never waits for the nodes."""
+    fibonacci = pytest.importorskip('test_msgs.action').Fibonacci
+    actions = importlib.import_module('rclpy.action')
+    monkeypatch.setattr('dyn_nodes.middleware.hand_over.MATCHING_TIME', 0.0)
+    process, other = processes(True, 'giver', 'taker'), processes(False, 'client')
+
+    def not_lean(*_: object) -> None:
+        raise AssertionError("rclpy's own executor runs")
+
+    monkeypatch.setattr(LeanExecutor.__mro__[1], '_spin_once_impl', not_lean)
+    giver, taker = process.nodes
+    received, feedback = [], []
+    wanted = real.Future()
+
+    async def execute(handle):
+        handle.publish_feedback(fibonacci.Feedback(sequence=[1, 2]))
+        await wanted
+        if handle.is_cancel_requested:
+            handle.canceled()
+        else:
+            handle.succeed()
+        return fibonacci.Result(sequence=[3])
+
+    server = actions.ActionServer(
+        giver,
+        fibonacci,
+        'action',
+        execute,
+        goal_callback=lambda goal: actions.GoalResponse.ACCEPT if goal.order else actions.GoalResponse.REJECT,
+        cancel_callback=lambda handle: actions.CancelResponse.ACCEPT,
+    )
+    client = actions.ActionClient(other.nodes[0], fibonacci, 'action')
+    publisher = giver.create_publisher(Float64, 'topic', 10)
+    taker.create_subscription(Float64, 'topic', lambda msg: received.append(msg.data), 10)
+    timer = giver.create_timer(0.01, lambda: publisher.publish(Float64(data=1.0)))
+    turn_until(client.server_is_ready, process, other)
+
+    def answered(future):
+        turn_until(future.done, process, other)
+        return future.result()
+
+    def send(order: int):
+        return answered(client.send_goal_async(fibonacci.Goal(order=order), feedback_callback=feedback.append))
+
+    assert not send(0).accepted
+    outcomes = []
+    for is_canceled in (False, True):
+        wanted = real.Future()
+        handle = send(1)
+        assert handle.accepted
+        received.clear()
+        turn_until(lambda: len(received) > 3, process, other)
+        if is_canceled:
+            assert len(answered(handle.cancel_goal_async()).goals_canceling) == 1
+        wanted.set_result(None)
+        outcome = answered(handle.get_result_async())
+        outcomes.append((outcome.status, list(outcome.result.sequence)))
+    status = importlib.import_module('action_msgs.msg').GoalStatus
+    assert outcomes == [(status.STATUS_SUCCEEDED, [3]), (status.STATUS_CANCELED, [3])]
+    assert [list(entry.feedback.sequence) for entry in feedback] == [[1, 2], [1, 2]]
+    assert senders(process)['/topic'].written == 0
+    giver.destroy_timer(timer)
+    client.destroy()
+    server.destroy()  # while the executor holds it
+    turn_for(0.1, process, other)
 
 
 def test_the_executor_reports_incompatible_qos(processes):

@@ -12,14 +12,16 @@ import textwrap
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from timeouts import scaled_timeout
 
 pytest.importorskip('rclpy')
 
+import rclpy.logging
 import rclpy.timer
-from rclpy.executors import ShutdownException
+from rclpy.executors import ShutdownException, SingleThreadedExecutor
 
 from dyn_nodes.middleware import real
 from dyn_nodes.middleware.lean_executor import LeanExecutor
@@ -55,6 +57,18 @@ def test_the_lean_executor_supports_this_rclpy_and_runs_timers_that_take_their_i
     executor.shutdown()
     node.destroy_node()
     real.try_shutdown(context=context)
+
+
+def test_a_line_in_the_log_says_that_the_fast_executor_is_off(monkeypatch):
+    logged: list[str] = []
+    monkeypatch.setattr(rclpy.logging, 'get_logger', lambda name: SimpleNamespace(warning=logged.append))
+    for executor in (LeanExecutor, SingleThreadedExecutor):
+        monkeypatch.setattr(real, 'EXECUTOR', executor)
+        context = real.Context()
+        real.init(args=['quiet'], context=context)
+        real.try_shutdown(context=context)
+    assert len(logged) == 1
+    assert logged[0].startswith("rclpy's own executor runs the nodes")
 
 
 def test_a_publisher_with_keep_all_waits_for_a_lagging_subscription(monkeypatch):

@@ -29,6 +29,9 @@ def test_services_that_cannot_answer_are_not_available_to_fast_dds(start):
             executor.spin_once(timeout_sec=0.05)
         assert node.count_services('/ours') == 1, 'the service is in the graph'
         assert not switch.wait_for_service(timeout_sec=2.0)
+        parameters = node.create_client(real.service('rcl_interfaces/srv/GetParameters'), '/embedded/get_parameters')
+        assert node.count_services('/embedded/get_parameters') == 1, 'ros2 param'
+        assert not parameters.wait_for_service(timeout_sec=0.5)
         assert 'False' in child.wait_for_line('theirs is ready:')
         future = switch.call_async(SetBool.Request(data=True))
         executor.spin_until_future_complete(future, timeout_sec=1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from dyn_nodes.nodes.viewer_node import ViewerNode
 from dyn_nodes.viewer.cockpit import Cockpit
 
 JointState, DiagnosticArray = message('sensor_msgs/msg/JointState'), message('diagnostic_msgs/msg/DiagnosticArray')
+Clock = message('rosgraph_msgs/msg/Clock')
 Status, KeyValue = message('diagnostic_msgs/msg/DiagnosticStatus'), message('diagnostic_msgs/msg/KeyValue')
 
 REAL_DISCOVERY = neighbours.DISCOVERY
@@ -270,6 +272,28 @@ def test_a_running_simulation_reports_a_second_source_by_its_name(context, other
     assert node.neighbours.health().text.startswith('/driver also publishes /joint_states: ')
     for one in (node, driver):
         one.destroy_node()
+
+
+@pytest.mark.parametrize('make', [dynamics, controller])
+def test_a_second_publisher_of_the_clock_is_reported_by_its_name_until_it_is_gone(context, other, make):
+    node, logged = make(context), []
+    node.get_logger = lambda: SimpleNamespace(warn=logged.append)
+    if make is controller:
+        simulation = Node('simulation', context=other)
+        simulation.create_publisher(Clock, '/clock', QoSProfile(depth=10))
+        until(lambda: node.count_publishers('/clock') == 1, node)
+    node.neighbours.check()
+    assert node.neighbours.health() is None
+    player = Node('player', context=other)
+    player.create_publisher(Clock, '/clock', QoSProfile(depth=10))
+    until(lambda: '/player' in node.neighbours.clock, node)
+    assert node.neighbours.health().text.startswith(
+        '/player also publishes /clock: ' if make is dynamics else '/clock has 2 publishers (/player, /simulation): '
+    )
+    assert logged == [node.neighbours.clock]
+    player.destroy_node()
+    until(lambda: node.neighbours.health() is None, node)
+    node.destroy_node()
 
 
 def test_diagnostics_name_the_machine_and_its_fingerprint(context):

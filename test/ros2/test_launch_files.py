@@ -93,6 +93,17 @@ def test_every_argument_is_described(path: Path) -> None:
         assert argument.description, argument.name
 
 
+@pytest.mark.parametrize('path', FILES, ids=NAMES)
+def test_no_argument_needs_an_empty_value_which_ros2_launch_rejects(path: Path) -> None:
+    """A file or path that may be absent has the word none; a configuration may be named."""
+    for argument in declared_arguments(path):
+        if argument.default and argument.name != 'config':
+            assert 'empty' not in argument.description, argument.name
+        if argument.default and argument.name in ('task', 'path'):
+            assert 'none' in argument.description, argument.name
+            assert all(child.arguments for child in interpret(path, {argument.name: 'none'}).children)
+
+
 @pytest.mark.parametrize('path', MACHINES, ids=[path.name for path in MACHINES])
 def test_show_args_lists_the_documented_arguments(path: Path) -> None:
     words = [sys.executable, '-m', 'dyn_nodes.cli', 'launch', str(path), '--show-args']

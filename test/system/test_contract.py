@@ -30,6 +30,7 @@ from dyn_nodes.nodes.parameters import MAP, Declared, all_parameters, node_param
 
 DOMAIN = next_domain()
 START_TIME = 200.0
+pytestmark = pytest.mark.timeout(900)  # the first start compiles the governor beside running machines
 SPEED = 0.2
 COMMON = ('task:=', 'exchange_period:=0.002', 'payload:=1000.0')
 LAUNCHED_WITH = {'machine': 'log_loader', 'exchange_period': 0.002, 'task': '', 'payload': 1000.0, 'prefix': 'monitor'}
