@@ -6,6 +6,7 @@ others are splines through closed positions, so they cost nothing for many postu
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -79,6 +80,17 @@ class Linkage:
         return np.ones_like(x) if self.drive == self.coordinate else self.rates(x)[:, self.joints.index(self.drive)]
 
 
+_LATEST: deque[tuple[Machine, list[str], frozenset[str], tuple[Linkage, ...]]] = deque(maxlen=4)
+"""The latest results of `linkages_of` with their arguments: each takes up to a second."""
+
+
+def _same_loops(one: Machine, other: Machine) -> bool:
+    """Return whether machines differ at most in parts without effect on linkages, such as payload and supports."""
+    parts = ('name', 'links', 'joints', 'constraints', 'joint_classes', 'locked', 'base', 'actuators', 'loads')
+    alike = all(getattr(one, part) is getattr(other, part) for part in parts)
+    return alike and one.initial.joint_positions == other.initial.joint_positions
+
+
 def linkages_of(machine: Machine, path: Sequence[Joint], fixed: Collection[str]) -> tuple[Linkage, ...]:
     """Return the linkages of the joints between base and payload.
 
@@ -91,7 +103,10 @@ def linkages_of(machine: Machine, path: Sequence[Joint], fixed: Collection[str])
         LinkageError: loops that move `fixed` links, or without one freedom and one drive.
     """
     groups = _groups(machine)
-    names = [joint.name for joint in path]
+    names, still_links = [joint.name for joint in path], frozenset(fixed)
+    for latest, its_names, its_links, linkages in tuple(_LATEST):
+        if (names, still_links) == (its_names, its_links) and _same_loops(machine, latest):
+            return linkages
     result = []
     for joints, entries in groups:
         if not joints & set(names):
@@ -101,7 +116,10 @@ def linkages_of(machine: Machine, path: Sequence[Joint], fixed: Collection[str])
         if still:
             raise LinkageError(f'{machine.name}: expected loops of the arm alone, found {listed} with {still[0]!r}')
         result.append(_linkage(machine, [name for name in names if name in joints], joints, entries))
-    return tuple(result)
+    linkages = tuple(result)
+    if linkages:
+        _LATEST.append((machine, names, still_links, linkages))
+    return linkages
 
 
 def _groups(machine: Machine) -> list[tuple[set[str], list[ConstraintRecord]]]:

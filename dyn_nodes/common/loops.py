@@ -2,6 +2,7 @@
 
 Numba compares a cached kernel with the time of the kernel's own file only. A kernel may call helpers in other files of
 its package, so each state of a package's text gets its own directory: a change in any file recompiles all its kernels.
+So does each version of Numba: its index of a kernel would replace the index of another version.
 If kernels call kernels of other packages, these are passed as `others`, and their text is included.
 
 A command that evaluates a few states runs kernels whose machine code is not on disk as Python code (`in_python`): this
@@ -46,8 +47,8 @@ def guarded() -> bool:
 
 
 def text_digest(*packages: Path) -> str:
-    """Return the hash of the source files of packages, of the shared loops, and of the form of the cached files."""
-    state = hashlib.sha256(FORMAT)
+    """Return the hash of the source files of packages and shared loops, Numba's version and the form of the files."""
+    state = hashlib.sha256(FORMAT + f' numba {numba.__version__}\n'.encode())
     for path in (*(path for package in packages for path in sorted(package.glob('*.py'))), SHARED):
         text = path.read_bytes()
         state.update(f'{path.name} {len(text)}\n'.encode())

@@ -143,6 +143,17 @@ def test_rigid_tipping_load_is_that_of_the_lever_law(swing):
     assert tipping == pytest.approx(min(levers), rel=1e-6)
 
 
+def test_linkages_are_computed_again_only_for_another_arm():
+    machine = machine_of('excavator')
+    linkages = LoadStatics(machine).linkages
+    assert LoadStatics(replace(machine, payload=replace(machine.payload, mass=10.0))).linkages is linkages
+    raised = {**machine.initial.joint_positions, 'boom_joint': 0.3}
+    started = replace(machine, initial=replace(machine.initial, joint_positions=raised))
+    shorter = replace(machine, joints=tuple(replace(joint, upper=0.9 * joint.upper) for joint in machine.joints))
+    for other in (started, shorter):
+        assert LoadStatics(other).linkages is not linkages
+
+
 def test_a_chart_of_a_linkage_is_that_of_the_arm_without_it():
     """The log-loader has its cylinders as levers in one file, as bodies in another: same strength, other masses."""
     plain, linked = statics_of('log_loader'), statics_of('log_loader_linkage')

@@ -17,6 +17,7 @@ import pytest
 from numba import njit
 from numba.core import event
 
+from dyn_nodes.common import loops
 from dyn_nodes.common.compiling import CompilationNotice
 from dyn_nodes.compile import build_module, cache, cache_directory, compile_functions, source_digest
 from dyn_nodes.compile import module as module_text
@@ -474,6 +475,16 @@ from parent.above.kernels import doubled
 
 print(doubled(1.0), sum(doubled.stats.cache_hits.values()))
 """
+
+
+def test_kernels_of_two_versions_of_numba_have_separate_directories(cache_root, monkeypatch):
+    """In one directory, each version would replace the index of the other, and both compile again at every change."""
+    monkeypatch.setattr(loops, 'kernel_directory', loops.kernel_directory.__wrapped__)
+    package = Path(loops.__file__).parent
+    first = loops.kernel_directory(package)
+    monkeypatch.setattr(loops.numba, '__version__', '0.0.0')
+    assert first.is_dir()
+    assert loops.kernel_directory(package) != first
 
 
 def test_a_kernel_that_calls_another_package_never_outlives_the_text_of_that_package(cache_root, tmp_path):
