@@ -26,6 +26,7 @@ THROTTLE = 1.0
 """Minimum time between two log messages of one kind, s."""
 UNKNOWN = '_NODE_NAME_UNKNOWN_'
 """Name of a node in rmw whose endpoint is in the graph before the node."""
+NAMELESS = 'a node of unknown name'
 TYPES_PERIOD = 2.0
 """Wall-clock period of the check of the types of publishers, s."""
 
@@ -69,7 +70,7 @@ class Guard:
 def node_of(endpoint: Any) -> str:
     """Return the full name of the node of an endpoint in the graph."""
     if endpoint.node_name == UNKNOWN:
-        return 'a node of unknown name'
+        return NAMELESS
     return f'{endpoint.node_namespace.rstrip("/")}/{endpoint.node_name}'
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from dyn_nodes.middleware import RUNTIME, Clock, ClockType, QoSProfile, ReliabilityPolicy, message
 from dyn_nodes.nodes.diagnostics import ERROR, WARN, Health
 from dyn_nodes.nodes.exchange import CLOCK, is_simulated, undeclared_clock
-from dyn_nodes.nodes.guarded import node_of
+from dyn_nodes.nodes.guarded import NAMELESS, node_of
 from dyn_nodes.nodes.parameters import ParameterError
 from dyn_nodes.nodes.running import RunFailed
 
@@ -160,13 +160,16 @@ class Neighbours:
             raise RunFailed(self.problem)
 
     def _check_clock(self) -> None:
-        """Find an undeclared /clock, and a second publisher of it: time would jump between the two."""
+        """Find an undeclared /clock, and a second publisher of it: time would jump between the two.
+
+        Publishers are in the log once their names are known, and in the diagnostics before.
+        """
         values, before, self.clock = self.node.values, self.clock, ''
         if self.node.watches_ages:
             self.clock = undeclared_clock(self.node, values)
         if self.is_source or is_simulated(self.node, values):
             self.clock = self._second_source(CLOCK)
-            if self.clock and self.clock != before:
+            if self.clock and self.clock != before and NAMELESS not in self.clock:
                 self.node.get_logger().warn(self.clock)
 
     def _problems(self) -> dict[str, str]:
