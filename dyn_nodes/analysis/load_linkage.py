@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import casadi as ca
 import numpy as np
@@ -84,9 +84,13 @@ _LATEST: deque[tuple[Machine, list[str], frozenset[str], tuple[Linkage, ...]]] =
 """The latest results of `linkages_of` with their arguments: each takes up to a second."""
 
 
+WITHOUT_EFFECT = {'payload', 'wheels', 'contacts', 'slope', 'assumed'}
+"""Parts of a machine without effect on its linkages."""
+
+
 def _same_loops(one: Machine, other: Machine) -> bool:
-    """Return whether machines differ at most in parts without effect on linkages, such as payload and supports."""
-    parts = ('name', 'links', 'joints', 'constraints', 'joint_classes', 'locked', 'base', 'actuators', 'loads')
+    """Return whether machines differ at most in parts without effect on linkages."""
+    parts = {field.name for field in fields(Machine)} - WITHOUT_EFFECT - {'initial'}
     alike = all(getattr(one, part) is getattr(other, part) for part in parts)
     return alike and one.initial.joint_positions == other.initial.joint_positions
 
