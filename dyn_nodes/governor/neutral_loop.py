@@ -103,9 +103,7 @@ def _matrices(machine: Machine) -> tuple[Array, Array, Array]:
     rows = np.array([(point[1], -point[0], 1.0) for point in attachment_points(machine.supports, poses)])
     springs = np.array([(spring.stiffness, spring.damping) for spring in machine.supports])
     free = 3 + len(hanging)
-    stiffness, damping = (
-        np.zeros((free, free)),
-        np.diag([0.0] * 3 + [machine.movable_joints[k].damping for k in hanging]),
-    )
+    stiffness = np.zeros((free, free))
+    damping = np.diag([0.0, 0.0, 0.0, *(machine.movable_joints[k].damping for k in hanging)])
     stiffness[:3, :3], damping[:3, :3] = rows.T @ (springs[:, :1] * rows), rows.T @ (springs[:, 1:] * rows)
     return inertia, stiffness, damping

@@ -108,30 +108,30 @@ class OneInterrupt:
 
     def __init__(self, watch: EndWatch) -> None:
         self.came = False
-        self._came = self._is_over = False
+        self._is_handled = self._is_over = False
         self._watch = watch
         self._saved: dict[int, Any] = {}
         self._saved_hook = sys.unraisablehook
 
     def ignore(self) -> None:
         """Ignore every SIGINT from now on: the shutdown has started."""
-        self._came = self._is_over = True
+        self._is_handled = self._is_over = True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._watch.starting:
             leave(0)
         if number == signal.SIGINT:
             self.came = True
-        if number == signal.SIGINT and not self._came:
-            self._came = True
-            raise KeyboardInterrupt
+            if not self._is_handled:
+                self._is_handled = True
+                raise KeyboardInterrupt
 
     def _on_dropped(self, dropped: Any) -> None:
         """Send the signal again after a delay: its exception would be dropped here as well."""
         if not isinstance(dropped.exc_value, KeyboardInterrupt):
             self._saved_hook(dropped)
         elif not self._is_over:
-            self._came = False
+            self._is_handled = False
             send_again()
 
     def __enter__(self) -> OneInterrupt:

@@ -165,12 +165,12 @@ class Neighbours:
         Publishers are in the log once their names are known, and in the diagnostics before.
         """
         values, before, self.clock = self.node.values, self.clock, ''
-        if self.node.watches_ages:
-            self.clock = undeclared_clock(self.node, values)
         if self.is_source or is_simulated(self.node, values):
             self.clock = self._second_source(CLOCK)
             if self.clock and self.clock != before and NAMELESS not in self.clock:
                 self.node.get_logger().warn(self.clock)
+        elif self.node.watches_ages:
+            self.clock = undeclared_clock(self.node, values)
 
     def _problems(self) -> dict[str, str]:
         """Return the problems by topic; only the one of `MACHINE` if there is another machine."""
