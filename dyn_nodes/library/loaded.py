@@ -82,6 +82,17 @@ class Loaded(Protocol):
     ) -> Plant:
         """Return the machine at rest."""
 
+    def resting_plant(
+        self,
+        torque: bool,
+        joints: Mapping[str, float] | ArrayLike | None,
+        payload: float,
+        slope: tuple[float, float],
+        period: float,
+        step: float,
+    ) -> Plant:
+        """Return the machine at rest, which must not be changed."""
+
 
 class Sampled(Protocol):
     """A run; see `dyn_nodes.library.run.Run`."""

@@ -388,8 +388,8 @@ class Machine(LoadedMachine):
             period: between two samples, s.
             step: maximum step of the integrator, s; machines with fast dynamics use shorter steps.
             accuracy: greatest error of positions (m of the base, rad or m of joints, components of the quaternion) at
-                the samples, in place of `step`: the longest step that keeps it, measured by repeating the run with
-                shorter steps (`Run.error`). Not with functions as inputs.
+                the samples, in place of `step`: the steps are controlled, and the run is repeated with a smaller
+                tolerance until the difference confirms the accuracy (`Run.error`). Not with functions as inputs.
 
         Returns:
             The run. It ends early if the machine overturns or the integration fails, see `Run.status`.

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 Slope = float | tuple[float, float]
 Joints = Mapping[str, float] | ArrayLike
 PERIOD, STEP = 0.01, 1e-3
+KEPT_PLANTS = 32
+"""Number of plants at rest that a machine keeps for `simulate`."""
 
 
 class LoadedMachine:
@@ -38,6 +40,7 @@ class LoadedMachine:
         self.joints = tuple(joint.name for joint in data.movable_joints)
         self.driven = tuple(joint.name for joint in data.actuated_joints)
         self.actuators = tuple(actuator.name for actuator in data.actuators)
+        self._resting: dict[tuple[Any, ...], Plant] = {}
 
     def system(self, torque: bool = False) -> System:
         """Return the compiled system that runs and linear models use.
@@ -156,6 +159,23 @@ class LoadedMachine:
         system = self.system(torque)
         with shown('state at rest'):
             return Plant(self.data, system.actuation, period, step, measures, positions, values, self._slope(slope))
+
+    def resting_plant(
+        self,
+        torque: bool,
+        joints: Joints | None,
+        payload: float,
+        slope: tuple[float, float],
+        period: float,
+        step: float,
+    ) -> Plant:
+        """Return a plant at rest, not to be changed; the last KEPT_PLANTS of them are kept. Errors: see `plant`."""
+        key = (torque, tuple(sorted(self.checked_joints(joints).items())), payload, slope, period, step)
+        kept = self._resting.pop(key, None) or self.plant(torque, joints, payload, slope, period, step)
+        self._resting[key] = kept  # the last one used is the last to be dropped
+        while len(self._resting) > KEPT_PLANTS:
+            self._resting.pop(next(iter(self._resting)), None)
+        return kept
 
     def checked_joints(self, joints: Joints | None, others: Mapping[str, float] = {}) -> dict[str, float]:
         """Return positions by name.

@@ -71,8 +71,10 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     times = _times(owner, asked, profile)
     conditions = machine.conditions_for(asked.payload, asked.slope, asked.x0)
     payload, slope, _ = conditions
-    plant = machine.plant(asked.torque is not None, asked.joints, payload, slope, asked.period, asked.step)
     quantity, drive = asked.drive
+    is_changed = callable(drive) or asked.x0 is not None
+    make = machine.plant if is_changed else machine.resting_plant
+    plant = make(asked.torque is not None, asked.joints, payload, slope, asked.period, asked.step)
     system: Any = plant.system
     if asked.x0 is not None:
         start_from(owner, plant, rows_of(owner, 'x0', asked.x0, system.state_names), stepped=callable(drive))
@@ -96,7 +98,7 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     inputs, cut = within(table_of(owner, quantity, drive, input_names, held), limits)
 
     def run(settings: Settings) -> SystemRun:
-        made: SystemRun = system.run(plant.x, times, inputs, plant.p, settings)
+        made: SystemRun = system.run(plant.x, times, inputs, plant.p.copy(), settings)
         made.refined_for = made.refined_for or plant.refined_for
         return made
 

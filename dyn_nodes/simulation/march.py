@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dyn_nodes.common.arrays import Array
 from dyn_nodes.compile import integrators
-from dyn_nodes.compile.integrators import ADAPTIVE, run_rk4, run_rk4_watched
+from dyn_nodes.compile.integrators import ADAPTIVE, run_rk4, run_rk4_watched, run_rk32
 from dyn_nodes.compile.integrators.addresses import with_damped_steps, without_stiff
 from dyn_nodes.compile.integrators.inputs import Inputs
 from dyn_nodes.compile.integrators.tables import stretches
@@ -20,10 +20,15 @@ from dyn_nodes.simulation.events import Event, Watcher
 from dyn_nodes.simulation.guards.endings import conclude
 from dyn_nodes.simulation.guards.fastest_motion import Linearization, TooFastError
 from dyn_nodes.simulation.run import SystemRun
-from dyn_nodes.simulation.settings import FIXED, Settings
+from dyn_nodes.simulation.settings import FIXED, WATCHING, Settings
 
 LEAST_STEP = 1e-12
-"""Least step of the adaptive methods, s."""
+"""Least step of the adaptive methods except rk32, s."""
+SHORTEST = 1e-10
+"""Step that rk32 accepts with any error, s, as the rates may jump there."""
+OF_ELEMENTS = 10.0
+"""Tolerance of rk32 for pressures, spools and other states with a typical magnitude, relative to positions: the
+midpoint rule, with which rk32 compares a step, is that much less accurate for them."""
 MOST_EVENTS = 10_000
 """Greatest number of events stored per run."""
 NO_GUARD = -2.0
@@ -94,9 +99,10 @@ def run_system(
     march = March(system, codes_for(solver.codes, settings), p, settings, watcher)
     kept, status = 1, integrators.DONE
     for since, until, part_knots, part_table in _stretches(knots, table, stops, settings):
-        ends = np.array([*stops[(stops > since) & (stops < until)], until])
-        states, status = march.through(x, since, ends, part_knots, part_table)
-        sampled = states[np.isin(ends[: len(states)], stops)]
+        inner = stops[np.searchsorted(stops, since, 'right') : np.searchsorted(stops, until)]
+        states, status = march.through(x, since, np.append(inner, until), part_knots, part_table)
+        is_sample = kept + len(inner) < len(stops) and stops[kept + len(inner)] == until
+        sampled = states[: len(inner) + is_sample]
         trace[kept : kept + len(sampled)] = sampled
         kept += len(sampled)
         if status != integrators.DONE:
@@ -151,7 +157,7 @@ def too_fast(
 def codes_for(codes: NDArray[np.int64], settings: Settings) -> NDArray[np.int64]:
     """Return the addresses of the kernels of a system that suit the stiff states and the method of the settings."""
     codes = codes if settings.stiff == 'implicit' else without_stiff(codes)
-    return with_damped_steps(codes) if settings.method == 'rk3' else codes
+    return with_damped_steps(codes) if settings.method in ('rk3', 'rk32') else codes
 
 
 def checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) -> Array:
@@ -161,10 +167,11 @@ def checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) 
         raise ValueError('expected at least one time, and rising times')
     if not settings.step > 0:
         raise ValueError(f'expected a step above zero, found {settings.step:g} s')
-    if settings.watch and settings.method not in FIXED:
-        raise ValueError(f'{system.name}: expected method rk4 or rk3 to watch for events, found {settings.method}')
-    if system.switches and settings.method not in FIXED:
-        raise ValueError(f'{system.name}: expected method rk4 or rk3 with discrete states, found {settings.method}')
+    known = ', '.join(WATCHING[:-1]) + f' or {WATCHING[-1]}'
+    if settings.watch and settings.method not in WATCHING:
+        raise ValueError(f'{system.name}: expected method {known} to watch for events, found {settings.method}')
+    if system.switches and settings.method not in WATCHING:
+        raise ValueError(f'{system.name}: expected method {known} with discrete states, found {settings.method}')
     return stops
 
 
@@ -213,6 +220,8 @@ class March:
         self._codes, self._p, self._time_index, self._settings = codes, p, system.time_index, settings
         self._tolerance = np.array([settings.atol * system.scales.get(name, 1.0) for name in system.state_names])
         self._limit, self._watcher = system.guard_limit(settings), watcher
+        if settings.method == 'rk32':
+            self._tolerance *= [OF_ELEMENTS if name in system.scales else 1.0 for name in system.state_names]
         self.events: list[Event] = []
         self.time = np.nan
         self.counts: dict[str, int] = {} if settings.method in FIXED else {'accepted': 0, 'rejected': 0}
@@ -265,9 +274,15 @@ class March:
 
     def _adaptive(self, x: Array, times: Array, knots: Array, table: Array, trace: Array) -> tuple[int, int]:
         settings = self._settings
-        tolerances = settings.rtol, self._tolerance, min(settings.step, float(times[-1] - times[0])), LEAST_STEP
-        arguments = (self._codes, x, times, knots, table, self._p, self._limit, *tolerances, trace)
-        status, reached, accepted, rejected = ADAPTIVE[settings.method](*arguments)
+        arguments = (self._codes, x, times, knots, table, self._p, self._limit, settings.rtol, self._tolerance)
+        first = min(settings.step, float(times[-1] - times[0]))
+        if settings.method == 'rk32':
+            watcher = self._watcher or Watcher((), 0)
+            watched = watcher.positive, watcher.table
+            status, reached, accepted, rejected, events = run_rk32(*arguments, first, SHORTEST, trace, *watched)
+            self.events += watcher.events(events)
+        else:
+            status, reached, accepted, rejected = ADAPTIVE[settings.method](*arguments, first, LEAST_STEP, trace)
         self.counts['accepted'] += accepted
         self.counts['rejected'] += rejected
         self.time = float(times[min(reached, len(times) - 1)])

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-Method = Literal['rk4', 'rk3', 'dopri5', 'adams', 'rodas3']
+Method = Literal['rk4', 'rk3', 'rk32', 'dopri5', 'adams', 'rodas3']
 FIXED = ('rk4', 'rk3')
 """Integration methods with a fixed step."""
+WATCHING = (*FIXED, 'rk32')
+"""Integration methods with events, discrete states and implicit formulas of stiff states."""
 StepMethod = Literal['auto', 'operator', 'reduced']
 StiffStates = Literal['implicit', 'explicit']
 
@@ -40,20 +42,21 @@ class Settings:
 
     Attributes:
         method: `rk4` (fixed step), `rk3` (fixed step, order 3; stable with steps 1.8 times as long if dampers or
-            friction bound them), `dopri5` (adaptive, explicit), `adams` (explicit, variable order: fewest evaluations
-            of a smooth system), `rodas3` (adaptive, implicit, exact Jacobian).
-        step: of rk4 and rk3, s; first step of the adaptive methods.
+            friction bound them), `rk32` (rk3, its steps controlled by the midpoint rule: most accurate for its time if
+            wheels lift off, joints meet stops or valves open), `dopri5` (adaptive, explicit), `adams` (explicit,
+            variable order: fewest evaluations of a smooth system), `rodas3` (adaptive, implicit, exact Jacobian).
+        step: of rk4 and rk3, s; longest step of rk32; first step of the other adaptive methods.
         rtol, atol: of the adaptive methods; atol in units of a state's typical magnitude (1 MPa, 1 mm of spool, ...).
         stop_at_overturn: end the run when the base tilts beyond the machine's `overturn_angle`.
         watch: locate lift-off and touch-down of the wheels, overturning, opening and closing of relief valves; only
-            with a fixed step.
+            with rk4, rk3 and rk32.
         solve: method for constraints: `operator` (independent rows, regular mass matrix), `reduced`, or `auto`: the
             first that applies.
         stabilization: of constraints; None: off. Fixed steps bound its frequency (`Stabilization.bounded`).
         rank_tolerance: relative tolerance of the rank of constraints; a run ends at this distance from a position with
             dependent rows. None: NEARNESS, and less if the rows differ much in length at the start; round-off for
             traced blocks without a machine.
-        stiff: `implicit`: rk4 and rk3 solve implicitly for the stiff states, such as oil pressures
+        stiff: `implicit`: rk4, rk3 and rk32 solve implicitly for the stiff states, such as oil pressures
             (`integrators.stiff`); `explicit`: they integrate them like all other states.
     """
 

@@ -183,6 +183,7 @@ def converged(system):
         (Settings('rk4', 5e-4), 3e-5),
         (Settings('rk4', 5e-4, stiff='explicit'), 3e-5),
         (Settings('rk3', 5e-3), 5e-5),  # measured: 3.1e-5; rk4 diverges from 3.5 ms on
+        (Settings('rk32', 1e-2, 0.0, 1e-4), 5e-5),
         (Settings('dopri5', 1e-4, 1e-6, 1e-6), 2e-5),
         (Settings('adams', 1e-4, 1e-6, 1e-6), 2e-5),
         pytest.param(Settings('rodas3', 1e-4, 1e-6, 1e-6), 2e-5, marks=pytest.mark.slow),

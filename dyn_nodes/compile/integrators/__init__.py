@@ -9,6 +9,7 @@ small; or, at most STOPPED, the reason why the system has no rate there.
 from dyn_nodes.compile.integrators.adams import run_adams
 from dyn_nodes.compile.integrators.adaptive import run_dopri5, run_rodas3
 from dyn_nodes.compile.integrators.addresses import codes_of
+from dyn_nodes.compile.integrators.controlled import run_rk32
 from dyn_nodes.compile.integrators.fixed_step import run_rk4, run_rk4_watched
 
 DONE, DIVERGED, GUARDED, STEP_TOO_SMALL = 0, 1, 2, 3
@@ -38,6 +39,7 @@ __all__ = [
     'evaluations',
     'run_adams',
     'run_dopri5',
+    'run_rk32',
     'run_rk4',
     'run_rk4_watched',
     'run_rodas3',

@@ -211,7 +211,7 @@ def test_every_hybrid_model_drops_the_payload_at_a_time_and_at_a_tilt(contact):
 def test_watching_requires_the_fixed_step():
     system = friction_system('lugre', 'edge', 'literal')
     p = system.parameters()
-    with pytest.raises(ValueError, match='expected method rk4 or rk3 to watch for events, found dopri5'):
+    with pytest.raises(ValueError, match='expected method rk4, rk3 or rk32 to watch for events, found dopri5'):
         system.run(
             initial_state(system, p), np.linspace(0, 0.1, 2), Inputs.constant(), p, Settings('dopri5', watch=True)
         )

@@ -169,7 +169,7 @@ def test_friction_holds_the_machine_on_a_slope_or_reports_that_it_slides(model):
 def test_karnopp_requires_a_fixed_step():
     system = friction_system('karnopp', 'edge', 'literal')
     x0 = initial_state(system)
-    with pytest.raises(ValueError, match='expected method rk4 or rk3 with discrete states, found dopri5'):
+    with pytest.raises(ValueError, match='expected method rk4, rk3 or rk32 with discrete states, found dopri5'):
         system.run(x0, np.linspace(0, 1, 11), Inputs.constant(), settings=Settings(method='dopri5'))
 
 
