@@ -1,4 +1,4 @@
-"""Errors and times of drawn manoeuvres with `simulate(accuracy=...)` and by default: `python -m benchmarks.population`.
+"""Errors and times of drawn manoeuvres by accuracy, by default and with equal steps: `python -m benchmarks.population`.
 
 A manoeuvre is voltages of all valves, or efforts of all driven joints near those that hold them, piecewise linear with
 rests, and a drawn payload. Errors are greatest differences of positions from a run with a thousandth of the accuracy.
@@ -18,9 +18,12 @@ import numpy as np
 import dyn_nodes as dn
 
 MACHINES = ('log_loader', 'telehandler', 'forwarder', 'excavator', 'log_loader_linkage')
-ACCURACY = 1e-4
+ACCURACY, EQUAL = 1e-4, 1e-3
+"""Accuracy, and equal steps, s."""
+NUMBER, SECONDS = 20, 10.0
+"""Number of manoeuvres per machine, and their duration, s."""
 EXACT = 1e-3
-"""Accuracy of the reference solution, relative to that of the runs."""
+"""Accuracy of the reference solution, relative to the accuracy of the runs."""
 VOLTS, PUSH, LEAST_PUSH = 6.0, 0.1, 5.0
 """Greatest voltage, V; greatest change of an effort, relative to the effort that holds the joint, and the least effort
 for this ratio, N m or N."""
@@ -57,51 +60,61 @@ def error_of(run: dn.Run, exact: dn.Run) -> float:
     return float(np.abs(run.q[:count] - exact.q[:count]).max())
 
 
-def measure(name: str, number: int, seconds: float) -> dict[str, float]:
-    """Return the sums over the manoeuvres of a machine, and their greatest errors."""
+def measure(name: str, number: int = NUMBER, seconds: float = SECONDS) -> dict[str, float]:
+    """Return factors of real time and errors over the manoeuvres of a machine, by name."""
     m = dn.load(name)
-    sums = dict.fromkeys(('runs', 'simulated', 'accurate', 'default', 'error', 'default_error', 'ended', 'wrong'), 0.0)
-    factors = []
+    ways = {'accurate': {'accuracy': ACCURACY}, 'default': {}, 'equal': {'step': EQUAL}}
+    times, errors = ({way: np.zeros(number) for way in ways} for _ in range(2))
+    simulated, ended, wrong = np.zeros(number), 0, 0
     for seed in range(number):
         arguments = manoeuvre(m, seed, seconds)
-        run, taken = least_time(partial(m.simulate, seconds, accuracy=ACCURACY, **arguments))
-        plain, plainly = least_time(partial(m.simulate, seconds, **arguments))
         exact = m.simulate(seconds, accuracy=EXACT * ACCURACY, **arguments)
-        simulated, error = float(run.times[-1]), error_of(run, exact)
-        factors.append(simulated / taken)
-        sums['runs'] += 1
-        sums['simulated'] += simulated
-        sums['accurate'] += taken
-        sums['default'] += plainly
-        sums['error'] = max(sums['error'], error)
-        sums['default_error'] = max(sums['default_error'], error_of(plain, exact))
-        sums['ended'] += run.status not in ('done', 'inaccurate')
-        sums['wrong'] += run.status == 'inaccurate' or error > run.error
-    return {**sums, 'median': float(np.median(factors))}
+        simulated[seed] = exact.times[-1]
+        for way, settings in ways.items():
+            run, times[way][seed] = least_time(partial(m.simulate, seconds, **settings, **arguments))
+            errors[way][seed] = error_of(run, exact)
+            if way == 'accurate':
+                wrong += run.status == 'inaccurate' or errors[way][seed] > run.error
+        ended += exact.status not in ('done', 'inaccurate')
+    row = {'runs': number, 'ended': ended, 'wrong': wrong}
+    for way in ways:
+        factors = simulated / times[way]
+        row |= {f'{way} median': np.median(factors), f'{way} all': simulated.sum() / times[way].sum()}
+        row |= {f'{way} error': errors[way].max(), f'{way} median error': np.median(errors[way])}
+    return row
+
+
+HEAD = f"""\
+| machine | runs | `accuracy={ACCURACY:g}` | error | default | error | `step={EQUAL:g}` | error | ended early | wrong |
+|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|"""
+
+
+def cells(row: dict[str, float]) -> str:
+    """Return the columns of a machine in Markdown, without its name."""
+    ways = ('accurate', 'default', 'equal')
+    of_ways = [
+        f'{row[way + " median"]:.0f}, {row[way + " all"]:.0f} | '
+        f'{row[way + " median error"]:.0e}, {row[way + " error"]:.0e}'
+        for way in ways
+    ]
+    return ' | '.join([f'{row["runs"]:.0f}', *of_ways, f'{row["ended"]:.0f}', f'{row["wrong"]:.0f}'])
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Print a row per machine; return 1 if a run has a greater error than it states."""
-    parser = argparse.ArgumentParser(description='Errors and times of drawn manoeuvres.')
-    parser.add_argument('machines', nargs='*', default=MACHINES, help='names (%(default)s)')
-    parser.add_argument('--number', type=int, default=20, help='manoeuvres per machine (%(default)s)')
-    parser.add_argument('--seconds', type=float, default=10.0, help='duration of a manoeuvre, s (%(default)s)')
-    options = parser.parse_args(arguments)
-    print(f'accuracy {ACCURACY:g}; times real time')
-    print(
-        f'{"machine":20} {"runs":>4} {"median":>7} {"all":>7} {"error":>8} {"default":>8} {"error":>8} '
-        f'{"ended early":>11} {"wrong":>5}'
+    parser = argparse.ArgumentParser(
+        description='Times real time (median, all runs together) and errors (median, greatest) of drawn manoeuvres.'
     )
+    parser.add_argument('machines', nargs='*', default=MACHINES, help='names (%(default)s)')
+    parser.add_argument('--number', type=int, default=NUMBER, help='manoeuvres per machine (%(default)s)')
+    parser.add_argument('--seconds', type=float, default=SECONDS, help='duration of a manoeuvre, s (%(default)s)')
+    options = parser.parse_args(arguments)
+    print(HEAD)
     wrong = 0.0
     for name in options.machines:
         row = measure(name, options.number, options.seconds)
         wrong += row['wrong']
-        print(
-            f'{name:20} {row["runs"]:4.0f} {row["median"]:7.0f} {row["simulated"] / row["accurate"]:7.0f} '
-            f'{row["error"]:8.1e} {row["simulated"] / row["default"]:8.0f} {row["default_error"]:8.1e} '
-            f'{row["ended"]:11.0f} {row["wrong"]:5.0f}',
-            flush=True,
-        )
+        print(f'| `{name}` | {cells(row)} |', flush=True)
     return int(wrong > 0)
 
 

@@ -365,7 +365,7 @@ class Machine(LoadedMachine):
         payload: float | None = None,
         slope: Slope | None = None,
         period: float = PERIOD,
-        step: float = STEP,
+        step: float | None = None,
         accuracy: float | None = None,
     ) -> Run:
         """Run the machine from rest, or from a state.
@@ -386,10 +386,11 @@ class Machine(LoadedMachine):
             payload: kg.
             slope: of the ground, rad.
             period: between two samples, s.
-            step: maximum step of the integrator, s; machines with fast dynamics use shorter steps.
+            step: of equal steps, s; machines with fast dynamics use shorter ones. None: 1 ms with functions as inputs,
+                otherwise controlled steps, short where wheels lift off, joints meet stops and valves open.
             accuracy: greatest error of positions (m of the base, rad or m of joints, components of the quaternion) at
-                the samples, in place of `step`: the steps are controlled, and the run is repeated with a smaller
-                tolerance until the difference confirms the accuracy (`Run.error`). Not with functions as inputs.
+                the samples, in place of `step`: controlled steps, and the run is repeated with a smaller tolerance
+                until the difference confirms the accuracy (`Run.error`). Not with functions as inputs.
 
         Returns:
             The run. It ends early if the machine overturns or the integration fails, see `Run.status`.

@@ -15,6 +15,7 @@ from dyn_nodes.common.arrays import Array
 from dyn_nodes.library.accurate import run_accurately
 from dyn_nodes.library.carried import Conditions, are_assumed, not_at_rest, warn
 from dyn_nodes.library.inputs import Drive, Values, table_of, task_profile, within
+from dyn_nodes.library.machine_base import STEP
 from dyn_nodes.library.motion import starts
 from dyn_nodes.library.notice import shown
 from dyn_nodes.library.run import Run
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from dyn_nodes.control import VoltageProfile
     from dyn_nodes.library.loaded import Loaded
 
+TOLERANCE = 1e-5
+"""Tolerance of controlled steps (`Settings.atol` of `rk32`)."""
 LONGEST = 1e6
 """Maximum number of periods in a run."""
 
@@ -46,7 +49,7 @@ class Request:
     payload: float | None
     slope: float | tuple[float, float] | None
     period: float
-    step: float
+    step: float | None
     accuracy: float | None = None
 
     @property
@@ -62,7 +65,8 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     drives = [name for name in ('voltage', 'torque', 'task') if getattr(asked, name) is not None]
     if len(drives) > 1:
         raise ValueError(f'{owner}: expected one of voltage, torque and task, found {" and ".join(drives)}')
-    _check_steps(owner, period=asked.period, step=asked.step)
+    step = STEP if asked.step is None else asked.step
+    _check_steps(owner, period=asked.period, step=step)
     if asked.accuracy is not None:
         _check_accuracy(owner, asked)
     if not machine.actuators and (asked.voltage is not None or asked.task is not None):
@@ -74,7 +78,7 @@ def simulate(machine: Loaded, asked: Request) -> Run:
     quantity, drive = asked.drive
     is_changed = callable(drive) or asked.x0 is not None
     make = machine.plant if is_changed else machine.resting_plant
-    plant = make(asked.torque is not None, asked.joints, payload, slope, asked.period, asked.step)
+    plant = make(asked.torque is not None, asked.joints, payload, slope, asked.period, step)
     system: Any = plant.system
     if asked.x0 is not None:
         start_from(owner, plant, rows_of(owner, 'x0', asked.x0, system.state_names), stepped=callable(drive))
@@ -103,10 +107,12 @@ def simulate(machine: Loaded, asked: Request) -> Run:
         return made
 
     with shown('runs'):
-        if asked.accuracy is None:
-            raw, error = run(Settings(step=plant.period / plant.substeps, watch=True)), np.nan
-        else:
+        if asked.accuracy is not None:
             raw, error, _ = run_accurately(run, asked.period, asked.accuracy)
+        elif asked.step is None:
+            raw, error = run(Settings('rk32', asked.period, rtol=0.0, atol=TOLERANCE, watch=True)), np.nan
+        else:
+            raw, error = run(Settings(step=plant.period / plant.substeps, watch=True)), np.nan
     return Run(machine, _with_events(machine, raw, cut), conditions, error)
 
 

@@ -167,11 +167,11 @@ def checked_times(system: MarchingSystem, times: ArrayLike, settings: Settings) 
         raise ValueError('expected at least one time, and rising times')
     if not settings.step > 0:
         raise ValueError(f'expected a step above zero, found {settings.step:g} s')
-    known = ', '.join(WATCHING[:-1]) + f' or {WATCHING[-1]}'
+    allowed = ', '.join(WATCHING[:-1]) + f' or {WATCHING[-1]}'
     if settings.watch and settings.method not in WATCHING:
-        raise ValueError(f'{system.name}: expected method {known} to watch for events, found {settings.method}')
+        raise ValueError(f'{system.name}: expected method {allowed} to watch for events, found {settings.method}')
     if system.switches and settings.method not in WATCHING:
-        raise ValueError(f'{system.name}: expected method {known} with discrete states, found {settings.method}')
+        raise ValueError(f'{system.name}: expected method {allowed} with discrete states, found {settings.method}')
     return stops
 
 

@@ -140,7 +140,7 @@ def test_a_flat_four_bar_ends_with_its_reason():
 
 def test_a_run_with_inputs_from_a_function_is_judged():
     four_bar = dn.load('four_bar')
-    table = four_bar.simulate(0.2, torque={'crank_joint': 14.0}, period=0.01)
+    table = four_bar.simulate(0.2, torque={'crank_joint': 14.0}, period=0.01, step=1e-3)
     function = four_bar.simulate(0.2, torque=lambda time, state: {'crank_joint': 14.0}, period=0.01)
     assert (table.status, function.status) == ('done', 'done')
     assert [check.name for check in function.checks] == ['energy', 'gap']
