@@ -59,7 +59,7 @@ class GovernorSettings:
     criterion: str = 'lift_off'
     rated_share: float = 0.75
     reserve: float = 0.16
-    tipping_reserve: float = 0.05
+    tipping_reserve: float = 0.12
     rise: float = 0.04
     least: float = 0.08
     slack: float = 0.06
