@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -131,18 +132,27 @@ def machine_and_box(args: argparse.Namespace) -> tuple[Machine, Box]:
     Raises:
         CommandError: the machine does not exist or the governor does not support it.
     """
+    slope = 0.0 if args.nominal else math.radians(args.slope)
+    more: dict[str, Any] = {'duration': args.duration, 'stops': not args.no_stops, 'imu': not args.no_imu}
+    more['any_start'] = args.any_start
+    return governed(args, slope=slope, troubles=_troubles(args), **_doubts(args), **more)
+
+
+def governed(args: argparse.Namespace, **changes: Any) -> tuple[Machine, Box]:
+    """Return the machine as it is governed, and its box with these fields (`box_of`).
+
+    Raises:
+        CommandError: the machine does not exist or the governor does not support it.
+    """
     from dyn_nodes.governor.campaign.cases import box_of
     from dyn_nodes.nodes.machines import machine_of
 
     try:
         machine, efforts = machine_of(args.machine, args.config), getattr(args, 'efforts', False)
         machine = as_governed(machine, efforts)
-        slope = 0.0 if args.nominal else math.radians(args.slope)
-        more: dict[str, Any] = {'duration': args.duration, 'stops': not args.no_stops, 'imu': not args.no_imu}
-        more['any_start'] = args.any_start
         if args.criterion == 'tipping' and machine.base.attachment == 'planar':
             raise ValueError(f'--criterion tipping: expected a machine in space, found {machine.name!r} in its plane')
-        return machine, box_of(machine, efforts, slope=slope, troubles=_troubles(args), **_doubts(args), **more)
+        return machine, box_of(machine, efforts, **changes)
     except ValueError as error:
         text = str(error).replace("parameter 'config'", '--config').replace("parameter 'machine': ", '')
         raise CommandError(text) from None
@@ -179,6 +189,15 @@ def settings(args: argparse.Namespace) -> GovernorSettings:
     if getattr(args, 'efforts', False):
         changes['rate'] = JERK if args.jerk is None else args.jerk
     return replace(DEFAULTS, **changes)
+
+
+def is_tested(starts: int) -> bool:
+    """Return whether any start was certified; report if none was."""
+    if not starts:
+        print(
+            'no start is certified: nothing was tested (rejected starts; see the page of the governor)', file=sys.stderr
+        )
+    return starts > 0
 
 
 def runs_file(args: argparse.Namespace, name: str = 'runs.jsonl') -> Path | None:

@@ -51,19 +51,22 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compared(args: argparse.Namespace) -> list[Compared]:
-    from dyn_nodes.governor.campaign.cases import box_of
     from dyn_nodes.governor.campaign.cycles_file import by_chart, load_cycles
     from dyn_nodes.governor.campaign.governed_run import Rig
     from dyn_nodes.governor.campaign.work_cycles import DEFAULT, WorkCycles
     from dyn_nodes.model.equilibrium import NoEquilibriumError
-    from dyn_nodes.nodes.machines import machine_of
+    from dyn_nodes.model.problems import MachineError
 
+    machine, _ = governor_box.governed(args)
     try:
-        machine = machine_of(args.machine, args.config)
-        box_of(machine)
-    except ValueError as error:
-        raise CommandError(str(error).replace("parameter 'machine': ", '')) from None
-    cycles = load_cycles(args.cycles or DEFAULT, machine)
+        cycles = load_cycles(args.cycles or DEFAULT, machine)
+    except MachineError:
+        if args.cycles is not None:
+            raise
+        raise CommandError(
+            f'--cycles: expected a file of working cycles of {machine.name}, found none; the cycles of the package '
+            f'are for the log_loader'
+        ) from None
     settings = governor_box.settings(args)
     if args.chart is not None:
         cycles = tuple(by_chart(cycle, machine, 0.01 * args.chart, settings.rated_share) for cycle in cycles)

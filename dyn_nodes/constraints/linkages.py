@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import casadi as ca
@@ -13,9 +13,10 @@ from dyn_nodes.constraints.assembly import assemble
 from dyn_nodes.constraints.blocks import ConstraintBlocks
 from dyn_nodes.constraints.errors import AssemblyError, MethodError
 from dyn_nodes.constraints.independent import choose_independent
+from dyn_nodes.model.constraint import LoopRecord
 from dyn_nodes.model.machine import Machine
-from dyn_nodes.model.posture import initial_positions
-from dyn_nodes.multibody import build_tree
+from dyn_nodes.model.posture import initial_positions, joint_vector
+from dyn_nodes.multibody import Tree, build_tree
 from dyn_nodes.multibody.spatial import Expression, solve_symmetric
 
 WEAKEST = 0.05
@@ -50,8 +51,7 @@ class Linkages:
 
     def __init__(self, machine: Machine, driven: Sequence[str], q: Expression, v: Expression) -> None:
         _check(machine)
-        fixed = replace(machine, base=replace(machine.base, attachment='fixed'), loads=(), wheels=(), contacts=())
-        tree = build_tree(fixed)
+        tree = _tree_on_held_base(machine)
         blocks = ConstraintBlocks(tree, [entry.on(tree) for entry in machine.constraints])
         if not blocks.holonomic.all():
             rolling = ', '.join(name for name, holds in zip(blocks.row_names, blocks.holonomic) if not holds)
@@ -96,6 +96,68 @@ class Linkages:
         result = ca.SX(efforts.shape[0], 1)
         result[list(self.independent)] = ca.mtimes(self.complement.T, efforts)
         return ca.densify(result)
+
+
+class Loops:
+    """Loops that constraints close between links of a machine, in numbers; joints have the order of its movable ones.
+
+    Args:
+        machine: with at least one such constraint.
+
+    Attributes:
+        joints: names of the joints that move the ends of each constraint, by its name.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine, tree = machine, _tree_on_held_base(machine)
+        self._blocks = blocks = ConstraintBlocks(tree, [entry.on(tree) for entry in _loops(machine)])
+        residual, jacobian = blocks.rows.residual, _sparse(blocks, np.array(joint_vector(machine)))
+        rows = [(name, part) for name, part in blocks.slices.items() if blocks.holonomic[part].any()]
+        self.joints = {
+            name: tuple(tree.velocity_names[k] for k in sorted(set(jacobian[part, :].sparsity().get_triplet()[1])))
+            for name, part in rows
+        }
+        gaps = [ca.norm_inf(residual[np.flatnonzero(blocks.holonomic[part]) + part.start]) for _, part in rows]
+        values = ca.substitute(ca.vertcat(*gaps), blocks.parameters.vector, blocks.numbers(None))
+        function = ca.Function('gaps', [blocks.q], [ca.densify(values)])
+        self._positions, self._gaps = np.empty(tree.nq), np.empty(len(rows))
+        self._buffer, self._evaluate = function.buffer()
+        self._buffer.set_arg(0, memoryview(self._positions))
+        self._buffer.set_res(0, memoryview(self._gaps))
+
+    @classmethod
+    def of(cls, machine: Machine) -> Loops | None:
+        """Return the loops of a machine; None without such constraints."""
+        return cls(machine) if _loops(machine) else None
+
+    def gaps(self, positions: Array) -> Array:
+        """Return how far positions (n,) of the joints leave each constraint of `joints` open, m or rad."""
+        self._positions[:] = positions
+        self._evaluate()
+        return self._gaps.copy()
+
+    def closed(self, positions: Mapping[str, float]) -> dict[str, float]:
+        """Return the positions of all joints by name: those in `positions` as they are, others near the initial ones.
+
+        Raises AssemblyError: the loops do not close; names them and their gaps.
+        """
+        names = [joint.name for joint in self._machine.movable_joints]
+        guess = joint_vector(self._machine, positions)
+        return dict(zip(names, assemble(self._blocks, guess, held=[*positions]).tolist()))
+
+
+def _loops(machine: Machine) -> list[LoopRecord]:
+    """Return the constraints between links of a machine, without those to the world and to loads."""
+    links = {link.name for link in machine.links}
+    loops = [entry for entry in machine.constraints if isinstance(entry, LoopRecord)]
+    return [entry for entry in loops if {end.link for end in entry.ends} <= links]
+
+
+def _tree_on_held_base(machine: Machine) -> Tree:
+    """Return the tree of a machine on a held base, without loads and wheels."""
+    return build_tree(
+        replace(machine, base=replace(machine.base, attachment='fixed'), loads=(), wheels=(), contacts=())
+    )
 
 
 def _check(machine: Machine) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dyn_nodes.common.arrays import Array, Indices
+from dyn_nodes.governor._kernels import kernel
 from dyn_nodes.governor.records import States
 
 DRAWN_POSITION, DRAWN_SPEED = 1.0, 0.5
@@ -29,7 +30,7 @@ class MotionCheck:
     """Checks driven joints.
 
     Args:
-        names: of the m driven joints.
+        names: of the m driven joints; none: nothing is checked.
         joints: (m,) indices of them among the n movable ones.
         start: states of every delay.
 
@@ -46,7 +47,7 @@ class MotionCheck:
     def clear(self) -> None:
         """Restart the observer, and clear the faults."""
         self.continues = False
-        self._ways = np.zeros((2, len(self.names)))
+        self._ways, self._excess = np.zeros((2, len(self.names))), np.empty(len(self.names))
         self._faults: dict[str, str] = {}
 
     def compare(self, present: States, q: Array, v: Array, spent: float) -> None:
@@ -58,24 +59,18 @@ class MotionCheck:
             v: (n,) measured speeds.
             spent: time since the last comparison, s.
         """
-        positions, velocities, joints = self.states.positions, self.states.velocities, self._joints
-        if not self.continues or not np.isfinite(self.states.vectors[:, : self.states.layout.drives]).all():
-            self.states.vectors[:], self.continues = present.vectors, True
+        if not self.names:
             return
-        shown = positions[:, joints]
-        off = np.maximum(np.maximum(q[joints] - shown.max(axis=0), shown.min(axis=0) - q[joints]), 0.0)
-        speeds = np.abs(velocities[:, joints]).max(axis=0)
-        left = math.exp(-spent / DRAWN_POSITION)
-        self._ways = left * self._ways + spent * np.array([speeds, np.abs(v[joints])])
-        for j in np.flatnonzero(off > OFF + SCALE * self._ways.min(axis=0)).tolist():
-            self._faults.setdefault(
-                self.names[j], f'it deviates by {off[j]:.2g} from the motion that its valve commands'
-            )
-        drawn, drawn_speed = 1.0 - left, 1.0 - math.exp(-spent / DRAWN_SPEED)
-        passive = np.ones(len(q), dtype=np.bool_)
-        passive[joints] = False
-        positions += np.where(passive, 1.0, drawn) * (q - positions)
-        velocities += np.where(passive, 1.0, drawn_speed) * (v - velocities)
+        states, left, left_speed = self.states, math.exp(-spent / DRAWN_POSITION), math.exp(-spent / DRAWN_SPEED)
+        if not self.continues or not np.isfinite(states.vectors[:, : states.layout.drives]).all():
+            states.vectors[:], self.continues = present.vectors, True
+            return
+        observed = states.positions, states.velocities, self._joints
+        if compare_motion(*observed, q, v, spent, left, left_speed, self._ways, self._excess):
+            for j in np.flatnonzero(self._excess > 0.0).tolist():
+                self._faults.setdefault(
+                    self.names[j], f'it deviates by {self._excess[j]:.2g} from the motion that its valve commands'
+                )
 
     @property
     def are_sound(self) -> bool:
@@ -85,3 +80,50 @@ class MotionCheck:
     def faults(self) -> dict[str, str]:
         """Return the fault messages by the name of the joint."""
         return dict(self._faults)
+
+
+@kernel
+def compare_motion(
+    positions: Array,
+    velocities: Array,
+    joints: Indices,
+    q: Array,
+    v: Array,
+    spent: float,
+    left: float,
+    left_speed: float,
+    ways: Array,
+    excess: Array,
+) -> bool:
+    """Compare states (h, n) of the observer with measurements (n,) and draw them to these; return whether a joint fails.
+
+    Args:
+        positions: rad or m; updated.
+        velocities: updated.
+        joints: (m,) indices of the driven joints.
+        q: measured positions.
+        v: measured speeds.
+        spent: time since the last comparison, s.
+        left: fraction of the deviations of positions that remains.
+        left_speed: fraction of the deviations of speeds that remains.
+        ways: (2, m) travel of the model and measured travel; updated.
+        excess: (m,) written: deviation of a joint that fails, 0 of the others.
+    """
+    drawn, drawn_speed, fails = np.ones(q.shape[0]), np.ones(q.shape[0]), False
+    for k in range(joints.shape[0]):
+        j = joints[k]
+        least, most, speed = np.inf, -np.inf, 0.0
+        for h in range(positions.shape[0]):
+            least, most = min(least, positions[h, j]), max(most, positions[h, j])
+            speed = max(speed, abs(velocities[h, j]))
+        ways[0, k] = left * ways[0, k] + spent * speed
+        ways[1, k] = left * ways[1, k] + spent * abs(v[j])
+        off = max(q[j] - most, least - q[j])
+        excess[k] = off if off > OFF + SCALE * min(ways[0, k], ways[1, k]) else 0.0
+        fails = fails or excess[k] > 0.0
+        drawn[j], drawn_speed[j] = 1.0 - left, 1.0 - left_speed
+    for h in range(positions.shape[0]):
+        for j in range(q.shape[0]):
+            positions[h, j] += drawn[j] * (q[j] - positions[h, j])
+            velocities[h, j] += drawn_speed[j] * (v[j] - velocities[h, j])
+    return fails

@@ -34,8 +34,9 @@ class GovernorSettings:
             machine may at most carry its rated load at the end. Wheels may lift then, as long as others hold it.
         rated_share: rated load over tipping load.
         reserve: `lift_off`: least share of its mean load that every wheel keeps on the way to rest.
-        tipping_reserve: `tipping`: least share of its moment that every edge keeps. `rise`, `least` and `slack` are in
-            the same ratio to it as they are to `reserve`.
+        tipping_reserve: `tipping`: least share of its moment that every edge keeps, also under a command to a more
+            stable posture unless `least` is greater. `rise`, `least` and `slack` are in the same ratio to it as they
+            are to `reserve`.
         rise: added to the reserve if an output grows, so that one that just passed is not braked at once.
         least: share that every wheel keeps under a command to a more stable posture.
         slack: margin below the share at rest that such a command may use, if that bound is lower than `least`.
@@ -59,7 +60,7 @@ class GovernorSettings:
     criterion: str = 'lift_off'
     rated_share: float = 0.75
     reserve: float = 0.16
-    tipping_reserve: float = 0.05
+    tipping_reserve: float = 0.12
     rise: float = 0.04
     least: float = 0.08
     slack: float = 0.06
@@ -81,7 +82,8 @@ class GovernorSettings:
         """Settings of the law for the criterion."""
         ratio = 1.0 if self.criterion == 'lift_off' else self.tipping_reserve / self.reserve
         reserve, rise = ratio * self.reserve, ratio * self.rise
-        return LawSettings(reserve, rise, ratio * self.least, ratio * self.slack, self.rate, self.halvings)
+        least = ratio * self.least if self.criterion == 'lift_off' else max(ratio * self.least, reserve)
+        return LawSettings(reserve, rise, least, ratio * self.slack, self.rate, self.halvings)
 
 
 @dataclass(frozen=True)

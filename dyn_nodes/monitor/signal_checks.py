@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.constraints.linkages import Loops
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.monitor._kernels import kernel
 from dyn_nodes.monitor.measured_kernels import up_kernel
@@ -44,6 +45,8 @@ OVER_LIMIT = 2.0
 BEYOND = 1.0
 """Permitted position beyond the range of a joint, rad or m: the strokes of cylinders may exceed the range of the URDF.
 """
+OPEN = 0.03
+"""Permitted gap of a linkage at the measured positions of its joints, m or rad: errors of geometry and encoders."""
 NO_FAULT, JUMPED, DIFFERS, NOISY_POSITION, NOISY_SPEED, OUT_OF_RANGE = range(6)
 """Faults of a joint."""
 JOINT_TEXTS = {
@@ -141,6 +144,41 @@ class _StatefulCheck:
     def are_sound(self) -> bool:
         """Whether there is no fault."""
         return not self._memory.fault.any()
+
+
+class LoopChecks:
+    """Checks that the positions of the joints of a machine close its linkages.
+
+    Args:
+        machine: its movable joints are measured, each by its encoder.
+        deviation: of the noise of a sound position, rad or m.
+    """
+
+    def __init__(self, machine: Machine, deviation: float = 0.0) -> None:
+        self._loops, self._bound = Loops.of(machine), OPEN + 20.0 * deviation
+        self.clear()
+
+    def clear(self) -> None:
+        """Clear the faults."""
+        self._faults: dict[str, str] = {}
+
+    def take(self, positions: Array) -> None:
+        """Process positions (n,) of the joints."""
+        if self._loops is None:
+            return
+        gaps = self._loops.gaps(positions)
+        for k in np.flatnonzero(~(gaps <= self._bound)).tolist():
+            name, joints = [*self._loops.joints.items()][k]
+            self._faults.setdefault(name, f'the positions of {", ".join(joints)} leave it open by {gaps[k]:.2g}')
+
+    @property
+    def are_sound(self) -> bool:
+        """Whether all loops were closed since `clear`."""
+        return not self._faults
+
+    def faults(self) -> dict[str, str]:
+        """Return the fault messages by the name of the constraint."""
+        return dict(self._faults)
 
 
 class JointChecks(_StatefulCheck):

@@ -25,7 +25,7 @@ from dyn_nodes.monitor.margin_guard import TICK, GuardSettings, MarginGuard
 from dyn_nodes.monitor.measured_kernels import TURNING, imu_kernel, joints_kernel
 from dyn_nodes.monitor.rocking import RockingModel
 from dyn_nodes.monitor.sensors import ImuMount, SensorNoise
-from dyn_nodes.monitor.signal_checks import ImuChecks, JointChecks, SignalChecks
+from dyn_nodes.monitor.signal_checks import ImuChecks, JointChecks, LoopChecks, SignalChecks
 from dyn_nodes.simulation.assembly import gravity_vector
 from dyn_nodes.stability import PolygonError, Support, margins
 from dyn_nodes.stability.balance import Balance
@@ -150,12 +150,14 @@ class StabilityMonitor:
     def _make_checks(self) -> None:
         self.joint_checks = JointChecks.of(self.machine, self.model.joints, self.noise.position)
         self.imu_checks = ImuChecks(self.machine.gravity)
-        self.checks = SignalChecks(self.joint_checks, self.imu_checks)
+        self._loop_checks = LoopChecks(self.machine, self.noise.position)
+        self.checks = SignalChecks(self.joint_checks, self.imu_checks, self._loop_checks)
 
     def clear(self) -> None:
         """Restart, for example after time went back."""
         self.joint_checks.clear()
         self.imu_checks.clear()
+        self._loop_checks.clear()
         for derivative in (self._joints, self._turning, self._accelerometer):
             derivative.clear()
         self.ground.clear()
@@ -229,6 +231,7 @@ class StabilityMonitor:
         """
         step = self._step_to(time)
         self.joint_checks.take(time, positions, velocities)
+        self._loop_checks.take(positions)
         if len(self._legs):
             self._move_legs(positions)
         if self.has_imu:

@@ -18,6 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from dyn_nodes.common.arrays import Array
+from dyn_nodes.constraints.errors import AssemblyError
+from dyn_nodes.constraints.linkages import Loops
 from dyn_nodes.model.machine import Machine
 from dyn_nodes.model.posture import carrying_links
 from dyn_nodes.stability.at_rest import stands_on_springs
@@ -63,6 +65,7 @@ class LoadMomentIndicator:
             raise GearError(f'{machine.name}: expected a payload and supports on springs')
         self.machine, self.share, self._limit = machine, share, machine.payload.limit
         carrying = carrying_links(machine)
+        self._loops: Loops | None = None
         self._held = [joint.name for joint in machine.movable_joints if joint.child not in carrying]
         start = running_gear(machine, None, self._held)
         rest = settle(start, 0.0, np.array([0.0, 0.0, -machine.gravity]))
@@ -76,15 +79,29 @@ class LoadMomentIndicator:
         """Return the load moment at rest.
 
         Args:
-            positions: of joints by name, rad or m; other joints are in the initial position.
+            positions: of joints by name, rad or m; other joints are in the initial position, or near it where
+                linkages move them.
             payload: kg.
             gravity: (3,) in axes of the ground, x along the heading of the base, m/s2.
+
+        Raises:
+            GearError: the linkages do not close at some positions.
         """
-        running = running_gear(self.machine, positions, self._held)
+        running = running_gear(self.machine, self._closed(positions), self._held)
         tipping = first_loss(running, gravity, self._edges)
         rated = min(self.share * tipping, self._limit)
         utilisation = 0.0 if payload <= 0.0 < rated else payload / rated if rated > 0.0 else math.inf
         return LoadMoment(utilisation, rated, tipping, self._edge(running, gravity))
+
+    def _closed(self, positions: Mapping[str, float]) -> Mapping[str, float]:
+        """Return positions that close the linkages; those of all joints are measured, and stay."""
+        if not self.machine.constraints or len(positions) >= len(self.machine.movable_joints):
+            return positions
+        self._loops = self._loops or Loops.of(self.machine)
+        try:
+            return positions if self._loops is None else self._loops.closed(positions)
+        except AssemblyError as error:
+            raise GearError(f'{self.machine.name}: linkages: {error}') from None
 
     def _edge(self, running: RunningGear, gravity: Array) -> str:
         """Return the edge that a growing load relieves first on the upright machine; '' if none is relieved."""

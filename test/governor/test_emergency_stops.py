@@ -164,6 +164,12 @@ def test_the_exit_status_is_1_if_a_stop_failed(name, monkeypatch, capsys):
     assert '0.200' in capsys.readouterr().out
 
 
+def test_the_exit_status_is_1_if_no_start_is_certified(monkeypatch, capsys):
+    monkeypatch.setattr(module, 'emergency_stops', lambda *_, **__: replace(GOOD, refused=True))
+    assert command('log_loader', '--runs', '1', '--jobs', '1') == 1
+    assert 'no start is certified: nothing was tested' in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ('words', 'message'),
     [

@@ -16,6 +16,9 @@ from dyn_nodes.constraints.linkages import Linkages
 from dyn_nodes.governor.campaign.campaign import random_cases
 from dyn_nodes.governor.campaign.cases import Case, attack_cases, box_of
 from dyn_nodes.governor.campaign.governed_run import Rig
+from dyn_nodes.governor.campaign.sensor_campaign import run_faulty
+from dyn_nodes.governor.campaign.sensor_faults import SensorFault
+from dyn_nodes.governor.campaign.troubles import Troubles
 from dyn_nodes.governor.prediction import eases_of
 from dyn_nodes.governor.settings import GovernorSettings
 from dyn_nodes.governor.stop_model import StopModel
@@ -235,3 +238,19 @@ def test_a_start_at_which_the_linkages_do_not_close_is_moved_towards_the_first_p
     case = replace(random_cases(box_of(rig.machine), 1, seed=1)[0], start=(1.18, 1.49, 1.08, 0.0))
     assert rig.start_margin(case) == -np.inf
     assert rig.start_margin(rig.placed(case)) >= rig.settings.law.least
+
+
+@pytest.mark.parametrize(
+    'fault', [SensorFault('boom_joint', 'offset', 0.04), SensorFault('boom_joint/position', 'frozen', begin=0.1), None]
+)
+def test_an_encoder_that_does_not_fit_its_linkage_is_detected(linked, fault):
+    """Sound encoders with noise raise no alarm."""
+    volts = (8.0,) + (4.0,) * (len(linked.actuators) - 1)
+    case = Case(((1.5, volts),), 500.0, 500.0, duration=1.5, troubles=Troubles(noise=1.0, seed=1, fault=fault))
+    outcome = run_faulty(Rig(linked, GovernorSettings(criterion='tipping')), case)
+    assert outcome.share > 0.1
+    if fault is None:
+        assert (outcome.found, outcome.text) == (None, '')
+    else:
+        assert outcome.found < 1.0
+        assert 'boom_pin: the positions of boom_joint, boom_barrel_joint, boom_rod_joint leave it open' in outcome.text

@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dyn_nodes.cli import main
+from dyn_nodes.governor.campaign import sensor_campaign
 from dyn_nodes.governor.campaign.cases import Case, box_of
 from dyn_nodes.governor.campaign.governed_run import Rig
 from dyn_nodes.governor.campaign.sensor_campaign import FaultyRun, faulty_cases, rows_of, run_faulty, signal_class
@@ -150,3 +152,19 @@ def test_cases_and_rows_of_a_campaign(rig):
         'imu',
     ]
     assert FaultyRun.from_dict(outcomes[0].as_dict()) == outcomes[0]
+
+
+@pytest.mark.parametrize('rejected', [True, False])
+def test_the_command_fails_if_no_start_is_certified(monkeypatch, capsys, rejected):
+    outcome = FaultyRun(0.1, 'x', 1.0, False, False, 0.3, 2.0, rejected)
+    monkeypatch.setattr(sensor_campaign, 'RUNS', replace(sensor_campaign.RUNS, run=lambda *_: outcome))
+    words = ['log_loader', '--seeds', '1', '--hours', '0', '--only', 'lost', '--jobs', '1']
+    assert main(['governor', 'sensors', *words]) == int(rejected)
+    out, err = capsys.readouterr()
+    assert ('nothing was tested' in err) == rejected
+    assert ('7 of the starts are rejected' in out) == rejected
+
+
+def test_a_campaign_without_runs_is_rejected(capsys):
+    assert main(['governor', 'sensors', 'log_loader', '--seeds', '0', '--hours', '0']) == 2
+    assert '--seeds 0 --hours 0: expected runs' in capsys.readouterr().err

@@ -23,6 +23,9 @@ RECORDED = Path(__file__).with_name('governor_edges.jsonl')
 LEVEL = np.array([0.0, 0.0, -9.81])
 WEIGHED = 0.02
 """Error of a weighed payload."""
+ENVELOPE = {0.1: 0.94, 0.05: 0.99}
+"""Least certified load over the rated load of the chart, by the error of the mass of the links: the reserve applies to
+the lightest links, the rated load to those of the model."""
 SWINGS = np.linspace(-np.pi, np.pi, 24, endpoint=False)
 ARMS = ((0.96, -1.83), (0.8, -1.6), (0.6, -1.4), (0.4, -1.0), (0.3, -0.8), (0.1, -0.3))
 """Boom and stick, from the nearest to the farthest reach, rad."""
@@ -31,6 +34,11 @@ ARMS = ((0.96, -1.83), (0.8, -1.6), (0.6, -1.4), (0.4, -1.0), (0.3, -0.8), (0.1,
 @pytest.fixture(scope='module')
 def rig(machine):
     return Rig(machine, GovernorSettings(criterion='tipping', payload_error=WEIGHED))
+
+
+@pytest.fixture(scope='module')
+def weighed_links(rig):
+    return Rig(rig.machine, replace(rig.settings, mass_error=0.05))
 
 
 @pytest.fixture(scope='module')
@@ -55,23 +63,25 @@ def greatest_load(rig, start: tuple[float, ...], rated: float) -> float:
 
 def assert_chart_is_met(rig, swings, arms) -> None:
     """Compare the greatest certified payload with the rated load of the chart."""
-    indicator = LoadMomentIndicator(rig.machine)
+    indicator, least = LoadMomentIndicator(rig.machine), ENVELOPE[rig.settings.mass_error]
     for swing in swings:
         for boom, stick in arms:
             start = (boom, stick, float(swing))
             rated = indicator.evaluate(dict(zip(rig.effects.joints, start)), 0.0, LEVEL).rated
             if 1.2 * rated > rig.machine.payload.limit:
                 continue
-            assert 0.95 <= greatest_load(rig, start, rated) <= 1.02, (swing, boom)
+            assert least <= greatest_load(rig, start, rated) <= 1.0, (swing, boom)
 
 
-def test_a_weighed_load_is_certified_up_to_the_chart_over_edges_and_diagonals(rig):
-    assert_chart_is_met(rig, (0.0, 0.55, np.pi / 2, 2.4), ((0.6, -1.4), (0.1, -0.3)))
+def test_a_weighed_load_is_certified_up_to_the_chart_over_edges_and_diagonals(rig, weighed_links):
+    for governed in (rig, weighed_links):
+        assert_chart_is_met(governed, (0.0, 0.55, np.pi / 2, 2.4), ((0.6, -1.4), (0.1, -0.3)))
 
 
 @pytest.mark.slow
-def test_a_weighed_load_is_certified_up_to_the_chart_everywhere(rig):
-    assert_chart_is_met(rig, SWINGS, ARMS)
+def test_a_weighed_load_is_certified_up_to_the_chart_everywhere(rig, weighed_links):
+    for governed in (rig, weighed_links):
+        assert_chart_is_met(governed, SWINGS, ARMS)
 
 
 def test_weights_of_pushes_give_moments_about_the_edges():
@@ -91,10 +101,10 @@ def test_weights_of_pushes_give_moments_about_the_edges():
             assert edges[edge] @ push == pytest.approx(away @ push / away.sum())
 
 
-def test_a_wheel_in_the_air_is_allowed_if_no_edge_loses_its_moment(rig):
+def test_a_wheel_in_the_air_is_allowed_if_no_edge_loses_its_moment(weighed_links):
     """At 45 degrees the rated load lifts a wheel at rest; the criterion lift_off rejects it."""
-    start, indicator = (0.6, -1.4, 0.55), LoadMomentIndicator(rig.machine)
-    rated = indicator.evaluate(dict(zip(rig.effects.joints, start)), 0.0, LEVEL).rated
+    rig, start = weighed_links, (0.6, -1.4, 0.55)
+    rated = LoadMomentIndicator(rig.machine).evaluate(dict(zip(rig.effects.joints, start)), 0.0, LEVEL).rated
     case = still(rig, 0.97 * rated, start)
     loads = rig.trial(case, governed=False).plant
     names = [f'{contact.name}/normal_force' for contact in loads.machine.ground_contacts]
@@ -134,11 +144,20 @@ def test_the_rated_load_is_computed_again_on_another_slope(rig):
 def test_a_predicted_tip_over_has_a_negative_share_which_a_command_to_safety_may_not_lower(machine, box):
     """An attacker tipped the machine when all shares of edges without load were 0: then any such command passed."""
     case = read_cases(RECORDED, box)[0]
-    tipping = Rig(machine, GovernorSettings(criterion='tipping'))
+    tipping = Rig(machine, GovernorSettings(criterion='tipping', tipping_reserve=0.05))  # of the recorded run
     for troubles in (case.troubles, Troubles(seed=case.troubles.seed)):
         outcome = tipping.run(replace(case, troubles=troubles))
         assert outcome.share > 0.1
         assert outcome.let_through > 0.5
+
+
+def test_climbs_that_lifted_an_edge_with_less_reserve_lift_none(machine, box):
+    """With a reserve of 0.05 all wheels off an edge were without load for 0.12 and 0.17 s."""
+    tipping = Rig(machine, GovernorSettings(criterion='tipping'))
+    for case in read_cases(RECORDED, box)[1:]:
+        outcome = tipping.run(case)
+        assert outcome.share > 0.05
+        assert outcome.let_through > 0.2
 
 
 @pytest.fixture(scope='module')

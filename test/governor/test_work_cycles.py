@@ -147,12 +147,22 @@ def test_the_command_evaluates_all_cycles_that_are_safe_without_governor(monkeyp
         (['log_loader', '--delay', 'nan'], CommandError, '--delay: expected 0 to 500, found nan'),
         (['agv_mecanum_arm'], CommandError, 'expected actuators that levers move, found none'),
         (['log_loader', '--cycles', 'nowhere.yaml'], MachineError, 'nowhere.yaml'),
+        (['excavator'], CommandError, '--cycles: expected a file of working cycles of excavator, found none'),
+        (['log_loader_planar', '--criterion', 'tipping'], CommandError, 'tipping: expected a machine in space'),
     ],
 )
 def test_a_mistake_is_one_line(words, kind, message):
     with pytest.raises(kind, match=message) as caught:
         command(*words)
     assert '\n' not in str(caught.value)
+
+
+def test_a_machine_is_driven_parked_as_it_is_governed(monkeypatch):
+    machines = []
+    monkeypatch.setattr(work_cycles, 'WorkCycles', lambda rig: machines.append(rig.machine))
+    monkeypatch.setattr('dyn_nodes.governor.campaign.cycles_file.load_cycles', lambda path, machine: ())
+    command('excavator', '--cycles', 'any.yaml')
+    assert [actuator.name for actuator in machines[0].actuators] == ['boom', 'arm', 'bucket', 'swing']
 
 
 @pytest.mark.slow

@@ -52,6 +52,18 @@ def test_machines_on_pivoted_axles_tracks_and_linkages_are_rated_by_the_same_equ
     assert moment.utilisation == pytest.approx(500.0 / moment.rated)
 
 
+def test_the_posture_of_a_machine_with_linkages_may_be_its_drives_alone():
+    """The positions of the joints that linkages move follow; the boom is lower by 0.044 rad here than at the start."""
+    indicator = LoadMomentIndicator(machine_of('log_loader_linkage', ''))
+    drives = {'swing_joint': 1.0, 'boom_rod_joint': 1.25, 'stick_rod_joint': 1.2}
+    arm = {'swing_joint': 1.0, 'boom_joint': 0.9162, 'stick_joint': -1.7766}
+    by_drives, by_arm = (indicator.evaluate(positions, 0.0, LEVEL).rated for positions in (drives, arm))
+    assert by_drives == pytest.approx(by_arm, rel=1e-3)
+    assert by_drives < 0.95 * indicator.evaluate({'swing_joint': 1.0}, 0.0, LEVEL).rated
+    with pytest.raises(GearError, match=r'log_loader_linkage: linkages: cannot be closed .* boom_pin by'):
+        indicator.evaluate({'boom_rod_joint': 5.0}, 0.0, LEVEL)
+
+
 def test_without_load_the_utilisation_is_zero_and_a_machine_that_tips_empty_has_no_rated_load():
     indicator = LoadMomentIndicator(machine_of('log_loader', ''))
     assert indicator.evaluate({}, 0.0, LEVEL).utilisation == 0.0

@@ -92,6 +92,8 @@ class Efforts:
         self.joints = list(self.names)
         self.inputs = [f'{name}/effort' for name in self.names]
         self.limits = np.full(len(self.names), ACCELERATION)
+        self._present = surroundings(np.zeros((1, SURROUNDINGS)))
+        self._present.heft[:] = 1.0
 
     def stops(self, monitor: StabilityMonitor, settings: GovernorSettings) -> EffortPredictor:
         """Return the stop predictor for a monitor."""
@@ -117,8 +119,8 @@ class Efforts:
         """Return efforts (m,) within the limits; on level ground if there is no IMU."""
         assert sample is not None
         up = UP if sample.imu is None else turned_back(sample.imu[0], UP)
-        present, efforts = surroundings(np.zeros((1, SURROUNDINGS))), np.empty(len(self.names))
-        present.specific_force[:], present.payload[:], present.heft[:] = self.machine.gravity * up, payload, 1.0
+        present, efforts = self._present, np.empty(len(self.names))
+        present.specific_force[:], present.payload[:] = self.machine.gravity * up, payload
         q, v = np.asarray(sample.q), np.asarray(sample.v)
         rates = np.zeros(len(q))
         rates[self._drives.indices] = accelerations
