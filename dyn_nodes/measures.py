@@ -60,6 +60,14 @@ def stage_of(utilisation: float) -> str:
     return next((stage for stage in STAGES[:-1] if utilisation < _end_of(stage)), LIMIT)
 
 
+def percent_of(utilisation: float, decimals: int = 0) -> str:
+    """Return a utilisation in %, rounded down: the start of a stage is shown from this stage on only."""
+    if not math.isfinite(utilisation):
+        return f'{utilisation}'
+    steps = 10.0**decimals
+    return f'{math.floor(100.0 * steps * utilisation + 1e-6) / steps:.{decimals}f}'
+
+
 def _end_of(stage: str) -> float:
     return STAGE_STARTS[STAGES[STAGES.index(stage) + 1]]
 

@@ -16,7 +16,7 @@ from typing import Any
 from dyn_nodes.analysis.run_plots import HIGHEST_USE, Plot
 from dyn_nodes.analysis.run_record import RunRecord
 from dyn_nodes.analysis.summary import tightest_wheel, verdict
-from dyn_nodes.measures import measure_of
+from dyn_nodes.measures import measure_of, percent_of
 from dyn_nodes.model import Machine
 from dyn_nodes.model.actuators import oil_actuators
 from dyn_nodes.model.assumptions import lines
@@ -183,7 +183,7 @@ def _tiles(summary: Mapping[str, Any]) -> str:
 def _load_tile(greatest: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if greatest is None:
         return []
-    value = 'no rated load' if greatest['value'] is None else f'{100.0 * greatest["value"]:.0f} %'
+    value = 'no rated load' if greatest['value'] is None else f'{percent_of(greatest["value"])} %'
     return [(f'Greatest load of the rated load ({greatest["stage"]})', value)]
 
 

@@ -249,7 +249,7 @@ class Scene(Drawing):
         self._show_arrows(np.stack([feet, tips], axis=1), colours)
         for name, load, tip in zip(wheels, loads, tips):
             text = 'lifted' if load <= 0.0 else _kilonewtons(load)
-            self._label(f'load/{name}', text, tip + self._up(0.12), hidden=True)
+            self._label(f'load/{name}', text, tip + self._up(0.12))
 
     def _show_arrows(self, points: Array, colours: NDArray[np.uint8]) -> None:
         if self._changed('reactions/colours', (colours.tobytes(), len(points))):

@@ -34,6 +34,7 @@ from dyn_nodes.measures import (
     friction_levels,
     in_order,
     measure_of,
+    percent_of,
     stage_of,
 )
 from dyn_nodes.viewer.geometry import rotation_of
@@ -48,6 +49,8 @@ OVERTURNED, AIRBORNE, TIPPING, RECOVERING, LIFTED, OVERRIDE, HELD = (
     'override',
     'held',
 )
+NOT_AT_REST = (OVERTURNED, AIRBORNE, TIPPING, RECOVERING)
+"""States in which the load and the reach that are left at rest do not apply."""
 WORDS = {OK: 'STABLE'}
 TURN = math.radians(0.15)
 """Change of the tilt after which its direction counts as changed, rad."""
@@ -266,7 +269,9 @@ def _load_causes(snapshot: Snapshot) -> list[_Cause]:
     if load is None or math.isnan(load.utilisation):
         return []
     band = BAND_OF_STAGE[stage_of(load.utilisation)]
-    return [_Cause(band, 1.0 - load.utilisation, load.edge, '', f'load {100.0 * load.utilisation:.0f} % of rated')]
+    is_finite = math.isfinite(load.utilisation)
+    text = f'load {percent_of(load.utilisation)} % of rated' if is_finite else 'load: no rated load'
+    return [_Cause(band, 1.0 - load.utilisation, load.edge, '', text)]
 
 
 def _names(supports: Iterable[str]) -> str:
