@@ -271,7 +271,7 @@ class TipOverGovernorNode(OverridableNode, Managed):
         if 0.0 <= now - self._stop_at < STOP_PERIOD - 1e-9:
             return
         self._stop_at, out = now, JointState()
-        out.header.stamp = stamp_of(self.sensing.stamp or 0)
+        out.header.stamp = stamp_of((self.sensing.stamp or 0) / NANO)
         positions = self.stops.rest_after() if self.verdict.certified else np.zeros(0)
         if len(positions) and np.isfinite(positions).all():
             out.name = [joint.name for joint in self.machine.movable_joints]

@@ -214,7 +214,7 @@ def _standing(snapshot: Snapshot) -> Situation:
     if governor is not None and governor.held:
         names = ', '.join(governor.held)
         return Situation(HELD, max(band, CAUTION, key=BANDS.index), f'HELD: {names}', governor.reason)
-    if not causes:
+    if band == OK and not snapshot.margins:
         return Situation(OK, OK, 'NO MARGINS YET')
     finite = [cause for cause in causes if cause.band == band and not math.isnan(cause.severity)]
     if not finite:

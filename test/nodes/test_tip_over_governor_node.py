@@ -19,7 +19,7 @@ from dyn_nodes.model import load_machine
 from dyn_nodes.nodes.arrays import stamp_of_volts, stamp_volts, volts_message
 from dyn_nodes.nodes.instants import MOST_WAITING
 from dyn_nodes.nodes.parameters import ParameterError, node_parameters
-from dyn_nodes.nodes.stamps import NANO, stamp_of
+from dyn_nodes.nodes.stamps import NANO, seconds_of_stamp, stamp_of
 from dyn_nodes.nodes.tip_over_governor_node import TipOverGovernorNode
 from dyn_nodes.simulation.plant import Plant
 
@@ -101,6 +101,7 @@ def test_the_posture_after_the_certified_stop_is_published_ten_times_a_second_an
     push(node, [-3.0, -3.0, 2.0], 1)
     stop = node.stop_out.last
     assert stop.name == ['swing_joint', 'boom_joint', 'stick_joint']
+    assert seconds_of_stamp(stop.header.stamp) == pytest.approx(node.sensing.stamp / NANO) == pytest.approx(0.3)
     assert stop.position == pytest.approx(list(node.stops.rest_after()))
     assert np.abs(np.subtract(stop.position, CLOSE)).max() > 0.01, 'the outputs move the arm until they are neutral'
     count = len(node.stop_out.messages)
