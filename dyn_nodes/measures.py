@@ -189,6 +189,14 @@ class Measure:
         caution, danger = self.parts
         return Levels(_rounded(caution * full), _rounded(danger * full), _rounded(full))
 
+    def is_zero(self, value: float) -> bool:
+        """Return whether a value is negative, or is shown as zero."""
+        return value <= 0.0 or self.display(value).split()[0] == '0'
+
+    def word(self, value: float, band: str) -> str:
+        """Return the state of the machine by a value in a band: `at_zero` at zero, else the band."""
+        return self.at_zero if self.is_zero(value) else band
+
     def display(self, value: float) -> str:
         """Return a value with its unit for people: '146 kN m', '0.66 m', '12 %'; '0 J' for round-off."""
         if abs(value * self.scale if self.unit not in WITH_PREFIX else value) < LEAST_SHOWN:

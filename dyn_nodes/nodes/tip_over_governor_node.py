@@ -42,7 +42,7 @@ from dyn_nodes.nodes.overridable import OverridableNode
 from dyn_nodes.nodes.parameters import ParameterError, declare, node_parameters
 from dyn_nodes.nodes.running import run_node
 from dyn_nodes.nodes.sensing import Sensing
-from dyn_nodes.nodes.stamps import NANO, stamp_of
+from dyn_nodes.nodes.stamps import NANO, stamp_at
 from dyn_nodes.nodes.weighed_payload import WeighedPayload
 from dyn_nodes.stability.equilibrium.standing import gives_way, on_standing_wheels
 
@@ -271,7 +271,7 @@ class TipOverGovernorNode(OverridableNode, Managed):
         if 0.0 <= now - self._stop_at < STOP_PERIOD - 1e-9:
             return
         self._stop_at, out = now, JointState()
-        out.header.stamp = stamp_of((self.sensing.stamp or 0) / NANO)
+        out.header.stamp = stamp_at(self.sensing.stamp or 0)
         positions = self.stops.rest_after() if self.verdict.certified else np.zeros(0)
         if len(positions) and np.isfinite(positions).all():
             out.name = [joint.name for joint in self.machine.movable_joints]

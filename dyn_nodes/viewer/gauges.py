@@ -19,7 +19,7 @@ from dyn_nodes.measures import (
     stage_of,
 )
 from dyn_nodes.viewer.colours import AMBER, BAND, BAND_TEXT, DARK, GREEN, GREY, RED, Rgb, css, ink_on
-from dyn_nodes.viewer.situation import FRICTION, NOT_AT_REST, is_zero
+from dyn_nodes.viewer.situation import FRICTION, NOT_AT_REST
 from dyn_nodes.viewer.snapshot import GovernorState, Load, Margin, Situation
 
 STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
@@ -96,13 +96,11 @@ def _gauge(name: str, margin: Margin, scale: Scale) -> str:
     part, band, levels = scale.part(name, margin), margin.band(name), margin.levels_of(name)
     colour = css(BAND[band])
     shown = 100.0 * min(max(part, 0.0), 1.0) if math.isfinite(part) else 0.0
-    word = band if band != OK else ''
-    if is_zero(name, margin):
-        word = measure.at_zero
+    word = measure.word(margin.value, band if band != OK else '')
     where = margin.critical_name.replace('_', ' ')
     standstill = '' if measure.with_motion else 'at rest'
     notes = (word, where, standstill)
-    note = ' &middot; '.join(html.escape(text).replace(' ', '&nbsp;') for text in notes if text)
+    note = ' &middot; '.join(html.escape(text) for text in notes if text)
     low, high = (100.0 * level / scale.full(name, margin) for level in (levels.danger, levels.caution))
     track = _track((RED, AMBER, GREEN), low, high)
     said = ', '.join(text for text in (number(margin.value, measure), where, word or 'in order') if text)

@@ -38,7 +38,7 @@ from dyn_nodes.measures import (
     stage_of,
 )
 from dyn_nodes.viewer.geometry import rotation_of
-from dyn_nodes.viewer.snapshot import Margin, Situation, Snapshot
+from dyn_nodes.viewer.snapshot import Situation, Snapshot
 
 OVERTURNED, AIRBORNE, TIPPING, RECOVERING, LIFTED, OVERRIDE, HELD = (
     'overturned',
@@ -168,19 +168,13 @@ def tilt_of(snapshot: Snapshot) -> float:
     return float(np.arccos(np.clip(rotation_of(snapshot.base_quaternion).apply((0.0, 0.0, 1.0))[2], -1.0, 1.0)))
 
 
-def is_zero(name: str, margin: Margin) -> bool:
-    """Return whether a margin is shown as zero, or is negative."""
-    measure = measure_of(name)
-    return margin.value <= 0.0 or measure.display(margin.value).split()[0] == '0'
-
-
 def _is_at_zero(snapshot: Snapshot) -> bool:
     """Return whether a margin that includes motion is zero at an edge."""
     for name, margin in snapshot.margins.items():
         measure = measure_of(name)
         is_judge = measure.with_motion and measure.at_zero == 'tipping' and measure.per == 'edge'
         full = margin.levels_of(name).full
-        is_nothing = margin.value <= ROUND_OFF * full if math.isfinite(full) else is_zero(name, margin)
+        is_nothing = margin.value <= ROUND_OFF * full if math.isfinite(full) else measure.is_zero(margin.value)
         if is_judge and (is_nothing or margin.value <= 0.0):
             return True
     return False
